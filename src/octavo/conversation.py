@@ -1,0 +1,190 @@
+"""The nouns of asking: a Question within a Scope gets an Answer whose Citations quote chunks to the letter.
+
+Like everything in `types`, these are frozen values that cannot be made wrong: an answered question has
+evidence and citations, a citation's snippet is its chunk's own text, and a refusal says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Self
+
+from octavo import rules
+from octavo.errors import InvalidTransition, InvalidValue
+from octavo.states import AnswerState, Delivery, QuestionStatus, advance
+from octavo.types import Chunk, Evidence, Scope
+
+QUESTION_MOST, SELECTION_MOST = 1000, 500
+TOP_K_DEFAULT, TOP_K_MOST = 5, 20
+_NOTHING: Mapping[str, object] = MappingProxyType({})
+
+
+class RefusalReason(StrEnum):
+    NOT_IN_BOOK = "not_in_book"
+    NOT_IN_SCOPE = "not_in_scope"
+    BELOW_CONFIDENCE = "below_confidence"
+    EMPTY_LIBRARY = "empty_library"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Citation:
+    """A quotation, copied from its chunk by offset, with the way back to it."""
+
+    id: str
+    answer_id: str
+    number: int
+    chunk: Chunk
+    start: int
+    end: int
+    content_snippet: str
+    relevance_score: float
+    confidence: float
+    retrieved_content_id: str
+    link: str
+
+    def __post_init__(self) -> None:
+        for name in ("id", "answer_id", "content_snippet", "retrieved_content_id"):
+            rules.text(f"Citation.{name}", getattr(self, name))
+        rules.whole("Citation.number", self.number, least=1)
+        rules.share("Citation.relevance_score", self.relevance_score)
+        rules.share("Citation.confidence", self.confidence)
+        rules.span("Citation", self.start, self.end)
+        rules.url("Citation.link", self.link)
+        inside = self.chunk.content[self.start - self.chunk.start : self.end - self.chunk.start]
+        if self.start < self.chunk.start or inside != self.content_snippet:
+            rule = "must be the chunk's own text from start to end"
+            raise InvalidValue("Citation.content_snippet", rule, self.content_snippet)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """Why the book does not answer, in words, with the sections that come nearest."""
+
+    reason: RefusalReason
+    message: str
+    nearest: tuple[Evidence, ...] = ()
+
+    def __post_init__(self) -> None:
+        rules.one_of("Refusal.reason", self.reason, tuple(RefusalReason))
+        rules.text("Refusal.message", self.message)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The delivery of an answer, each step with its time; none is skipped."""
+
+    steps: tuple[tuple[Delivery, datetime], ...] = ()
+
+    def reach(self, step: Delivery, at: datetime) -> Trace:
+        if self.steps:
+            advance(self.steps[-1][0], step)
+        elif step is not Delivery.RECEIVED:
+            raise InvalidTransition(f"Delivery starts with received, not with {step}")
+        return Trace((*self.steps, (step, at)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the reader is told. Answered, it has evidence and citations; refused, it says why."""
+
+    id: str
+    question_id: str
+    content: str
+    confidence: float
+    processing_time_ms: int
+    timestamp: datetime
+    citations: tuple[Citation, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    refusal: Refusal | None = None
+    state: AnswerState = AnswerState.DRAFT
+    trace: Trace = Trace()
+
+    def __post_init__(self) -> None:
+        rules.text("Answer.id", self.id)
+        rules.text("Answer.question_id", self.question_id)
+        rules.text("Answer.content", self.content)
+        rules.share("Answer.confidence", self.confidence)
+        rules.whole("Answer.processing_time_ms", self.processing_time_ms, least=1)
+        if self.refusal is None:
+            if not self.evidence:
+                raise InvalidValue("Answer.evidence", "must not be empty on an answered question", ())
+            if not self.citations:
+                raise InvalidValue("Answer.citations", "must not be empty on an answered question", ())
+        numbers = [c.number for c in self.citations]
+        if numbers != list(range(1, len(numbers) + 1)):
+            raise InvalidValue("Answer.citations", "must be numbered 1…n in order", numbers)
+        if any(c.answer_id != self.id for c in self.citations):
+            raise InvalidValue("Answer.citations", "must name this answer", self.id)
+
+    def to(self, state: AnswerState) -> Self:
+        return replace(self, state=advance(self.state, state))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One turn of a conversation."""
+
+    id: str
+    role: str
+    content: str
+    timestamp: datetime
+    query_id: str | None = None
+    source_references: tuple[Citation, ...] = ()
+
+    def __post_init__(self) -> None:
+        rules.text("Message.id", self.id)
+        rules.one_of("Message.role", self.role, ("user", "assistant"))
+        rules.text("Message.content", self.content)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What the reader asks, and within which bounds."""
+
+    id: str
+    content: str
+    timestamp: datetime
+    scope: Scope = field(default_factory=Scope)
+    book_id: str | None = None
+    selected_text: str | None = None
+    top_k: int = TOP_K_DEFAULT
+    session_id: str | None = None
+    user_id: str | None = None
+    user_context: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
+    conversation_history: tuple[Message, ...] = ()
+    user_preferences: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
+    filters: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
+    status: QuestionStatus = QuestionStatus.PENDING
+
+    def __post_init__(self) -> None:
+        rules.text("Question.id", self.id)
+        rules.text("Question.content", self.content, most=QUESTION_MOST)
+        if self.selected_text is not None:
+            rules.text("Question.selected_text", self.selected_text, most=SELECTION_MOST)
+        rules.whole("Question.top_k", self.top_k, least=1, most=TOP_K_MOST)
+        for name in ("user_context", "user_preferences", "filters"):
+            rules.json_object(f"Question.{name}", getattr(self, name))
+
+    def to(self, status: QuestionStatus) -> Self:
+        return replace(self, status=advance(self.status, status))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A conversation: questions and answers in order."""
+
+    session_id: str
+    start_time: datetime
+    end_time: datetime | None = None
+    query_count: int = 0
+    messages: tuple[Message, ...] = ()
+
+    def __post_init__(self) -> None:
+        rules.text("Session.session_id", self.session_id)
+        rules.whole("Session.query_count", self.query_count, least=0)
+        if self.end_time is not None and self.end_time < self.start_time:
+            raise InvalidValue("Session.end_time", "must not be before start_time", self.end_time)

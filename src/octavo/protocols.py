@@ -1,0 +1,97 @@
+"""What Octavo asks of its replaceable parts, and no more than it asks.
+
+An Embedder turns text into unit vectors. A ChunkStore keeps chunks and finds them by meaning and by words.
+Both mean the same whatever stands behind them; fusion and ordering happen in `retrieval`, so results do too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Protocol
+
+from octavo.types import Chunk
+
+Vector = Sequence[float]
+Values = tuple[str, ...] | tuple[int, ...]
+
+
+class Embedder(Protocol):
+    """Text to unit vectors. Blocking: call it through `concurrency.blocking`."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the model, its weights and its precision: two that differ must never share an index."""
+        ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    @property
+    def max_pieces(self) -> int:
+        """How many word pieces the model reads; the rest of a longer text is invisible to it."""
+        ...
+
+    def pieces(self, texts: Sequence[str]) -> list[int]:
+        """How many word pieces each text has, without the model's own marks."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
+        """One unit vector a text, in order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A filter that every store understands alike. All conditions must hold.
+
+    Keys: book_id, edition, sections (a section and its ancestors), page_number, page_end,
+    document_position, source_file.
+    """
+
+    any_of: Mapping[str, Values] = field(default_factory=lambda: MappingProxyType({}))
+    none_of: Mapping[str, Values] = field(default_factory=lambda: MappingProxyType({}))
+    at_least: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    at_most: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+
+
+EVERYWHERE = Where()
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chunk's id with the score one half of the search gave it."""
+
+    id: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The two halves of a search, each best first, ties in order of id."""
+
+    dense: tuple[Hit, ...]
+    lexical: tuple[Hit, ...]
+
+
+class ChunkStore(Protocol):
+    """Chunks by id. What `commit` has returned for survives a kill and a power cut."""
+
+    async def upsert(self, chunks: Sequence[Chunk], *, edition: int) -> None:
+        """Adds or replaces. Every chunk is checked before any is written."""
+        ...
+
+    async def delete(self, ids: Collection[str]) -> None: ...
+
+    async def search(self, vector: Vector, text: str, *, where: Where, limit: int) -> Found:
+        """Up to `limit` chunks by cosine to `vector`, and up to `limit` by BM25 for `text`."""
+        ...
+
+    async def digests(self) -> dict[str, str]:
+        """A digest of each stored point (payload and vector), to be compared with the records'."""
+        ...
+
+    async def commit(self) -> None:
+        """Returns when everything written so far is on the disk."""
+        ...

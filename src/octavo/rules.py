@@ -1,0 +1,89 @@
+"""The rules that values obey, each a function that raises `InvalidValue` naming field, rule and value.
+
+`types` calls these while an entity is made, so a wrong value never exists.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from urllib.parse import urlsplit
+
+from octavo.errors import InvalidValue
+
+LARGEST_EXACT_INTEGER = 2**53 - 1  # the largest integer that is exact in JavaScript
+URL_SCHEMES = frozenset({"http", "https", "book"})
+_NOT_IN_URL = re.compile(r"[\s\x00-\x1f\x7f<>\"{}|\\^`]")
+
+
+def text(field: str, value: str, *, least: int = 1, most: int | None = None) -> None:
+    """A string with something to read in it, of a length within bounds."""
+    if not isinstance(value, str):
+        raise InvalidValue(field, "must be a string", value)
+    if not value.strip():
+        raise InvalidValue(field, "must not be empty or only whitespace", value)
+    if len(value) < least or (most is not None and len(value) > most):
+        bounds = f"{least}-{most}" if most is not None else f"at least {least}"
+        raise InvalidValue(field, f"must be {bounds} characters long (this has {len(value)})", value)
+    if any(0xD800 <= ord(c) <= 0xDFFF or c == "\0" for c in value):
+        raise InvalidValue(field, "must hold no lone surrogates and no NUL", value)
+
+
+def whole(field: str, value: int, *, least: int, most: int = LARGEST_EXACT_INTEGER) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise InvalidValue(field, f"must be an integer from {least} to {most}", value)
+
+
+def share(field: str, value: float) -> None:
+    """A number from 0 to 1: a score, a probability."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0.0 <= value <= 1.0:
+        raise InvalidValue(field, "must be between 0 and 1", value)
+
+
+def url(field: str, value: str) -> None:
+    if not isinstance(value, str) or _NOT_IN_URL.search(value):
+        raise InvalidValue(field, "must be a valid URL", value)
+    try:
+        parts = urlsplit(value)
+        valid = parts.scheme in URL_SCHEMES and bool(parts.netloc)
+    except ValueError:
+        valid = False
+    if not valid:
+        raise InvalidValue(field, "must be a valid URL (http, https or book)", value)
+
+
+def unit_vector(field: str, value: Sequence[float], *, size: int | None = None) -> None:
+    """Finite numbers of unit length; `size` of them when the collection says how many."""
+    if not value or (size is not None and len(value) != size):
+        raise InvalidValue(field, f"must hold {size or 'some'} numbers", value)
+    try:
+        length = math.sqrt(sum(x * x for x in value))
+    except (TypeError, OverflowError):
+        raise InvalidValue(field, "must hold finite numbers only", value) from None
+    if not math.isfinite(length):
+        raise InvalidValue(field, "must hold finite numbers only", value)
+    if abs(length - 1.0) > 1e-3:
+        raise InvalidValue(field, f"must be of unit length (this is {length:.4f})", value)
+
+
+def json_object(field: str, value: Mapping[str, object]) -> None:
+    try:
+        if not isinstance(value, Mapping):
+            raise TypeError
+        json.dumps(dict(value), allow_nan=False)
+    except (TypeError, ValueError):
+        raise InvalidValue(field, "must be a JSON object", value) from None
+
+
+def one_of(field: str, value: object, allowed: Collection[object]) -> None:
+    if value not in allowed:
+        raise InvalidValue(field, f"must be one of {', '.join(str(a) for a in allowed)}", value)
+
+
+def span(field: str, start: int, end: int) -> None:
+    whole(f"{field}.start", start, least=0)
+    if not isinstance(end, int) or end <= start:
+        raise InvalidValue(f"{field}.end", f"must be greater than start ({start})", end)
