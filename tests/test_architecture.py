@@ -1,4 +1,4 @@
-"""The contract of the code base: who may import whom, which module owns which library, and how big things are.
+"""The contract of the code base: who may import whom, who owns which library, and how big things are.
 
 Modules stand in layers. A module imports from its own layer or from those above it in `LAYERS`, never in a
 circle; imports inside functions and under TYPE_CHECKING count like any other. The budgets are DESIGN's.

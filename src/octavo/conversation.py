@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Self
 
@@ -55,9 +56,43 @@ class Citation:
         rules.span("Citation", self.start, self.end)
         rules.url("Citation.link", self.link)
         inside = self.chunk.content[self.start - self.chunk.start : self.end - self.chunk.start]
-        if self.start < self.chunk.start or inside != self.content_snippet:
+        beyond = self.start < self.chunk.start or self.end > self.chunk.end
+        if beyond or inside != self.content_snippet:
             rule = "must be the chunk's own text from start to end"
             raise InvalidValue("Citation.content_snippet", rule, self.content_snippet)
+
+    @property
+    def chunk_id(self) -> str:
+        return self.chunk.id
+
+    @property
+    def chunk_number(self) -> int:
+        """The chunk's integer id, exact in JavaScript."""
+        return self.chunk.chunk_id
+
+    @property
+    def source_file(self) -> str:
+        return self.chunk.source_file
+
+    @property
+    def source_location(self) -> str:
+        return self.chunk.source_location
+
+    @property
+    def url(self) -> str:
+        return self.chunk.url
+
+    @property
+    def section(self) -> str:
+        return self.chunk.section
+
+    @property
+    def page(self) -> str | None:
+        return self.chunk.page
+
+    @property
+    def title(self) -> str:
+        return self.chunk.source_title
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +104,7 @@ class Refusal:
     nearest: tuple[Evidence, ...] = ()
 
     def __post_init__(self) -> None:
-        rules.one_of("Refusal.reason", self.reason, tuple(RefusalReason))
+        object.__setattr__(self, "reason", rules.member("Refusal.reason", self.reason, RefusalReason))
         rules.text("Refusal.message", self.message)
 
 
@@ -79,11 +114,15 @@ class Trace:
 
     steps: tuple[tuple[Delivery, datetime], ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.steps and self.steps[0][0] is not Delivery.RECEIVED:
+            raise InvalidTransition(f"Delivery starts with received, not with {self.steps[0][0]}")
+        for (before, _), (after, _) in pairwise(self.steps):
+            advance(before, after)
+        for step, at in self.steps:
+            rules.moment(f"Trace.{step}", at)
+
     def reach(self, step: Delivery, at: datetime) -> Trace:
-        if self.steps:
-            advance(self.steps[-1][0], step)
-        elif step is not Delivery.RECEIVED:
-            raise InvalidTransition(f"Delivery starts with received, not with {step}")
         return Trace((*self.steps, (step, at)))
 
 
@@ -109,16 +148,27 @@ class Answer:
         rules.text("Answer.content", self.content)
         rules.share("Answer.confidence", self.confidence)
         rules.whole("Answer.processing_time_ms", self.processing_time_ms, least=1)
-        if self.refusal is None:
-            if not self.evidence:
-                raise InvalidValue("Answer.evidence", "must not be empty on an answered question", ())
-            if not self.citations:
-                raise InvalidValue("Answer.citations", "must not be empty on an answered question", ())
+        rules.moment("Answer.timestamp", self.timestamp)
+        object.__setattr__(self, "state", rules.member("Answer.state", self.state, AnswerState))
+        if self.refusal is None and not self.evidence:
+            raise InvalidValue("Answer.evidence", "must not be empty on an answered question", ())
+        if self.refusal is None and not self.citations:
+            raise InvalidValue("Answer.citations", "must not be empty on an answered question", ())
+        if self.refusal is not None and self.citations:
+            raise InvalidValue("Answer.citations", "must be empty on a refused question", self.citations)
+        self._check_citations()
+
+    def _check_citations(self) -> None:
         numbers = [c.number for c in self.citations]
         if numbers != list(range(1, len(numbers) + 1)):
             raise InvalidValue("Answer.citations", "must be numbered 1…n in order", numbers)
-        if any(c.answer_id != self.id for c in self.citations):
-            raise InvalidValue("Answer.citations", "must name this answer", self.id)
+        found = {e.id: e.chunk.id for e in self.evidence}
+        for cited in self.citations:
+            if cited.answer_id != self.id:
+                raise InvalidValue("Answer.citations", f"must name this answer, {self.id}", cited.answer_id)
+            if found.get(cited.retrieved_content_id) != cited.chunk_id:
+                rule = "must each quote a chunk of the answer's own evidence"
+                raise InvalidValue("Answer.citations", rule, cited.retrieved_content_id)
 
     def to(self, state: AnswerState) -> Self:
         return replace(self, state=advance(self.state, state))
@@ -139,6 +189,17 @@ class Message:
         rules.text("Message.id", self.id)
         rules.one_of("Message.role", self.role, ("user", "assistant"))
         rules.text("Message.content", self.content)
+        rules.moment("Message.timestamp", self.timestamp)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryContext:
+    """What surrounds a question: the reader's selection, what was said before, wishes and filters."""
+
+    selected_text: str | None
+    conversation_history: tuple[Message, ...]
+    user_preferences: Mapping[str, object]
+    filters: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +229,20 @@ class Question:
         rules.whole("Question.top_k", self.top_k, least=1, most=TOP_K_MOST)
         for name in ("user_context", "user_preferences", "filters"):
             rules.json_object(f"Question.{name}", getattr(self, name))
+        for name in ("book_id", "session_id", "user_id"):
+            if getattr(self, name) is not None:
+                rules.text(f"Question.{name}", getattr(self, name))
+        rules.moment("Question.timestamp", self.timestamp)
+        object.__setattr__(self, "status", rules.member("Question.status", self.status, QuestionStatus))
+
+    @property
+    def context(self) -> QueryContext:
+        return QueryContext(
+            selected_text=self.selected_text,
+            conversation_history=self.conversation_history,
+            user_preferences=self.user_preferences,
+            filters=self.filters,
+        )
 
     def to(self, status: QuestionStatus) -> Self:
         return replace(self, status=advance(self.status, status))
@@ -182,9 +257,14 @@ class Session:
     end_time: datetime | None = None
     query_count: int = 0
     messages: tuple[Message, ...] = ()
+    questions: tuple[Question, ...] = ()
+    answers: tuple[Answer, ...] = ()
 
     def __post_init__(self) -> None:
         rules.text("Session.session_id", self.session_id)
-        rules.whole("Session.query_count", self.query_count, least=0)
-        if self.end_time is not None and self.end_time < self.start_time:
-            raise InvalidValue("Session.end_time", "must not be before start_time", self.end_time)
+        rules.whole("Session.query_count", self.query_count, least=len(self.questions))
+        rules.moment("Session.start_time", self.start_time)
+        if self.end_time is not None:
+            rules.moment("Session.end_time", self.end_time)
+            if self.end_time < self.start_time:
+                raise InvalidValue("Session.end_time", "must not be before start_time", self.end_time)

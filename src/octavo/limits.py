@@ -1,12 +1,14 @@
 """What a file may cost its parser before it is refused.
 
 Each limit is a setting: `max_pages` is `OCTAVO_LIMITS__MAX_PAGES`. The parser's child process gets them
-along with the file, so this module imports nothing.
+along with the file, so this module imports nothing but the errors.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+
+from octavo.errors import InvalidValue
 
 MB = 1 << 20
 
@@ -39,3 +41,8 @@ class Limits:
     """Address space of the parser's process."""
     parser_seconds: float = 60.0
     """CPU and wall seconds for a file; a PDF gets 0.05 more for each page."""
+
+    def __post_init__(self) -> None:
+        for limit in fields(self):
+            if not getattr(self, limit.name) > 0:
+                raise InvalidValue(f"Limits.{limit.name}", "must be more than 0", getattr(self, limit.name))

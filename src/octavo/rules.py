@@ -9,13 +9,19 @@ import json
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from octavo.errors import InvalidValue
 
 LARGEST_EXACT_INTEGER = 2**53 - 1  # the largest integer that is exact in JavaScript
 URL_SCHEMES = frozenset({"http", "https", "book"})
-_NOT_IN_URL = re.compile(r"[\s\x00-\x1f\x7f<>\"{}|\\^`]")
+_NOT_IN_URL = re.compile(r"[\s\x00-\x1f\x7f<>\"{}|\\^`\ud800-\udfff]")
+_NOT_IN_TEXT = re.compile(r"[\x00\ud800-\udfff]")
+
+Member = TypeVar("Member", bound=StrEnum)
 
 
 def text(field: str, value: str, *, least: int = 1, most: int | None = None) -> None:
@@ -27,7 +33,14 @@ def text(field: str, value: str, *, least: int = 1, most: int | None = None) -> 
     if len(value) < least or (most is not None and len(value) > most):
         bounds = f"{least}-{most}" if most is not None else f"at least {least}"
         raise InvalidValue(field, f"must be {bounds} characters long (this has {len(value)})", value)
-    if any(0xD800 <= ord(c) <= 0xDFFF or c == "\0" for c in value):
+    storable(field, value)
+
+
+def storable(field: str, value: str) -> None:
+    """A string, maybe empty, that every database takes."""
+    if not isinstance(value, str):
+        raise InvalidValue(field, "must be a string", value)
+    if _NOT_IN_TEXT.search(value):
         raise InvalidValue(field, "must hold no lone surrogates and no NUL", value)
 
 
@@ -49,6 +62,8 @@ def url(field: str, value: str) -> None:
     try:
         parts = urlsplit(value)
         valid = parts.scheme in URL_SCHEMES and bool(parts.netloc)
+        if parts.scheme != "book":
+            valid = valid and bool(parts.hostname) and parts.port != 0
     except ValueError:
         valid = False
     if not valid:
@@ -71,16 +86,30 @@ def unit_vector(field: str, value: Sequence[float], *, size: int | None = None) 
 
 def json_object(field: str, value: Mapping[str, object]) -> None:
     try:
-        if not isinstance(value, Mapping):
+        if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
             raise TypeError
         json.dumps(dict(value), allow_nan=False)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         raise InvalidValue(field, "must be a JSON object", value) from None
 
 
 def one_of(field: str, value: object, allowed: Collection[object]) -> None:
     if value not in allowed:
         raise InvalidValue(field, f"must be one of {', '.join(str(a) for a in allowed)}", value)
+
+
+def member(field: str, value: str, kind: type[Member]) -> Member:
+    """The member of `kind` that `value` is or spells."""
+    try:
+        return kind(value)
+    except ValueError:
+        raise InvalidValue(field, f"must be one of {', '.join(kind)}", value) from None
+
+
+def moment(field: str, value: datetime) -> None:
+    """A time that means the same everywhere: a datetime with its time zone."""
+    if not isinstance(value, datetime) or value.utcoffset() is None:
+        raise InvalidValue(field, "must be a datetime with a time zone", value)
 
 
 def span(field: str, start: int, end: int) -> None:

@@ -1,24 +1,36 @@
 """Every setting, with its default and its limit in one place.
 
 Settings come from arguments, then from `OCTAVO_…` variables, then from `octavo.toml` in the data
-directory, then from the defaults below. Nothing in Octavo reads the environment elsewhere.
+directory, then from the defaults below. Nothing in Octavo reads the environment elsewhere. A value that
+breaks its limit, or a name that is no setting, is refused with `InvalidValue`.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from tomllib import TOMLDecodeError
+from typing import Any
 
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+    TomlConfigSettingsSource,
+)
 
+from octavo.errors import InvalidValue
 from octavo.limits import Limits
+
+FILE = "octavo.toml"
 
 
 class Settings(BaseSettings):
     """How a library behaves. `Settings()` is a complete, working configuration."""
 
     model_config = SettingsConfigDict(
-        env_prefix="OCTAVO_", env_nested_delimiter="__", frozen=True, extra="ignore"
+        env_prefix="OCTAVO_", env_nested_delimiter="__", frozen=True, extra="forbid"
     )
 
     data: Path = Field(default_factory=lambda: default_data(), description="where the library lives")
@@ -33,6 +45,37 @@ class Settings(BaseSettings):
     chunk_tokens: int = Field(160, ge=32, le=256, description="word pieces a chunk aims at")
     free_space_mb: int = Field(256, ge=0, description="writes stop when less than this is free on the disk")
     limits: Limits = Field(default=Limits(), description="what a file may cost its parser, see `limits`")
+
+    def __init__(self, **values: Any) -> None:
+        """Takes the settings above by name; the only place where pydantic's errors become ours."""
+        try:
+            super().__init__(**values)
+        except ValidationError as wrong:
+            first = wrong.errors()[0]
+            name = ".".join(str(part) for part in first["loc"])
+            shown = "***" if name == "embedder_key" else first["input"]
+            raise InvalidValue(f"setting {name}", f"is refused: {first['msg']}", shown) from None
+        except SettingsError as wrong:
+            raise InvalidValue("settings", "must be readable", str(wrong)) from None
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        given = {**env_settings(), **init_settings()}
+        path = Path(given.get("data") or default_data()) / FILE
+        try:
+            toml = TomlConfigSettingsSource(settings_cls, toml_file=path)
+        except (TOMLDecodeError, UnicodeDecodeError) as wrong:
+            raise InvalidValue(str(path), "must be TOML", str(wrong)) from None
+        if "data" in toml():
+            raise InvalidValue(f"data in {path}", "must not be set: the file lies there", toml()["data"])
+        return init_settings, env_settings, toml
 
 
 def default_data() -> Path:

@@ -82,19 +82,27 @@ TRANSITIONS: Mapping[type[StrEnum], Mapping[StrEnum, tuple[StrEnum, ...]]] = {
     BookState: _in_order(BookState),
 }
 
-SEEN_AS: Mapping[StrEnum, tuple[str, ...]] = {
-    QuestionStatus.PENDING: ("received",),
-    QuestionStatus.COMPLETED: ("processed",),
-    QuestionStatus.INSUFFICIENT_DATA: ("processed",),
-    AnswerState.DRAFT: ("generating",),
-    AnswerState.PUBLISHED: ("completed",),
+SEEN_AS: Mapping[type[StrEnum], Mapping[StrEnum, tuple[str, ...]]] = {
+    QuestionStatus: {
+        _Q.PENDING: ("received",),
+        _Q.PROCESSING: ("received",),
+        _Q.COMPLETED: ("processed",),
+        _Q.INSUFFICIENT_DATA: ("processed",),
+    },
+    AnswerState: {
+        AnswerState.DRAFT: ("generating",),
+        AnswerState.VALIDATED: ("generating",),
+        AnswerState.PUBLISHED: ("completed",),
+    },
+    EvidenceState: {EvidenceState.VALIDATED: ("retrieved",)},
 }
 
 
 def advance(current: State, to: State) -> State:
     """The next state, or `InvalidTransition` when the machine has no such step."""
     allowed = TRANSITIONS[type(current)].get(current, ())
-    if to not in allowed:
+    # The words of two machines may be equal as strings, so the kind counts as well.
+    if type(to) is not type(current) or to not in allowed:
         steps = " or ".join(f"{s}" for s in allowed) or "nothing: it is final"
         raise InvalidTransition(
             f"{type(current).__name__} cannot go from {current} to {to}; from there it may go to {steps}"
@@ -104,4 +112,4 @@ def advance(current: State, to: State) -> State:
 
 def view(state: StrEnum) -> tuple[str, ...]:
     """The words other documents use for this state, its own first."""
-    return (str(state), *SEEN_AS.get(state, ()))
+    return (str(state), *SEEN_AS.get(type(state), {}).get(state, ()))

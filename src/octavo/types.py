@@ -65,7 +65,7 @@ class Book:
     def __post_init__(self) -> None:
         rules.text("Book.id", self.id, most=200)
         rules.text("Book.title", self.title, most=500)
-        rules.one_of("Book.format", self.format, tuple(BookFormat))
+        object.__setattr__(self, "format", rules.member("Book.format", self.format, BookFormat))
         rules.text("Book.source_file", self.source_file)
         rules.text("Book.content_hash", self.content_hash)
         rules.text("Book.index_fingerprint", self.index_fingerprint)
@@ -73,6 +73,8 @@ class Book:
             rules.url("Book.base_url", self.base_url)
         for name in ("section_count", "chunk_count", "page_count"):
             rules.whole(f"Book.{name}", getattr(self, name), least=0)
+        rules.moment("Book.added_at", self.added_at)
+        rules.moment("Book.updated_at", self.updated_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +126,19 @@ class Section:
         rules.text("Section.source_file", self.source_file)
         if not self.heading_path or self.heading_path[-1] != self.title:
             raise InvalidValue("Section.heading_path", "must end with the section's title", self.heading_path)
+        for heading in self.heading_path:
+            rules.text("Section.heading_path", heading)
         rules.whole("Section.level", self.level, least=1)
         rules.whole("Section.position", self.position, least=0)
         rules.url("Section.url", self.url)
-        offsets = [mark.offset for mark in self.pages]
-        if offsets != sorted(offsets):
-            raise InvalidValue("Section.pages", "must be in the order of the text", self.pages)
+        rules.storable("Section.text", self.text)
+        marks = [mark.offset for mark in self.pages]
+        if marks != sorted(marks) or any(offset > len(self.text) for offset in marks):
+            raise InvalidValue("Section.pages", "must be in the order of the text and inside it", self.pages)
+        edges = [edge for block in self.blocks for edge in (block.start, block.end)]
+        if edges != sorted(edges) or any(edge > len(self.text) for edge in edges):
+            rule = "must be in the order of the text and inside it, none over another"
+            raise InvalidValue("Section.blocks", rule, self.blocks)
 
     @property
     def page_start(self) -> int | None:
@@ -195,6 +204,12 @@ class Chunk:
         if self.embedding is not None:
             rules.unit_vector("Chunk.embedding", self.embedding)
         rules.json_object("Chunk.metadata", self.metadata)
+        rules.moment("Chunk.created_at", self.created_at)
+
+    @property
+    def page(self) -> str | None:
+        """The page as people name it: the printed label, or else the physical number."""
+        return self.page_label or (None if self.page_number is None else str(self.page_number))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,10 +221,7 @@ class Scope:
     description: str = ""
 
     def __post_init__(self) -> None:
-        try:
-            object.__setattr__(self, "type", ScopeType(self.type))
-        except ValueError:
-            rules.one_of("Scope.type", self.type, tuple(ScopeType))
+        object.__setattr__(self, "type", rules.member("Scope.type", self.type, ScopeType))
         if self.type is not ScopeType.FULL_BOOK:
             rules.text("Scope.identifier", self.identifier or "")
         if not self.description:
@@ -219,14 +231,21 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """A chunk found for one question. `relevance_score` is a probability, comparable between questions."""
+    """A chunk found for one question. `relevance_score` is a probability, comparable between questions.
+
+    `id` names this find, so that a citation can point at it; the chunk's own id when none is given.
+    """
 
     chunk: Chunk
     relevance_score: float
     rank: int
     state: EvidenceState = EvidenceState.RETRIEVED
+    id: str = ""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "id", self.id or self.chunk.id)
+        object.__setattr__(self, "state", rules.member("Evidence.state", self.state, EvidenceState))
+        rules.text("Evidence.id", self.id)
         rules.share("Evidence.relevance_score", self.relevance_score)
         rules.whole("Evidence.rank", self.rank, least=1)
 

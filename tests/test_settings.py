@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from octavo.errors import InvalidValue
+from octavo.limits import Limits
+from octavo.settings import Settings
+
+
+@pytest.fixture(autouse=True)
+def _own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    for name in ("DATA", "THREADS", "EMBEDDER", "LIMITS", "LIMITS__MAX_PAGES"):
+        monkeypatch.delenv(f"OCTAVO_{name}", raising=False)
+
+
+def test_the_limits_are_the_documented_ones() -> None:
+    assert asdict(Settings().limits) == {
+        "max_file_mb": 100,
+        "max_members": 20_000,
+        "max_member_mb": 64,
+        "max_expanded_mb": 512,
+        "max_ratio": 200,
+        "max_pages": 10_000,
+        "max_page_chars": 200_000,
+        "max_text_mb": 200,
+        "max_html_depth": 2_000,
+        "max_html_attributes": 1_000,
+        "max_html_tag_kb": 64,
+        "max_unbroken": 2_000,
+        "max_front_matter_kb": 64,
+        "parser_memory_mb": 2_048,
+        "parser_seconds": 60.0,
+    }
+
+
+def test_the_data_directory_is_the_users_own_by_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Settings().data == tmp_path / "octavo"
+    monkeypatch.delenv("XDG_DATA_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert Settings().data == tmp_path / ".local" / "share" / "octavo"
+
+
+def test_arguments_go_before_variables_before_the_file_before_defaults(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "octavo.toml").write_text(
+        'threads = 3\nembedder = "minilm-fp32"\nchunk_tokens = 128\n[limits]\nmax_pages = 7\nmax_text_mb = 9'
+    )
+    monkeypatch.setenv("OCTAVO_DATA", str(tmp_path))
+    monkeypatch.setenv("OCTAVO_EMBEDDER", "openai:small")
+    monkeypatch.setenv("OCTAVO_LIMITS__MAX_PAGES", "5")
+    monkeypatch.setenv("OCTAVO_THREADS", "2")
+    settings = Settings(threads=1)
+    assert (settings.threads, settings.embedder, settings.chunk_tokens) == (1, "openai:small", 128)
+    assert (settings.limits.max_pages, settings.limits.max_text_mb) == (5, 9)
+    assert (settings.limits.max_members, settings.batch_tokens) == (20_000, 4_096)
+    assert Settings(limits=Limits(max_pages=1)).limits == Limits(max_pages=1)
+
+
+def test_the_file_is_looked_for_where_the_argument_says(tmp_path: Path) -> None:
+    (tmp_path / "octavo.toml").write_text("threads = 3\n")
+    assert (Settings(data=tmp_path).threads, Settings().threads) == (3, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("THREADS", "many", r"setting threads is refused: .*integer.*; got 'many'"),
+        ("CHUNK_TOKENS", "9000", r"setting chunk_tokens .*less than or equal to 256; got '9000'"),
+        ("LIMITS__MAX_PAGES", "0", r"Limits\.max_pages must be more than 0"),
+        ("LIMITS__MAX_PAGE", "5", r"setting limits\.max_page .*Unexpected"),
+        ("LIMITS", "lots", r"settings must be readable; got .*limits"),
+    ],
+)
+def test_a_wrong_variable_is_refused_by_name(
+    name: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"OCTAVO_{name}", value)
+    with pytest.raises(InvalidValue, match=said):
+        Settings()
+
+
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        ("thread = 3", r"setting thread is refused: .*not permitted"),
+        ("threads = ", r"octavo\.toml must be TOML"),
+        ('data = "/elsewhere"', r"must not be set: the file lies there"),
+    ],
+)
+def test_a_wrong_file_is_refused_by_name(toml: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "octavo.toml").write_text(toml)
+    with pytest.raises(InvalidValue, match=said):
+        Settings(data=tmp_path)
+
+
+def test_a_key_is_never_shown() -> None:
+    assert "secret" not in repr(Settings(embedder_key="secret"))
+    with pytest.raises(InvalidValue) as refused:
+        Settings(embedder_key=["secret"])
+    assert "secret" not in str(refused.value)
