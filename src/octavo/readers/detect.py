@@ -1,0 +1,205 @@
+"""What a file is, told by its content first and its name second.
+
+`kind_of` looks at the first bytes (and an archive's last) and never opens the file with a parser. A name that
+says one format over the content of another is an error that names both: guessing would give a book that is
+silently wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from octavo.errors import BadBook
+
+HEAD, TAIL = 1 << 16, 1 << 18
+BY_SUFFIX = {
+    ".pdf": "pdf",
+    ".epub": "epub",
+    ".html": "html",
+    ".htm": "html",
+    ".xhtml": "html",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".mdx": "markdown",
+    ".txt": "text",
+    ".text": "text",
+}
+NAMES = {
+    "pdf": "a PDF",
+    "epub": "an EPUB",
+    "html": "an HTML page",
+    "markdown": "Markdown",
+    "text": "plain text",
+    "docx": "a Word document",
+    "xlsx": "an Excel workbook",
+    "pptx": "a PowerPoint presentation",
+    "odt": "an OpenDocument text",
+    "office": "an old Microsoft Office document",
+    "zip": "a zip archive",
+    "archive": "a packed archive",
+    "rtf": "a Rich Text document",
+    "mobi": "a Kindle book",
+    "djvu": "a DjVu scan",
+    "postscript": "PostScript",
+    "fb2": "a FictionBook",
+    "picture": "a picture",
+    "media": "sound or film",
+    "binary": "no text but binary data",
+}
+_CONVERT = {
+    "docx": "Save it as PDF, EPUB or HTML and add that.",
+    "odt": "Save it as PDF, EPUB or HTML and add that.",
+    "office": "Save it as PDF, EPUB or HTML and add that.",
+    "rtf": "Save it as PDF, HTML or plain text and add that.",
+    "mobi": "Convert it to EPUB, for example with Calibre, and add that.",
+    "fb2": "Convert it to EPUB, for example with Calibre, and add that.",
+    "djvu": "Convert it to a PDF with a text layer (OCR) and add that.",
+    "picture": "Recognise its text (OCR) into a PDF or text file and add that.",
+    "postscript": "Convert it to PDF and add that.",
+    "zip": "Unpack it and add the book or folder inside.",
+    "archive": "Unpack it and add the book or folder inside.",
+    "xlsx": "Save it as PDF or HTML and add that.",
+    "pptx": "Save it as PDF or HTML and add that.",
+}
+_UNREADABLE = {
+    "office": (".doc", ".xls", ".ppt"),
+    "docx": (".docx",),
+    "xlsx": (".xlsx",),
+    "pptx": (".pptx",),
+    "odt": (".odt",),
+    "rtf": (".rtf",),
+    "mobi": (".mobi", ".azw", ".azw3", ".kfx", ".prc"),
+    "djvu": (".djvu", ".djv"),
+    "fb2": (".fb2",),
+    "postscript": (".ps",),
+    "zip": (".zip",),
+    "picture": (".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".webp"),
+    "media": (".mp3", ".m4b", ".mp4"),
+    "archive": (".gz", ".7z", ".rar", ".xz", ".bz2", ".tar"),
+}
+_UNREADABLE_SUFFIXES = {suffix: kind for kind, suffixes in _UNREADABLE.items() for suffix in suffixes}
+_MAGIC = (
+    (b"{\\rtf", "rtf"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "office"),
+    (b"AT&TFORM", "djvu"),
+    (b"%!PS", "postscript"),
+    (b"\x89PNG\r\n\x1a\n", "picture"),
+    (b"\xff\xd8\xff", "picture"),
+    (b"GIF87a", "picture"),
+    (b"GIF89a", "picture"),
+    (b"II*\x00", "picture"),
+    (b"MM\x00*", "picture"),
+    (b"\x1f\x8b\x08", "archive"),
+    (b"7z\xbc\xaf\x27\x1c", "archive"),
+    (b"Rar!\x1a\x07", "archive"),
+    (b"\xfd7zXZ\x00", "archive"),
+    (b"BZh91AY&SY", "archive"),
+    (b"ID3\x03", "media"),
+    (b"ID3\x04", "media"),
+)
+_IN_ARCHIVE = (
+    (b"application/epub+zip", "epub"),
+    (b"META-INF/container.xml", "epub"),
+    (b"word/document.xml", "docx"),
+    (b"xl/workbook.xml", "xlsx"),
+    (b"ppt/presentation.xml", "pptx"),
+    (b"application/vnd.oasis.opendocument.", "odt"),
+)
+_HTML = re.compile(
+    rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+
+
+def kind_of(path: Path) -> str:
+    """The name of the file's format: a reader's name, or why it is refused as BadBook."""
+    named = BY_SUFFIX.get(path.suffix.lower())
+    found = _content(path, named)
+    if found in ("text", "html", "markdown"):
+        return _written(path, named, found)
+    if named is not None and found != named:
+        raise BadBook(
+            "type_mismatch",
+            f"{path.name} is named like {NAMES[named]}, but its content is {NAMES[found]}",
+            hint=_CONVERT.get(found, "Rename the file to what it is, and add it again."),
+        )
+    if found in ("pdf", "epub"):
+        return found
+    raise unsupported(path, found)
+
+
+def unsupported(path: Path, found: str) -> BadBook:
+    known = "Octavo reads Markdown, Docusaurus, mdBook, HTML, EPUB, PDF and plain text."
+    hint = f"{_CONVERT[found]} {known}" if found in _CONVERT else known
+    return BadBook(
+        "unsupported_format", f"{path.name} is {NAMES[found]}, which Octavo does not read", hint=hint
+    )
+
+
+def _written(path: Path, named: str | None, found: str) -> str:
+    """Which reader takes a file of text."""
+    if named in ("pdf", "epub"):
+        raise BadBook(
+            "type_mismatch", f"{path.name} is named like {NAMES[named]}, but its content is {NAMES[found]}"
+        )
+    if named == "text" and found == "html":
+        raise BadBook(
+            "type_mismatch", f"{path.name} is named like plain text, but its content is {NAMES[found]}"
+        )
+    other = _UNREADABLE_SUFFIXES.get(path.suffix.lower())
+    if other is not None:
+        raise unsupported(path, other)
+    return named or found
+
+
+def _content(path: Path, named: str | None) -> str:
+    with path.open("rb") as file:
+        head = file.read(HEAD)
+        file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
+        tail = file.read(TAIL) if head.startswith(b"PK") else b""
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")):
+        return _archive(head + tail, named)
+    for magic, kind in _MAGIC:
+        if head.startswith(magic):
+            return kind
+    if head[60:68] in (b"BOOKMOBI", b"TEXtREAd"):
+        return "mobi"
+    if _is_pdf(head[:1024], named):
+        return "pdf"
+    return _text(head)
+
+
+def _archive(seen: bytes, named: str | None) -> str:
+    for mark, kind in _IN_ARCHIVE:
+        if mark in seen:
+            return kind
+    return "epub" if named == "epub" else "zip"
+
+
+def _is_pdf(head: bytes, named: str | None) -> bool:
+    """A PDF may have a little rubbish before its mark; a text that speaks of PDFs is still a text."""
+    place = head.find(b"%PDF-")
+    return place >= 0 and (not head[:place].strip(b"\xef\xbb\xbf \t\r\n\0") or named in ("pdf", None))
+
+
+def _text(head: bytes) -> str:
+    if b"\0" in head and not head.startswith(_BOMS) and not _is_wide(head):
+        return "binary"
+    if b"<FictionBook" in head[:1024]:
+        return "fb2"
+    bare = head.replace(b"\0", b"")[:4096]
+    for mark in _BOMS:
+        bare = bare.removeprefix(mark)
+    return "html" if _HTML.match(bare) else "text"
+
+
+def _is_wide(head: bytes) -> bool:
+    """UTF-16 without a mark has its zeros in every second place, and reads as writing."""
+    even, odd = head[0:4096:2].count(0), head[1:4096:2].count(0)
+    if max(even, odd) < min(len(head), 4096) // 5:
+        return False
+    text = head[:4096].decode("utf-16-le" if odd > even else "utf-16-be", errors="replace")
+    return sum(c.isprintable() or c.isspace() for c in text) > 0.95 * len(text)

@@ -1,0 +1,137 @@
+"""A look at a PDF's raw bytes before its parser sees them.
+
+`refuse_bombs` unpacks every compressed stream on a budget, streams within streams too, and raises before the
+parser would fill the memory; pictures are left out because reading text never unpacks them. `cut_off` and
+`pages_claimed` tell what a file says about itself, so that lost pages are noticed. All of it is linear in the
+size of the file.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator
+
+from octavo.errors import BadBook
+from octavo.limits import MB, Limits
+
+FREE = 10 * MB  # what a stream may unpack to before its ratio counts
+_PIECE, _FEED, _DEEPEST = 1 << 20, 1 << 16, 8
+_STREAM = re.compile(rb"(?<!end)stream\r?\n")
+_LENGTH = re.compile(rb"/Length\s+(\d{1,10})(?!\s+\d+\s+R|\d)")
+_PICTURE = re.compile(rb"/Subtype\s*/Image\b")
+_COUNT = re.compile(
+    rb"/Type\s*/Pages\b[^>]{0,4096}?/Count\s+(\d{1,9})|/Count\s+(\d{1,9})[^>]{0,4096}?/Type\s*/Pages\b"
+)
+_START = re.compile(rb"startxref\s+(\d{1,12})\s*%%EOF")
+
+
+class _Budget:
+    """What unpacking may still cost, for the whole file and for the stream at hand."""
+
+    def __init__(self, size: int, limits: Limits) -> None:
+        self._left = limits.max_expanded_mb * MB
+        self._input_left = 4 * size + 64 * MB
+        self._ratio = limits.max_ratio
+        self._taken = self._made = 0
+
+    def next_stream(self) -> None:
+        self._taken = self._made = 0
+
+    def take(self, count: int) -> None:
+        self._taken += count
+        self._input_left -= count
+        if self._input_left < 0:
+            raise BadBook("damaged_pdf", "the PDF's streams overlap many times over")
+
+    def make(self, count: int) -> None:
+        self._made += count
+        self._left -= count
+        if self._left < 0 or (self._made > FREE and self._made > self._ratio * self._taken):
+            raise BadBook(
+                "too_large_expanded",
+                f"a stream of the PDF unpacks from {self._taken} bytes to more than {self._made // MB} MB",
+            )
+
+
+def refuse_bombs(data: bytes, limits: Limits) -> None:
+    """Raises BadBook when the file's streams unpack to far more than a book."""
+    budget = _Budget(len(data), limits)
+    for found in _STREAM.finditer(data):
+        start = found.end()
+        if not _looks_packed(data[start : start + 2]):
+            continue
+        about = data[max(data.rfind(b"obj", max(0, start - 4096), start), start - 4096, 0) : start]
+        if _PICTURE.search(about):
+            continue
+        budget.next_stream()
+        for _ in _unpacked(_fed(data, start, _end(data, start, about), budget), budget, depth=0):
+            pass
+
+
+def _looks_packed(head: bytes) -> bool:
+    return len(head) == 2 and head[0] & 0x0F == 8 and (head[0] << 8 | head[1]) % 31 == 0
+
+
+def _end(data: bytes, start: int, about: bytes) -> int:
+    declared = _LENGTH.search(about)
+    end = data.find(b"endstream", start)
+    return max(
+        len(data) if end < 0 else end, min(len(data), start + int(declared.group(1))) if declared else 0
+    )
+
+
+def _fed(data: bytes, start: int, end: int, budget: _Budget) -> Iterator[bytes]:
+    for at in range(start, end, _FEED):
+        piece = data[at : min(end, at + _FEED)]
+        budget.take(len(piece))
+        yield piece
+
+
+def _unpacked(pieces: Iterator[bytes], budget: _Budget, *, depth: int) -> Iterator[bytes]:
+    """The unpacked pieces of a stream; when they are packed themselves, what those unpack to."""
+    inner = _inflated(pieces, budget)
+    first = next(inner, b"")
+    if depth < _DEEPEST and _looks_packed(first[:2]):
+        return _unpacked(_again(first, inner), budget, depth=depth + 1)
+    return inner
+
+
+def _again(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from rest
+
+
+def _inflated(pieces: Iterator[bytes], budget: _Budget) -> Iterator[bytes]:
+    unpacker = zlib.decompressobj()
+    try:
+        for piece in pieces:
+            rest = piece
+            while rest and not unpacker.eof:
+                made = unpacker.decompress(rest, _PIECE)
+                rest = unpacker.unconsumed_tail
+                budget.make(len(made))
+                if made:
+                    yield made
+            if unpacker.eof:
+                return
+    except zlib.error:  # not packed after all, or damaged: the parser will say so
+        return
+
+
+def cut_off(data: bytes) -> bool:
+    """Whether the end of the file is missing: no end mark, or an index that is not where the file says."""
+    tail = data[-2048:]
+    found = None
+    for found in _START.finditer(tail):  # noqa: B007  the last one counts
+        pass
+    if found is None:
+        return True
+    at = int(found.group(1))
+    there = data[at : at + 40].lstrip()
+    return not (there.startswith(b"xref") or re.match(rb"\d+\s+\d+\s+obj", there))
+
+
+def pages_claimed(data: bytes) -> int:
+    """The most pages that any page tree in plain sight says it has; 0 when all are packed away."""
+    return max((int(m.group(1) or m.group(2)) for m in _COUNT.finditer(data)), default=0)
