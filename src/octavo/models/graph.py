@@ -1,0 +1,244 @@
+"""Published BERT weights in, one ONNX file out: pooling and unit length are part of the graph.
+
+`tensors` reads a safetensors file with nothing but a JSON header and array views; nothing in it can run.
+`build` writes the graph operator by operator, so neither torch nor an exporter is needed, and the same
+weights give the same bytes. At int8 every weight has its own scale per output channel (per row for the
+embeddings), and takes 7 of the 8 bits: the largest sum that an x86 without VNNI holds in 16 bits,
+2 · 255 · 64 = 32,640, then always fits, and the same file is right on every processor.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from octavo.errors import WeightsError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float32]
+
+Precision = Literal["int8", "fp32"]
+Pooling = Literal["mean", "cls"]
+GRAPH_VERSION = 1
+_MICROSOFT = "com.microsoft"
+_OPSET, _IR = 18, 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """What the tensors' shapes do not say."""
+
+    heads: int
+    epsilon: float = 1e-12
+    pooling: Pooling = "mean"
+    first_position: int = 0
+    steps: int = 64
+    """How far an int8 weight may be from zero; 127 is right only where sums of products never saturate."""
+
+
+def tensors(path: Path) -> dict[str, Array]:
+    """The floating-point tensors of a safetensors file, as float32."""
+    import numpy as np
+
+    with path.open("rb") as file:
+        data = file.read()
+    try:
+        (length,) = struct.unpack_from("<Q", data)
+        header = json.loads(data[8 : 8 + length])
+        body = memoryview(data)[8 + length :]
+        found: dict[str, Array] = {}
+        for name, entry in header.items():
+            if name == "__metadata__" or entry["dtype"] not in ("F32", "F16", "BF16"):
+                continue
+            start, end = entry["data_offsets"]
+            kind = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}[entry["dtype"]]
+            flat = np.frombuffer(body[start:end], dtype=kind)
+            if entry["dtype"] == "BF16":
+                flat = (flat.astype(np.uint32) << 16).view(np.float32)
+            found[name] = flat.astype(np.float32).reshape(entry["shape"])
+    except (struct.error, ValueError, KeyError, TypeError, AttributeError, MemoryError) as broken:
+        raise WeightsError(
+            f"{path} is not a whole safetensors file: {broken}", hint="Download or copy it again."
+        ) from broken
+    return found
+
+
+def build(weights: Mapping[str, Array], recipe: Recipe, *, precision: Precision) -> bytes:
+    """The ONNX file: `input_ids` and `attention_mask` (int64) to `sentence_embedding` of unit length."""
+    try:
+        import onnx  # noqa: F401
+    except ModuleNotFoundError:
+        raise WeightsError(
+            "building model files needs the `onnx` package, which is not installed",
+            hint="pip install 'octavo[build]', or use the embedder 'minilm-int8', which needs no building.",
+        ) from None
+    plain = {_short(name): array for name, array in weights.items()}
+    try:
+        return _Graph(plain, recipe, quantised=precision == "int8").write()
+    except KeyError as missing:
+        raise WeightsError(
+            f"the weights hold no tensor {missing}: they are not those of a BERT encoder",
+            hint="Use a sentence-transformers model of the BERT or RoBERTa family.",
+        ) from missing
+
+
+def _short(name: str) -> str:
+    for prefix in ("bert.", "roberta.", "0.auto_model."):
+        name = name.removeprefix(prefix)
+    return name
+
+
+@dataclass(slots=True)
+class _Graph:
+    """A graph being written: each method adds nodes and returns the name of what they compute."""
+
+    weights: Mapping[str, Array]
+    recipe: Recipe
+    quantised: bool
+    nodes: list[Any] = field(default_factory=list)
+    constants: dict[str, Any] = field(default_factory=dict)
+
+    def write(self) -> bytes:
+        from onnx import TensorProto, helper
+
+        self._node("Cast", ["attention_mask"], "mask", to=TensorProto.INT32)
+        x = self._embeddings()
+        layer = 0
+        while f"encoder.layer.{layer}.output.dense.weight" in self.weights:
+            x = self._layer(f"encoder.layer.{layer}.", x)
+            layer += 1
+        self._pool(x)
+        size = self.weights["embeddings.word_embeddings.weight"].shape[1]
+        ids = [
+            helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "length"])
+            for name in ("input_ids", "attention_mask")
+        ]
+        out = helper.make_tensor_value_info("sentence_embedding", TensorProto.FLOAT, ["batch", size])
+        graph = helper.make_graph(self.nodes, "embedder", ids, [out], list(self.constants.values()))
+        opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_MICROSOFT, 1)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR, producer_name="octavo")
+        return bytes(model.SerializeToString(deterministic=True))
+
+    def _node(self, op: str, inputs: list[str], output: str, **attributes: Any) -> str:
+        return self._nodes(op, inputs, [output], **attributes)[0]
+
+    def _nodes(self, op: str, inputs: list[str], outputs: list[str], **attributes: Any) -> list[str]:
+        from onnx import helper
+
+        ours = {"Attention", "QAttention", "SkipLayerNormalization", "BiasGelu", "DynamicQuantizeMatMul"}
+        domain = _MICROSOFT if op in ours else ""
+        self.nodes.append(
+            helper.make_node(op, inputs, outputs, name=f"/{outputs[0]}", domain=domain, **attributes)
+        )
+        return outputs
+
+    def _constant(self, name: str, array: Any) -> str:
+        import numpy as np
+        from onnx import numpy_helper
+
+        if name not in self.constants:
+            self.constants[name] = numpy_helper.from_array(np.asarray(array, order="C"), name)
+        return name
+
+    def _weight(self, name: str) -> str:
+        return self._constant(name, self.weights[name])
+
+    def _norm(self, name: str) -> list[str]:
+        return [self._weight(f"{name}.weight"), self._weight(f"{name}.bias")]
+
+    def _embeddings(self) -> str:
+        import numpy as np
+
+        words = self.weights["embeddings.word_embeddings.weight"]
+        if self.quantised:
+            steps, scales = quantise(words, axis=1, most=self.recipe.steps)
+            table = self._constant("words", steps)
+            picked = self._node("Gather", [table, "input_ids"], "words.steps")
+            numbers = self._node("Cast", [picked], "words.numbers", to=1)
+            scale = self._node("Gather", [self._constant("words.scale", scales), "input_ids"], "words.scales")
+            words_in = self._node("Mul", [numbers, scale], "words.values")
+        else:
+            words_in = self._node("Gather", [self._constant("words", words), "input_ids"], "words.values")
+        places = self.weights["embeddings.position_embeddings.weight"][self.recipe.first_position :]
+        places = places + self.weights["embeddings.token_type_embeddings.weight"][0]
+        zero = self._constant("zero", np.zeros(1, np.int64))
+        length = self._node("Shape", ["input_ids"], "length", start=1, end=2)
+        here = self._node("Slice", [self._constant("places", places), zero, length, zero], "places.here")
+        total = self._node("Add", [words_in, here], "embeddings.sum")
+        norm = self._norm("embeddings.LayerNorm")
+        epsilon = self.recipe.epsilon
+        return self._node("LayerNormalization", [total, *norm], "embeddings", axis=-1, epsilon=epsilon)
+
+    def _layer(self, at: str, x: str) -> str:
+        attended = self._attention(f"{at}attention.self.", x)
+        mixed = self._linear(f"{at}attention.output.dense", attended)
+        x = self._add_and_norm(f"{at}attention.output", mixed, x)
+        wide = self._linear(f"{at}intermediate.dense", x)
+        bias = self._weight(f"{at}intermediate.dense.bias")
+        wide = self._node("BiasGelu", [wide, bias], f"{at}gelu")
+        return self._add_and_norm(f"{at}output", self._linear(f"{at}output.dense", wide), x)
+
+    def _attention(self, at: str, x: str) -> str:
+        import numpy as np
+
+        parts = [f"{at}{part}" for part in ("query", "key", "value")]
+        weight = np.concatenate([self.weights[f"{part}.weight"].T for part in parts], axis=1)
+        joined = np.concatenate([self.weights[f"{part}.bias"] for part in parts])
+        bias = self._constant(f"{at}bias", joined)
+        heads = self.recipe.heads
+        if not self.quantised:
+            inputs = [x, self._constant(f"{at}weight", weight), bias, "mask"]
+            return self._node("Attention", inputs, f"{at}context", num_heads=heads)
+        steps, scale = self._quantised(at, weight)
+        zero = self._constant(f"{at}zero", np.zeros(weight.shape[1], np.int8))
+        names = [f"{at}x{end}" for end in (".steps", ".scale", ".zero")]
+        x_steps, x_scale, x_zero = self._nodes("DynamicQuantizeLinear", [x], names)
+        inputs = [x_steps, steps, bias, x_scale, scale, "mask", x_zero, zero]
+        return self._node("QAttention", inputs, f"{at}context", num_heads=heads)
+
+    def _linear(self, at: str, x: str) -> str:
+        """The product without the bias, which the next operator adds."""
+        weight = self.weights[f"{at}.weight"].T
+        if not self.quantised:
+            return self._node("MatMul", [x, self._constant(f"{at}.weight", weight)], at)
+        steps, scale = self._quantised(f"{at}.", weight)
+        return self._node("DynamicQuantizeMatMul", [x, steps, scale], at)
+
+    def _quantised(self, at: str, weight: Array) -> tuple[str, str]:
+        steps, scales = quantise(weight, axis=0, most=self.recipe.steps)
+        return self._constant(f"{at}steps", steps), self._constant(f"{at}scale", scales.reshape(-1))
+
+    def _add_and_norm(self, at: str, x: str, skip: str) -> str:
+        inputs = [x, skip, *self._norm(f"{at}.LayerNorm"), self._weight(f"{at}.dense.bias")]
+        return self._node("SkipLayerNormalization", inputs, f"{at}.out", epsilon=self.recipe.epsilon)
+
+    def _pool(self, x: str) -> None:
+        import numpy as np
+
+        one = self._constant("one", np.array([1], np.int64))
+        if self.recipe.pooling == "cls":
+            zero = self._constant("first", np.array(0, np.int64))
+            pooled = self._node("Gather", [x, zero], "pooled", axis=1)
+        else:
+            kept = self._node("Cast", ["mask"], "kept", to=1)
+            rows = self._node("Unsqueeze", [kept, one], "rows")
+            total = self._node("Squeeze", [self._node("MatMul", [rows, x], "sums"), one], "total")
+            count = self._node("ReduceSum", [kept, one], "count", keepdims=1)
+            pooled = self._node("Div", [total, count], "pooled")
+        self._node("LpNormalization", [pooled], "sentence_embedding", axis=-1, p=2)
+
+
+def quantise(weight: Array, *, axis: int, most: int = 64) -> tuple[NDArray[np.int8], Array]:
+    """Whole steps and the size of a step, one for each slice across `axis`; zero stays exactly zero."""
+    import numpy as np
+
+    largest = np.abs(weight).max(axis=axis, keepdims=True)
+    scales = (np.where(largest > 1e-30, largest, 1) / np.float32(most)).astype(np.float32)
+    return np.rint(weight / scales).astype(np.int8), scales
