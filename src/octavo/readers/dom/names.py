@@ -1,0 +1,7 @@
+"""Sets of tag, class and role names, written as a line of words."""
+
+from __future__ import annotations
+
+
+def names(words: str) -> frozenset[str]:
+    return frozenset(words.split())

@@ -1,0 +1,249 @@
+"""The walk over a page's tree that turns it into pieces.
+
+It goes element by element without recursion, so depth costs nothing. Each node that is entered has a frame
+that says what to do when it ends; the `Galley` sets the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from selectolax.lexbor import LexborNode
+
+from octavo.readers.dom.furniture import Attributes, Place, is_furniture, step_bars
+from octavo.readers.dom.galley import Galley
+from octavo.readers.dom.inline import (
+    LINE,
+    is_note_mark,
+    math_text,
+    plain,
+    printed_page,
+    prose_alt,
+    raised,
+    visible,
+)
+from octavo.readers.dom.names import names
+from octavo.readers.dom.pieces import Piece
+from octavo.readers.dom.tables import is_layout, table_text
+from octavo.text import clean
+
+_BLOCKS = names(
+    "address article aside blockquote body caption center dd details div dl dt fieldset figcaption "
+    "figure footer form header hgroup hr legend li main ol p section summary table tbody td tfoot th "
+    "thead tr ul dir dialog search optgroup output"
+)
+_HEADINGS = {f"h{n}": n for n in range(1, 7)}
+_NO_SECTIONS = frozenset(("aside", "figure", "blockquote", "table", "dd", "details", "figcaption"))
+_NOTE_CLASSES = names(
+    "note tip warning caution important admonition sidebar example figure footnote footnotes callout "
+    "hint danger informalexample theme-admonition procedure equation"
+)
+_VERSE = re.compile(r"(?:^|[\s_-])(?:linegroup|line-group|line-block|stanza|verse|poem|poetry)s?(?:$|[\s_-])")
+_NO_HEADINGS = frozenset(("author", "subtitle", "editor", "corpauthor", "releaseinfo", "othercredit"))
+_LISTS = frozenset(("ul", "ol", "dir"))
+_CODE = frozenset(("pre", "listing", "xmp"))
+
+
+@dataclass(slots=True)
+class _Frame:
+    """One open node: what to do when it ends."""
+
+    tag: str
+    own_id: str = ""
+    ends_block: bool = False
+    level: int = 0
+    after: str = ""
+    quiet: bool = False
+    article: bool = False
+    verse: bool = False
+    begun: bool = False
+    link: bool = False
+
+
+class Walk:
+    """One page on its way to pieces. `page_ids`: ids that a page list names, with their labels."""
+
+    def __init__(self, body: LexborNode, *, site: bool, page_ids: Mapping[str, str]) -> None:
+        self.body, self.page_ids = body, page_ids
+        self.bars = step_bars(body)
+        self.site = site
+        self.has_article = site and body.css_first("main, article, [role=main]") is not None
+        self.galley = Galley()
+        self.linked = 0
+        self._frames: list[_Frame] = []
+        self._quiet = self._article = self._links = 0
+
+    def run(self) -> tuple[Piece, ...]:
+        node: LexborNode | None = self.body
+        while node is not None:
+            child = node.first_child if self._enter(node) else None
+            if child is not None:
+                node = child
+                continue
+            self._leave()
+            while node is not None and (node.next is None or not self._frames):
+                node = node.parent if self._frames else None
+                if node is not None:
+                    self._leave()
+            node = node.next if node is not None else None
+        return self.galley.finish()
+
+    def _enter(self, node: LexborNode) -> bool:
+        """Opens a node; says whether its children are read."""
+        tag = node.tag or ""
+        frame = _Frame(tag)
+        self._frames.append(frame)
+        if tag == "-text":
+            self._say(visible(node))
+            return False
+        if tag.startswith(("-", "!")):
+            return False
+        attributes = node.attributes
+        self._note_ids(tag, attributes)
+        if self._page_break(node, attributes) or self._is_furniture(node, tag, attributes):
+            return False
+        level = _level(tag, attributes)
+        if level:
+            self._open_heading(frame, level, attributes)
+        elif tag in _CODE:
+            self._code(node)
+            return False
+        elif tag == "table" and not is_layout(node):
+            self._table(node)
+            return False
+        elif tag in _BLOCKS or tag in _HEADINGS:
+            self._open_block(frame, attributes)
+        else:
+            return self._inline(node, frame, attributes)
+        return True
+
+    def _leave(self) -> None:
+        frame = self._frames.pop()
+        if frame.after:
+            self.galley.say(frame.after)
+        if frame.level:
+            self.galley.close_heading(frame.level, own_id=frame.own_id)
+        if frame.ends_block:
+            self.galley.flush()
+        if frame.tag in _LISTS and frame.ends_block:
+            self.galley.close_list()
+        elif frame.tag == "li":
+            self.galley.close_item()
+        self._quiet -= frame.quiet
+        self._article -= frame.article
+        self._links -= frame.link
+
+    def _is_furniture(self, node: LexborNode, tag: str, attributes: Attributes) -> bool:
+        outside = self.site and not self._article and (self.has_article or len(self._frames) <= 3)
+        place = Place.ARTICLE if not outside else Place.AROUND if self.has_article else Place.TOP
+        return node.mem_id in self.bars or is_furniture(node, tag, attributes, place=place)
+
+    def _note_ids(self, tag: str, attributes: Attributes) -> None:
+        if tag in ("body", "main"):
+            return
+        for key in ("id", "name") if tag == "a" else ("id",):
+            if name := attributes.get(key):
+                self.galley.note_id(name)
+
+    def _page_break(self, node: LexborNode, attributes: Attributes) -> bool:
+        """Whether the element is a page break; one that a page list names may hold text, and is read on."""
+        kinds = (attributes.get("epub:type") or "").split()
+        listed = self.page_ids.get(attributes.get("id") or "")
+        if "pagebreak" in kinds or attributes.get("role") == "doc-pagebreak":
+            given = attributes.get("title") or attributes.get("aria-label") or plain(node)
+            self.galley.turn(listed or given)
+            return True
+        number = printed_page(node, attributes)
+        if number or listed is not None:
+            self.galley.turn(listed or number)
+        return bool(number)
+
+    def _say(self, text: str) -> None:
+        self.galley.say(text)
+        if self._links and not self.galley.in_heading:
+            self.linked += len(text)
+
+    def _inline(self, node: LexborNode, frame: _Frame, attributes: Attributes) -> bool:
+        """An element within a line; says whether its children are read."""
+        galley, tag = self.galley, frame.tag
+        if tag == "br":
+            galley.say(" " if galley.in_heading else LINE)
+        elif tag == "img":
+            alt = attributes.get("alt") if galley.in_heading else prose_alt(node)
+            galley.say(f" {alt} " if alt else "")
+        elif tag == "math":
+            galley.say(math_text(node))
+            return False
+        elif tag == "rt":
+            galley.say("(")
+            frame.after = ")"
+        elif tag == "sup":
+            opening, frame.after = raised(node, galley.last)
+            galley.say(opening)
+        elif tag == "a" and attributes.get("href"):
+            frame.link = "://" not in (attributes.get("href") or "")
+            self._links += frame.link
+            if is_note_mark(node, attributes):
+                galley.say("[")
+                frame.after = "]"
+        return True
+
+    def _open_heading(self, frame: _Frame, level: int, attributes: Attributes) -> None:
+        self.galley.flush()
+        frame.ends_block = True
+        frame.own_id = attributes.get("id") or ""
+        if not self._quiet and not self.galley.in_heading:
+            frame.level = level
+            self.galley.in_heading = True
+
+    def _open_block(self, frame: _Frame, attributes: Attributes) -> None:
+        self.galley.flush()
+        tag = frame.tag
+        classes = (attributes.get("class") or "").lower()
+        frame.ends_block = True
+        is_note = attributes.get("role") == "note" or not _NOTE_CLASSES.isdisjoint(classes.split())
+        frame.quiet = tag in _NO_SECTIONS or is_note
+        frame.article = tag in ("main", "article", "section") or attributes.get("role") == "main"
+        frame.verse = bool(classes) and _VERSE.search(classes) is not None
+        self._quiet += frame.quiet
+        self._article += frame.article
+        if tag in _LISTS:
+            start = attributes.get("start") or "1"
+            number = int(start) if start.isascii() and start.isdigit() and len(start) < 9 else 1
+            self.galley.open_list(ordered=tag == "ol", start=number)
+        elif tag == "li":
+            self.galley.open_item()
+        elif tag == "dd":
+            self.galley.tight = True
+        elif len(self._frames) > 1 and self._frames[-2].verse:
+            self.galley.tight = self._frames[-2].begun
+            self._frames[-2].begun = True
+
+    def _code(self, node: LexborNode) -> None:
+        self.galley.flush()
+        for gone in node.css(".linenos, .lineno, .copybtn, button, script, style"):
+            gone.decompose()
+        for line in node.css("br"):
+            line.replace_with("\n")
+        lines = [line.rstrip() for line in clean(node.text(deep=True)).expandtabs(4).split("\n")]
+        text = "\n".join(lines).strip("\n")
+        if text.strip():
+            self.galley.add_block(text)
+
+    def _table(self, node: LexborNode) -> None:
+        self.galley.flush()
+        text = table_text(node)
+        if text:
+            self.galley.add_block(text, ids=(i for n in node.css("[id]") if (i := n.attributes.get("id"))))
+
+
+def _level(tag: str, attributes: Attributes) -> int:
+    """How high a heading stands; 0 for what is none, like an author's name set as one."""
+    if tag in _HEADINGS:
+        return 0 if _NO_HEADINGS & set((attributes.get("class") or "").split()) else _HEADINGS[tag]
+    if attributes.get("role") != "heading":
+        return 0
+    level = attributes.get("aria-level") or "2"
+    return min(6, max(1, int(level))) if level.isascii() and level.isdigit() and len(level) < 3 else 2

@@ -1,0 +1,206 @@
+"""Where a piece of a book stands in its contents: pieces in, sections with their heading paths out.
+
+Two things say where a section begins: an entry of the contents (`enter`) and a heading in the text. They
+often say it twice, so the heading that repeats an entry is taken for the entry's own. Headings that the
+contents leave out nest by their level under the entry they follow. Page breaks are numbered through the book,
+and a section that begins in the middle of a page starts with that page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from octavo.readers.dom import Heading, Piece, Text
+from octavo.readers.parsed import ParsedSection
+from octavo.readers.tree import heading as one_line
+from octavo.types import PageMark, Span
+
+_LEAD_NOWHERE = ("contents", "tableofcontents", "shorttableofcontents", "toc", "inhalt", "sommaire")
+_WORDS = re.compile(r"[\W_]+")
+_NUMBERING = re.compile(
+    r"^(?:(?:chapter|part|book|section|appendix|kapitel|chapitre)\s+)?(?:\d+(?:\.\d+)*|[ivxlcdm]+)[.:)\s—–-]+",
+    re.IGNORECASE,
+)
+
+
+@dataclass(slots=True)
+class _Draft:
+    path: tuple[str, ...]
+    source_file: str
+    url: str
+    anchor: str
+    parts: list[str] = field(default_factory=list)
+    length: int = 0
+    pages: list[PageMark] = field(default_factory=list)
+    blocks: list[Span] = field(default_factory=list)
+
+    def section(self) -> ParsedSection:
+        text = "".join(self.parts)
+        pages = tuple(PageMark(min(m.offset, len(text)), m.number, m.label) for m in self.pages)
+        return ParsedSection(
+            title=self.path[-1],
+            heading_path=self.path,
+            text=text,
+            source_file=self.source_file,
+            url=self.url,
+            anchor=self.anchor,
+            pages=pages,
+            blocks=tuple(self.blocks),
+        )
+
+
+class Outline:
+    """A book's sections as they grow."""
+
+    def __init__(self) -> None:
+        self.drafts: list[_Draft] = []
+        self.page_count = 0
+        self._label: str | None = None
+        self._stack: list[tuple[int | None, str]] = []
+        self._source, self._url = "", ""
+        self._awaits_heading = False
+        self._said = ""
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        return tuple(title for _, title in self._stack)
+
+    def sections(self, *, title: str) -> list[ParsedSection]:
+        """What was set, without lines that lead nowhere: an empty contents list, the book's bare title."""
+        bare = {*_LEAD_NOWHERE, _bare(title)}
+        kept = []
+        for number, draft in enumerate(self.drafts):
+            following = self.drafts[number + 1].path if number + 1 < len(self.drafts) else ()
+            is_leaf = following[: len(draft.path)] != draft.path
+            if draft.length or not is_leaf or _bare(draft.path[-1]) not in bare:
+                kept.append(draft.section())
+        return kept
+
+    def document(self, source_file: str, *, url: str = "") -> None:
+        """The pieces that follow come from this file. Its headings may end entries that had none."""
+        self._source, self._url = source_file, url
+        self._awaits_heading = False
+        last = len(self._stack) - 1
+        self._stack = [(int(i == last) if n is None else n, t) for i, (n, t) in enumerate(self._stack)]
+
+    def enter(self, path: tuple[str, ...], *, anchor: str = "") -> None:
+        """An entry of the contents begins here."""
+        clean_path = tuple(line for part in path if (line := one_line(part)))
+        if not clean_path:
+            return
+        known = dict(zip(self.path, (n for n, _ in self._stack), strict=True))
+        self._stack = [(known.get(t) or 0, t) for t in clean_path[:-1]]
+        self._stack.append((None, clean_path[-1]))
+        self._open(anchor)
+        self._awaits_heading, self._said = True, ""
+
+    def leave(self) -> None:
+        """The entry ends: what follows stands beside it, not under it."""
+        self._stack.clear()
+        self._awaits_heading = False
+
+    def add(self, pieces: Iterable[Piece]) -> None:
+        for piece in pieces:
+            if isinstance(piece, Heading):
+                self._heading(piece)
+            else:
+                self._text(piece)
+
+    def _open(self, anchor: str) -> None:
+        draft = _Draft(self.path, self._source, self._url, anchor)
+        if self.page_count:
+            draft.pages.append(PageMark(0, self.page_count, self._label))
+        self.drafts.append(draft)
+
+    def _heading(self, piece: Heading) -> None:
+        title = one_line(piece.text)
+        if not title:
+            return
+        level, entry = self._stack[-1] if self._stack else (0, "")
+        if (self._awaits_heading and self._repeats(title)) or (level is None and same_title(entry, title)):
+            self._stack[-1] = (piece.level if level is None else level, entry)
+            draft = self.drafts[-1]
+            draft.anchor = draft.anchor or piece.anchor
+            self._turn(piece, draft.length)
+            return
+        self._awaits_heading = False
+        while self._stack and self._stack[-1][0] is not None and self._stack[-1][0] >= piece.level:
+            self._stack.pop()
+        self._stack.append((piece.level, title))
+        self._open(piece.anchor)
+        self._turn(piece, 0)
+
+    def _repeats(self, title: str) -> bool:
+        """Whether a heading, alone or after the one before it, says what the entry said."""
+        entry, said = _bare(self._stack[-1][1]), _bare(title)
+        both = self._said + said
+        if not said or entry in (said, both):
+            self._said = both
+            return True
+        if _unnumbered(self._stack[-1][1]) == _unnumbered(title):
+            self._said = entry
+            return True
+        if entry.startswith(both) or (not self._said and (entry.endswith(said) or said.endswith(entry))):
+            self._said = both
+            return True
+        return False
+
+    def _text(self, piece: Text) -> None:
+        if not self.drafts:
+            if piece.text:
+                raise ValueError("text before any entry: call enter() first")
+            self._turn(piece, 0)
+            return
+        draft = self.drafts[-1]
+        if piece.text:
+            if self._awaits_heading and self._spells(piece):
+                self._turn(piece, draft.length)
+                return
+            self._awaits_heading = False
+            gap = "" if not draft.length else ("\n" if piece.tight else "\n\n")
+            start = draft.length + len(gap)
+            draft.parts += (gap, piece.text)
+            draft.length = start + len(piece.text)
+            if piece.block:
+                draft.blocks.append(Span(start, draft.length))
+            self._turn(piece, start, within=True)
+        else:
+            self._turn(piece, draft.length)
+
+    def _spells(self, piece: Text) -> bool:
+        """Whether a paragraph only sets the entry's title, as books without headings do."""
+        if piece.block or len(piece.text) > 200:
+            return False
+        entry, both = _bare(self._stack[-1][1]), self._said + _bare(piece.text)
+        if not both or not entry.startswith(both):
+            return False
+        self._said = both
+        return True
+
+    def _turn(self, piece: Piece, start: int, *, within: bool = False) -> None:
+        """Turns the pages that break in this piece; `within` its text, or all where it would stand."""
+        for broken in piece.breaks:
+            self.page_count += 1
+            self._label = broken.label or None
+            if not self.drafts:
+                continue
+            draft = self.drafts[-1]
+            offset = start + broken.offset if within else start
+            mark = PageMark(offset, self.page_count, self._label)
+            if draft.pages and draft.pages[-1].offset == mark.offset:
+                draft.pages.pop()
+            draft.pages.append(mark)
+
+
+def _bare(text: str) -> str:
+    return _WORDS.sub("", text).casefold()
+
+
+def _unnumbered(text: str) -> str:
+    return _bare(_NUMBERING.sub("", text)) or _bare(text)
+
+
+def same_title(one: str, other: str) -> bool:
+    return _bare(one) == _bare(other)
