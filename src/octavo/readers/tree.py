@@ -105,7 +105,12 @@ def title_of(stem: str) -> str:
 
 def heading(text: str) -> str:
     """Any text as one line that a table of contents can show; may be empty."""
-    line = collapse(clean(text))
+    return one_line(clean(text))
+
+
+def one_line(text: str) -> str:
+    """The same for text that is clean already."""
+    line = collapse(text)
     return line if len(line) <= LONGEST_TITLE else line[: LONGEST_TITLE - 1].rstrip() + "…"
 
 

@@ -1,0 +1,159 @@
+"""mdBook: the chapters that SUMMARY.md lists, in its order and under its parts.
+
+Takes a book (with `book.toml`), its source folder, or any folder with a SUMMARY.md. Chapters without a file
+are nodes of the contents; chapters whose file is missing are left out with a warning.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from octavo.errors import BadBook
+from octavo.limits import Limits
+from octavo.readers.anchors import mdbook as id_rule
+from octavo.readers.chapters import chapter
+from octavo.readers.markdown import open_page, pieces
+from octavo.readers.mdbook_text import Inclusions, listings, visible
+from octavo.readers.parsed import ParsedBook, ParsedSection
+from octavo.readers.tree import bound, heading, inside, load, title_of
+from octavo.text import clean, decode
+from octavo.types import BookFormat
+
+_SUMMARIES = ("SUMMARY.md", "Summary.md", "summary.md")
+_ENTRY = re.compile(
+    r"^([ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+\[((?:[^\[\]\\]|\\.|\[[^\[\]]*\])*)\]\(\s*<?([^)>]*?)>?\s*\)"
+)
+_LOOSE = re.compile(r"^\[((?:[^\[\]\\]|\\.|\[[^\[\]]*\])*)\]\(\s*<?([^)>]*?)>?\s*\)")
+_PART = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    path: tuple[str, ...]
+    link: str
+
+
+def is_mdbook(path: Path) -> bool:
+    """Whether a folder is an mdBook, its source, or has a SUMMARY.md to go by."""
+    return path.is_dir() and _summary(path, path / "src") is not None
+
+
+def read(path: Path, limits: Limits) -> ParsedBook:
+    settings = _settings(path, limits)
+    book = settings.get("book")
+    book = book if isinstance(book, dict) else {}
+    source = inside(path, path, str(book.get("src") or "src")) or path
+    summary = _summary(source, path, path / "src")
+    if summary is None:
+        raise BadBook(
+            "unsupported_format", f"{path.name} has no SUMMARY.md", hint="Add the folder as Markdown."
+        )
+    warnings: list[str] = []
+    title, entries = _contents(open_page(summary, limits, name=summary.name).body)
+    reader = _Chapters(path, summary.parent, limits, warnings)
+    authors = book.get("authors")
+    return ParsedBook(
+        title=heading(str(book.get("title") or "")) or title or title_of(path.resolve().name),
+        format=BookFormat.MDBOOK,
+        sections=bound(reader.sections(entries), limits, name=path.name or "the book"),
+        authors=tuple(line for a in authors if (line := heading(str(a))))
+        if isinstance(authors, list)
+        else (),
+        language=heading(str(book.get("language") or "")),
+        warnings=tuple(warnings),
+    )
+
+
+def _settings(path: Path, limits: Limits) -> dict[str, Any]:
+    file = path / "book.toml"
+    if not file.is_file() or file.stat().st_size > limits.max_front_matter_kb * 1024:
+        return {}
+    try:
+        return tomllib.loads(clean(decode(load(file, limits)).text))
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError):
+        return {}
+
+
+def _summary(*folders: Path) -> Path | None:
+    return next((f / name for f in folders for name in _SUMMARIES if (f / name).is_file()), None)
+
+
+def _contents(summary: str) -> tuple[str, list[_Entry]]:
+    """The book's title, when SUMMARY.md says one, and its chapters."""
+    title, part, entries = "", "", list[_Entry]()
+    above: list[tuple[int, str]] = []
+    for line in re.sub(r"<!--.*?-->", "", summary, flags=re.DOTALL).split("\n"):
+        if listed := _ENTRY.match(line):
+            indent, name = len(listed.group(1).expandtabs(4)), _name(listed.group(2))
+            while above and above[-1][0] >= indent:
+                above.pop()
+            above.append((indent, name))
+            names = [part] if part else []
+            entries.append(_Entry((*names, *(n for _, n in above)), listed.group(3)))
+        elif loose := _LOOSE.match(line):
+            above.clear()
+            entries.append(_Entry((_name(loose.group(1)),), loose.group(2)))
+        elif headed := _PART.match(line):
+            above.clear()
+            if not title and not entries and not part:
+                title = _name(headed.group(1))
+                part = ""
+            else:
+                part = _name(headed.group(1))
+                entries.append(_Entry((part,), ""))
+    return ("" if title.lower() == "summary" else title), entries
+
+
+def _name(markdown: str) -> str:
+    return heading(" ".join(p.text for p in pieces(markdown))) or heading(markdown) or "Untitled"
+
+
+class _Chapters:
+    def __init__(self, root: Path, source: Path, limits: Limits, warnings: list[str]) -> None:
+        self._root, self._source, self._limits = root.resolve(), source.resolve(), limits
+        self._warnings = warnings
+        self._inclusions = Inclusions(self._root, limits, warnings)
+        self._seen: set[Path] = set()
+
+    def sections(self, entries: list[_Entry]) -> list[ParsedSection]:
+        made = [section for entry in entries for section in self._entry(entry)]
+        self._inclusions.report()
+        return made
+
+    def _entry(self, entry: _Entry) -> list[ParsedSection]:
+        name, title = heading(entry.link.partition("#")[0]), entry.path[-1]
+        if not name:
+            summary = (self._source / "SUMMARY.md").relative_to(self._root).as_posix()
+            return [ParsedSection(title=title, heading_path=entry.path, text="", source_file=summary)]
+        file = inside(self._root, self._source, name)
+        if file is None or not file.is_file():
+            why = "leads out of the book" if file is None else "is missing"
+            self._warnings.append(f"SUMMARY.md: {name[:100]} {why} and was left out")
+            return []
+        if file in self._seen:
+            return []
+        self._seen.add(file)
+        return self._chapter(file, entry.path)
+
+    def _chapter(self, file: Path, path: tuple[str, ...]) -> list[ParsedSection]:
+        name = file.relative_to(self._root).as_posix()
+        try:
+            page = open_page(file, self._limits, name=name)
+        except (BadBook, OSError) as refused:
+            self._warnings.append(f"{name}: left out, {refused}")
+            return []
+        self._warnings += page.warnings
+        text = self._inclusions.resolve(page.body, base=file.parent, name=name)
+        found = pieces(listings(text), rule=id_rule, code=visible)
+        home = self._source if file.is_relative_to(self._source) else self._root
+        return chapter(found, path=path, source_file=name, url=_url(file, home))
+
+
+def _url(file: Path, source: Path) -> str:
+    place = PurePosixPath(file.relative_to(source).as_posix())
+    name = "index" if place.stem.lower() == "readme" else place.stem
+    return place.with_name(f"{name}.html").as_posix()

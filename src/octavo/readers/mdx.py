@@ -1,0 +1,226 @@
+"""MDX to Markdown: programs go, prose stays.
+
+`strip` removes imports, exports, JSX tags, expressions and comments from the source of a page, and never
+touches code fences, inline code or formulas. What a tag shows is kept: the text inside it, the label of a
+tab, the alternative text of a picture, a partial that the page imports. Admonitions (`:::note Title`)
+become a line that says so. Nothing is ever executed, and the work is bounded by the length of the source.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from octavo.readers.mdhtml import alt, segments
+from octavo.readers.scan import Scanner
+from octavo.readers.tree import heading
+
+Partial = Callable[[str], str | None]
+
+_IMPORT = re.compile(
+    r"^import\s{1,9}(?:type\s{1,9})?"
+    r"(?:((?:[\w$]{1,200}\s{0,9},?\s{0,9})?(?:\{[^{};'\"]{0,1500}\}|\*\s{1,9}as\s{1,9}[\w$]{1,200})?)"
+    r"\s{0,9}\bfrom\s{0,9})?['\"]([^'\"\n]{1,500})['\"][ \t]*;?[ \t]*(?://.*)?$",
+    re.MULTILINE,
+)
+_EXPORT = re.compile(
+    r"^export\s+(?:default\b|const\b|let\b|var\b|(?:async\s+)?function\b|class\b|type\b|interface\b|\{|\*)",
+    re.MULTILINE,
+)
+_GOES_ON = re.compile(r"(?:[=(,:?+]|=>|&&|\|\|)\s*$")
+_TOKEN = re.compile(r"`+|\\.|\$\$?|<!--|</?[A-Za-z][\w.:-]*|</?>|\{", re.DOTALL)
+_ADMONITION = re.compile(r"^([ \t]*):{3,}[ \t]*([A-Za-z][\w-]*)[ \t]*(.*)$")
+_ADMONITION_TITLE = re.compile(r'\{\s*title="[^"\n]*"\s*\}')
+_TITLE = re.compile(r"\[(.*?)\]|title=\"([^\"]*)\"")
+_ATTRIBUTE = r"""\b%s\s*=\s*(?:"([^"]*)"|'([^']*)'|\{\s*["'`]([^"'`]*)["'`]\s*\})"""
+_STRING = re.compile(r"""\{\s*(?:'([^'\n]*)'|"([^"\n]*)"|`([^`$]*)`)\s*\}""")
+_COMMENT_ID = re.compile(r"\{/\*\s*#([\w-]+)\s*\*/\}")
+_JAVASCRIPT = re.compile(r"[<.(?]|=>|&&|^\{\s*\.\.\.")
+_KEPT_TAGS = frozenset(re.findall(r"\w+", "br table thead tbody tfoot tr td th h1 h2 h3 h4 h5 h6"))
+_BLOCK_TAGS = frozenset(
+    re.findall(
+        r"\w+",
+        "p div section article header footer main aside ul ol dl dt dd details summary figure figcaption "
+        "blockquote center TabItem Tabs Admonition pre hr",
+    )
+)
+_SILENT_TAGS = frozenset(("style", "script", "svg"))
+_WIDEST, _MOST_INLINED = 2_000, 4_000_000
+_OPEN, _CLOSE = "\x01", "\x02"
+
+
+def strip(source: str, *, partial: Partial = lambda _name: None, strict: bool = True) -> str:
+    """MDX as plain Markdown. `partial` gives the Markdown that an import path stands for.
+
+    A page that is not `strict` MDX keeps braces that are no program: `{dataset_id}` is a word there.
+    """
+    imports: dict[str, str] = {}
+    bare = "".join(text if code else _without_modules(text, imports) for code, text in segments(source))
+    shown = {name: text for name, ref in imports.items() if (text := partial(ref)) is not None}
+    parts = [text if code else _Prose(text, shown, strict=strict).read() for code, text in segments(bare)]
+    return "".join(_lines("".join(parts))).replace(_OPEN, "").replace(_CLOSE, "")
+
+
+def _without_modules(text: str, imports: dict[str, str]) -> str:
+    def forget(found: re.Match[str]) -> str:
+        name = (found.group(1) or "").strip()
+        if re.fullmatch(r"\w+", name):
+            imports[name] = found.group(2)
+        return ""
+
+    text = _IMPORT.sub(forget, text) if "import" in text else text
+    kept, position = [], 0
+    while found := _EXPORT.search(text, position):
+        kept.append(text[position : found.start()])
+        position = _statement_end(text, found.start())
+    return "".join((*kept, text[position:]))
+
+
+def _statement_end(text: str, start: int) -> int:
+    """Where the statement that starts here ends: a line end outside brackets that does not ask for more."""
+    scanner = Scanner(text)
+    for position in scanner.line_ends(start):
+        if not _GOES_ON.search(text, max(start, position - 40), position):
+            return position
+    return len(text)
+
+
+class _Prose:
+    """Text between code fences, read once from start to end."""
+
+    def __init__(self, text: str, partials: dict[str, str], *, strict: bool) -> None:
+        self._text, self._partials, self._strict = text, partials, strict
+        self._scanner = Scanner(text)
+        self._out: list[str] = []
+        self._inlined = 0
+
+    def read(self) -> str:
+        text, done = self._text, 0
+        while found := _TOKEN.search(text, done):
+            self._out.append(text[done : found.start()])
+            done = self._take(found)
+        self._out.append(text[done:])
+        return "".join(self._out)
+
+    def _take(self, found: re.Match[str]) -> int:
+        """Write what stands for the mark, and say where reading goes on."""
+        mark, start = found.group(), found.start()
+        if mark[0] in "`$" or mark == "<!--":
+            end = self._scanner.closing("-->" if mark == "<!--" else mark, found.end())
+            return self._copy(start, found.end() if end is None else end)
+        if mark[0] == "\\":
+            return self._copy(start, found.end())
+        if mark in ("<>", "</>"):
+            return found.end()
+        end = self._scanner.balanced(start) if mark == "{" else self._scanner.tag(found.end())
+        if end is None:
+            return self._copy(start, found.end())
+        piece = self._text[start:end]
+        if mark == "{":
+            self._out.append(self._expression(piece))
+            return end
+        return self._tag(mark, piece, start, end)
+
+    def _copy(self, start: int, end: int) -> int:
+        self._out.append(self._text[start:end])
+        return end
+
+    def _expression(self, piece: str) -> str:
+        if piece.startswith("{#") or _ADMONITION_TITLE.fullmatch(piece):
+            return piece
+        if comment_id := _COMMENT_ID.fullmatch(piece):
+            return f"{{#{comment_id.group(1)}}}"
+        if string := _STRING.fullmatch(piece):
+            return next((g for g in string.groups() if g), "")
+        keeps = not self._strict and not piece.startswith("{/*") and not _JAVASCRIPT.search(piece)
+        return piece if keeps else ""
+
+    def _tag(self, mark: str, piece: str, start: int, end: int) -> int:
+        name = mark.strip("</>")
+        opening = not mark.startswith("</")
+        alone = opening and not piece.endswith("/>")
+        if name in _SILENT_TAGS and alone:
+            return self._scanner.closing(f"</{name}>", end) or end
+        if "://" in piece[: len(mark) + 3] or (name and "@" in piece and " " not in piece):
+            return self._copy(start, end)  # an address in pointed brackets
+        if name in _KEPT_TAGS:
+            self._out.append(piece if "{" not in piece else f"{mark}>")
+            return end
+        before, after = self._around(start, end)
+        shown = self._shown(name, piece, opening=opening)
+        if not before.strip() and not after.strip():
+            edge = (_OPEN if alone else "") if opening else _CLOSE
+            self._out.append(f"{shown}\n\n{before}{edge}" if shown else edge)
+        elif before.lstrip().startswith("|"):
+            self._out.append(f" {shown} " if shown or name in _BLOCK_TAGS else "")
+        elif name == "li":
+            self._out.append("\n- " if opening else "")
+        elif name in _BLOCK_TAGS or "\n" in shown:
+            self._out.append(f"\n\n{shown}\n\n")
+        else:
+            self._out.append(shown)
+        return end
+
+    def _around(self, start: int, end: int) -> tuple[str, str]:
+        """The rest of the line before and after a place."""
+        head, tail = self._text[max(0, start - _WIDEST) : start], self._text[end : end + _WIDEST]
+        return head.rpartition("\n")[2], tail.partition("\n")[0]
+
+    def _shown(self, name: str, piece: str, *, opening: bool) -> str:
+        """What a reader of the page sees of the tag itself."""
+        if not opening:
+            return ""
+        if name in self._partials:
+            self._inlined += len(self._partials[name])
+            return f"\n\n{self._partials[name]}\n\n" if self._inlined <= _MOST_INLINED else ""
+        if name == "TabItem":
+            return _attribute(piece, "label") or _attribute(piece, "value")
+        if name == "Admonition":
+            return _note(_attribute(piece, "type") or "note", _attribute(piece, "title"))
+        return alt(piece) if name in ("img", "Image", "ThemedImage") else ""
+
+
+def _attribute(tag: str, name: str) -> str:
+    found = re.search(_ATTRIBUTE % name, tag)
+    return heading(next((g for g in found.groups() if g), "")) if found else ""
+
+
+def _note(kind: str, title: str) -> str:
+    return f"{kind.capitalize()}: {title}".rstrip() if title else f"{kind.capitalize()}:"
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Lines inside tags lose their tag's indent, since MDX knows no indented code; notes get a line."""
+    lines = [(code, line) for code, part in segments(text) for line in part.splitlines(keepends=True)]
+    shifts = [0]
+    for number, (code, line) in enumerate(lines):
+        mark = "" if code else line.strip()
+        if mark == _OPEN:
+            inner = next((_indent(below) for _, below in lines[number + 1 : number + 9] if below.strip()), 0)
+            shifts.append(shifts[-1] + max(0, inner - _indent(line)))
+            yield "\n"
+        elif mark == _CLOSE:
+            yield "\n"
+            if len(shifts) > 1:
+                shifts.pop()
+        else:
+            bare = line[min(shifts[-1], _indent(line)) :]
+            yield bare if code else _admonition(bare)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))
+
+
+def _admonition(line: str) -> str:
+    if ":::" not in line:
+        return line
+    if re.fullmatch(r"[ \t]*:{3,}[ \t]*\n?", line):
+        return "\n"
+    found = _ADMONITION.match(line.rstrip("\n"))
+    if not found:
+        return line
+    indent, kind, rest = found.groups()
+    titled = _TITLE.search(rest)
+    title = next((g for g in titled.groups() if g), "") if titled else re.sub(r"\{.*\}", "", rest)
+    return f"\n{indent}{_note(kind, title.strip())}\n\n"
