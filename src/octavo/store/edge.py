@@ -1,0 +1,276 @@
+"""Chunks in Qdrant Edge: the whole engine inside this process, in one directory.
+
+Promises: a batch is checked before any of it is written; what `commit` returned for survives a kill and a
+power cut; equal scores come in order of id, and equals are not cut apart at random; every failure of the
+engine is one of our errors and names the directory. The engine never frees the interpreter while it works,
+so searches run where they are called, and only longer work goes to a worker thread, in small portions.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from array import array
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from qdrant_edge import (
+    Bm25,
+    Bm25Config,
+    CountRequest,
+    EdgeShard,
+    FacetRequest,
+    Filter,
+    Point,
+    Query,
+    QueryBatchRequest,
+    QueryRequest,
+    ScoredPoint,
+    ScrollRequest,
+    SparseVector,
+    UpdateOperation,
+)
+
+from octavo import rules
+from octavo.concurrency import blocking
+from octavo.errors import StorageLow, StoreError
+from octavo.protocols import Found, Hit, Vector, Where
+from octavo.store import payload as stored
+from octavo.store.edge_files import DENSE, LEAST_MB, LEXICAL, load, translated
+from octavo.store.edge_filters import FILTERED, edge_filter, matches_nothing
+from octavo.store.guard import LibraryLock, require_space
+from octavo.types import Chunk
+
+WORDS_A_CHUNK = 120
+BATCH = 256
+DECIMALS = 5  # scores that agree this far are equal
+FEW_MORE, MANY_MORE = 16, 512
+STRETCHES = 8
+RESERVE_MB = 64  # the engine grows its files by 32 MB at a time
+
+Filed = dict[str, dict[str | int, list[str]]]
+
+
+class EdgeStore:
+    """A `ChunkStore` over the directory at `path`, which must hold one; open until `close`."""
+
+    def __init__(
+        self, path: Path, *, dimension: int, free_space_mb: int = 256, lock: LibraryLock | None = None
+    ) -> None:
+        self.path = path
+        self.dimension = dimension
+        self._shard: EdgeShard = load(path, dimension=dimension)
+        self._why_shut = ""
+        self._floor_mb = max(free_space_mb, RESERVE_MB)
+        self._lock = lock
+        self._bm25 = Bm25(Bm25Config(language="english", avg_len=WORDS_A_CHUNK))
+        me = weakref.ref(self)
+        os.register_at_fork(after_in_child=lambda: _shut_in_child(me))
+
+    async def upsert(self, chunks: Sequence[Chunk], *, edition: int) -> None:
+        """Adds or replaces. Nothing is written when any chunk is unfit."""
+        await blocking(self._upsert, chunks, edition)
+
+    async def delete(self, ids: Collection[str]) -> None:
+        """Removes the points that are there; the others are no error."""
+        for id in ids:
+            stored.check_id("Chunk.id", id)
+        await blocking(self._delete, list(ids))
+
+    async def search(self, vector: Vector, text: str, *, where: Where, limit: int) -> Found:
+        """Up to `limit` chunks by cosine, and up to `limit` by BM25, in one call of the engine."""
+        stored.check_vector("query vector", vector, dimension=self.dimension)
+        rules.whole("limit", limit, least=1, most=10_000)
+        allowed = edge_filter(where)
+        if matches_nothing(where):
+            return Found(dense=(), lexical=())
+        by_meaning = Query.Nearest(list(vector), using=DENSE)
+        by_words = Query.Nearest(self._bm25.embed_query(text), using=LEXICAL)
+        dense, lexical = self._ask((by_meaning, by_words), allowed, limit)
+        return Found(dense=dense, lexical=lexical)
+
+    async def digests(self) -> dict[str, str]:
+        """Recomputed from what is really stored; a point that a filter or its seal belies is `damaged`."""
+        return await blocking(self._digests)
+
+    async def count(self) -> int:
+        with self._engine() as shard:
+            return int(shard.count(CountRequest(exact=True)))
+
+    async def commit(self) -> None:
+        """Returns when everything written so far is on the disk."""
+        await blocking(self._flush)
+
+    async def close(self) -> None:
+        """Flushes, closes and gives the library back. Calling it again does nothing."""
+        if self._why_shut:
+            return
+        try:
+            await blocking(self._close)
+        finally:
+            if self._lock is not None:
+                self._lock.release()
+
+    def disown(self, why: str) -> None:
+        """Shuts the store for this process without touching its files, which another one owns."""
+        self._why_shut = self._why_shut or why
+
+    @contextmanager
+    def _engine(self) -> Iterator[EdgeShard]:
+        if self._why_shut:
+            raise StoreError(
+                f"the store at {self.path} cannot be used: {self._why_shut}",
+                hint="Open the library anew in the process that is to use it.",
+            )
+        with translated(self.path):
+            yield self._shard
+
+    def _upsert(self, chunks: Sequence[Chunk], edition: int) -> None:
+        fit = stored.checked(chunks, edition=edition, dimension=self.dimension)
+        for start in range(0, len(fit), BATCH):
+            batch = fit[start : start + BATCH]
+            require_space(self.path, sum(map(self._weight, batch)), self._floor_mb)
+            points = [self._point(chunk, edition) for chunk in batch]
+            with self._engine() as shard:
+                shard.update(UpdateOperation.upsert_points(points))
+
+    def _delete(self, ids: list[str]) -> None:
+        for start in range(0, len(ids), BATCH):
+            require_space(self.path, BATCH * 64, self._floor_mb)
+            with self._engine() as shard:
+                shard.update(UpdateOperation.delete_points([*ids[start : start + BATCH]]))
+
+    def _weight(self, chunk: Chunk) -> int:
+        """About four times the bytes of a point: its log entry, its storage, its indexes, and a margin."""
+        return 4 * (4 * self.dimension + 4 * len(chunk.content) + 1024)
+
+    def _point(self, chunk: Chunk, edition: int) -> Point:
+        vector = stored.canonical(chunk.embedding or ())
+        words = self._bm25.embed_document(stored.words(chunk))
+        weights = dict(sorted(zip(words.indices, words.values, strict=True)))
+        made = stored.payload(chunk, edition=edition)
+        digest = stored.digest_of(made, vector)
+        made[stored.SEAL] = stored.seal(
+            digest, edition, indices=list(weights), weights=list(weights.values())
+        )
+        return Point(chunk.id, {DENSE: array("f", vector).tolist(), LEXICAL: words}, made)
+
+    def _ask(self, halves: Sequence[Query], allowed: Filter | None, limit: int) -> list[tuple[Hit, ...]]:
+        """Asks for a few more than wanted, and once for many more when equals stand across the cut."""
+        for asked in (limit + FEW_MORE, 2 * limit + MANY_MORE):
+            requests = [
+                QueryRequest(limit=asked, query=q, filter=allowed, with_payload=False) for q in halves
+            ]
+            with self._engine() as shard:
+                answers = shard.query_batch(QueryBatchRequest(requests))
+            cuts = [cut(answer, asked=asked, limit=limit) for answer in answers]
+            if all(complete for _, complete in cuts):
+                break
+        return [hits for hits, _ in cuts]
+
+    def _digests(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        worded: list[str] = []
+        filed: Filed = {key: defaultdict(list) for key in FILTERED}
+        offset = None
+        while True:
+            page = ScrollRequest(limit=BATCH, offset=offset, with_payload=True, with_vector=True)
+            with self._engine() as shard:
+                records, offset = shard.scroll(page)
+            for record in records:
+                id, held = str(record.id), record.payload or {}  # each look at a record copies it
+                found[id], has_words = _digest(held, record.vector)
+                if has_words:
+                    worded.append(id)
+                _file(id, held, filed)
+            if offset is None:
+                broken = [*self._misfiled(filed), *self._unindexed(worded)]
+                return found | dict.fromkeys(broken, stored.DAMAGED)
+
+    def _unindexed(self, worded: list[str]) -> list[str]:
+        """All points with words, when their index holds fewer: it weighs every word wrong."""
+        with self._engine() as shard:
+            indexed = shard.info().indexed_vectors_count
+        return worded if indexed < len(worded) else []
+
+    def _misfiled(self, filed: Filed) -> Iterator[str]:
+        """The points that a filter would miss: the index counts others under their value."""
+        for key, by_value in filed.items():
+            for exact in (False, True):  # the quick count may be off while the index is sound
+                request = FacetRequest(key, limit=len(by_value) + 1, exact=exact)
+                with self._engine() as shard:
+                    counts = {hit.value: hit.count for hit in shard.facet(request)}
+                wrong = [ids for value, ids in by_value.items() if counts.get(value) != len(ids)]
+                if not wrong:
+                    break
+            for ids in wrong:
+                yield from ids
+        for key in stored.NUMBERS:
+            yield from self._out_of_range(key, filed[key])
+
+    def _out_of_range(self, key: str, by_value: Mapping[str | int, list[str]]) -> Iterator[str]:
+        """The same for ranges, which have an index of their own: it must count right in a few stretches."""
+        values = sorted(value for value in by_value if isinstance(value, int))
+        step = len(values) // STRETCHES + 1
+        for stretch in (values[start : start + step] for start in range(0, len(values), step)):
+            within = edge_filter(Where(at_least={key: stretch[0]}, at_most={key: stretch[-1]}))
+            with self._engine() as shard:
+                count = shard.count(CountRequest(exact=True, filter=within))
+            ids = [id for value in stretch for id in by_value[value]]
+            if count != len(ids):
+                yield from ids
+
+    def _flush(self) -> None:
+        require_space(self.path, 0, LEAST_MB)
+        with self._engine() as shard:
+            shard.flush()
+
+    def _close(self) -> None:
+        with self._engine() as shard:
+            self._why_shut = "it has been closed"
+            with suppress(StorageLow):  # closing writes; on a full disk the log must do, and it does
+                require_space(self.path, 0, LEAST_MB)
+                shard.close()
+
+
+def _shut_in_child(store: weakref.ref[EdgeStore]) -> None:
+    copy = store()
+    if copy is not None:
+        copy.disown("this process was forked from the one that opened it")
+
+
+def cut(scored: Sequence[ScoredPoint], *, asked: int, limit: int) -> tuple[tuple[Hit, ...], bool]:
+    """The best `limit`, equals in order of id; and whether they are certain to be the best ones.
+
+    When as many came as were asked for, more of the last score may exist: that group is left out, unless
+    there is no other.
+    """
+    hits = [Hit(str(point.id), round(point.score, DECIMALS)) for point in scored]
+    hits.sort(key=lambda hit: (-hit.score, hit.id))
+    if len(hits) < asked:
+        return tuple(hits[:limit]), True
+    whole = [hit for hit in hits if hit.score > hits[-1].score]
+    return tuple((whole or hits)[:limit]), len(whole) >= limit
+
+
+def _file(id: str, held: Mapping[str, object], filed: Filed) -> None:
+    """Notes a point under the values that the filters should find it by."""
+    for key, by_value in filed.items():
+        value = held.get(key)
+        if isinstance(value, str | int):
+            by_value[value].append(id)
+        elif isinstance(value, list):
+            for one in value:
+                by_value[str(one)].append(id)
+
+
+def _digest(held: Mapping[str, object], vectors: object) -> tuple[str, bool]:
+    """The digest of a point as it is stored, and whether it has any words to be found by."""
+    if not isinstance(vectors, dict) or not isinstance(words := vectors.get(LEXICAL), SparseVector):
+        return stored.DAMAGED, False
+    indices = words.indices  # each look at it copies it
+    digest = stored.digest_of(held, array("f", vectors.get(DENSE, ())).tobytes())
+    seal = stored.seal(digest, held.get("edition"), indices=indices, weights=words.values)
+    return digest if seal == held.get(stored.SEAL) else stored.DAMAGED, bool(indices)
