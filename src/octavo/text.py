@@ -37,15 +37,8 @@ _ODD = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u2500-\u259f\ue000-\uf8ff\uff61-
 _PLAIN = re.compile(rb"([\x00-\x7f]{8})[\x00-\x7f]+([\x00-\x7f]{8})")
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
 _NOT_FOR_FILES = frozenset({"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape", "utf-7"})
-_LIGATURES = {
-    0xFB00: "ff",
-    0xFB01: "fi",
-    0xFB02: "fl",
-    0xFB03: "ffi",
-    0xFB04: "ffl",
-    0xFB05: "st",
-    0xFB06: "st",
-}
+_LIGATURES = {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"}
+_LIGATURE = re.compile("[\ufb00-\ufb06]")
 _NEVER_SEEN = re.compile(
     "["
     "\x00-\x08\x0b\x0e-\x1f\x7f\x80-\x84\x86-\x9f"  # controls
@@ -154,7 +147,10 @@ def clean(text: str) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x85", "\n")
     text = text.replace("\u2028", "\n").replace("\u2029", "\n\n").replace("\x0c", "\n").replace("\x0b", "\n")
     text = _SURROGATE.sub("\ufffd", text)
-    text = _NEVER_SEEN.sub("", text).translate(_LIGATURES)
+    text = _NEVER_SEEN.sub("", text)
+    if text.isascii():
+        return text
+    text = _LIGATURE.sub(lambda found: _LIGATURES[found[0]], text)
     text = _JOINERS_IN_A_ROW.sub(r"\1", text)
     # Normalising can bring marks together, and cutting them can let others compose: until neither does.
     while (cut := unicodedata.normalize("NFC", _MAYBE_MARKS.sub(_cut_marks, text))) != text:

@@ -1,0 +1,87 @@
+"""Retrieval on the development suite: hit@1, hit@5 and hit@10 of each half of the search, and of both.
+
+    python -m benchmarks.retrieval SUITE [--only rust_book] [--limit 300] [--data DIR]
+
+`--data` keeps the libraries between runs. A hit is what the suite's own scorer calls one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.suite import Item, load
+from octavo.fusion import fuse
+from octavo.library import Library
+from octavo.protocols import Found
+from octavo.retrieval import CANDIDATES
+from octavo.types import Chunk, Scope
+
+SETS = ("squad2_book", "fairytaleqa", "rust_book", "financebench_pdf")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What the store found for one question, and which of it is gold."""
+
+    question: str
+    found: Found
+    gold: frozenset[str]
+    chunks: dict[str, Chunk]
+
+
+async def trials(suite: Path, name: str, limit: int, data: Path) -> list[Trial]:
+    wanted = load(suite, name, limit)
+    async with Library.open(data / name) as library:
+        ids = {}
+        for title, path in wanted.books:
+            ids[title] = (await library.add(path, title=title)).id
+        return [await _trial(library, item, ids) for item in wanted.items]
+
+
+async def _trial(library: Library, item: Item, ids: dict[str, str]) -> Trial:
+    shelf = await library._shelf()
+    bounds = await library._bounds(ids[item.book] if item.book else None, Scope())
+    (vector,) = shelf.embedder.embed([item.question])
+    found = await shelf.store.search(vector, item.question, where=bounds.where, limit=CANDIDATES)
+    chunks = await shelf.records.chunks_by_ids(list({h.id for h in (*found.dense, *found.lexical)}))
+    gold = frozenset(c.id for c in chunks if item.is_gold(c))
+    return Trial(item.question, found, gold, {c.id: c for c in chunks})
+
+
+def hits(ranked: Iterable[tuple[Sequence[str], frozenset[str]]]) -> str:
+    """hit@1 / @5 / @10 in per cent."""
+    rows = list(ranked)
+    shares = [sum(any(i in gold for i in ids[:k]) for ids, gold in rows) / len(rows) for k in (1, 5, 10)]
+    return " / ".join(f"{100 * share:4.1f}" for share in shares)
+
+
+def report(name: str, made: list[Trial]) -> str:
+    dense = hits(([h.id for h in t.found.dense], t.gold) for t in made)
+    lexical = hits(([h.id for h in t.found.lexical], t.gold) for t in made)
+    both = hits(([f.id for f in fuse(t.found)], t.gold) for t in made)
+    return f"| {name} ({len(made)}) | {lexical} | {dense} | {both} |"
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("suite", type=Path)
+    options.add_argument("--only", default=",".join(SETS))
+    options.add_argument("--limit", type=int, default=0)
+    options.add_argument("--data", type=Path)
+    said = options.parse_args()
+    print("| set (questions) | BM25 hit@1 / @5 / @10 | embedder | both |\n|---|---|---|---|", flush=True)
+    with tempfile.TemporaryDirectory(prefix="octavo-retrieval-") as temporary:
+        data = said.data or Path(temporary)
+        for name in said.only.split(","):
+            print(report(name, asyncio.run(trials(said.suite, name, said.limit, data))), flush=True)
+
+
+if __name__ == "__main__":
+    main()

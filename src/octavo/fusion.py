@@ -1,0 +1,52 @@
+"""Puts the two halves of a search together: by meaning (cosine) and by words (BM25).
+
+Scores are mixed, not ranks: each half's scores are brought to the same mean and spread, and the two weigh
+the same. A candidate that one half did not return is given that half's lowest score, which is the most it can
+have had. Ties are broken by id, so the same two lists give the same order on every store.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from octavo.protocols import Found, Hit
+
+DENSE_WEIGHT = 0.5
+_EXACT = 5  # decimals within which two stores agree
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """A candidate. `standing` is its share of the best scores; `cosine` its own, or the most it can be."""
+
+    id: str
+    score: float
+    standing: float
+    cosine: float
+
+
+def fuse(found: Found, *, dense_weight: float = DENSE_WEIGHT) -> list[Fused]:
+    """All candidates of both halves, best first."""
+    meaning, words = _Half(found.dense, dense_weight), _Half(found.lexical, 1 - dense_weight)
+    mixed = []
+    for id_ in meaning.scores.keys() | words.scores.keys():
+        cosine, bm25 = meaning.scores.get(id_, meaning.least), words.scores.get(id_, words.least)
+        score = (cosine - meaning.mean) * meaning.spread + (bm25 - words.mean) * words.spread
+        standing = max(0.0, cosine * meaning.share) + max(0.0, bm25 * words.share)
+        mixed.append(Fused(id_, score, standing, cosine))
+    return sorted(mixed, key=lambda candidate: (-round(candidate.score, _EXACT), candidate.id))
+
+
+class _Half:
+    """The scores of one half, and the factors that bring them to the common scale."""
+
+    def __init__(self, hits: Sequence[Hit], weight: float) -> None:
+        self.scores = {hit.id: hit.score for hit in hits}
+        values = list(self.scores.values()) or [0.0]
+        self.least, best = min(values), max(values)
+        self.mean = sum(values) / len(values)
+        deviation = math.sqrt(sum((value - self.mean) ** 2 for value in values) / len(values))
+        self.spread = weight / deviation if deviation > 0 else 0.0
+        self.share = weight / best if best > 0 else 0.0
