@@ -1,11 +1,15 @@
-"""What happens while a book goes in: one closed union for SDK callbacks, CLI progress and streams."""
+"""What happens while a book goes in and while a question is answered, as two closed unions.
+
+SDK callbacks, the command line's progress and streams share them.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from octavo.types import Book
+from octavo.conversation import Answer, Question
+from octavo.types import Book, Evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +26,22 @@ class Parsed:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The new edition set against the one in the library, in chunks."""
+    """The new edition set against the one in the library: sections, and the chunks behind them."""
 
+    book_id: str
+    title: str
     added: int
     changed: int
     removed: int
     kept: int
+    chunks_new: int
+    chunks_gone: int
     kind: Literal["compared"] = "compared"
+
+    @classmethod
+    def unchanged(cls, book: Book) -> Compared:
+        """The very same edition is on the shelf already."""
+        return cls(book.id, book.title, 0, 0, 0, book.section_count, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +72,52 @@ class Published:
 
 
 IngestEvent = Parsed | Compared | Embedding | Storing | Published
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The question is recorded. `interpreted` is what is looked for, when that differs from the words."""
+
+    question: Question
+    interpreted: str
+    kind: Literal["asked"] = "asked"
+
+
+@dataclass(frozen=True, slots=True)
+class Scoped:
+    """Where the answer may come from, in words."""
+
+    description: str
+    kind: Literal["scoped"] = "scoped"
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """The passages that were found, best first."""
+
+    evidence: tuple[Evidence, ...]
+    kind: Literal["retrieved"] = "retrieved"
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A sentence of the answer that the evidence supports, with the numbers of its citations."""
+
+    text: str
+    citations: tuple[int, ...]
+    marks: tuple[tuple[int, int], ...] = ()
+    kind: Literal["claimed"] = "claimed"
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The published answer, or the refusal. `dropped` are claims that the evidence did not support."""
+
+    question: Question
+    answer: Answer
+    interpreted: str
+    dropped: tuple[tuple[str, str], ...] = ()
+    kind: Literal["answered"] = "answered"
+
+
+AskEvent = Asked | Scoped | Retrieved | Claimed | Answered

@@ -38,11 +38,17 @@ class Records:
         self._database = database
         self.generation = 0
         """Grows whenever what readers see changes: what was read under another number may be out of date."""
+        self.unpublished: set[int] = set()
+        """The editions that this process is taking in: in the store, and not yet to be seen."""
 
     @classmethod
     async def open(cls, where: Path | str) -> Records:
         """Opens the records, making or upgrading them as needed."""
         return cls(await Database.open(where))
+
+    @property
+    def database(self) -> Database:
+        return self._database
 
     async def close(self) -> None:
         await self._database.close()
@@ -75,7 +81,7 @@ class Records:
         """
         rows.check_edition(book, sections, chunks, vector_keys)
         async with self._database.writing() as connection:
-            return await lifecycle.begin(
+            number = await lifecycle.begin(
                 connection,
                 book,
                 words_hash=words_hash,
@@ -84,12 +90,17 @@ class Records:
                 vector_keys=vector_keys,
                 digests=digests or {},
             )
+        self.unpublished.add(number)
+        return number
 
     async def publish(self, book_id: str, edition: int) -> None:
         """Makes a pending edition the one that everybody sees, all at once; the book is then unsettled."""
-        async with self._database.writing() as connection:
-            await lifecycle.publish(connection, book_id, edition)
-        self.generation += 1
+        try:
+            async with self._database.writing() as connection:
+                await lifecycle.publish(connection, book_id, edition)
+        finally:  # a cancelled call may have come through
+            self.generation += 1
+        self.unpublished.discard(edition)
 
     async def note_digests(self, book_id: str, edition: int, digests: Mapping[str, str]) -> None:
         """Tells what the store must report of chunks of a pending edition, once their vectors are known."""
@@ -120,10 +131,11 @@ class Records:
 
     async def remove(self, book_id: str) -> tuple[str, ...]:
         """Takes a book out with all its editions; returns what the store has to drop, as in `removals`."""
-        async with self._database.writing() as connection:
-            doomed = await lifecycle.remove(connection, book_id)
-        self.generation += 1
-        return doomed
+        try:
+            async with self._database.writing() as connection:
+                return await lifecycle.remove(connection, book_id)
+        finally:
+            self.generation += 1
 
     async def removals(self) -> dict[str, tuple[str, ...]]:
         """The chunks that the store has still to drop, by book: none is in a pending or ready edition."""
@@ -216,10 +228,10 @@ class Records:
         async with self._database.reading() as connection:
             return await reading.page_text(connection, book_id, source_file)
 
-    async def text(self, text_hash: str) -> str | None:
-        """A section's text by its SHA-256, also of editions that are past."""
+    async def section_texts(self, book_id: str, section_id: str) -> list[str]:
+        """The text of a section in every edition that has it, the newest first."""
         async with self._database.reading() as connection:
-            return await connection.scalar(select(texts.c.text).where(texts.c.hash == text_hash))
+            return await reading.section_texts(connection, book_id, section_id)
 
     async def manifest(self, book_id: str | None = None) -> dict[str, tuple[str, str]]:
         """Digest and vector key of each chunk of a ready edition: of one book, or of the whole library."""

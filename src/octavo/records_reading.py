@@ -144,6 +144,12 @@ async def page_text(connection: AsyncConnection, book_id: str, source_file: str)
     return "\n\n".join(row.text for row in found)
 
 
+async def section_texts(connection: AsyncConnection, book_id: str, section_id: str) -> list[str]:
+    query = select(texts.c.text).join(sections, sections.c.text_hash == texts.c.hash)
+    there = query.where(sections.c.book_id == book_id, sections.c.id == section_id)
+    return list(await connection.scalars(there.order_by(sections.c.edition.desc())))
+
+
 def _chunk(row: rows.Row, embedded: bool) -> Chunk:
     stored = row.vector if embedded else None
     return rows.chunk_of(row, embedding=None if stored is None else rows.vector_of(stored))

@@ -1,0 +1,148 @@
+"""Examines a library from the ground up, and repairs it: disk, model, records, store, and that they agree.
+
+Each examination is a `Finding` in words. Repairing changes nothing that is sound: damaged points are written
+again from the records, a store that cannot be opened is set aside and rebuilt, and books that another
+embedder indexed are embedded anew from their recorded text. No file of the user's is needed for any of it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from octavo.concurrency import blocking
+from octavo.embedding import load
+from octavo.errors import EmbedderMismatch, OctavoError, StoreError
+from octavo.events import IngestEvent
+from octavo.protocols import Embedder
+from octavo.records import Records
+from octavo.repair import EMBEDDER, SEAL, adopt, difference, recover, reindex
+from octavo.settings import Settings
+from octavo.shelf import Shelf
+from octavo.store import open_store, replace_store
+
+MB = 1 << 20
+REPAIR = "Run `octavo doctor --repair`."
+HALF_DONE = "two embedders (a repair was cut off)"
+OnEvent = Callable[[IngestEvent], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at. `hint` says what to do when it is not sound."""
+
+    what: str
+    said: str
+    sound: bool = True
+    hint: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def _failed(what: str, error: OctavoError) -> Finding:
+    return Finding(what, error.message, sound=False, hint=error.hint)
+
+
+async def examine(
+    settings: Settings,
+    records: Records,
+    *,
+    embedder: Embedder | None = None,
+    repair: bool = False,
+    on_event: OnEvent | None = None,
+) -> list[Finding]:
+    """Everything that can be wrong with a library, in the order in which it would be felt."""
+    findings = [_disk(settings), await _records(records)]
+    try:
+        if embedder is None:
+            embedder = await blocking(load, settings)
+        await blocking(embedder.embed, ["Does the model answer?"])
+        findings.append(Finding("model", embedder.fingerprint))
+    except OctavoError as error:
+        return [*findings, _failed("model", error)]
+    if repair:
+        try:
+            findings.append(await _repaired(settings, records, embedder, on_event))
+        except OctavoError as error:
+            findings.append(_failed("repair", error))
+    return [*findings, await _store(settings, records, embedder)]
+
+
+def _disk(settings: Settings) -> Finding:
+    free = shutil.disk_usage(settings.data).free // MB
+    said = f"{settings.data} with {free:,} MB free"
+    enough = free >= settings.free_space_mb
+    return Finding("folder", said, enough, "" if enough else "Free some space: nothing can be added now.")
+
+
+async def _records(records: Records) -> Finding:
+    try:
+        problems = await records.problems()
+        books = await records.books()
+    except OctavoError as error:
+        return _failed("records", error)
+    if problems:
+        hint = "Restore records.sqlite from a backup, or add the books again in a new folder."
+        return Finding("records", "; ".join(problems[:5]), sound=False, hint=hint)
+    chunks = sum(book.chunk_count for book in books)
+    return Finding("records", f"{len(books)} books, {chunks:,} passages")
+
+
+async def _store(settings: Settings, records: Records, embedder: Embedder) -> Finding:
+    try:
+        await adopt(records, embedder)
+        async with _opened(settings, records, embedder) as shelf:
+            found = await difference(shelf)
+    except EmbedderMismatch as error:
+        return Finding("store", error.message, sound=False, hint=error.hint)
+    except OctavoError as error:
+        return _failed("store", error)
+    if found:
+        return Finding("store", f"differs from the records: {found}", sound=False, hint=REPAIR)
+    return Finding("store", "holds exactly what the records say")
+
+
+async def _repaired(
+    settings: Settings, records: Records, embedder: Embedder, on_event: OnEvent | None
+) -> Finding:
+    done = []
+    async with _opened(settings, records, embedder, rebuild=True) as shelf:
+        await records.set_meta(SEAL, "")
+        if await records.meta(EMBEDDER) != embedder.fingerprint:
+            await records.set_meta(EMBEDDER, HALF_DONE)
+        anew = 0
+        async with aclosing(reindex(shelf)) as steps:
+            async for event in steps:
+                anew += event.kind == "published"
+                if on_event:
+                    on_event(event)
+        await records.set_meta(EMBEDDER, embedder.fingerprint)
+        if anew:
+            done.append(f"embedded {anew} books anew")
+        mended = await recover(shelf, seal="broken")
+        if mended:
+            done.append(f"mended the store ({mended})")
+        await records.sweep()
+    return Finding("repair", "; ".join(done) or "nothing needed repair")
+
+
+@asynccontextmanager
+async def _opened(
+    settings: Settings, records: Records, embedder: Embedder, *, rebuild: bool = False
+) -> AsyncIterator[Shelf]:
+    """The shelf without recovery, so that nothing is mended before it was seen."""
+    books = bool(await records.books())
+    try:
+        store = await open_store(settings, dimension=embedder.dimension, expected=books)
+    except StoreError:
+        if not rebuild:
+            raise
+        store, _ = await replace_store(settings, dimension=embedder.dimension)
+    try:
+        yield Shelf(settings, records, store, embedder)
+    finally:
+        await store.close()

@@ -1,0 +1,119 @@
+"""Takes a book in: load → parse → chunk → diff → embed → store → publish.
+
+An edition is prepared beside the one that readers see, and becomes visible whole in a single transaction of
+the records. A kill at any moment leaves the old edition or the new one; what was embedded is never embedded
+again. The same bytes added twice change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from octavo.concurrency import blocking
+from octavo.drafting import Draft, Wishes, compare, draft, fingerprint_of, identify
+from octavo.errors import OctavoError
+from octavo.events import Embedding, IngestEvent, Parsed, Published, Storing
+from octavo.parsing import parse
+from octavo.shelf import Shelf
+from octavo.store.guard import require_space
+from octavo.store.payload import digest
+from octavo.types import Chunk
+
+EMBED_AT_ONCE, STORE_AT_ONCE = 64, 256
+ROOM_A_CHUNK = 16_384  # bytes on the disk, in the records and in the store
+T = TypeVar("T")
+
+
+async def ingest(path: Path, shelf: Shelf, wishes: Wishes) -> AsyncGenerator[IngestEvent, None]:
+    """The whole way of one book, as events. The last one is `Published`. To be closed if left early."""
+    parsed = await parse(path, shelf.settings.limits)
+    yield Parsed(parsed.title, len(parsed.sections), parsed.characters, parsed.page_count, parsed.warnings)
+
+    fingerprint = fingerprint_of(shelf.settings, shelf.embedder)
+    identity = await identify(
+        parsed, path.name, wishes=wishes, records=shelf.records, fingerprint=fingerprint
+    )
+    if identity.known and identity.unchanged:
+        yield Published(identity.known, unchanged=True)
+        return
+
+    edition = await blocking(draft, parsed, identity, embedder=shelf.embedder, settings=shelf.settings)
+    yield await compare(edition, shelf.records)
+    async with aclosing(install(edition, shelf)) as steps:
+        async for event in steps:
+            yield event
+
+
+async def install(new: Draft, shelf: Shelf) -> AsyncGenerator[IngestEvent, None]:
+    """Embeds and stores what the library lacks of `new`, then makes it the edition that readers see."""
+    records, store, book_id = shelf.records, shelf.store, new.book.id
+    before = await records.manifest(book_id)
+    added = [chunk for chunk in new.chunks if chunk.id not in before]
+    require_space(shelf.settings.data, len(added) * ROOM_A_CHUNK, shelf.settings.free_space_mb)
+    number = await records.begin_edition(
+        new.book,
+        words_hash=new.words_hash,
+        sections=new.sections,
+        chunks=new.chunks,
+        vector_keys=new.vector_keys,
+    )
+    try:
+        async for done in _embed(new, shelf):
+            yield done
+        async for stored in _store(added, number, new, shelf):
+            yield stored
+        await store.commit()
+        await records.publish(book_id, number)
+    except BaseException:
+        with suppress(OctavoError):  # what cannot be undone now is undone when the library is next opened
+            await records.abandon(book_id, number)
+            await forget_removed(book_id, shelf)
+        raise
+
+    after = await records.manifest(book_id)
+    moved = [chunk for chunk in new.chunks if before.get(chunk.id, after[chunk.id]) != after[chunk.id]]
+    async for _ in _store(moved, number, new, shelf):
+        pass
+    await forget_removed(book_id, shelf)
+    await records.settle(book_id)
+    yield Published(await records.book(book_id) or new.book)
+
+
+async def forget_removed(book_id: str, shelf: Shelf) -> None:
+    """Takes out of the store what the records have no use for any more, durably."""
+    doomed = (await shelf.records.removals()).get(book_id, ())
+    await shelf.store.delete(doomed)
+    await shelf.store.commit()
+    if doomed:
+        await shelf.records.removed(book_id)
+
+
+async def _embed(new: Draft, shelf: Shelf) -> AsyncIterator[Embedding]:
+    """Makes the vectors that are not there yet, the short texts first, and keeps each batch."""
+    texts = {key: new.texts[id_] for id_, key in new.vector_keys.items()}
+    missing = await shelf.records.missing_vectors(texts)
+    done, total = len(texts) - len(missing), len(texts)
+    for batch in _batches(sorted(missing, key=lambda key: len(texts[key])), EMBED_AT_ONCE):
+        vectors = await blocking(shelf.embedder.embed, [texts[key] for key in batch])
+        await shelf.records.put_vectors(dict(zip(batch, vectors, strict=True)))
+        done += len(batch)
+        yield Embedding(done, total)
+
+
+async def _store(chunks: Sequence[Chunk], number: int, new: Draft, shelf: Shelf) -> AsyncIterator[Storing]:
+    done = 0
+    for batch in _batches(chunks, STORE_AT_ONCE):
+        vectors = await shelf.records.vectors(new.vector_keys[chunk.id] for chunk in batch)
+        whole = [replace(chunk, embedding=vectors[new.vector_keys[chunk.id]]) for chunk in batch]
+        await shelf.store.upsert(whole, edition=number)
+        await shelf.records.note_digests(new.book.id, number, {chunk.id: digest(chunk) for chunk in whole})
+        done += len(batch)
+        yield Storing(done, len(chunks))
+
+
+def _batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    return (items[start : start + size] for start in range(0, len(items), size))
