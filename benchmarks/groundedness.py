@@ -1,0 +1,461 @@
+"""Fits the weights of `octavo.verification` and reports how well it tells supported claims from others.
+
+    python benchmarks/groundedness.py SUITE --train TRAIN [--embedder] [--write]
+
+SUITE is a folder with `faithbench_*.jsonl`, `wice.jsonl` and `begin_*.jsonl`; it only judges. TRAIN holds
+`nli.jsonl.xz` and `books.jsonl.xz`; weights and threshold come from it alone. Each public set in `SETS`
+counts the same, and so does each kind of claim made from sentences of books: true ones (shortened, reworded)
+and ones with a single thing changed (a number, a name, a "not", an opposite). "Left out" is the result on a
+set that the weights have not seen. `--write` stores weights and threshold in the package's data file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import random
+import re
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octavo import verification
+
+DATA = Path(verification.__file__).parent / "data" / "verification.json"
+SETS = ("fever_athnlp", "scitail", "summedits", "faithdial_audit", "paws", "cad_nli", "snli", "mnli_part")
+TRUE = ("entail", "supported")
+FOR = ("sentence", "window", "weakest", "spoken", "aligned", "bigrams", "words", "cosine")
+ALTERED = ("swapped", "opposite", "negation")
+NEAR = ("paws", "cad_nli", "snli", "mnli_part")  # closer to riddles of wording than to claims about a text
+SHARE = {"shortened": 1.0, "reworded": 1.0, "other_word": 0.0}
+KEEP = {"verbatim": 0.95, "shortened": 0.85, "reworded": 0.85}
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One claim with the passages it is judged by, and the truth."""
+
+    group: str
+    claim: str
+    passages: tuple[str, ...]
+    true: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Cases as numbers: one row of features each."""
+
+    names: tuple[str, ...]
+    x: Floats
+    y: NDArray[np.bool_]
+    groups: NDArray[np.str_]
+    given: Floats  # the score where no features are weighed, else -1
+
+
+# The suite that judges
+
+
+def suite(folder: Path) -> list[Case]:
+    sources = {r["id"]: r["source"] for r in rows(folder / "faithbench_responses.jsonl")}
+    cases = [
+        Case("faithbench", r["sentence"], (sources[r["source_id"]],), r["label"] == "Consistent")
+        for r in rows(folder / "faithbench_sentences.jsonl")
+        if r["label"] in ("Consistent", "Unwanted")
+    ]
+    for r in rows(folder / "wice.jsonl"):
+        lines = r["evidence_sentences"]
+        passages = tuple(" ".join(lines[i : i + 8]) for i in range(0, len(lines), 6))[:40]
+        cases.append(Case("wice", r["claim"], passages, r["grounded"] is True))
+    for path in sorted(folder.glob("begin_*.jsonl")):
+        cases += [Case("begin", r["response"], (r["source"],), bool(r["grounded"])) for r in rows(path)]
+    return [replace(c, claim=c.claim[:1000]) for c in cases]
+
+
+def rows(path: Path) -> Iterator[dict[str, Any]]:
+    with lzma.open(path) if path.suffix == ".xz" else path.open("rb") as lines:
+        yield from map(json.loads, lines)
+
+
+# What the weights are fitted on
+
+
+def public(folder: Path, *, most: int) -> list[Case]:
+    """Pairs of the public sets; half of them among other premises of the same set."""
+    chance = random.Random(1)
+    by_set: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows(folder / "nli.jsonl.xz"):
+        if row["set"] in SETS:
+            by_set[row["set"]].append(row)
+    cases = []
+    for name, found in by_set.items():
+        for row in chance.sample(found, min(most, len(found))):
+            others = [chance.choice(found)["p"] for _ in range(chance.choice((0, 0, 0, 2, 6)))]
+            passages = [row["p"], *(o for o in others if o != row["p"])]
+            chance.shuffle(passages)
+            cases.append(Case(name, row["h"], tuple(passages), row["y"] in TRUE))
+    return cases
+
+
+def from_books(folder: Path, *, most: int) -> list[Case]:
+    """True and altered sentences of books, each against five passages of about 150 words."""
+    chance = random.Random(2)
+    made: dict[str, list[Case]] = {kind: [] for kind in (*KINDS, "joined", "half", "elsewhere")}
+    chapters = [r for r in rows(folder / "books.jsonl.xz") if len(r["paragraphs"]) > 8]
+    chance.shuffle(chapters)
+    for chapter in chapters:
+        passages = cut([p if isinstance(p, str) else p["text"] for p in chapter["paragraphs"]])
+        if len(passages) < 7:
+            continue
+        for passage in chance.sample(passages, 6):
+            sentences = [s for s in split(passage) if 8 <= len(s.split()) <= 40]
+            if sentences:
+                for case in variations(chance.choice(sentences), passage, passages, chance):
+                    made[case.group].append(case)
+        if min(map(len, made.values())) >= most:
+            break
+    return [case for cases in made.values() for case in cases[:most]]
+
+
+def variations(sentence: str, passage: str, passages: Sequence[str], chance: random.Random) -> Iterator[Case]:
+    """What can be claimed from one sentence: the sentence altered, joined to another, or one not shown."""
+    others = [p for p in passages if p != passage and sentence not in p]
+    if len(others) < 5:
+        return
+    *shown, hidden = chance.sample(others, 5)
+    shown = chance.sample([passage, *shown], 5)
+    for kind, (alter, true) in KINDS.items():
+        claim = alter(sentence, passage, chance)
+        if claim and (claim != sentence or kind == "verbatim"):
+            yield Case(kind, claim, tuple(shown), true)
+    for kind, place in (("joined", chance.choice(shown)), ("half", hidden)):
+        more = [t for t in split(place) if 5 <= len(t.split()) <= 25 and t != sentence]
+        if more:
+            claim = f"{sentence.rstrip('.')}, and {chance.choice(more)}"
+            yield Case(kind, claim, tuple(shown), kind == "joined")
+    absent = [t for t in split(hidden) if len(t.split()) > 5 and not any(t in p for p in shown)]
+    if absent:
+        yield Case("elsewhere", chance.choice(absent), tuple(shown), False)
+
+
+def cut(paragraphs: Sequence[str]) -> list[str]:
+    """Passages of about 150 words, whole paragraphs where they are not longer."""
+    passages, now = [], ""
+    for paragraph in paragraphs:
+        now = f"{now}\n\n{paragraph}" if now else paragraph
+        if len(now.split()) >= 120:
+            sentences, piece = split(now), ""
+            for sentence in sentences:
+                piece = f"{piece} {sentence}" if piece else sentence
+                if len(piece.split()) >= 150:
+                    passages.append(piece)
+                    piece = ""
+            now = piece
+    return [*passages, now] if now else passages
+
+
+def split(text: str) -> list[str]:
+    return [text[a:b] for a, b in verification._sentences(text)]
+
+
+# Ways to alter a sentence: each gives a claim, or "" where it does not apply
+
+Alter = Callable[[str, str, random.Random], str]
+SMALL = "two|three|four|five|six|seven|eight|nine|ten|twenty"
+NUMBER = re.compile(rf"\b\d[\d,]*(?:\.\d+)?\b|\b(?:{SMALL})\b")
+NAME = re.compile(
+    r"(?<=[a-z,;] )(?!(?:That|Since|This|The|What|When|They|There|But|And|His|Her|She|You)\b)"
+    r"[A-Z][a-z]{2,}(?: [A-Z][a-z]+)*\b"
+)
+VERB = re.compile(
+    r"\b(is|are|was|were|can|could|will|would|should|must|has|had|have)\b"
+    r"(?! (?:not|no|never|nothing|none)\b)(?!n['’]t)"
+)
+NOT = re.compile(
+    r"\b(is|are|was|were|can|could|will|would|should|must|has|had|have|do|does|did) not\b|\bnever\b "
+)
+SYNONYMS = {
+    "begin": "start", "began": "started", "big": "large", "large": "big", "many": "numerous",
+    "often": "frequently", "show": "demonstrate", "shows": "demonstrates", "but": "however", "help": "assist",
+    "use": "employ", "uses": "employs", "important": "significant", "quickly": "fast", "near": "close to",
+    "children": "kids", "house": "home", "because": "since", "whole": "entire", "answered": "replied",
+    "replied": "answered", "said": "remarked", "nearly": "almost", "almost": "nearly", "therefore": "thus",
+    "main": "chief", "usually": "normally", "about": "approximately", "get": "obtain", "needs": "requires",
+    "called": "named", "different": "distinct", "various": "diverse", "small": "little",
+}  # fmt: skip
+
+
+def one_of(pattern: re.Pattern[str], text: str, chance: random.Random) -> re.Match[str] | None:
+    found = list(pattern.finditer(text))
+    return chance.choice(found) if found else None
+
+
+def put(text: str, at: re.Match[str] | None, new: str) -> str:
+    return "" if at is None or not new else text[: at.start()] + new + text[at.end() :]
+
+
+def verbatim(sentence: str, _passage: str, _chance: random.Random) -> str:
+    return sentence
+
+
+def shortened(sentence: str, _passage: str, chance: random.Random) -> str:
+    """A leading or trailing clause goes, or the adverbs and brackets do."""
+    parts = re.split(r"(?<=[,;:])\s+", sentence)
+    if len(parts) > 1 and chance.random() < 0.7:
+        kept = parts[:-1] if chance.random() < 0.5 else parts[1:]
+        text = " ".join(kept).rstrip(",;:").rstrip(".") + "."
+        return text[0].upper() + text[1:] if len(text.split()) >= 5 else ""
+    return re.sub(r"\s*\([^)]*\)|\b(?:very|quite|rather|simply|really|\w{3,}ly)\s", "", sentence)
+
+
+def reworded(sentence: str, _passage: str, chance: random.Random) -> str:
+    """A few synonyms, digits for number words, contractions, a clause moved to the front."""
+    text, changed = sentence, 0
+    for word, other in chance.sample(sorted(SYNONYMS.items()), len(SYNONYMS)):
+        text, n = re.subn(rf"\b{word}\b", other, text, count=1)
+        changed += n
+        if changed >= 2:
+            break
+    text = re.sub(r"\b(is|are|was|were|do|does|did|has|had|could|would) not\b", r"\1n't", text)
+    text = re.sub(rf"(?<![-\w])(?:{SMALL})(?![-\w]| hundred)", lambda m: verification._normal(m[0]), text)
+    moved = re.fullmatch(r"(.{20,}?),? (because|when|if|although|after|before|while) ([^,;]{12,})\.", text)
+    if moved and chance.random() < 0.7:
+        text = f"{moved[2].capitalize()} {moved[3]}, {moved[1][0].lower()}{moved[1][1:]}."
+    if chance.random() < 0.5:
+        text = re.sub(r"\b(?:very|quite|rather|simply|really|the)\s", "", text)
+    return text
+
+
+def other_number(sentence: str, _passage: str, chance: random.Random) -> str:
+    at = one_of(NUMBER, sentence, chance)
+    if at is None:
+        return ""
+    digits = at[0].replace(",", "")
+    if not digits[0].isdigit():
+        return put(
+            sentence, at, chance.choice([w for w in ("two", "three", "five", "seven", "nine") if w != at[0]])
+        )
+    return put(sentence, at, str(int(float(digits)) + chance.choice((1, 2, 3, 7, 10, 100))))
+
+
+def near_number(sentence: str, passage: str, chance: random.Random) -> str:
+    at = one_of(NUMBER, sentence, chance)
+    mine = {verification._normal(n) for n in NUMBER.findall(sentence)}
+    others = [n for n in NUMBER.findall(passage) if verification._normal(n) not in mine]
+    return put(sentence, at, chance.choice(others)) if others else ""
+
+
+def other_name(sentence: str, passage: str, chance: random.Random) -> str:
+    names = [
+        n
+        for n in ("Harriet", "Boston", "Edmund", "Peru", "Newton", "Clara", "Vienna", "Osborne")
+        if n not in passage
+    ]
+    return put(sentence, one_of(NAME, sentence, chance), chance.choice(names))
+
+
+def near_name(sentence: str, passage: str, chance: random.Random) -> str:
+    others = [n for n in NAME.findall(passage) if n not in sentence]
+    return put(sentence, one_of(NAME, sentence, chance), chance.choice(others)) if others else ""
+
+
+def swapped_names(sentence: str, _passage: str, chance: random.Random) -> str:
+    """Two names change places, unless they are only listed side by side."""
+    names = [m for m in NAME.finditer(sentence) if sentence.count(m[0]) == 1]
+    far = [
+        (a, b) for a, b in pairwise(names) if len(re.findall(r"\w{3,}", sentence[a.end() : b.start()])) >= 2
+    ]
+    if not far:
+        return ""
+    a, b = chance.choice(far)
+    return sentence[: a.start()] + b[0] + sentence[a.end() : b.start()] + a[0] + sentence[b.end() :]
+
+
+def negated(sentence: str, _passage: str, chance: random.Random) -> str:
+    at = one_of(VERB, sentence, chance)
+    return put(sentence, at, f"{at[0]} not") if at else ""
+
+
+def affirmed(sentence: str, _passage: str, chance: random.Random) -> str:
+    at = one_of(NOT, sentence, chance)
+    return sentence[: at.start()] + (at[1] or "") + sentence[at.end() :] if at else ""
+
+
+def opposed(sentence: str, _passage: str, chance: random.Random) -> str:
+    pairs = [p.split() for p in json.loads(DATA.read_text(encoding="utf-8"))["antonyms"].split(",")]
+    opposite = dict(pairs) | {b: a for a, b in pairs}
+    at = one_of(
+        re.compile(r"\b[a-z]{3,}\b"), " ".join(w if w in opposite else "-" for w in sentence.split()), chance
+    )
+    return re.sub(rf"\b{at[0]}\b", opposite[at[0]], sentence, count=1) if at else ""
+
+
+def other_word(sentence: str, passage: str, chance: random.Random) -> str:
+    long = re.compile(r"\b[a-z]{6,}\b")
+    others = [w for w in long.findall(passage) if w not in sentence]
+    return put(sentence, one_of(long, sentence, chance), chance.choice(others)) if others else ""
+
+
+TRUTHFUL: tuple[Alter, ...] = (verbatim, shortened, reworded)
+ALTERING: tuple[Alter, ...] = (
+    other_number, near_number, other_name, near_name, swapped_names, negated, affirmed, opposed, other_word,
+)  # fmt: skip
+KINDS = {f.__name__: (f, f in TRUTHFUL) for f in (*TRUTHFUL, *ALTERING)}
+
+
+# Fitting and judging
+
+
+def tabulate(cases: Sequence[Case], similarity: verification.Similarity | None) -> Table:
+    read = [verification.measure(c.claim, c.passages, similarity=similarity) for c in cases]
+    names = tuple(next(r.features for r in read if r.features))
+    x = [[r.features.get(n, 0.0) for n in names] for r in read]
+    given = [-1.0 if r.given is None else r.given for r in read]
+    return Table(
+        names,
+        np.array(x),
+        np.array([c.true for c in cases]),
+        np.array([c.group for c in cases]),
+        np.array(given),
+    )
+
+
+def fit(table: Table, chosen: Sequence[str], *, without: str = "") -> dict[str, float]:
+    """First what is there (on claims that are true or about something else), then what was altered."""
+    use = (table.given < 0) & (table.groups != without)
+    first = [n for n in chosen if n not in ALTERED]
+    plain = use & ~np.isin(table.groups, [*NEAR, *(k for k, (_, true) in KINDS.items() if not true)])
+    weights = regression(table, first, plain, {}, l2=1e-2)
+    return weights | regression(table, [n for n in chosen if n in ALTERED], use, weights, l2=1e-3)
+
+
+def regression(
+    table: Table, chosen: Sequence[str], use: NDArray[np.bool_], known: dict[str, float], *, l2: float
+) -> dict[str, float]:
+    """Logistic regression; what speaks for a claim may not count against it, nor the other way about."""
+    x = table.x[use][:, [table.names.index(n) for n in chosen]]
+    offset = np.full(len(x), known.get("bias", 0.0))
+    offset += table.x[use] @ np.array([known.get(n, 0.0) for n in table.names])
+    names = list(chosen)
+    if not known:
+        x, names = np.column_stack([x, np.ones(len(x))]), [*chosen, "bias"]
+    y, weight = table.y[use].astype(float), importance(table.groups[use], table.y[use])
+    low = np.array([0.0 if n in FOR else -np.inf for n in names])
+    high = np.array([np.inf if n in (*FOR, "bias") else 0.0 for n in names])
+    penalty = np.array([0.0 if n == "bias" else l2 for n in names])
+    w = np.zeros(len(names))
+    for _ in range(25):
+        p = 1 / (1 + np.exp(-(x @ w + offset)))
+        slope = x.T @ (weight * (p - y)) + penalty * w
+        bend = (x * (weight * p * (1 - p))[:, None]).T @ x + np.diag(penalty + 1e-9)
+        new = w.copy()
+        for _ in range(100):  # the bounded quadratic problem, one weight at a time
+            for k in range(len(w)):
+                pull = slope[k] + bend[k] @ (new - w)
+                new[k] = min(high[k], max(low[k], new[k] - pull / bend[k, k]))
+        w = w + (new - w) * min(1.0, 2.0 / max(1e-9, float(np.abs(new - w).max())))
+    return dict(zip(names, [round(float(v), 4) for v in w], strict=True))
+
+
+def importance(groups: NDArray[np.str_], y: NDArray[np.bool_]) -> Floats:
+    """Every public set counts the same, its true and its other claims equally; so do the kinds from books."""
+    weight = np.zeros(len(y))
+    for group in set(groups):
+        for side in (False, True):
+            here = (groups == group) & (y == side)
+            if here.any():
+                weight[here] = SHARE.get(str(group), 0.5) / here.sum()
+    return np.asarray(weight / weight.sum())
+
+
+def scores(table: Table, weights: dict[str, float]) -> Floats:
+    w = np.array([weights.get(n, 0.0) for n in table.names])
+    p = 1 / (1 + np.exp(-(table.x @ w + weights["bias"])))
+    return np.asarray(np.where(table.given >= 0, table.given, p))
+
+
+def auroc(p: Floats, y: NDArray[np.bool_]) -> float:
+    values, places = np.unique(p, return_inverse=True)
+    counts = np.bincount(places, minlength=len(values))
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[places]
+    n = int(y.sum())
+    return float((ranks[y].sum() - n * (n + 1) / 2) / (n * (len(y) - n)))
+
+
+def best_threshold(table: Table, p: Floats) -> float:
+    """The middle of the range where most claims are judged rightly, each group counting the same."""
+    weight = importance(table.groups, table.y)
+    tried = [round(0.4 + 0.01 * k, 2) for k in range(50)]
+    right = np.array([float(weight @ ((p >= t) == table.y)) for t in tried])
+    kept = [all((p >= t)[table.groups == g].mean() >= share for g, share in KEEP.items()) for t in tried]
+    good = [t for t, r, k in zip(tried, right, kept, strict=True) if k and r >= right[kept].max() - 0.002]
+    return good[len(good) // 2]
+
+
+def report(train: Table, dev: Table, weights: dict[str, float], threshold: float) -> None:
+    p, q = scores(dev, weights), scores(train, weights)
+    print(f"weights {weights}\nthreshold {threshold}\n\n{'suite':16}{'n':>7}{'AUROC':>8}{'accuracy':>10}")
+    for name in dict.fromkeys(dev.groups):
+        here = dev.groups == name
+        accuracy = ((p >= threshold) == dev.y)[here].mean()
+        print(f"{name:16}{here.sum():7}{auroc(p[here], dev.y[here]):8.3f}{accuracy:10.3f}")
+    print(f"\n{'training set':16}{'n':>7}{'AUROC':>8}{'left out':>10}")
+    for name in SETS:
+        here = train.groups == name
+        unseen = scores(train, fit(train, train.names, without=name))[here]
+        print(
+            f"{name:16}{here.sum():7}{auroc(q[here], train.y[here]):8.3f}{auroc(unseen, train.y[here]):10.3f}"
+        )
+    print(f"\n{'from books':16}{'n':>7}{'true':>8}{'supported':>11}")
+    for name in dict.fromkeys(g for g in train.groups if g not in SETS):
+        here = train.groups == name
+        print(f"{name:16}{here.sum():7}{train.y[here].any()!s:>8}{(q >= threshold)[here].mean():11.3f}")
+
+
+def cosines() -> verification.Similarity:
+    from octavo import embedding
+    from octavo.settings import Settings
+
+    embedder = embedding.load(Settings())
+
+    def similarity(claim: str, texts: Sequence[str]) -> list[float]:
+        first, *others = np.array(embedder.embed([claim, *texts]))
+        return [float(first @ other) for other in others]
+
+    return similarity
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description="Fit and judge octavo.verification.")
+    options.add_argument("suite", type=Path)
+    options.add_argument("--train", type=Path, required=True)
+    options.add_argument("--most", type=int, default=1200, help="cases of a public set; a kind has a quarter")
+    options.add_argument("--embedder", action="store_true", help="with the cosines of the sentence embedder")
+    options.add_argument("--write", action="store_true")
+    chosen = options.parse_args()
+    similarity = cosines() if chosen.embedder else None
+    cases = public(chosen.train, most=chosen.most) + from_books(chosen.train, most=chosen.most // 4)
+    train, judged = tabulate(cases, similarity), suite(chosen.suite)
+    began = time.process_time()
+    dev = tabulate(judged, similarity)
+    print(f"{1000 * (time.process_time() - began) / len(judged):.2f} ms of CPU for a claim of the suite\n")
+    weights = fit(train, train.names)
+    data = json.loads(DATA.read_text(encoding="utf-8"))
+    threshold = best_threshold(train, scores(train, weights)) if similarity is None else data["threshold"]
+    report(train, dev, weights, threshold)
+    if chosen.write:
+        data["threshold"], data["fitted_on"] = threshold, [*SETS, "books"]
+        data["weights"]["lexical" if similarity is None else "similarity"] = weights
+        DATA.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

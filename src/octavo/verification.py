@@ -1,0 +1,399 @@
+"""Is this sentence borne out by these passages? Answered from the words alone, without a language model.
+
+`check` finds the few neighbouring sentences that carry the claim, lays the claim's words against them in
+order, and measures what is shared and what was exchanged: numbers, names, opposites, negations. A small
+logistic model, fitted on public data, turns the measures into a score; `reasons` says in words what speaks
+against the claim. The snippet is an exact piece of the passage it comes from. A cosine between sentences
+helps where the caller can give one, and is never needed. The work is linear in the length of the texts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+from importlib.resources import files
+from itertools import pairwise
+from math import exp
+from operator import or_
+from typing import Any
+
+from octavo.sentences import parts
+from octavo.words import rarity, stem
+
+Exchange = tuple["Word", "Word"]
+Similarity = Callable[[str, Sequence[str]], Sequence[float]]
+
+MOST_CLAIM, MOST_PASSAGE, MOST_PASSAGES = 2_000, 20_000, 200
+_WINDOW, _LONGEST = 3, 700  # sentences of a window, characters of a sentence
+_SEARCHED, _COMPARED, _CROSSED = 100, 4, 12  # windows compared word for word, and by cosine; names
+_EXTRA, _CLOSE = 0.06, 0.75  # what a further sentence must add; the share that one sentence alone must hold
+_VERBATIM, _LEAD_IN = 0.99, 0.9
+# Scripts that put no spaces between words; then marks that belong to letters, and are none.
+_JOINED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff"
+)
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff"
+_NUMBER = r"\d+(?:[.,]\d+)*(?:st|nd|rd|th|s)?\b|\d+|%"
+_TOKEN = re.compile(rf"{_NUMBER}|[^\W\d_]+")
+_TOKEN_OF_ANY_SCRIPT = re.compile(rf"{_NUMBER}|[{_JOINED}]+|(?:(?![{_JOINED}])(?:[^\W\d_]|[{_MARKS}]))+")
+_OTHER_SCRIPT = re.compile(f"[{_JOINED}{_MARKS}]")
+_PAUSE = re.compile(r"""(?<=[.!?])["'”’)\]]*\s+|(?<=[。！？])|\n\s*\n\s*""")
+_ABBREVIATED = re.compile(r"\b(?:Mrs?|Ms|Dr|St|Prof|Rev|[SJ]r|vs|No|Vol|Fig|al|e\.g|i\.e|[A-Z])\.$")
+_CLAUSE = re.compile(r"([;:—–()]|[.!?](?=\s)|,(?!\d)|\b(?:and|but|while|which|who|because|when)\b(?!['’]))")
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """The verdict on one claim: where it is borne out, how surely, and what speaks against it."""
+
+    supported: bool
+    score: float
+    passage: int | None = None
+    snippet: str | None = None
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was measured, each feature in [0, 1]; or the score that is `given` where nothing is weighed."""
+
+    features: Mapping[str, float]
+    window: Window | None = None
+    given: float | None = None
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a text: how it was written, what it is compared by, and what kind it is."""
+
+    raw: str
+    stem: str
+    content: bool
+    number: bool
+    name: bool
+    clause: int
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Neighbouring sentences of one passage, and which of the claim's terms they hold (one bit each)."""
+
+    passage: int
+    start: int
+    end: int
+    sentences: int = 1
+    held: int = 0
+    share: float = 1.0
+
+    def of(self, passages: Sequence[str]) -> str:
+        return passages[self.passage][self.start : self.end]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the claim is about: a bit for each different word, and a weight, the rarer the heavier."""
+
+    bits: Mapping[str, int]
+    weights: Sequence[float]
+    known: dict[int, float]
+
+    def weigh(self, mask: int) -> float:
+        if mask not in self.known:
+            self.known[mask] = sum(w for i, w in enumerate(self.weights) if mask >> i & 1)
+        return self.known[mask]
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """The claim laid against a window: `pairs` are the places where both say the same, in order."""
+
+    claim: Sequence[Word]
+    there: Sequence[Word]
+    pairs: Sequence[tuple[int, int]]
+
+    def gaps(self) -> Iterator[tuple[Sequence[Word], Sequence[Word]]]:
+        """What stands before, between and after the pairs, in the claim and in the window."""
+        ends = [(-1, -1), *self.pairs, (len(self.claim), len(self.there))]
+        for (i, j), (k, m) in pairwise(ends):
+            yield self.claim[i + 1 : k], self.there[j + 1 : m]
+
+
+def check(claim: str, passages: Sequence[str], *, similarity: Similarity | None = None) -> Support:
+    """Whether the passages bear the claim out; `similarity(claim, texts)` may give cosines."""
+    reading = measure(claim, passages, similarity=similarity)
+    score, window = reading.given, reading.window
+    if score is None:
+        weights = _data()["weights"]["lexical" if similarity is None else "similarity"]
+        total = sum(weight * reading.features.get(name, 1.0) for name, weight in weights.items())
+        score = round(1.0 / (1.0 + exp(-total)), 4)
+    place, snippet = (window.passage, window.of(passages)) if window else (None, None)
+    return Support(score >= _data()["threshold"], score, place, snippet, reading.reasons)
+
+
+def measure(claim: str, passages: Sequence[str], *, similarity: Similarity | None = None) -> Reading:
+    """Every feature of the claim against the passages, before anything is weighed."""
+    claim = claim[:MOST_CLAIM]
+    words = _words(claim)
+    if not words:
+        return Reading({}, given=0.0, reasons=("the claim has no words",))
+    if _says_nothing(claim, words) and any(passages):
+        return Reading({}, given=_LEAD_IN)
+    terms, wanted = _terms(words), _split(claim.lower())
+    windows = sorted(_windows(terms, passages), key=lambda w: _EXTRA * w.sentences - w.share)
+    if not windows:
+        return Reading({}, given=0.0, reasons=("no passage shares a word with the claim",))
+    full = (w for w in windows[:_SEARCHED] if w.share > 0.999)
+    same = next((w for w in full if _split(w.of(passages).lower()) == wanted), None)
+    if same:
+        return Reading({}, same, given=_VERBATIM)
+    enough = 0.8 * len(terms.bits)
+    alone = (w for w in windows if w.sentences == 1 and (w.share >= _CLOSE or w.held.bit_count() >= enough))
+    close = next(alone, windows[0])
+    there = _words(close.of(passages))
+    laid = Laid(words, there, _align([w.stem for w in words], [w.stem for w in there]))
+    reasons = list[str]()
+    features = _coverage(words, terms, windows) | _order(laid) | _facts(words, terms, windows, reasons)
+    features |= _alterations(laid, features["aligned"] ** 2, reasons)
+    if similarity is not None:
+        cosines = similarity(claim, [w.of(passages) for w in windows[:_COMPARED]])
+        features["cosine"] = min(1.0, max(0.0, *map(float, cosines)))
+    return Reading(features, close, reasons=tuple(dict.fromkeys(reasons)))
+
+
+def _says_nothing(claim: str, words: Sequence[Word]) -> bool:
+    """A list's number, or a lead-in such as "Here is a summary of the passage:", claims nothing."""
+    about, negations = _listed("about"), _listed("negations")
+    said = {w.stem for w in words if w.content or w.stem in about | negations}
+    return bool((said and said <= about) or re.fullmatch(r"\s*\(?\d{1,2}[.)]\s*", claim))
+
+
+@lru_cache(maxsize=1)
+def _data() -> Mapping[str, Any]:
+    return dict(json.loads(files("octavo").joinpath("data", "verification.json").read_bytes()))
+
+
+@lru_cache(maxsize=16)
+def _listed(name: str) -> frozenset[str]:
+    return frozenset(map(stem, _data()[name].split()))
+
+
+@lru_cache(maxsize=1)
+def _opposites() -> frozenset[tuple[str, str]]:
+    pairs = [tuple(map(stem, pair.split())) for pair in _data()["antonyms"].split(",")]
+    return frozenset(two for one, other in pairs for two in ((one, other), (other, one)))
+
+
+@lru_cache(maxsize=32_768)
+def _normal(raw: str) -> str:
+    """What a word is compared by: digits for numbers, a stem without accents for the rest."""
+    if raw[0].isdigit():
+        digits = raw.rstrip("stndrh").replace(",", "")
+        return digits.rstrip("0").rstrip(".") if "." in digits else digits.lstrip("0") or "0"
+    word = raw.lower()
+    if not word.isascii():
+        word = "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c)) or word
+    return str(_data()["numbers"].get(word) or stem(word))
+
+
+def _split(text: str) -> list[str]:
+    """The words of a text as written; contractions opened, scripts without spaces cut into pairs."""
+    text = text.replace("’", "'")
+    if "n't" in text:
+        text = text.replace("can't", "can not").replace("won't", "will not").replace("n't", " not")
+    if text.isascii() or not _OTHER_SCRIPT.search(text):
+        return _TOKEN.findall(text)
+    found = list[str]()
+    for raw in _TOKEN_OF_ANY_SCRIPT.findall(text):
+        joined = len(raw) > 1 and raw[0] >= "\u0e00" and _OTHER_SCRIPT.match(raw)
+        found += [raw[i : i + 2] for i in range(len(raw) - 1)] if joined else [raw]
+    return found
+
+
+def _stems(raws: Sequence[str]) -> list[str]:
+    """Stems, one for each word; "twenty-one" and "5 million" count as the number they say."""
+    stems, scales = list(map(_normal, raws)), _data()["scales"]
+    for i in [i for i, s in enumerate(stems[:-1]) if s[0].isdigit()]:
+        here, after, word = stems[i], stems[i + 1], raws[i + 1].lower()
+        if word in scales and here.replace(".", "", 1).isdecimal():
+            stems[i] = stems[i + 1] = f"{float(here) * scales[word]:.0f}"
+        elif raws[i].isalpha() and word.isalpha() and here[1:] == "0" and len(after) == 1 and after.isdigit():
+            stems[i] = stems[i + 1] = here[0] + after
+    return stems
+
+
+def _words(text: str) -> list[Word]:
+    stop, raws, clauses = _listed("stop"), [], []
+    for place, piece in enumerate(_CLAUSE.split(text)):
+        inside = _split(piece)
+        raws += inside
+        clauses += [(place + 1) // 2] * len(inside)
+    found: list[Word] = []
+    for raw, key, clause in zip(raws, _stems(raws), clauses, strict=True):
+        digits = key[0].isdigit()
+        number = digits and raw.lower() != "one"
+        content = number or not (digits or key in stop)
+        name = content and not number and raw[0].isupper() and (bool(found) or rarity(key) == 1.0)
+        found.append(Word(raw, key, content, number, name, clause))
+    return found
+
+
+def _terms(words: Sequence[Word]) -> Terms:
+    bare = not any(w.content for w in words)
+    weights: dict[str, float] = {}
+    for word in words:
+        weight = 1.0 if word.number or word.name else 0.2 + 0.8 * rarity(word.stem)
+        weights.setdefault(word.stem, weight if word.content or bare else 0.0)
+    return Terms({key: 1 << i for i, key in enumerate(weights)}, tuple(weights.values()), {})
+
+
+def _sentences(text: str) -> list[tuple[int, int]]:
+    """Quick and rough: a passage is a few sentences, and a wrong cut costs little."""
+    spans, start = list[tuple[int, int]](), 0
+    for pause in _PAUSE.finditer(text):
+        if not _ABBREVIATED.search(text, max(start, pause.start() - 8), pause.start()):
+            spans += parts(text, start, pause.end(), most=_LONGEST)
+            start = pause.end()
+    return [*spans, *parts(text, start, len(text), most=_LONGEST)]
+
+
+def _windows(terms: Terms, passages: Sequence[str]) -> Iterator[Window]:
+    """Every run of up to three neighbouring sentences that holds something of the claim."""
+    total = terms.weigh(-1)
+    for number, passage in enumerate(passages[:MOST_PASSAGES]):
+        text = passage[:MOST_PASSAGE]
+        spans = _sentences(text)
+        found = [terms.bits.keys() & set(_stems(_split(text[a:b]))) for a, b in spans]
+        masks = [sum(terms.bits[key] for key in keys) for keys in found]
+        for first in range(len(spans)):
+            held = 0
+            for last in range(first, min(first + _WINDOW, len(spans))):
+                more, held = masks[last] & ~held, held | masks[last]
+                share = terms.weigh(held) / total if more else 0.0
+                if share:
+                    yield Window(number, spans[first][0], spans[last][1], last - first + 1, held, share)
+
+
+def _align(claim: Sequence[str], there: Sequence[str]) -> list[tuple[int, int]]:
+    """A longest common subsequence, by the bit-parallel method: one step for each word of the claim."""
+    places: dict[str, int] = {}
+    for j, key in enumerate(there):
+        places[key] = places.get(key, 0) | 1 << j
+    full = (1 << len(there)) - 1
+    row, rows = full, []
+    for key in claim:
+        hit = row & places.get(key, 0)
+        row = ((row + hit) | (row - hit)) & full
+        rows.append(row)
+    pairs, i, j = list[tuple[int, int]](), len(claim), len(there)
+    while i and j:
+        if rows[i - 1] >> (j - 1) & 1:
+            j -= 1
+            continue
+        i -= 1
+        if not i or rows[i - 1] >> (j - 1) & 1:
+            j -= 1
+            pairs.append((i, j))
+    return pairs[::-1]
+
+
+def _coverage(words: Sequence[Word], terms: Terms, windows: Sequence[Window]) -> dict[str, float]:
+    """How much of the claim is there: in one sentence, in one window, anywhere, and of its weakest clause."""
+    clauses: dict[int, int] = {}
+    for word in words:
+        clauses[word.clause] = clauses.get(word.clause, 0) | terms.bits[word.stem]
+    masks = [0]
+    for mask in clauses.values():  # a clause of one or two words goes with its neighbour
+        if min(mask.bit_count(), masks[-1].bit_count()) < 3:
+            masks[-1] |= mask
+        else:
+            masks.append(mask)
+    held = {w.held for w in windows}
+    shares = [max(terms.weigh(h & m) for h in held) / terms.weigh(m) for m in masks if terms.weigh(m)]
+    return {
+        "sentence": max((w.share for w in windows if w.sentences == 1), default=0.0),
+        "window": max(w.share for w in windows),
+        "weakest": min(shares),
+        "spoken": reduce(or_, held).bit_count() / len(terms.bits),
+    }
+
+
+def _order(laid: Laid) -> dict[str, float]:
+    """Whether the words stand together and in order as they do there, and who is speaking."""
+    seen, mine = (set(pairwise(w.stem for w in text)) for text in (laid.there, laid.claim))
+    words, there = ({w.stem for w in text} for text in (laid.claim, laid.there))
+    content = [w.content for w in laid.claim]
+    return {
+        "aligned": sum(content[i] for i, _ in laid.pairs) / max(1, sum(content)),
+        "bigrams": len(mine & seen) / len(mine) if mine else 1.0,
+        "words": len(words & there) / len(words),
+        "person": float(bool(words & _listed("person") - there)),
+    }
+
+
+def _facts(
+    words: Sequence[Word], terms: Terms, windows: Sequence[Window], told: list[str]
+) -> dict[str, float]:
+    """Numbers and names of the claim that no passage has; a reason tells of those the best window lacks."""
+    anywhere = reduce(or_, (w.held for w in windows))
+    found = dict[str, float]()
+    for kind in ("number", "name"):
+        mine = {w.stem: w.raw for w in words if getattr(w, kind)}
+        nowhere = sum(not terms.bits[key] & anywhere for key in mine)
+        found[f"{kind}_absent"] = min(1.0, nowhere / max(1, min(len(mine), 2)))
+        gone = [raw for key, raw in mine.items() if not terms.bits[key] & windows[0].held]
+        told += [f"{kind} {raw} is not in the passage" for raw in gone]
+    return found
+
+
+def _alterations(laid: Laid, close: float, reasons: list[str]) -> dict[str, float]:
+    """One thing put for another: the closer the rest of the wording, the more it says."""
+    opposites, negations = _opposites(), _listed("negations")
+    facts, opposed, denied = _crossed(laid), list[Exchange](), _denied(laid)
+    for mine, theirs in laid.gaps():
+        both = [(w, t) for w in mine for t in theirs] if len(theirs) <= 7 else []
+        opposed += [(w, t) for w, t in both if (w.stem, t.stem) in opposites]
+        if len(mine) <= 5:
+            facts += [(w, t) for w, t in both if (w.number and t.number) or (w.name and t.name)]
+        odd = [w for w in (*mine, *theirs) if w.stem in negations]
+        denied += odd if len(odd) == 1 and len(mine) + len(theirs) <= 3 else []
+    reasons += [f"{w.raw} stands where the passage has {t.raw}" for w, t in [*facts, *opposed][:3]]
+    reasons += [f"negation differs at {w.raw}" for w in denied[:1]]
+    kinds = {"swapped": facts, "opposite": opposed, "negation": denied}
+    return {kind: close * bool(found) for kind, found in kinds.items()}
+
+
+def _crossed(laid: Laid) -> list[Exchange]:
+    """Names that changed places around the same word: "Cain slew Abel", "Abel slew Cain"."""
+    mine, theirs = ({w.stem: i for i, w in enumerate(t) if w.name} for t in (laid.claim, laid.there))
+    found = list[Exchange]()
+    for one, other in pairwise([key for key in mine if key in theirs][:_CROSSED]):
+        if mine[other] - mine[one] <= 4 and 0 < theirs[one] - theirs[other] <= 4:
+            here = {w.stem for w in laid.claim[mine[one] : mine[other]] if w.content and not w.name}
+            if any(w.stem in here for w in laid.there[theirs[other] : theirs[one]]):
+                found.append((laid.claim[mine[one]], laid.there[theirs[other]]))
+    return found
+
+
+def _denied(laid: Laid) -> list[Word]:
+    """Words that both texts have, and only one of them denies."""
+    mine, theirs = _negated(laid.claim), _negated(laid.there)
+    differ = [i for i, j in laid.pairs if 1 in (mine.get(i), theirs.get(j)) and (i in mine) != (j in theirs)]
+    return [laid.claim[i] for i in differ]
+
+
+def _negated(words: Sequence[Word]) -> dict[int, int]:
+    """Places of the words that a negation governs: the first, second and third after it in its clause."""
+    negations = _listed("negations")
+    found, since, clause = dict[int, int](), 3, -1
+    for place, word in enumerate(words):
+        if word.stem in negations:
+            since, clause = 0, word.clause
+        elif word.content and since < 3 and word.clause == clause:
+            since += 1
+            found[place] = since
+    return found

@@ -1,0 +1,352 @@
+"""Claims against passages: what is supported, what is caught, and what never breaks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from octavo.verification import MOST_PASSAGE, Support, check, measure
+
+WHALE = (
+    "The Pequod sailed from Nantucket in December 1841 with a crew of thirty men. Captain Ahab had lost a "
+    "leg to the white whale, and he would not rest before it was dead. Starbuck, the first mate, thought the "
+    "hunt was madness. He said so more than once. The owners of the ship had hoped for oil."
+)
+HARBOUR = (
+    "New Bedford was a rich town in those years. Its houses were built with money from oil, and 65% of the "
+    "families had somebody at sea. Mr. Coffin kept the inn where Ishmael slept."
+)
+PHYSICS = (
+    "Water boils at 100 degrees at sea level. On a high mountain the pressure is lower, so it boils "
+    "earlier. About 5.2 million people live above 2,500 metres. Some of them never cook beans without a "
+    "pressure cooker."
+)
+SHELF = (HARBOUR, WHALE, PHYSICS)
+
+
+def verdict(claim: str, passages: Sequence[str] = SHELF) -> Support:
+    found = check(claim, passages)
+    if found.snippet is not None:
+        assert found.passage is not None
+        assert found.snippet in passages[found.passage]
+    return found
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "Starbuck, the first mate, thought the hunt was madness.",
+        "starbuck the first mate thought the hunt was madness",
+        "Mr. Coffin kept the inn where Ishmael slept.",
+        "He said so more than once. The owners of the ship had hoped for oil.",
+    ],
+)
+def test_a_claim_that_is_a_sentence_of_the_passage_is_all_but_certain(claim: str) -> None:
+    found = verdict(claim)
+    assert found.supported
+    assert found.score > 0.97
+    assert not found.reasons
+
+
+def test_the_snippet_is_the_sentence_that_carries_the_claim() -> None:
+    found = verdict("The first mate Starbuck thought that the hunt was madness.")
+    assert found.passage == 1
+    assert found.snippet == "Starbuck, the first mate, thought the hunt was madness."
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "The Pequod sailed from Nantucket in December 1841.",
+        "The Pequod sailed from Nantucket with a crew of 30 men.",
+        "Captain Ahab had lost a leg to the white whale.",
+        "Ahab wouldn’t rest before it was dead.",
+        "In New Bedford, 65 percent of the families had somebody at sea.",
+        "Water boils at 100 degrees at sea level, and earlier on a high mountain.",
+        "About 5,200,000 people live above 2500 metres.",
+        "Houses in New Bedford were built with oil money.",
+    ],
+)
+def test_shortened_and_reworded_claims_stay_supported(claim: str) -> None:
+    assert verdict(claim).supported
+
+
+@pytest.mark.parametrize(
+    ("claim", "reason"),
+    [
+        ("The Pequod sailed from Nantucket in December 1851 with a crew of thirty men.", "1851"),
+        ("The Pequod sailed from Nantucket in December 1841 with a crew of fifty men.", "fifty"),
+        ("The Pequod sailed from Boston in December 1841 with a crew of thirty men.", "Boston"),
+        ("Ishmael, the first mate, thought the hunt was madness.", "Ishmael"),
+        ("Starbuck, the second mate, thought the hunt was madness.", "second"),
+        ("Captain Ahab had lost a leg to the black whale.", "black"),
+        ("Water does not boil at 100 degrees at sea level.", "negation"),
+        ("Captain Ahab would rest before it was dead.", "negation"),
+        ("Some of them cook beans without a pressure cooker.", "negation"),
+        ("On a high mountain the pressure is higher, so it boils earlier.", "higher"),
+        ("About 5.2 billion people live above 2,500 metres.", "5.2"),
+    ],
+)
+def test_one_thing_changed_in_a_true_sentence_is_caught_and_told(claim: str, reason: str) -> None:
+    found = verdict(claim)
+    assert not found.supported
+    assert any(reason in r for r in found.reasons), found.reasons
+
+
+def test_a_number_that_stands_elsewhere_in_the_passage_does_not_excuse_a_wrong_one() -> None:
+    passage = "The bridge was opened in 1894. It was widened in 1931 after the flood."
+    assert not verdict("The bridge was opened in 1931.", [passage]).supported
+    assert verdict("The bridge was widened in 1931.", [passage]).supported
+
+
+def test_names_that_change_places_are_caught() -> None:
+    passage = ["Queequeg saved Tashtego from drowning in the head of the whale."]
+    assert not verdict("Tashtego saved Queequeg from drowning in the head of the whale.", passage).supported
+    assert verdict("In the head of the whale, Queequeg saved Tashtego from drowning.", passage).supported
+
+
+def test_names_in_a_list_may_change_places() -> None:
+    passage = ["Stubb and Flask pulled hard, while Daggoo and Tashtego sang."]
+    assert verdict("Flask and Stubb pulled hard, while Tashtego and Daggoo sang.", passage).supported
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "I love whales, do you?",
+        "The book was a great success with readers in London.",
+        "Moby Dick swims in all the oceans of the world.",
+        "Photosynthesis turns light into sugar.",
+        "Captain Ahab had lost a leg to the white whale, and his daughter married a Quaker banker.",
+    ],
+)
+def test_what_the_passages_do_not_say_is_not_supported(claim: str) -> None:
+    assert not verdict(claim).supported
+
+
+def test_a_wrong_claim_scores_below_the_right_one_and_a_foreign_one_lower_still() -> None:
+    right = check("The owners had hoped for oil.", SHELF).score
+    partly = check("The owners and the harbour master had hoped for gold and oil.", SHELF).score
+    foreign = check("Elections are held every four years.", SHELF).score
+    assert right > partly > foreign
+
+
+def test_evidence_may_lie_in_neighbouring_sentences() -> None:
+    found = verdict("Starbuck thought the hunt was madness and said so more than once.")
+    assert found.supported
+    assert found.passage == 1
+
+
+def test_the_order_of_the_passages_changes_only_the_index() -> None:
+    claim = "The Pequod sailed from Nantucket in December 1841."
+    one, other = check(claim, SHELF), check(claim, SHELF[::-1])
+    assert (one.score, one.snippet) == (other.score, other.snippet)
+    assert (one.passage, other.passage) == (1, 1)
+    assert check(claim, (WHALE, *SHELF)).passage == 0
+
+
+@pytest.mark.parametrize("claim", ["", "   ", "🐋🐋", "…?!", "\u200b"])
+def test_a_claim_without_words_is_not_supported(claim: str) -> None:
+    found = verdict(claim)
+    assert (found.supported, found.score, found.passage, found.snippet) == (False, 0.0, None, None)
+    assert found.reasons == ("the claim has no words",)
+
+
+@pytest.mark.parametrize("passages", [[], [""], ["", " \n "], ["🐋"]])
+def test_nothing_is_supported_by_nothing(passages: list[str]) -> None:
+    found = verdict("The whale was white.", passages)
+    assert (found.supported, found.passage) == (False, None)
+    assert found.reasons == ("no passage shares a word with the claim",)
+
+
+@pytest.mark.parametrize("claim", ["Here is a summary of the passage:", "Key points include:", "2."])
+def test_a_lead_in_claims_nothing_and_passes(claim: str) -> None:
+    found = verdict(claim)
+    assert found.supported
+    assert found.passage is None
+    assert not verdict(claim, []).supported
+
+
+def test_a_denial_about_the_passage_is_no_lead_in() -> None:
+    assert not verdict("There is no information in the passage.").supported
+
+
+@pytest.mark.parametrize(
+    ("claim", "passage", "wrong"),
+    [
+        ("鲸鱼是白色的。", "那条鲸鱼是白色的。船长失去了一条腿。", "大象住在非洲的草原上。"),
+        ("船長は片足を失った。", "船長は片足を失った。鯨は白かった。", "大統領は選挙に勝った。"),
+        ("Кит был белым.", "Капитан потерял ногу. Кит был белым.", "Выборы прошли весной."),
+        ("व्हेल सफ़ेद थी।", "कप्तान ने पैर खो दिया। व्हेल सफ़ेद थी।", "चुनाव हुए।"),
+    ],
+)
+def test_other_scripts_are_compared_too(claim: str, passage: str, wrong: str) -> None:
+    assert verdict(claim, [wrong, passage]).supported
+    assert verdict(claim, [wrong, passage]).passage == 1
+    assert not verdict(wrong, [passage]).supported
+
+
+def test_accents_and_typographic_quotes_do_not_matter() -> None:
+    passage = ["There are over 750 episodes of Pokémon, and they don’t end."]
+    assert verdict("There are over 750 episodes of Pokemon, and they do not end.", passage).supported
+
+
+def test_only_the_beginning_of_an_enormous_passage_is_read() -> None:
+    enormous = "The sea was calm. " * 60_000
+    assert verdict("The whale was white.", [enormous + "The whale was white."]).score < 0.97
+    early = "The whale was white. " + enormous
+    found = verdict("The whale was white.", [early])
+    assert found.snippet == "The whale was white."
+    assert early.index(found.snippet) < MOST_PASSAGE
+
+
+@pytest.mark.parametrize(
+    "filler", ["\n", ". ", '."', "1.", "1,", "9", "not ", "Aa ", "鲸", "a'", "(", "— and "]
+)
+def test_hostile_repetition_is_harmless(filler: str) -> None:
+    text = filler * (40_000 // len(filler))
+    found = verdict(f"The whale {text}", [f"{text} whale", text])
+    assert 0.0 <= found.score <= 1.0
+
+
+def test_cosines_are_asked_for_a_few_windows_only_and_move_the_score() -> None:
+    asked: list[str] = []
+
+    def similarity(level: float, claim: str, texts: Sequence[str]) -> list[float]:
+        assert claim == "The ship left Nantucket with thirty men."
+        asked.extend(texts)
+        return [level] * len(texts)
+
+    claim = "The ship left Nantucket with thirty men."
+    near = check(claim, SHELF, similarity=lambda c, t: similarity(0.95, c, t))
+    far = check(claim, SHELF, similarity=lambda c, t: similarity(0.05, c, t))
+    assert near.score > far.score
+    assert 1 <= len(asked) <= 8
+    assert all(any(text in passage for passage in SHELF) for text in asked)
+
+
+def test_similarity_is_not_asked_where_the_words_decide() -> None:
+    def never(claim: str, texts: Sequence[str]) -> list[float]:
+        raise AssertionError("asked")
+
+    assert check("He said so more than once.", SHELF, similarity=never).supported
+    assert not check("", SHELF, similarity=never).supported
+
+
+def test_every_weight_has_the_sign_of_its_meaning() -> None:
+    data = json.loads(files("octavo").joinpath("data", "verification.json").read_bytes())
+    against = {"person", "number_absent", "name_absent", "swapped", "opposite", "negation"}
+    for kind, weights in data["weights"].items():
+        found = measure(
+            "The ship left Boston.", SHELF, similarity=lambda _, texts: [0.5] * len(texts)
+        ).features
+        assert set(weights) - {"bias"} == set(found) - ({"cosine"} if kind == "lexical" else set())
+        assert all(w <= 0 if n in against else w >= 0 for n, w in weights.items() if n != "bias")
+    assert 0.5 <= data["threshold"] < 0.9
+
+
+TEXT = st.text(st.sampled_from("ab AB19.,!?\n'’-%鲸は한é🐋\u0301\u0e01क") | st.characters(), max_size=60)
+
+
+@given(claim=TEXT, passages=st.lists(TEXT, max_size=4))
+@example(claim="twenty-one ² million", passages=["²", "21 million 9e9 ٣"])
+@settings(max_examples=150, deadline=None)
+def test_any_text_gives_a_score_between_0_and_1_and_an_exact_snippet(claim: str, passages: list[str]) -> None:
+    found = verdict(claim, passages)
+    assert 0.0 <= found.score <= 1.0
+    assert (found.passage is None) == (found.snippet is None)
+    assert found == check(claim, passages)
+    assert all(0.0 <= value <= 1.0 for value in measure(claim, passages).features.values())
+
+
+WORDS = st.lists(
+    st.sampled_from(("whale", "ship", "captain", "leg", "sea", "white", "oil", "sailed", "lost")),
+    min_size=3,
+    max_size=9,
+)
+
+
+@given(before=WORDS, sentence=WORDS, after=WORDS)
+@settings(max_examples=50, deadline=None)
+def test_any_sentence_of_a_passage_is_supported_by_it(
+    before: list[str], sentence: list[str], after: list[str]
+) -> None:
+    claim = " ".join(sentence).capitalize() + "."
+    passage = f"{' '.join(before).capitalize()}. {claim} {' '.join(after).capitalize()}."
+    assert check(claim, ["Nothing of the kind.", passage]).score > 0.97
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("twenty-one", "21"),
+        ("5 million", "5,000,000"),
+        ("1.5 thousand", "1500"),
+        ("3rd", "3"),
+        ("7.0", "7"),
+        ("12 percent", "12%"),
+        ("two hundred", "200"),
+        ("1960s", "1960"),
+    ],
+)
+def test_numbers_agree_however_they_are_written(said: str, written: str) -> None:
+    for claim, passage in ((said, written), (written, said)):
+        found = measure(
+            f"The harbour counted {claim} that year.", [f"The harbour counted {passage} that year."]
+        )
+        assert not found.reasons
+        assert found.features["number_absent"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("claim", "passage"), [("fourteen", "40"), ("1,5", "15.2"), ("3", "4"), ("0.5", "5")]
+)
+def test_different_numbers_do_not_agree(claim: str, passage: str) -> None:
+    found = measure(f"The harbour counted {claim} ships.", [f"The harbour counted {passage} ships."])
+    assert found.features["swapped"] > 0.0
+    assert found.reasons
+
+
+def test_reasons_name_what_is_missing_in_the_words_of_the_claim() -> None:
+    found = verdict("The Pequod sailed from Hamburg in December 1799 with a crew of thirty men.")
+    assert "number 1799 is not in the passage" in found.reasons
+    assert "name Hamburg is not in the passage" in found.reasons
+    assert "Hamburg stands where the passage has Nantucket" in found.reasons
+
+
+def test_a_negation_in_another_clause_does_not_count_against_the_claim() -> None:
+    passage = ["The cook did not wake, but the boy heard the bell and ran to the deck."]
+    assert verdict("The boy heard the bell and ran to the deck.", passage).supported
+    assert not verdict("The boy never heard the bell and ran to the deck.", passage).supported
+
+
+def test_a_negation_said_otherwise_is_the_same_negation() -> None:
+    passage = ["The captain never spoke to the crew about the storm."]
+    assert verdict("The captain did not speak to the crew about the storm.", passage).supported
+    assert verdict("The captain didn't speak to the crew about the storm.", passage).supported
+
+
+def test_an_abbreviation_does_not_end_a_sentence() -> None:
+    found = verdict(
+        "Dr. Bunger of the Samuel Enderby had a wooden mallet.", ["Dr. Bunger had a wooden mallet. So?"]
+    )
+    assert found.snippet == "Dr. Bunger had a wooden mallet."
+
+
+def test_a_claim_that_is_half_true_scores_below_its_true_half() -> None:
+    half = "Starbuck, the first mate, thought the hunt was madness"
+    both = f"{half}, and the cook agreed with every word of the sermon."
+    assert check(f"{half}.", SHELF).score > 0.97
+    assert check(both, SHELF).score < check(f"He said so, and {half}.", SHELF).score
+    assert measure(both, SHELF).features["weakest"] < 0.5
+
+
+def test_passages_beyond_the_first_two_hundred_are_not_read() -> None:
+    foreign = ["Elections are held every four years."] * 200
+    assert verdict("The whale was white.", [*foreign[:-1], "The whale was white."]).passage == 199
+    assert not verdict("The whale was white.", [*foreign, "The whale was white."]).supported
