@@ -128,10 +128,10 @@ def main() -> None:
         weights = fit(np.vstack([o[0] for o in others]), np.hstack([o[1] for o in others]))
         print(f"| {name} | {judged(1 / (1 + np.exp(-x @ weights)), y)} |")
     fitted = fit(np.vstack([x for x, _ in made.values()]), np.hstack([y for _, y in made.values()]))
-    weights = dict(zip(("constant", *NAMES), (round(float(w), 4) for w in fitted), strict=True))
-    print(json.dumps(weights))
+    named = dict(zip(("constant", *NAMES), (round(float(w), 4) for w in fitted), strict=True))
+    print(json.dumps(named))
     if said.write:
-        WRITTEN.write_text(json.dumps({"version": 1, "sets": SETS, "weights": weights}, indent=1) + "\n")
+        WRITTEN.write_text(json.dumps({"version": 1, "sets": SETS, "weights": named}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ PRAGMAS = (
     "cell_size_check = ON",
 )
 RESTORE = "Restore the file from a backup, or move it away and add the books again."
-_VERSION = select(column("version_num")).select_from(table("alembic_version"))
+_VERSION: Select[Any] = select(column("version_num")).select_from(table("alembic_version"))
 
 
 class Database:
@@ -94,9 +94,11 @@ class Database:
         with translated(self.place):
             if self._nearby is not None:
                 with self._nearby.connect() as connection:
-                    return connection.execute(statement, parameters).all()
+                    near: Sequence[Row[Any]] = connection.execute(statement, parameters).all()
+                    return near
             async with self._engine.connect() as distant:
-                return (await distant.execute(statement, parameters)).all()
+                far: Sequence[Row[Any]] = (await distant.execute(statement, parameters)).all()
+                return far
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[AsyncConnection]:

@@ -18,12 +18,16 @@ from octavo.types import Book, BookFormat, Chunk, PageMark, Section, Span
 Row = Any  # a row of the database, its columns by name
 Values = dict[str, object]
 
-_BOOK = ("title", "language", "format", "source_file", "base_url", "content_hash", "index_fingerprint")
-_BOOK += ("section_count", "chunk_count", "page_count", "added_at", "updated_at")
+_BOOK: tuple[str, ...] = (
+    *("title", "language", "format", "source_file", "base_url", "content_hash", "index_fingerprint"),
+    *("section_count", "chunk_count", "page_count", "added_at", "updated_at"),
+)
 _SECTION = ("id", "book_id", "title", "level", "position", "url", "anchor", "source_file")
-_CHUNK = ("id", "chunk_id", "book_id", "section_id", "start", "end", "document_position", "chunk_index")
-_CHUNK += ("page_number", "page_end", "page_label", "chapter", "section", "url", "source_title")
-_CHUNK += ("source_location", "created_at")
+_CHUNK: tuple[str, ...] = (
+    *("id", "chunk_id", "book_id", "section_id", "start", "end", "document_position", "chunk_index"),
+    *("page_number", "page_end", "page_label", "chapter", "section", "url", "source_title"),
+    *("source_location", "created_at"),
+)
 
 
 def text_hash(text: str) -> str:
@@ -151,13 +155,13 @@ def check_edition(
         if section.book_id != book.id:
             raise InvalidValue("Section.book_id", f"must be that of the book ({book.id})", section.book_id)
     for chunk in chunks:
-        section = there.get(chunk.section_id)
-        if section is None or chunk.book_id != book.id:
+        its_section = there.get(chunk.section_id)
+        if its_section is None or chunk.book_id != book.id:
             raise InvalidValue("Chunk.section_id", "must be a section of the book", chunk.section_id)
-        if section.text[chunk.start : chunk.end] != chunk.content:
+        if its_section.text[chunk.start : chunk.end] != chunk.content:
             raise InvalidValue("Chunk.content", "must be the section's text from start to end", chunk.content)
         for name in ("heading_path", "ancestors", "source_file"):
-            if getattr(chunk, name) != getattr(section, name):
+            if getattr(chunk, name) != getattr(its_section, name):
                 raise InvalidValue(f"Chunk.{name}", "must be that of its section", getattr(chunk, name))
         if chunk.id not in vector_keys:
             raise InvalidValue("vector_keys", "must have a key for every chunk", chunk.id)
