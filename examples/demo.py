@@ -1,17 +1,21 @@
-"""What `make demo` runs: adds the bundled book (this documentation), asks it three things, shows the way on."""
+"""What `make demo` runs: adds the bundled book (this documentation), asks it, and shows the way on."""
 
 from __future__ import annotations
 
 import asyncio
-import time
+import textwrap
 from pathlib import Path
 
-from octavo import Library, Scope
+from octavo import Library
 from octavo.events import Embedding, IngestEvent
-from octavo.types import ScopeType
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT / ".demo"
+QUESTIONS = (
+    "What happens if the power fails while a book is being added?",
+    "What is a passage?",
+    "Who won the football world cup in 1998?",
+)
 
 
 def progress(event: IngestEvent) -> None:
@@ -22,30 +26,20 @@ def progress(event: IngestEvent) -> None:
 async def main() -> None:
     async with Library.open(DATA) as library:
         print("Adding the bundled book: Octavo's own documentation.")
-        book = await library.add(ROOT / "docs", title="The Octavo Book", on_event=progress)
+        book = await library.add(ROOT / "docs", on_event=progress)
         print(f"\r  {book.title}: {book.section_count} sections, {book.chunk_count} passages\n")
-
-        await library.search("warm up")
-        for query, scope in (
-            ("What happens if the power fails while a book is being added?", None),
-            ("password protected files", None),
-            (
-                "where do ids come from?",
-                Scope(type=ScopeType.SECTION, identifier="Sections, chunks and ids"),
-            ),
-        ):
-            began = time.monotonic()
-            found = await library.search(query, book_id=book.id, scope=scope, top_k=1)
-            took = (time.monotonic() - began) * 1000
-            print(f"? {query}" + (f"   (only in “{scope.identifier}”)" if scope else ""))
-            for hit in found:
-                print(f"  {hit.chunk.source_location}  [{hit.relevance_score:.0%}, {took:.0f} ms]")
-                print("  | " + "\n  | ".join(hit.chunk.content.splitlines()) + "\n")
+        for question in QUESTIONS:
+            answer = await library.ask(question, book_id=book.id)
+            print(f"? {question}")
+            print(textwrap.fill(answer.content, 100, initial_indent="  ", subsequent_indent="  "))
+            for cited in answer.citations:
+                print(f"    [{cited.number}] {cited.source_location}")
+            print(f"    {answer.processing_time_ms} ms\n")
     print("Now try it yourself:\n")
     print("  .venv/bin/octavo add YOUR-BOOK.epub")
-    print('  .venv/bin/octavo search "a question of yours"\n')
+    print('  .venv/bin/octavo ask "a question of yours"')
     print(
-        f"The demo's library is in {DATA.relative_to(ROOT)}; `octavo --data {DATA.name} contents the-octavo-book` shows it."
+        f"  .venv/bin/octavo --data {DATA.name} serve      # the API, described at http://127.0.0.1:8321/docs"
     )
 
 

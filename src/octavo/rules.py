@@ -75,7 +75,7 @@ def unit_vector(field: str, value: Sequence[float], *, size: int | None = None) 
     if not value or (size is not None and len(value) != size):
         raise InvalidValue(field, f"must hold {size or 'some'} numbers", value)
     try:
-        length = math.sqrt(sum(x * x for x in value))
+        length = math.hypot(*value)
     except (TypeError, OverflowError):
         raise InvalidValue(field, "must hold finite numbers only", value) from None
     if not math.isfinite(length):

@@ -65,3 +65,15 @@ def test_the_list_in_the_article_wins_over_the_menu_when_it_is_whole() -> None:
         "b.html",
         "a.html",
     ]
+
+
+def test_a_list_in_a_line_of_its_own_stands_under_the_line_before() -> None:
+    body = """<ol class="chapter"><li><a href="a.html">A</a></li>
+      <li><ol class="section"><li><a href="b.html">B</a></li>
+      <li><ol><li><a href="c.html">C</a></li></ol></li></ol></li><li><a href="d.html">D</a></li></ol>"""
+    assert lines(body) == [
+        ("a.html", []),
+        ("b.html", [("a.html", "A")]),
+        ("c.html", [("a.html", "A"), ("b.html", "B")]),
+        ("d.html", []),
+    ]

@@ -9,9 +9,10 @@ import pytest
 
 from octavo.errors import BadBook
 from octavo.limits import Limits
+from octavo.readers.dom import Page
 from octavo.readers.html import read
 from octavo.readers.parsed import ParsedBook
-from octavo.readers.site import own_title, resolve, shared_title
+from octavo.readers.site import Sheet, base_url, own_title, resolve, shared_title
 
 LIMITS = Limits()
 PROSE = (
@@ -194,6 +195,27 @@ def test_the_site_says_where_it_stands(tmp_path: Path) -> None:
     assert read(site(tmp_path, made), LIMITS).base_url == "https://example.org/book/"
 
 
+@pytest.mark.parametrize(
+    ("file", "canonical", "base"),
+    [
+        ("docs/a.html", "https://example.org/b/docs/a.html", "https://example.org/b/"),
+        ("docs/a.html", "https://example.org/b/docs/a", "https://example.org/b/"),
+        ("docs/a/index.html", "https://example.org/docs/a/", "https://example.org/"),
+        ("docs/a/index.html", "https://example.org/docs/a", "https://example.org/"),
+        ("index.html", "https://example.org/b/", "https://example.org/b/"),
+        ("a.html", "https://example.org/other.html", None),
+        ("a.html", "javascript:alert(1)/a.html", None),
+        ("a.html", "", None),
+    ],
+)
+def test_the_base_is_what_stands_before_any_name_of_the_page(
+    file: str, canonical: str, base: str | None
+) -> None:
+    read_page = Page(title="", language="", authors=(), pieces=(), linked=0.0)
+    sheet = Sheet(file=file, page=read_page, targets=frozenset(), next="", canonical=canonical)
+    assert base_url([sheet]) == base
+
+
 def test_a_folder_without_pages_is_refused(tmp_path: Path) -> None:
     (tmp_path / "readme.txt").write_text("x", encoding="utf-8")
     assert refusal(tmp_path).code == "no_text"
@@ -215,7 +237,10 @@ def test_an_empty_page_of_a_folder_is_a_warning(tmp_path: Path) -> None:
         ("../a", "a.html"),
         ("..", "index.html"),
         ("../../a.html", ""),
-        ("/a.html", ""),
+        ("/a.html", "a.html"),
+        ("/docs/sub/b", "sub/b.html"),
+        ("/", "index.html"),
+        ("//example.org/a.html", ""),
         ("https://example.org/a.html", ""),
         ("#x", ""),
     ],

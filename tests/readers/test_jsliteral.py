@@ -35,6 +35,12 @@ from octavo.readers.jsliteral import exported
         ("export default {a: x ? 'b' : 'c', d: 1}", {"a": "c", "d": 1}),
         ("export default {'guides/a': {B: ['c']}}", {"guides/a": {"B": ["c"]}}),
         ("const sidebars = {a: ['b']}", {"a": ["b"]}),
+        ("export default ({a: (({b: 1})), c: ('d')})", {"a": {"b": 1}, "c": "d"}),
+        ("export default {a: ({b: 1} as Options), c: 2}", {"a": {"b": 1}, "c": 2}),
+        (
+            "const k = 'no';\nexport default {f: (k) => ({a: 1}), g: (k, n) => k, h: (), i: 3}",
+            {"f": None, "g": None, "h": None, "i": 3},
+        ),
         ("nothing here", None),
         ("", None),
     ],

@@ -175,7 +175,6 @@ fn rest() {}
         ("include ../code/a.rs:9:", "fn rest() {}"),
         ("include ../code/a.rs::1", "use std::io;"),
         ("rustdoc_include ../code/a.rs:inner", "    go();"),
-        ("playground ../code/a.rs editable", "use std::io;\nfn main() {\n    go();\n}\nfn rest() {}"),
     ],
 )
 def test_files_are_put_in_whole_by_lines_or_by_anchor(tmp_path: Path, link: str, expected: str) -> None:

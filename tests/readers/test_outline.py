@@ -82,6 +82,35 @@ def test_headings_that_say_the_entry_again_are_the_entrys(entry: str, headings: 
     assert (section.heading_path, section.text, section.anchor) == ((entry,), "Call me Ishmael.", "id")
 
 
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("I", "Hawaii"),
+        ("Appendix", "A"),
+        ("On", "Introduction"),
+        ("Chapter 1", "Chapter 10"),
+        ("Chapter 12", "Chapter 1"),
+        ("दिन", "दान"),
+        ("กา", "กี"),
+    ],
+)
+def test_a_heading_that_only_shares_letters_with_the_entry_is_its_own(entry: str, said: str) -> None:
+    assert paths(made((entry,), heading(1, said), Text(text="x"))) == [(entry,), (entry, said)]
+
+
+def test_a_heading_of_signs_alone_begins_nothing_under_an_entry() -> None:
+    outline = made(("One",), heading(2, "* * *"), Text(text="x"))
+    assert [(s.heading_path, s.text) for s in outline.sections(title="Book")] == [(("One",), "x")]
+
+
+def test_names_of_files_are_text_that_can_be_stored() -> None:
+    outline = Outline()
+    outline.document("caf\udce9.html", url="caf\udce9.html")
+    outline.enter(("One",))
+    (draft,) = outline.drafts
+    assert (draft.source_file, draft.url) == ("caf\ufffd.html", "caf\ufffd.html")
+
+
 def test_a_paragraph_that_sets_the_title_is_not_text() -> None:
     outline = made(
         ("Chapter I. The Street",), Text(text="CHAPTER I."), Text(text="The Street"), Text(text="I")

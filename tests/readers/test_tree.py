@@ -73,6 +73,34 @@ def test_more_files_than_a_book_has_are_refused(tmp_path: Path) -> None:
     assert refused.value.code == "too_many_members"
 
 
+def test_folders_count_as_much_as_files(tmp_path: Path) -> None:
+    for number in range(6):
+        (tmp_path / f"empty{number}").mkdir()
+    with pytest.raises(BadBook, match="more than 5 files"):
+        walk(tmp_path, MD, replace(Limits(), max_members=5))
+    assert walk(tmp_path, MD, replace(Limits(), max_members=6)) == []
+
+
+def test_folders_may_lie_as_deep_as_the_disk_allows(tmp_path: Path) -> None:
+    deep = "/".join(["d"] * 800)
+    plant(tmp_path, f"{deep}/a.md")
+    assert names(tmp_path, walk(tmp_path, MD, Limits())) == [f"{deep}/a.md"]
+
+
+def test_links_that_lead_nowhere_or_to_themselves_are_no_files(tmp_path: Path) -> None:
+    plant(tmp_path, "a.md")
+    (tmp_path / "gone.md").symlink_to(tmp_path / "nothing.md")
+    (tmp_path / "self.md").symlink_to(tmp_path / "self.md")
+    assert names(tmp_path, walk(tmp_path, MD, Limits())) == ["a.md"]
+    assert inside(tmp_path, tmp_path, "self.md") is None
+
+
+def test_a_folder_that_is_not_there_is_noted_and_empty(tmp_path: Path) -> None:
+    notes: list[str] = []
+    assert walk(tmp_path / "none", MD, Limits(), notes=notes) == []
+    assert notes == [".: could not be opened (No such file or directory)"]
+
+
 def test_a_file_is_loaded_up_to_its_limit(tmp_path: Path) -> None:
     file = tmp_path / "a.md"
     file.write_bytes(b"x" * (1 << 20))

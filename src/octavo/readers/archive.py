@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import mmap
 import stat
+import unicodedata
 import zipfile
 import zlib
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from urllib.parse import unquote
 
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
@@ -39,6 +41,10 @@ def safe_name(name: str) -> str | None:
     return "/".join(parts) or None
 
 
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
+
+
 class Archive:
     """An open archive; `names` are its files. Use it as a context manager."""
 
@@ -58,7 +64,7 @@ class Archive:
             self._zip.close()
             raise
         self.names = frozenset(self._members)
-        self._folded = {name.casefold(): name for name in self._members}
+        self._folded = {_folded(unquote(name)): name for name in self._members}
 
     def __enter__(self) -> Self:
         return self
@@ -69,14 +75,16 @@ class Archive:
         self._zip.close()
 
     def find(self, name: str) -> str | None:
-        """The member of this name, in the archive's own spelling: books mistake capitals."""
-        return name if name in self._members else self._folded.get(name.casefold())
+        """The member of this name, in the archive's own spelling: books mistake capitals and accents."""
+        return name if name in self._members else self._folded.get(_folded(name))
 
     def read(self, name: str) -> bytes:
         """A member's bytes, as many as really come out; too many are refused."""
         info = self._members[name]
         if info.flag_bits & 1:
             raise BadBook("drm", f"{self.name}: {name} is locked with a password")
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise BadBook("damaged_archive", f"{self.name}: {name} is packed as no book is")
         pieces: list[bytes] = []
         size = 0
         self._in += info.compress_size

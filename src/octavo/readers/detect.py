@@ -108,7 +108,7 @@ _IN_ARCHIVE = (
     (b"application/vnd.oasis.opendocument.", "odt"),
 )
 _HTML = re.compile(
-    rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b",
+    rb"\s*(?:<\?xml[^>]*>\s*)?(?>(?>(?:<!--.*?-->|<\?.*?\?>)\s*)*)<(?:!doctype\s+html|html|head|body)\b",
     re.IGNORECASE | re.DOTALL,
 )
 _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
@@ -128,6 +128,8 @@ def kind_of(path: Path) -> str:
         )
     if found in ("pdf", "epub"):
         return found
+    if found == "binary":
+        found = _UNREADABLE_SUFFIXES.get(path.suffix.lower(), found)
     raise unsupported(path, found)
 
 
@@ -186,7 +188,7 @@ def _is_pdf(head: bytes, named: str | None) -> bool:
 
 
 def _text(head: bytes) -> str:
-    if b"\0" in head and not head.startswith(_BOMS) and not _is_wide(head):
+    if _is_binary(head) and not head.startswith(_BOMS) and not _is_wide(head):
         return "binary"
     if b"<FictionBook" in head[:1024]:
         return "fb2"
@@ -194,6 +196,11 @@ def _text(head: bytes) -> str:
     for mark in _BOMS:
         bare = bare.removeprefix(mark)
     return "html" if _HTML.match(bare) else "text"
+
+
+def _is_binary(head: bytes) -> bool:
+    """Whether zeros stand in it; a stray one among a thousand letters is damage that a text may have."""
+    return head.count(0) > len(head) // 1000
 
 
 def _is_wide(head: bytes) -> bool:

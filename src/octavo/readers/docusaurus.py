@@ -13,7 +13,7 @@ from octavo.errors import BadBook
 from octavo.limits import MB, Limits
 from octavo.readers import mdx
 from octavo.readers.chapters import chapter
-from octavo.readers.docusaurus_contents import Category, Contents, Doc, split_prefix
+from octavo.readers.docusaurus_contents import Category, Contents, Doc, is_index, split_prefix
 from octavo.readers.docusaurus_site import Docs, Site, category_file, is_docusaurus, open_site
 from octavo.readers.markdown import Page, open_page, open_pages, pieces
 from octavo.readers.parsed import ParsedBook, ParsedSection
@@ -69,7 +69,7 @@ class _Shelf:
         folder, stem = page.path.parent.relative_to(self._home).as_posix().removeprefix("."), page.path.stem
         bare = "/".join(self._bare(part) for part in PurePosixPath(folder).parts)
         base = page.matter.word("id") or self._bare(stem)
-        found = pieces(self._markdown(page, _DEEPEST_PARTIAL))
+        found = pieces(self._markdown(page, _DEEPEST_PARTIAL), code=mdx.shown_code)
         self._size += sum(len(p.text) for p in found)
         if self._size > self._limits.max_text_mb * MB:
             raise BadBook("too_large", f"the docs hold more than {self._limits.max_text_mb} MB of text")
@@ -79,7 +79,7 @@ class _Shelf:
             title=page.matter.word("title")
             or top
             or page.matter.word("sidebar_label")
-            or title_of(self._bare(stem)),
+            or title_of(PurePosixPath(bare).name if bare and is_index(stem, folder) else self._bare(stem)),
             url="",
             source_file=page.path.relative_to(self._root).as_posix(),
             folder=folder,
@@ -114,8 +114,7 @@ class _Shelf:
         def partial(reference: str) -> str | None:
             if not depth or not reference.endswith((".md", ".mdx")):
                 return None
-            site = self._home.parent
-            base = site if reference.startswith("@site/") else page.path.parent
+            base = self._site.folder if reference.startswith("@site/") else page.path.parent
             file = inside(self._root, base, reference.removeprefix("@site/"))
             if file is None or not file.is_file():
                 name = page.path.relative_to(self._root).as_posix()

@@ -38,8 +38,7 @@ class Doc:
 
     @property
     def is_index(self) -> bool:
-        here = PurePosixPath(self.folder).name.lower()
-        return self.name.lower() in ("index", "readme", here)
+        return is_index(self.name, self.folder)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +49,11 @@ class Category:
     url: str = ""
     description: str = ""
     source_file: str = ""
+
+
+def is_index(name: str, folder: str) -> bool:
+    """Whether a file is the page of its folder."""
+    return name.lower() in ("index", "readme", PurePosixPath(folder).name.lower())
 
 
 def split_prefix(name: str, *, numbered: bool) -> tuple[float | None, str]:
@@ -102,14 +106,13 @@ class Contents:
             folder = str(entry.get("dirName") or ".").strip("/").removeprefix("./")
             return self._folder("" if folder == "." else folder, depth)
         if kind == "category":
-            page = self._linked(entry.get("link"), "")
+            label, page = heading(str(entry.get("label") or "")), self._linked(entry.get("link"))
+            url = self._generated(label, entry)
             items = self._listed(entry.get("items"), depth + 1)
-            return self._category(heading(str(entry.get("label") or "")), items, entry, page, "")
+            return self._category(label, items, entry, page, url, "")
         if kind is None:
             nested = [(heading(str(k)), self._listed(v, depth + 1)) for k, v in entry.items()]
-            return [
-                c for label, items in nested for c in self._category(label, items, {"link": None}, None, "")
-            ]
+            return [c for label, items in nested for c in self._category(label, items, {}, None, "", "")]
         return []
 
     def _page(self, name: str) -> list[Doc | Category]:
@@ -119,12 +122,21 @@ class Contents:
         self._used.add(page.id)
         return [page]
 
-    def _linked(self, link: Any, folder: str) -> Doc | None:
+    def _linked(self, link: Any, folder: str | None = None) -> Doc | None:
+        """The page that a category is; a folder's own category may call it by its last name alone."""
         if not isinstance(link, dict) or link.get("type") != "doc":
             return None
         name = str(link.get("id"))
-        page = self._by_id.get(name) or next((p for p in self._pages.get(folder, ()) if p.name == name), None)
+        near = self._pages.get(folder, ()) if folder is not None else ()
+        page = next((p for p in near if p.id.rpartition("/")[2] == name), None) or self._by_id.get(name)
         return page if page and self._page(page.id) else None
+
+    def _generated(self, label: str, said: dict[str, Any]) -> str:
+        """The address of a category that is a generated index; a label that comes again counts up."""
+        link = said.get("link")
+        if not isinstance(link, dict) or link.get("type") != "generated-index":
+            return ""
+        return str(link.get("slug") or f"/category/{self._slugs.of(label)}")
 
     def _folder(self, folder: str, depth: int) -> list[Doc | Category]:
         """What the folders say: by position, then by name."""
@@ -161,21 +173,26 @@ class Contents:
         label = heading(str(said.get("label") or "")) or (
             page.matter.word("sidebar_label") or page.title if page else ""
         )
-        items = self._folder(folder, depth)
-        return self._category(label or title_of(name), items, said, page, folder)
+        label = label or title_of(name)
+        url = self._generated(label, said)
+        return self._category(label, self._folder(folder, depth), said, page, url, folder)
 
     def _category(
-        self, label: str, items: list[Doc | Category], said: dict[str, Any], page: Doc | None, folder: str
+        self,
+        label: str,
+        items: list[Doc | Category],
+        said: dict[str, Any],
+        page: Doc | None,
+        url: str,
+        folder: str,
     ) -> list[Doc | Category]:
         if not items:
             return [page] if page else []
         if not label:
             return [*([page] if page else []), *items]
-        link = said.get("link")
-        url = description = ""
-        if page is None and isinstance(link, dict) and link.get("type") == "generated-index":
-            url = str(link.get("slug") or f"/category/{self._slugs.of(label)}")
-            description = heading(str(link.get("description") or ""))
+        description = ""
+        if url:
+            description = heading(str(said["link"].get("description") or ""))
             twin = next(
                 (i for i in items if isinstance(i, Doc) and i.title.casefold() == label.casefold()), None
             )

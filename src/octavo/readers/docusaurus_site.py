@@ -40,6 +40,8 @@ class Docs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
+    folder: Path
+    """Where the configuration lies: what `@site/` means."""
     docs: tuple[Docs, ...]
     title: str = ""
     base_url: str | None = None
@@ -56,7 +58,8 @@ def is_docusaurus(path: Path) -> bool:
 def open_site(path: Path, limits: Limits) -> Site:
     config = _config(path)
     if config is None:
-        return Site(docs=(Docs(folder=_docs_folder(path) or path),))
+        folder = _docs_folder(path) or path
+        return Site(folder=folder.parent, docs=(Docs(folder=folder),))
     source = _source(config, limits)
     settings = exported(source)
     settings = settings if isinstance(settings, dict) else {}
@@ -64,6 +67,7 @@ def open_site(path: Path, limits: Limits) -> Site:
     i18n = settings.get("i18n")
     slash = settings.get("trailingSlash")
     return Site(
+        folder=config.parent,
         docs=tuple(_instances(path, config, settings, source, limits)),
         title=heading(_setting(settings, source, "title")),
         base_url=f"{url.rstrip('/')}/{base.strip('/')}/".replace("//", "/").replace(":/", "://")
@@ -128,7 +132,7 @@ def _setting(settings: dict[str, Any], source: str, name: str) -> str:
 def _instances(root: Path, config: Path, settings: dict[str, Any], source: str, limits: Limits) -> list[Docs]:
     """The docs of the preset, then those of plugins."""
     options = [o for p in _named(settings, "presets") if isinstance(o := p.get("docs", {}), dict)]
-    options += _named(settings, "plugins", "plugin-content-docs")
+    options += _named(settings, "plugins", "content-docs")
     if not options:
         words = {name: _setting({}, source, name) for name in ("routeBasePath", "sidebarPath")}
         options = [{key: value for key, value in words.items() if value}]
@@ -137,16 +141,35 @@ def _instances(root: Path, config: Path, settings: dict[str, Any], source: str, 
         folder = inside(root, config.parent, str(option.get("path") or "docs"))
         if folder is None or not folder.is_dir() or any(d.folder == folder for d in made):
             continue
-        route = option.get("routeBasePath")
+        said = option.get("routeBasePath")
+        route = (said if isinstance(said, str) else "docs").strip("/")
+        version = _version(config.parent, option, limits)
         made.append(
             Docs(
                 folder=folder,
-                route=(route if isinstance(route, str) else "docs").strip("/"),
+                route=f"{route}/{version}".strip("/"),
                 sidebars=_sidebars(root, config, option, limits),
                 numbered=option.get("numberPrefixParser") is not False,
             )
         )
     return made
+
+
+def _version(site: Path, option: dict[str, Any], limits: Limits) -> str:
+    """Where the docs of no version yet are published: at `next`, once the site has released a version."""
+    name = str(option.get("id") or "default")
+    file = site / ("versions.json" if name == "default" else f"{name.replace('/', '')}_versions.json")
+    try:
+        released = json.loads(_source(file, limits)) if file.is_file() else []
+    except (ValueError, RecursionError):
+        released = []
+    versions = option.get("versions")
+    current = versions.get("current") if isinstance(versions, dict) else None
+    path = current.get("path") if isinstance(current, dict) else None
+    if isinstance(path, str):
+        return path.strip("/")
+    latest = not released or option.get("lastVersion") == "current" or option.get("disableVersioning") is True
+    return "" if latest else "next"
 
 
 def _named(settings: dict[str, Any], key: str, name: str = "") -> list[dict[str, Any]]:

@@ -145,7 +145,9 @@ def _contents(archive: Archive, package: Package, notes: list[str]) -> Contents:
 
 def _spine(archive: Archive, package: Package, notes: list[str]) -> list[str]:
     """The documents in reading order, each once; those beside the main course come last."""
-    by_id = {item.id: item for item in package.items}
+    by_id: dict[str, list[Item]] = {}
+    for item in package.items:
+        by_id.setdefault(item.id, []).append(item)
     missing: dict[str, None] = {}
     for item in package.items:
         if item.path is None or archive.find(item.path) is None:
@@ -157,7 +159,7 @@ def _spine(archive: Archive, package: Package, notes: list[str]) -> list[str]:
     order = [i for i, linear in package.spine if linear] + [i for i, linear in package.spine if not linear]
     if unknown := [i for i in dict.fromkeys(order) if i not in by_id]:
         notes.append(f"{archive.name}: the reading order names {one_line(unknown[0])!r}, which is not listed")
-    items = [by_id[i] for i in dict.fromkeys(order) if i in by_id]
+    items = [item for i in dict.fromkeys(order) for item in by_id.get(i, ())]
     if not items:
         notes.append(f"{archive.name} has no reading order; its documents come as they are listed")
         items = [item for item in package.items if "nav" not in item.properties]
@@ -166,14 +168,14 @@ def _spine(archive: Archive, package: Package, notes: list[str]) -> list[str]:
     return list(dict.fromkeys(path for path in paths if path))
 
 
-def _document(item: Item, by_id: Mapping[str, Item]) -> Item | None:
+def _document(item: Item, by_id: Mapping[str, list[Item]]) -> Item | None:
     """The item, or the document that stands in for it."""
     for _ in range(8):
         if item.is_document:
             return item
         if item.fallback not in by_id:
             return None
-        item = by_id[item.fallback]
+        item = by_id[item.fallback][0]
     return None
 
 
@@ -190,8 +192,8 @@ def _bind(
     outline = Outline()
     entries = _by_file(archive, contents)
     pages = _pages_by_file(archive, contents)
-    navs = {i.path for i in package.items if "nav" in i.properties}
-    guide = {file: kind for kind, file in package.guide}
+    navs = {archive.find(i.path) for i in package.items if "nav" in i.properties and i.path}
+    guide = {archive.find(file): kind for kind, file in package.guide}
     size = 0
     for path in documents:
         tree = parse(unpack(archive.read(path), name=path, notes=notes), limits, name=path)

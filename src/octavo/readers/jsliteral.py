@@ -63,6 +63,8 @@ class _Reader:
             value, end = self._object(at + 1, depth + 1)
         elif char == "[":
             value, end = self._array(at + 1, depth + 1)
+        elif char == "(":
+            value, end = self._parenthesised(at + 1, depth + 1)
         elif string := _STRING.match(self._text, at):
             value, end = _unquoted(string), string.end()
         elif number := _NUMBER.match(self._text, at):
@@ -70,6 +72,14 @@ class _Reader:
         else:
             value, end = self._named(at, depth + 1)
         return value, self._rest(end)
+
+    def _parenthesised(self, at: int, depth: int) -> tuple[Any, int]:
+        """`({…})` is what stands inside; the parameters of a function are nothing."""
+        value, end = self._value(at, depth)
+        while self._text[end : end + 1] == ",":
+            value, end = None, self._rest(end + 1)
+        end = min(end + 1, len(self._text))
+        return (None if self._text.startswith("=>", self._skip(end)) else value), end
 
     def _named(self, at: int, depth: int) -> tuple[Any, int]:
         name = _NAME.match(self._text, at)

@@ -31,6 +31,8 @@ from octavo.types import BookFormat
 SUFFIXES = frozenset((".md", ".markdown", ".mdown", ".mkd", ".mdx"))
 _ORDER = ("nav_order", "weight", "sidebar_position", "order", "position")
 _INDEX = ("index", "readme", "_index")
+_WIKI = re.compile(r"(?<![\w\])])\[\[[^\W\d_][^\[\]\n]*\]\](?![(\[])")
+_FORMULA = re.compile(r"\$\$([^$`]*)\$\$|\$([^$\s`][^$\n`]*)\$")
 _ENTITY = re.compile(r"&#?\w+;")
 _OPTIONS = (
     pyromark.Options.ENABLE_TABLES
@@ -39,6 +41,7 @@ _OPTIONS = (
     | pyromark.Options.ENABLE_TASKLISTS
     | pyromark.Options.ENABLE_HEADING_ATTRIBUTES
     | pyromark.Options.ENABLE_GFM
+    | pyromark.Options.ENABLE_DEFINITION_LIST
 )
 
 
@@ -49,7 +52,12 @@ def pieces(
     code: Callable[[str, str], str] = lambda _info, text: text,
 ) -> list[Piece]:
     """What stands before the first heading, then each heading with its own text; `source` is clean."""
-    events = pyromark.events(prepare(source), options=_OPTIONS)
+    options = _OPTIONS
+    if "[[" in source and "]](" not in source and _WIKI.search(source):
+        options |= pyromark.Options.ENABLE_WIKILINKS
+    if any("\\" in (m[1] or m[2] or "") for m in _FORMULA.finditer(source)):  # not $HOME and $PATH
+        options |= pyromark.Options.ENABLE_MATH
+    events = pyromark.events(prepare(source), options=options)
     return compose(events, anchors=Anchors(rule), code=code, entities=bool(_ENTITY.search(source)))
 
 
@@ -210,7 +218,8 @@ class _Folder:
 
     def _chapter(self, path: Path, place: tuple[str, ...]) -> list[ParsedSection]:
         name = path.relative_to(self._root).as_posix()
-        url = PurePosixPath(name).with_suffix(".html").as_posix()
+        page = PurePosixPath(name)
+        url = page.with_name("index.html" if _is_index(path) else f"{page.stem}.html").as_posix()
         return chapter(self._found[path], path=place, source_file=name, url=url)
 
 

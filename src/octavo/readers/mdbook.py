@@ -24,10 +24,13 @@ from octavo.text import clean, decode
 from octavo.types import BookFormat
 
 _SUMMARIES = ("SUMMARY.md", "Summary.md", "summary.md")
-_ENTRY = re.compile(
-    r"^([ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+\[((?:[^\[\]\\]|\\.|\[[^\[\]]*\])*)\]\(\s*<?([^)>]*?)>?\s*\)"
-)
-_LOOSE = re.compile(r"^\[((?:[^\[\]\\]|\\.|\[[^\[\]]*\])*)\]\(\s*<?([^)>]*?)>?\s*\)")
+_LINK = r"\[((?:[^\[\]\\]|\\.|\[[^\[\]]*\])*)\]\((<[^<>]*>|(?:[^()]|\([^()]*\))*)"
+_ENTRY = re.compile(rf"^([ \t]*)(?:[-*+]|\d{{1,9}}[.)])[ \t]+{_LINK}")
+_UNLINKED = re.compile(r"^([ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+(\S.*)$")
+_LOOSE = re.compile(rf"^{_LINK}")
+_BY_LABEL = re.compile(r"\[([^\[\]]+)\]\[([^\[\]]*)\]")
+_LABEL = re.compile(r"^ {0,3}\[([^\[\]]+)\]:[ \t]*(?:<([^<>\n]*)>|(\S+)).*$", re.MULTILINE)
+_RULE = re.compile(r"^\s*(?:(?:-\s*){3,}|(?:\*\s*){3,}|(?:_\s*){3,})$")
 _PART = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
 
 
@@ -39,15 +42,17 @@ class _Entry:
 
 def is_mdbook(path: Path) -> bool:
     """Whether a folder is an mdBook, its source, or has a SUMMARY.md to go by."""
-    return path.is_dir() and _summary(path, path / "src") is not None
+    return (
+        path.is_dir()
+        and _summary(*_sources(path, {}), *_sources(path, _settings(path, Limits()))) is not None
+    )
 
 
 def read(path: Path, limits: Limits) -> ParsedBook:
     settings = _settings(path, limits)
     book = settings.get("book")
     book = book if isinstance(book, dict) else {}
-    source = inside(path, path, str(book.get("src") or "src")) or path
-    summary = _summary(source, path, path / "src")
+    summary = _summary(*_sources(path, settings))
     if summary is None:
         raise BadBook(
             "unsupported_format", f"{path.name} has no SUMMARY.md", hint="Add the folder as Markdown."
@@ -68,6 +73,13 @@ def read(path: Path, limits: Limits) -> ParsedBook:
     )
 
 
+def _sources(path: Path, settings: dict[str, Any]) -> tuple[Path, ...]:
+    """Where a book keeps its SUMMARY.md: in the folder that it names, else in `src` or right here."""
+    book = settings.get("book")
+    said = inside(path, path, str(book.get("src") or "src")) if isinstance(book, dict) else None
+    return (*((said,) if said else ()), path, path / "src")
+
+
 def _settings(path: Path, limits: Limits) -> dict[str, Any]:
     file = path / "book.toml"
     if not file.is_file() or file.stat().st_size > limits.max_front_matter_kb * 1024:
@@ -86,17 +98,18 @@ def _contents(summary: str) -> tuple[str, list[_Entry]]:
     """The book's title, when SUMMARY.md says one, and its chapters."""
     title, part, entries = "", "", list[_Entry]()
     above: list[tuple[int, str]] = []
-    for line in re.sub(r"<!--.*?-->", "", summary, flags=re.DOTALL).split("\n"):
-        if listed := _ENTRY.match(line):
+    for line in _linked(re.sub(r"<!--.*?-->", "", summary, flags=re.DOTALL)).split("\n"):
+        listed = _ENTRY.match(line) or (None if _RULE.match(line) else _UNLINKED.match(line))
+        if listed:
             indent, name = len(listed.group(1).expandtabs(4)), _name(listed.group(2))
             while above and above[-1][0] >= indent:
                 above.pop()
             above.append((indent, name))
             names = [part] if part else []
-            entries.append(_Entry((*names, *(n for _, n in above)), listed.group(3)))
+            entries.append(_Entry((*names, *(n for _, n in above)), _target(listed)))
         elif loose := _LOOSE.match(line):
             above.clear()
-            entries.append(_Entry((_name(loose.group(1)),), loose.group(2)))
+            entries.append(_Entry((_name(loose.group(1)),), _target(loose)))
         elif headed := _PART.match(line):
             above.clear()
             if not title and not entries and not part:
@@ -106,6 +119,28 @@ def _contents(summary: str) -> tuple[str, list[_Entry]]:
                 part = _name(headed.group(1))
                 entries.append(_Entry((part,), ""))
     return ("" if title.lower() == "summary" else title), entries
+
+
+def _target(link: re.Match[str]) -> str:
+    """The file that an entry's link names, without the title that a link may have; empty for a draft."""
+    if link.re is _UNLINKED:
+        return ""
+    said = link.groups()[-1].strip()
+    if said.startswith("<"):
+        return str(said.strip("<>"))
+    quote = said.rfind(said[-1:], 0, -1) if said.endswith(('"', "'")) else -1
+    return str(said[:quote].rstrip() if quote > 0 and said[quote - 1].isspace() else said)
+
+
+def _linked(summary: str) -> str:
+    """Links that name a label of the page, as links that name their file."""
+    labels = {label.casefold(): angled or bare for label, angled, bare in _LABEL.findall(summary)}
+
+    def link(found: re.Match[str]) -> str:
+        file = labels.get((found.group(2) or found.group(1)).casefold())
+        return f"[{found.group(1)}](<{file}>)" if file else found.group()
+
+    return _BY_LABEL.sub(link, _LABEL.sub("", summary)) if labels else summary
 
 
 def _name(markdown: str) -> str:

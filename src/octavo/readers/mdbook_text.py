@@ -1,8 +1,9 @@
 """What mdBook's own tools do to a chapter before it is Markdown: other files are put in, hidden lines go.
 
 `Inclusions.resolve` replaces `{{#include file}}` and its kin by the file, the lines or the anchored part
-they name. Only files inside the book are read; what leads out of it, is missing or grows beyond all measure
-is left out with a warning. `visible` drops the lines of Rust examples that the published page hides.
+they name; what `{{#playground file}}` names becomes a block of code. Only files inside the book are read;
+what leads out of it, is missing or grows beyond all measure is left out with a warning. `visible` drops
+the lines of Rust examples that the published page hides.
 """
 
 from __future__ import annotations
@@ -48,8 +49,11 @@ class Inclusions:
             escape, kind, target = found.groups()
             if escape:
                 return found.group()[1:]
-            if kind in ("include", "rustdoc_include", "playground", "playpen"):
+            if kind in ("include", "rustdoc_include"):
                 return self._included(target, base, name, depth)
+            if kind in ("playground", "playpen"):
+                code = self._included(target, base, name, depth)
+                return f"```rust\n{code}\n```" if code else ""
             return ""
 
         return _LINK.sub(put, text)

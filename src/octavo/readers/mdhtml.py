@@ -1,8 +1,9 @@
 """HTML as it stands inside Markdown: tags go, what people read stays.
 
-`plain` turns a piece of HTML into lines of text. `prepare` rewrites the two things that Markdown itself
-would lose: HTML tables become Markdown tables and HTML headings become headings. `segments` parts a source
-into code fences and the rest, so that nothing inside code is ever touched.
+`plain` turns a piece of HTML into lines of text, `verbatim` one that is laid out already. `prepare`
+rewrites the two things that Markdown itself would lose: HTML tables become Markdown tables and HTML headings
+become headings. `segments` parts a source into code fences and the rest, so that nothing inside code is ever
+touched.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator
 
 from octavo.text import clean, collapse
 
-_FENCE = re.compile(r"^([ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
+_FENCE = re.compile(r"^((?:[ \t>]|(?:[-*+]|\d{1,9}[.)])[ \t])*)(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 _UNSEEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style|svg)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 _TAG = re.compile(r"<(/?)([A-Za-z][\w.:-]*)([^<>]*)>|<[!?/>][^<>]*>?")
 _ALT = re.compile(r"""\balt\s*=\s*(?:"([^"]*)"|'([^']*)'|\{\s*["'`]([^"'`]*)["'`]\s*\})""")
@@ -61,9 +62,14 @@ def outside_code(source: str, change: Callable[[str], str]) -> str:
 
 def plain(markup: str) -> str:
     """The text of a piece of HTML: one line for each line or block, no tags, entities decoded."""
+    lines = "\n".join(collapse(line) for line in verbatim(markup).split("\n"))
+    return re.sub(r"\n{3,}", "\n\n", lines).strip()
+
+
+def verbatim(markup: str) -> str:
+    """The same with every blank as it was written, for what stands in `<pre>`."""
     text = _TAG.sub(_replacement, _UNSEEN.sub("", markup))
-    text = clean(html.unescape(text)) if "&" in text else text
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(collapse(line) for line in text.split("\n"))).strip()
+    return clean(html.unescape(text)) if "&" in text else text
 
 
 def alt(tag: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from unicodedata import is_normalized
 
 from octavo.readers.anchors import Anchors
-from octavo.readers.mdhtml import alt, plain
+from octavo.readers.mdhtml import alt, plain, verbatim
 from octavo.readers.tree import one_line
 from octavo.text import clean, collapse
 from octavo.types import Span
@@ -23,6 +23,8 @@ from octavo.types import Span
 _INLINE = frozenset(("Emphasis", "Strong", "Strikethrough", "Superscript", "Subscript", "Link", "Image"))
 _CJK = "\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uff00-\uff60"
 _CJK_WRAP = re.compile(rf"(?<=[{_CJK}])\x00|\x00(?=[{_CJK}])")
+_CALLOUT = re.compile(r"\[!([A-Za-z][\w-]*)\][+-]?[ \t]*([^\x00\n]*)[\x00\n]?")
+_PRE = re.compile(r"(<pre\b.*?(?:</pre\s*>|\Z))", re.DOTALL | re.IGNORECASE)
 _TRAILING = re.compile(r"[ \t]+$", re.MULTILINE)
 
 
@@ -111,7 +113,7 @@ class _Writer:
         self._sheets = [self._sheet]
         self._lists: list[_List] = []
         self._quotes = 0
-        self._in_list = False
+        self._in_list = self._after_term = False
         self._rows: list[str] = []
         self._row: list[str] = []
         self._explicit, self._info = "", ""
@@ -165,6 +167,9 @@ class _Writer:
             self._quotes -= 1
         elif name == "FootnoteDefinition":
             self._end_note()
+        elif name in ("DefinitionListTitle", "DefinitionListDefinition"):
+            self._paragraph()
+            self._after_term = name == "DefinitionListTitle"
         else:
             self._table(name)
 
@@ -178,6 +183,10 @@ class _Writer:
             self.line.append(f"[{value}]")
         elif kind == "TaskListMarker":
             self.line.append("[x] " if value else "[ ] ")
+        elif kind == "InlineMath":
+            self.line.append(f"${value}$")
+        elif kind == "DisplayMath":
+            self.line.append(f"$${value}$$")
         else:
             self.line.append(str(value))
 
@@ -197,8 +206,20 @@ class _Writer:
         return clean(text) if self._entities or not is_normalized("NFC", text) else text
 
     def _paragraph(self, *, tight: bool = False) -> None:
+        if self._quotes and self.line:
+            self._callout()
         if self.line:
             self._put(self._taken(), tight=tight)
+
+    def _callout(self) -> None:
+        """`[!tip] Title` at the head of a quote is a line that says so."""
+        text = "".join(self.line)
+        found = _CALLOUT.match(text)
+        if found:
+            kind, title = found.groups()
+            self.line[:] = [f"{kind.capitalize()}: {title}" if title else f"{kind.capitalize()}:"]
+            self._put(self._taken())
+            self.line[:] = [text[found.end() :]]
 
     def _put(self, text: str, *, tight: bool = False) -> None:
         text = text.strip()
@@ -206,7 +227,8 @@ class _Writer:
             text = re.sub(r"\n{3,}", "\n\n", "\n".join(collapse(line) for line in text.split("\n")))
         if not text:
             return
-        close = tight and self._in_list
+        close = (tight and self._in_list) or self._after_term
+        self._after_term = False
         if self._lists:
             indent = "  " * (len(self._lists) - 1)
             marker = self._lists[-1].marker or "  "
@@ -233,14 +255,17 @@ class _Writer:
         text = _TRAILING.sub("", text).strip("\n")
         if text:
             self._sheet.put(text, block=True)
+            self._after_term = False
             if self._lists:
                 self._written()
+                self._in_list = False
 
     def _html(self, markup: str) -> None:
-        if markup.lstrip().lower().startswith("<pre"):
-            self._verbatim(plain(markup))
-        else:
-            self._put(plain(markup))
+        for part in _PRE.split(markup):
+            if part[:4].lower() == "<pre":
+                self._verbatim(verbatim(part))
+            else:
+                self._put(plain(part))
 
     def _inline_html(self, tag: str) -> None:
         lowered = tag[:8].lower()

@@ -45,6 +45,11 @@ _BLOCK_TAGS = frozenset(
     )
 )
 _SILENT_TAGS = frozenset(("style", "script", "svg"))
+_WRAPPED = re.compile(r"^(`{3,}|~{3,})mdx-code-block[ \t]*\n(.*?)^\1[ \t]*$", re.DOTALL | re.MULTILINE)
+_MAGIC = re.compile(
+    r"^\s*(?://|/\*|#|<!--|\{/\*|--|%|;)\s*highlight-(?:next-line|start|end)\s*(?:\*/\}?|-->)?\s*$"
+)
+_CONTAINERS = re.compile(r"(?:[ \t>]|(?:[-*+]|\d{1,9}[.)])[ \t])*")
 _WIDEST, _MOST_INLINED = 2_000, 4_000_000
 _OPEN, _CLOSE = "\x01", "\x02"
 
@@ -55,10 +60,18 @@ def strip(source: str, *, partial: Partial = lambda _name: None, strict: bool = 
     A page that is not `strict` MDX keeps braces that are no program: `{dataset_id}` is a word there.
     """
     imports: dict[str, str] = {}
+    source = _WRAPPED.sub(r"\2", source) if "mdx-code-block" in source else source
     bare = "".join(text if code else _without_modules(text, imports) for code, text in segments(source))
     shown = {name: text for name, ref in imports.items() if (text := partial(ref)) is not None}
     parts = [text if code else _Prose(text, shown, strict=strict).read() for code, text in segments(bare)]
     return "".join(_lines("".join(parts))).replace(_OPEN, "").replace(_CLOSE, "")
+
+
+def shown_code(_info: str, text: str) -> str:
+    """A code block as the page shows it, without the comments that only say which lines to highlight."""
+    if "highlight-" not in text:
+        return text
+    return "\n".join(line for line in text.split("\n") if not _MAGIC.match(line))
 
 
 def _without_modules(text: str, imports: dict[str, str]) -> str:
@@ -156,7 +169,8 @@ class _Prose:
         elif name == "li":
             self._out.append("\n- " if opening else "")
         elif name in _BLOCK_TAGS or "\n" in shown:
-            self._out.append(f"\n\n{shown}\n\n")
+            margin = f"\n{_margin(before)}"
+            self._out.append(f"\n{margin}{shown}\n{margin}")
         else:
             self._out.append(shown)
         return end
@@ -178,6 +192,12 @@ class _Prose:
         if name == "Admonition":
             return _note(_attribute(piece, "type") or "note", _attribute(piece, "title"))
         return alt(piece) if name in ("img", "Image", "ThemedImage") else ""
+
+
+def _margin(before: str) -> str:
+    """What keeps a new line inside the list items and quotes that the line before it stands in."""
+    marks = _CONTAINERS.match(before)
+    return re.sub(r"[^>]", " ", marks.group()) if marks and marks.group().strip() else ""
 
 
 def _attribute(tag: str, name: str) -> str:

@@ -20,7 +20,7 @@ from octavo.readers.archive import safe_name
 from octavo.text import clean, collapse, decode
 
 DOCUMENT_TYPES = frozenset(
-    ("application/xhtml+xml", "text/html", "text/x-oeb1-document", "application/html+xml")
+    ("application/xhtml+xml", "text/html", "text/x-oeb1-document", "application/html+xml", "image/svg+xml")
 )
 _DOCUMENT_ENDS = (".xhtml", ".html", ".htm", ".xht")
 _DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
@@ -122,11 +122,11 @@ def _words(node: etree._Element | None) -> str:
 def resolve(base: str, href: str) -> tuple[str | None, str]:
     """The file and the fragment that `href`, written in `base`, means; no file when it leaves the book."""
     address, _, fragment = href.strip().partition("#")
-    plain = unquote(address)
-    if not plain:
+    if not address:
         return base, unquote(fragment)
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", plain):
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", address):
         return None, ""
+    plain = unquote(address)
     folder = posixpath.dirname(base)
     joined = plain if plain.startswith("/") or not folder else f"{folder}/{plain}"
     return safe_name(joined), unquote(fragment)
@@ -240,12 +240,13 @@ def _lines(node: etree._Element, path: str, above: tuple[str, ...]) -> Iterator[
         file, fragment = resolve(path, link.get("href") or "") if link is not None else (None, "")
         if file and label and link is not None and link.get("href"):
             yield Entry(here, file, fragment)
-        for deeper in _children(line, "ol", "ul"):
-            yield from _lines(deeper, path, here)
+        for deeper in line.iter():
+            if _local(deeper) in ("ol", "ul") and _near(deeper, line):
+                yield from _lines(deeper, path, here)
 
 
 def _near(node: etree._Element, line: etree._Element) -> bool:
-    """Whether a label belongs to this line of a list and not to one inside it."""
+    """Whether a label or a list belongs to this line and not to one inside it."""
     parent = node.getparent()
     while parent is not None and parent is not line:
         if _local(parent) == "li":

@@ -9,16 +9,17 @@ and a section that begins in the middle of a page starts with that page.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from octavo.readers.dom import Heading, Piece, Text
 from octavo.readers.parsed import ParsedSection
 from octavo.readers.tree import heading as one_line
+from octavo.text import clean
 from octavo.types import PageMark, Span
 
 _LEAD_NOWHERE = ("contents", "tableofcontents", "shorttableofcontents", "toc", "inhalt", "sommaire")
-_WORDS = re.compile(r"[\W_]+")
 _NUMBERING = re.compile(
     r"^(?:(?:chapter|part|book|section|appendix|kapitel|chapitre)\s+)?(?:\d+(?:\.\d+)*|[ivxlcdm]+)[.:)\s—–-]+",
     re.IGNORECASE,
@@ -80,7 +81,7 @@ class Outline:
 
     def document(self, source_file: str, *, url: str = "") -> None:
         """The pieces that follow come from this file. Its headings may end entries that had none."""
-        self._source, self._url = source_file, url
+        self._source, self._url = clean(source_file), clean(url)
         self._awaits_heading = False
         last = len(self._stack) - 1
         self._stack = [(int(i == last) if n is None else n, t) for i, (n, t) in enumerate(self._stack)]
@@ -134,16 +135,17 @@ class Outline:
 
     def _repeats(self, title: str) -> bool:
         """Whether a heading, alone or after the one before it, says what the entry said."""
-        entry, said = _bare(self._stack[-1][1]), _bare(title)
-        both = self._said + said
-        if not said or entry in (said, both):
-            self._said = both
+        entry, said = self._stack[-1][1], f"{self._said} {title}".strip()
+        if not _bare(title) or same_title(entry, title) or same_title(entry, said):
+            self._said = said
             return True
-        if _unnumbered(self._stack[-1][1]) == _unnumbered(title):
+        if _unnumbered(entry) == _unnumbered(title):
             self._said = entry
             return True
-        if entry.startswith(both) or (not self._said and (entry.endswith(said) or said.endswith(entry))):
-            self._said = both
+        whole, words = _words(entry), _words(title)
+        ends = not self._said and (_ends_with(whole, words) or _ends_with(words, whole))
+        if ends or _begins_with(whole, _words(said)):
+            self._said = said
             return True
         return False
 
@@ -173,10 +175,10 @@ class Outline:
         """Whether a paragraph only sets the entry's title, as books without headings do."""
         if piece.block or len(piece.text) > 200:
             return False
-        entry, both = _bare(self._stack[-1][1]), self._said + _bare(piece.text)
-        if not both or not entry.startswith(both):
+        entry, said = self._stack[-1][1], f"{self._said} {piece.text}".strip()
+        if not _words(said) or not (same_title(entry, said) or _begins_with(_words(entry), _words(said))):
             return False
-        self._said = both
+        self._said = said
         return True
 
     def _turn(self, piece: Piece, start: int, *, within: bool = False) -> None:
@@ -194,8 +196,22 @@ class Outline:
             draft.pages.append(mark)
 
 
+def _words(text: str) -> list[str]:
+    """The words of a title, without case and points; vowel signs of Indic scripts are part of a word."""
+    letters = (c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in text.casefold())
+    return "".join(letters).split()
+
+
 def _bare(text: str) -> str:
-    return _WORDS.sub("", text).casefold()
+    return "".join(_words(text))
+
+
+def _begins_with(words: list[str], others: list[str]) -> bool:
+    return words[: len(others)] == others
+
+
+def _ends_with(words: list[str], others: list[str]) -> bool:
+    return bool(others) and words[-len(others) :] == others
 
 
 def _unnumbered(text: str) -> str:

@@ -9,6 +9,7 @@ into runs of pages instead, because a wrong table of contents is worse than a pl
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -69,16 +70,19 @@ def plain(text: str) -> str:
 def from_outline(entries: Sequence[Entry], lines: Sequence[Line], *, book_title: str) -> list[Heading]:
     """The outline's sections in reading order; a single root that repeats the book's title is left out."""
     entries = _without_root([e._replace(title=title_line(e.title)) for e in entries], book_title)
-    firsts = _first_lines(lines)
+    firsts, printed_at = _first_lines(lines), _printed_titles(entries, lines)
     found: list[Heading] = []
     path: list[str] = []
     after = 0
     for number, entry in enumerate(entries):
         target = _destination(entries, number)
-        start, body = _on_page(target._replace(title=entry.title), lines, firsts, after=after)
+        if target.page is None:
+            start, body = _astray(printed_at.get(plain(entry.title), []), after, len(lines))
+        else:
+            start, body = _on_page(target._replace(title=entry.title), lines, firsts, after=after)
         printed = title_line(" ".join(line.text for line in lines[start:body]))
         title = printed if _NUMBERED.match(printed) and not _NUMBERED.match(entry.title) else entry.title
-        path[entry.level :] = [title or f"Page {target.page}"]
+        path[entry.level :] = [title or (f"Page {target.page}" if target.page else "Untitled")]
         start = _with_label(lines, start)
         after = max(after, body)
         found.append(Heading(tuple(path), start, body))
@@ -115,6 +119,22 @@ def _destination(entries: Sequence[Entry], number: int) -> Entry:
         if other.page is not None:
             return other
     return entry
+
+
+def _printed_titles(entries: Sequence[Entry], lines: Sequence[Line]) -> dict[str, list[int]]:
+    """The lines that print the titles of entries which point nowhere."""
+    wanted = {plain(entry.title) for entry in entries if entry.page is None} - {""}
+    found: dict[str, list[int]] = {}
+    for i, line in enumerate(lines) if wanted else ():
+        if (words := plain(line.text)) in wanted:
+            found.setdefault(words, []).append(i)
+    return found
+
+
+def _astray(places: Sequence[int], after: int, end: int) -> tuple[int, int]:
+    """An entry that points nowhere stands where its title is printed next; else it has no text."""
+    place = bisect_left(places, after)
+    return (places[place], places[place] + 1) if place < len(places) else (end, end)
 
 
 def _first_lines(lines: Sequence[Line]) -> dict[int, int]:

@@ -12,7 +12,7 @@ import re
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -20,6 +20,9 @@ EDGE_ROWS = 3  # furniture is among the outermost rows of a page,
 ZONE = 0.16  # and but for the very outermost within this share of the page's height from its edge
 _NUMBER = re.compile(r"\d{1,5}")
 _ROMAN = re.compile(r"[ivxlcdm]+", re.IGNORECASE)
+_SMALL_ROMAN = re.compile(r"(?=.)c{0,3}(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
+_ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+_ALONE = re.compile(r"(?:page\s+)?(\d{1,5})(?:\s*(?:of|/)\s*\d{1,5})?", re.IGNORECASE)
 _FIGURE_MARKS = "0123456789.,()[]$%€£¥—–-+*"
 _FIGURE_ENDS = frozenset("0123456789)]%—–-+*$€£¥")
 _AROUND = " -–—|[]()"  # what printers set around a page number
@@ -122,15 +125,29 @@ def _numbering(pages: Sequence[Page]) -> set[int]:
     """By how much printed page numbers run ahead of the physical ones, where that is the rule."""
     ahead: Counter[int] = Counter()
     for page in pages:
-        tokens = {t.strip(_AROUND) for line, _ in _rows(page) for t in _ends(line.text)}
-        ahead.update({int(t) - page.number for t in tokens if _NUMBER.fullmatch(t)})
+        ahead.update({number - page.number for line, _ in _rows(page) for number in _numbers(line.text)})
     least = max(2, len(pages) // 20) if len(pages) < 40 else max(4, len(pages) // 30)
     return {gap for gap, count in ahead.items() if count >= least}
 
 
-def _ends(text: str) -> tuple[str, ...]:
+def _numbers(text: str) -> set[int]:
+    """The numbers of a line that may be its page's: the first word, the last, or all of it."""
     tokens = text.split()
-    return (tokens[0], tokens[-1]) if tokens else ()
+    ends = {token.strip(_AROUND) for token in (tokens[:1] + tokens[-1:])}
+    found = {int(token) for token in ends if _NUMBER.fullmatch(token)}
+    alone = _number_alone(text)
+    return found if alone is None else {*found, alone}
+
+
+def _number_alone(text: str) -> int | None:
+    """The number of a line that says nothing else: `- 5 -`, `Page 5 of 90`, `xiv`."""
+    bare = text.strip(_AROUND)
+    if found := _ALONE.fullmatch(bare):
+        return int(found.group(1))
+    if not _SMALL_ROMAN.fullmatch(bare):
+        return None
+    values = [_ROMAN_VALUES[letter] for letter in bare]
+    return sum(-value if value < after else value for value, after in pairwise([*values, 0]))
 
 
 def _edges(page: Page, numbering: set[int]) -> list[_Edge]:
@@ -142,6 +159,9 @@ def _edges(page: Page, numbering: set[int]) -> list[_Edge]:
 
 def _masked(text: str, page: Page, numbering: set[int]) -> str:
     """The line with the page's own number, where it stands first or last, made the same on every page."""
+    alone = _number_alone(text)
+    if alone is not None and alone - page.number in numbering:
+        return _HERE
     tokens = text.split()
     for place in {0, len(tokens) - 1} if tokens else ():
         bare = tokens[place].strip(_AROUND)

@@ -37,6 +37,10 @@ _LANGUAGES = {
     "dutch": "nl",
 }
 _HEAD = 4_000
+_PAGE_END = re.compile(
+    r"(?<!\n)\n*^\S[^\n]*\[Page \d{1,4}\][ \t]*$\n*(?:^(?:RFC \d+|Internet-Draft) [^\n]*\d{4}[ \t]*$\n*)?",
+    re.M,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ def read(path: Path, limits: Limits) -> ParsedBook:
         raise BadBook("empty_file", f"{path.name} has no bytes")
     decoded = decode(data)
     text = clean(decoded.text).expandtabs(8)
-    stated, text = _title_page(text)
+    stated, text = _title_page(_without_page_ends(text))
     parts = blocks(text)
     if not parts:
         raise BadBook("no_text", f"{path.name} holds no text")
@@ -67,6 +71,16 @@ def read(path: Path, limits: Limits) -> ParsedBook:
         language=stated.language,
         warnings=tuple(f"{path.name}: {w}" for w in decoded.warnings),
     )
+
+
+def _without_page_ends(text: str) -> str:
+    """A memo set in pages without the lines that end and begin them; sentences go on over a page."""
+
+    def joint(found: re.Match[str]) -> str:
+        goes_on = text[found.end() : found.end() + 40].lstrip()[:1].islower()
+        return "\n" if goes_on and text[found.start() - 1 : found.start()] not in ".:!?" else "\n\n"
+
+    return _PAGE_END.sub(joint, text) if text.count("[Page ") > 1 else text
 
 
 def _title_page(text: str) -> tuple[_TitlePage, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from octavo.readers.tree import one_line
 
@@ -34,6 +34,9 @@ _ALONE = re.compile(
 )
 _NUMERAL = re.compile(r"^(?:[IVXLCDM]{1,8}|\d{1,3})\.?$")
 _NUMBERED_CAPITALS = re.compile(r"^(?:[IVXLCDM]{1,8}|\d{1,3})[.:]\s+(?=[A-Z])[^a-z]{3,70}$")
+_NUMBERED_TITLE = re.compile(
+    r"^(?:([IVXLC]{1,7})\.|(\d{1,2}(?:\.\d{1,2}){0,3})\.|(\d{1,2}(?:\.\d{1,2}){1,3}))\s+(\S.{1,69})$"
+)
 _JAPANESE = re.compile(r"^第[0-9０-９一二三四五六七八九十百千]{1,6}[章回節巻部](?:\s.{0,40})?$")
 _LONGEST, _LONGEST_CAPITALS = 120, 70
 
@@ -65,6 +68,7 @@ def find(parts: Sequence[Sequence[str]]) -> dict[int, Found]:
                 title = one_line(f"{head.title.rstrip('.:')}: {parts[number + 1][0]}")
                 head, taken = Found(head.rank, title, head.key, takes=2), number + 1
             head = head or _candidate(lines)
+        head = head or _hanging(lines)
         if head:
             found[number] = head
     return _settled(found, parts)
@@ -87,7 +91,7 @@ def _named(lines: Sequence[str]) -> Found | None:
     """`CHAPTER I.`, perhaps with its title behind or below it."""
     first = one_line(lines[0])
     if _ALONE.match(first) and len(lines) == 1:
-        return Found(_CHAPTER_RANK, first.rstrip(".:"), first.casefold())
+        return Found(_CHAPTER_RANK, first.rstrip(".:"), first.casefold(), kind="unnumbered")
     match = _NAMED.match(first) or _JAPANESE.match(first)
     if not match:
         return None
@@ -98,14 +102,17 @@ def _named(lines: Sequence[str]) -> Found | None:
     if len(lines) > 1 and any(len(line) > 80 for line in lines[1:]):
         return None
     below = one_line(" ".join(lines[1:]))
-    if below and not _titled(below):
+    rest = tuple(lines[1:]) if below.startswith("[") else ()  # a picture, not a title
+    below = "" if rest else below
+    listed = [m.group(1).lower() for line in lines[1:] if (m := _NAMED.match(one_line(line)))]
+    if word in listed or (below and not _titled(below)):
         return None
     if behind.endswith((",", ";")) or (len(behind.split()) > 14):
         return None
     name = first if behind else first.rstrip(" .:—–-") or first
     title = one_line(": ".join(part for part in (name.rstrip(".") if below else name, below) if part))
     key = f"{word} {match.group(2).lower()}" if behind or below else title
-    return Found(_RANKS.get(word, _CHAPTER_RANK), title, key)
+    return Found(_RANKS.get(word, _CHAPTER_RANK), title, key, rest)
 
 
 def _candidate(lines: Sequence[str]) -> Found | None:
@@ -115,6 +122,8 @@ def _candidate(lines: Sequence[str]) -> Found | None:
         return None
     if _NUMERAL.match(line):
         return Found(_NUMERAL_RANK, line.rstrip("."), line.rstrip("."), kind="numeral")
+    if titled := _numbered_title(lines[0]):
+        return titled
     letters = [c for c in line if c.isalpha()]
     if len(letters) < 3 or any(c.islower() for c in letters) or not any(c.isupper() for c in letters):
         return None
@@ -122,6 +131,32 @@ def _candidate(lines: Sequence[str]) -> Found | None:
         return None
     kind = "numbered" if _NUMBERED_CAPITALS.match(line) else "capitals"
     return Found(_CAPITALS_RANK, line.rstrip("."), line.casefold(), kind=kind)
+
+
+def _numbered_title(line: str) -> Found | None:
+    """`IV. The Storm` or `2.1. Fields`, whose dots say how deep it stands."""
+    match = _NUMBERED_TITLE.match(one_line(line))
+    if not match or (match.group(1) is None and line[:1].isspace()):
+        return None
+    number, words = match.group(1) or match.group(2) or match.group(3), match.group(4)
+    if (
+        words.isupper()
+        or not _titled(words)
+        or words.endswith(("!", "?") if match.group(1) else (".", "!", "?"))
+    ):
+        return None
+    title = one_line(line)
+    return Found(_NUMERAL_RANK + number.count("."), title, title.casefold(), kind="titled")
+
+
+def _hanging(lines: Sequence[str]) -> Found | None:
+    """A heading in capitals whose text hangs below it, set in, as in the pages of a manual."""
+    if len(lines) < 2 or lines[0][:1].isspace() or not all(line.startswith("   ") for line in lines[1:]):
+        return None
+    head = _candidate(lines[:1])
+    if head is None or head.kind != "capitals" or len(lines[0]) > 40:
+        return None
+    return Found(head.rank, head.title, head.key, tuple(lines[1:]), "capitals")
 
 
 def _titled(line: str) -> bool:
@@ -139,6 +174,7 @@ def _is_subtitle(parts: Sequence[Sequence[str]], number: int) -> bool:
     return (
         2 < len(line) <= 70
         and _titled(line)
+        and not line.startswith(("[", "*"))
         and not (_named([line]) or _NUMERAL.match(line))
         and (line.isupper() or not line.endswith((".", "!", "?", '"', "”")))
     )
@@ -149,18 +185,37 @@ def _settled(found: dict[int, Found], parts: Sequence[Sequence[str]]) -> dict[in
     kinds = Counter(head.kind for head in found.values())
     capitals = [head.key for head in found.values() if head.kind in ("capitals", "numbered")]
     recurring = len(capitals) >= 3 and len(set(capitals)) >= 0.7 * len(capitals)
-    crowded = len(capitals) > 0.6 * len(parts)
+    alone = sum(head.kind in ("capitals", "numbered") and not head.rest for head in found.values())
+    crowded = alone > 0.6 * len(parts)
     numerals = kinds["numeral"] >= 3 and any(
         h.title in ("I", "1") for h in found.values() if h.kind == "numeral"
     )
+    titled = _count_along([number for number, head in found.items() if head.kind == "titled"], found)
     keep = {
         number: head
         for number, head in found.items()
-        if head.kind in ("named", "underlined")
+        if head.kind in ("named", "unnumbered", "underlined")
         or (head.kind == "numeral" and numerals)
+        or (head.kind == "titled" and titled)
         or (head.kind in ("capitals", "numbered") and recurring and not crowded)
     }
-    return _without_contents(keep, parts)
+    return _without_contents(_beside_chapters(keep), parts)
+
+
+def _beside_chapters(found: dict[int, Found]) -> dict[int, Found]:
+    """A preface stands beside the chapters, whatever sets these off; they are not sections of it."""
+    chapters = [
+        head.rank for head in found.values() if head.kind != "unnumbered" and head.rank >= _CHAPTER_RANK
+    ]
+    rank = min(chapters, default=_CHAPTER_RANK)
+    return {n: replace(head, rank=rank) if head.kind == "unnumbered" else head for n, head in found.items()}
+
+
+def _count_along(places: Sequence[int], found: dict[int, Found]) -> bool:
+    """Whether numbered titles begin at the beginning and have text under them: else they are a list."""
+    begins = any(found[place].title.startswith(("I. ", "1. ")) for place in places)
+    under = sum(place + 1 not in found for place in places)
+    return len(places) >= 3 and begins and under >= 0.7 * len(places)
 
 
 def _without_contents(found: dict[int, Found], parts: Sequence[Sequence[str]]) -> dict[int, Found]:

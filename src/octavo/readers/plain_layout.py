@@ -11,13 +11,18 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-_ITEM = re.compile(r"^\s*(?:[*+•·‣–-]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)])\s+\S")
+_ITEM = re.compile(
+    r"^\s*(?:[*+•·‣–-]|\(?\d{1,3}(?:\.\d{1,3}){0,3}[.)]|\(?(?:[a-zA-Z]|[IVXLC]{2,7}|[ivx]{2,5})[.)])\s+\S"
+)
 _COLUMNS = re.compile(r"\S(?: {3,}|\t+)\S|^\s*[|+].*[|+]\s*$|[=~-]{4,}\s+[=~-]{4,}")
 _BREAK = re.compile(r"\n(?:[ \t]*\n)+")
 _CODE_END = re.compile(r"[;{}\\]$|^\s*(?:[$>%#] |//|--|#include)")
 _LONG = 160
 _CJK = re.compile("[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]")
 _CJK_GAP = re.compile(f"(?<={_CJK.pattern}) (?={_CJK.pattern})")
+_LONGEST_VERSE = 60
+_FIRST_CAPITAL = re.compile(r"[^\w]*[^\W\d_a-z]")
+_BROKEN = re.compile("(?<=[a-z])\u2010 (?=[a-z])")
 _PARTED = re.compile(r"(?<=\w\w)- (?=[a-z]{2})(?!(?:and|or|to)\b)")
 
 
@@ -59,7 +64,7 @@ def _prose(lines: Sequence[str], wrapped: int) -> tuple[str, bool]:
         return f"{_join(lines[:term])}\n{below}", kept
     common = min(indents[1:])
     coded = sum(1 for line in lines if _CODE_END.search(line))
-    if wrapped and 3 * coded <= len(lines) and _filled(lines, wrapped, common):
+    if wrapped and 3 * coded <= len(lines) and not _is_verse(lines) and _filled(lines, wrapped, common):
         inset = [indent - common >= 2 for indent in indents]
         starts = [
             n for n in range(1, len(lines)) if inset[n] and not any(inset[n + 1 : n + 2]) and not inset[n - 1]
@@ -69,6 +74,13 @@ def _prose(lines: Sequence[str], wrapped: int) -> tuple[str, bool]:
     deep = min(indents) >= 3
     shift = 0 if deep else min(indents)
     return "\n".join(line[shift:] for line in lines).strip("\n"), deep
+
+
+def _is_verse(lines: Sequence[str]) -> bool:
+    """Short lines that all begin with a capital: prose would begin some line in the middle of a sentence."""
+    if len(lines) < 3 or max(map(len, lines)) > _LONGEST_VERSE or "".join(lines).isupper():
+        return False
+    return all(_FIRST_CAPITAL.match(line) for line in lines)
 
 
 def _filled(lines: Sequence[str], wrapped: int, common: int) -> bool:
@@ -97,4 +109,4 @@ def _join(lines: Sequence[str]) -> str:
     """One line of lines; a word that was parted at its own hyphen is whole again."""
     joined = " ".join(" ".join(lines).split())
     joined = _PARTED.sub("-", joined) if "- " in joined and len(lines) > 1 else joined
-    return joined if joined.isascii() or len(lines) == 1 else _CJK_GAP.sub("", joined)
+    return joined if joined.isascii() or len(lines) == 1 else _CJK_GAP.sub("", _BROKEN.sub("", joined))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote
@@ -62,12 +62,23 @@ class Line:
     above: tuple[Above, ...] = ()
 
 
-def resolve(base: str, href: str, known: Iterable[str]) -> str:
+def resolve(base: str, href: str, known: Collection[str]) -> str:
     """The page of the folder that `href`, written on page `base`, leads to; empty when it leads elsewhere."""
     address = href.strip().partition("#")[0].partition("?")[0]
-    if not address or address.startswith("/") or re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", address):
+    if not address or address.startswith("//") or re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", address):
         return ""
-    target = posixpath.normpath(posixpath.join(posixpath.dirname(base), unquote(address)))
+    if address.startswith("/"):
+        return _from_root(unquote(address).strip("/"), known)
+    return _page(posixpath.normpath(posixpath.join(posixpath.dirname(base), unquote(address))), known)
+
+
+def _from_root(address: str, known: Collection[str]) -> str:
+    """An address from the site's root, which may be the folder or the folder above it."""
+    target = posixpath.normpath(address) if address else "."
+    return _page(target, known) or ("/" in target and _page(target.partition("/")[2], known)) or ""
+
+
+def _page(target: str, known: Collection[str]) -> str:
     tries = (target, f"{target}.html", f"{target}/index.html") if target != "." else ("index.html",)
     return next((name for name in tries if name in known), "")
 
@@ -156,7 +167,16 @@ def base_url(sheets: Iterable[Sheet]) -> str | None:
     total = 0
     for sheet in sheets:
         total += 1
-        if sheet.canonical.endswith(f"/{sheet.file}") and re.match(r"https?://[^\s/]+/", sheet.canonical):
-            counted[sheet.canonical[: -len(sheet.file)]] += 1
+        if not re.match(r"https?://[^\s/]+/", sheet.canonical):
+            continue
+        page = next((name for name in _addresses(sheet.file) if sheet.canonical.endswith(f"/{name}")), None)
+        if page is not None:
+            counted[sheet.canonical.removesuffix(page)] += 1
     best = counted.most_common(1)
     return best[0][0] if best and best[0][1] > total / 2 else None
+
+
+def _addresses(file: str) -> tuple[str, ...]:
+    """What a server may call a page, the fullest name first."""
+    bare = file.removesuffix(".html")
+    return (file, bare, bare.removesuffix("index"), bare.removesuffix("/index"))

@@ -37,26 +37,34 @@ def walk(
     seen, waiting = 0, [root]
     while waiting:
         folder = waiting.pop()
-        entries = list(folder.iterdir())
+        entries = _entries(folder, root, notes)
         built = any(e.name in _BUILD_FILES or e.name.startswith("docusaurus.config.") for e in entries)
         for entry in entries:
             if entry.name.startswith(".") or entry.name in _NEVER or (built and entry.name in _BUILT):
                 continue
+            seen += 1
+            if seen > limits.max_members:
+                raise BadBook("too_many_members", f"{root.name} holds more than {limits.max_members} files")
             linked = entry.is_symlink()
             if entry.is_dir():
                 if not linked:
                     waiting.append(entry)
                 continue
-            seen += 1
-            if seen > limits.max_members:
-                raise BadBook("too_many_members", f"{root.name} holds more than {limits.max_members} files")
-            if entry.suffix.lower() not in suffixes:
+            if entry.suffix.lower() not in suffixes or not entry.is_file():
                 continue
             if linked and not entry.resolve().is_relative_to(home):
                 _note(notes, f"{entry.relative_to(root).as_posix()}: a link out of the book was skipped")
-            elif entry.is_file():
+            else:
                 found.append(entry)
     return sorted(found, key=lambda p: [natural(part) for part in p.relative_to(root).parts])
+
+
+def _entries(folder: Path, root: Path, notes: list[str] | None) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError as closed:
+        _note(notes, f"{folder.relative_to(root).as_posix()}: could not be opened ({closed.strerror})")
+        return []
 
 
 def _note(notes: list[str] | None, sentence: str) -> None:
@@ -83,7 +91,7 @@ def inside(root: Path, base: Path, reference: str) -> Path | None:
         return None
     try:
         target = (base / plain.replace("\\", "/")).resolve()
-    except (OSError, ValueError):
+    except (OSError, ValueError, RuntimeError):  # the last for links that lead in a circle
         return None
     return target if target.is_relative_to(root.resolve()) else None
 

@@ -25,16 +25,17 @@ _NEVER = names(
 _ROLES = frozenset(("navigation", "banner", "contentinfo", "search", "menu", "menubar", "toolbar", "doc-toc"))
 _HOLDERS = names("div p ul ol dl table section aside header footer center details form")
 _TURNS = frozenset(("next", "prev", "previous", "up"))
+_NOTES = frozenset(("footnote", "footnotes", "endnote", "endnotes", "rearnote", "rearnotes"))
 _SITE_PARTS = frozenset(("header", "footer", "aside"))
 _SURE = names(
     "navheader navfooter sphinxsidebar sphinxsidebarwrapper docnav breadcrumb breadcrumbs headerlink "
     "permalink hash-link header-anchor anchorjs-link heading-anchor copybtn copy-button "
     "clipboard-copy clip-button skip-link skip-to-content sr-only linenos linenodiv lineno "
     "lnum rouge-gutter nav-chapters mobile-nav-chapters theme-doc-toc-mobile "
-    "theme-doc-footer edit-page edit-link mw-editsection navbox"
+    "toctree-wrapper theme-doc-footer edit-page edit-link mw-editsection navbox"
 )
 _MAYBE = names(
-    "toc contents table-of-contents toctree-wrapper local-toc mini-toc related navigation nav navbar "
+    "toc contents table-of-contents local-toc mini-toc related navigation nav navbar "
     "nav-panel navpanel menu pagination pager prev-next prevnext banner header footer top bottom node "
     "links sidebar toplink backlink list-of-figures list-of-tables list-of-examples table_of_contents "
     "element-header-nav topnav bottomnav"
@@ -71,18 +72,33 @@ def is_furniture(node: LexborNode, tag: str, attributes: Attributes, *, place: P
         return True
     if not attributes:
         return _is_site_part(node, tag, place)
-    if "hidden" in attributes or attributes.get("aria-hidden") == "true":
+    if tag != "body" and _is_hidden(attributes):
         return True
-    if (attributes.get("role") or "") in _ROLES or _HIDDEN_STYLE.search(attributes.get("style") or ""):
+    if (attributes.get("role") or "") in _ROLES:
         return True
     if _is_site_part(node, tag, place) and not _holds_notes(attributes):
         return True
     if tag == "a" and is_sign(node):
         return True
-    called = {*(attributes.get("class") or "").lower().split(), (attributes.get("id") or "").lower()}
-    if tag != "body" and called & _SURE:
+    classes = set((attributes.get("class") or "").lower().split())
+    if tag != "body" and classes & _SURE:
         return True
-    return tag in _HOLDERS and bool(called & _MAYBE) and link_share(node) > 0.8
+    suggested = classes | {(attributes.get("id") or "").lower()}
+    return tag in _HOLDERS and bool(suggested & (_MAYBE | _SURE)) and link_share(node) > 0.8
+
+
+def _is_hidden(attributes: Attributes) -> bool:
+    """Never shown; the other tabs of a set and notes that open on a click are."""
+    if attributes.get("role") == "tabpanel" or _is_note(attributes):
+        return False
+    if "hidden" in attributes or attributes.get("aria-hidden") == "true":
+        return True
+    return _HIDDEN_STYLE.search(attributes.get("style") or "") is not None
+
+
+def _is_note(attributes: Attributes) -> bool:
+    kinds = f"{attributes.get('epub:type') or ''} {attributes.get('role') or ''}".replace("doc-", "").split()
+    return not _NOTES.isdisjoint(kinds)
 
 
 def _is_site_part(node: LexborNode, tag: str, place: Place) -> bool:

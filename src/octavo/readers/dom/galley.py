@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 
 from octavo.readers.dom.inline import BREAK, settle
 from octavo.readers.dom.pieces import Break, Heading, Piece, Text
@@ -15,6 +16,11 @@ from octavo.text import clean
 
 _DEEPEST_INDENT = 8
 _LONGEST_LABEL = 50
+
+
+def one_label(label: str) -> str:
+    """A page's label as it is shown: one short line."""
+    return " ".join(clean(label).split())[:_LONGEST_LABEL]
 
 
 @dataclass(slots=True)
@@ -51,7 +57,7 @@ class Galley:
 
     def turn(self, label: str) -> None:
         """A printed page ends here."""
-        self._labels.append(" ".join(clean(label).split())[:_LONGEST_LABEL])
+        self._labels.append(one_label(label))
         self._raw.append(BREAK)
 
     def open_list(self, *, ordered: bool, start: int) -> None:
@@ -76,7 +82,10 @@ class Galley:
 
     def flush(self) -> None:
         """Sets the raw run as paragraphs; page breaks with no text yet wait for the next."""
-        if not self._raw or self.in_heading:
+        if self.in_heading:
+            self._raw.append(" ")
+            return
+        if not self._raw:
             return
         waiting = 0
         for text, offsets in self._settled():
@@ -100,8 +109,13 @@ class Galley:
         self.pieces.append(Heading(level=level, text=text, ids=ids, breaks=breaks))
         self.tight = False
 
-    def add_block(self, text: str, *, ids: Iterable[str] = ()) -> None:
-        """Sets text as it is: code or a table."""
+    def add_block(self, text: str, *, ids: Iterable[str] = (), labels: Iterable[str] = ()) -> None:
+        """Sets text as it is: code or a table. `labels` are those of the page breaks that stand in it."""
+        if self.in_heading:
+            self._ids.update(dict.fromkeys(ids))
+            self._labels += labels
+            self._raw.append(f" {text} ")
+            return
         waiting = self._raw.count(BREAK)
         self._raw.clear()
         if self._marker:
@@ -109,6 +123,9 @@ class Galley:
             self.tight = True
         self._ids.update(dict.fromkeys(ids))
         breaks = self._take_breaks((0,) * waiting)
+        lengths = accumulate(len(part) for part in text.split(BREAK)[:-1])
+        breaks += tuple(Break(offset, label) for offset, label in zip(lengths, labels, strict=True))
+        text = text.replace(BREAK, "")
         made = Text(text=text, block=True, tight=self.tight, ids=self._take_ids(), breaks=breaks)
         self.pieces.append(made)
         self.tight = False

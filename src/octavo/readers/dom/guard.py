@@ -25,29 +25,46 @@ _RAW = {
 }
 _FORMATTING = names("a b big code em font i nobr s small strike strong tt u")
 _FOREIGN = frozenset(("svg", "math"))
-_SCOPES = frozenset(("table", "td", "th", "caption", "object", "template", "svg", "math", "marquee"))
-_TABLE = frozenset(("table", "tr", "td", "th", "thead", "tbody", "tfoot", "caption"))
+_SCOPES = names("applet table td th caption object template svg math marquee select")
+_TABLE_PARTS = names("tr td th thead tbody tfoot caption colgroup")
+_TABLE_SCOPES = frozenset(("table", "template"))
 _ENDS_PARAGRAPH = names(
     "address article aside blockquote center dd details div dl dt fieldset figcaption figure footer "
-    "form h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section summary table ul"
+    "form h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section summary table ul dialog dir hgroup "
+    "listing menu search"
 )
+_BLOCKS = _ENDS_PARAGRAPH | names("applet button marquee object")
+_SPECIAL = (_BLOCKS | _SCOPES | _TABLE_PARTS) | names("frameset noscript plaintext")
+_HTML_AGAIN = {"svg": names("foreignobject desc title"), "math": names("mi mn mo ms mtext")}
+_LEAVES_FOREIGN = names(
+    "b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li listing "
+    "menu meta nobr ol p pre ruby s small span strong strike sub sup table tt u ul var"
+)
+_LEAVE_AT_END = frozenset(("p", "br"))
 _CELL, _ROW, _GROUP = frozenset(("td", "th")), frozenset(("tr",)), frozenset(("thead", "tbody", "tfoot"))
-_RUBY, _TERM = frozenset(("rt", "rp", "rb", "rtc")), frozenset(("dt", "dd"))
+_TERM, _RUBY = frozenset(("dt", "dd")), frozenset(("rt", "rp", "rb", "rtc"))
+_MAY_LACK_END = _TERM | _RUBY | names("li option optgroup p")
+_PAST_ITEM = _SPECIAL - frozenset(("address", "div", "p"))
 _ENDED_BY: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     # the tag that starts: what it ends, and what it does not reach past
-    "li": (frozenset(("li",)), frozenset(("ul", "ol", "menu", "table", "td"))),
-    **dict.fromkeys(_TERM, (_TERM, frozenset(("dl", "table", "td")))),
+    "li": (frozenset(("li",)), _PAST_ITEM),
+    **dict.fromkeys(_TERM, (_TERM, _PAST_ITEM)),
     **dict.fromkeys(_CELL, (_CELL, frozenset(("table", "tr")))),
     "tr": (_ROW, frozenset(("table", "thead", "tbody", "tfoot"))),
     **dict.fromkeys(_GROUP, (_GROUP, frozenset(("table",)))),
-    **dict.fromkeys(_RUBY, (_RUBY, frozenset(("ruby",)))),
-    "option": (frozenset(("option",)), frozenset(("select", "optgroup", "datalist"))),
-    "optgroup": (frozenset(("optgroup",)), frozenset(("select",))),
 }
+_END_SCOPES = {
+    # the tag that ends: what it does not reach past
+    **dict.fromkeys(_BLOCKS, _SCOPES),
+    **dict.fromkeys((*_TABLE_PARTS, "table"), _TABLE_SCOPES),
+    "li": _SCOPES | {"ul", "ol"},
+    "template": frozenset[str](),
+}
+_CHOICES = frozenset(("option", "optgroup"))
+_WITH_HTML = re.compile(r"""encoding\s*=\s*["']?(?:text/html|application/xhtml\+xml)""", re.IGNORECASE)
 _NOT_NESTING = frozenset(("html", "head", "body"))
 _REACH = 32
 _PARAGRAPH = frozenset(("p",))
-_NOTHING: frozenset[str] = frozenset()
 
 _MARKUP = re.compile(r"<(?:!--|!\[CDATA\[|!|\?|/?[a-zA-Z])")
 _TAG = re.compile(
@@ -82,8 +99,14 @@ class _Scan:
         self.open: list[str] = []
         self.formats: dict[str, int] = {}
         self.formatting = 0
-        self.foreign = 0
+        self.worlds: list[str] = []
+        self.tables = 0
         self.endless: set[str] = set()
+
+    @property
+    def foreign(self) -> str:
+        """`svg` in a drawing and `math` in a formula, where tags nest by other rules; empty in HTML."""
+        return self.worlds[-1] if self.worlds else ""
 
     def run(self) -> str:
         text, position = self.text, 0
@@ -109,24 +132,32 @@ class _Scan:
             closing = _COMMENT_END.search(text, start + 2)
             return closing.end() if closing else -1
         if opening == "<![CDATA[" and self.xml:
-            end = text.find("]]>", start)
-            if end < 0:
-                return -1
-            self._replace(start, end + 3, escape(text[start + 9 : end]))
-            return end + 3
+            end = self._find("]]>", start)
+            if end >= 0:
+                self._replace(start, end + 3, escape(text[start + 9 : end]))
+                return end + 3
         if opening == "<?" and self.xml:
-            end = text.find("?>", start)
+            end = self._find("?>", start)
             if end >= 0:
                 self._replace(start, end + 2, "")
                 return end + 2
         end = text.find(">", start)
         subset = text.find("[", start, end if end >= 0 else None)
-        if text[start + 2 : start + 9].lower() == "doctype" and subset >= 0:
+        doctype = text[start + 2 : start + 9].lower() == "doctype" and subset >= 0
+        if doctype and "]" not in self.endless:
             closing = _SUBSET_END.search(text, subset)
             if closing:
                 self._replace(start, closing.end(), "<!DOCTYPE html>")
                 return closing.end()
+            self.endless.add("]")
         return end + 1 if end >= 0 else -1
+
+    def _find(self, mark: str, start: int) -> int:
+        """Where `mark` next stands; what was not found once is not looked for again."""
+        end = -1 if mark in self.endless else self.text.find(mark, start)
+        if end < 0:
+            self.endless.add(mark)
+        return end
 
     def _tag(self, start: int) -> int:
         """Past one tag, counted; -1 when it never ends."""
@@ -140,13 +171,18 @@ class _Scan:
         end, tag = found.end(), tag.lower()
         if end - start > 2 * self.limits.max_html_attributes:
             self._measure(start, end, most)
+        while self.foreign and tag in (_LEAVE_AT_END if closing else _LEAVES_FOREIGN):
+            self._end(len(self.open) - 1)
         if closing:
             self._close(tag)
             return end
-        empty = rest.endswith("/") and (self.xml or self.foreign > 0)
-        if empty:
-            if self.xml and tag not in VOID and not self.foreign and self.kept <= start:
+        if rest.endswith("/") and self.xml:
+            if tag not in VOID and self.kept <= start:
                 self._replace(start, end, f"{self.text[start : end - 2]}></{tag}>")
+            if not self.foreign:
+                self._end_before(tag)
+            return end
+        if rest.endswith("/") and (self.foreign or tag in _FOREIGN):
             return end
         if tag in VOID and not self.foreign:
             return end
@@ -155,7 +191,7 @@ class _Scan:
             if finish:
                 return finish.end()
             self.endless.add(tag)
-        self._open(tag)
+        self._open(tag, rest)
         return end
 
     def _measure(self, start: int, end: int, most: int) -> None:
@@ -170,43 +206,71 @@ class _Scan:
         if count > self.limits.max_html_attributes:
             raise BadBook("html_limit", f"{self.name}: a tag has {count} attributes")
 
-    def _open(self, tag: str) -> None:
-        if tag in _NOT_NESTING:
+    def _open(self, tag: str, rest: str) -> None:
+        if self.foreign:
+            self._push(tag, rest)
+        elif tag in _NOT_NESTING or (tag in _TABLE_PARTS and not self.tables):
             return
-        if tag in _FORMATTING:
+        elif tag in _FORMATTING:
             if tag != "a" or not self.formats.get("a"):
                 self.formats[tag] = self.formats.get(tag, 0) + 1
                 self.formatting += 1
         else:
-            if tag in _ENDS_PARAGRAPH:
-                self._cut(_PARAGRAPH, _SCOPES)
-            ended = _ENDED_BY.get(tag)
-            if ended and not self.foreign:
-                self._cut(*ended)
-            self.open.append(tag)
-            self.foreign += tag in _FOREIGN
+            self._end_before(tag)
+            self._push(tag, rest)
         if len(self.open) + self.formatting > self.limits.max_html_depth:
             depth = self.limits.max_html_depth
             raise BadBook("html_too_deep", f"{self.name}: elements are nested more than {depth} deep")
 
-    def _close(self, tag: str) -> None:
-        if tag in _FORMATTING:
-            if self.formats.get(tag):
-                self.formats[tag] -= 1
-                self.formatting -= 1
+    def _end_before(self, tag: str) -> None:
+        """Ends what a tag that starts ends, though nobody wrote its end tag."""
+        if ended := _ENDED_BY.get(tag):
+            self._cut(*ended)
+        if tag in _ENDS_PARAGRAPH:
+            self._cut(_PARAGRAPH, _SCOPES)
+        if tag in _CHOICES and self.open[-1:] == ["option"]:
+            self._end(len(self.open) - 1)
+        if tag in _RUBY and self._found(frozenset(("ruby",)), _SCOPES) >= 0:
+            while self.open[-1] in _MAY_LACK_END:
+                self._end(len(self.open) - 1)
+
+    def _push(self, tag: str, rest: str) -> None:
+        world = self.foreign
+        if tag in _FOREIGN:
+            inside = tag
+        elif world and (tag in _HTML_AGAIN[world] or (tag == "annotation-xml" and _WITH_HTML.search(rest))):
+            inside = ""
         else:
-            self._cut((tag,), _NOTHING if tag in _TABLE or tag in _SCOPES else _SCOPES)
+            inside = world
+        self.open.append(tag)
+        self.worlds.append(inside)
+        self.tables += tag == "table"
+
+    def _close(self, tag: str) -> None:
+        if self.formats.get(tag) and not self.foreign:
+            self.formats[tag] -= 1
+            self.formatting -= 1
+        elif tag == "form" and not self.foreign:
+            place = self._found(frozenset(("form",)), _SCOPES)
+            if place >= 0:  # a form ends alone: what was left open in it stays open
+                del self.open[place], self.worlds[place]
+        else:
+            self._cut((tag,), _END_SCOPES.get(tag, _SPECIAL))
 
     def _cut(self, names: Collection[str], barriers: frozenset[str]) -> None:
         """Ends the innermost open element among `names`, and all in it, unless a barrier is nearer."""
-        stack = self.open
-        if stack and stack[-1] in names:
-            self.foreign -= stack.pop() in _FOREIGN
-            return
-        for back, tag in enumerate(reversed(stack), 1):
+        place = self._found(names, barriers)
+        if place >= 0:
+            self._end(place)
+
+    def _found(self, names: Collection[str], barriers: frozenset[str]) -> int:
+        for back, tag in enumerate(reversed(self.open), 1):
             if tag in names:
-                self.foreign -= sum(1 for t in stack[-back:] if t in _FOREIGN)
-                del stack[-back:]
-                return
+                return len(self.open) - back
             if tag in barriers or back == _REACH:
-                return
+                break
+        return -1
+
+    def _end(self, place: int) -> None:
+        self.tables -= self.open[place:].count("table")
+        del self.open[place:], self.worlds[place:]

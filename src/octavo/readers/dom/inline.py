@@ -21,6 +21,14 @@ _AROUND_LINE = re.compile(rf"\s*{LINE}\s*")
 _PAGE_NUMBER = re.compile(r"\W*(?:(?:pg|p|page|seite)\b\.?)?\s*(\d{1,5}|[ivxlcdm]{1,9})\W*", re.IGNORECASE)
 _PAGE_CLASSES = frozenset(("pagenum", "pageno", "page-number", "pagebreak", "pb", "page_number"))
 _NUMBER = re.compile(r"[-+−–]?\d+$")
+_MATH_SIGNS = {
+    "mfrac": "/",
+    "msup": "^",
+    "msub": "_",
+    "msubsup": "_^",
+    "munderover": "_^",
+    "munder": "_",
+}
 _UNSEEN = frozenset(("script", "style", "annotation", "annotation-xml", "rp", "template", "noscript", "svg"))
 
 
@@ -137,5 +145,13 @@ def printed_page(node: LexborNode, attributes: Mapping[str, str | None]) -> str:
 
 
 def math_text(node: LexborNode) -> str:
-    """A formula as its author wrote it out, or else its symbols in a row."""
-    return node.attributes.get("alttext") or plain(node)
+    """A formula as its author wrote it out, or else its symbols in a row, powers and fractions marked."""
+    written = node.attributes.get("alttext")
+    if written:
+        return written
+    for tag, signs in _MATH_SIGNS.items():
+        for inner in node.css(tag):
+            parts = [part for part in inner.iter() if (part.tag or "-")[0] not in "-!"]
+            for part, sign in zip(parts[1:], signs, strict=False):
+                part.insert_before(sign)
+    return plain(node)

@@ -46,7 +46,9 @@ def _above(link: LexborNode, follow: Follow) -> Iterator[tuple[str, str]]:
     while node is not None:
         if node.tag == "li":
             if not own:
-                outer.append(_lead(node, follow))
+                line = _lead(node, follow)
+                before = _before(node, "li") if line == ("", "") else None
+                outer.append(_lead(before, follow) if before is not None else line)
             own = False
         elif node.tag == "dd":
             term = _before(node, "dt")

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from selectolax.lexbor import LexborNode
 
 from octavo.readers.dom.furniture import Attributes, Place, is_furniture, step_bars
-from octavo.readers.dom.galley import Galley
+from octavo.readers.dom.galley import Galley, one_label
 from octavo.readers.dom.inline import (
+    BREAK,
     LINE,
     is_note_mark,
     math_text,
@@ -35,7 +36,7 @@ _BLOCKS = names(
     "thead tr ul dir dialog search optgroup output"
 )
 _HEADINGS = {f"h{n}": n for n in range(1, 7)}
-_NO_SECTIONS = frozenset(("aside", "figure", "blockquote", "table", "dd", "details", "figcaption"))
+_NO_SECTIONS = frozenset(("aside", "figure", "blockquote", "dd", "details", "figcaption"))
 _NOTE_CLASSES = names(
     "note tip warning caution important admonition sidebar example figure footnote footnotes callout "
     "hint danger informalexample theme-admonition procedure equation"
@@ -43,6 +44,10 @@ _NOTE_CLASSES = names(
 _VERSE = re.compile(r"(?:^|[\s_-])(?:linegroup|line-group|line-block|stanza|verse|poem|poetry)s?(?:$|[\s_-])")
 _NO_HEADINGS = frozenset(("author", "subtitle", "editor", "corpauthor", "releaseinfo", "othercredit"))
 _LISTS = frozenset(("ul", "ol", "dir"))
+_NO_CODE = (
+    ".linenos, .lineno, .copybtn, .headerlink, .sr-only, [hidden], button, script, style, nav, template, "
+    "noscript, select, svg, iframe"
+)
 _CODE = frozenset(("pre", "listing", "xmp"))
 
 
@@ -149,16 +154,20 @@ class Walk:
 
     def _page_break(self, node: LexborNode, attributes: Attributes) -> bool:
         """Whether the element is a page break; one that a page list names may hold text, and is read on."""
+        label, is_mark = self._page(node, attributes)
+        if label is not None:
+            self.galley.turn(label)
+        return is_mark
+
+    def _page(self, node: LexborNode, attributes: Attributes) -> tuple[str | None, bool]:
+        """The label of the page that begins with an element, and whether the element is only its mark."""
         kinds = (attributes.get("epub:type") or "").split()
         listed = self.page_ids.get(attributes.get("id") or "")
         if "pagebreak" in kinds or attributes.get("role") == "doc-pagebreak":
             given = attributes.get("title") or attributes.get("aria-label") or plain(node)
-            self.galley.turn(listed or given)
-            return True
+            return listed or given, True
         number = printed_page(node, attributes)
-        if number or listed is not None:
-            self.galley.turn(listed or number)
-        return bool(number)
+        return (listed or number, bool(number)) if number or listed is not None else (None, False)
 
     def _say(self, text: str) -> None:
         self.galley.say(text)
@@ -223,20 +232,74 @@ class Walk:
 
     def _code(self, node: LexborNode) -> None:
         self.galley.flush()
-        for gone in node.css(".linenos, .lineno, .copybtn, button, script, style"):
+        for gone in node.css(_NO_CODE):
             gone.decompose()
         for line in node.css("br"):
             line.replace_with("\n")
-        lines = [line.rstrip() for line in clean(node.text(deep=True)).expandtabs(4).split("\n")]
-        text = "\n".join(lines).strip("\n")
-        if text.strip():
-            self.galley.add_block(text)
+        ids, said = _ids(node), node.text(deep=True)
+        labels = self._pages_in_code(node) if BREAK not in said else []
+        said = node.text(deep=True) if labels else said.replace(BREAK, "")
+        lines = [_rstrip(line) for line in clean(said).expandtabs(4).split("\n")]
+        self._block("\n".join(lines).strip("\n"), ids, labels)
+
+    def _pages_in_code(self, node: LexborNode) -> list[str]:
+        """Puts a sign where pages break in the code; gives their labels."""
+        labels: list[str] = []
+        gone: set[int] = set()
+        for inner in node.css("[id], [role], [class], [title]"):
+            label, is_mark = self._page(inner, inner.attributes)
+            if label is None or inner.mem_id in gone or inner.mem_id == node.mem_id:
+                continue
+            labels.append(one_label(label))
+            inner.insert_before(BREAK)
+            if is_mark:
+                gone |= {within.mem_id for within in inner.css("*")}
+                inner.decompose()
+        return labels
 
     def _table(self, node: LexborNode) -> None:
         self.galley.flush()
-        text = table_text(node)
-        if text:
-            self.galley.add_block(text, ids=(i for n in node.css("[id]") if (i := n.attributes.get("id"))))
+        labels: list[str] = []
+
+        def read(cell: LexborNode) -> str:
+            walk = Walk(cell, site=False, page_ids=self.page_ids)
+            pieces = walk.run()
+            self.linked += walk.linked
+            labels.extend(broken.label for piece in pieces for broken in piece.breaks)
+            said = (_with_breaks(piece) if piece.text else BREAK * len(piece.breaks) for piece in pieces)
+            return _rstrip(" ".join(" ".join(said).split()))
+
+        self._block(table_text(node, read), _ids(node), labels)
+
+    def _block(self, text: str, ids: list[str], labels: list[str]) -> None:
+        if text.replace(BREAK, ""):
+            self.galley.add_block(text, ids=ids, labels=labels)
+            return
+        for name in ids:
+            self.galley.note_id(name)
+        for label in labels:
+            self.galley.turn(label)
+
+
+def _ids(node: LexborNode) -> list[str]:
+    found = [inner.attributes for inner in node.css("[id], a[name]")]
+    return [name for inner in found for key in ("id", "name") if (name := inner.get(key))]
+
+
+def _rstrip(line: str) -> str:
+    """A line without blanks at its end, though page breaks stand after them."""
+    bare = line.rstrip()
+    while bare.endswith(BREAK):
+        bare = bare[:-1].rstrip()
+    return bare + BREAK * line.count(BREAK, len(bare))
+
+
+def _with_breaks(piece: Piece) -> str:
+    """A piece's text with the sign of a page break wherever one stands in it."""
+    text = piece.text
+    for broken in reversed(piece.breaks):
+        text = f"{text[: broken.offset]}{BREAK}{text[broken.offset :]}"
+    return text
 
 
 def _level(tag: str, attributes: Attributes) -> int:
