@@ -20,7 +20,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from benchmarks import answering_pools as pools
 from benchmarks.answering_fit import Weighted, auroc, calibration_error, choice, logistic, platt
 from benchmarks.risk_coverage import drawn
-from octavo.answering import compose
+from octavo.answering import compose, shortlist
 from octavo.embedding import load as load_embedder
 from octavo.matching import Reading, read_all
 from octavo.measures import of_sentence
@@ -49,7 +49,9 @@ SHARES = {
     "reddit": 0.03,
     "reviews": 0.03,
 }
-BEYOND = 1 / 3  # of the questions that the risk is told for, how many the book does not answer
+# Of the questions that the risk is told for, how many the book does not answer. Chosen on the training pools:
+# at the default risk, three quarters of the answerable neighbours of near misses are still answered there.
+BEYOND = 2 / 7
 ANSWERABLE = {
     "most_similar": 1,
     "chunk_similarity": 1,
@@ -124,7 +126,9 @@ def _overlap(said: Sequence[str], gold: Sequence[str]) -> float:
 
 def case(asked: pools.Asked) -> Case:
     inquiry = read(asked.question)
-    readings = tuple(read_all(inquiry, asked.found))
+    listed = set(shortlist(asked.question, asked.found))
+    found = [s if s.id in listed else replace(s, similarity=0.0) for s in asked.found]
+    readings = tuple(read_all(inquiry, found))
     measures = np.array([list(of_sentence(inquiry, r).values()) for r in readings])
     right = [r.sentence.chunk.id == asked.gold and correct(r.sentence.text, asked.golds) for r in readings]
     return Case(asked, inquiry, readings, measures, np.array(right, dtype=float))
@@ -286,14 +290,10 @@ def main() -> None:
     limit = next((t for t, beyond, _ in points if beyond <= RISK), 1.0)
     cost = timed(cases["dev-squad2"][:200], sentence)
     print(f"threshold at risk {RISK}: {limit}; {cost:.1f} CPU ms a question")
-    for left_out in SHARES:
-        rest = fit({n: o for n, o in fitted_on.items() if group(n) != left_out}, sentence)
-        judge(
-            f"not fitted on {left_out}",
-            rest,
-            [o for n, f in fitted_on.items() if group(n) == left_out for o in f],
-            limit,
-        )
+    for part in (*SHARES, *(name for name in learnt if group(name) == pools.NEAR_MISS)):
+        out = {name for name in learnt if part in (name, group(name))}
+        rest = fit({name: found for name, found in fitted_on.items() if name not in out}, sentence)
+        judge(f"not fitted on {part}", rest, [o for name in out for o in fitted_on[name]], limit)
     judge("development: squad2", fitted, outcomes["dev-squad2"], limit)
     stories = [o for name, found in outcomes.items() if name.startswith("dev-stories") for o in found]
     judge("development: stories", fitted, stories, limit)

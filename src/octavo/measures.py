@@ -1,0 +1,130 @@
+"""The numbers decisions are made on: how well a sentence answers, and how likely an answer is right.
+
+`of_sentence` compares the sentences of one question with each other; `of_answer` describes the chosen ones so
+that answers to different questions can be compared. Each number has a name, by which the fitted weights find
+it. What is missing counts for more than what is there: a sentence without the question's name, year or
+"first" answers another question, however much else it shares.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from math import exp, log
+from types import MappingProxyType
+
+from octavo.matching import Reading, best_of, share, weights
+from octavo.mentions import Expected
+from octavo.questions import Inquiry, Kind, Role, negative
+from octavo.words import lexicon, stem
+
+_LEANS = re.compile(
+    r"[\"“'‘]?(?:he|she|it|they|this|these|that|those|his|her|their|its|however|such|therefore|thus|but|instead)\b",
+    re.IGNORECASE,
+)
+_MOST_MARGIN, _MOST_MISSING = 5.0, 2.0
+
+
+def leans(text: str) -> bool:
+    """Whether the sentence begins with a word that points to what was said before."""
+    return bool(_LEANS.match(text))
+
+
+def of_sentence(inquiry: Inquiry, reading: Reading) -> dict[str, float]:
+    weight = weights(inquiry)
+    text, own = reading.sentence.text, share(reading.own, weight)
+    before, after = share(reading.before, weight), share(reading.after, weight)
+    why, sequel = inquiry.kind is Kind.WHY, inquiry.kind is Kind.SEQUEL
+    told = inquiry.expected in (Expected.FEELING, Expected.SPEECH)
+    found, count = bool(reading.sure), len(reading.tokens)
+    return {
+        "own": own,
+        "own_squared": own * own,
+        "around": share(reading.around, weight),
+        "chunk": share(reading.chunk, weight),
+        "similarity": reading.sentence.similarity,
+        "chunk_similarity": reading.chunk_similarity,
+        "rank": 1 / reading.sentence.evidence_rank,
+        "sure": float(found),
+        "loose": float(bool(reading.loose) and not found),
+        "sure_why": float(why and found),
+        "sure_told": float(told and found),
+        "length": log(1 + count),
+        "short": float(count < 6),
+        "asks": float(text.rstrip(" \"'”’").endswith("?")),
+        "leans": float(leans(text)),
+        "before": before,
+        "after": after,
+        "before_why": before * why,
+        "after_why": after * why,
+        "own_why": own * why,
+        "before_sequel": before * sequel,
+        "own_sequel": own * sequel,
+        "before_told": before * told,
+    }
+
+
+def of_answer(
+    inquiry: Inquiry, readings: Sequence[Reading], *, scores: Sequence[float], chosen: Sequence[int]
+) -> dict[str, float]:
+    """What speaks for and against the chosen sentences, the first of which is the best."""
+    best = readings[chosen[0]]
+    odds = odds_of(scores)
+    top = sorted(scores, reverse=True)[:2]
+    at_home = (
+        o for o, r in zip(odds, readings, strict=True) if r.sentence.chunk.id == best.sentence.chunk.id
+    )
+    typed = inquiry.expected is not Expected.ANYTHING
+    denies = negative(best.sentence.text)
+    return {
+        "margin": min(_MOST_MARGIN, top[0] - top[1]) if len(top) > 1 else _MOST_MARGIN,
+        "odds": sum(odds[n] for n in chosen),
+        "odds_chunk": sum(at_home),
+        "similarity": best.sentence.similarity,
+        "chunk_similarity": best.chunk_similarity,
+        "most_similar": max(r.sentence.similarity for r in readings),
+        "not_sure": float(typed and not best.sure),
+        "not_even_loose": float(typed and not best.sure and not best.loose),
+        "question_denies": float(inquiry.negated and not denies),
+        "sentence_denies": float(denies and not inquiry.negated),
+        "opposite": float(_opposed(inquiry, best)),
+        "why": float(inquiry.kind is Kind.WHY),
+        "sequel": float(inquiry.kind is Kind.SEQUEL),
+        "told": float(inquiry.expected in (Expected.FEELING, Expected.SPEECH)),
+        **_gaps(inquiry, best, best_of(r.chunk for r in readings)),
+    }
+
+
+def _gaps(inquiry: Inquiry, best: Reading, every: Sequence[float]) -> dict[str, float]:
+    """What the question has and the sentence, its neighbourhood, its passage or all of the evidence lacks."""
+    places = {"own": best.own, "around": best.around, "chunk": best.chunk, "every": every}
+    gaps: dict[str, float] = {}
+    for where, matched in places.items():
+        lacking = [((1 - m) * f.weight, f.role) for f, m in zip(inquiry.focus, matched, strict=True)]
+        for role in (Role.NAME, Role.NUMBER, Role.EXTREME):
+            gaps[f"{role}_missing_{where}"] = min(_MOST_MISSING, sum(w for w, r in lacking if r is role))
+        gaps[f"rarest_missing_{where}"] = max((w for w, r in lacking if r is not Role.SORT), default=0.0)
+    return gaps
+
+
+def odds_of(scores: Sequence[float]) -> list[float]:
+    """The scores as shares of 1."""
+    high = max(scores)
+    raised = [exp(s - high) for s in scores]
+    total = sum(raised)
+    return [r / total for r in raised]
+
+
+def _opposed(inquiry: Inquiry, reading: Reading) -> bool:
+    """Whether the sentence has the opposite of a word that the question has and the sentence lacks."""
+    present = {t.stem for t in reading.tokens}
+    missing = (f.stem for f, m in zip(inquiry.focus, reading.own, strict=True) if m == 0.0)
+    return any(not present.isdisjoint(_opposites().get(word, ())) for word in missing)
+
+
+@cache
+def _opposites() -> Mapping[str, frozenset[str]]:
+    pairs = [[stem(word) for word in pair.split()] for pair in sorted(lexicon("opposites"))]
+    both = [*pairs, *([b, a] for a, b in pairs)]
+    return MappingProxyType({one: frozenset(b for a, b in both if a == one) for one, _ in both})

@@ -1,0 +1,216 @@
+"""Answers made of the book's own sentences."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders import make_chunk
+from octavo.answering import Claim, Draft, Sentence, answer, shortlist
+from octavo.scoring import answerable, confidence
+
+NORMANS = (
+    "The Normans were the people who gave their name to Normandy. They were descended from Norse raiders "
+    "from Denmark. Under their leader Rollo they swore fealty to King Charles in 911. The duchy grew rich "
+    "from trade because its ports were free of ice. William the Conqueror had three sons."
+)
+WEATHER = "It rained for most of the spring. The fields were wet and the farmers stayed at home."
+POINTERS = (
+    "A reference is a pointer to data that something else owns. A smart pointer owns the data that it "
+    "points to. Both can be passed to functions."
+)
+
+
+def passage(text: str, *, rank: int = 1, title: str = "Normans", start: int = 0) -> list[Sentence]:
+    """A passage parted after full stops and at line ends, as the evidence of one rank."""
+    chunk = make_chunk(text, section_id=f"section-{title}", heading_path=(title,), start=start)
+    spans = [m.span() for m in re.finditer(r"[^\s.][^.\n]*(?:\.|(?=\n|$))", text)]
+    return [
+        Sentence(f"r{rank}s{n}", chunk, a + start, b + start, text[a:b], 0.5, rank, 0.8)
+        for n, (a, b) in enumerate(spans, start=1)
+    ]
+
+
+def asked(question: str, *passages: list[Sentence]) -> Draft:
+    return answer(question, [s for p in passages for s in p])
+
+
+def said(draft: Draft) -> str:
+    return " ".join(claim.text for claim in draft.claims)
+
+
+def marked(draft: Draft) -> list[str]:
+    return [claim.text[a:b] for claim in draft.claims for a, b in claim.marks]
+
+
+@pytest.mark.parametrize(
+    ("question", "words", "mark"),
+    [
+        ("When did Rollo swear fealty to King Charles?", "in 911", "911"),
+        ("How many sons did William the Conqueror have?", "three sons", "three"),
+        ("Why did the duchy grow rich?", "because its ports", "because its ports were free of ice"),
+        ("Who was the leader that swore fealty to King Charles?", "leader Rollo", "Rollo"),
+    ],
+)
+def test_the_answering_sentence_is_given_and_its_answer_marked(question: str, words: str, mark: str) -> None:
+    draft = asked(question, passage(NORMANS), passage(WEATHER, rank=2, title="Weather"))
+    assert words in said(draft)
+    assert mark in marked(draft)
+
+
+def test_a_question_without_evidence_gets_an_empty_draft() -> None:
+    draft = answer("Who led the Normans?", [])
+    assert draft == Draft((), {})
+    assert confidence(draft.features) == 0.0
+
+
+def test_a_leaning_sentence_brings_the_one_it_leans_on() -> None:
+    text = "The Huguenots settled at the Cape. They were descended from farmers in Provence. Rain fell."
+    draft = asked("From whom were the Huguenots descended?", passage(text, title="Cape"))
+    claim = next(c for c in draft.claims if "farmers" in c.text)
+    assert claim.text.startswith("The Huguenots settled at the Cape. They were")
+    assert claim.sentences == ("r1s1", "r1s2")
+
+
+def test_a_lead_in_brings_its_items() -> None:
+    items = "- igneous rock\n- sedimentary rock\n- metamorphic rock"
+    text = f"There are three kinds of rock:\n{items}\nRocks are old."
+    draft = asked("What are the kinds of rock?", passage(text, title="Geology"))
+    assert any("igneous" in c.text and "metamorphic" in c.text for c in draft.claims)
+    assert draft.claims[0].text.startswith("There are three kinds of rock:\n- igneous rock")
+
+
+def test_an_introduced_line_of_code_comes_along() -> None:
+    text = "Books need a shelf. To add one, run this command:\noctavo add moby-dick\nIt prints the title."
+    draft = asked("How do I add a book?", passage(text, title="Adding"))
+    assert any("run this command:\noctavo add moby-dick" in c.text for c in draft.claims)
+
+
+def test_a_definition_is_the_sentence_that_defines() -> None:
+    text = (
+        "Many programs use a borrow checker. We saw ownership in use before. Ownership is a set of rules that "
+        "govern memory. Later chapters return to ownership."
+    )
+    draft = asked("What is ownership?", passage(text, title="Understanding Ownership"))
+    assert "Ownership is a set of rules that govern memory." in said(draft)
+
+
+def test_a_comparison_has_a_sentence_for_each_side() -> None:
+    draft = asked("What is the difference between a reference and a smart pointer?", passage(POINTERS))
+    assert "A reference is a pointer" in said(draft)
+    assert "A smart pointer owns" in said(draft)
+
+
+def test_a_yes_or_no_question_gets_the_sentence_that_states_it() -> None:
+    draft = asked("Were the Normans descended from Norse raiders?", passage(NORMANS))
+    assert "descended from Norse raiders" in said(draft)
+    assert not said(draft).lower().startswith(("yes", "no "))
+    assert marked(draft) == []
+
+
+def test_claims_of_one_section_stand_in_the_order_of_the_book() -> None:
+    early = passage("Rollo ruled Normandy well.", rank=2, start=0)
+    late = passage("Rollo ruled Normandy for long.", rank=1, start=500)
+    draft = asked("How did Rollo rule Normandy?", late, early)
+    assert [c.text for c in draft.claims] == ["Rollo ruled Normandy well.", "Rollo ruled Normandy for long."]
+
+
+def test_the_same_words_are_said_once() -> None:
+    one, other = (
+        passage("Rollo ruled Normandy.", title="One"),
+        passage("Rollo ruled Normandy.", rank=2, title="Two"),
+    )
+    assert len(asked("Who ruled Normandy?", one, other).claims) == 1
+
+
+def test_a_sentence_beyond_eighty_words_gives_way() -> None:
+    endless = "Rollo ruled Normandy " + "and ruled it well " * 30 + "until 927."
+    short = "Rollo ruled Normandy until 927."
+    draft = asked(
+        "Until when did Rollo rule Normandy?", passage(endless, title="Long"), passage(short, rank=2)
+    )
+    assert [c.text for c in draft.claims] == [short]
+    assert asked("Until when did Rollo rule Normandy?", passage(endless)).claims[0].text == endless
+
+
+@pytest.mark.parametrize(
+    ("question", "near_miss"),
+    [
+        ("When did Rollo swear fealty to King Charles?", "When did Rollo swear fealty to King Ferdinand?"),
+        ("How many sons did William have?", "How many sons did William not have?"),
+        ("Who gave their name to Normandy?", "Who gave their name to Lombardy?"),
+    ],
+)
+def test_a_near_miss_is_less_likely_answered(question: str, near_miss: str) -> None:
+    good, bad = asked(question, passage(NORMANS)), asked(near_miss, passage(NORMANS))
+    assert answerable(bad.features) < answerable(good.features)
+    assert confidence(bad.features) < confidence(good.features)
+
+
+prose = st.lists(
+    st.sampled_from(
+        NORMANS.split(". ") + WEATHER.split(". ") + ["Who knows?", "- one item", "Three things:", "x" * 30]
+    ),
+    min_size=1,
+    max_size=8,
+).map(lambda parts: ". ".join(parts) + ".")
+questions = st.sampled_from(
+    [
+        "Who led the Normans?",
+        "Why?",
+        "",
+        "what are the kinds of rain",
+        "Is it wet?",
+        "difference between a and b",
+    ]
+)
+
+
+def held(claim: Claim, sentences: list[Sentence]) -> list[Sentence]:
+    by_id = {s.id: s for s in sentences}
+    return [by_id[id_] for id_ in claim.sentences]
+
+
+@given(questions | st.text(max_size=80), st.lists(prose, min_size=1, max_size=3))
+def test_claims_are_verbatim_few_and_short(question: str, texts: list[str]) -> None:
+    sentences = [s for n, t in enumerate(texts, 1) for s in passage(t, rank=n, title=f"T{n}")]
+    draft = answer(question, sentences)
+    assert 1 <= len(draft.claims) <= 3
+    assert len(said(draft).split()) <= 80
+    for claim in draft.claims:
+        first, *_, last = [*held(claim, sentences)[:1], *held(claim, sentences)]
+        assert claim.text == first.chunk.content[first.start : last.end]
+        assert all(0 <= a < b <= len(claim.text) for a, b in claim.marks)
+    assert answer(question, sentences) == draft
+    assert 0.0 <= confidence(draft.features) <= 1.0
+
+
+def test_the_shortlist_has_the_sentences_with_the_words() -> None:
+    sentences = [*passage(NORMANS), *passage(WEATHER, rank=2, title="Weather")]
+    listed = shortlist("When did Rollo swear fealty to King Charles?", sentences, most=2)
+    assert listed[0] == "r1s3"
+    assert len(listed) == 2
+
+
+def test_the_shortlist_needs_no_similarity() -> None:
+    known = passage(NORMANS)
+    unknown = [replace(s, similarity=0.0) for s in known]
+    assert shortlist("Who led the Normans?", known) == shortlist("Who led the Normans?", unknown)
+    assert shortlist("Who led the Normans?", []) == ()
+
+
+def test_the_order_of_the_arguments_does_not_matter() -> None:
+    sentences = [*passage(NORMANS), *passage(WEATHER, rank=2, title="Weather")]
+    question = "Who gave their name to Normandy?"
+    assert answer(question, sentences) == answer(question, list(reversed(sentences)))
+
+
+def test_offsets_within_a_section_are_kept() -> None:
+    far = passage(NORMANS, start=1_000)
+    draft = asked("When did Rollo swear fealty?", far)
+    assert "911" in said(draft)
+    assert marked(draft) == ["911"]
