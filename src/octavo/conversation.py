@@ -55,6 +55,7 @@ class Citation:
         rules.share("Citation.confidence", self.confidence)
         rules.span("Citation", self.start, self.end)
         rules.url("Citation.link", self.link)
+        rules.instance("Citation.chunk", self.chunk, Chunk)
         inside = self.chunk.content[self.start - self.chunk.start : self.end - self.chunk.start]
         beyond = self.start < self.chunk.start or self.end > self.chunk.end
         if beyond or inside != self.content_snippet:
@@ -106,6 +107,7 @@ class Refusal:
     def __post_init__(self) -> None:
         object.__setattr__(self, "reason", rules.member("Refusal.reason", self.reason, RefusalReason))
         rules.text("Refusal.message", self.message)
+        rules.tuple_of("Refusal.nearest", self.nearest, Evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,11 @@ class Trace:
     steps: tuple[tuple[Delivery, datetime], ...] = ()
 
     def __post_init__(self) -> None:
+        rules.tuple_of("Trace.steps", self.steps, tuple)
+        for step in self.steps:
+            if len(step) != 2:
+                raise InvalidValue("Trace.steps", "must each be a step and its time", step)
+            rules.instance("Trace.steps", step[0], Delivery)
         if self.steps and self.steps[0][0] is not Delivery.RECEIVED:
             raise InvalidTransition(f"Delivery starts with received, not with {self.steps[0][0]}")
         for (before, _), (after, _) in pairwise(self.steps):
@@ -149,6 +156,11 @@ class Answer:
         rules.share("Answer.confidence", self.confidence)
         rules.whole("Answer.processing_time_ms", self.processing_time_ms, least=1)
         rules.moment("Answer.timestamp", self.timestamp)
+        rules.tuple_of("Answer.citations", self.citations, Citation)
+        rules.tuple_of("Answer.evidence", self.evidence, Evidence)
+        rules.instance("Answer.trace", self.trace, Trace)
+        if self.refusal is not None:
+            rules.instance("Answer.refusal", self.refusal, Refusal)
         object.__setattr__(self, "state", rules.member("Answer.state", self.state, AnswerState))
         if self.refusal is None and not self.evidence:
             raise InvalidValue("Answer.evidence", "must not be empty on an answered question", ())
@@ -190,6 +202,9 @@ class Message:
         rules.one_of("Message.role", self.role, ("user", "assistant"))
         rules.text("Message.content", self.content)
         rules.moment("Message.timestamp", self.timestamp)
+        if self.query_id is not None:
+            rules.text("Message.query_id", self.query_id)
+        rules.tuple_of("Message.source_references", self.source_references, Citation)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,8 +213,8 @@ class QueryContext:
 
     selected_text: str | None
     conversation_history: tuple[Message, ...]
-    user_preferences: Mapping[str, object]
-    filters: Mapping[str, object]
+    user_preferences: Mapping[str, object] = field(hash=False)
+    filters: Mapping[str, object] = field(hash=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,10 +230,10 @@ class Question:
     top_k: int = TOP_K_DEFAULT
     session_id: str | None = None
     user_id: str | None = None
-    user_context: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
+    user_context: Mapping[str, object] = field(default_factory=lambda: _NOTHING, hash=False)
     conversation_history: tuple[Message, ...] = ()
-    user_preferences: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
-    filters: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
+    user_preferences: Mapping[str, object] = field(default_factory=lambda: _NOTHING, hash=False)
+    filters: Mapping[str, object] = field(default_factory=lambda: _NOTHING, hash=False)
     status: QuestionStatus = QuestionStatus.PENDING
 
     def __post_init__(self) -> None:
@@ -232,6 +247,8 @@ class Question:
         for name in ("book_id", "session_id", "user_id"):
             if getattr(self, name) is not None:
                 rules.text(f"Question.{name}", getattr(self, name))
+        rules.instance("Question.scope", self.scope, Scope)
+        rules.tuple_of("Question.conversation_history", self.conversation_history, Message)
         rules.moment("Question.timestamp", self.timestamp)
         object.__setattr__(self, "status", rules.member("Question.status", self.status, QuestionStatus))
 
@@ -262,6 +279,9 @@ class Session:
 
     def __post_init__(self) -> None:
         rules.text("Session.session_id", self.session_id)
+        rules.tuple_of("Session.messages", self.messages, Message)
+        rules.tuple_of("Session.questions", self.questions, Question)
+        rules.tuple_of("Session.answers", self.answers, Answer)
         rules.whole("Session.query_count", self.query_count, least=len(self.questions))
         rules.moment("Session.start_time", self.start_time)
         if self.end_time is not None:

@@ -17,11 +17,12 @@ from sqlalchemy import delete, exists, select, text, update
 from octavo import records_editions as lifecycle
 from octavo import records_reading as reading
 from octavo import records_rows as rows
-from octavo.errors import NotFound
+from octavo.errors import NotFound, RecordsError
 from octavo.protocols import Vector
 from octavo.records_database import Database
 from octavo.schema import books, chunks, meta, removals, sections, texts, vectors
 from octavo.states import BookState
+from octavo.store.payload import digest
 from octavo.types import Book, Chunk, Section
 
 _SET_META = text(
@@ -98,9 +99,9 @@ class Records:
         try:
             async with self._database.writing() as connection:
                 await lifecycle.publish(connection, book_id, edition)
-        finally:  # a cancelled call may have come through
+        finally:  # a cancelled call may have come through: an edition that is out must not stay hidden
             self.generation += 1
-        self.unpublished.discard(edition)
+            self.unpublished.discard(edition)
 
     async def note_digests(self, book_id: str, edition: int, digests: Mapping[str, str]) -> None:
         """Tells what the store must report of chunks of a pending edition, once their vectors are known."""
@@ -276,4 +277,17 @@ class Records:
             if self._database.is_sqlite:
                 said = await connection.exec_driver_sql("PRAGMA integrity_check")
                 found += [f"the database says: {line}" for line in said.scalars() if line != "ok"]
-            return found
+        return found or await self._wrong_passages()
+
+    async def _wrong_passages(self) -> list[str]:
+        """The chunks that, with their vectors, are not those whose digests were noted."""
+        expected, wrong = await self.digests(), []
+        for batch in reading.batches(list(expected)):
+            try:
+                read = {chunk.id: chunk for chunk in await self.embedded_chunks(batch)}
+            except RecordsError as error:
+                return [error.message]
+            for id in batch:
+                sound = id in read and read[id].embedding is not None and digest(read[id]) == expected[id]
+                wrong += [] if sound else [f"a passage or its vector is damaged ({id})"]
+        return wrong

@@ -98,6 +98,7 @@ async def publish(connection: AsyncConnection, book_id: str, number: int) -> Non
         await connection.execute(insert(books), entry | {"id": book_id})
     else:
         entry["added_at"] = old.added_at
+        entry["updated_at"] = max(old.updated_at, new.updated_at)  # a clock may go back; a book does not
         await connection.execute(update(books).where(books.c.id == book_id).values(entry))
         await _retire(connection, book_id, old.edition)
     await _set_state(connection, book_id, number, BookState.READY)

@@ -6,7 +6,7 @@ a search's chunks back joins everything they need and cuts their text where it i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from sqlalchemy import ColumnElement, and_, bindparam, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -48,19 +48,27 @@ _ENDS = (
     .where(chunks.c.book_id == bindparam("book_id"))
     .group_by(chunks.c.section_id)
 )
+_FIRST = (
+    select(func.min(editions.c.edition)).where(editions.c.book_id == books.c.id).scalar_subquery()
+)  # numbers only grow: the order of the first ones is that of adding, whatever the clocks said
 _HAVE = select(vectors.c.key).where(vectors.c.key.in_(bindparam("keys", expanding=True)))
 _VECTORS = select(vectors).where(vectors.c.key.in_(bindparam("keys", expanding=True)))
 
 
+def batches(items: Sequence[str]) -> Iterator[Sequence[str]]:
+    """As many as one statement takes, and again."""
+    return (items[start : start + BATCH] for start in range(0, len(items), BATCH))
+
+
 async def book_where(connection: AsyncConnection, condition: ColumnElement[bool]) -> Book | None:
     """The book that fits; of several, the one that came first."""
-    query = select(books).where(condition).order_by(books.c.added_at, books.c.id).limit(1)
+    query = select(books).where(condition).order_by(_FIRST).limit(1)
     row = (await connection.execute(query)).one_or_none()
     return None if row is None else rows.book_of(row)
 
 
 async def all_books(connection: AsyncConnection) -> list[Book]:
-    query = select(books).order_by(books.c.added_at, books.c.id)
+    query = select(books).order_by(_FIRST)
     return [rows.book_of(row) for row in await connection.execute(query)]
 
 
@@ -108,9 +116,8 @@ async def manifest(connection: AsyncConnection, book_id: str | None) -> dict[str
 async def chunks_by_ids(database: Database, ids: Sequence[str], *, embedded: bool) -> list[Chunk]:
     """Those of the ids that are in ready editions, in the order asked for."""
     found: dict[str, Chunk] = {}
-    for start in range(0, len(ids), BATCH):
-        asked = {"ids": list(ids[start : start + BATCH])}
-        answer = await database.look_up(_BY_IDS[embedded], asked)
+    for batch in batches(ids):
+        answer = await database.look_up(_BY_IDS[embedded], {"ids": list(batch)})
         with sense(database.place):
             found.update((row.id, _chunk(row, embedded)) for row in answer)
     return [found[id] for id in ids if id in found]
@@ -159,16 +166,16 @@ async def missing_vectors(connection: AsyncConnection, keys: Iterable[str]) -> l
     """The keys that have no vector yet, each once, in the order asked for."""
     wanted = list(dict.fromkeys(keys))
     have: set[str] = set()
-    for start in range(0, len(wanted), BATCH):
-        have.update(await connection.scalars(_HAVE, {"keys": wanted[start : start + BATCH]}))
+    for batch in batches(wanted):
+        have.update(await connection.scalars(_HAVE, {"keys": list(batch)}))
     return [key for key in wanted if key not in have]
 
 
 async def vectors_of(connection: AsyncConnection, keys: Iterable[str]) -> dict[str, tuple[float, ...]]:
     wanted = list(dict.fromkeys(keys))
     found: dict[str, tuple[float, ...]] = {}
-    for start in range(0, len(wanted), BATCH):
-        answer = await connection.execute(_VECTORS, {"keys": wanted[start : start + BATCH]})
+    for batch in batches(wanted):
+        answer = await connection.execute(_VECTORS, {"keys": list(batch)})
         found.update((row.key, rows.vector_of(row.vector)) for row in answer)
     return found
 

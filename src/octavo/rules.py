@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -42,6 +42,25 @@ def storable(field: str, value: str) -> None:
         raise InvalidValue(field, "must be a string", value)
     if _NOT_IN_TEXT.search(value):
         raise InvalidValue(field, "must hold no lone surrogates and no NUL", value)
+
+
+def texts(field: str, value: tuple[str, ...]) -> None:
+    """A tuple of strings that every database takes."""
+    tuple_of(field, value, str)
+    for each in value:
+        storable(field, each)
+
+
+def tuple_of(field: str, value: tuple[object, ...], kind: type) -> None:
+    if not isinstance(value, tuple):
+        raise InvalidValue(field, "must be a tuple", value)
+    for each in value:
+        instance(field, each, kind)
+
+
+def instance(field: str, value: object, kind: type) -> None:
+    if not isinstance(value, kind):
+        raise InvalidValue(field, f"must be of type {kind.__name__}", value)
 
 
 def whole(field: str, value: int, *, least: int, most: int = LARGEST_EXACT_INTEGER) -> None:
@@ -110,9 +129,13 @@ def moment(field: str, value: datetime) -> None:
     """A time that means the same everywhere: a datetime with its time zone."""
     if not isinstance(value, datetime) or value.utcoffset() is None:
         raise InvalidValue(field, "must be a datetime with a time zone", value)
+    try:
+        value.astimezone(UTC)
+    except OverflowError:
+        raise InvalidValue(field, "must lie in the years 1 to 9999 everywhere", value) from None
 
 
 def span(field: str, start: int, end: int) -> None:
     whole(f"{field}.start", start, least=0)
-    if not isinstance(end, int) or end <= start:
+    if not isinstance(end, int) or isinstance(end, bool) or not start < end <= LARGEST_EXACT_INTEGER:
         raise InvalidValue(f"{field}.end", f"must be greater than start ({start})", end)

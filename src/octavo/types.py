@@ -69,6 +69,8 @@ class Book:
         rules.text("Book.source_file", self.source_file)
         rules.text("Book.content_hash", self.content_hash)
         rules.text("Book.index_fingerprint", self.index_fingerprint)
+        rules.texts("Book.authors", self.authors)
+        rules.storable("Book.language", self.language)
         if self.base_url is not None:
             rules.url("Book.base_url", self.base_url)
         for name in ("section_count", "chunk_count", "page_count"):
@@ -88,6 +90,8 @@ class PageMark:
     def __post_init__(self) -> None:
         rules.whole("PageMark.offset", self.offset, least=0)
         rules.whole("PageMark.number", self.number, least=1)
+        if self.label is not None:
+            rules.storable("PageMark.label", self.label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +128,19 @@ class Section:
         rules.text("Section.book_id", self.book_id)
         rules.text("Section.title", self.title)
         rules.text("Section.source_file", self.source_file)
+        rules.texts("Section.heading_path", self.heading_path)
         if not self.heading_path or self.heading_path[-1] != self.title:
             raise InvalidValue("Section.heading_path", "must end with the section's title", self.heading_path)
         for heading in self.heading_path:
             rules.text("Section.heading_path", heading)
+        rules.texts("Section.ancestors", self.ancestors)
         rules.whole("Section.level", self.level, least=1)
         rules.whole("Section.position", self.position, least=0)
         rules.url("Section.url", self.url)
         rules.storable("Section.text", self.text)
+        rules.storable("Section.anchor", self.anchor)
+        rules.tuple_of("Section.pages", self.pages, PageMark)
+        rules.tuple_of("Section.blocks", self.blocks, Span)
         marks = [mark.offset for mark in self.pages]
         if marks != sorted(marks) or any(offset > len(self.text) for offset in marks):
             raise InvalidValue("Section.pages", "must be in the order of the text and inside it", self.pages)
@@ -184,7 +193,7 @@ class Chunk:
     page_end: int | None = None
     page_label: str | None = None
     embedding: tuple[float, ...] | None = None
-    metadata: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
+    metadata: Mapping[str, object] = field(default_factory=lambda: _NOTHING, hash=False)
 
     def __post_init__(self) -> None:
         rules.text("Chunk.id", self.id)
@@ -192,6 +201,10 @@ class Chunk:
         rules.text("Chunk.content", self.content, least=CHUNK_LEAST, most=CHUNK_MOST)
         for name in ("book_id", "section_id", "source_file", "source_location", "source_title"):
             rules.text(f"Chunk.{name}", getattr(self, name))
+        rules.storable("Chunk.chapter", self.chapter)
+        rules.storable("Chunk.section", self.section)
+        rules.texts("Chunk.heading_path", self.heading_path)
+        rules.texts("Chunk.ancestors", self.ancestors)
         rules.whole("Chunk.document_position", self.document_position, least=0)
         rules.whole("Chunk.chunk_index", self.chunk_index, least=0)
         rules.url("Chunk.url", self.url)
@@ -200,8 +213,12 @@ class Chunk:
             raise InvalidValue("Chunk.end", "must be start plus the length of the content", self.end)
         if self.page_number is not None:
             rules.whole("Chunk.page_number", self.page_number, least=1)
-            rules.whole("Chunk.page_end", self.page_end or self.page_number, least=self.page_number)
+        if self.page_end is not None:
+            rules.whole("Chunk.page_end", self.page_end, least=self.page_number or 1)
+        if self.page_label is not None:
+            rules.storable("Chunk.page_label", self.page_label)
         if self.embedding is not None:
+            rules.instance("Chunk.embedding", self.embedding, tuple)
             rules.unit_vector("Chunk.embedding", self.embedding)
         rules.json_object("Chunk.metadata", self.metadata)
         rules.moment("Chunk.created_at", self.created_at)
@@ -224,6 +241,9 @@ class Scope:
         object.__setattr__(self, "type", rules.member("Scope.type", self.type, ScopeType))
         if self.type is not ScopeType.FULL_BOOK:
             rules.text("Scope.identifier", self.identifier or "")
+        elif self.identifier is not None:
+            rules.storable("Scope.identifier", self.identifier)
+        rules.storable("Scope.description", self.description)
         if not self.description:
             said = "the whole book" if self.identifier is None else f"{self.type}: {self.identifier}"
             object.__setattr__(self, "description", said)
@@ -243,7 +263,8 @@ class Evidence:
     id: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "id", self.id or self.chunk.id)
+        rules.instance("Evidence.chunk", self.chunk, Chunk)
+        object.__setattr__(self, "id", self.chunk.id if self.id == "" else self.id)
         object.__setattr__(self, "state", rules.member("Evidence.state", self.state, EvidenceState))
         rules.text("Evidence.id", self.id)
         rules.share("Evidence.relevance_score", self.relevance_score)

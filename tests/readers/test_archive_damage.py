@@ -193,6 +193,12 @@ def test_flipped_bytes_give_a_book_or_a_reason_and_nothing_else(tmp_path: Path, 
     assert refused > 30
 
 
+def test_a_member_without_a_name_cannot_be_reached(tmp_path: Path) -> None:
+    data = packed({"nameless": b"1", "a": b"2"}).replace(b"nameless", b"\0ameless")
+    with Archive(written(tmp_path, data), LIMITS) as archive:
+        assert archive.names == {"a"}
+
+
 def test_a_directory_that_points_at_itself_is_refused(tmp_path: Path) -> None:
     data = bytearray(packed({"a": TEXT, "b": TEXT}))
     entry = data.rfind(b"PK\x01\x02")

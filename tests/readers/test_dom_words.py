@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -66,6 +68,34 @@ def test_any_nesting_keeps_every_word_once_and_leaves_the_furniture_out(
 def test_a_word_is_never_glued_to_its_neighbour(parts: list[str]) -> None:
     said = " ".join(texts("".join(parts))).replace("é", " ").split()
     assert said == ["kept"] * parts.count("kept ")
+
+
+def test_page_breaks_anywhere_in_a_soup_of_tags_stay_inside_their_text() -> None:
+    chance = random.Random(1812)
+    tags = ("p", "h2", "ul", "li", "table", "tr", "td", "th", "pre", "b", "sup", "dl", "dd", "math", "msup")
+    marks = (
+        "word ",
+        "\ufdd1",
+        " ",
+        "\n",
+        "<br>",
+        "<td rowspan=3>",
+        "<i id=p1>",
+        "<pre class=pagenum>12</pre>",
+    )
+    marks += (
+        "<hr epub:type=pagebreak title=1>",
+        "<i role=doc-pagebreak>",
+        "<span class=pagenum>[Pg 3]</span>",
+    )
+    for _ in range(1_500):
+        parts = chance.choices([*(f"<{t}>" for t in tags), *(f"</{t}>" for t in tags), *marks * 2], k=25)
+        for piece in page("".join(parts), page_ids={"p1": "i"}).pieces:
+            offsets = [b.offset for b in piece.breaks]
+            assert offsets == sorted(offsets), parts
+            assert all(0 <= offset <= len(piece.text) for offset in offsets), parts
+            assert "\ufdd1" not in piece.text, parts
+            assert all(line == line.rstrip() for line in piece.text.split("\n")), parts
 
 
 # Headings
@@ -189,6 +219,14 @@ def test_pages_that_break_in_empty_rows_and_empty_code_are_not_lost() -> None:
     assert [p.text for p in pieces] == ["a | b\nc", "end"]
     assert [b.label for p in pieces for b in p.breaks] == ["1", "2", "3", "4"]
     assert all(b.offset <= len(p.text) for p in pieces for b in p.breaks)
+
+
+def test_page_breaks_at_the_edges_of_a_table_and_of_code_leave_no_blanks() -> None:
+    mark = '<i role="doc-pagebreak" title="{}"></i>'
+    row = f"<tr><td>{mark.format(1)}</td><th>a</th><td> {mark.format(2)}</td></tr>"
+    table, code = page(f"<table>{row}</table><pre>\n{mark.format(3)}\n  b\n\n{mark.format(4)}\n</pre>").pieces
+    assert (table.text, code.text) == ("| a |", "  b")
+    assert [b.offset for b in (*table.breaks, *code.breaks)] == [0, 5, 0, 3]
 
 
 def test_a_page_break_inside_a_page_break_is_one() -> None:

@@ -287,7 +287,7 @@ def test_a_fallback_stands_in_for_what_cannot_be_read(tmp_path: Path) -> None:
     extra += '<item id="mid" href="a.bin" media-type="x/y" fallback="i0"/>'
     extra += '<item id="loop" href="b.bin" media-type="x/y" fallback="loop"/>'
     made = package(["1.xhtml"], extra=extra, spine=["pdf", "loop"])
-    members = {"1.xhtml": document(f"<h1>One</h1>{PROSE}"), "a.pdf": b"%PDF", "a.bin": b"", "b.bin": b""}
+    members = {"1.xhtml": document(f"<h1>One</h1>{PROSE}"), "a.pdf": "%PDF", "a.bin": "", "b.bin": ""}
     assert paths(book(tmp_path, members, opf=made)) == [("One",)]
 
 

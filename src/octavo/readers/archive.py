@@ -137,5 +137,5 @@ class Archive:
         for info in infos:
             if stat.S_ISLNK(info.external_attr >> 16):
                 raise BadBook("unsafe_path", f"{self.name}: {info.filename} is a link, not a file")
-        named = ((safe_name(i.filename), i) for i in infos if not i.is_dir())
+        named = ((safe_name(i.filename), i) for i in infos if not i.filename.endswith("/"))
         return {name: info for name, info in named if name is not None}

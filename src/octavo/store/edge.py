@@ -24,6 +24,7 @@ from qdrant_edge import (
     FacetRequest,
     Filter,
     Point,
+    PointVectors,
     Query,
     QueryBatchRequest,
     QueryRequest,
@@ -138,9 +139,20 @@ class EdgeStore:
 
     def _delete(self, ids: list[str]) -> None:
         for start in range(0, len(ids), BATCH):
+            batch = ids[start : start + BATCH]
             require_space(self.path, BATCH * 64, self._floor_mb)
+            with suppress(StoreError):  # words that are damaged beyond this go with their point all the same
+                self._silence(batch)
             with self._engine() as shard:
-                shard.update(UpdateOperation.delete_points([*ids[start : start + BATCH]]))
+                shard.update(UpdateOperation.delete_points([*batch]))
+
+    def _silence(self, ids: list[str]) -> None:
+        """Takes the words out of points that are to go: the engine would count them for ever in every IDF."""
+        with self._engine() as shard:
+            there = shard.retrieve([*ids], with_payload=False, with_vector=False)
+            wordless = [PointVectors(point.id, {LEXICAL: SparseVector([], [])}) for point in there]
+            if wordless:
+                shard.update(UpdateOperation.update_vectors(wordless))
 
     def _weight(self, chunk: Chunk) -> int:
         """About four times the bytes of a point: its log entry, its storage, its indexes, and a margin."""

@@ -79,6 +79,10 @@ def load(path: Path, *, dimension: int) -> EdgeShard:
     require_space(path, 0, LEAST_MB)
     with translated(path):
         shard = EdgeShard.load(str(path), _config(dimension))
+        said = shard.info()
+        if said.indexed_vectors_count > said.points_count:  # the log wrote words a second time over the files
+            shard.close()
+            shard = EdgeShard.load(str(path), _config(dimension))
         _index(shard)
     return shard
 

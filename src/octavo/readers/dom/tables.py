@@ -14,6 +14,7 @@ from selectolax.lexbor import LexborNode
 from octavo.readers.dom.inline import BREAK
 
 _BREAKS = re.compile(BREAK)
+_EDGE = re.compile(rf"^[ {BREAK}]+|[ {BREAK}]+$")
 _SILENT = re.compile(rf"^({BREAK}+)\n|\n({BREAK}+)\Z", re.MULTILINE)
 _HIGHLIGHT = frozenset(("highlighttable", "rouge-table", "hljs-ln"))
 
@@ -46,8 +47,12 @@ def table_text(table: LexborNode, read: Callable[[LexborNode], str]) -> str:
     for row in table.css("tr"):
         cells = _row(row, spanning, read)
         said = any(_BREAKS.sub("", cell) for cell in cells)
-        lines.append(" | ".join(cells).strip() if said else "".join(cells))
+        lines.append(_EDGE.sub(_only_breaks, " | ".join(cells)) if said else "".join(cells))
     return _SILENT.sub(r"\1\2", "\n".join(line for line in lines if line))
+
+
+def _only_breaks(edge: re.Match[str]) -> str:
+    return edge.group().replace(" ", "")
 
 
 def _row(

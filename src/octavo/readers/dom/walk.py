@@ -68,11 +68,19 @@ class _Frame:
 
 
 class Walk:
-    """One page on its way to pieces. `page_ids`: ids that a page list names, with their labels."""
+    """One page on its way to pieces. `page_ids`: ids that a page list names, with their labels; `bars`:
+    the elements that only turn the page, where they are known."""
 
-    def __init__(self, body: LexborNode, *, site: bool, page_ids: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        body: LexborNode,
+        *,
+        site: bool,
+        page_ids: Mapping[str, str],
+        bars: set[int] | None = None,
+    ) -> None:
         self.body, self.page_ids = body, page_ids
-        self.bars = step_bars(body)
+        self.bars = step_bars(body) if bars is None else bars
         self.site = site
         self.has_article = site and body.css_first("main, article, [role=main]") is not None
         self.galley = Galley()
@@ -240,7 +248,9 @@ class Walk:
         labels = self._pages_in_code(node) if BREAK not in said else []
         said = node.text(deep=True) if labels else said.replace(BREAK, "")
         lines = [_rstrip(line) for line in clean(said).expandtabs(4).split("\n")]
-        self._block("\n".join(lines).strip("\n"), ids, labels)
+        text = _rstrip("\n".join(lines))
+        bare = text.lstrip(f"\n{BREAK}")
+        self._block(BREAK * text.count(BREAK, 0, len(text) - len(bare)) + bare, ids, labels)
 
     def _pages_in_code(self, node: LexborNode) -> list[str]:
         """Puts a sign where pages break in the code; gives their labels."""
@@ -262,7 +272,10 @@ class Walk:
         labels: list[str] = []
 
         def read(cell: LexborNode) -> str:
-            walk = Walk(cell, site=False, page_ids=self.page_ids)
+            only = cell.first_child
+            if only is not None and only.tag == "-text" and only.next is None and not cell.attributes:
+                return plain(cell)
+            walk = Walk(cell, site=False, page_ids=self.page_ids, bars=self.bars)
             pieces = walk.run()
             self.linked += walk.linked
             labels.extend(broken.label for piece in pieces for broken in piece.breaks)

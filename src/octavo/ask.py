@@ -1,0 +1,119 @@
+"""Answers a question: scope → retrieve → answer → verify → cite → record → publish.
+
+Each step is durable before the next begins. What the evidence does not support is not published; when nothing
+is left, the question ends as `insufficient_data` with a refusal that says why. A failure leaves the question
+in `error` with its reason and is raised: an outage is never told as "the book does not say".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from octavo.conversation import Answer, Question, Refusal, Trace
+from octavo.desk import Desk, Read
+from octavo.errors import OctavoError
+from octavo.events import Answered, Asked, AskEvent, Claimed, Retrieved, Scoped
+from octavo.refusing import elsewhere, empty_library, refused
+from octavo.scope import Bounds
+from octavo.states import Delivery, EvidenceState
+
+NOT_SAID = 0.25  # an answer less likely than this share of what it takes: the book is silent, not unclear
+
+
+async def ask(question: Question, desk: Desk) -> AsyncGenerator[AskEvent, None]:
+    """The whole way of one question, as events. The last one is `Answered`."""
+    clock = Clock()
+    interpreted = await desk.interpret(question)
+    await desk.journal.receive(question, interpreted=interpreted)
+    try:
+        yield Asked(question, interpreted)
+        question = await desk.journal.begin(question)
+        bounds = await desk.bounds(question)
+        yield Scoped(bounds.description)
+        read = await desk.read(question, interpreted, bounds)
+        yield Retrieved(read.evidence)
+        clock.reach(Delivery.PROCESSING)
+        answer = await _decide(question, interpreted, bounds, read, desk, clock)
+        receipt = await desk.receipt(interpreted, bounds, read, answer)
+        await desk.journal.draft(answer, receipt=receipt)
+        answer = await desk.journal.validated(clock.stamped(answer, Delivery.VALIDATED))
+        answer = clock.stamped(clock.stamped(answer, Delivery.FORMATTED), Delivery.DELIVERED)
+        question, answer = await desk.journal.publish(question, answer, receipt=receipt)
+    except BaseException as failure:
+        await _failed(question, failure, desk)
+        raise
+    for claim in read.claims if answer.refusal is None else ():
+        yield Claimed(claim.text, tuple(read.number(id_) for id_ in claim.sentences), claim.marks)
+    yield Answered(question, answer, interpreted, read.dropped)
+
+
+async def _failed(question: Question, failure: BaseException, desk: Desk) -> None:
+    """Notes why the question has no answer, even while the asking is being cancelled."""
+    said = str(failure) or "stopped before there was an answer"
+    noted = asyncio.ensure_future(desk.journal.fail(question, f"{type(failure).__name__}: {said}"))
+    with suppress(OctavoError):  # the first failure is the one to tell
+        await asyncio.shield(noted)
+
+
+async def _decide(
+    question: Question, interpreted: str, bounds: Bounds, read: Read, desk: Desk, clock: Clock
+) -> Answer:
+    """The answer with its footnotes when the evidence carries one, else the refusal that is true."""
+    answer_id = str(uuid4())
+    refusal = await _refusal(question, interpreted, bounds, read, desk)
+    cited = None if refusal else await desk.cite(answer_id, read)
+    return Answer(
+        id=answer_id,
+        question_id=question.id,
+        content=cited.content if cited else (refusal or empty_library()).message,
+        confidence=read.confidence,
+        processing_time_ms=clock.milliseconds,
+        timestamp=datetime.now(UTC),
+        citations=cited.citations if cited else (),
+        evidence=tuple(item.to(EvidenceState.VALIDATED) for item in read.evidence),
+        refusal=refusal,
+        trace=clock.trace,
+    )
+
+
+async def _refusal(
+    question: Question, interpreted: str, bounds: Bounds, read: Read, desk: Desk
+) -> Refusal | None:
+    if read.claims and read.answerable >= desk.threshold:
+        return None
+    if not await desk.records.books():
+        return empty_library()
+    wider = desk.widened(bounds)
+    if wider is not None:
+        there = await desk.read(question, interpreted, wider)
+        outside = there.quoted(bounds)
+        if outside and there.answerable >= desk.threshold:
+            return elsewhere(bounds.description, outside)
+    near = () if bounds.passage else read.evidence
+    unlikely = not read.claims or read.answerable < NOT_SAID * desk.threshold
+    return refused(bounds.description, near, unlikely=unlikely)
+
+
+class Clock:
+    """The delivery of one answer, and the time it took."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self.trace = Trace().reach(Delivery.RECEIVED, datetime.now(UTC))
+
+    def reach(self, step: Delivery) -> None:
+        self.trace = self.trace.reach(step, datetime.now(UTC))
+
+    @property
+    def milliseconds(self) -> int:
+        return max(1, round((time.monotonic() - self._began) * 1000))
+
+    def stamped(self, answer: Answer, step: Delivery) -> Answer:
+        self.reach(step)
+        return replace(answer, trace=self.trace, processing_time_ms=self.milliseconds)

@@ -1,0 +1,67 @@
+"""The command line: what a reader types.
+
+Answers go to standard output, progress and complaints to standard error. Exit codes: 0 done, 1 failed,
+2 the call was wrong, 3 the book does not say. Nothing heavy is loaded before a command needs it.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from octavo import __version__
+from octavo.cli import asking, books, finding
+from octavo.cli.frame import Context, complain
+from octavo.errors import OctavoError
+
+HELP = """Ask your books: every sentence of every answer with its footnote, or an honest refusal.
+
+\b
+  octavo add moby-dick.epub            a book: Markdown, Docusaurus, mdBook, HTML, EPUB, PDF, text
+  octavo ask "why is the whale white?"
+  octavo search "harpoon" --section "The Line"
+
+The library lives in one folder: --data, else $OCTAVO_DATA, else your user data directory.
+Every command takes --json. `octavo COMMAND --help` shows examples.
+"""
+
+
+@click.group(help=HELP, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("--data", type=click.Path(file_okay=False), help="Folder of the library.")
+@click.version_option(__version__, prog_name="octavo")
+@click.pass_context
+def octavo(context: click.Context, data: str | None) -> None:
+    context.obj = Context(data=data)
+
+
+for command in (
+    books.add,
+    books.list_,
+    books.contents,
+    finding.search,
+    asking.ask,
+    asking.chat,
+    asking.verify,
+    asking.sessions,
+    asking.serve,
+    books.remove,
+    books.doctor,
+):
+    octavo.add_command(command)
+
+
+def main() -> None:
+    """Entry point: every error of ours is a sentence with advice, never a traceback."""
+    try:
+        sys.exit(octavo.main(standalone_mode=False))
+    except click.ClickException as wrong:
+        wrong.show()
+        sys.exit(wrong.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Stopped. Nothing is lost; run the same command again to go on.", err=True)
+        sys.exit(130)
+    except OctavoError as error:
+        sys.exit(complain(error, as_json="--json" in sys.argv))
+    except BrokenPipeError:
+        sys.exit(1)

@@ -1,0 +1,303 @@
+"""Commands that ask: ask, chat, verify, sessions, serve."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import textwrap
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from octavo.cli.exporting import exported, listed, written
+from octavo.cli.finding import scope_of, scoped
+from octavo.cli.frame import FAILED, NOT_SAID, Context, common, on_terminal, show_json, with_library
+from octavo.events import Answered, Asked, AskEvent, Retrieved, Scoped
+from octavo.types import Scope
+
+if TYPE_CHECKING:
+    from octavo.library import Library
+
+
+@click.command()
+@click.argument("question")
+@scoped
+@click.option("--selected-text", help="Ask about this passage; '-' reads it from standard input.")
+@click.option("--session", "session_id", help="Go on with a conversation; follow-ups are understood.")
+@click.option("--top", "top_k", default=5, show_default=True, help="How many passages to read, 1 to 20.")
+@common
+def ask(
+    context: Context,
+    question: str,
+    book_id: str | None,
+    section: str | None,
+    page: str | None,
+    up_to: str | None,
+    selected_text: str | None,
+    session_id: str | None,
+    top_k: int,
+    data: str | None,
+    as_json: bool,
+) -> None:
+    """Answer QUESTION with the book's own sentences, each with its footnote, or say that it does not say.
+
+    \b
+      octavo ask "Why is the whale white?"
+      octavo ask "What was revenue in 2022?" --book annual-report --page 40-60
+      octavo ask "Who is speaking?" --selected-text "Call me Ishmael."
+    """
+    from octavo.wire_asking import answered_json
+
+    within = scope_of(section, page, up_to)
+    selection = sys.stdin.read().strip() if selected_text == "-" else selected_text
+    if selection is not None and not selection.strip():
+        raise click.UsageError("--selected-text is empty; leave it out to ask the whole book.")
+
+    async def work(library: Library) -> Answered:
+        return await answered(
+            library,
+            question,
+            book_id=book_id,
+            scope=within,
+            selected_text=selection,
+            session_id=session_id,
+            top_k=top_k,
+            quiet=as_json,
+        )
+
+    done = with_library(context, data, work)
+    if as_json:
+        show_json(answered_json(done))
+    else:
+        show_answer(done)
+    if done.answer.refusal is not None:
+        raise click.exceptions.Exit(NOT_SAID)
+
+
+async def answered(
+    library: Library,
+    question: str,
+    *,
+    book_id: str | None,
+    scope: Scope | None,
+    selected_text: str | None,
+    session_id: str | None,
+    top_k: int,
+    quiet: bool,
+) -> Answered:
+    """Asks, with each step named on the terminal while it lasts."""
+    events = library.stream(
+        question,
+        book_id=book_id,
+        scope=scope,
+        selected_text=selected_text,
+        session_id=session_id,
+        top_k=top_k,
+    )
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Answered):
+                return event
+            if on_terminal() and not quiet:
+                click.echo(f"\r{_step(event):<78}\r", nl=False, err=True)
+    raise RuntimeError("the flow ended without an answer")
+
+
+def _step(event: AskEvent) -> str:
+    match event:
+        case Asked():
+            return f"looking for: {event.interpreted[:60]}"
+        case Scoped():
+            return f"in {event.description[:70]}"
+        case Retrieved():
+            return f"reading {len(event.evidence)} passages"
+        case _:
+            return ""
+
+
+def show_answer(done: Answered) -> None:
+    width = min(100, shutil.get_terminal_size().columns)
+    if done.interpreted != done.question.content:
+        click.secho(f"(interpreted as: {done.interpreted})", dim=True)
+    answer = done.answer
+    for line in answer.content.splitlines():
+        indent = " " * (len(line) - len(line.lstrip()))
+        wrapped = textwrap.wrap(line, width, break_long_words=False, subsequent_indent=indent)
+        click.echo("\n".join(wrapped))
+    if answer.refusal is not None:
+        for item in answer.refusal.nearest:
+            click.secho(f"  see {item.chunk.source_location}  {item.chunk.url}", dim=True)
+        return
+    click.secho(f"\nSure to {answer.confidence:.0%}.", dim=True)
+    for citation in answer.citations:
+        click.echo(f"  [{citation.number}] {citation.source_location}")
+        click.secho(f"      {citation.link}", dim=True)
+
+
+@click.command()
+@scoped
+@click.option("--session", "session_id", help="Go on with an earlier conversation.")
+@common
+def chat(
+    context: Context,
+    book_id: str | None,
+    section: str | None,
+    page: str | None,
+    up_to: str | None,
+    session_id: str | None,
+    data: str | None,
+    as_json: bool,
+) -> None:
+    """Talk with your books: follow-up questions are understood from what came before.
+
+    In the conversation: /scope SECTION narrows, /scope alone widens, /sources shows the quoted passages,
+    /quit ends.
+    """
+    start = scope_of(section, page, up_to)
+
+    async def work(library: Library) -> None:
+        session = await library.journal.start_session(session_id)
+        click.secho(f"Session {session.session_id}. /quit ends it.", dim=True, err=True)
+        try:
+            await Chat(library, session.session_id, book_id, start, as_json=as_json).run()
+        finally:
+            await library.journal.end_session(session.session_id)
+
+    with_library(context, data, work)
+
+
+class Chat:
+    """One conversation at the terminal."""
+
+    def __init__(
+        self, library: Library, session_id: str, book_id: str | None, scope: Scope | None, *, as_json: bool
+    ) -> None:
+        self._library, self._session_id, self._book_id, self._scope = library, session_id, book_id, scope
+        self._as_json = as_json
+        self._last: Answered | None = None
+
+    async def run(self) -> None:
+        from octavo.errors import CallerError
+
+        while (line := self._line()) is not None:
+            try:
+                if line.startswith("/"):
+                    self._command(line)
+                elif line:
+                    await self._ask(line)
+            except CallerError as error:
+                click.echo(f"{error.message}\n  {error.hint}", err=True)
+
+    def _line(self) -> str | None:
+        click.echo("\n> ", nl=False, err=True)
+        line = sys.stdin.readline()
+        return None if not line or line.strip() in ("/quit", "/exit") else line.strip()
+
+    def _command(self, line: str) -> None:
+        name, _, rest = line.partition(" ")
+        if name == "/scope":
+            self._scope = scope_of(rest.strip() or None, None, None)
+            click.echo(f"Looking in {self._scope.identifier if self._scope else 'everything'}.", err=True)
+        elif name == "/sources" and self._last is not None:
+            for citation in self._last.answer.citations:
+                click.echo(
+                    f"[{citation.number}] {citation.source_location}\n    “{citation.content_snippet}”"
+                )
+        else:
+            click.echo("/scope [SECTION], /sources, /quit", err=True)
+
+    async def _ask(self, question: str) -> None:
+        from octavo.wire_asking import answered_json
+
+        self._last = await answered(
+            self._library,
+            question,
+            book_id=self._book_id,
+            scope=self._scope,
+            selected_text=None,
+            session_id=self._session_id,
+            top_k=5,
+            quiet=self._as_json,
+        )
+        if self._as_json:
+            show_json(answered_json(self._last))
+        else:
+            show_answer(self._last)
+
+
+@click.command()
+@click.argument("answer", required=False)
+@common
+def verify(context: Context, answer: str | None, data: str | None, as_json: bool) -> None:
+    """Check the quotations of ANSWER, or of every answer ever given, against the book, letter by letter.
+
+    Exit code 0 when every quotation is in the book at its place, 1 when one is not.
+    """
+    from octavo.wire_asking import verdict_json
+
+    verdicts = with_library(context, data, lambda library: library.verify(answer))
+    wrong = [v for v in verdicts if not v.true]
+    if as_json:
+        show_json({"true": not wrong, "citations": [verdict_json(v) for v in verdicts]})
+    else:
+        for verdict in wrong:
+            click.echo(f"✗ {verdict.answer_id} [{verdict.number}] {verdict.source_location}: {verdict.note}")
+        click.echo(f"{len(verdicts) - len(wrong)} of {len(verdicts)} quotations are true.")
+    if wrong:
+        raise click.exceptions.Exit(FAILED)
+
+
+@click.command()
+@click.argument("session", required=False)
+@click.option("--export", "path", type=click.Path(dir_okay=False), help="Write it as Markdown or JSON.")
+@common
+def sessions(
+    context: Context, session: str | None, path: str | None, data: str | None, as_json: bool
+) -> None:
+    """List the conversations, or show or export one.
+
+    \b
+      octavo sessions
+      octavo sessions 3f2a… --export talk.md
+    """
+
+    if session is None:
+        if path:
+            raise click.UsageError("--export needs the conversation that is to be exported.")
+        listed(with_library(context, data, lambda library: library.journal.sessions()), as_json=as_json)
+        return
+    wants_json = as_json or (path or "").endswith(".json")
+    text = with_library(context, data, lambda library: exported(library, session, as_json=wants_json))
+    if path:
+        written(Path(path), text)
+    else:
+        click.echo(text)
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", default=8321, show_default=True, help="Port to listen on.")
+@common
+def serve(context: Context, host: str, port: int, data: str | None, as_json: bool) -> None:
+    """Serve the library over HTTP: /v1/ask, /v1/search, /v1/check, /query, and /docs for the rest.
+
+    \b
+      octavo serve
+      curl -s localhost:8321/v1/ask -H 'content-type: application/json' -d '{"question": "Who is Ahab?"}'
+    """
+    import uvicorn
+
+    from octavo.server import make_app
+    from octavo.settings import Settings
+
+    chosen = data or context.data
+    settings = Settings(data=Path(chosen)) if chosen else Settings()
+    if not re.fullmatch(r"127\.[\d.]+|localhost|::1", host):
+        click.echo("Anyone who can reach this address can read the library: there are no keys yet.", err=True)
+    with_library(context, data, lambda library: library.ready())  # whatever is wrong is told before it starts
+    click.echo(f"Octavo serves {settings.data} on http://{host}:{port} (API: /docs).", err=True)
+    level = "critical" if as_json else "warning"
+    uvicorn.run(make_app(settings), host=host, port=port, log_level=level)

@@ -1,0 +1,221 @@
+"""Commands that keep the shelf: add, list, contents, remove, doctor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from octavo.cli.frame import (
+    FAILED,
+    Context,
+    common,
+    complain,
+    exit_code,
+    on_terminal,
+    show_json,
+    with_library,
+)
+from octavo.cli.progress import Progress
+from octavo.errors import BadBook, OctavoError
+from octavo.events import Compared, IngestEvent, Published
+from octavo.types import Book, Section
+from octavo.wire import Json, book_json, change_json, error_json, section_json
+
+if TYPE_CHECKING:
+    from octavo.library import Library
+
+
+@click.command()
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
+@click.option("--title", help="Title to show; else the book's own.")
+@click.option("--id", "book_id", help="Name of the book in the library; else made from the title.")
+@click.option("--base-url", help="Web address of the published book, so that results link there.")
+@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@common
+def add(
+    context: Context,
+    paths: tuple[str, ...],
+    title: str | None,
+    book_id: str | None,
+    base_url: str | None,
+    dry_run: bool,
+    data: str | None,
+    as_json: bool,
+) -> None:
+    """Add books, or new editions of them.
+
+    A PATH is a file (.md .html .epub .pdf .txt) or the folder of a book (Docusaurus, mdBook, Markdown or
+    HTML files). Adding the same book again does nothing; a new edition changes only what changed.
+
+    \b
+      octavo add moby-dick.epub
+      octavo add ./website --base-url https://example.org/
+      octavo add manual.pdf --title "The Manual" --dry-run
+    """
+    if len(paths) > 1 and (title or book_id):
+        raise click.UsageError("--title and --id name one book; add the others separately.")
+
+    given = Given(title, base_url, book_id, quiet=as_json)
+    one = _planned if dry_run else _taken_in
+
+    async def work(library: Library) -> tuple[list[Json], list[OctavoError]]:
+        done: list[Json] = []
+        failed: list[OctavoError] = []
+        for path in paths:
+            try:
+                done.append(await one(library, Path(path), given))
+            except OctavoError as error:
+                failed.append(error)
+                complain(error, as_json=False)
+                if not isinstance(error, BadBook):  # what is wrong is not the file: the next would fail too
+                    break
+        return done, failed
+
+    done, failed = with_library(context, data, work)
+    if as_json:
+        errors = [error_json(e)["error"] for e in failed]
+        show_json({"books": done, **({"errors": errors} if errors else {})})
+    if failed:
+        raise click.exceptions.Exit(max(map(exit_code, failed)))
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What was said about a book on the command line; `quiet` leaves standard output to JSON."""
+
+    title: str | None
+    base_url: str | None
+    book_id: str | None
+    quiet: bool
+
+
+async def _planned(library: Library, path: Path, given: Given) -> Json:
+    """What adding would change."""
+    planned = await library.preview(path, title=given.title, base_url=given.base_url, book_id=given.book_id)
+    _say(f"{planned.title}: {summary(planned)} (nothing was changed)", given.quiet)
+    change = change_json(planned)
+    return {"id": planned.book_id, "title": planned.title, "dry_run": True, "change": change}
+
+
+async def _taken_in(library: Library, path: Path, given: Given) -> Json:
+    """Adds the book, with progress for whoever watches."""
+    seen: dict[str, IngestEvent] = {}
+    progress = Progress(path.name, live=on_terminal() and not given.quiet)
+
+    def watch(event: IngestEvent) -> None:
+        seen[event.kind] = event
+        progress(event)
+
+    book = await library.add(
+        path, title=given.title, base_url=given.base_url, book_id=given.book_id, on_event=watch
+    )
+    compared, published = seen.get("compared"), seen["published"]
+    change = compared if isinstance(compared, Compared) else Compared.unchanged(book)
+    unchanged = isinstance(published, Published) and published.unchanged
+    _say(_added(book, change, unchanged=unchanged), given.quiet)
+    return {**book_json(book), "unchanged": unchanged, "change": change_json(change)}
+
+
+def _say(line: str, as_json: bool) -> None:
+    if not as_json:
+        click.echo(line)
+
+
+def summary(change: Compared) -> str:
+    sections = f"+{change.added} ~{change.changed} −{change.removed} sections"
+    return f"{sections}, +{change.chunks_new} −{change.chunks_gone} passages"
+
+
+def _added(book: Book, change: Compared, *, unchanged: bool) -> str:
+    if unchanged:
+        return f"{book.title}: already here as {book.id!r}, nothing to do"
+    pages = f", {book.page_count} pages" if book.page_count else ""
+    size = f"{book.section_count} sections, {book.chunk_count} passages{pages}"
+    return f"{book.title}: added as {book.id!r} ({size}); {summary(change)}"
+
+
+@click.command("list")
+@common
+def list_(context: Context, data: str | None, as_json: bool) -> None:
+    """Show the books of the library."""
+    books = with_library(context, data, lambda library: library.books())
+    if as_json:
+        show_json({"books": [book_json(b) for b in books]})
+    elif not books:
+        click.echo("No books yet. `octavo add PATH` takes one in.")
+    else:
+        wide = max(len(b.id) for b in books)
+        for book in books:
+            authors = f" by {', '.join(book.authors)}" if book.authors else ""
+            size = f"{book.section_count} sections, {book.chunk_count} passages"
+            click.echo(f"{book.id:<{wide}}  {book.title}{authors} [{book.format}, {size}]")
+
+
+@click.command()
+@click.argument("book")
+@common
+def contents(context: Context, book: str, data: str | None, as_json: bool) -> None:
+    """Show the table of contents of BOOK, with the ids that --section takes.
+
+    \b
+      octavo contents moby-dick
+    """
+    sections = with_library(context, data, lambda library: library.contents(book))
+    if as_json:
+        show_json({"sections": [section_json(s) for s in sections]})
+        return
+    for section in sections:
+        click.echo(_contents_line(section))
+
+
+def _contents_line(section: Section) -> str:
+    page = f"  p. {section.pages[0].label or section.pages[0].number}" if section.pages else ""
+    name = click.style(f"  [{section.id}]", dim=True)
+    return f"{'  ' * (section.level - 1)}{section.title}{page}{name}"
+
+
+@click.command()
+@click.argument("book")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@common
+def remove(context: Context, book: str, yes: bool, data: str | None, as_json: bool) -> None:
+    """Take BOOK out of the library, with everything stored of it. The file itself stays where it is."""
+
+    async def work(library: Library) -> Book:
+        found = await library.book(book)
+        if not yes and on_terminal():
+            click.confirm(f"Remove {found.title!r} ({found.chunk_count} passages)?", abort=True, err=True)
+        return await library.remove(found.id)
+
+    gone = with_library(context, data, work)
+    if as_json:
+        show_json({"removed": book_json(gone)})
+    else:
+        click.echo(f"Removed {gone.title!r}.")
+
+
+@click.command()
+@click.option("--repair", is_flag=True, help="Make the store what the records say, embedding anew if needed.")
+@common
+def doctor(context: Context, repair: bool, data: str | None, as_json: bool) -> None:
+    """Check the library: files, space, model, and that the store holds what the records say.
+
+    \b
+      octavo doctor
+      octavo doctor --repair
+    """
+    progress = Progress("repair", live=on_terminal() and not as_json)
+    findings = with_library(context, data, lambda library: library.examine(repair=repair, on_event=progress))
+    sound = all(f.sound for f in findings)
+    if as_json:
+        show_json({"sound": sound, "findings": [f.to_json() for f in findings]})
+    else:
+        for finding in findings:
+            click.echo(f"{'✓' if finding.sound else '✗'} {finding.what}: {finding.said}")
+            if finding.hint and not finding.sound:
+                click.echo(f"    {finding.hint}")
+    if not sound:
+        raise click.exceptions.Exit(FAILED)

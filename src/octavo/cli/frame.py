@@ -1,0 +1,71 @@
+"""What every command shares: where the library is, `--json`, how results and complaints are shown."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from octavo.errors import InvalidTransition, InvalidValue, NotFound, OctavoError
+from octavo.wire import error_json
+
+if TYPE_CHECKING:
+    from octavo.library import Library
+
+T = TypeVar("T")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+FAILED, WRONG_CALL, NOT_SAID = 1, 2, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What was said before the command's name."""
+
+    data: str | None = None
+
+
+def common(command: Command) -> Command:
+    """The options that every command has."""
+    command = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(command)
+    data = click.option("--data", type=click.Path(file_okay=False), help="Folder of the library.")(command)
+    return click.pass_obj(data)  # type: ignore[return-value]
+
+
+def with_library(context: Context, data: str | None, work: Callable[[Library], Coroutine[Any, Any, T]]) -> T:
+    """Opens the library, runs `work` with it and closes it, whatever happens."""
+    from octavo.library import Library
+
+    async def run() -> T:
+        async with Library.open(data=data or context.data) as library:
+            return await work(library)
+
+    return asyncio.run(run())
+
+
+def show_json(value: object) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def complain(error: OctavoError, *, as_json: bool) -> int:
+    """Says what went wrong and what to do; returns the exit code."""
+    if as_json:
+        show_json(error_json(error))
+    click.echo(f"octavo: {error.message}", err=True)
+    if error.hint:
+        click.echo(f"  {error.hint}", err=True)
+    return exit_code(error)
+
+
+def exit_code(error: OctavoError) -> int:
+    wrong_call = isinstance(error, InvalidValue | NotFound | InvalidTransition)
+    return WRONG_CALL if wrong_call else FAILED
+
+
+def on_terminal() -> bool:
+    return sys.stderr.isatty()

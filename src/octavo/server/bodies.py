@@ -1,0 +1,52 @@
+"""What requests look like. A field that is not listed, or out of bounds, is a 422."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from octavo.conversation import QUESTION_MOST, SELECTION_MOST, TOP_K_DEFAULT, TOP_K_MOST
+from octavo.types import Scope, ScopeType
+
+Text = Annotated[str, StringConstraints(strip_whitespace=False, min_length=1, max_length=QUESTION_MOST)]
+
+
+class Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class ScopeBody(Body):
+    type: ScopeType = ScopeType.FULL_BOOK
+    identifier: str | None = Field(None, max_length=500, examples=["Chapter 10"])
+    description: str = Field("", max_length=500)
+
+    def scope(self) -> Scope:
+        return Scope(type=self.type, identifier=self.identifier, description=self.description)
+
+
+class SearchBody(Body):
+    query: Text = Field(examples=["why is the whale white?"])
+    book_id: str | None = None
+    scope: ScopeBody | None = None
+    top_k: int = Field(10, ge=1, le=100)
+
+
+class AskBody(Body):
+    question: Text = Field(examples=["Why is the whale white?"])
+    book_id: str | None = None
+    scope: ScopeBody | None = None
+    selected_text: str | None = Field(None, min_length=1, max_length=SELECTION_MOST)
+    session_id: str | None = Field(None, min_length=1, max_length=64)
+    top_k: int = Field(TOP_K_DEFAULT, ge=1, le=TOP_K_MOST)
+
+
+class QueryBody(AskBody):
+    """The `/query` contract: question and top_k, and optional fields of ours."""
+
+    filters: dict[str, object] | None = None
+
+
+class CheckBody(Body):
+    claim: Text = Field(examples=["The whale is white."])
+    passages: list[str] = Field(max_length=100, examples=[["Moby Dick was a white whale."]])

@@ -1,0 +1,125 @@
+"""The JSON shapes of asking: answers, citations, events, verdicts, and the contract of `/query`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from octavo.auditing import Verdict
+from octavo.conversation import Answer, Citation, Refusal, Session
+from octavo.events import Answered, Asked, AskEvent, Claimed, Retrieved, Scoped
+from octavo.verification import Support
+from octavo.wire import Json, evidence_json
+
+
+def citation_json(citation: Citation) -> Json:
+    chunk = citation.chunk
+    return {
+        "id": citation.id,
+        "answer_id": citation.answer_id,
+        "number": citation.number,
+        "chunk_id": chunk.id,
+        "chunk_number": chunk.chunk_id,
+        "book_id": chunk.book_id,
+        "section_id": chunk.section_id,
+        "content_snippet": citation.content_snippet,
+        "start": citation.start,
+        "end": citation.end,
+        "relevance_score": round(citation.relevance_score, 4),
+        "confidence": round(citation.confidence, 4),
+        "retrieved_content_id": citation.retrieved_content_id,
+        "source_file": chunk.source_file,
+        "source_location": chunk.source_location,
+        "url": chunk.url,
+        "section": chunk.section,
+        "page": citation.page,
+        "title": chunk.source_title,
+        "link": citation.link,
+    }
+
+
+def refusal_json(refusal: Refusal) -> Json:
+    """The nearest sections are named and not quoted: they may lie outside of what the reader asked to see."""
+    nearest = [evidence_json(item) for item in refusal.nearest]
+    named = [{name: value for name, value in item.items() if name != "content"} for item in nearest]
+    return {"reason": str(refusal.reason), "message": refusal.message, "nearest": named}
+
+
+def answered_json(event: Answered) -> Json:
+    """The final object of an ask, the same in a response, in a stream and on the command line.
+
+    `interpreted` is there when it differs from the question, `dropped` when claims were dropped.
+    """
+    question, answer = event.question, event.answer
+    dropped = [{"text": text, "reason": reason} for text, reason in event.dropped]
+    return {
+        "question_id": question.id,
+        "status": str(question.status),
+        "answer_id": answer.id,
+        "answer": answer.content,
+        "confidence": round(answer.confidence, 4),
+        "citations": [citation_json(citation) for citation in answer.citations],
+        "evidence": [evidence_json(item) for item in answer.evidence],
+        "refusal": refusal_json(answer.refusal) if answer.refusal else None,
+        **({"interpreted": event.interpreted} if event.interpreted != question.content else {}),
+        **({"dropped": dropped} if dropped else {}),
+        "processing_time_ms": answer.processing_time_ms,
+        **({"session_id": question.session_id} if question.session_id else {}),
+    }
+
+
+def query_json(answer: Answer) -> Json:
+    """Exactly the keys that the source documents name."""
+    return {
+        "answer": answer.content,
+        "citations": [
+            {
+                "text": citation.content_snippet,
+                "url": citation.url,
+                "similarity_score": round(citation.relevance_score, 4),
+                "chunk_id": citation.chunk.chunk_id,
+                "source_title": citation.title,
+            }
+            for citation in answer.citations
+        ],
+        "confidence": round(answer.confidence, 4),
+        "processing_time_ms": answer.processing_time_ms,
+    }
+
+
+def event_json(event: AskEvent) -> Json:
+    match event:
+        case Asked():
+            return {"question_id": event.question.id, "interpreted": event.interpreted}
+        case Scoped():
+            return {"description": event.description}
+        case Retrieved():
+            return {"evidence": [evidence_json(item) for item in event.evidence]}
+        case Claimed():
+            marks = [list(mark) for mark in event.marks]
+            return {"text": event.text, "citations": list(event.citations), "marks": marks}
+        case Answered():
+            return answered_json(event)
+
+
+def support_json(support: Support) -> Json:
+    """`reasons` is there when something speaks against the claim."""
+    return {
+        "supported": support.supported,
+        "score": round(support.score, 6),
+        "passage": support.passage,
+        "snippet": support.snippet,
+        **({"reasons": list(support.reasons)} if support.reasons else {}),
+    }
+
+
+def verdict_json(verdict: Verdict) -> Json:
+    return asdict(verdict)
+
+
+def session_json(session: Session) -> Json:
+    return {
+        "session_id": session.session_id,
+        "start_time": session.start_time.isoformat(),
+        "end_time": session.end_time.isoformat() if session.end_time else None,
+        "query_count": session.query_count,
+    }

@@ -1,0 +1,263 @@
+"""The command line as people and programs use it: what it prints where, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import small_books
+from octavo.cli import main
+from octavo.settings import Settings
+from octavo.testing import TinyEmbedder
+
+
+@dataclass(frozen=True)
+class Said:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Octavo = Callable[..., Said]
+
+
+@pytest.fixture
+def octavo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Octavo:
+    """Runs a command in this process, on a library of its own with the embedder for tests."""
+    monkeypatch.setenv("OCTAVO_DATA", str(tmp_path / "library"))
+    embed_with(TinyEmbedder(), monkeypatch)
+
+    def run(*words: str | Path) -> Said:
+        monkeypatch.setattr(sys, "argv", ["octavo", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return Said(int(ended.value.code or 0), said.out, said.err)
+
+    return run
+
+
+def embed_with(embedder: TinyEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(settings: Settings) -> TinyEmbedder:
+        return embedder
+
+    for module in ("octavo.library", "octavo.doctor"):
+        monkeypatch.setattr(f"{module}.load", load)
+
+
+@pytest.fixture
+def tides(tmp_path: Path) -> Path:
+    return small_books.markdown(tmp_path / "tides.md")
+
+
+def test_a_book_goes_in_is_listed_searched_and_taken_out(octavo: Octavo, tides: Path) -> None:
+    assert "No books yet" in octavo("list").out
+    added = octavo("add", tides)
+    assert added == Said(
+        0, "The Tides: added as 'the-tides' (4 sections, 4 passages); +4 ~0 −0 sections, +4 −0 passages\n", ""
+    )
+    assert octavo("add", tides).out == "The Tides: already here as 'the-tides', nothing to do\n"
+    assert octavo("list").out == "the-tides  The Tides [markdown, 4 sections, 4 passages]\n"
+    assert octavo("contents", "the-tides").out.splitlines()[0] == "Harbour  [harbour]"
+    found = octavo("search", "who counted the ships at dawn", "--top", "1")
+    assert found.code == 0
+    assert found.out.startswith("1. The Tides › Harbour  ")
+    assert "ledger bound in red." in found.out
+    assert "book://the-tides/harbour" in found.out
+    assert octavo("remove", "The Tides").out == "Removed 'The Tides'.\n"
+    assert "No books yet" in octavo("list").out
+
+
+def test_every_command_speaks_json(octavo: Octavo, tides: Path) -> None:
+    planned = octavo("add", tides, "--dry-run", "--json").json["books"][0]
+    assert (planned["id"], planned["dry_run"], planned["change"]["added"]) == ("the-tides", True, 4)
+    (book,) = octavo("add", tides, "--json").json["books"]
+    assert (book["id"], book["unchanged"], book["change"]["chunks_new"]) == ("the-tides", False, 4)
+    assert octavo("add", tides, "--json").json["books"][0]["unchanged"] is True
+    assert octavo("list", "--json").json["books"][0]["chunk_count"] == 4
+    assert octavo("contents", "the-tides", "--json").json["sections"][0]["id"] == "harbour"
+    found = octavo("search", "ships", "--json").json
+    assert found["processing_time_ms"] >= 1
+    assert found["results"][0]["content"].startswith("The harbour master")
+    assert octavo("doctor", "--json").json["sound"] is True
+    assert octavo("remove", "the-tides", "--json").json["removed"]["id"] == "the-tides"
+
+
+def test_a_dry_run_prints_the_change_and_makes_none(octavo: Octavo, tides: Path) -> None:
+    octavo("add", tides)
+    changed = {
+        "New": "Something new stands here now.",
+        **small_books.TIDES,
+        "Storm": "Another storm came by.",
+    }
+    del changed["Morning"]
+    small_books.markdown(tides, changed)
+    said = octavo("add", tides, "--dry-run")
+    assert said.out == "The Tides: +1 ~1 −1 sections, +2 −2 passages (nothing was changed)\n"
+    assert "Morning" in octavo("contents", "the-tides").out
+
+
+def test_title_id_and_address_are_taken_and_shown(octavo: Octavo, tides: Path) -> None:
+    asked = ("--title", "High Tides", "--id", "ht", "--base-url", "https://example.org/tides/")
+    octavo("add", tides, *asked)
+    assert octavo("list").out.startswith("ht  High Tides [")
+    assert (
+        octavo("search", "ships", "--json").json["results"][0]["url"].startswith("https://example.org/tides/")
+    )
+
+
+def test_a_search_is_narrowed_by_book_section_page_and_place(
+    octavo: Octavo, tides: Path, tmp_path: Path
+) -> None:
+    octavo("add", tides)
+    pages = [[f"On page {n} the ship of captain {n} sails on and on."] for n in range(1, 4)]
+    octavo("add", small_books.pdf(tmp_path / "log.pdf", pages), "--title", "The Log")
+
+    def sections(*narrowed: str) -> set[str]:
+        return {r["section"] for r in octavo("search", "the ship", *narrowed, "--json").json["results"]}
+
+    assert sections("--book", "The Tides", "--section", "storm") == {"Storm"}
+    assert sections("--book", "the-tides", "--up-to", "Lighthouse") == {"Harbour", "Lighthouse"}
+    assert sections("--book", "the-log", "--page", "2-3")
+    assert octavo("search", "x", "--page", "2").code == 2
+    both = octavo("search", "x", "--page", "2", "--section", "Storm")
+    assert both.code == 2
+    assert "exclude each other" in both.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["search", "whale"], 3, "Nothing found"),
+        (["search", ""], 2, "query"),
+        (["search", "whale", "--top", "0"], 2, "top_k"),
+        (["search", "whale", "--top", "ten"], 2, "ten"),
+        (["search", "whale", "--book", "moby"], 2, "no book 'moby'"),
+        (["contents", "moby"], 2, "no book 'moby'"),
+        (["remove", "moby"], 2, "no book 'moby'"),
+        (["add", "/no/such/file.md"], 1, "nothing at"),
+        (["add"], 2, "Missing argument"),
+        (["add", "a.md", "b.md", "--title", "T"], 2, "name one book"),
+        (["add", "a.md", "--id", "Not A Slug"], 2, "such as 'not-a-slug'"),
+        (["add", "a.md", "--base-url", "nowhere"], 2, "valid URL"),
+        (["add", "a.md", "--title", " "], 2, "title"),
+        (["frobnicate"], 2, "No such command"),
+    ],
+)
+def test_every_wrong_call_ends_with_its_code_and_a_sentence(
+    octavo: Octavo, words: Sequence[str], code: int, said: str
+) -> None:
+    ended = octavo(*words)
+    assert ended.code == code
+    assert said in ended.err
+    assert "Traceback" not in ended.err
+    assert ended.out == ""
+
+
+def test_an_error_is_json_too_when_json_was_asked_for(octavo: Octavo) -> None:
+    ended = octavo("contents", "moby", "--json")
+    assert (ended.code, ended.json["error"]["code"]) == (2, "not_found")
+
+
+def test_one_bad_path_among_several_fails_alone(octavo: Octavo, tides: Path, tmp_path: Path) -> None:
+    other = small_books.text(tmp_path / "other.txt", {"a": "Quite another text stands here."})
+    (tmp_path / "bad.pdf").write_bytes(b"not a PDF at all")
+    ended = octavo("add", tides, tmp_path / "bad.pdf", other, "--json")
+    assert ended.code == 1
+    assert [b["id"] for b in ended.json["books"]] == ["the-tides", "other"]
+    assert [e["code"] for e in ended.json["errors"]] == ["type_mismatch"]
+    assert "octavo: " in ended.err
+    assert len(octavo("list", "--json").json["books"]) == 2
+
+
+def test_what_is_wrong_with_the_machine_is_said_once(
+    octavo: Octavo, tides: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OCTAVO_FREE_SPACE_MB", str(10**9))
+    other = small_books.text(tmp_path / "other.txt")
+    ended = octavo("add", tides, other)
+    assert ended.code == 1
+    assert ended.err.count("octavo: ") == 1
+    assert "OCTAVO_FREE_SPACE_MB" in ended.err
+
+
+def test_the_doctor_says_what_is_wrong_and_repairs_it(octavo: Octavo, tides: Path, tmp_path: Path) -> None:
+    octavo("add", tides)
+    assert octavo("doctor").out.splitlines()[-1] == "✓ store: holds exactly what the records say"
+    (tmp_path / "library" / "store").rename(tmp_path / "gone")
+    ill = octavo("doctor")
+    assert ill.code == 1
+    assert "✗ store: the chunk store is missing" in ill.out
+    assert "doctor --repair" in ill.out
+    assert "doctor --repair" in octavo("search", "ships").err
+    healed = octavo("doctor", "--repair")
+    assert healed.code == 0
+    assert "✓ repair: mended the store (4 missing, 0 damaged, 0 too many)" in healed.out
+    assert octavo("search", "ships").code == 0
+
+
+def test_progress_is_shown_on_a_terminal_only(
+    octavo: Octavo, tides: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("octavo.cli.books.on_terminal", lambda: True)
+    shown = octavo("add", tides)
+    assert "4/4" in shown.err
+    assert "4/4" not in shown.out
+    monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: "n")
+    kept = octavo("remove", "the-tides")
+    assert kept.code == 130
+    assert octavo("list").out.startswith("the-tides")
+
+
+class Interrupted(TinyEmbedder):
+    """Somebody presses Ctrl-C while it embeds."""
+
+    def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
+        os.kill(os.getpid(), signal.SIGINT)
+        return super().embed(texts)
+
+
+def test_ctrl_c_stops_with_a_word_and_loses_nothing(
+    octavo: Octavo, tides: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embed_with(Interrupted(), monkeypatch)
+    stopped = octavo("add", tides)
+    assert stopped.code == 130
+    assert "run the same command again" in stopped.err
+    assert "Traceback" not in stopped.err
+    embed_with(TinyEmbedder(), monkeypatch)
+    assert "No books yet" in octavo("list").out
+    assert octavo("add", tides).code == 0
+
+
+def test_the_installed_program_works_with_the_packaged_model(tides: Path, tmp_path: Path) -> None:
+    def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "octavo.cli", "--data", str(tmp_path / "real"), *map(str, words)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+    added = run("add", tides)
+    assert (added.returncode, added.stderr) == (0, "")
+    found = run("search", "Who looks after the lamp?", "--json")
+    assert json.loads(found.stdout)["results"][0]["section"] == "Lighthouse"
+    refused = run("search", "lamp", "--section", "Lamp", "--json")
+    assert refused.returncode == 2
+    assert json.loads(refused.stdout)["error"]["code"] == "not_found"
+    assert "octavo: no section 'Lamp' here" in refused.stderr
+    installed = Path(sys.executable).with_name("octavo")
+    version = subprocess.run([installed, "--version"], capture_output=True, text=True, check=True)
+    assert version.stdout.startswith("octavo, version ")
+    helped = subprocess.run([installed, "add", "-h"], capture_output=True, text=True, check=True)
+    assert "--dry-run" in helped.stdout

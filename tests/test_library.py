@@ -1,0 +1,187 @@
+"""The library as programs see it: opened, filled, looked up, searched, emptied."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+import small_books
+from octavo.errors import BadBook, InvalidValue, NotFound
+from octavo.library import Library
+from octavo.settings import Settings
+from octavo.testing import TinyEmbedder
+from octavo.types import Book, Scope, ScopeType
+
+
+@pytest.fixture
+def embedder() -> TinyEmbedder:
+    return TinyEmbedder()
+
+
+@pytest.fixture
+async def library(tmp_path: Path, embedder: TinyEmbedder) -> AsyncIterator[Library]:
+    async with Library.open(tmp_path / "library", embedder=embedder) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def tides(library: Library, tmp_path: Path) -> Book:
+    return await library.add(small_books.markdown(tmp_path / "tides.md"))
+
+
+async def test_every_result_is_its_sections_text_in_order_of_relevance(library: Library, tides: Book) -> None:
+    found = await library.search("who counted the ships at dawn?", top_k=3)
+    sections = {s.id: s for s in await library.contents(tides.id)}
+    assert found[0].chunk.section == "Harbour"
+    assert [e.rank for e in found] == [1, 2, 3]
+    scores = [e.relevance_score for e in found]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0.0 <= score <= 1.0 for score in scores)
+    for evidence in found:
+        chunk = evidence.chunk
+        assert sections[chunk.section_id].text[chunk.start : chunk.end] == chunk.content
+
+
+async def test_a_repeated_query_is_not_embedded_again(
+    library: Library, tides: Book, embedder: TinyEmbedder
+) -> None:
+    first = await library.search("the lamp at dusk")
+    embedded = embedder.embedded
+    assert await library.search("  the lamp\nat dusk ", book_id=tides.id) == first
+    assert embedder.embedded == embedded
+
+
+@pytest.mark.parametrize("query", ["", "  \n", "q" * 1001, "a\x00b"])
+async def test_a_query_that_is_none_is_refused(library: Library, query: str) -> None:
+    with pytest.raises(InvalidValue, match="query"):
+        await library.search(query)
+
+
+@pytest.mark.parametrize("top_k", [0, -1, 101, 10**9])
+async def test_too_few_or_too_many_results_are_refused(library: Library, top_k: int) -> None:
+    with pytest.raises(InvalidValue, match="top_k"):
+        await library.search("whale", top_k=top_k)
+
+
+async def test_an_odd_query_is_still_a_query(library: Library, tides: Book) -> None:
+    for query in ("🐳", "the of and", "\u200b", "' OR 1=1 --", "x" * 1000):
+        assert len(await library.search(query, top_k=2)) <= 2
+
+
+async def test_an_empty_library_finds_nothing(library: Library) -> None:
+    assert await library.search("whale") == []
+    assert await library.books() == []
+    with pytest.raises(InvalidValue, match="which book"):
+        await library.search("whale", scope=Scope(type=ScopeType.SECTION, identifier="One"))
+
+
+async def test_a_book_is_found_by_id_or_by_its_only_title(
+    library: Library, tides: Book, tmp_path: Path
+) -> None:
+    assert await library.book("the-tides") == await library.book("THE TIDES") == tides
+    await library.add(tmp_path / "tides.md", book_id="copy")
+    with pytest.raises(NotFound, match="the-tides"):
+        await library.book("The Tides")
+    assert [b.id for b in await library.books()] == ["the-tides", "copy"]
+    found = await library.search("ships at dawn", book_id="copy", top_k=100)
+    assert {e.chunk.book_id for e in found} == {"copy"}
+
+
+async def test_removing_a_book_leaves_nothing_of_it_and_the_others_whole(
+    library: Library, tides: Book, tmp_path: Path
+) -> None:
+    other = await library.add(
+        small_books.text(tmp_path / "other.txt", {"a": "Quite another text stands here."})
+    )
+    assert await library.remove("The Tides") == tides
+    assert await library.books() == [other]
+    shelf = await library._shelf()
+    assert set(await shelf.store.digests()) == set(await shelf.records.digests())
+    assert {e.chunk.book_id for e in await library.search("ships at dawn", top_k=100)} == {other.id}
+    with pytest.raises(NotFound):
+        await library.remove(tides.id)
+    assert (await library.add(tmp_path / "tides.md")).id == tides.id
+
+
+async def test_a_preview_says_what_would_change_and_changes_nothing(
+    library: Library, tides: Book, embedder: TinyEmbedder, tmp_path: Path
+) -> None:
+    embedded = embedder.embedded
+    changed = {**small_books.TIDES, "Evening": "In the evening the lamps were lit."}
+    path = small_books.markdown(tmp_path / "tides.md", changed)
+    planned = await library.preview(path)
+    assert (planned.book_id, planned.added, planned.changed, planned.removed) == (tides.id, 1, 0, 0)
+    assert (planned.kept, planned.chunks_new, planned.chunks_gone) == (4, 1, 0)
+    assert (await library.preview(path, book_id="new")).added == 5
+    assert await library.books() == [tides]
+    assert embedder.embedded == embedded
+    await library.add(path)
+    assert (await library.preview(path)).chunks_new == 0
+
+
+async def test_a_folder_is_named_after_itself_even_when_it_is_called_dot(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "guide"
+    folder.mkdir()
+    small_books.markdown(folder / "one.md", title="One")
+    small_books.markdown(folder / "two.md", {"End": "The second file of the guide ends here."}, title="Two")
+    monkeypatch.chdir(folder)
+    book = await library.add(".")
+    assert book.source_file == "guide"
+    assert (await library.add(folder)) == book
+
+
+async def test_a_bad_file_leaves_the_library_as_it_was(library: Library, tides: Book, tmp_path: Path) -> None:
+    (tmp_path / "bad.pdf").write_bytes(b"%PDF-1.4 nothing")
+    with pytest.raises(BadBook):
+        await library.add(tmp_path / "bad.pdf")
+    with pytest.raises(BadBook, match="nothing at"):
+        await library.add(tmp_path / "missing.md")
+    assert await library.books() == [tides]
+
+
+async def test_a_second_process_is_refused_at_once_and_can_still_look_at_the_catalogue(
+    library: Library, tides: Book
+) -> None:
+    code = (
+        "import asyncio, sys\nfrom octavo.library import Library\nfrom octavo.testing import TinyEmbedder\n"
+        "async def main():\n"
+        "    async with Library.open(sys.argv[1], embedder=TinyEmbedder()) as library:\n"
+        "        print(len(await library.contents((await library.books())[0].id)))\n"
+        "        try:\n            await library.search('ships')\n"
+        "        except Exception as error:\n            print(type(error).__name__, error)\n"
+        "asyncio.run(main())\n"
+    )
+    command = [sys.executable, "-c", code, str(library.settings.data)]
+    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=True)
+    sections, refusal = done.stdout.splitlines()
+    assert int(sections) == tides.section_count
+    assert refusal.startswith("LibraryBusy")
+    assert f"in use by process {os.getpid()} " in refusal
+    assert await library.search("ships at dawn")
+
+
+async def test_an_opened_library_can_be_examined_and_used_on(library: Library, tides: Book) -> None:
+    assert await library.search("ships at dawn")
+    findings = await library.examine(repair=True)
+    assert [(f.what, f.sound) for f in findings] == [
+        *[("folder", True), ("records", True), ("model", True), ("repair", True), ("store", True)]
+    ]
+    assert findings[3].said == "nothing needed repair"
+    assert len(await library.search("ships at dawn")) == tides.chunk_count
+
+
+async def test_a_library_opens_where_the_settings_say(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path / "elsewhere", chunk_tokens=64)
+    async with Library.open(tmp_path / "here", settings=settings) as library:
+        assert library.settings.data == tmp_path / "here"
+        assert library.settings.chunk_tokens == 64
+    async with Library.open(settings=settings) as library:
+        assert library.settings == settings
