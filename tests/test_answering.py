@@ -92,8 +92,8 @@ def test_an_introduced_line_of_code_comes_along() -> None:
 
 def test_a_definition_is_the_sentence_that_defines() -> None:
     text = (
-        "Many programs use a borrow checker. We saw ownership in use before. Ownership is a set of rules that "
-        "govern memory. Later chapters return to ownership."
+        "Many programs use a borrow checker. We saw ownership in use before. Ownership is a set of rules "
+        "that govern memory. Later chapters return to ownership."
     )
     draft = asked("What is ownership?", passage(text, title="Understanding Ownership"))
     assert "Ownership is a set of rules that govern memory." in said(draft)

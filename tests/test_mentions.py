@@ -39,6 +39,7 @@ def test_dates_are_found(text: str, date: str) -> None:
     ("text", "number"),
     [
         ("There were 25 soldiers.", "25"),
+        ("It sold 1,200, then none.", "1,200"),
         ("It cost $3.50 then.", "$3.50"),
         ("About 12 percent voted.", "12 percent"),
         ("It has 1.74 million residents.", "1.74 million"),
@@ -51,7 +52,7 @@ def test_numbers_are_found(text: str, number: str) -> None:
 
 
 def test_a_year_is_a_date_and_no_number() -> None:
-    assert found("It happened in 1066.", Expected.NUMBER) == []
+    assert found("It happened in 1066, or later.", Expected.NUMBER) == []
 
 
 @pytest.mark.parametrize(
@@ -60,6 +61,7 @@ def test_a_year_is_a_date_and_no_number() -> None:
         ("Under their leader Rollo they settled.", "Rollo"),
         ("King Charles of France agreed.", "King Charles of France"),
         ("Braddock led the march.", "Braddock"),
+        ("Nixon named William E. Simon then.", "William E. Simon"),
         ("The army of William the Conqueror landed.", "William the Conqueror"),
     ],
 )

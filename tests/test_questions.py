@@ -20,6 +20,7 @@ from octavo.questions import Kind, Role, negative, read
         ("What century was it built in?", Expected.DATE),
         ("Where did the king live?", Expected.PLACE),
         ("In which country is Normandy?", Expected.PLACE),
+        ("Which area of China did Japan conquer?", Expected.PLACE),
         ("How many tin soldiers are there?", Expected.NUMBER),
         ("How much did the bread cost?", Expected.NUMBER),
         ("How old was the boy?", Expected.NUMBER),

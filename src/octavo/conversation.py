@@ -118,10 +118,10 @@ class Trace:
 
     def __post_init__(self) -> None:
         rules.tuple_of("Trace.steps", self.steps, tuple)
-        for step in self.steps:
-            if len(step) != 2:
-                raise InvalidValue("Trace.steps", "must each be a step and its time", step)
-            rules.instance("Trace.steps", step[0], Delivery)
+        for pair in self.steps:
+            if len(pair) != 2:
+                raise InvalidValue("Trace.steps", "must each be a step and its time", pair)
+            rules.instance("Trace.steps", pair[0], Delivery)
         if self.steps and self.steps[0][0] is not Delivery.RECEIVED:
             raise InvalidTransition(f"Delivery starts with received, not with {self.steps[0][0]}")
         for (before, _), (after, _) in pairwise(self.steps):

@@ -221,8 +221,9 @@ class Library:
         if session_id is not None:
             await self.journal.start_session(session_id)
         shelf = await self._shelf()
-        answerer = self._answerer or OfflineAnswerer(shelf.embedder)
-        desk = Desk(self.settings, self._records, self.journal, self._retriever_of(shelf), answerer)
+        retriever = self._retriever_of(shelf)
+        answerer = self._answerer or OfflineAnswerer(shelf.embedder, vector=retriever.vector)
+        desk = Desk(self.settings, self._records, self.journal, retriever, answerer)
         async with aclosing(ask(asked, desk)) as events:
             async for event in events:
                 yield event

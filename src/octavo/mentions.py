@@ -53,7 +53,7 @@ _COUNT = (
     "millions?|billions?|half|quarter|third|twice|thrice|double)"
 )
 _NUMBERS = re.compile(
-    rf"(?:[$£€]\s?|US\$)?\d[\d,]*(?:\.\d+)?"
+    rf"(?:[$£€]\s?|US\$)?\d+(?:,\d{{3}})*(?:\.\d+)?"
     r"(?:\s?%|\s(?:percent|per cent|hundred|thousand|million|billion|trillion))?"
     rf"|\b{_COUNT}(?:[\s-]+(?:and\s+)?{_COUNT})*\b",
     re.IGNORECASE,
@@ -128,7 +128,8 @@ def _runs(tokens: Sequence[Token], text: str) -> Iterator[list[Token]]:
     run: list[Token] = []
     for number, token in enumerate(tokens):
         gap = text[run[-1].end : token.start] if run else ""
-        if run and (len(gap) > 1 or gap not in (" ", "-", "'", "’")):
+        initial = bool(run) and len(run[-1].text) == 1 and gap == ". "
+        if run and not initial and gap not in (" ", "-", "'", "’"):
             yield from _kept(run)
             run = []
         named = token.capital and not token.stop and not (number == 0 and _plain_opening(tokens))

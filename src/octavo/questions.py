@@ -70,7 +70,7 @@ _NEGATION = re.compile(
 _DATE_WORDS = "year|years|date|day|month|century|decade|time|era|period|season|age"
 _NUMBER_WORDS = (
     "number|percentage|percent|population|amount|rate|ratio|proportion|price|cost|size|length|height|temperature|"
-    "fraction|distance|total|area|speed|score"
+    "fraction|distance|total|speed|score"
 )
 _PLACE_WORDS = (
     "country|countries|city|cities|town|place|state|region|continent|location|river|island|sea|ocean|village|province|"

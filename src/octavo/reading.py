@@ -6,7 +6,7 @@ ids and gives claims that name ids, so what is published can be checked and quot
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Protocol
@@ -21,7 +21,8 @@ from octavo.sentences import sentences
 from octavo.types import CHUNK_LEAST, Evidence, Section
 from octavo.words import tokens
 
-EMBEDDED = 6  # sentences whose nearness to the question is worth the time
+VectorOf = Callable[[str], Awaitable[tuple[float, ...]]]
+EMBEDDED = 4  # sentences whose nearness to the question is worth the time
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,10 @@ class OfflineAnswerer:
 
     name = "offline"
 
-    def __init__(self, embedder: Embedder) -> None:
+    def __init__(self, embedder: Embedder, *, vector: VectorOf | None = None) -> None:
+        """`vector` gives a question's vector where that is known already."""
         self._embedder = embedder
+        self._vector = vector or self._embedded
 
     async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
         seen = await self._with_similarity(question, given)
@@ -68,9 +71,14 @@ class OfflineAnswerer:
         best = sorted(range(len(given)), key=lambda n: (-shared[n], given[n].evidence_rank, n))[:EMBEDDED]
         if not best:
             return list(given)
-        vectors = await blocking(self._embedder.embed, [question, *(given[n].text for n in best)])
-        near = {n: _cosine(vectors[0], vector) for n, vector in zip(best, vectors[1:], strict=True)}
+        asked = await self._vector(question)
+        vectors = await blocking(self._embedder.embed, [given[n].text for n in best])
+        near = {n: _cosine(asked, vector) for n, vector in zip(best, vectors, strict=True)}
         return [replace(s, similarity=near.get(n, 0.0)) for n, s in enumerate(given)]
+
+    async def _embedded(self, question: str) -> tuple[float, ...]:
+        (vector,) = await blocking(self._embedder.embed, [question])
+        return vector
 
 
 def numbered(evidence: Sequence[Evidence], bounds: Bounds) -> list[Sentence]:

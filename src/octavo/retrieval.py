@@ -38,7 +38,7 @@ class Retriever:
     async def search(self, query: str, *, bounds: Bounds, top_k: int) -> list[Evidence]:
         """Up to `top_k` passages, best first."""
         asked = collapse(clean(query))
-        vector = await self._vector(asked)
+        vector = await self.vector(asked)
         limit = max(CANDIDATES, 2 * top_k)
         while True:
             generation = self._records.generation
@@ -62,7 +62,8 @@ class Retriever:
                     evidence.append(Evidence(chunk=chunk, relevance_score=most, rank=len(evidence) + 1))
         return evidence
 
-    async def _vector(self, query: str) -> tuple[float, ...]:
+    async def vector(self, query: str) -> tuple[float, ...]:
+        """The query's vector, computed once."""
         known = self._vectors.get(query)
         if known is None:
             (known,) = await blocking(self._embedder.embed, [query])

@@ -45,12 +45,15 @@ def upgrade(connection: Connection, *, file: Path | None, scripts: Path = SCRIPT
 
 
 def back_up(file: Path, current: str) -> Path:
-    """Copies a SQLite database as it was last committed to a file beside it."""
+    """Copies a SQLite database as it was last committed to a file beside it, which is whole or not there."""
     copy = file.with_name(f"{file.name}.backup-{current}")
-    source, target = sqlite3.connect(file), sqlite3.connect(copy)
+    draft = copy.with_name(f"{copy.name}.new")
+    draft.unlink(missing_ok=True)
+    source, target = sqlite3.connect(file), sqlite3.connect(draft)
     try:
+        target.execute("PRAGMA journal_mode = OFF")  # a draft that is cut off is thrown away
         source.backup(target)
     finally:
         source.close()
         target.close()
-    return copy
+    return draft.replace(copy)
