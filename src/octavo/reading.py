@@ -12,14 +12,13 @@ from types import MappingProxyType
 from typing import Protocol
 
 from octavo import scoring
-from octavo.answering import Claim, answer
+from octavo.answering import Claim, answer, shortlist
 from octavo.concurrency import blocking
 from octavo.matching import Sentence
 from octavo.protocols import Embedder
 from octavo.scope import Bounds
 from octavo.sentences import sentences
 from octavo.types import CHUNK_LEAST, Evidence, Section
-from octavo.words import tokens
 
 VectorOf = Callable[[str], Awaitable[tuple[float, ...]]]
 EMBEDDED = 4  # sentences whose nearness to the question is worth the time
@@ -65,16 +64,15 @@ class OfflineAnswerer:
         )
 
     async def _with_similarity(self, question: str, given: Sequence[Sentence]) -> list[Sentence]:
-        """Nearness in meaning for the sentences that share most with the question; 0 for the others."""
-        wanted = {word.stem for word in tokens(question) if not word.stop}
-        shared = [len(wanted & {word.stem for word in tokens(s.text)}) for s in given]
-        best = sorted(range(len(given)), key=lambda n: (-shared[n], given[n].evidence_rank, n))[:EMBEDDED]
-        if not best:
+        """Nearness in meaning for the likeliest sentences; 0 for the others."""
+        likely = set(shortlist(question, given, most=EMBEDDED))
+        texts = {sentence.id: sentence.text for sentence in given if sentence.id in likely}
+        if not texts:
             return list(given)
         asked = await self._vector(question)
-        vectors = await blocking(self._embedder.embed, [given[n].text for n in best])
-        near = {n: _cosine(asked, vector) for n, vector in zip(best, vectors, strict=True)}
-        return [replace(s, similarity=near.get(n, 0.0)) for n, s in enumerate(given)]
+        vectors = await blocking(self._embedder.embed, list(texts.values()))
+        near = {id_: _cosine(asked, vector) for id_, vector in zip(texts, vectors, strict=True)}
+        return [replace(sentence, similarity=near.get(sentence.id, 0.0)) for sentence in given]
 
     async def _embedded(self, question: str) -> tuple[float, ...]:
         (vector,) = await blocking(self._embedder.embed, [question])

@@ -78,6 +78,7 @@ def load(path: Path, *, dimension: int) -> EdgeShard:
         raise StoreError(f"{path} is not a whole chunk store: it has no {missing[0]}", hint=REPAIR)
     require_space(path, 0, LEAST_MB)
     with translated(path):
+        _check_places(path)
         shard = EdgeShard.load(str(path), _config(dimension))
         said = shard.info()
         if said.indexed_vectors_count > said.points_count:  # the log wrote words a second time over the files
@@ -85,6 +86,20 @@ def load(path: Path, *, dimension: int) -> EdgeShard:
             shard = EdgeShard.load(str(path), _config(dimension))
         _index(shard)
     return shard
+
+
+def _check_places(path: Path) -> None:
+    """Refuses a list of points with a place far beyond its end: the engine would ask for the memory and die.
+
+    An entry is a kind (2 sets a point, 4 takes it away), the 16 bytes of its UUID and, when set, its place.
+    """
+    for file in path.glob("segments/*/mutable_id_tracker.mappings"):
+        listed, at = file.read_bytes(), 0
+        while listed[at : at + 1] in (b"\2", b"\4"):
+            place = listed[at + 17 : at + 21] if listed[at] == 2 else b""
+            if int.from_bytes(place, "little") > len(listed):
+                raise StoreError(f"the store at {path} is damaged: {file.name} makes no sense", hint=REPAIR)
+            at += 17 + len(place)
 
 
 @contextmanager
