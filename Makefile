@@ -1,4 +1,4 @@
-# make demo   set up, add the bundled book, search it
+# make demo   set up, add the bundled book, ask it
 # make test   set up, check, run every test
 PY ?= python3
 BIN := .venv/bin

@@ -17,17 +17,18 @@ Answers go to standard output, progress and complaints to standard error. Exit c
 
 
 def page() -> str:
-    parts = [TOP, _help("octavo", octavo, None)]
-    context = click.Context(octavo, info_name="octavo", max_content_width=100)
-    for name in octavo.list_commands(context):
-        parts.append(f"## octavo {name}\n")
-        parts.append(_help(name, octavo.commands[name], context))
+    whole = octavo.make_context("octavo", [], resilient_parsing=True, terminal_width=100)
+    parts = [TOP, _shown(whole)]
+    for name in octavo.list_commands(whole):
+        context = octavo.commands[name].make_context(
+            name, [], parent=whole, resilient_parsing=True, terminal_width=100
+        )
+        parts += [f"## octavo {name}\n", _shown(context)]
     return "\n".join(parts)
 
 
-def _help(name: str, command: click.Command, parent: click.Context | None) -> str:
-    context = click.Context(command, info_name=name, parent=parent, max_content_width=100, terminal_width=100)
-    return f"```text\n{command.get_help(context)}\n```\n"
+def _shown(context: click.Context) -> str:
+    return f"```text\n{context.get_help()}\n```\n"
 
 
 if __name__ == "__main__":

@@ -172,7 +172,7 @@ async def test_the_same_question_gets_the_same_answer_and_receipt(library: Libra
     first, second = await library.ask(question), await library.ask(question)
     assert without_ids_and_times(first) == without_ids_and_times(second)
     receipts = [dict((await library.journal.entry(a.id)).receipt) for a in (first, second)]
-    assert [r.pop("milliseconds") for r in receipts]
+    assert all(isinstance(r.pop("milliseconds"), int) for r in receipts)
     assert receipts[0] == receipts[1]
     assert set(receipts[0]) >= {"index", "interpreted", "evidence", "claims", "dropped", "threshold"}
 
@@ -238,10 +238,7 @@ async def test_follow_ups_are_completed_from_the_session_and_say_how(library: Li
     await library.ask("What broke the northern pier?", session_id="talk")
     events = [e async for e in library.stream("When?", session_id="talk")]
     assert isinstance(events[0], Asked)
-    assert (
-        events[0].interpreted == "When did a storm break the northern pier?"
-        or "pier" in events[0].interpreted
-    )
+    assert events[0].interpreted == "When did a storm break the northern pier in a single night?"
     assert isinstance(events[-1], Answered)
     assert events[-1].interpreted == events[0].interpreted
     session = await library.session("talk")

@@ -96,3 +96,4 @@ async def test_without_the_book_nothing_bears_an_answer_out(library: Library) ->
     await library.remove("the-tides")
     gone = [(n, False, "the book is no longer in the library") for n in (1, 2)]
     assert await notes(library, answer.id) == gone
+    assert {v.checked for v in await library.verify(answer.id)} == {False}, "unknown is not the same as false"

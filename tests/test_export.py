@@ -153,3 +153,4 @@ def test_the_json_has_every_field_and_survives_the_wire() -> None:
     assert set(cited["chunk"]) == {f.name for f in fields(Chunk)}
     assert cited["content_snippet"] == "the whiteness of the whale"
     assert made["answers"][1]["refusal"]["reason"] == "not_in_book"
+    assert "content" not in json.dumps(made["answers"][1]["refusal"]), "places to look, not what they say"

@@ -297,3 +297,16 @@ async def test_an_edition_on_its_way_takes_no_room_from_the_one_that_readers_see
             if not isinstance(event, Published):
                 assert {e.chunk.id for e in found} == old, event.kind
     assert found[0].chunk.section.startswith("Day")
+
+
+async def test_two_files_of_one_name_with_nothing_in_common_are_two_books(desk: Desk, tmp_path: Path) -> None:
+    for folder, text in (
+        ("a", "The tide rose over the old stone pier."),
+        ("b", "Goats graze upon a quiet hill."),
+    ):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "notes.txt").write_text(text, encoding="utf-8")
+    first = await desk.library.add(tmp_path / "a" / "notes.txt")
+    second = await desk.library.add(tmp_path / "b" / "notes.txt")
+    assert (first.id, second.id) == ("notes", "notes-2")
+    assert len(await desk.library.books()) == 2

@@ -178,3 +178,14 @@ async def test_a_damaged_answer_is_not_read_but_can_be_checked(journal: Journal,
         await journal.entry("q1")
     (kept,) = await journal.kept("a-q1")
     assert kept.receipt["seal"] != seal(kept)
+
+
+async def test_what_a_dead_process_left_unanswered_ends_in_error(journal: Journal) -> None:
+    await journal.receive(question(1), interpreted="Question 1?")
+    await journal.receive(question(2), interpreted="Question 2?")
+    await journal.begin(question(2))
+    await told(journal, question(3))
+    await journal.abandon()
+    left = {entry.question.id: (str(entry.question.status), entry.error) for entry in await journal.entries()}
+    ended = ("error", "the process that worked on it ended")
+    assert left == {"q1": ended, "q2": ended, "q3": ("completed", None)}

@@ -60,3 +60,11 @@ def test_the_best_passage_stands_for_its_section_and_sections_of_two_books_are_t
     mixed = [*found("A", "A"), *found("A", book_id="other")]
     near = nearest(mixed)
     assert {(e.rank, e.chunk.book_id) for e in near} == {(1, "moby-dick"), (1, "other")}
+
+
+def test_what_lies_ahead_of_the_reader_is_not_given_away() -> None:
+    told = elsewhere("The Tides, up to Harbour", [make_evidence()], ahead=True)
+    assert told.reason is RefusalReason.NOT_IN_SCOPE
+    assert told.nearest == ()
+    assert "further on" in told.message
+    assert make_evidence().chunk.section not in told.message

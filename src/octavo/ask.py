@@ -22,8 +22,10 @@ from octavo.events import Answered, Asked, AskEvent, Claimed, Retrieved, Scoped
 from octavo.refusing import elsewhere, empty_library, refused
 from octavo.scope import Bounds
 from octavo.states import Delivery, EvidenceState
+from octavo.types import ScopeType
 
-NOT_SAID = 0.25  # an answer less likely than this share of what it takes: the book is silent, not unclear
+LEAST_CONFIDENCE = 0.1  # whatever the risk: an answer that is wrong nine times in ten is none
+SILENT = 0.25  # an answer less likely than this share of what it takes: the book is silent, not unclear
 
 
 async def ask(question: Question, desk: Desk) -> AsyncGenerator[AskEvent, None]:
@@ -85,7 +87,8 @@ async def _decide(
 async def _refusal(
     question: Question, interpreted: str, bounds: Bounds, read: Read, desk: Desk
 ) -> Refusal | None:
-    if read.claims and read.answerable >= desk.threshold:
+    sure = read.answerable >= desk.threshold and read.confidence >= LEAST_CONFIDENCE
+    if read.claims and sure:
         return None
     if not await desk.records.books():
         return empty_library()
@@ -94,9 +97,9 @@ async def _refusal(
         there = await desk.read(question, interpreted, wider)
         outside = there.quoted(bounds)
         if outside and there.answerable >= desk.threshold:
-            return elsewhere(bounds.description, outside)
+            return elsewhere(bounds.description, outside, ahead=question.scope.type is ScopeType.UP_TO)
     near = () if bounds.passage else read.evidence
-    unlikely = not read.claims or read.answerable < NOT_SAID * desk.threshold
+    unlikely = not read.claims or read.answerable < SILENT * desk.threshold
     return refused(bounds.description, near, unlikely=unlikely)
 
 

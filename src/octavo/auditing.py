@@ -17,6 +17,8 @@ from octavo.records_rows import text_hash
 from octavo.scope import unplaced
 from octavo.types import CHUNK_LEAST, CHUNK_MOST
 
+GONE = "the book is no longer in the library"
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -31,6 +33,8 @@ class Verdict:
     note: str
     snippet: str
     source_location: str
+    checked: bool = True
+    """False when there is nothing left to check against: the book has been removed."""
 
 
 async def verify(journal: Journal, records: Records, answer_id: str | None = None) -> list[Verdict]:
@@ -50,7 +54,7 @@ async def _verdict(kept: Kept, citation: Values, shelf: _Texts) -> Verdict:
     if chunk is None:
         return Verdict(kept.id, number, False, "the passage it was quoted from is not stored", snippet, "")
     true, note = await _compared(citation, chunk, shelf)
-    return Verdict(kept.id, number, true, note, snippet, chunk["source_location"])
+    return Verdict(kept.id, number, true, note, snippet, chunk["source_location"], checked=note != GONE)
 
 
 async def _compared(citation: Values, chunk: Values, shelf: _Texts) -> tuple[bool, str]:
@@ -60,7 +64,7 @@ async def _compared(citation: Values, chunk: Values, shelf: _Texts) -> tuple[boo
         return same, "quoted from the reader's own selection" if same else "the selection does not say this"
     present, texts = await shelf.of(chunk["book_id"], chunk["section_id"])
     if not texts:
-        return False, "the book is no longer in the library"
+        return False, GONE
     editions = [text for text in texts if text[start:end] == snippet]
     if not editions:
         return False, "the text of the section does not say this at that place"

@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import PurePath
 
 from octavo import rules
 from octavo.binding import bind_sections, content_hash, title_of, web_address, words_hash
@@ -26,6 +27,7 @@ from octavo.settings import Settings
 from octavo.text import clean, collapse, slug
 from octavo.types import Book, Chunk, Section
 
+RESERVED = "selection"  # stands for a reader's own text
 SAME_BOOK_SHARE = 0.1  # of the sections' texts: more in common than chance, less than a thorough revision
 RETITLED_SHARE = (
     0.5  # files of one name have a licence or a preface in common more often than books of one title
@@ -123,8 +125,9 @@ async def _known(
     title = title_of(parsed, wishes.title)
     books = await records.books()
     namesakes = [b for b in books if b.title == title or b.id == slug(title)]
+    named_after_file = slug(title) == slug(PurePath(source_file).stem)  # then title and name say one thing
     for book in namesakes:
-        if book.source_file == source_file:
+        if book.source_file == source_file and not named_after_file:
             return book
     ours = {_hash(s.text) for s in parsed.sections if s.text}
     retitled = [b for b in books if b.source_file == source_file]
@@ -143,7 +146,7 @@ async def _is_copy(parsed: ParsedBook, words: str, known: Book, wishes: Wishes, 
 
 
 async def _free_id(wanted: str, records: Records) -> str:
-    taken = {book.id for book in await records.books()}
+    taken = {book.id for book in await records.books()} | {RESERVED}
     number = 2
     candidate = wanted
     while candidate in taken:

@@ -15,7 +15,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
-from octavo.conversation import Answer, Citation, Message, Question, Session
+from octavo.conversation import Answer, Citation, Message, Question, Refusal, Session
 from octavo.text import clean, collapse
 
 Json = dict[str, Any]
@@ -141,6 +141,9 @@ def _json(value: object) -> Any:
     """Plain JSON: a value of ours becomes an object of its fields, a citation also with its place."""
     if isinstance(value, datetime):
         return value.isoformat()
+    if isinstance(value, Refusal):  # where else to look, not what it says there: that may be out of scope
+        near = [{"source_location": e.chunk.source_location, "url": e.chunk.url} for e in value.nearest]
+        return {"reason": str(value.reason), "message": value.message, "nearest": near}
     if is_dataclass(value) and not isinstance(value, type):
         names = [f.name for f in fields(value)] + list(_DERIVED if isinstance(value, Citation) else ())
         return {name: _json(getattr(value, name)) for name in names}

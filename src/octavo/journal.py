@@ -116,6 +116,17 @@ class Journal:
             values = {"status": str(advance(current, QuestionStatus.ERROR)), "error": reason}
             await connection.execute(update(questions).where(questions.c.id == question.id).values(values))
 
+    async def abandon(self) -> None:
+        """Ends in `error` what an earlier process was working on when it died."""
+        alive = [str(QuestionStatus.PENDING), str(QuestionStatus.PROCESSING)]
+        async with self._database.reading() as connection:
+            if await connection.scalar(select(questions.c.id).where(questions.c.status.in_(alive))) is None:
+                return
+        async with self._database.writing() as connection:
+            left = update(questions).where(questions.c.status.in_(alive))
+            reason = "the process that worked on it ended"
+            await connection.execute(left.values(status=str(QuestionStatus.ERROR), error=reason))
+
     async def draft(self, answer: Answer, *, receipt: Mapping[str, object]) -> None:
         async with self._database.writing() as connection:
             await connection.execute(insert(answers), rows.answer_values(answer, receipt=receipt))

@@ -218,9 +218,9 @@ class Library:
             session_id=session_id,
             top_k=top_k,
         )
+        shelf = await self._shelf()
         if session_id is not None:
             await self.journal.start_session(session_id)
-        shelf = await self._shelf()
         retriever = self._retriever_of(shelf)
         answerer = self._answerer or OfflineAnswerer(shelf.embedder, vector=retriever.vector)
         desk = Desk(self.settings, self._records, self.journal, retriever, answerer)
@@ -286,6 +286,7 @@ class Library:
                 shelf = Shelf(self.settings, self._records, store, embedder)
                 try:
                     self.mended = await recover(shelf, seal=seal)
+                    await self.journal.abandon()
                 except BaseException:
                     await store.close()
                     raise

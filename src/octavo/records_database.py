@@ -105,8 +105,8 @@ class Database:
         """A transaction: whole and on the disk when the block ends, undone when it raises."""
         with translated(self.place):
             async with self._engine.connect() as connection:
-                await connection.exec_driver_sql(self._begin)
                 try:
+                    await connection.exec_driver_sql(self._begin)
                     with sense(self.place):
                         yield connection
                     await connection.exec_driver_sql("COMMIT")
@@ -197,8 +197,8 @@ def translated(place: str) -> Iterator[None]:
         yield
     except OctavoError:
         raise
-    except (SQLAlchemyError, sqlite3.Error, OSError) as error:
-        raise _ours(error, place) from error
+    except (SQLAlchemyError, sqlite3.Error, OSError, UnicodeDecodeError) as error:
+        raise _ours(error, place) from error  # SQLite quotes a damaged schema as it finds it: not in UTF-8
 
 
 def _ours(error: Exception, place: str) -> OctavoError:

@@ -28,10 +28,11 @@ def refused(where: str, evidence: Sequence[Evidence], *, unlikely: bool) -> Refu
     return Refusal(reason=RefusalReason.BELOW_CONFIDENCE, message=said, nearest=near)
 
 
-def elsewhere(where: str, evidence: Sequence[Evidence]) -> Refusal:
-    """Not within the scope; `evidence` is where the book does answer it."""
-    near = nearest(evidence)
-    said = f"I found no answer to this in {where}, but the book has one in {_listed(near)}."
+def elsewhere(where: str, evidence: Sequence[Evidence], *, ahead: bool = False) -> Refusal:
+    """Not within the scope; `evidence` is where the book does answer it. `ahead`, the place is not told."""
+    near = () if ahead else nearest(evidence)
+    place = "further on" if ahead else f"in {_listed(near)}"
+    said = f"I found no answer to this in {where}, but the book has one {place}."
     return Refusal(
         reason=RefusalReason.NOT_IN_SCOPE, message=f"{said} Widen the search to see it.", nearest=near
     )

@@ -89,7 +89,7 @@ def selected(place: Place, chunks: Sequence[Chunk], *, book: Book) -> Bounds:
 
 def unplaced(text: str, *, now: datetime) -> Bounds:
     """A selection that no book has: it is answered from itself, and says so."""
-    said = "your selection, which is not in the library's text of the book"
+    said = "your selection, which is not in one piece in the library"
     passage = Chunk(
         id=str(uuid5(NAMESPACE_URL, f"book://selection/{text}")),
         chunk_id=1,
@@ -102,7 +102,7 @@ def unplaced(text: str, *, now: datetime) -> Bounds:
         chunk_index=0,
         url="book://selection/text",
         source_file="selection",
-        source_location="Your selection (not found in the library)",
+        source_location="Your selection (not found in one piece in the library)",
         source_title="Your selection",
         start=0,
         end=len(text),

@@ -137,7 +137,7 @@ def test_a_selection_comes_from_a_flag_or_from_standard_input(octavo: Octavo) ->
     assert octavo("ask", "How many?", "--selected-text", copied).out.startswith(ANSWER)
     assert octavo("ask", "How many?", "--selected-text", "-", stdin=f"{copied}\n").out.startswith(ANSWER)
     own = octavo("ask", "How many goats?", "--selected-text", "-", stdin="There are twelve goats.\n")
-    assert "[1] Your selection (not found in the library)" in own.out
+    assert "[1] Your selection (not found in one piece in the library)" in own.out
     assert octavo("ask", "How many?", "--selected-text", "-", stdin="\n").code == 2
     assert octavo("ask", "How many?", "--selected-text", "-", stdin="x" * 501).code == 2
 

@@ -142,6 +142,17 @@ def test_query_is_the_contract_to_the_letter(service: Service) -> None:
     assert isinstance(got["processing_time_ms"], int)
 
 
+def test_filters_narrow_a_query_and_unknown_ones_are_refused(service: Service) -> None:
+    inside = service.post("/query", question=LOST, filters={"book_id": "the-tides", "section": "Storm"}).json
+    outside = service.post(
+        "/query", question=LOST, filters={"book_id": "the-tides", "section": "Harbour"}
+    ).json
+    assert (bool(inside["citations"]), outside["citations"]) == (True, [])
+    assert service.post("/query", question=LOST, filters={"book_id": "nope"}).status == 404
+    assert service.post("/query", question=LOST, filters={"colour": "red"}).status == 422
+    assert service.post("/query", question=LOST, filters={"section": "Storm", "page": "1"}).status == 422
+
+
 def test_check_has_its_shape(service: Service) -> None:
     passages = ["Nothing here.", "Seven boats were lost with all their nets."]
     got = service.post(

@@ -65,3 +65,6 @@ def main() -> None:
         sys.exit(complain(error, as_json="--json" in sys.argv))
     except BrokenPipeError:
         sys.exit(1)
+    except OSError as failed:
+        click.echo(f"octavo: {failed}", err=True)
+        sys.exit(1)

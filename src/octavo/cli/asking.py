@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 @click.argument("question")
 @scoped
 @click.option("--selected-text", help="Ask about this passage; '-' reads it from standard input.")
-@click.option("--session", "session_id", help="Go on with a conversation; follow-ups are understood.")
+@click.option(
+    "--session",
+    "session_id",
+    help="Go on with a conversation, or start one by that name; follow-ups are understood.",
+)
 @click.option("--top", "top_k", default=5, show_default=True, help="How many passages to read, 1 to 20.")
 @common
 def ask(
@@ -239,13 +243,17 @@ def verify(context: Context, answer: str | None, data: str | None, as_json: bool
     from octavo.wire_asking import verdict_json
 
     verdicts = with_library(context, data, lambda library: library.verify(answer))
-    wrong = [v for v in verdicts if not v.true]
+    wrong = [v for v in verdicts if not v.true and v.checked]
+    checked = [v for v in verdicts if v.checked]
     if as_json:
         show_json({"true": not wrong, "citations": [verdict_json(v) for v in verdicts]})
     else:
         for verdict in wrong:
             click.echo(f"✗ {verdict.answer_id} [{verdict.number}] {verdict.source_location}: {verdict.note}")
-        click.echo(f"{len(verdicts) - len(wrong)} of {len(verdicts)} quotations are true.")
+        click.echo(f"{len(checked) - len(wrong)} of {len(checked)} quotations are true.")
+        if len(checked) < len(verdicts):
+            gone = len(verdicts) - len(checked)
+            click.echo(f"{gone} cannot be checked: their books are no longer in the library.")
     if wrong:
         raise click.exceptions.Exit(FAILED)
 
@@ -279,7 +287,9 @@ def sessions(
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=8321, show_default=True, help="Port to listen on.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8321, show_default=True, help="Port to listen on."
+)
 @common
 def serve(context: Context, host: str, port: int, data: str | None, as_json: bool) -> None:
     """Serve the library over HTTP: /v1/ask, /v1/search, /v1/check, /query, and /docs for the rest.

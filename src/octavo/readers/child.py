@@ -2,9 +2,10 @@
 
 Started with `python -I -m octavo.readers.child`. One JSON request comes in on stdin, one JSON answer goes out
 on stdout: `{"book": …}` or `{"error": {"code", "message", "hint"}}`. Before a byte of the book is read the
-process gives up memory, time, the network, other programs and every file that is not the book's or Python's,
-so that a hostile file can spoil only its own reading. On stderr goes one line, `pages N`, when a PDF's pages
-are counted: it buys the reader more time.
+process gives up memory, time and the writing of files to the kernel, the network too where the kernel allows
+it, and, as far as Python code goes, other programs and every file that is not the book's or Python's: a
+hostile file can spoil only its own reading. On stderr goes one line, `pages N`, when a PDF's pages are
+counted: it buys the reader more time.
 """
 
 from __future__ import annotations

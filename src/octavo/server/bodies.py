@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from octavo.conversation import QUESTION_MOST, SELECTION_MOST, TOP_K_DEFAULT, TOP_K_MOST
+from octavo.errors import InvalidValue
 from octavo.types import Scope, ScopeType
 
 Text = Annotated[str, StringConstraints(strip_whitespace=False, min_length=1, max_length=QUESTION_MOST)]
@@ -41,12 +42,34 @@ class AskBody(Body):
     top_k: int = Field(TOP_K_DEFAULT, ge=1, le=TOP_K_MOST)
 
 
+class Filters(Body):
+    """Filters that are understood; any other is refused rather than passed over."""
+
+    book_id: str | None = None
+    section: str | None = None
+    page: str | None = None
+
+
 class QueryBody(AskBody):
     """The `/query` contract: question and top_k, and optional fields of ours."""
 
-    filters: dict[str, object] | None = None
+    filters: Filters | None = None
+
+    def narrowed(self) -> AskBody:
+        """The same question with its filters as book and scope; what is said outright wins."""
+        given = self.filters or Filters()
+        asked = [(ScopeType.SECTION, given.section), (ScopeType.PAGE, given.page)]
+        scopes = [ScopeBody(type=kind, identifier=name, description="") for kind, name in asked if name]
+        if len(scopes) > 1:
+            raise InvalidValue("filters", "may narrow to a section or to a page, not to both", "both")
+        values = self.model_dump(exclude={"filters"})
+        values["book_id"] = self.book_id or given.book_id
+        values["scope"] = self.scope or (scopes[0] if scopes else None)
+        return AskBody.model_validate(values)
 
 
 class CheckBody(Body):
     claim: Text = Field(examples=["The whale is white."])
-    passages: list[str] = Field(max_length=100, examples=[["Moby Dick was a white whale."]])
+    passages: list[Annotated[str, StringConstraints(max_length=100_000)]] = Field(
+        max_length=100, examples=[["Moby Dick was a white whale."]]
+    )

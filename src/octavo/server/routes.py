@@ -82,7 +82,7 @@ async def ask(body: AskBody, request: Request, library: TheLibrary) -> Response:
 
 @router.post("/query")
 async def query(body: QueryBody, library: TheLibrary) -> wire.Json:
-    return wire_asking.query_json((await _answered(body, library)).answer)
+    return wire_asking.query_json((await _answered(body.narrowed(), library)).answer)
 
 
 @router.get("/v1/answers/{answer_id}")

@@ -12,9 +12,10 @@ import os
 import weakref
 from array import array
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from qdrant_edge import (
     Bm25,
@@ -51,6 +52,8 @@ FEW_MORE, MANY_MORE = 16, 512
 STRETCHES = 8
 RESERVE_MB = 64  # the engine grows its files by 32 MB at a time
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Filed = dict[str, dict[str | int, list[str]]]
 
 
@@ -72,13 +75,13 @@ class EdgeStore:
 
     async def upsert(self, chunks: Sequence[Chunk], *, edition: int) -> None:
         """Adds or replaces. Nothing is written when any chunk is unfit."""
-        await blocking(self._upsert, chunks, edition)
+        await self._working(self._upsert, chunks, edition)
 
     async def delete(self, ids: Collection[str]) -> None:
         """Removes the points that are there; the others are no error."""
         for id in ids:
             stored.check_id("Chunk.id", id)
-        await blocking(self._delete, list(ids))
+        await self._working(self._delete, list(ids))
 
     async def search(self, vector: Vector, text: str, *, where: Where, limit: int) -> Found:
         """Up to `limit` chunks by cosine, and up to `limit` by BM25, in one call of the engine."""
@@ -94,7 +97,7 @@ class EdgeStore:
 
     async def digests(self) -> dict[str, str]:
         """Recomputed from what is really stored; a point that a filter or its seal belies is `damaged`."""
-        return await blocking(self._digests)
+        return await self._working(self._digests)
 
     async def count(self) -> int:
         with self._engine() as shard:
@@ -102,7 +105,7 @@ class EdgeStore:
 
     async def commit(self) -> None:
         """Returns when everything written so far is on the disk."""
-        await blocking(self._flush)
+        await self._working(self._flush)
 
     async def close(self) -> None:
         """Flushes, closes and gives the library back. Calling it again does nothing."""
@@ -118,13 +121,21 @@ class EdgeStore:
         """Shuts the store for this process without touching its files, which another one owns."""
         self._why_shut = self._why_shut or why
 
-    @contextmanager
-    def _engine(self) -> Iterator[EdgeShard]:
+    def _check_open(self) -> None:
         if self._why_shut:
             raise StoreError(
                 f"the store at {self.path} cannot be used: {self._why_shut}",
                 hint="Open the library anew in the process that is to use it.",
             )
+
+    async def _working(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """In a worker thread; but not in a forked child, which has none and would wait for one for ever."""
+        self._check_open()
+        return await blocking(work, *args, **kwargs)
+
+    @contextmanager
+    def _engine(self) -> Iterator[EdgeShard]:
+        self._check_open()
         with translated(self.path):
             yield self._shard
 

@@ -60,7 +60,7 @@ def _take(data: Path) -> int:
     path = data / LOCK_FILE
     try:
         data.mkdir(parents=True, exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise StoreError(
             f"the library at {data} cannot be opened for writing: {error.strerror}",
