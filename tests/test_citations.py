@@ -38,6 +38,10 @@ def test_a_claim_ends_with_its_marks_and_a_sentence_used_twice_keeps_its_number(
     assert done.citations[0].link == "book://moby-dick/chapter-42#char=139,159"
 
 
+def test_a_books_own_marks_do_not_pass_for_ours() -> None:
+    assert made(("It rained [12] all night.", ("s5",))).content == "It rained (12) all night. [1]"
+
+
 def test_a_claim_of_several_lines_stands_by_itself() -> None:
     done = made(("There are:\n- ships\n- a lamp", ("s2", "s3")), ("Full.", ("s1",)))
     assert done.content == "There are:\n- ships\n- a lamp [1][2]\n\nFull. [3]"

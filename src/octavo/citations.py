@@ -7,6 +7,7 @@ twice keeps its number.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID, uuid5
@@ -16,6 +17,7 @@ from octavo.matching import Sentence
 from octavo.types import Evidence
 
 NAMESPACE = UUID("0c7a0b00-71c0-5a0e-9a57-6f1d6b1e2d5c")
+_OWN_MARK, _PLAIN = re.compile(r"\[(\d+)\]"), r"(\1)"  # a book's own "[3]" must not pass for one of ours
 Link = Callable[[Sentence], str]
 
 
@@ -47,7 +49,7 @@ def footnoted(
                 sentence = sentences[id_]
                 citations.append(_citation(answer_id, numbers[id_], sentence, found, confidence, link))
         marks = "".join(f"[{number}]" for number in sorted({numbers[id_] for id_ in ids}))
-        parts.append(f"{text} {marks}")
+        parts.append(f"{_OWN_MARK.sub(_PLAIN, text)} {marks}")
     apart = "\n\n" if any("\n" in part for part in parts) else " "  # lists and code keep their lines
     return Footnoted(apart.join(parts), tuple(citations))
 
