@@ -12,8 +12,9 @@ from octavo.events import Embedding, IngestEvent
 ROOT = Path(__file__).parent.parent
 DATA = ROOT / ".demo"
 QUESTIONS = (
-    "What happens if the power fails while a book is being added?",
-    "What is a passage?",
+    "What is a section?",
+    "What happens if the process dies before step 5?",
+    "Why is each text put through the model by itself?",
     "Who won the football world cup in 1998?",
 )
 
