@@ -40,7 +40,7 @@ SCRIPTS = (
     "e\u0301n\u0303 \u200f\u202e ",
     "\n\n\t",
 )
-letters = st.characters(exclude_categories=("Cs",), exclude_characters="\0")
+letters = st.characters(codec="utf-8", exclude_characters="\0")
 words = st.one_of(st.sampled_from(SCRIPTS), st.text(letters, max_size=12))
 texts = st.lists(words, min_size=3, max_size=14).map("".join).filter(lambda t: len(t) > 30)
 names = st.text(letters, min_size=1, max_size=20).filter(lambda t: bool(t.strip()))
@@ -136,7 +136,7 @@ async def take_in(records: Records, book: Book, made: Sequence[Section], cut: Se
 
 @given(edition=editions())
 @hypothesis_settings(
-    max_examples=40,
+    max_examples=25,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -269,11 +269,11 @@ async def check(records: Records, model: Model, file: Path, trail: list[str]) ->
     raw.close()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 async def test_no_sequence_of_steps_breaks_the_catalogue(records: Records, tmp_path: Path, seed: int) -> None:
     chance, model, trail = random.Random(seed), Model(), []
     ever: set[str] = set()
-    for number in range(60):
+    for number in range(50):
         trail.append(await step(records, model, chance))
         await check(records, model, tmp_path / "records.sqlite", trail)
         ever |= {id for b, (_, said) in model.pending.items() for id in chunk_ids(b, said)}
@@ -286,12 +286,12 @@ async def test_no_sequence_of_steps_breaks_the_catalogue(records: Records, tmp_p
                     for text in said:
                         section_id = f"s-{SENTENCES.index(text)}"
                         assert text in await records.section_texts(book_id, section_id), trail
-    assert len(set(trail)) > 15
+    assert len(set(trail)) > 10
     assert await records.problems() == []
     assert ever
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 async def test_what_the_store_must_drop_is_listed_until_it_says_that_it_has(
     records: Records, seed: int
 ) -> None:

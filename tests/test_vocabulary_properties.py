@@ -13,6 +13,7 @@ import random
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from enum import StrEnum
+from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
@@ -120,13 +121,12 @@ def test_an_odd_value_is_taken_as_it_is_or_refused_as_invalid(place: tuple[Any, 
     one, name = place
     try:
         made = dataclasses.replace(one, **{name: value})
-    except (InvalidValue, InvalidTransition) as refused:
-        assert str(refused)
-    else:
-        kept = getattr(made, name)
-        assert kept == value or kept != kept or value in ("", 0), (named(place), value, kept)
-        if type(one).__name__ not in UNCHECKED:
-            hash(made)
+    except (InvalidValue, InvalidTransition):
+        return
+    kept = getattr(made, name)
+    assert kept == value or kept != kept or value in ("", 0), (named(place), value, kept)
+    if type(one).__name__ not in UNCHECKED:
+        hash(made)
 
 
 @pytest.mark.parametrize("place", [p for p in PLACES if type(p[0]).__name__ not in UNCHECKED], ids=named)
@@ -227,7 +227,7 @@ def test_blocks_of_a_section_are_in_order_inside_it_and_none_over_another(
     pairs: list[tuple[int, int]],
 ) -> None:
     blocks = tuple(Span(start, start + length) for start, length in pairs)
-    ordered = all(a.end <= b.start for a, b in zip(blocks, blocks[1:], strict=False))
+    ordered = all(a.end <= b.start for a, b in pairwise(blocks))
     if ordered and all(block.end <= len(WHALE) for block in blocks):
         assert dataclasses.replace(make_section(), blocks=blocks).blocks == blocks
     else:

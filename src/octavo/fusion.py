@@ -1,8 +1,9 @@
 """Puts the two halves of a search together: by meaning (cosine) and by words (BM25).
 
 Scores are mixed, not ranks: each half's scores are brought to the same mean and spread, and the words weigh
-a little more than the meaning. A candidate that one half did not return is given that half's lowest score, which is the most it can
-have had. Ties are broken by id, so the same two lists give the same order on every store.
+a little more than the meaning. A candidate that one half did not return is given that half's lowest score,
+which is the most it can have had. Ties are broken by id, so the same two lists give the same order on every
+store.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,7 @@ class Database:
             engine = create_async_engine(url, isolation_level="AUTOCOMMIT", skip_autocommit_rollback=True)
         if file is not None:
             event.listen(engine.sync_engine, "connect", _prepare)
+            event.listen(engine.sync_engine, "invalidate", _let_go)
         opened = cls(engine, place=place, file=file)
         try:
             await opened._bring_up_to_date()
@@ -173,6 +174,12 @@ def _prepare(connection: Any, _: object) -> None:
     for pragma in PRAGMAS:
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
+
+
+def _let_go(connection: Any, _: object, __: object) -> None:
+    """A call cancelled in mid-statement would keep the write lock long after its connection is gone."""
+    with suppress(SQLAlchemyError, sqlite3.Error, ValueError):  # what is closed already holds nothing
+        connection.rollback()
 
 
 def _version(connection: Connection) -> str | None:
