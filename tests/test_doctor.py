@@ -61,6 +61,18 @@ async def test_a_store_that_is_gone_is_an_error_and_rebuilt_without_embedding(da
     assert await passages(data, TinyEmbedder()) == before
 
 
+async def test_a_store_that_opens_and_cannot_be_read_is_rebuilt(data: Path) -> None:
+    before = await passages(data, TinyEmbedder())
+    pages = [f for f in store_path(data).rglob("payload_storage/page_*.dat") if f.stat().st_size]
+    assert pages
+    for page in pages:
+        page.write_bytes(b"\0" * page.stat().st_size)
+    assert not (await examine(data, TinyEmbedder()))["store"].sound
+    seen = await examine(data, TinyEmbedder(), repair=True)
+    assert seen["store"].sound, seen
+    assert await passages(data, TinyEmbedder()) == before
+
+
 async def test_every_damaged_file_of_the_store_is_noticed_and_repaired(data: Path, tmp_path: Path) -> None:
     before = await passages(data, TinyEmbedder())
     files = sorted(f for f in store_path(data).rglob("*") if f.is_file() and "vector" in str(f))

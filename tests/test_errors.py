@@ -39,3 +39,7 @@ def test_what_is_not_found_names_what_is_near() -> None:
     missing = NotFound("book", "mobydick", nearest=("moby-dick",), hint="octavo list shows them all")
     assert str(missing) == "no book 'mobydick' here; the nearest are: moby-dick"
     assert isinstance(missing, LookupError)
+
+
+def test_a_value_that_cannot_be_written_down_is_named_by_its_kind() -> None:
+    assert "got a int" in str(InvalidValue("Chunk.start", "must be small", 10**5000))

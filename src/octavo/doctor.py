@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -136,9 +136,15 @@ async def _opened(
 ) -> AsyncIterator[Shelf]:
     """The shelf without recovery, so that nothing is mended before it was seen."""
     books = bool(await records.books())
+    store = None
     try:
         store = await open_store(settings, dimension=embedder.dimension, expected=books)
+        if rebuild:
+            await store.digests()  # one that opens and cannot be read is rebuilt as well
     except StoreError:
+        if store is not None:
+            with suppress(StoreError):
+                await store.close()
         if not rebuild:
             raise
         store, _ = await replace_store(settings, dimension=embedder.dimension)

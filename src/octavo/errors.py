@@ -49,7 +49,10 @@ class InvalidValue(CallerError, ValueError):
     code = "invalid_value"
 
     def __init__(self, field: str, rule: str, value: object) -> None:
-        shown = repr(value)
+        try:
+            shown = repr(value)
+        except (ValueError, RecursionError):  # too large or too deep to be written down
+            shown = f"a {type(value).__name__}"
         if len(shown) > 80:
             shown = f"{shown[:77]}..."
         super().__init__(f"{field} {rule}; got {shown}")
