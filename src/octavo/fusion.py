@@ -1,14 +1,12 @@
 """Puts the two halves of a search together: by meaning (cosine) and by words (BM25).
 
-Scores are mixed, not ranks: each half's scores are brought to the same mean and spread, and the words weigh
-a little more than the meaning. A candidate that one half did not return is given that half's lowest score,
-which is the most it can have had. Ties are broken by id, so the same two lists give the same order on every
-store.
+Scores are mixed, not ranks: each half's scores are scaled between its worst candidate (0) and its best (1),
+and the words weigh a little more than the meaning. A candidate that one half did not return has 0 from it.
+Ties are broken by id, so the same two lists give the same order on every store.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -34,7 +32,7 @@ def fuse(found: Found, *, dense_weight: float = DENSE_WEIGHT) -> list[Fused]:
     mixed = []
     for id_ in meaning.scores.keys() | words.scores.keys():
         cosine, bm25 = meaning.scores.get(id_, meaning.least), words.scores.get(id_, words.least)
-        score = (cosine - meaning.mean) * meaning.spread + (bm25 - words.mean) * words.spread
+        score = meaning.scaled(id_) + words.scaled(id_)
         standing = max(0.0, cosine * meaning.share) + max(0.0, bm25 * words.share)
         mixed.append(Fused(id_, score, standing, cosine))
     return sorted(mixed, key=lambda candidate: (-round(candidate.score, _EXACT), candidate.id))
@@ -47,7 +45,12 @@ class _Half:
         self.scores = {hit.id: hit.score for hit in hits}
         values = list(self.scores.values()) or [0.0]
         self.least, best = min(values), max(values)
-        self.mean = sum(values) / len(values)
-        deviation = math.sqrt(sum((value - self.mean) ** 2 for value in values) / len(values))
-        self.spread = weight / deviation if deviation > 0 else 0.0
+        self._weight, self._width = weight, best - self.least
         self.share = weight / best if best > 0 else 0.0
+
+    def scaled(self, id_: str) -> float:
+        """From 0 to the weight of this half; candidates that are all alike are all the best."""
+        score = self.scores.get(id_)
+        if score is None:
+            return 0.0
+        return self._weight * (score - self.least) / self._width if self._width > 0 else self._weight
