@@ -15,6 +15,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import uuid4
 
+from octavo.citations import Footnoted
 from octavo.conversation import Answer, Question, Refusal, Trace
 from octavo.desk import Desk, Read
 from octavo.errors import OctavoError
@@ -69,15 +70,15 @@ async def _decide(
     """The answer with its footnotes when the evidence carries one, else the refusal that is true."""
     answer_id = str(uuid4())
     refusal = await _refusal(question, interpreted, bounds, read, desk)
-    cited = None if refusal else await desk.cite(answer_id, read)
+    said = Footnoted(refusal.message, ()) if refusal else await desk.cite(answer_id, read)
     return Answer(
         id=answer_id,
         question_id=question.id,
-        content=cited.content if cited else (refusal or empty_library()).message,
+        content=said.content,
         confidence=read.confidence,
         processing_time_ms=clock.milliseconds,
         timestamp=datetime.now(UTC),
-        citations=cited.citations if cited else (),
+        citations=said.citations,
         evidence=tuple(item.to(EvidenceState.VALIDATED) for item in read.evidence),
         refusal=refusal,
         trace=clock.trace,

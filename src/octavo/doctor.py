@@ -17,6 +17,7 @@ from octavo.concurrency import blocking
 from octavo.embedding import load
 from octavo.errors import EmbedderMismatch, OctavoError, StoreError
 from octavo.events import IngestEvent
+from octavo.limits import MB
 from octavo.protocols import Embedder
 from octavo.records import Records
 from octavo.repair import EMBEDDER, SEAL, adopt, difference, recover, reindex
@@ -24,7 +25,6 @@ from octavo.settings import Settings
 from octavo.shelf import Shelf
 from octavo.store import open_store, replace_store
 
-MB = 1 << 20
 REPAIR = "Run `octavo doctor --repair`."
 HALF_DONE = "two embedders (a repair was cut off)"
 OnEvent = Callable[[IngestEvent], None]

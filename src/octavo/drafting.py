@@ -8,7 +8,6 @@ here writes anything.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -23,6 +22,7 @@ from octavo.protocols import Embedder
 from octavo.readers import READERS_VERSION
 from octavo.readers.parsed import ParsedBook
 from octavo.records import Records
+from octavo.records_rows import text_hash
 from octavo.settings import Settings
 from octavo.text import clean, collapse, slug
 from octavo.types import Book, Chunk, Section
@@ -129,7 +129,7 @@ async def _known(
     for book in namesakes:
         if book.source_file == source_file and not named_after_file:
             return book
-    ours = {_hash(s.text) for s in parsed.sections if s.text}
+    ours = {text_hash(s.text) for s in parsed.sections if s.text}
     retitled = [b for b in books if b.source_file == source_file]
     for book in (*namesakes, *retitled):
         theirs = set((await records.section_hashes(book.id)).values())
@@ -197,14 +197,14 @@ def draft_of(
         sections=tuple(sections),
         chunks=tuple(chunks),
         texts=texts,
-        vector_keys={id_: _hash(f"{embedder.fingerprint}\x1f{text}") for id_, text in texts.items()},
+        vector_keys={id_: text_hash(f"{embedder.fingerprint}\x1f{text}") for id_, text in texts.items()},
     )
 
 
 async def compare(new: Draft, records: Records) -> Compared:
     """What installing `new` would change: in sections for people, in chunks for the work to be done."""
     before = await records.section_hashes(new.book.id)
-    after = {s.id: _hash(s.text) for s in new.sections}
+    after = {s.id: text_hash(s.text) for s in new.sections}
     shared = before.keys() & after.keys()
     changed = sum(before[id_] != after[id_] for id_ in shared)
     stored = (await records.manifest(new.book.id)).keys()
@@ -219,7 +219,3 @@ async def compare(new: Draft, records: Records) -> Compared:
         chunks_new=len(ids - stored),
         chunks_gone=len(stored - ids),
     )
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

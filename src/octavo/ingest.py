@@ -97,7 +97,7 @@ async def _embed(new: Draft, shelf: Shelf) -> AsyncIterator[Embedding]:
     texts = {key: new.texts[id_] for id_, key in new.vector_keys.items()}
     missing = await shelf.records.missing_vectors(texts)
     done, total = len(texts) - len(missing), len(texts)
-    for batch in _batches(sorted(missing, key=lambda key: len(texts[key])), EMBED_AT_ONCE):
+    for batch in batches(sorted(missing, key=lambda key: len(texts[key])), EMBED_AT_ONCE):
         vectors = await blocking(shelf.embedder.embed, [texts[key] for key in batch])
         await shelf.records.put_vectors(dict(zip(batch, vectors, strict=True)))
         done += len(batch)
@@ -106,7 +106,7 @@ async def _embed(new: Draft, shelf: Shelf) -> AsyncIterator[Embedding]:
 
 async def _store(chunks: Sequence[Chunk], number: int, new: Draft, shelf: Shelf) -> AsyncIterator[Storing]:
     done = 0
-    for batch in _batches(chunks, STORE_AT_ONCE):
+    for batch in batches(chunks, STORE_AT_ONCE):
         vectors = await shelf.records.vectors(new.vector_keys[chunk.id] for chunk in batch)
         whole = [replace(chunk, embedding=vectors[new.vector_keys[chunk.id]]) for chunk in batch]
         await shelf.store.upsert(whole, edition=number)
@@ -115,5 +115,6 @@ async def _store(chunks: Sequence[Chunk], number: int, new: Draft, shelf: Shelf)
         yield Storing(done, len(chunks))
 
 
-def _batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """The items in order, `size` at a time."""
     return (items[start : start + size] for start in range(0, len(items), size))

@@ -191,11 +191,7 @@ class Library:
             session_id=session_id,
             top_k=top_k,
         )
-        async with aclosing(events):
-            async for event in events:
-                if isinstance(event, Answered):
-                    answer = event.answer
-        return answer
+        return (await answered(events)).answer
 
     async def stream(
         self,
@@ -309,6 +305,15 @@ class Library:
             await self._records.set_meta(SEAL, "")
             await recover(shelf, seal="")  # finishes a change that was cancelled too late to be undone
             yield shelf
+
+
+async def answered(events: AsyncGenerator[AskEvent, None]) -> Answered:
+    """What a stream of events ends with."""
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Answered):
+                return event
+    raise RuntimeError("the flow ended without an answer")
 
 
 def _named(path: str | Path) -> Path:

@@ -16,13 +16,12 @@ from octavo.concurrency import blocking
 from octavo.drafting import draft_of, fingerprint_of
 from octavo.errors import EmbedderMismatch, StorageLow
 from octavo.events import IngestEvent
-from octavo.ingest import install
+from octavo.ingest import STORE_AT_ONCE, batches, install
 from octavo.protocols import Embedder
 from octavo.records import Records
 from octavo.shelf import Shelf
 
 EMBEDDER, SEAL = "embedder", "store seal"
-MENDED_AT_ONCE = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +57,8 @@ async def mend(shelf: Shelf) -> Difference:
         await shelf.store.delete((*found.damaged, *found.strange))
         wanting = [*found.missing, *found.damaged]
         editions = await shelf.records.editions()
-        for start in range(0, len(wanting), MENDED_AT_ONCE):
-            chunks = await shelf.records.embedded_chunks(wanting[start : start + MENDED_AT_ONCE])
+        for batch in batches(wanting, STORE_AT_ONCE):
+            chunks = await shelf.records.embedded_chunks(batch)
             for book_id in {chunk.book_id for chunk in chunks}:
                 of_book = [chunk for chunk in chunks if chunk.book_id == book_id]
                 await shelf.store.upsert(of_book, edition=editions[book_id])

@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from octavo import wire, wire_asking
 from octavo.errors import NotFound, OctavoError
 from octavo.events import Answered, AskEvent
-from octavo.library import Library
+from octavo.library import Library, answered
 from octavo.server.bodies import AskBody, CheckBody, QueryBody, SearchBody
 
 router = APIRouter()
@@ -104,12 +104,7 @@ async def verification(answer_id: str, library: TheLibrary) -> wire.Json:
 
 
 async def _answered(body: AskBody, library: Library) -> Answered:
-    events = library.stream(**_arguments(body))
-    async with aclosing(events):
-        async for event in events:
-            if isinstance(event, Answered):
-                return event
-    raise RuntimeError("the flow ended without an answer")
+    return await answered(library.stream(**_arguments(body)))
 
 
 async def _sent_on(

@@ -17,9 +17,9 @@ import weakref
 from pathlib import Path
 
 from octavo.errors import LibraryBusy, StorageLow, StoreError
+from octavo.limits import MB
 
 LOCK_FILE = "octavo.lock"
-MB = 1 << 20
 
 
 class LibraryLock:
