@@ -4,7 +4,7 @@ PY ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: setup demo test check bench clean
+.PHONY: setup system demo test check bench clean
 
 setup: $(STAMP)
 
@@ -12,6 +12,9 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PY) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $(STAMP)
+
+system:
+	.ci/system-packages
 
 demo: setup
 	$(BIN)/python examples/demo.py
@@ -22,7 +25,7 @@ check: setup
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/test_architecture.py
 
-test: check
+test: system check
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 bench: setup

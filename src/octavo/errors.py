@@ -6,9 +6,13 @@
     │   ├── InvalidTransition       a state machine was asked for a step it does not have
     │   ├── NotFound                a book, section, page or answer that is not there
     │   ├── EmbedderMismatch        the library was indexed by another embedder
+    │   ├── AccessDenied            no key, a wrong one, or one that may not do this
+    │   ├── TooMany                 more requests than one client may make; `retry_after` says when to come back
+    │   ├── Conflict                the same thing is being done already, or was done differently before
     │   └── BadBook                 a file that cannot be read as a book; `code` says why
     ├── MachineError            the machine's state: the same call may work later or elsewhere
     │   ├── LibraryBusy             another process holds the library
+    │   ├── Overloaded              more work than this machine can do now; `retry_after` says when to come back
     │   ├── StorageLow              too little free space to write safely
     │   ├── StoreError              the chunk store failed or is damaged
     │   ├── RecordsError            the records database failed
@@ -78,6 +82,24 @@ class EmbedderMismatch(CallerError):
     code = "embedder_mismatch"
 
 
+class AccessDenied(CallerError):
+    """`code` is `unauthorized` where no valid key came, `forbidden` where a valid one is not enough."""
+
+    code = "unauthorized"
+
+
+class TooMany(CallerError):
+    code = "too_many_requests"
+
+    def __init__(self, message: str, *, retry_after: float, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after = retry_after
+
+
+class Conflict(CallerError):
+    code = "conflict"
+
+
 class BadBook(CallerError):
     """A file that cannot be taken in. `code` is one of `BAD_BOOK_CODES`."""
 
@@ -120,6 +142,14 @@ class MachineError(OctavoError):
 
 class LibraryBusy(MachineError):
     code = "library_busy"
+
+
+class Overloaded(MachineError):
+    code = "overloaded"
+
+    def __init__(self, message: str, *, retry_after: float, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after = retry_after
 
 
 class StorageLow(MachineError):

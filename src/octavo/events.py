@@ -100,6 +100,15 @@ class Retrieved:
 
 
 @dataclass(frozen=True, slots=True)
+class Working:
+    """What is being done just now: "searching" with the query, "reading" with the section, "writing"."""
+
+    step: str
+    detail: str = ""
+    kind: Literal["working"] = "working"
+
+
+@dataclass(frozen=True, slots=True)
 class Claimed:
     """A sentence of the answer that the evidence supports, with the numbers of its citations."""
 
@@ -120,4 +129,4 @@ class Answered:
     kind: Literal["answered"] = "answered"
 
 
-AskEvent = Asked | Scoped | Retrieved | Claimed | Answered
+AskEvent = Asked | Scoped | Retrieved | Working | Claimed | Answered

@@ -1,7 +1,9 @@
-"""What a file may cost its parser before it is refused.
+"""What things may cost before they are refused or cut short: a file its parser, a question its language model,
+a client its server.
 
-Each limit is a setting: `max_pages` is `OCTAVO_LIMITS__MAX_PAGES`. The parser's child process gets them
-along with the file, so this module imports nothing but the errors.
+Each limit is a setting: `Limits.max_pages` is `OCTAVO_LIMITS__MAX_PAGES`, `AgentLimits.turns` is
+`OCTAVO_AGENT__TURNS`, `ServiceLimits.streams` is `OCTAVO_SERVICE__STREAMS`. The parser's child process gets
+its own along with the file, so this module imports nothing but the errors.
 """
 
 from __future__ import annotations
@@ -43,6 +45,65 @@ class Limits:
     """CPU and wall seconds for a file; a PDF gets 0.05 more for each page."""
 
     def __post_init__(self) -> None:
-        for limit in fields(self):
-            if not getattr(self, limit.name) > 0:
-                raise InvalidValue(f"Limits.{limit.name}", "must be more than 0", getattr(self, limit.name))
+        _all_positive(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentLimits:
+    """What a language model may cost for one question."""
+
+    turns: int = 6
+    """Most times that the model is called, mending included."""
+    tool_calls: int = 12
+    tokens: int = 60_000
+    """Most tokens in and out together."""
+    seconds: float = 60.0
+    tool_seconds: float = 20.0
+    call_seconds: float = 30.0
+    """Most that one call of the model may take."""
+    dollars: float = 1.0
+    """Most that it may cost, where the prices are set."""
+    retries: int = 2
+    """How often a call is tried again after 429 or 5xx, with jitter."""
+    failures: int = 5
+    """After so many failed questions in a row the model is left alone for a while."""
+    rest_seconds: float = 30.0
+    """For how long."""
+
+    def __post_init__(self) -> None:
+        _all_positive(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceLimits:
+    """What a client may cost the server."""
+
+    max_body_kb: int = 1_024
+    """Largest request body that is not an upload."""
+    request_seconds: float = 120.0
+    stream_seconds: float = 300.0
+    heartbeat_seconds: float = 15.0
+    send_seconds: float = 30.0
+    """A stream whose client has read nothing for so long is cut."""
+    streams: int = 4
+    """Streams at once for one key, or one address where no key is used."""
+    queue: int = 16
+    """Uploads waiting to be read."""
+    requests_per_minute: int = 600
+    """For one key, or one address where no key is used."""
+    public_per_minute: int = 30
+    """For one address that uses a public key."""
+    wrong_keys_per_minute: int = 20
+    """Wrong keys from one address before it has to wait."""
+    working: int = 64
+    """Requests that are worked on at once; the rest are told to come back."""
+
+    def __post_init__(self) -> None:
+        _all_positive(self)
+
+
+def _all_positive(limits: Limits | AgentLimits | ServiceLimits) -> None:
+    for limit in fields(limits):
+        value = getattr(limits, limit.name)
+        if not value > 0:
+            raise InvalidValue(f"{type(limits).__name__}.{limit.name}", "must be more than 0", value)

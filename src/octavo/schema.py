@@ -27,7 +27,7 @@ from sqlalchemy import (
     TypeDecorator,
 )
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest revision under `migrations/versions`."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

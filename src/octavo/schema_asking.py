@@ -18,6 +18,7 @@ sessions = Table(
     Column("start_time", Moment, nullable=False),
     Column("end_time", Moment),
     Column("query_count", Integer, nullable=False),
+    Column("owner", String(64)),
 )
 
 questions = Table(

@@ -1,7 +1,8 @@
 """Every setting, with its default and its limit in one place.
 
 Settings come from arguments, then from `OCTAVO_…` variables, then from `octavo.toml` in the data
-directory, then from the defaults below. Nothing in Octavo reads the environment elsewhere. A value that
+directory, then (a language model's address and key) from the names other programs use, then from the
+defaults below. Nothing in Octavo reads the environment elsewhere. A value that
 breaks its limit, or a name that is no setting, is refused with `InvalidValue`.
 """
 
@@ -9,11 +10,12 @@ from __future__ import annotations
 
 from pathlib import Path
 from tomllib import TOMLDecodeError
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 from pydantic_settings import (
     BaseSettings,
+    InitSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     SettingsError,
@@ -21,9 +23,10 @@ from pydantic_settings import (
 )
 
 from octavo.errors import InvalidValue
-from octavo.limits import Limits
+from octavo.limits import AgentLimits, Limits, ServiceLimits
 
 FILE = "octavo.toml"
+_SECRET = ("embedder_key", "model_key", "store_key", "records_url")
 
 
 class Settings(BaseSettings):
@@ -49,6 +52,35 @@ class Settings(BaseSettings):
     free_space_mb: int = Field(256, ge=0, description="writes stop when less than this is free on the disk")
     limits: Limits = Field(default=Limits(), description="what a file may cost its parser, see `limits`")
 
+    local_models: bool = Field(True, description="use the ranker, reader and verifier that come with Octavo")
+
+    model: str = Field("", description="language model that answers, e.g. 'gpt-4.1-mini'; '' = quote offline")
+    model_url: str = Field("", description="base URL of its OpenAI-compatible endpoint; else OPENAI_BASE_URL")
+    model_key: str = Field("", repr=False, description="key for that endpoint; else OPENAI_API_KEY")
+    model_mode: Literal["auto", "agent", "single"] = Field(
+        "auto", description="'agent' searches with tools, 'single' answers from what was found first"
+    )
+    model_api: Literal["chat", "responses"] = Field("chat", description="protocol that the endpoint speaks")
+    price_in: float = Field(0.0, ge=0, description="dollars for a million tokens read, for receipts and limits")
+    price_out: float = Field(0.0, ge=0, description="dollars for a million tokens written")
+    tracing: bool = Field(False, description="send OpenTelemetry spans of questions, without book text")
+    agent: AgentLimits = Field(default=AgentLimits(), description="what a model may cost for one question")
+
+    records_url: str = Field("", repr=False, description="postgresql+asyncpg://… ; '' = SQLite in `data`")
+    store_url: str = Field("", description="address of a Qdrant server; '' = the embedded store in `data`")
+    store_key: str = Field("", repr=False, description="key for that server")
+    collection: str = Field("ai_book_embedding", min_length=1, description="collection on that server")
+    store_shards: int = Field(1, ge=1, description="shards of a collection that is made there")
+    store_replicas: int = Field(1, ge=1, description="copies of each shard, and how many confirm a write")
+    store_on_disk: bool = Field(False, description="keep its vectors on disk rather than in memory")
+    store_quantized: bool = Field(False, description="search its vectors as 8-bit integers, then rescore")
+
+    origins: tuple[str, ...] = Field((), description="origins whose pages may call the service")
+    keys_required: bool | None = Field(
+        None, description="ask every caller for a key; by default only when not on a loopback address"
+    )
+    service: ServiceLimits = Field(default=ServiceLimits(), description="what a client may cost the server")
+
     def __init__(self, **values: Any) -> None:
         """Takes the settings above by name; the only place where pydantic's errors become ours."""
         try:
@@ -56,7 +88,7 @@ class Settings(BaseSettings):
         except ValidationError as wrong:
             first = wrong.errors()[0]
             name = ".".join(str(part) for part in first["loc"])
-            shown = "***" if name == "embedder_key" else first["input"]
+            shown = "***" if name in _SECRET else first["input"]
             raise InvalidValue(f"setting {name}", f"is refused: {first['msg']}", shown) from None
         except SettingsError as wrong:
             raise InvalidValue("settings", "must be readable", str(wrong)) from None
@@ -78,7 +110,16 @@ class Settings(BaseSettings):
             raise InvalidValue(str(path), "must be TOML", str(wrong)) from None
         if "data" in toml():
             raise InvalidValue(f"data in {path}", "must not be set: the file lies there", toml()["data"])
-        return init_settings, env_settings, toml
+        usual = InitSettingsSource(settings_cls, init_kwargs=_usual_names())
+        return init_settings, env_settings, toml, usual
+
+
+def _usual_names() -> dict[str, str]:
+    """What people have in their environment for other programs: it counts when Octavo is told nothing else."""
+    import os
+
+    names = {"model_url": "OPENAI_BASE_URL", "model_key": "OPENAI_API_KEY"}
+    return {setting: os.environ[name] for setting, name in names.items() if os.environ.get(name)}
 
 
 def default_data() -> Path:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from octavo.auditing import Verdict
 from octavo.conversation import Answer, Citation, Refusal, Session
-from octavo.events import Answered, Asked, AskEvent, Claimed, Retrieved, Scoped
+from octavo.events import Answered, Asked, AskEvent, Claimed, Retrieved, Scoped, Working
 from octavo.verification import Support
 from octavo.wire import Json, evidence_json
 
@@ -94,6 +94,8 @@ def event_json(event: AskEvent) -> Json:
             return {"description": event.description}
         case Retrieved():
             return {"evidence": [evidence_json(item) for item in event.evidence]}
+        case Working():
+            return {"step": event.step, "detail": event.detail}
         case Claimed():
             marks = [list(mark) for mark in event.marks]
             return {"text": event.text, "citations": list(event.citations), "marks": marks}

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from alembic import context
 
-from octavo.schema_asking import metadata
+from octavo import schema_asking
+from octavo.schema_service import metadata
+
+assert schema_asking.metadata is metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -10,24 +10,32 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from octavo.errors import (
+    AccessDenied,
     BadBook,
     CallerError,
+    Conflict,
     InvalidValue,
     LibraryBusy,
     ModelError,
     NotFound,
     OctavoError,
+    Overloaded,
     StorageLow,
+    TooMany,
 )
 
 MEDIA_TYPE = "application/problem+json"
 STATUS: tuple[tuple[type[OctavoError], int], ...] = (
     (NotFound, 404),
+    (AccessDenied, 401),
+    (TooMany, 429),
+    (Conflict, 409),
     (InvalidValue, 422),
     (BadBook, 422),
     (CallerError, 400),
     (StorageLow, 507),
     (LibraryBusy, 503),
+    (Overloaded, 503),
     (ModelError, 502),
     (OctavoError, 500),
 )
