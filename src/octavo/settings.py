@@ -61,7 +61,9 @@ class Settings(BaseSettings):
         "auto", description="'agent' searches with tools, 'single' answers from what was found first"
     )
     model_api: Literal["chat", "responses"] = Field("chat", description="protocol that the endpoint speaks")
-    price_in: float = Field(0.0, ge=0, description="dollars for a million tokens read, for receipts and limits")
+    price_in: float = Field(
+        0.0, ge=0, description="dollars for a million tokens read, for receipts and limits"
+    )
     price_out: float = Field(0.0, ge=0, description="dollars for a million tokens written")
     tracing: bool = Field(False, description="send OpenTelemetry spans of questions, without book text")
     agent: AgentLimits = Field(default=AgentLimits(), description="what a model may cost for one question")
