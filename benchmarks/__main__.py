@@ -27,7 +27,10 @@ def main() -> None:
         run("benchmarks.ingest", moby, "--pdf", policy / "policy.pdf")
         run("benchmarks.pdf_words", policy / "policy.pdf", policy / "policy.txt")
         run("benchmarks.retrieval", suite)
+    run("benchmarks.agent")
     run("benchmarks.kills", "--kills", "200")
+    run("benchmarks.many")
+    run("benchmarks.load")
 
 
 if __name__ == "__main__":

@@ -150,17 +150,17 @@ async def look(data: Path) -> Remains:
 
 async def look_without_recovery(data: Path) -> Remains:
     """The control: the store and the records as the kill left them."""
-    from octavo import library as composition
+    from octavo import repair as composition
 
     async def nothing(_: Shelf, *, seal: str) -> Difference:  # noqa: ARG001
         return Difference()
 
-    kept = composition.recover  # type: ignore[attr-defined]
-    composition.recover = nothing  # type: ignore[attr-defined,assignment]
+    kept = composition.recover
+    composition.recover = nothing  # type: ignore[assignment]
     try:
         return await look(data)
     finally:
-        composition.recover = kept  # type: ignore[attr-defined]
+        composition.recover = kept
 
 
 def prepare(data: Path) -> None:

@@ -29,12 +29,12 @@ LAYERS = (
     ("records", "records_database", "records_editions", "records_reading", "records_rows"),
     ("journal", "journal_rows", "keys", "throttle", "jobs", "covers"),
     ("scope", "retrieval", "reading", "shelf", "tools", "agent", "desk", "auditing"),
-    ("drafting", "ingest", "repair", "doctor", "ask", "moving", "workers"),
+    ("drafting", "ingest", "repair", "doctor", "ask", "moving", "attaching", "workers"),
     ("library",),
     ("", "testing", "wire", "wire_asking", "wire_service", "mcp", "cli", "server"),
 )
 OWNERS = {
-    "qdrant_edge": {"store.edge", "store.edge_filters", "store.edge_files"},
+    "qdrant_edge": {"store.edge", "store.edge_filters", "store.edge_files", "testing.qdrant_collections"},
     "onnxruntime": {"embedding", "local"},
     "tokenizers": {"embedding", "local"},
     "qdrant_client": {"store.qdrant"},
@@ -44,6 +44,7 @@ OWNERS = {
     "mcp": {"mcp"},
     "limits": {"throttle"},
     "prometheus_client": {"server"},
+    "python_multipart": {"server"},
     "onnx": {"models"},
     "pypdfium2": {"readers.pdf"},
     "lxml": {"readers.opf", "readers.epub"},

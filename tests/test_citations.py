@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from builders import make_chunk, make_evidence
 from octavo.citations import Footnoted, footnoted
 from octavo.matching import Sentence
-from octavo.reading import numbered
 from octavo.scope import everywhere
+from octavo.tools import numbered
 
 TEXT = "The harbour was full. Ships lay there. The lamp burned. Nobody came. It rained all night."
 EVIDENCE = [make_evidence(make_chunk(TEXT, start=70))]

@@ -13,13 +13,13 @@ from answerers import Greedy, Scripted, assert_well_cited, filled, with_tides
 from builders import make_chunk, make_evidence
 from octavo.answering import Claim
 from octavo.conversation import Answer, Refusal, RefusalReason
-from octavo.desk import verified
 from octavo.errors import InvalidValue
 from octavo.library import Library
-from octavo.reading import Answerer, numbered
+from octavo.reading import Answerer, verified
 from octavo.scope import everywhere
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
+from octavo.tools import numbered
 from octavo.types import Scope, ScopeType
 
 LOST = "How many boats were lost?"

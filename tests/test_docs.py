@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.command_line_page import PAGE, page
 from octavo.errors import BAD_BOOK_CODES
-from octavo.limits import Limits
+from octavo.limits import AgentLimits, Limits, ServiceLimits
 from octavo.settings import Settings
 
 ROOT = Path(__file__).parent.parent
@@ -39,9 +39,11 @@ def test_links_lead_somewhere(path: Path) -> None:
 def test_every_setting_is_described_with_its_default() -> None:
     rows = dict(re.findall(r"^\| `(\w+)` \|([^|]*)\|", text("settings.md"), re.MULTILINE))
     expected = {
-        name: f.default for name, f in Settings.model_fields.items() if name not in ("data", "limits")
+        name: f.default
+        for name, f in Settings.model_fields.items()
+        if name not in ("data", "limits", "agent", "service")
     }
-    expected |= {f.name: f.default for f in fields(Limits)}
+    expected |= {f.name: f.default for kind in (Limits, AgentLimits, ServiceLimits) for f in fields(kind)}
     for name, default in expected.items():
         shown = rows[name].strip().strip("`")
         assert shown == (

@@ -16,7 +16,7 @@ from octavo.library import Library
 from octavo.repair import EMBEDDER
 from octavo.settings import Settings
 from octavo.store import store_path
-from octavo.testing import TinyEmbedder
+from octavo.testing import Call, Fault, FaultKind, ModelRequest, Reply, Say, ScriptedModel, TinyEmbedder
 
 
 @pytest.fixture
@@ -151,3 +151,57 @@ async def test_a_model_that_is_not_there_ends_the_examination(data: Path) -> Non
         findings = await library.examine()
     assert [f.what for f in findings] == ["folder", "records", "model"]
     assert not findings[-1].sound
+
+
+# The language model
+
+
+def capable(request: ModelRequest) -> Reply:
+    if request.tools and not request.tool_results:
+        return Call("search_book", {"query": "boats", "top_k": 3})
+    return Say('{"claims": [{"text": "Seven boats were lost.", "sentences": ["s1"], "gloss": ""}]}')
+
+
+async def language_model(data: Path, model: ScriptedModel, *, mode: str = "auto") -> Finding:
+    settings = Settings(data=data, model="some-model", model_url=model.url, model_mode=mode)
+    async with Library.open(settings=settings, embedder=TinyEmbedder()) as library:
+        return {f.what: f for f in await library.examine()}["language model"]
+
+
+async def test_a_language_model_is_tried_out(data: Path) -> None:
+    async with ScriptedModel(capable) as model:
+        found = await language_model(data, model)
+    assert found.sound
+    assert found.said == "some-model: structured output works, tools work, streaming works"
+    assert "Seven boats were lost in the storm." in model.requests[0].question
+
+
+async def test_a_language_model_without_tools_is_good_for_answers_in_one_go(data: Path) -> None:
+    async with ScriptedModel(capable, tools=False) as model:
+        found = await language_model(data, model)
+        assert found.sound
+        assert "tools do not work" in found.said
+        assert "OCTAVO_MODEL_MODE=single" in found.said
+        found = await language_model(data, model, mode="agent")
+        assert not found.sound
+        assert "auto or single" in found.hint
+
+
+async def test_a_language_model_that_does_not_keep_to_the_form_is_no_use(data: Path) -> None:
+    async with ScriptedModel(Say("Certainly! Seven.")) as model:
+        found = await language_model(data, model)
+    assert not found.sound
+    assert "another model" in found.hint
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"), [(FaultKind.UNAUTHORIZED, "refuses the key"), (FaultKind.UNKNOWN_MODEL, "status 404")]
+)
+async def test_a_language_model_that_does_not_answer_is_told_with_what_to_do(
+    data: Path, fault: FaultKind, said: str
+) -> None:
+    async with ScriptedModel(Fault(fault)) as model:
+        found = await language_model(data, model)
+    assert not found.sound
+    assert said in found.said
+    assert "OCTAVO_MODEL_KEY" in found.hint

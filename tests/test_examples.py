@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from octavo.testing import Claims, ModelRequest, Reply, ScriptedModel
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 BOOK = """# Lighthouses
@@ -33,3 +37,46 @@ def test_an_example_finds_its_sentence_and_says_where(name: str, tmp_path: Path)
     said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     assert "seven boats were lost on the reef" in said
     assert "Lighthouses › The storm" in said
+
+
+# With a language model: the scripted one stands where the vendor's would
+
+QUESTION = "How many boats were lost in the great storm of 1851?"
+
+
+def quoting(request: ModelRequest) -> Reply:
+    return Claims([(text, [id_]) for id_, text in request.sentences.items() if "seven boats" in text])
+
+
+def run(name: str, folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    (folder / "book.md").write_text(BOOK, encoding="utf-8")
+    command = [sys.executable, str(EXAMPLES / name), "book.md", QUESTION]
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, **environment}
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "model"), [("openai_model.py", "gpt-4.1-mini"), ("ollama_model.py", "qwen2.5:7b")]
+)
+def test_an_example_with_a_model_asks_it_and_cites_the_book(name: str, model: str, tmp_path: Path) -> None:
+    with ScriptedModel(quoting) as server:
+        address = server.url.removeprefix("http://").removesuffix("/v1")
+        where = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test", "OLLAMA_HOST": address}
+        done = run(name, tmp_path, where)
+    assert done.returncode == 0, done.stderr
+    assert "seven boats were lost on the reef below the tower. [1]" in done.stdout
+    assert "[1] Lighthouses › The storm" in done.stdout
+    assert {request.model for request in server.requests} == {model}
+    if name == "openai_model.py":
+        assert "… writing" in done.stdout
+        assert done.stdout.rstrip().endswith(f"answered by {model}")
+
+
+def test_the_example_for_other_vendors_says_what_is_missing(tmp_path: Path) -> None:
+    assert find_spec("litellm") is None, (
+        "with LiteLLM here, this example can be run against the scripted model"
+    )
+    done = run("litellm_model.py", tmp_path, {})
+    assert done.returncode == 1
+    assert "pip install 'octavo[litellm]'" in done.stderr

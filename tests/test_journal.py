@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from answerers import changed
 from builders import NOON, make_answer, make_question, make_refusal
 from octavo.conversation import Question, Trace
 from octavo.errors import InvalidTransition, NotFound, RecordsError
@@ -17,11 +16,12 @@ from octavo.journal_rows import seal
 from octavo.records import Records
 from octavo.states import AnswerState, Delivery, QuestionStatus
 from octavo.types import Scope, ScopeType
+from places import File, Place
 
 
 @pytest.fixture
-async def records(tmp_path: Path) -> AsyncIterator[Records]:
-    opened = await Records.open(tmp_path / "records.sqlite")
+async def records(place: Place) -> AsyncIterator[Records]:
+    opened = await Records.open(place.url)
     yield opened
     await opened.close()
 
@@ -169,11 +169,14 @@ async def test_what_is_not_there_is_said_to_be_not_there(journal: Journal, call:
         await getattr(journal, call)("nothing")
 
 
-async def test_a_damaged_answer_is_not_read_but_can_be_checked(journal: Journal, tmp_path: Path) -> None:
+async def test_a_damaged_answer_is_not_read_but_can_be_checked(journal: Journal, place: Place) -> None:
     await told(journal, question(1))
     (kept,) = await journal.kept("q1")
     assert kept.receipt["seal"] == seal(kept)
-    changed(tmp_path, "UPDATE answers SET citations = replace(citations, 'whiteness', 'blackness')")
+    other = "CAST(replace(CAST(citations AS TEXT), 'whiteness', 'blackness') AS JSON)"
+    if isinstance(place, File):
+        other = "replace(citations, 'whiteness', 'blackness')"
+    place.rows(f"UPDATE answers SET citations = {other}")
     with pytest.raises(RecordsError, match="damaged"):
         await journal.entry("q1")
     (kept,) = await journal.kept("a-q1")
@@ -189,3 +192,12 @@ async def test_what_a_dead_process_left_unanswered_ends_in_error(journal: Journa
     left = {entry.question.id: (str(entry.question.status), entry.error) for entry in await journal.entries()}
     ended = ("error", "the process that worked on it ended")
     assert left == {"q1": ended, "q2": ended, "q3": ("completed", None)}
+
+
+async def test_what_another_instance_may_be_working_on_is_left_to_it(journal: Journal, place: Place) -> None:
+    fresh = replace(question(1), timestamp=datetime.now(UTC) - timedelta(minutes=5))
+    await journal.receive(fresh, interpreted="Question 1?")
+    await journal.abandon()
+    status = (await journal.entry("q1")).question.status
+    alone = isinstance(place, File)  # who has the file has the only instance
+    assert status is (QuestionStatus.ERROR if alone else QuestionStatus.PENDING)

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 from builders import make_book, make_chunk, make_evidence, make_section
-from octavo.reading import EMBEDDED, OfflineAnswerer, cut, numbered, on_pages
+from octavo.reading import EMBEDDED, OfflineAnswerer
 from octavo.scope import everywhere, selected
 from octavo.selection import Place
 from octavo.testing import TinyEmbedder
+from octavo.tools import cut, numbered, on_pages
 from octavo.types import Chunk, PageMark
 
 FOUR = "The harbour was full. Ships lay there. No. The lamp burned at dusk in the tower."

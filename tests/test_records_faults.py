@@ -131,10 +131,12 @@ async def test_a_publication_that_is_cut_off_at_any_moment_hides_nothing_and_loc
 ) -> None:
     """A cancelled call cannot know how far it came: what is out is seen, and the next change can be made."""
     await fill(records, *TEXTS[:2])
-    begun = time.perf_counter()
-    await records.publish("moby-dick", await begin_again(records))
-    about = time.perf_counter() - begun
-    cut_off = 0
+    about, cut_off = 1.0, 0
+    for _ in range(4):
+        number = await begin_again(records)
+        begun = time.perf_counter()
+        await records.publish("moby-dick", number)
+        about = min(about, time.perf_counter() - begun)
     for trial in range(40):
         number = await begin_again(records)
         task = asyncio.create_task(records.publish("moby-dick", number))

@@ -14,8 +14,8 @@ from octavo.verification import Support
 from octavo.wire_asking import answered_json, event_json, query_json, session_json, support_json, verdict_json
 
 ASK = {
-    "question_id", "status", "answer_id", "answer", "confidence", "citations", "evidence", "refusal",
-    "processing_time_ms",
+    "question_id", "question", "status", "answer_id", "answer", "confidence", "citations", "evidence",
+    "refusal", "answerer", "processing_time_ms",
 }  # fmt: skip
 DONE = replace(make_question(), status=QuestionStatus.COMPLETED)
 

@@ -3,6 +3,9 @@
 Each step is durable before the next begins. What the evidence does not support is not published; when nothing
 is left, the question ends as `insufficient_data` with a refusal that says why. A failure leaves the question
 in `error` with its reason and is raised: an outage is never told as "the book does not say".
+
+What is being worked on is told while it happens. A claim is told only when its answer is on record: until
+then it may still be mended, or give way to a refusal, and what a reader has seen is never taken back.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import uuid4
@@ -19,7 +22,7 @@ from octavo.citations import Footnoted
 from octavo.conversation import Answer, Question, Refusal, Trace
 from octavo.desk import Desk, Read
 from octavo.errors import OctavoError
-from octavo.events import Answered, Asked, AskEvent, Claimed, Retrieved, Scoped
+from octavo.events import Answered, Asked, AskEvent, Claimed, Retrieved, Scoped, Working
 from octavo.refusing import elsewhere, empty_library, refused
 from octavo.scope import Bounds
 from octavo.states import Delivery, EvidenceState
@@ -33,31 +36,42 @@ async def ask(question: Question, desk: Desk) -> AsyncGenerator[AskEvent, None]:
     """The whole way of one question, as events. The last one is `Answered`."""
     clock = Clock()
     interpreted = await desk.interpret(question)
+    clock.lap("interpret")
     await desk.journal.receive(question, interpreted=interpreted)
     try:
         yield Asked(question, interpreted)
         question = await desk.journal.begin(question)
         bounds = await desk.bounds(question)
         yield Scoped(bounds.description)
-        read = await desk.read(question, interpreted, bounds)
-        yield Retrieved(read.evidence)
+        room = await desk.enter(question, interpreted, bounds)
+        clock.lap("retrieve")
+        yield Retrieved(tuple(room.evidence))
         clock.reach(Delivery.PROCESSING)
+        async with aclosing(desk.reading(interpreted, room)) as steps:
+            async for step in steps:
+                if isinstance(step, Working):
+                    yield step
+                else:
+                    read = step
+        clock.lap("answer")
         answer = await _decide(question, interpreted, bounds, read, desk, clock)
-        receipt = await desk.receipt(interpreted, bounds, read, answer)
+        receipt = await desk.receipt(interpreted, bounds, read, answer, clock.stages)
         await desk.journal.draft(answer, receipt=receipt)
         answer = await desk.journal.validated(clock.stamped(answer, Delivery.VALIDATED))
         answer = clock.stamped(clock.stamped(answer, Delivery.FORMATTED), Delivery.DELIVERED)
         question, answer = await desk.journal.publish(question, answer, receipt=receipt)
     except BaseException as failure:
-        await _failed(question, failure, desk)
+        await _failed(question, failure, desk, clock)
         raise
+    desk.trace(question, clock.stages, receipt=receipt, answer_id=answer.id)
     for claim in read.claims if answer.refusal is None else ():
         yield Claimed(claim.text, tuple(read.number(id_) for id_ in claim.sentences), claim.marks)
-    yield Answered(question, answer, interpreted, read.dropped)
+    yield Answered(question, answer, interpreted, read.dropped, read.answerer)
 
 
-async def _failed(question: Question, failure: BaseException, desk: Desk) -> None:
+async def _failed(question: Question, failure: BaseException, desk: Desk, clock: Clock) -> None:
     """Notes why the question has no answer, even while the asking is being cancelled."""
+    desk.trace(question, clock.stages, failed=type(failure).__name__)
     said = str(failure) or "stopped before there was an answer"
     noted = asyncio.ensure_future(desk.journal.fail(question, f"{type(failure).__name__}: {said}"))
     with suppress(OctavoError):  # the first failure is the one to tell
@@ -95,7 +109,7 @@ async def _refusal(
         return empty_library()
     wider = desk.widened(bounds)
     if wider is not None:
-        there = await desk.read(question, interpreted, wider)
+        there = await desk.beyond(question, interpreted, wider)
         outside = there.quoted(bounds)
         if outside and there.answerable >= desk.threshold:
             return elsewhere(bounds.description, outside, ahead=question.scope.type is ScopeType.UP_TO)
@@ -108,11 +122,17 @@ class Clock:
     """The delivery of one answer, and the time it took."""
 
     def __init__(self) -> None:
-        self._began = time.monotonic()
+        self._began = self._lap = time.monotonic()
+        self.stages: dict[str, int] = {}
+        """Milliseconds of each stage."""
         self.trace = Trace().reach(Delivery.RECEIVED, datetime.now(UTC))
 
     def reach(self, step: Delivery) -> None:
         self.trace = self.trace.reach(step, datetime.now(UTC))
+
+    def lap(self, stage: str) -> None:
+        now = time.monotonic()
+        self.stages[stage], self._lap = round((now - self._lap) * 1000), now
 
     @property
     def milliseconds(self) -> int:

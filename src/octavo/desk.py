@@ -1,41 +1,55 @@
 """The desk where a question is worked on: everything the flow of `ask` needs, one call for each step.
 
-Whoever sits at the desk (the offline answerer, a language model) gets numbered sentences and names their
-numbers; the desk checks every number, checks every claim against its sentences, and does the quoting.
+Whoever sits at the desk (the offline answerer, a language model) gets a room with numbered sentences and
+names their numbers; the desk checks every number, checks every claim against its sentences, and does the
+quoting.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from octavo import scoring
+from octavo import scoring, tracing
 from octavo.answering import Claim
 from octavo.citations import Footnoted, footnoted
 from octavo.concurrency import blocking
 from octavo.conversation import Answer, Question
 from octavo.errors import InvalidValue, NotFound
+from octavo.events import Working
 from octavo.followups import Turn, interpret
 from octavo.journal import Journal
 from octavo.journal_rows import seal
 from octavo.links import link
 from octavo.matching import Sentence
-from octavo.reading import Answerer, cut, numbered, on_pages
+from octavo.prompts import foreign, language
+from octavo.protocols import Embedder
+from octavo.reading import Answerer, OfflineAnswerer, verified
 from octavo.records import Records
 from octavo.retrieval import Retriever
 from octavo.scope import Bounds, everywhere, resolve, selected, unplaced
 from octavo.selection import locate
 from octavo.settings import Settings
 from octavo.text import clean
-from octavo.types import CHUNK_LEAST, Book, Chunk, Evidence, ScopeType, Section
-from octavo.verification import check
+from octavo.tools import Room, Sources
+from octavo.types import CHUNK_LEAST, Book, Evidence, ScopeType
 
+if TYPE_CHECKING:
+    from octavo.agent import ModelAnswerer
+    from octavo.llm import Endpoint
+
+Rewrite = Callable[[str, Sequence[Turn], str], Awaitable[str | None]]
 HISTORY = 6  # turns that a follow-up may refer to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
-    """What came of reading the evidence: claims that hold, those that were dropped and why."""
+    """What came of reading the evidence: claims that hold, those that were dropped and why.
+
+    The evidence is what was found first, and what the claims rest on besides.
+    """
 
     evidence: tuple[Evidence, ...]
     sentences: dict[str, Sentence]
@@ -43,6 +57,8 @@ class Read:
     dropped: tuple[tuple[str, str], ...]
     answerable: float
     confidence: float
+    answerer: str
+    notes: Mapping[str, object]
     order: dict[str, int] = field(default_factory=dict)
 
     def number(self, sentence_id: str) -> int:
@@ -57,51 +73,47 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
-    """What the passages of one answer come from, each looked up once."""
-
-    records: Records
-    books: dict[str, Book | None] = field(default_factory=dict)
-    sections: dict[tuple[str, str], Section | None] = field(default_factory=dict)
-    pages: dict[tuple[str, str], str] = field(default_factory=dict)
-
-    async def book(self, chunk: Chunk) -> Book | None:
-        if chunk.book_id not in self.books:
-            self.books[chunk.book_id] = await self.records.book(chunk.book_id)
-        return self.books[chunk.book_id]
-
-    async def section(self, chunk: Chunk) -> Section | None:
-        place = (chunk.book_id, chunk.section_id)
-        if place not in self.sections:
-            self.sections[place] = await self.records.section(*place)
-        return self.sections[place]
-
-    async def page(self, chunk: Chunk) -> str:
-        """The whole text of the web page that the passage is on."""
-        place = (chunk.book_id, chunk.source_file)
-        if place not in self.pages:
-            self.pages[place] = await self.records.page_text(*place)
-        return self.pages[place]
-
-
-@dataclass(frozen=True, slots=True)
 class Desk:
     settings: Settings
     records: Records
     journal: Journal
     retriever: Retriever
     answerer: Answerer
+    among: Sequence[str] | None = None
+    """The only books that the asker may read; None where all of them are."""
+    offline: Answerer | None = None
+    """Looks beyond the scope in the place of an answerer that costs money."""
+    rewrite: Rewrite | None = None
+    """Puts a question on its own feet: the question, what was said before, a sample of a book in another
+    language. None, or nothing given back: the words of the conversation are used."""
 
     @property
     def threshold(self) -> float:
         return scoring.threshold(self.settings.risk)
 
     async def interpret(self, question: Question) -> str:
-        """The question on its own feet: a follow-up is completed from the session's history."""
-        if question.session_id is None:
-            return question.content
-        past = await self.journal.turns(question.session_id, most=HISTORY)
-        return interpret(question.content, [Turn(asked, told) for asked, told in past])
+        """The question on its own feet: a follow-up is completed from the session's history.
+
+        With a language model, one in another language than the book's is put into the book's.
+        """
+        turns: list[Turn] = []
+        if question.session_id is not None:
+            past = await self.journal.turns(question.session_id, most=HISTORY)
+            turns = [Turn(asked, told) for asked, told in past]
+        if self.rewrite is not None:
+            sample = await self._sample(question.content)
+            written = await self.rewrite(question.content, turns, sample) if turns or sample else None
+            if written:
+                return written
+        return interpret(question.content, turns)
+
+    async def _sample(self, question: str) -> str:
+        """Some text of the library when the question is in another language, else nothing."""
+        if not language(question):
+            return ""
+        found = await self.retriever.search(question, bounds=everywhere(self.among), top_k=2)
+        sample = " ".join(item.chunk.content for item in found)
+        return sample if foreign(question, sample) else ""
 
     async def bounds(self, question: Question) -> Bounds:
         """Where the answer may come from; raises when the scope names nothing."""
@@ -115,19 +127,22 @@ class Desk:
                 raise InvalidValue("scope", rule, str(scope.type))
             return await self._selection(question, book)
         if book is None:
-            return everywhere()
+            return everywhere(self.among)
         sections = await self.records.outline(book.id) if scope.identifier is not None else []
         ends = await self.records.ends(book.id) if scope.identifier is not None else {}
         return resolve(scope, book=book, sections=sections, ends=ends)
+
+    async def _books(self) -> list[Book]:
+        return [b for b in await self.records.books() if self.among is None or b.id in self.among]
 
     async def _book(self, question: Question) -> Book | None:
         if question.book_id is not None:
             book = await self.records.book(question.book_id)
             if book is None:
-                near = tuple(b.id for b in (await self.records.books())[:5])
+                near = tuple(b.id for b in (await self._books())[:5])
                 raise NotFound("book", question.book_id, nearest=near, hint="`octavo list` shows the books.")
             return book
-        books = await self.records.books()
+        books = await self._books()
         if len(books) == 1:
             return books[0]
         if question.scope.identifier is not None and question.scope.type is not ScopeType.SELECTION:
@@ -136,7 +151,7 @@ class Desk:
 
     async def _selection(self, question: Question, book: Book | None) -> Bounds:
         text = question.selected_text or question.scope.identifier or ""
-        for candidate in [book] if book else await self.records.books():
+        for candidate in [book] if book else await self._books():
             place = await blocking(locate, text, await self.records.sections(candidate.id))
             if place is not None:
                 section = place.section
@@ -157,30 +172,51 @@ class Desk:
         whole = replace(bounds.where, any_of={"book_id": books}, at_most={}, at_least={})
         return Bounds(whole, "the whole book")
 
-    async def read(self, question: Question, interpreted: str, bounds: Bounds) -> Read:
-        """Finds evidence within the bounds, has it read, and keeps the claims that hold."""
-        if bounds.passage is not None:
-            evidence = [Evidence(chunk=bounds.passage, relevance_score=1.0, rank=1)]
-        else:
-            found = await self.retriever.search(interpreted, bounds=bounds, top_k=question.top_k)
-            sources = Sources(self.records)
-            parts = [await _part(item, bounds, sources) for item in found]
-            evidence = [part for part in parts if part is not None]
-        given = numbered(evidence, bounds)
-        reply = await self.answerer.reply(interpreted, given)
-        sentences = {sentence.id: sentence for sentence in given}
+    async def enter(self, question: Question, interpreted: str, bounds: Bounds) -> Room:
+        """A room with the evidence that is found first within the bounds."""
+        room = Room(question.content, bounds, self.retriever, self.records)
+        await room.search(interpreted, top_k=question.top_k)
+        return room
+
+    async def reading(self, interpreted: str, room: Room) -> AsyncGenerator[Working | Read, None]:
+        """Has the evidence read. What is being done meanwhile comes as it happens, what came of it last."""
+        steps: asyncio.Queue[Working | None] = asyncio.Queue()
+        room.tell(lambda step, detail: steps.put_nowait(Working(step, detail)))
+        read = asyncio.create_task(self._read(interpreted, room, self.answerer))
+        read.add_done_callback(lambda _: steps.put_nowait(None))
+        try:
+            while (step := await steps.get()) is not None:
+                yield step
+            yield await read
+        finally:  # a reader who leaves takes the answerer along, and the request that it is waiting for
+            read.cancel()
+            await asyncio.gather(read, return_exceptions=True)
+
+    async def beyond(self, question: Question, interpreted: str, wider: Bounds) -> Read:
+        """What reading in wider bounds would bring; read offline where the answerer costs money."""
+        room = await self.enter(question, interpreted, wider)
+        return await self._read(interpreted, room, self.offline or self.answerer)
+
+    async def _read(self, interpreted: str, room: Room, answerer: Answerer) -> Read:
+        """Keeps the claims that hold."""
+        first = tuple(room.evidence)
+        reply = await answerer.reply(interpreted, room)
+        sentences = {sentence.id: sentence for sentence in room}
         claims, dropped = verified(reply.claims, sentences)
         order: dict[str, int] = {}
         for claim in claims:
             for id_ in claim.sentences:
                 order.setdefault(id_, len(order) + 1)
+        cited = {sentences[id_].chunk.id for id_ in order}
         return Read(
-            evidence=tuple(evidence),
+            evidence=(*first, *(e for e in room.evidence[len(first) :] if e.chunk.id in cited)),
             sentences=sentences,
             claims=claims,
-            dropped=dropped,
+            dropped=(*reply.dropped, *dropped),
             answerable=reply.answerable,
             confidence=reply.confidence,
+            answerer=reply.answerer or answerer.name,
+            notes=reply.notes,
             order=order,
         )
 
@@ -198,7 +234,7 @@ class Desk:
         )
 
     async def receipt(
-        self, interpreted: str, bounds: Bounds, read: Read, answer: Answer
+        self, interpreted: str, bounds: Bounds, read: Read, answer: Answer, stages: Mapping[str, int]
     ) -> dict[str, object]:
         """How this answer came about: enough to check it, and to get it again."""
         used = {item.chunk.book_id for item in read.evidence}
@@ -206,7 +242,7 @@ class Desk:
         return {
             "index": {book.id: [book.index_fingerprint, book.content_hash] for book in books},
             "seal": seal(answer),
-            "answerer": self.answerer.name,
+            "answerer": read.answerer,
             "calibration": scoring.fitted().version,
             "interpreted": interpreted,
             "scope": bounds.description,
@@ -217,19 +253,23 @@ class Desk:
             "confidence": round(read.confidence, 6),
             "threshold": self.threshold,
             "milliseconds": answer.processing_time_ms,
+            "stages": dict(stages),
+            **({"model": dict(read.notes)} if read.notes else {}),
         }
 
-
-async def _part(item: Evidence, bounds: Bounds, sources: Sources) -> Evidence | None:
-    """What of a passage lies in the bounds: a passage may begin before a page or selection, or go on."""
-    chunk, place = item.chunk, bounds.within
-    if place is not None:
-        return cut(item, place.start, place.end)
-    first, last = bounds.where.at_least.get("page_end"), bounds.where.at_most.get("page_number")
-    if first is None or last is None or chunk.page_number == chunk.page_end:
-        return item
-    section = await sources.section(chunk)
-    return on_pages(item, section, first, last) if section else None
+    def trace(
+        self,
+        question: Question,
+        stages: Mapping[str, int],
+        *,
+        receipt: Mapping[str, object] | None = None,
+        answer_id: str = "",
+        failed: str = "",
+    ) -> None:
+        """Sends a span of the question, where that is wanted."""
+        if self.settings.tracing:
+            ids = {"question_id": question.id, "answer_id": answer_id}
+            tracing.record(receipt or {}, ids=ids, stages=stages, failed=failed)
 
 
 async def _link(sentence: Sentence, sources: Sources) -> str:
@@ -250,20 +290,42 @@ def _inside(sentence: Sentence, bounds: Bounds) -> bool:
     return bounds.holds(chunk) and bounds.touches(chunk, sentence.start, sentence.end)
 
 
-def verified(
-    claims: Sequence[Claim], sentences: dict[str, Sentence]
-) -> tuple[tuple[Claim, ...], tuple[tuple[str, str], ...]]:
-    """The claims that point at real sentences and are borne out by them; the others, with the reason."""
-    kept: list[Claim] = []
-    dropped: list[tuple[str, str]] = []
-    for claim in claims:
-        unknown = [id_ for id_ in claim.sentences if id_ not in sentences]
-        if unknown or not claim.sentences:
-            dropped.append((claim.text, f"names no sentence of the evidence: {', '.join(unknown) or 'none'}"))
-            continue
-        support = check(claim.text, [" ".join(sentences[id_].text for id_ in claim.sentences)])
-        if support.supported:
-            kept.append(claim)
-        else:
-            dropped.append((claim.text, "; ".join(support.reasons) or "the sentences do not say so"))
-    return tuple(kept), tuple(dropped)
+class Seats:
+    """Who sits at the desk: whoever was given, the model that the settings name, or the book's own words."""
+
+    def __init__(self, settings: Settings, given: Answerer | None) -> None:
+        self._settings, self._given = settings, given
+        self._endpoint: Endpoint | None = None
+
+    async def desk(
+        self,
+        records: Records,
+        journal: Journal,
+        retriever: Retriever,
+        embedder: Embedder,
+        *,
+        among: Sequence[str] | None = None,
+    ) -> Desk:
+        """The desk for one question."""
+        if self._settings.tracing:
+            tracing.ready()
+        parts = self._settings, records, journal, retriever
+        offline = OfflineAnswerer(embedder, vector=retriever.vector)
+        if self._given is not None or not self._settings.model:
+            return Desk(*parts, self._given or offline, among=among)
+        model_answerer, endpoint = await blocking(_language_model)
+        self._endpoint = self._endpoint or endpoint(self._settings)
+        model = model_answerer(self._settings, self._endpoint, offline)
+        return Desk(*parts, model, among=among, offline=offline, rewrite=model.rewrite)
+
+    async def close(self) -> None:
+        if self._endpoint is not None:
+            await self._endpoint.close()
+
+
+def _language_model() -> tuple[type[ModelAnswerer], type[Endpoint]]:
+    """What it takes to ask one; loaded only where there is one, because it is heavy."""
+    from octavo.agent import ModelAnswerer
+    from octavo.llm import Endpoint
+
+    return ModelAnswerer, Endpoint

@@ -8,7 +8,7 @@ embedder indexed are embedded anew from their recorded text. No file of the user
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -57,6 +57,8 @@ async def examine(
 ) -> list[Finding]:
     """Everything that can be wrong with a library, in the order in which it would be felt."""
     findings = [_disk(settings), await _records(records)]
+    if settings.model:
+        findings.append(await _language_model(settings))
     try:
         if embedder is None:
             embedder = await blocking(load, settings)
@@ -90,6 +92,41 @@ async def _records(records: Records) -> Finding:
         return Finding("records", "; ".join(problems[:5]), sound=False, hint=hint)
     chunks = sum(book.chunk_count for book in books)
     return Finding("records", f"{len(books)} books, {chunks:,} passages")
+
+
+async def _language_model(settings: Settings) -> Finding:
+    """Whether the model that the settings name answers, and what it can do."""
+    what = "language model"
+    try:
+        tried = await (await blocking(_trial))(settings)
+    except OctavoError as error:
+        hint = error.hint or (
+            "Check OCTAVO_MODEL, OCTAVO_MODEL_URL and OCTAVO_MODEL_KEY, and that the endpoint is up. "
+            "Until then questions are answered offline."
+        )
+        return Finding(what, f"{settings.model}: {error.message}", sound=False, hint=hint)
+    said = f"{settings.model}: {', '.join(_works(name, it) for name, it in tried.items())}"
+    if not tried["structured output"]:
+        hint = "Its answers lack the form that is asked for: most will be given offline. Try another model."
+        return Finding(what, said, sound=False, hint=hint)
+    if not tried["tools"] and settings.model_mode == "agent":
+        hint = "Set OCTAVO_MODEL_MODE to auto or single: this model does not use tools."
+        return Finding(what, said, sound=False, hint=hint)
+    if not tried["tools"]:
+        said += "; it answers from what is found first (OCTAVO_MODEL_MODE=single saves it the try)"
+    return Finding(what, said)
+
+
+def _works(name: str, works: bool) -> str:
+    if name.endswith("s"):
+        return f"{name} {'work' if works else 'do not work'}"
+    return f"{name} {'works' if works else 'does not work'}"
+
+
+def _trial() -> Callable[[Settings], Awaitable[dict[str, bool]]]:
+    from octavo.agent import trial
+
+    return trial
 
 
 async def _store(settings: Settings, records: Records, embedder: Embedder) -> Finding:
@@ -135,10 +172,10 @@ async def _opened(
     settings: Settings, records: Records, embedder: Embedder, *, rebuild: bool = False
 ) -> AsyncIterator[Shelf]:
     """The shelf without recovery, so that nothing is mended before it was seen."""
-    books = bool(await records.books())
+    books, library = bool(await records.books()), await records.library_id()
     store = None
     try:
-        store = await open_store(settings, dimension=embedder.dimension, expected=books)
+        store = await open_store(settings, dimension=embedder.dimension, expected=books, library=library)
         if rebuild:
             await store.digests()  # one that opens and cannot be read is rebuilt as well
     except StoreError:
@@ -147,7 +184,7 @@ async def _opened(
                 await store.close()
         if not rebuild:
             raise
-        store, _ = await replace_store(settings, dimension=embedder.dimension)
+        store, _ = await replace_store(settings, dimension=embedder.dimension, library=library)
     try:
         yield Shelf(settings, records, store, embedder)
     finally:

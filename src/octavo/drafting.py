@@ -102,7 +102,7 @@ async def identify(
         and (known.content_hash == content or await _is_copy(parsed, words, known, wishes, records))
     )
     return Identity(
-        book_id=known.id if known else wishes.book_id or await _free_id(slug(title), records),
+        book_id=known.id if known else wishes.book_id or await free_id(slug(title), records),
         title=title,
         base_url=base_url,
         source_file=source_file,
@@ -145,7 +145,8 @@ async def _is_copy(parsed: ParsedBook, words: str, known: Book, wishes: Wishes, 
     return nothing_new and known.format != parsed.format and words == await records.words_hash(known.id)
 
 
-async def _free_id(wanted: str, records: Records) -> str:
+async def free_id(wanted: str, records: Records) -> str:
+    """The id, with a number behind it where a book on the shelf has it already."""
     taken = {book.id for book in await records.books()} | {RESERVED}
     number = 2
     candidate = wanted

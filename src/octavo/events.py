@@ -101,7 +101,8 @@ class Retrieved:
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """What is being done just now: "searching" with the query, "reading" with the section, "writing"."""
+    """What is being done just now: "searching" with the query, "reading" with the section, "writing",
+    "mending" with how many claims did not hold."""
 
     step: str
     detail: str = ""
@@ -120,12 +121,16 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The published answer, or the refusal. `dropped` are claims that the evidence did not support."""
+    """The published answer, or the refusal. `dropped` are claims that the evidence did not support.
+
+    `answerer` is "offline", the name of a model, or "offline, because …" where a model should have answered.
+    """
 
     question: Question
     answer: Answer
     interpreted: str
     dropped: tuple[tuple[str, str], ...] = ()
+    answerer: str = "offline"
     kind: Literal["answered"] = "answered"
 
 

@@ -2,50 +2,73 @@
 
 An edition is prepared beside the one that readers see, and becomes visible whole in a single transaction of
 the records. A kill at any moment leaves the old edition or the new one; what was embedded is never embedded
-again. The same bytes added twice change nothing.
+again. The same bytes added twice change nothing. Several books may be on their way at once: they are read,
+cut and embedded side by side, and installed one after the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+from octavo import covers
 from octavo.concurrency import blocking
-from octavo.drafting import Draft, Wishes, compare, draft, fingerprint_of, identify
+from octavo.drafting import Draft, Identity, Wishes, compare, draft, fingerprint_of, identify
 from octavo.errors import OctavoError
 from octavo.events import Embedding, IngestEvent, Parsed, Published, Storing
 from octavo.parsing import parse
+from octavo.readers.parsed import ParsedBook
 from octavo.shelf import Shelf
 from octavo.store.guard import require_space
 from octavo.store.payload import digest
-from octavo.types import Chunk
+from octavo.types import Book, Chunk
 
 EMBED_AT_ONCE, STORE_AT_ONCE = 64, 256
 ROOM_A_CHUNK = 16_384  # bytes on the disk, in the records and in the store
+ROOM_A_VECTOR = 4_096
 T = TypeVar("T")
+Changes = Callable[[], AbstractAsyncContextManager[Shelf]]
 
 
-async def ingest(path: Path, shelf: Shelf, wishes: Wishes) -> AsyncGenerator[IngestEvent, None]:
-    """The whole way of one book, as events. The last one is `Published`. To be closed if left early."""
+async def ingest(
+    path: Path, shelf: Shelf, wishes: Wishes, *, changes: Changes
+) -> AsyncGenerator[IngestEvent, None]:
+    """The whole way of one book, as events. The last one is `Published`. To be closed if left early.
+
+    Until the book enters `changes`, where one is let in at a time, only vectors are written.
+    """
     parsed = await parse(path, shelf.settings.limits)
     yield Parsed(parsed.title, len(parsed.sections), parsed.characters, parsed.page_count, parsed.warnings)
 
-    fingerprint = fingerprint_of(shelf.settings, shelf.embedder)
-    identity = await identify(
-        parsed, path.name, wishes=wishes, records=shelf.records, fingerprint=fingerprint
-    )
-    if identity.known and identity.unchanged:
-        yield Published(identity.known, unchanged=True)
-        return
+    identity = await _identified(parsed, path, shelf, wishes)
+    if not identity.unchanged:
+        edition = await blocking(draft, parsed, identity, embedder=shelf.embedder, settings=shelf.settings)
+        yield await compare(edition, shelf.records)
+        require_space(shelf.settings.data, len(edition.chunks) * ROOM_A_VECTOR, shelf.settings.free_space_mb)
+        async for done in _embed(edition, shelf):
+            yield done
 
-    edition = await blocking(draft, parsed, identity, embedder=shelf.embedder, settings=shelf.settings)
-    yield await compare(edition, shelf.records)
-    async with aclosing(install(edition, shelf)) as steps:
-        async for event in steps:
-            yield event
+    async with changes() as shelf:
+        now = await _identified(parsed, path, shelf, wishes)  # other books may have come in meanwhile
+        if now.known and now.unchanged:
+            await covers.keep(shelf.records.database, now.known.id, parsed.cover)
+            yield Published(now.known, unchanged=True)
+            return
+        if now != identity:
+            edition = await blocking(draft, parsed, now, embedder=shelf.embedder, settings=shelf.settings)
+        async with aclosing(install(edition, shelf)) as steps:
+            async for event in steps:
+                if isinstance(event, Published):
+                    await covers.keep(shelf.records.database, event.book.id, parsed.cover, replacing=True)
+                yield event
+
+
+async def _identified(parsed: ParsedBook, path: Path, shelf: Shelf, wishes: Wishes) -> Identity:
+    fingerprint = fingerprint_of(shelf.settings, shelf.embedder)
+    return await identify(parsed, path.name, wishes=wishes, records=shelf.records, fingerprint=fingerprint)
 
 
 async def install(new: Draft, shelf: Shelf) -> AsyncGenerator[IngestEvent, None]:
@@ -83,6 +106,19 @@ async def install(new: Draft, shelf: Shelf) -> AsyncGenerator[IngestEvent, None]
     yield Published(await records.book(book_id) or new.book)
 
 
+async def finished(
+    steps: AsyncGenerator[IngestEvent, None], on_event: Callable[[IngestEvent], None] | None
+) -> Book:
+    """The book that `steps` end with; `on_event` is told of each of them."""
+    async with aclosing(steps):
+        async for event in steps:
+            if on_event:
+                on_event(event)
+            if isinstance(event, Published):
+                book = event.book
+    return book
+
+
 async def forget_removed(book_id: str, shelf: Shelf) -> None:
     """Takes out of the store what the records have no use for any more, durably."""
     doomed = (await shelf.records.removals()).get(book_id, ())
@@ -98,7 +134,8 @@ async def _embed(new: Draft, shelf: Shelf) -> AsyncIterator[Embedding]:
     missing = await shelf.records.missing_vectors(texts)
     done, total = len(texts) - len(missing), len(texts)
     for batch in batches(sorted(missing, key=lambda key: len(texts[key])), EMBED_AT_ONCE):
-        vectors = await blocking(shelf.embedder.embed, [texts[key] for key in batch])
+        async with shelf.embedding:
+            vectors = await blocking(shelf.embedder.embed, [texts[key] for key in batch])
         await shelf.records.put_vectors(dict(zip(batch, vectors, strict=True)))
         done += len(batch)
         yield Embedding(done, total)

@@ -8,21 +8,28 @@ reader ever sees one without the other.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
-from sqlalchemy import ColumnElement, func, insert, or_, select, true, update
+from sqlalchemy import ColumnElement, bindparam, delete, func, insert, or_, select, text, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from octavo import journal_rows as rows
 from octavo.conversation import Answer, Question, Session
 from octavo.errors import NotFound
 from octavo.records_database import Database
+from octavo.schema import Moment
 from octavo.schema_asking import answers, questions, sessions
+from octavo.schema_service import feedback
 from octavo.states import AnswerState, QuestionStatus, advance
 
+GIVEN_UP = timedelta(minutes=15)
 _ANSWERED = answers.join(questions, answers.c.question_id == questions.c.id)
+_OPEN_SESSION = text(
+    "INSERT INTO sessions (session_id, start_time, query_count, owner)"
+    " VALUES (:session_id, :start_time, 0, :owner) ON CONFLICT (session_id) DO NOTHING"
+).bindparams(bindparam("start_time", type_=Moment))
 _PUBLISHED = answers.c.state == str(AnswerState.PUBLISHED)
 
 
@@ -37,41 +44,55 @@ class Entry:
     error: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """A reader's vote on an answer, `up` or `down`, and why."""
+
+    answer_id: str
+    vote: str
+    reasons: tuple[str, ...] = ()
+    comment: str = ""
+
+
 class Journal:
     """The conversations of one library."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def start_session(self, session_id: str | None = None) -> Session:
-        """A new session, or the one that has this id, which is open again if it had ended."""
-        async with self._database.writing() as connection:
-            found = None if session_id is None else await self._session(connection, session_id)
-            if found is not None:
-                again = update(sessions).where(sessions.c.session_id == session_id).values(end_time=None)
-                await connection.execute(again)
-                return replace(found, end_time=None)
-            started = Session(session_id=session_id or str(uuid4()), start_time=datetime.now(UTC))
-            values = {"session_id": started.session_id, "start_time": started.start_time, "query_count": 0}
-            await connection.execute(insert(sessions), values)
-            return started
+    async def start_session(self, session_id: str | None = None, *, owner: str = "") -> Session:
+        """A new session, or the one that has this id, which is open again if it had ended.
 
-    async def end_session(self, session_id: str) -> Session:
+        A session of another owner is not there for this one.
+        """
         async with self._database.writing() as connection:
-            found = await self._session(connection, session_id)
+            wanted = session_id or str(uuid4())
+            values = {"session_id": wanted, "start_time": datetime.now(UTC), "owner": owner or None}
+            await connection.execute(_OPEN_SESSION, values)  # another instance may be starting it as well
+            found = await self._session(connection, wanted, owner=owner)
             if found is None:
-                raise NotFound("session", session_id, hint="`octavo sessions` lists them.")
+                raise _no_session(wanted)
+            if found.end_time is not None:
+                again = update(sessions).where(sessions.c.session_id == wanted).values(end_time=None)
+                await connection.execute(again)
+            return replace(found, end_time=None)
+
+    async def end_session(self, session_id: str, *, owner: str | None = None) -> Session:
+        async with self._database.writing() as connection:
+            found = await self._session(connection, session_id, owner=owner)
+            if found is None:
+                raise _no_session(session_id)
             ended = replace(found, end_time=found.end_time or datetime.now(UTC))
             changed = update(sessions).where(sessions.c.session_id == session_id)
             await connection.execute(changed.values(end_time=ended.end_time))
         return ended
 
-    async def session(self, session_id: str) -> Session:
-        """With everything that was asked and answered in it."""
+    async def session(self, session_id: str, *, owner: str | None = None) -> Session:
+        """With everything that was asked and answered in it; with `owner`, only if it is theirs."""
         async with self._database.reading() as connection:
-            found = await self._session(connection, session_id)
+            found = await self._session(connection, session_id, owner=owner)
         if found is None:
-            raise NotFound("session", session_id, hint="`octavo sessions` lists them.")
+            raise _no_session(session_id)
         said = await self.entries(session_id)
         return replace(
             found,
@@ -83,15 +104,29 @@ class Journal:
             ),
         )
 
-    async def sessions(self) -> list[Session]:
-        """The newest first."""
+    async def owns(self, session_id: str, *, owner: str) -> None:
+        """Raises `NotFound` unless there is such a session and it is theirs."""
         async with self._database.reading() as connection:
-            query = select(sessions).order_by(sessions.c.start_time.desc())
+            if await self._session(connection, session_id, owner=owner) is None:
+                raise _no_session(session_id)
+
+    async def sessions(
+        self, *, owner: str | None = None, most: int | None = None, after: str | None = None
+    ) -> list[Session]:
+        """The newest first: all or those of one owner, from the beginning or after a session of that list."""
+        query = select(sessions).order_by(sessions.c.start_time.desc(), sessions.c.session_id).limit(most)
+        if owner is not None:
+            query = query.where(func.coalesce(sessions.c.owner, "") == owner)
+        if after is not None:
+            began = select(sessions.c.start_time).where(sessions.c.session_id == after).scalar_subquery()
+            later = (sessions.c.start_time == began) & (sessions.c.session_id > after)
+            query = query.where((sessions.c.start_time < began) | later)
+        async with self._database.reading() as connection:
             return [_session_of(row) for row in await connection.execute(query)]
 
     async def receive(self, question: Question, *, interpreted: str) -> None:
         """Records a pending question, and counts it in its session."""
-        async with self._database.writing() as connection:
+        async with self._database.writing("the numbers of questions") as connection:
             number = (await connection.scalar(select(func.max(questions.c.number))) or 0) + 1
             values = rows.question_values(question, interpreted=interpreted) | {"number": number}
             await connection.execute(insert(questions), values)
@@ -117,15 +152,20 @@ class Journal:
             await connection.execute(update(questions).where(questions.c.id == question.id).values(values))
 
     async def abandon(self) -> None:
-        """Ends in `error` what an earlier process was working on when it died."""
+        """Ends in `error` what an earlier process was working on when it died.
+
+        Where other instances may be at work, only what is older than any question they could be working on.
+        """
         alive = [str(QuestionStatus.PENDING), str(QuestionStatus.PROCESSING)]
+        left: ColumnElement[bool] = questions.c.status.in_(alive)
+        if self._database.is_shared:
+            left &= questions.c.timestamp < datetime.now(UTC) - GIVEN_UP
         async with self._database.reading() as connection:
-            if await connection.scalar(select(questions.c.id).where(questions.c.status.in_(alive))) is None:
+            if await connection.scalar(select(questions.c.id).where(left).limit(1)) is None:
                 return
         async with self._database.writing() as connection:
-            left = update(questions).where(questions.c.status.in_(alive))
-            reason = "the process that worked on it ended"
-            await connection.execute(left.values(status=str(QuestionStatus.ERROR), error=reason))
+            values = {"status": str(QuestionStatus.ERROR), "error": "the process that worked on it ended"}
+            await connection.execute(update(questions).where(left).values(values))
 
     async def draft(self, answer: Answer, *, receipt: Mapping[str, object]) -> None:
         async with self._database.writing() as connection:
@@ -151,15 +191,33 @@ class Journal:
             await connection.execute(ended.values(status=str(done.status)))
         return done, shown
 
-    async def entry(self, answer_id: str) -> Entry:
-        """An answer with its question, by the id of either."""
+    async def entry(self, answer_id: str, *, owner: str | None = None) -> Entry:
+        """An answer with its question, by the id of either; with `owner`, only if they asked."""
         async with self._database.reading() as connection:
             of_answer = select(answers.c.question_id).where(answers.c.id == answer_id)
             question_id = await connection.scalar(of_answer) or answer_id
             found = await self._entries(connection, questions.c.id == question_id)
-        if not found:
+        if not found or owner not in (None, found[0].question.user_id or ""):
             raise _no_answer(answer_id)
         return found[0]
+
+    async def rate(self, rating: Rating, *, owner: str) -> None:
+        """What a reader thought of an answer; what the same one thought before is replaced."""
+        values = {f.name: getattr(rating, f.name) for f in fields(rating)} | {"owner": owner}
+        values |= {"reasons": list(rating.reasons), "timestamp": datetime.now(UTC)}
+        mine = (feedback.c.answer_id == rating.answer_id, feedback.c.owner == owner)
+        async with self._database.writing() as connection:
+            await connection.execute(
+                select(answers.c.id).where(answers.c.id == rating.answer_id).with_for_update()
+            )
+            await connection.execute(delete(feedback).where(*mine))
+            await connection.execute(insert(feedback), values)
+
+    async def ratings(self, answer_id: str) -> list[Rating]:
+        query = select(feedback).where(feedback.c.answer_id == answer_id).order_by(feedback.c.timestamp)
+        async with self._database.reading() as connection:
+            found = await connection.execute(query)
+            return [Rating(row.answer_id, row.vote, tuple(row.reasons), row.comment) for row in found]
 
     async def entries(self, session_id: str | None = None) -> list[Entry]:
         """In the order in which they were asked: all, or those of one session. Drafts are nobody's to see."""
@@ -194,18 +252,25 @@ class Journal:
         by_question = {row.question_id: row for row in given}
         return [_entry(row, by_question.get(row.id)) for row in asked]
 
-    async def _session(self, connection: AsyncConnection, session_id: str) -> Session | None:
-        query = select(sessions).where(sessions.c.session_id == session_id)
+    async def _session(
+        self, connection: AsyncConnection, session_id: str, *, owner: str | None = None
+    ) -> Session | None:
+        """A session that belongs to someone else raises what one that is not there does."""
+        query = select(sessions).where(sessions.c.session_id == session_id).with_for_update()
         row = (await connection.execute(query)).one_or_none()
+        if row is not None and owner not in (None, row.owner or ""):
+            raise _no_session(session_id)
         return None if row is None else _session_of(row)
 
     async def _status(self, connection: AsyncConnection, question: Question) -> QuestionStatus:
         """As it is stored: a cancelled step may have come through."""
-        stored = await connection.scalar(select(questions.c.status).where(questions.c.id == question.id))
+        query = select(questions.c.status).where(questions.c.id == question.id).with_for_update()
+        stored = await connection.scalar(query)
         return QuestionStatus(stored or question.status)
 
     async def _answer_to(self, connection: AsyncConnection, answer: Answer, **more: object) -> None:
-        current = await connection.scalar(select(answers.c.state).where(answers.c.id == answer.id))
+        query = select(answers.c.state).where(answers.c.id == answer.id).with_for_update()
+        current = await connection.scalar(query)
         advance(AnswerState(current or AnswerState.DRAFT), answer.state)
         values = {
             "state": str(answer.state),
@@ -213,6 +278,10 @@ class Journal:
             "processing_time_ms": answer.processing_time_ms,
         }
         await connection.execute(update(answers).where(answers.c.id == answer.id).values(values | more))
+
+
+def _no_session(id_: str) -> NotFound:
+    return NotFound("session", id_, hint="`octavo sessions` lists them.")
 
 
 def _no_answer(id_: str) -> NotFound:

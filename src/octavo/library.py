@@ -16,34 +16,36 @@ from difflib import get_close_matches
 from pathlib import Path
 from uuid import uuid4
 
-from octavo import rules, scope
+from octavo import covers, rules, scope
 from octavo.ask import ask
+from octavo.attaching import attach
 from octavo.auditing import Verdict, verify
 from octavo.concurrency import blocking
 from octavo.conversation import TOP_K_DEFAULT, Answer, Question, Session
-from octavo.desk import Desk
+from octavo.desk import Seats
 from octavo.doctor import Finding, examine
 from octavo.drafting import Wishes, compare, draft, fingerprint_of, identify
 from octavo.embedding import load
 from octavo.errors import InvalidValue, NotFound
-from octavo.events import Answered, AskEvent, Compared, IngestEvent, Published
-from octavo.ingest import forget_removed, ingest
+from octavo.events import Answered, AskEvent, Compared, IngestEvent
+from octavo.ingest import finished, forget_removed, ingest
 from octavo.journal import Journal
 from octavo.parsing import parse
 from octavo.protocols import Embedder
-from octavo.reading import Answerer, OfflineAnswerer
+from octavo.reading import Answerer
 from octavo.records import Records
-from octavo.repair import SEAL, Difference, adopt, recover
+from octavo.records_database import translated
+from octavo.repair import SEAL, Difference, adopt, opened, recover, seal
 from octavo.retrieval import Retriever
 from octavo.settings import Settings
-from octavo.shelf import Shelf
-from octavo.store import open_store
-from octavo.store.edge import EdgeStore
-from octavo.store.seal import store_seal
+from octavo.shelf import BOOKS, Shelf, beside_others
+from octavo.store import Store
+from octavo.store.passages import Source
 from octavo.types import Book, Evidence, Scope, Section
 from octavo.verification import Support, check
 
 SEARCH_DEFAULT, SEARCH_MOST = 5, 100
+TURN_SECONDS = 120.0  # for which a change waits for that of another instance
 OnEvent = Callable[[IngestEvent], None]
 
 
@@ -60,12 +62,16 @@ class Library:
     ):
         self.settings = settings
         self._records = records
-        self._embedder, self._answerer = embedder, answerer
+        self._embedder, self._seats = embedder, Seats(settings, answerer)
         self._closing = closing
+        closing.push_async_callback(self._seats.close)
         self._opened: Shelf | None = None
-        self._store: EdgeStore | None = None
+        self._joined = False
+        self._store: Store | None = None
         self._opening, self._changing = asyncio.Lock(), asyncio.Lock()
         self._retriever: Retriever | None = None
+        self.database = records.database
+        """Where the records, the journal and the tables of the service lie."""
         self.journal = Journal(records.database)
         """Sessions, questions and answers."""
         self.mended = Difference()
@@ -86,7 +92,10 @@ class Library:
         if settings is not None and data is not None:
             chosen = settings.model_copy(update={"data": Path(data)})
         async with AsyncExitStack() as closing:
-            records = await Records.open(chosen.data / "records.sqlite")
+            with translated(str(chosen.data)):
+                chosen.data.mkdir(parents=True, exist_ok=True)
+            where = chosen.records_url or chosen.data / "records.sqlite"
+            records = await Records.open(where, connections=chosen.records_pool)
             closing.push_async_callback(records.close)
             yield cls(chosen, records, embedder, answerer, closing)
 
@@ -101,13 +110,14 @@ class Library:
     ) -> Book:
         """Takes a book in, or a new edition of one; returns it when readers can find it."""
         wishes = Wishes(title=title, base_url=base_url, book_id=book_id)
-        async with self._changes() as shelf, aclosing(ingest(_named(path), shelf, wishes)) as steps:
-            async for event in steps:
-                if on_event:
-                    on_event(event)
-                if isinstance(event, Published):
-                    book = event.book
-        return book
+        steps = ingest(_named(path), await self._shelf(), wishes, changes=self._changes)
+        return await finished(steps, on_event)
+
+    async def attach(
+        self, source: Source, *, wishes: Wishes | None = None, on_event: OnEvent | None = None
+    ) -> Book:
+        """Makes a book of a Qdrant collection that somebody else filled, without writing to it."""
+        return await finished(attach(source, wishes or Wishes(), changes=self._changes), on_event)
 
     async def preview(
         self,
@@ -133,9 +143,9 @@ class Library:
     async def books(self) -> list[Book]:
         return await self._records.books()
 
-    async def book(self, name: str) -> Book:
-        """By id, or by title when that names exactly one."""
-        books = await self._records.books()
+    async def book(self, name: str, *, among: Sequence[str] | None = None) -> Book:
+        """By id, or by title when that names exactly one; with `among`, other books are not there."""
+        books = [b for b in await self._records.books() if among is None or b.id in among]
         matching = [b for b in books if b.id == name] or [
             b for b in books if b.title.casefold() == name.casefold()
         ]
@@ -148,11 +158,19 @@ class Library:
         """The sections of a book in reading order."""
         return await self._records.sections((await self.book(name)).id)
 
+    async def section(self, name: str, section_id: str) -> Section:
+        """One section of a book, with its text."""
+        found = await self._records.section((await self.book(name)).id, section_id)
+        if found is None:
+            raise NotFound("section", section_id, hint="`octavo contents BOOK` shows the sections.")
+        return found
+
     async def remove(self, name: str) -> Book:
         """Takes a book out of the library, with everything that was stored of it."""
         book = await self.book(name)
         async with self._changes() as shelf:
             await self._records.remove(book.id)
+            await covers.drop(self.database, book.id)
             await forget_removed(book.id, shelf)
             await self._records.sweep()
         return book
@@ -164,11 +182,15 @@ class Library:
         book_id: str | None = None,
         scope: Scope | None = None,
         top_k: int = SEARCH_DEFAULT,
+        books: Sequence[str] | None = None,
     ) -> list[Evidence]:
-        """The passages that fit `query` best, best first, within a book and a scope of it."""
+        """The passages that fit `query` best, best first, within a book and a scope of it.
+
+        With `books`, as if the library had no others.
+        """
         rules.text("query", query, most=1000)
         rules.whole("top_k", top_k, least=1, most=SEARCH_MOST)
-        bounds = await self._bounds(book_id, scope or Scope())
+        bounds = await self._bounds(book_id, scope or Scope(), books)
         shelf = await self._shelf()
         return await self._retriever_of(shelf).search(query, bounds=bounds, top_k=top_k)
 
@@ -202,24 +224,29 @@ class Library:
         selected_text: str | None = None,
         session_id: str | None = None,
         top_k: int = TOP_K_DEFAULT,
+        books: Sequence[str] | None = None,
+        owner: str = "",
     ) -> AsyncGenerator[AskEvent, None]:
-        """The same as `ask`, step by step. The last event is `Answered`."""
+        """The same as `ask`, step by step. The last event is `Answered`.
+
+        With `books`, as if the library had no others; with `owner`, the question and its session are theirs.
+        """
         asked = Question(
             id=str(uuid4()),
             content=question,
             timestamp=datetime.now(UTC),
             scope=scope or Scope(),
-            book_id=(await self.book(book_id)).id if book_id is not None else None,
+            book_id=(await self.book(book_id, among=books)).id if book_id is not None else None,
             selected_text=selected_text,
             session_id=session_id,
+            user_id=owner or None,
             top_k=top_k,
         )
         shelf = await self._shelf()
         if session_id is not None:
-            await self.journal.start_session(session_id)
+            await self.journal.start_session(session_id, owner=owner)
         retriever = self._retriever_of(shelf)
-        answerer = self._answerer or OfflineAnswerer(shelf.embedder, vector=retriever.vector)
-        desk = Desk(self.settings, self._records, self.journal, retriever, answerer)
+        desk = await self._seats.desk(self._records, self.journal, retriever, shelf.embedder, among=books)
         async with aclosing(ask(asked, desk)) as events:
             async for event in events:
                 yield event
@@ -244,25 +271,35 @@ class Library:
         """Opens everything now that would otherwise be opened by the first search."""
         await self._shelf()
 
+    async def respond(self) -> None:
+        """Raises unless the records and the store answer at this moment."""
+        await self._records.books()
+        await self._shelf()
+        if self._store is not None:
+            await self._store.count()
+
     async def examine(self, *, repair: bool = False, on_event: OnEvent | None = None) -> list[Finding]:
         """Looks the whole library over; with `repair`, mends what can be mended. Other calls wait."""
         async with self._changing, self._opening:
             if self._store is not None:
                 await self._close(self._store)
                 self._opened = self._retriever = None
-            return await examine(
-                self.settings, self._records, embedder=self._embedder, repair=repair, on_event=on_event
-            )
+            async with self.database.holding(BOOKS, wait=TURN_SECONDS):
+                return await examine(
+                    self.settings, self._records, embedder=self._embedder, repair=repair, on_event=on_event
+                )
 
-    async def _bounds(self, name: str | None, wanted: Scope) -> scope.Bounds:
+    async def _bounds(
+        self, name: str | None, wanted: Scope, among: Sequence[str] | None = None
+    ) -> scope.Bounds:
         if name is None and wanted.identifier is None:
-            return scope.everywhere()
+            return scope.everywhere(among)
         if name is None:
-            books = await self._records.books()
+            books = [b for b in await self._records.books() if among is None or b.id in among]
             if len(books) != 1:
                 raise InvalidValue("book_id", "must say which book the scope is in", name)
             name = books[0].id
-        book = await self.book(name)
+        book = await self.book(name, among=among)
         if wanted.identifier is None:
             return scope.resolve(wanted, book=book, sections=(), ends={})
         sections = await self._records.outline(book.id)
@@ -275,36 +312,42 @@ class Library:
                 embedder = self._embedder
                 if embedder is None:
                     embedder = await blocking(load, self.settings)
-                await adopt(self._records, embedder)
-                expected = bool(await self._records.books())
-                seal = await blocking(store_seal, self.settings.data)
-                store = await open_store(self.settings, dimension=embedder.dimension, expected=expected)
-                shelf = Shelf(self.settings, self._records, store, embedder)
-                try:
-                    self.mended = await recover(shelf, seal=seal)
-                    await self.journal.abandon()
-                except BaseException:
-                    await store.close()
-                    raise
+                if not self._joined:
+                    place = beside_others(self.database, alone=not self.settings.store_url)
+                    await self._closing.enter_async_context(place)
+                    self._joined = True
+                store, self.mended = await opened(self.settings, self._records, embedder)
                 self._closing.push_async_callback(self._close, store)
-                self._opened, self._store = shelf, store
+                self._opened = Shelf(self.settings, self._records, store, embedder)
+                self._store = store
+                await self.journal.abandon()
             return self._opened
 
-    async def _close(self, store: EdgeStore) -> None:
+    async def _close(self, store: Store) -> None:
         """Closes the store and notes how it was left: the next opening can tell that nobody touched it."""
         await store.close()
-        if self._store is store and not await self._records.unsettled():
+        if self._store is store:
             self._store = None
-            await self._records.set_meta(SEAL, await blocking(store_seal, self.settings.data))
+            async with self.database.trying(BOOKS) as alone:
+                if alone:
+                    await seal(self.settings, self._records)
 
     @asynccontextmanager
     async def _changes(self) -> AsyncIterator[Shelf]:
-        """One change at a time. The store's seal is broken first, and made anew when it is closed."""
+        """One change at a time, in this instance and in all others.
+
+        The store's seal is broken first, and made anew when nobody can be changing it any more.
+        """
         async with self._changing:
             shelf = await self._shelf()
-            await self._records.set_meta(SEAL, "")
-            await recover(shelf, seal="")  # finishes a change that was cancelled too late to be undone
-            yield shelf
+            async with self.database.holding(BOOKS, wait=TURN_SECONDS):
+                if self.database.is_shared:
+                    await adopt(self._records, shelf.embedder)  # another instance may have come first
+                await self._records.set_meta(SEAL, "")
+                await recover(shelf, seal="")  # finishes a change that was cancelled too late to be undone
+                yield shelf
+                if self.settings.store_url:
+                    await seal(self.settings, self._records)
 
 
 async def answered(events: AsyncGenerator[AskEvent, None]) -> Answered:

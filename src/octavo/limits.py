@@ -90,7 +90,7 @@ class ServiceLimits:
     queue: int = 16
     """Uploads waiting to be read."""
     requests_per_minute: int = 600
-    """For one key, or one address where no key is used."""
+    """For one key. Who uses an open service on the same machine is not counted."""
     public_per_minute: int = 30
     """For one address that uses a public key."""
     wrong_keys_per_minute: int = 20

@@ -16,31 +16,44 @@ from octavo.answering import Claim, answer, shortlist
 from octavo.concurrency import blocking
 from octavo.matching import Sentence
 from octavo.protocols import Embedder
-from octavo.scope import Bounds
-from octavo.sentences import sentences
-from octavo.types import CHUNK_LEAST, Evidence, Section
+from octavo.tools import Room
+from octavo.verification import Support, check
 
 VectorOf = Callable[[str], Awaitable[tuple[float, ...]]]
 EMBEDDED = 4  # sentences whose nearness to the question is worth the time
 
 
 @dataclass(frozen=True, slots=True)
+class Glossed(Claim):
+    """A claim in another language than the book's. `gloss` says it in the book's, and is what is checked."""
+
+    gloss: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
-    """Claims, and how likely it is that the evidence answers at all and that these claims are right."""
+    """Claims, and how likely it is that the evidence answers at all and that these claims are right.
+
+    `dropped` are claims that were given up already, with the reason; `answerer` says who answered where that
+    is not the one who was asked; `notes` go on the receipt.
+    """
 
     claims: tuple[Claim, ...]
     answerable: float
     confidence: float
     features: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    dropped: tuple[tuple[str, str], ...] = ()
+    answerer: str = ""
+    notes: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
 
 class Answerer(Protocol):
-    """Anything that answers from numbered sentences."""
+    """Anything that answers from numbered sentences. A room is a sequence of them, and leads to more."""
 
     @property
     def name(self) -> str: ...
 
-    async def reply(self, question: str, given: Sequence[Sentence]) -> Reply: ...
+    async def reply(self, question: str, room: Room, /) -> Reply: ...
 
 
 class OfflineAnswerer:
@@ -79,59 +92,29 @@ class OfflineAnswerer:
         return vector
 
 
-def numbered(evidence: Sequence[Evidence], bounds: Bounds) -> list[Sentence]:
-    """The sentences of the evidence in its order, those outside the bounds left out."""
-    found: list[Sentence] = []
-    for item in evidence:
-        chunk = item.chunk
-        for span in sentences(chunk.content):
-            start, end = chunk.start + span.start, chunk.start + span.end
-            if bounds.touches(chunk, start, end):
-                found.append(
-                    Sentence(
-                        id=f"s{len(found) + 1}",
-                        chunk=chunk,
-                        start=start,
-                        end=end,
-                        text=chunk.content[span.start : span.end],
-                        similarity=0.0,
-                        evidence_rank=item.rank,
-                        evidence_score=item.relevance_score,
-                    )
-                )
-    return found
+def verified(
+    claims: Sequence[Claim], sentences: Mapping[str, Sentence]
+) -> tuple[tuple[Claim, ...], tuple[tuple[str, str], ...]]:
+    """The claims that point at real sentences and are borne out by them; the others, with the reason."""
+    kept: list[Claim] = []
+    dropped: list[tuple[str, str]] = []
+    for claim in claims:
+        support = borne_out(claim, sentences)
+        if support.supported:
+            kept.append(claim)
+        else:
+            dropped.append((claim.text, "; ".join(support.reasons) or "the sentences do not say so"))
+    return tuple(kept), tuple(dropped)
 
 
-def cut(item: Evidence, start: int, end: int) -> Evidence | None:
-    """The evidence with those of its sentences that share characters with a stretch of its section."""
-    chunk = item.chunk
-    if start <= chunk.start and chunk.end <= end:
-        return item
-    spans = [(chunk.start + s.start, chunk.start + s.end) for s in sentences(chunk.content)]
-    kept = [(a, b) for a, b in spans if a < end and b > start]
-    if not kept:
-        return None
-    first, last = kept[0][0], kept[-1][1]
-    first = max(chunk.start, min(first, last - CHUNK_LEAST))
-    last = max(last, first + CHUNK_LEAST)
-    content = chunk.content[first - chunk.start : last - chunk.start]
-    return replace(item, chunk=replace(chunk, content=content, start=first, end=last))
-
-
-def on_pages(item: Evidence, section: Section, first: int, last: int) -> Evidence | None:
-    """The evidence with those of its sentences that stand on physical pages `first` to `last`."""
-    begins = [mark.offset for mark in section.pages if mark.number >= first]
-    after = [mark.offset for mark in section.pages if mark.number > last]
-    part = cut(item, min(begins), min(after, default=len(section.text))) if begins else None
-    if part is None:
-        return None
-    seen = [mark for mark in section.pages if first <= mark.number <= last and mark.offset < part.chunk.end]
-    here = [mark for mark in seen if mark.offset <= part.chunk.start][-1:] or seen[:1]
-    if not here:
-        return None
-    begin, end = here[0], seen[-1].number
-    chunk = replace(part.chunk, page_number=begin.number, page_label=begin.label, page_end=end)
-    return replace(part, chunk=chunk)
+def borne_out(claim: Claim, sentences: Mapping[str, Sentence]) -> Support:
+    """Whether a claim names sentences that are there and say so; of one in another language, its gloss."""
+    unknown = [id_ for id_ in claim.sentences if id_ not in sentences]
+    if unknown or not claim.sentences:
+        said = f"names no sentence of the evidence: {', '.join(unknown) or 'none'}"
+        return Support(supported=False, score=0.0, reasons=(said,))
+    words = claim.gloss if isinstance(claim, Glossed) else claim.text
+    return check(words, [" ".join(sentences[id_].text for id_ in claim.sentences)])
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:

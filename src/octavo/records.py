@@ -8,27 +8,35 @@ transaction. What the store has still to do afterwards is written down in the sa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from itertools import groupby
 from pathlib import Path
+from uuid import uuid4
 
 from sqlalchemy import delete, exists, select, text, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from octavo import records_editions as lifecycle
 from octavo import records_reading as reading
 from octavo import records_rows as rows
 from octavo.errors import NotFound, RecordsError
 from octavo.protocols import Vector
-from octavo.records_database import Database
-from octavo.schema import books, chunks, meta, removals, sections, texts, vectors
+from octavo.records_database import CONNECTIONS, Database
+from octavo.schema import books, chunks, editions, meta, removals, sections, texts, vectors
 from octavo.states import BookState
 from octavo.store.payload import digest
 from octavo.types import Book, Chunk, Section
 
-_SET_META = text(
-    "INSERT INTO meta (key, value) VALUES (:key, :value) "
-    "ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+CATALOGUE = "the catalogue"
+LIBRARY = "library"
+_NAME = text("INSERT INTO meta (key, value) VALUES (:key, :value) ON CONFLICT (key) DO NOTHING")
+_CHANGED = text(
+    "INSERT INTO meta (key, value) VALUES ('changes', '1') "
+    "ON CONFLICT (key) DO UPDATE SET value = CAST(CAST(meta.value AS INTEGER) + 1 AS TEXT)"
 )
+_CHANGES = select(meta.c.value).where(meta.c.key == "changes")
+_PENDING = select(editions.c.edition).where(editions.c.state == str(BookState.PENDING))
 _KEEP_VECTOR = text("INSERT INTO vectors (key, vector) VALUES (:key, :vector) ON CONFLICT (key) DO NOTHING")
 
 
@@ -40,12 +48,13 @@ class Records:
         self.generation = 0
         """Grows whenever what readers see changes: what was read under another number may be out of date."""
         self.unpublished: set[int] = set()
-        """The editions that this process is taking in: in the store, and not yet to be seen."""
+        """The editions that are being taken in: in the store, and not yet to be seen."""
+        self._changes = ""
 
     @classmethod
-    async def open(cls, where: Path | str) -> Records:
+    async def open(cls, where: Path | str, *, connections: int = CONNECTIONS) -> Records:
         """Opens the records, making or upgrading them as needed."""
-        return cls(await Database.open(where))
+        return cls(await Database.open(where, connections=connections))
 
     @property
     def database(self) -> Database:
@@ -53,6 +62,25 @@ class Records:
 
     async def close(self) -> None:
         await self._database.close()
+
+    async def refreshed(self) -> int:
+        """`generation`, after a look at what other instances have changed, if there can be any."""
+        if self._database.is_shared:
+            found = await self._database.look_up(_CHANGES, {})
+            changes = found[0].value if found else ""
+            if changes != self._changes:
+                pending = await self._database.look_up(_PENDING, {})
+                self.unpublished = {row.edition for row in pending}
+                self._changes, self.generation = changes, self.generation + 1
+        return self.generation
+
+    @asynccontextmanager
+    async def _changing(self) -> AsyncIterator[AsyncConnection]:
+        """A change of the catalogue: one after the other, and every instance can tell that there was one."""
+        async with self._database.writing(CATALOGUE) as connection:
+            yield connection
+            if self._database.is_shared:
+                await connection.execute(_CHANGED)
 
     # Notes about the library as a whole
 
@@ -62,7 +90,16 @@ class Records:
 
     async def set_meta(self, key: str, value: str) -> None:
         async with self._database.writing() as connection:
-            await connection.execute(_SET_META, {"key": key, "value": value})
+            await connection.execute(lifecycle.SET_META, {"key": key, "value": value})
+
+    async def library_id(self) -> str:
+        """The name of this library among others; made when it is first asked for, and kept for ever."""
+        known = await self.meta(LIBRARY)
+        if known is None:
+            async with self._database.writing() as connection:
+                await connection.execute(_NAME, {"key": LIBRARY, "value": str(uuid4())})
+            known = await self.meta(LIBRARY)
+        return str(known)
 
     # Editions
 
@@ -81,7 +118,7 @@ class Records:
         Digests that are not known yet are made from the vectors when the edition is published.
         """
         rows.check_edition(book, sections, chunks, vector_keys)
-        async with self._database.writing() as connection:
+        async with self._changing() as connection:
             number = await lifecycle.begin(
                 connection,
                 book,
@@ -97,7 +134,7 @@ class Records:
     async def publish(self, book_id: str, edition: int) -> None:
         """Makes a pending edition the one that everybody sees, all at once; the book is then unsettled."""
         try:
-            async with self._database.writing() as connection:
+            async with self._changing() as connection:
                 await lifecycle.publish(connection, book_id, edition)
         finally:  # a cancelled call may have come through: an edition that is out must not stay hidden
             self.generation += 1
@@ -117,7 +154,7 @@ class Records:
 
     async def abandon(self, book_id: str, edition: int) -> None:
         """Drops a pending edition; what it may have put into the store is noted in `removals`."""
-        async with self._database.writing() as connection:
+        async with self._changing() as connection:
             await lifecycle.drop(connection, book_id, edition)
 
     async def pending(self) -> list[tuple[str, int]]:
@@ -133,7 +170,7 @@ class Records:
     async def remove(self, book_id: str) -> tuple[str, ...]:
         """Takes a book out with all its editions; returns what the store has to drop, as in `removals`."""
         try:
-            async with self._database.writing() as connection:
+            async with self._changing() as connection:
                 return await lifecycle.remove(connection, book_id)
         finally:
             self.generation += 1
@@ -250,7 +287,8 @@ class Records:
 
     async def put_vectors(self, new: Mapping[str, Vector]) -> None:
         """Keeps vectors of unit length under their keys; one that is there already stays as it is."""
-        values = [{"key": key, "vector": rows.vector_bytes(vector)} for key, vector in new.items()]
+        # in one order, or two who keep the same ones would wait for each other
+        values = [{"key": key, "vector": rows.vector_bytes(vector)} for key, vector in sorted(new.items())]
         if values:
             async with self._database.writing() as connection:
                 await connection.execute(_KEEP_VECTOR, values)
@@ -263,7 +301,7 @@ class Records:
 
     async def sweep(self) -> tuple[int, int]:
         """Drops the texts that no edition and the vectors that no chunk needs; says how many of each."""
-        async with self._database.writing() as connection:
+        async with self._database.writing(CATALOGUE) as connection:
             unread = ~exists().where(sections.c.text_hash == texts.c.hash)
             unused = ~exists().where(chunks.c.vector_key == vectors.c.key)
             swept = await connection.execute(delete(texts).where(unread))

@@ -32,11 +32,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from octavo import records_rows as rows
 from octavo.errors import NotFound, RecordsError
 from octavo.records_reading import BATCH, chunks_of
-from octavo.schema import books, chunks, editions, removals, sections
+from octavo.schema import books, chunks, editions, meta, removals, sections
 from octavo.states import BookState, advance
 from octavo.store.payload import digest
 from octavo.types import Book, Chunk, Section
 
+SET_META = text(
+    "INSERT INTO meta (key, value) VALUES (:key, :value) "
+    "ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+)
+NUMBER = "newest edition"
 _KEEP_TEXT = text("INSERT INTO texts (hash, text) VALUES (:hash, :text) ON CONFLICT (hash) DO NOTHING")
 _SET_DIGEST = (
     update(chunks)
@@ -62,8 +67,7 @@ async def begin(
     """Writes a pending edition in the place of any other pending one; returns its number."""
     for number in await _numbers(connection, book.id, BookState.PENDING):
         await drop(connection, book.id, number)
-    latest = await connection.scalar(select(func.max(editions.c.edition)))  # over all books: no two share one
-    number = (latest or 0) + 1
+    number = await _next(connection)
     entry = rows.book_values(book, words_hash=words_hash) | {
         "book_id": book.id,
         "edition": number,
@@ -83,6 +87,16 @@ async def begin(
         ]
         await connection.execute(insert(chunks), values)
         await connection.execute(delete(removals).where(removals.c.id.in_(_ids(book.id, number))))
+        await _survey(connection, len(new_chunks))
+    return number
+
+
+async def _next(connection: AsyncConnection) -> int:
+    """A number that no edition of any book has or ever had: what is gone cannot be taken for what came."""
+    noted = await connection.scalar(select(meta.c.value).where(meta.c.key == NUMBER))
+    latest = await connection.scalar(select(func.max(editions.c.edition)))
+    number = max(int(noted or 0), latest or 0) + 1
+    await connection.execute(SET_META, {"key": NUMBER, "value": str(number)})
     return number
 
 
@@ -165,6 +179,16 @@ async def set_digests(
     values = [place | {"of_id": id_, "new_digest": made} for id_, made in digests.items()]
     if values:
         await connection.execute(_SET_DIGEST, values)
+
+
+async def _survey(connection: AsyncConnection, added: int) -> None:
+    """Tells PostgreSQL what it has, when a book made it so much more that its plans would be poor ones."""
+    if connection.dialect.name == "postgresql":
+        counted = await connection.scalar(
+            text("SELECT reltuples FROM pg_class WHERE oid = 'chunks'::regclass")
+        )
+        if added * 10 >= (counted or 0):
+            await connection.exec_driver_sql("ANALYZE sections, chunks")
 
 
 async def _edition(connection: AsyncConnection, book_id: str, number: int) -> rows.Row:

@@ -52,6 +52,7 @@ _FIRST = (
     select(func.min(editions.c.edition)).where(editions.c.book_id == books.c.id).scalar_subquery()
 )  # numbers only grow: the order of the first ones is that of adding, whatever the clocks said
 _HAVE = select(vectors.c.key).where(vectors.c.key.in_(bindparam("keys", expanding=True)))
+_SOME_TEXTS = select(texts).where(texts.c.hash > bindparam("last")).order_by(texts.c.hash).limit(BATCH)
 _VECTORS = select(vectors).where(vectors.c.key.in_(bindparam("keys", expanding=True)))
 
 
@@ -182,5 +183,9 @@ async def vectors_of(connection: AsyncConnection, keys: Iterable[str]) -> dict[s
 
 async def wrong_texts(connection: AsyncConnection) -> list[str]:
     """The hashes of texts that are no longer what the hash was made from."""
-    async with connection.stream(select(texts)) as stream:
-        return [row.hash async for row in stream if rows.text_hash(row.text) != row.hash]
+    wrong: list[str] = []
+    last = ""
+    while some := (await connection.execute(_SOME_TEXTS, {"last": last})).all():
+        wrong += [row.hash for row in some if rows.text_hash(row.text) != row.hash]
+        last = some[-1].hash
+    return wrong

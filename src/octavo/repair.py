@@ -8,7 +8,7 @@ takes every book in anew from its recorded text, for another embedder or another
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
@@ -17,11 +17,15 @@ from octavo.drafting import draft_of, fingerprint_of
 from octavo.errors import EmbedderMismatch, StorageLow
 from octavo.events import IngestEvent
 from octavo.ingest import STORE_AT_ONCE, batches, install
-from octavo.protocols import Embedder
+from octavo.protocols import ChunkStore, Embedder
 from octavo.records import Records
-from octavo.shelf import Shelf
+from octavo.settings import Settings
+from octavo.shelf import BOOKS, Shelf
+from octavo.store import Store, open_store, seal_of
 
 EMBEDDER, SEAL = "embedder", "store seal"
+OPENING_SECONDS = 120.0  # in which another instance that is opening the library should be done
+OnStep = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +45,12 @@ class Difference:
 
 async def difference(shelf: Shelf) -> Difference:
     """Every point of the store against every chunk of the records."""
-    expected = await shelf.records.digests()
-    stored = await shelf.store.digests()
+    return await differing(shelf.records, shelf.store)
+
+
+async def differing(records: Records, store: ChunkStore) -> Difference:
+    expected = await records.digests()
+    stored = await store.digests()
     return Difference(
         missing=tuple(sorted(expected.keys() - stored.keys())),
         damaged=tuple(sorted(i for i in expected.keys() & stored.keys() if expected[i] != stored[i])),
@@ -52,17 +60,25 @@ async def difference(shelf: Shelf) -> Difference:
 
 async def mend(shelf: Shelf) -> Difference:
     """Makes every point what the records say; returns what was not so."""
-    found = await difference(shelf)
+    return await fill(shelf.records, shelf.store)
+
+
+async def fill(records: Records, store: ChunkStore, *, on_step: OnStep | None = None) -> Difference:
+    """The same for any store; `on_step` is told how many of how many points are written."""
+    found = await differing(records, store)
     if found:
-        await shelf.store.delete((*found.damaged, *found.strange))
+        await store.delete((*found.damaged, *found.strange))
         wanting = [*found.missing, *found.damaged]
-        editions = await shelf.records.editions()
+        editions, done = await records.editions(), 0
         for batch in batches(wanting, STORE_AT_ONCE):
-            chunks = await shelf.records.embedded_chunks(batch)
-            for book_id in {chunk.book_id for chunk in chunks}:
+            chunks = await records.embedded_chunks(batch)
+            for book_id in sorted({chunk.book_id for chunk in chunks}):
                 of_book = [chunk for chunk in chunks if chunk.book_id == book_id]
-                await shelf.store.upsert(of_book, edition=editions[book_id])
-        await shelf.store.commit()
+                await store.upsert(of_book, edition=editions[book_id])
+            done += len(batch)
+            if on_step:
+                on_step(done, len(wanting))
+        await store.commit()
     return found
 
 
@@ -86,6 +102,32 @@ async def recover(shelf: Shelf, *, seal: str) -> Difference:
     for book_id in unsettled:
         await records.settle(book_id)
     return mended
+
+
+async def opened(settings: Settings, records: Records, embedder: Embedder) -> tuple[Store, Difference]:
+    """The library's store, with what an earlier process could not do done; and what that changed in it.
+
+    What is unfinished while another instance is changing books is being worked on, and left to that.
+    """
+    database = records.database
+    async with database.holding("the opening of the library", wait=OPENING_SECONDS):
+        await adopt(records, embedder)
+        expected, library = bool(await records.books()), await records.library_id()
+        found = await seal_of(settings, library=library)
+        store = await open_store(settings, dimension=embedder.dimension, expected=expected, library=library)
+        try:
+            async with database.trying(BOOKS) as alone:
+                shelf = Shelf(settings, records, store, embedder)
+                return store, await recover(shelf, seal=found) if alone else Difference()
+        except BaseException:
+            await store.close()
+            raise
+
+
+async def seal(settings: Settings, records: Records) -> None:
+    """Notes how the store is left, if it is left in order: the next opening can tell if anyone touched it."""
+    if not await records.unsettled():
+        await records.set_meta(SEAL, await seal_of(settings, library=await records.library_id()))
 
 
 async def adopt(records: Records, embedder: Embedder) -> None:

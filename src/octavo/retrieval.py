@@ -41,11 +41,11 @@ class Retriever:
         vector = await self.vector(asked)
         limit = max(CANDIDATES, 2 * top_k)
         while True:
-            generation = self._records.generation
+            generation = await self._records.refreshed()
             visible = bounds.hiding(self._records.unpublished)
             found = await self._store.search(vector, asked, where=visible.where, limit=limit)
             evidence = await self._read_back(asked, fuse(found), bounds, top_k)
-            if generation == self._records.generation:
+            if generation == await self._records.refreshed():
                 return evidence  # else an edition came out meanwhile, and the old one is gone: look again
 
     async def _read_back(self, query: str, fused: list[Fused], bounds: Bounds, top_k: int) -> list[Evidence]:

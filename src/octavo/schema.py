@@ -27,7 +27,7 @@ from sqlalchemy import (
     TypeDecorator,
 )
 
-HEAD = "0003"
+HEAD = "0004"
 """The newest revision under `migrations/versions`."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -163,6 +163,7 @@ chunks = Table(
     ),
     Index(None, "id"),
     Index(None, "vector_key"),
+    Index(None, "book_id", "edition", "section_id"),
 )
 
 vectors = Table(

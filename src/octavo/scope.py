@@ -72,8 +72,11 @@ def _number(value: tuple[object, ...]) -> int:
     return value[0] if isinstance(value[0], int) else -1
 
 
-def everywhere() -> Bounds:
-    return Bounds(Where(), "the whole library")
+def everywhere(among: Sequence[str] | None = None) -> Bounds:
+    """The whole library, or only these books of it."""
+    if among is None:
+        return Bounds(Where(), "the whole library")
+    return Bounds(Where(any_of={"book_id": tuple(among)}), "the books you may read")
 
 
 def selected(place: Place, chunks: Sequence[Chunk], *, book: Book) -> Bounds:

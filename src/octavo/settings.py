@@ -68,7 +68,8 @@ class Settings(BaseSettings):
     tracing: bool = Field(False, description="send OpenTelemetry spans of questions, without book text")
     agent: AgentLimits = Field(default=AgentLimits(), description="what a model may cost for one question")
 
-    records_url: str = Field("", repr=False, description="postgresql+asyncpg://… ; '' = SQLite in `data`")
+    records_url: str = Field("", repr=False, description="postgresql://user:password@host/name; '' = SQLite in `data`")
+    records_pool: int = Field(10, ge=2, le=1000, description="most connections to PostgreSQL at once")
     store_url: str = Field("", description="address of a Qdrant server; '' = the embedded store in `data`")
     store_key: str = Field("", repr=False, description="key for that server")
     collection: str = Field("ai_book_embedding", min_length=1, description="collection on that server")
@@ -78,6 +79,9 @@ class Settings(BaseSettings):
     store_quantized: bool = Field(False, description="search its vectors as 8-bit integers, then rescore")
 
     origins: tuple[str, ...] = Field((), description="origins whose pages may call the service")
+    hosts: tuple[str, ...] = Field(
+        (), description="names under which the service is reached, besides those of this machine"
+    )
     keys_required: bool | None = Field(
         None, description="ask every caller for a key; by default only when not on a loopback address"
     )

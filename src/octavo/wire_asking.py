@@ -53,6 +53,7 @@ def answered_json(event: Answered) -> Json:
     dropped = [{"text": text, "reason": reason} for text, reason in event.dropped]
     return {
         "question_id": question.id,
+        "question": question.content,
         "status": str(question.status),
         "answer_id": answer.id,
         "answer": answer.content,
@@ -62,6 +63,7 @@ def answered_json(event: Answered) -> Json:
         "refusal": refusal_json(answer.refusal) if answer.refusal else None,
         **({"interpreted": event.interpreted} if event.interpreted != question.content else {}),
         **({"dropped": dropped} if dropped else {}),
+        "answerer": event.answerer,
         "processing_time_ms": answer.processing_time_ms,
         **({"session_id": question.session_id} if question.session_id else {}),
     }

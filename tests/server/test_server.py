@@ -28,7 +28,7 @@ EVIDENCE = {
 }  # fmt: skip
 ASK = {
     "question_id", "status", "answer_id", "answer", "confidence", "citations", "evidence", "refusal",
-    "processing_time_ms",
+    "processing_time_ms", "question", "answerer",
 }  # fmt: skip
 
 

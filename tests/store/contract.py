@@ -105,6 +105,14 @@ async def a_query_of_empty_words_finds_nothing_by_words(store: ChunkStore) -> No
     assert await by_words(store, "the of and") == await by_words(store, "") == []
 
 
+async def a_chunk_of_empty_words_is_kept_soundly_and_found_by_meaning(store: ChunkStore) -> None:
+    empty = chunk(1, "To be or not to be", headings=("The",))
+    await store.upsert([empty, chunk(2, points=(0.0, 1.0))], edition=1)
+    assert await store.digests() == {c.id: digest(c) for c in (empty, chunk(2, points=(0.0, 1.0)))}
+    assert await by_meaning(store, limit=1) == [1]
+    assert await by_words(store, "to be or not to be") == []
+
+
 async def an_upsert_replaces_what_was_there(store: ChunkStore) -> None:
     await store.upsert([chunk(1, "An old sentence about ropes.")], edition=1)
     await store.upsert([chunk(1, "A new sentence about sails.", points=(0.0, 1.0))], edition=2)
@@ -227,6 +235,7 @@ PROMISES: tuple[Callable[[ChunkStore], Awaitable[None]], ...] = (
     chunks_are_found_by_words_in_any_form,
     the_headings_of_a_chunk_count_among_its_words,
     a_query_of_empty_words_finds_nothing_by_words,
+    a_chunk_of_empty_words_is_kept_soundly_and_found_by_meaning,
     an_upsert_replaces_what_was_there,
     of_two_chunks_with_one_id_the_last_wins,
     a_batch_with_one_bad_vector_writes_nothing,

@@ -22,7 +22,7 @@ from qdrant_edge import EdgeShard, ScrollRequest
 from octavo.errors import LibraryBusy, OctavoError, StorageLow, StoreError
 from octavo.protocols import EVERYWHERE, ChunkStore, Where
 from octavo.settings import Settings
-from octavo.store import open_store, replace_store, store_path
+from octavo.store import Store, open_store, replace_store, store_path
 from octavo.store.edge import EdgeStore
 from octavo.store.guard import LibraryLock
 from octavo.store.payload import DAMAGED, digest
@@ -36,7 +36,7 @@ def settings(data: Path, *, free_space_mb: int = 0) -> Settings:
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EdgeStore]:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """One store for all promises: making one costs the disk a second."""
     opened = asyncio.run(open_store(settings(tmp_path_factory.mktemp("shared")), dimension=SIZE))
     yield opened
@@ -44,12 +44,12 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EdgeStore]:
 
 
 @pytest.fixture
-def store(shared: EdgeStore) -> EdgeStore:
+def store(shared: Store) -> Store:
     asyncio.run(_empty(shared))
     return shared
 
 
-async def _empty(store: EdgeStore) -> None:
+async def _empty(store: Store) -> None:
     await store.delete(await store.digests())
 
 
@@ -63,7 +63,7 @@ async def _filled(data: Path, *chunks: Chunk) -> Path:
 
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.__name__)
 async def test_edge_keeps_the_promise_that(
-    promise: Callable[[ChunkStore], Awaitable[None]], store: EdgeStore
+    promise: Callable[[ChunkStore], Awaitable[None]], store: Store
 ) -> None:
     await promise(store)
 
@@ -118,7 +118,7 @@ LIBRARY = [
 
 
 @pytest.fixture
-def library(store: EdgeStore) -> EdgeStore:
+def library(store: Store) -> Store:
     asyncio.run(store.upsert(LIBRARY, edition=1))
     return store
 
@@ -127,7 +127,7 @@ def library(store: EdgeStore) -> EdgeStore:
 @hypothesis_settings(
     max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_a_filter_lets_through_exactly_what_it_says(library: EdgeStore, where: Where) -> None:
+def test_a_filter_lets_through_exactly_what_it_says(library: Store, where: Where) -> None:
     found = asyncio.run(library.search(vector(1.0), "whale", where=where, limit=50))
     wanted = [c.chunk_id for c in LIBRARY if _passes(c, where)]
     assert numbers(found.dense) == numbers(found.lexical) == wanted

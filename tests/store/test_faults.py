@@ -24,8 +24,7 @@ from contract import SIZE, chunk, vector
 from octavo.errors import LibraryBusy, OctavoError, StoreError
 from octavo.protocols import EVERYWHERE, Hit, Where
 from octavo.settings import Settings
-from octavo.store import open_store, store_path
-from octavo.store.edge import EdgeStore
+from octavo.store import Store, open_store, store_path
 from octavo.store.payload import digest
 
 MEMORY = Path("/dev/shm")  # hundreds of stores, each opened once, need no disk
@@ -58,11 +57,11 @@ Answers = list[tuple[tuple[Hit, ...], tuple[Hit, ...]]]
 Picture = dict[str, tuple[int, bytes]]
 
 
-async def opened(data: Path) -> EdgeStore:
+async def opened(data: Path) -> Store:
     return await open_store(Settings(data=data, free_space_mb=0), dimension=SIZE, expected=True)
 
 
-async def answers(store: EdgeStore) -> Answers:
+async def answers(store: Store) -> Answers:
     """What the store says to everything that it can be asked, in every filter's words."""
     found = [
         await store.search(vector(1.0, 0.3), word, where=where, limit=20)

@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 from octavo.errors import InvalidValue
 from octavo.protocols import EVERYWHERE, Found, Hit, Where
 from octavo.settings import Settings
-from octavo.store import open_store
-from octavo.store.edge import EdgeStore
+from octavo.store import Store, open_store
 from octavo.store.payload import digest
 from octavo.types import Chunk
 
@@ -34,7 +33,7 @@ often = hypothesis_settings(
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EdgeStore]:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     where = Settings(data=tmp_path_factory.mktemp("order"), free_space_mb=0)
     opened = asyncio.run(open_store(where, dimension=SIZE))
     yield opened
@@ -42,12 +41,12 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EdgeStore]:
 
 
 @pytest.fixture
-def store(shared: EdgeStore) -> EdgeStore:
+def store(shared: Store) -> Store:
     asyncio.run(emptied(shared))
     return shared
 
 
-async def emptied(store: EdgeStore) -> None:
+async def emptied(store: Store) -> None:
     await store.delete(await store.digests())
 
 
@@ -91,9 +90,7 @@ def check_against_the_loop(hits: Sequence[Hit], chunks: Sequence[Chunk], query: 
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("limit", [1, 7, 59, 60, 200])
-async def test_the_nearest_by_meaning_are_those_of_a_plain_loop(
-    store: EdgeStore, seed: int, limit: int
-) -> None:
+async def test_the_nearest_by_meaning_are_those_of_a_plain_loop(store: Store, seed: int, limit: int) -> None:
     chunks = library(seed)
     await store.upsert(chunks, edition=1)
     query = vector(*(random.Random(seed + 100).gauss(0, 1) for _ in range(SIZE)))
@@ -102,12 +99,12 @@ async def test_the_nearest_by_meaning_are_those_of_a_plain_loop(
     check_against_the_loop(found.dense, chunks, query)
 
 
-async def asked(store: EdgeStore, where: Where = EVERYWHERE, limit: int = 60) -> list[Found]:
+async def asked(store: Store, where: Where = EVERYWHERE, limit: int = 60) -> list[Found]:
     queries = [(vector(1.0, -0.5, 0.2), "whale in the harbour"), (vector(0.0, 1.0), "gull rope lantern")]
     return [await store.search(point, text, where=where, limit=limit) for point, text in queries]
 
 
-async def test_the_answer_does_not_depend_on_the_order_or_the_portions_of_filling(store: EdgeStore) -> None:
+async def test_the_answer_does_not_depend_on_the_order_or_the_portions_of_filling(store: Store) -> None:
     chunks = library(7)
     await store.upsert(chunks, edition=1)
     first = await asked(store)
@@ -119,7 +116,7 @@ async def test_the_answer_does_not_depend_on_the_order_or_the_portions_of_fillin
         assert await asked(store) == first, (seed, portion)
 
 
-async def test_storing_again_what_is_stored_changes_nothing(store: EdgeStore) -> None:
+async def test_storing_again_what_is_stored_changes_nothing(store: Store) -> None:
     chunks = library(8)
     await store.upsert(chunks, edition=1)
     first, sealed = await asked(store), await store.digests()
@@ -130,7 +127,7 @@ async def test_storing_again_what_is_stored_changes_nothing(store: EdgeStore) ->
         assert await asked(store) == first
 
 
-async def test_a_chunk_that_is_stored_anew_answers_as_what_it_now_is(store: EdgeStore) -> None:
+async def test_a_chunk_that_is_stored_anew_answers_as_what_it_now_is(store: Store) -> None:
     chunks = library(9)
     await store.upsert(chunks, edition=1)
     anew = vector(0.0, 0.0, 1.0)
@@ -151,7 +148,7 @@ async def test_a_chunk_that_is_stored_anew_answers_as_what_it_now_is(store: Edge
 
 
 async def test_the_more_of_a_word_and_the_rarer_it_is_the_better_a_chunk_is_found_by_it(
-    store: EdgeStore,
+    store: Store,
 ) -> None:
     said = ("whale whale ship", "whale ship ship", "ship ship ship", "ship rope gull")
     await store.upsert([chunk(n, f"{words}.") for n, words in enumerate(said, start=1)], edition=1)
@@ -208,7 +205,7 @@ def passes(one: Chunk, where: Where) -> bool:
 
 
 @pytest.fixture
-def filed(store: EdgeStore) -> EdgeStore:
+def filed(store: Store) -> Store:
     asyncio.run(store.upsert(FILED, edition=1))
     return store
 
@@ -217,7 +214,7 @@ def filed(store: EdgeStore) -> EdgeStore:
 @hypothesis_settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_a_filter_is_a_plain_condition_on_what_was_stored(filed: EdgeStore, where: Where) -> None:
+def test_a_filter_is_a_plain_condition_on_what_was_stored(filed: Store, where: Where) -> None:
     found = asyncio.run(filed.search(vector(1.0), "whale", where=where, limit=100))
     allowed = [c for c in FILED if passes(c, where)]
     assert sorted(hit.id for hit in found.dense) == sorted(c.id for c in allowed)
@@ -228,7 +225,7 @@ def test_a_filter_is_a_plain_condition_on_what_was_stored(filed: EdgeStore, wher
 @given(where=filters, limit=st.integers(1, 30))
 @often
 def test_a_smaller_limit_gives_the_beginning_of_the_larger_answer(
-    filed: EdgeStore, where: Where, limit: int
+    filed: Store, where: Where, limit: int
 ) -> None:
     few = asyncio.run(filed.search(vector(1.0, 2.0), "storm", where=where, limit=limit))
     many = asyncio.run(filed.search(vector(1.0, 2.0), "storm", where=where, limit=100))
@@ -242,7 +239,7 @@ def test_a_smaller_limit_gives_the_beginning_of_the_larger_answer(
 )
 @often
 def test_a_filter_of_odd_values_is_refused_and_never_quietly_finds_nothing(
-    filed: EdgeStore, key: str, wanted: list[object]
+    filed: Store, key: str, wanted: list[object]
 ) -> None:
     odd = Where(any_of={key: tuple(wanted)})  # type: ignore[dict-item]
     kinds = {type(value) for value in wanted}
@@ -274,7 +271,7 @@ async def test_digests_and_answers_are_the_same_when_the_store_is_opened_again(
 
 @given(st.lists(st.integers(-3, 3), min_size=SIZE, max_size=SIZE).filter(any))
 @often
-def test_a_chunk_is_the_nearest_to_itself_whatever_its_direction(store: EdgeStore, way: list[int]) -> None:
+def test_a_chunk_is_the_nearest_to_itself_whatever_its_direction(store: Store, way: list[int]) -> None:
     here = vector(*way)
     away = tuple(-x for x in here)
     asyncio.run(store.upsert([chunk(1, points=way), replace(chunk(2), embedding=away)], edition=1))

@@ -11,7 +11,7 @@ import sys
 import click
 
 from octavo import __version__
-from octavo.cli import asking, books, finding
+from octavo.cli import asking, books, finding, keys, mcp, moving, serving, working
 from octavo.cli.frame import Context, complain
 from octavo.errors import OctavoError
 
@@ -44,8 +44,13 @@ for command in (
     asking.chat,
     asking.verify,
     asking.sessions,
-    asking.serve,
+    serving.serve,
+    mcp.mcp,
+    working.work,
+    keys.keys,
     books.remove,
+    moving.attach,
+    moving.migrate,
     books.doctor,
 ):
     octavo.add_command(command)

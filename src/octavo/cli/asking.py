@@ -1,8 +1,7 @@
-"""Commands that ask: ask, chat, verify, sessions, serve."""
+"""Commands that ask: ask, chat, verify, sessions."""
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 import textwrap
@@ -283,31 +282,3 @@ def sessions(
         written(Path(path), text)
     else:
         click.echo(text)
-
-
-@click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=8321, show_default=True, help="Port to listen on."
-)
-@common
-def serve(context: Context, host: str, port: int, data: str | None, as_json: bool) -> None:
-    """Serve the library over HTTP: /v1/ask, /v1/search, /v1/check, /query, and /docs for the rest.
-
-    \b
-      octavo serve
-      curl -s localhost:8321/v1/ask -H 'content-type: application/json' -d '{"question": "Who is Ahab?"}'
-    """
-    import uvicorn
-
-    from octavo.server import make_app
-    from octavo.settings import Settings
-
-    chosen = data or context.data
-    settings = Settings(data=Path(chosen)) if chosen else Settings()
-    if not re.fullmatch(r"127\.[\d.]+|localhost|::1", host):
-        click.echo("Anyone who can reach this address can read the library: there are no keys yet.", err=True)
-    with_library(context, data, lambda library: library.ready())  # whatever is wrong is told before it starts
-    click.echo(f"Octavo serves {settings.data} on http://{host}:{port} (API: /docs).", err=True)
-    level = "critical" if as_json else "warning"
-    uvicorn.run(make_app(settings), host=host, port=port, log_level=level)

@@ -12,14 +12,14 @@ from octavo.cli.frame import (
     FAILED,
     Context,
     common,
-    complain,
     exit_code,
     on_terminal,
     show_json,
     with_library,
 )
 from octavo.cli.progress import Progress
-from octavo.errors import BadBook, OctavoError
+from octavo.cli.working import each
+from octavo.errors import OctavoError
 from octavo.events import Compared, IngestEvent, Published
 from octavo.types import Book, Section
 from octavo.wire import Json, book_json, change_json, error_json, section_json
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 @click.option("--id", "book_id", help="Name of the book in the library; else made from the title.")
 @click.option("--base-url", help="Web address of the published book, so that results link there.")
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@click.option(
+    "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Books to read at once."
+)
 @common
 def add(
     context: Context,
@@ -42,6 +45,7 @@ def add(
     book_id: str | None,
     base_url: str | None,
     dry_run: bool,
+    workers: int,
     data: str | None,
     as_json: bool,
 ) -> None:
@@ -54,25 +58,18 @@ def add(
       octavo add moby-dick.epub
       octavo add ./website --base-url https://example.org/
       octavo add manual.pdf --title "The Manual" --dry-run
+      octavo add shelf/*.epub --workers 4
     """
     if len(paths) > 1 and (title or book_id):
         raise click.UsageError("--title and --id name one book; add the others separately.")
 
-    given = Given(title, base_url, book_id, quiet=as_json)
+    given = Given(title, base_url, book_id, quiet=as_json, alone=workers == 1)
     one = _planned if dry_run else _taken_in
 
     async def work(library: Library) -> tuple[list[Json], list[OctavoError]]:
-        done: list[Json] = []
-        failed: list[OctavoError] = []
-        for path in paths:
-            try:
-                done.append(await one(library, Path(path), given))
-            except OctavoError as error:
-                failed.append(error)
-                complain(error, as_json=False)
-                if not isinstance(error, BadBook):  # what is wrong is not the file: the next would fail too
-                    break
-        return done, failed
+        return await each(
+            [Path(path) for path in paths], lambda path: one(library, path, given), workers=workers
+        )
 
     done, failed = with_library(context, data, work)
     if as_json:
@@ -84,12 +81,16 @@ def add(
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What was said about a book on the command line; `quiet` leaves standard output to JSON."""
+    """What was said about a book on the command line; `quiet` leaves standard output to JSON.
+
+    Only a book that is `alone` shows its progress: two would write over each other's.
+    """
 
     title: str | None
     base_url: str | None
     book_id: str | None
     quiet: bool
+    alone: bool = True
 
 
 async def _planned(library: Library, path: Path, given: Given) -> Json:
@@ -103,7 +104,7 @@ async def _planned(library: Library, path: Path, given: Given) -> Json:
 async def _taken_in(library: Library, path: Path, given: Given) -> Json:
     """Adds the book, with progress for whoever watches."""
     seen: dict[str, IngestEvent] = {}
-    progress = Progress(path.name, live=on_terminal() and not given.quiet)
+    progress = Progress(path.name, live=on_terminal() and given.alone and not given.quiet)
 
     def watch(event: IngestEvent) -> None:
         seen[event.kind] = event

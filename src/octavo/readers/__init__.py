@@ -9,22 +9,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
 from octavo.readers.detect import BY_SUFFIX, kind_of
-from octavo.readers.parsed import ParsedBook
+from octavo.readers.parsed import COVER_MOST_MB, ParsedBook, cover_of
 from octavo.readers.tree import walk
 
 READERS_VERSION = "1"
+COVER_FOLDERS = ("", "src", "images", "img", "assets", "static", "static/img", "docs")
 Announce = Callable[[int], None] | None
 
 
 def read_book(path: Path, limits: Limits, *, announce: Announce = None) -> ParsedBook:
     """The book at a path, a file or a folder; `announce` is told a PDF's number of pages beforehand."""
     if path.is_dir():
-        return _read_folder(path, limits, announce)
+        return _with_cover(_read_folder(path, limits, announce), path)
     if not path.exists():
         raise BadBook("not_found", f"there is nothing at {path}")
     if not path.is_file():
@@ -87,3 +89,14 @@ def _read_folder(path: Path, limits: Limits, announce: Announce) -> ParsedBook:
         f"{path.name} holds {len(books)} books ({', '.join(book.name for book in books[:3])}, …)",
         hint="Add them one by one, so that each becomes a book of its own.",
     )
+
+
+def _with_cover(book: ParsedBook, folder: Path) -> ParsedBook:
+    """The book with the picture that lies where a book's folder has its cover, if one does."""
+    home = folder.resolve()
+    ends = ("png", "jpg", "jpeg", "webp", "gif")
+    for file in (folder / place / f"cover.{end}" for place in COVER_FOLDERS for end in ends):
+        mine = book.cover is None and file.is_file() and file.resolve().is_relative_to(home)
+        if mine and file.stat().st_size <= COVER_MOST_MB * MB and (made := cover_of(file.read_bytes())):
+            return replace(book, cover=made)
+    return book

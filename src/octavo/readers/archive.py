@@ -78,6 +78,10 @@ class Archive:
         """The member of this name, in the archive's own spelling: books mistake capitals and accents."""
         return name if name in self._members else self._folded.get(_folded(name))
 
+    def size(self, name: str) -> int:
+        """How many bytes the archive says that a member has."""
+        return self._members[name].file_size
+
     def read(self, name: str) -> bytes:
         """A member's bytes, as many as really come out; too many are refused."""
         info = self._members[name]

@@ -9,6 +9,7 @@ built to harm is refused with a reason.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from octavo.errors import BadBook
@@ -19,7 +20,7 @@ from octavo.readers.dom import parse, read_page, unpack
 from octavo.readers.locks import refuse_locked
 from octavo.readers.opf import Contents, Entry, Item, Package
 from octavo.readers.outline import Outline
-from octavo.readers.parsed import ParsedBook
+from octavo.readers.parsed import COVER_MOST_MB, Cover, ParsedBook, cover_of
 from octavo.readers.spine import is_wrapper, kinds_of, place
 from octavo.readers.tree import bound, title_of
 from octavo.readers.tree import heading as one_line
@@ -47,6 +48,7 @@ def read(path: Path, limits: Limits) -> ParsedBook:
         documents = _spine(archive, package, notes)
         title = one_line(package.title) or title_of(path.stem)
         outline = _bind(archive, package, contents, documents, title=title, limits=limits, notes=notes)
+        cover = _cover(archive, package)
     sections = bound(outline.sections(title=title), limits, name=path.name)
     return ParsedBook(
         title=title,
@@ -56,7 +58,19 @@ def read(path: Path, limits: Limits) -> ParsedBook:
         language=package.language,
         page_count=outline.page_count,
         warnings=tuple(notes),
+        cover=cover,
     )
+
+
+def _cover(archive: Archive, package: Package) -> Cover | None:
+    """The picture on the cover. A book without one, or with a bad one, is as good as any."""
+    for picture in package.pictures()[:_SHOWN]:
+        path = archive.find(picture)
+        if path is not None and archive.size(path) <= COVER_MOST_MB * MB:
+            with suppress(BadBook):
+                if made := cover_of(archive.read(path)):
+                    return made
+    return None
 
 
 def _refuse_other_files(path: Path, limits: Limits) -> None:

@@ -57,6 +57,15 @@ class Package:
     ncx: str
     guide: tuple[tuple[str, str], ...]
     """Kind and path of what the package names: cover, title page, contents."""
+    cover: str = ""
+    """The id of the cover's picture, as EPUB 2 gives it."""
+
+    def pictures(self) -> list[str]:
+        """Where the cover's picture may be, the surest place first."""
+        named = [i for i in self.items if "cover-image" in i.properties]
+        named += [i for i in self.items if self.cover and self.cover in (i.id, i.href)]
+        named += [i for i in self.items if i.media_type.startswith("image/") and "cover" in i.id.lower()]
+        return list(dict.fromkeys(item.path for item in named if item.path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +165,7 @@ def package(data: bytes, *, path: str) -> Package:
         spine=tuple((n.get("idref") or "", (n.get("linear") or "yes").lower() != "no") for n in references),
         ncx=(spine.get("toc") or "") if spine is not None else "",
         guide=tuple((kind, file) for kind, file in guide if file),
+        cover=next((n.get("content") or "" for n in _all(root, "meta") if n.get("name") == "cover"), ""),
     )
 
 

@@ -1,7 +1,7 @@
 """What a reader makes of a file: a title page and sections in reading order, not yet tied to a library.
 
 This is the only thing that crosses from the parser's child process to the library, as JSON, so that a parser
-that a hostile file took over can hand back nothing but text.
+that a hostile file took over can hand back nothing but text, and one small picture for the cover.
 
 Promises of every reader: `text` is the canonical text of one section, without its own heading, in NFC, with
 `\\n` line ends, no control characters and no trailing blanks; paragraphs are parted by one blank line;
@@ -11,9 +11,50 @@ Promises of every reader: `text` is the canonical text of one section, without i
 from __future__ import annotations
 
 import json
+from base64 import b64decode, b64encode
 from dataclasses import asdict, dataclass
 
+from octavo.errors import InvalidValue
+from octavo.limits import MB
 from octavo.types import BookFormat, PageMark, Span
+
+COVER_MOST_MB = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Cover:
+    """A picture that browsers show, and nothing else: its first bytes say what it is, not its name."""
+
+    data: bytes
+
+    def __post_init__(self) -> None:
+        if not picture_type(self.data):
+            raise InvalidValue("cover", "must be a PNG, JPEG, GIF or WebP", self.data[:16])
+        if len(self.data) > COVER_MOST_MB * MB:
+            raise InvalidValue("cover", f"must have at most {COVER_MOST_MB} MB", f"{len(self.data)} bytes")
+
+    @property
+    def media_type(self) -> str:
+        return picture_type(self.data)
+
+
+def picture_type(data: bytes) -> str:
+    """The media type of a picture by its first bytes; '' for anything else."""
+    if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
+        return "image/webp"
+    starts = (
+        (b"\x89PNG\r\n\x1a\n", "png"),
+        (b"\xff\xd8\xff", "jpeg"),
+        (b"GIF87a", "gif"),
+        (b"GIF89a", "gif"),
+    )
+    return next((f"image/{name}" for start, name in starts if data.startswith(start)), "")
+
+
+def cover_of(data: bytes) -> Cover | None:
+    """The picture as a cover, or None where it cannot be one."""
+    fits = picture_type(data) and len(data) <= COVER_MOST_MB * MB
+    return Cover(data) if fits else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,13 +85,15 @@ class ParsedBook:
     base_url: str | None = None
     page_count: int = 0
     warnings: tuple[str, ...] = ()
+    cover: Cover | None = None
 
     @property
     def characters(self) -> int:
         return sum(len(s.text) for s in self.sections)
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), ensure_ascii=False)
+        made = asdict(self) | {"cover": b64encode(self.cover.data).decode() if self.cover else None}
+        return json.dumps(made, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, raw: str | bytes) -> ParsedBook:
@@ -77,4 +120,5 @@ class ParsedBook:
             base_url=made["base_url"],
             page_count=made["page_count"],
             warnings=tuple(made["warnings"]),
+            cover=Cover(b64decode(made["cover"], validate=True)) if made["cover"] else None,
         )

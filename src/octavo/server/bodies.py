@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
+from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from octavo.conversation import QUESTION_MOST, SELECTION_MOST, TOP_K_DEFAULT, TOP_K_MOST
@@ -11,6 +12,14 @@ from octavo.errors import InvalidValue
 from octavo.types import Scope, ScopeType
 
 Text = Annotated[str, StringConstraints(strip_whitespace=False, min_length=1, max_length=QUESTION_MOST)]
+
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$")]
+SessionId = Annotated[str, Path(max_length=64, pattern=r"^[^\x00-\x1f]+$", description="The session's id.")]
+AnswerId = Annotated[
+    str,
+    Path(max_length=64, pattern=r"^[^\x00-\x1f]+$", description="The id of an answer, or of its question."),
+]
 
 
 class Body(BaseModel):
@@ -28,24 +37,24 @@ class ScopeBody(Body):
 
 class SearchBody(Body):
     query: Text = Field(examples=["why is the whale white?"])
-    book_id: str | None = None
+    book_id: Name | None = None
     scope: ScopeBody | None = None
-    top_k: int = Field(10, ge=1, le=100)
+    top_k: int = Field(10, ge=1, le=100, strict=True)
 
 
 class AskBody(Body):
     question: Text = Field(examples=["Why is the whale white?"])
-    book_id: str | None = None
+    book_id: Name | None = None
     scope: ScopeBody | None = None
     selected_text: str | None = Field(None, min_length=1, max_length=SELECTION_MOST)
-    session_id: str | None = Field(None, min_length=1, max_length=64)
-    top_k: int = Field(TOP_K_DEFAULT, ge=1, le=TOP_K_MOST)
+    session_id: Annotated[Name, Field(max_length=64)] | None = None
+    top_k: int = Field(TOP_K_DEFAULT, ge=1, le=TOP_K_MOST, strict=True)
 
 
 class Filters(Body):
     """Filters that are understood; any other is refused rather than passed over."""
 
-    book_id: str | None = None
+    book_id: Name | None = None
     section: str | None = None
     page: str | None = None
 
@@ -73,3 +82,13 @@ class CheckBody(Body):
     passages: list[Annotated[str, StringConstraints(max_length=100_000)]] = Field(
         max_length=100, examples=[["Moby Dick was a white whale."]]
     )
+
+
+class FeedbackBody(Body):
+    """What a reader thought of an answer."""
+
+    vote: Literal["up", "down"]
+    reasons: list[Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00]+$")]] = (
+        Field(default=[], max_length=10, examples=[["wrong passage"]])
+    )
+    comment: str = Field("", max_length=2_000, pattern=r"^[^\x00]*$")

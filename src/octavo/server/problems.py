@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from http import HTTPStatus
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from octavo.errors import (
     AccessDenied,
@@ -41,40 +45,95 @@ STATUS: tuple[tuple[type[OctavoError], int], ...] = (
 )
 
 
+_WORDS = {413: "too_large", 503: "overloaded"}
+
+
 def install(app: FastAPI) -> None:
     app.add_exception_handler(OctavoError, _ours)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(Exception, _unforeseen)
+    app.add_exception_handler(Exception, unforeseen)
 
 
-def problem(status: int, code: str, detail: str, hint: str = "") -> JSONResponse:
-    body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "code": code}
-    body |= {"detail": detail, **({"hint": hint} if hint else {})}
-    return JSONResponse(body, status_code=status, media_type=MEDIA_TYPE)
+def problem(
+    status: int,
+    code: str,
+    detail: str,
+    hint: str = "",
+    *,
+    request_id: str = "",
+    headers: Mapping[str, str] | None = None,
+) -> JSONResponse:
+    shown = document(status, code, detail, hint, request_id=request_id)
+    return JSONResponse(shown, status_code=status, media_type=MEDIA_TYPE, headers=dict(headers or {}))
+
+
+def document(
+    status: int, code: str, detail: str, hint: str = "", *, request_id: str = ""
+) -> dict[str, object]:
+    title = HTTPStatus(status).phrase
+    body = {"type": "about:blank", "title": title, "status": status, "code": code, "detail": detail}
+    return body | ({"hint": hint} if hint else {}) | ({"request_id": request_id} if request_id else {})
 
 
 def status_of(error: OctavoError) -> int:
+    if isinstance(error, AccessDenied) and error.code == "forbidden":
+        return 403
     return next(status for kind, status in STATUS if isinstance(error, kind))
 
 
-async def _ours(_: Request, error: Exception) -> JSONResponse:
+def told(error: OctavoError, *, request_id: str = "") -> dict[str, object]:
+    """An error as the object that a stream ends with."""
+    return document(status_of(error), error.code, error.message, error.hint, request_id=request_id)
+
+
+def answer_to(error: OctavoError, *, request_id: str = "") -> JSONResponse:
+    """An error as a whole response."""
+    status, headers = status_of(error), {}
+    wait = getattr(error, "retry_after", 5.0 if status == 503 else None)
+    if wait is not None:
+        headers["retry-after"] = str(math.ceil(wait))
+    if status == 401:
+        headers["www-authenticate"] = "Bearer"
+    return problem(status, error.code, error.message, error.hint, request_id=request_id, headers=headers)
+
+
+def request_id_of(scope: Mapping[str, Any]) -> str:
+    return str(scope.get("state", {}).get("request_id", ""))
+
+
+async def _ours(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, OctavoError)
-    return problem(status_of(error), error.code, error.message, error.hint)
+    return answer_to(error, request_id=request_id_of(request.scope))
 
 
-async def _invalid(_: Request, error: Exception) -> JSONResponse:
+async def _invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"])
-    return problem(422, "invalid_request", f"{where}: {first['msg']}")
+    said = f"{where}: {first['msg']}"[:500]
+    plain = first["loc"] == ("body",) and "json" not in request.headers.get("content-type", "")
+    hint = "Send it with the header `Content-Type: application/json`." if plain else ""
+    return problem(422, "invalid_request", said, hint, request_id=request_id_of(request.scope))
 
 
-async def _http(_: Request, error: Exception) -> JSONResponse:
+async def _http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    return problem(error.status_code, HTTPStatus(error.status_code).name.lower(), str(error.detail))
+    status = HTTPStatus(error.status_code)
+    code = _WORDS.get(status, status.name.lower())
+    headers = {"allow": ", ".join(_allowed(request))} if status == 405 else error.headers
+    said = str(error.detail)
+    return problem(status, code, said, request_id=request_id_of(request.scope), headers=headers)
 
 
-async def _unforeseen(_: Request, error: Exception) -> JSONResponse:
+def _allowed(request: Request) -> list[str]:
+    """Every method that some route has for this path."""
+    tried = ("DELETE", "GET", "PATCH", "POST", "PUT")
+    scopes = {method: {**request.scope, "method": method} for method in tried}
+    return [m for m in tried if any(r.matches(scopes[m])[0] is Match.FULL for r in request.app.routes)]
+
+
+async def unforeseen(request: Request, error: BaseException) -> JSONResponse:
     """A mistake of ours: its name is told, its traceback is logged by the server."""
-    return problem(500, "internal", f"Something went wrong here: {type(error).__name__}.")
+    said = f"Something went wrong here: {type(error).__name__}."
+    return problem(500, "internal", said, request_id=request_id_of(request.scope))

@@ -1,8 +1,10 @@
-"""Where chunks are kept and found.
+"""Where chunks are kept and found: inside this process, or on the Qdrant server that the settings name.
 
-`open_store` opens the store of a library under the library's lock, so that one process at a time has it;
-`replace_store` puts an empty one in its place and keeps what was there, under another name, for whoever
-wants to look at it.
+`open_store` opens the store of a library: the embedded one under the library's lock, so that one process at
+a time has it; the one on a server for as many processes as like. `replace_store` puts another in the place
+of one that cannot be used: what was in the folder is kept there under another name, a collection of ours is
+made anew, and nothing that is not ours is touched. `seal_of` names the state that a store is in, so that the
+next opening can tell whether anything has changed.
 """
 
 from __future__ import annotations
@@ -10,42 +12,98 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from octavo.concurrency import blocking
+from octavo.protocols import ChunkStore
 from octavo.store.guard import LibraryLock, require_space
-from octavo.types import COLLECTION
+from octavo.store.seal import store_path, store_seal
 
 if TYPE_CHECKING:
     from octavo.settings import Settings
-    from octavo.store.edge import EdgeStore
+
+__all__ = ["Store", "open_store", "replace_store", "seal_of", "store_path"]
 
 ROOM_FOR_AN_EMPTY_STORE = 64 << 20
 
 
-def store_path(data: Path) -> Path:
-    return data / "store" / COLLECTION
+class Store(ChunkStore, Protocol):
+    """A store that was opened here, and is to be closed by whoever opened it."""
+
+    @property
+    def local(self) -> bool:
+        """It lies in the library's folder, and this process has it alone."""
+        ...
+
+    @property
+    def place(self) -> str:
+        """What messages call it."""
+        ...
+
+    async def count(self) -> int: ...
+
+    async def close(self) -> None: ...
 
 
 async def open_store(
-    settings: Settings, *, dimension: int, expected: bool = False, lock: LibraryLock | None = None
-) -> EdgeStore:
-    """Opens the store in `settings.data`, and makes one where none is, unless one is `expected` there.
+    settings: Settings,
+    *,
+    dimension: int,
+    expected: bool = False,
+    lock: LibraryLock | None = None,
+    library: str = "",
+) -> Store:
+    """Opens the store that the settings name, and makes one where none is, unless one is `expected` there.
 
-    The store takes the library's lock until it is closed, or works under the one that the caller holds.
-    `StoreError` says what is wrong with a store that is missing, damaged or made for another embedder.
+    The embedded store takes the library's lock until it is closed, or works under the one that the caller
+    holds. On a server, `library` is the name that tells its points from those of others. `StoreError` says
+    what is wrong with a store that is missing, damaged, somebody else's or made for another embedder.
     """
+    if settings.store_url:
+        return await _connect(settings, dimension, expected, library)
     return await blocking(_open, settings, dimension, expected, lock)
 
 
 async def replace_store(
-    settings: Settings, *, dimension: int, lock: LibraryLock | None = None
-) -> tuple[EdgeStore, Path | None]:
-    """An empty store in the place of the old one, and where the old one, if any, is now."""
+    settings: Settings, *, dimension: int, lock: LibraryLock | None = None, library: str = ""
+) -> tuple[Store, Path | None]:
+    """A store that can be filled in the place of the old one, and where the old one, if any, is now.
+
+    On a server, a collection of ours that has the wrong shape is made anew, and one that has the right shape
+    keeps its points. A server that cannot be reached, or a collection that is not ours, is an error and
+    nothing is changed.
+    """
+    if settings.store_url:
+        return await _reconnect(settings, dimension, library), None
     return await blocking(_replace, settings, dimension, lock)
 
 
-def _open(settings: Settings, dimension: int, expected: bool, lock: LibraryLock | None) -> EdgeStore:
+async def seal_of(settings: Settings, *, library: str = "") -> str:
+    """Names the state of the store, before it is opened or after it was closed.
+
+    The embedded store's is the same only as long as nothing has written to its files; a server's, as long
+    as the collection has as many points of ours. One that cannot be told is unlike any other.
+    """
+    if settings.store_url:
+        from octavo.store.qdrant_opening import seal
+
+        return await seal(settings, library=library)
+    return await blocking(store_seal, settings.data)
+
+
+async def _connect(settings: Settings, dimension: int, expected: bool, library: str) -> Store:
+    from octavo.store.qdrant_opening import connect
+
+    return await connect(settings, dimension=dimension, expected=expected, library=library)
+
+
+async def _reconnect(settings: Settings, dimension: int, library: str) -> Store:
+    from octavo.store.qdrant_opening import connect
+
+    return await connect(settings, dimension=dimension, expected=False, library=library, anew=True)
+
+
+def _open(settings: Settings, dimension: int, expected: bool, lock: LibraryLock | None) -> Store:
     from octavo.store.edge import EdgeStore
     from octavo.store.edge_files import create, is_empty
 
@@ -57,7 +115,7 @@ def _open(settings: Settings, dimension: int, expected: bool, lock: LibraryLock 
         return EdgeStore(path, dimension=dimension, free_space_mb=settings.free_space_mb, lock=own)
 
 
-def _replace(settings: Settings, dimension: int, lock: LibraryLock | None) -> tuple[EdgeStore, Path | None]:
+def _replace(settings: Settings, dimension: int, lock: LibraryLock | None) -> tuple[Store, Path | None]:
     from octavo.store.edge import EdgeStore
     from octavo.store.edge_files import create, set_aside
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import weakref
-from array import array
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -18,8 +17,6 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from qdrant_edge import (
-    Bm25,
-    Bm25Config,
     CountRequest,
     EdgeShard,
     FacetRequest,
@@ -29,7 +26,6 @@ from qdrant_edge import (
     Query,
     QueryBatchRequest,
     QueryRequest,
-    ScoredPoint,
     ScrollRequest,
     SparseVector,
     UpdateOperation,
@@ -40,15 +36,16 @@ from octavo.concurrency import blocking
 from octavo.errors import StorageLow, StoreError
 from octavo.protocols import Found, Hit, Vector, Where
 from octavo.store import payload as stored
-from octavo.store.edge_files import DENSE, LEAST_MB, LEXICAL, load, translated
-from octavo.store.edge_filters import FILTERED, edge_filter, matches_nothing
+from octavo.store.conditions import FILTERED, matches_nothing
+from octavo.store.edge_files import LEAST_MB, load, translated
+from octavo.store.edge_filters import edge_filter
+from octavo.store.edge_words import Words
 from octavo.store.guard import LibraryLock, require_space
+from octavo.store.payload import DENSE, LEXICAL
+from octavo.store.ranking import cut, portions
 from octavo.types import Chunk
 
-WORDS_A_CHUNK = 120
 BATCH = 256
-DECIMALS = 5  # scores that agree this far are equal
-FEW_MORE, MANY_MORE = 16, 512
 STRETCHES = 8
 RESERVE_MB = 64  # the engine grows its files by 32 MB at a time
 
@@ -60,16 +57,18 @@ Filed = dict[str, dict[str | int, list[str]]]
 class EdgeStore:
     """A `ChunkStore` over the directory at `path`, which must hold one; open until `close`."""
 
+    local = True
+
     def __init__(
         self, path: Path, *, dimension: int, free_space_mb: int = 256, lock: LibraryLock | None = None
     ) -> None:
-        self.path = path
+        self.path, self.place = path, str(path)
         self.dimension = dimension
         self._shard: EdgeShard = load(path, dimension=dimension)
         self._why_shut = ""
         self._floor_mb = max(free_space_mb, RESERVE_MB)
         self._lock = lock
-        self._bm25 = Bm25(Bm25Config(language="english", avg_len=WORDS_A_CHUNK))
+        self._words = Words()
         me = weakref.ref(self)
         os.register_at_fork(after_in_child=lambda: _shut_in_child(me))
 
@@ -91,7 +90,7 @@ class EdgeStore:
         if matches_nothing(where):
             return Found(dense=(), lexical=())
         by_meaning = Query.Nearest(list(vector), using=DENSE)
-        by_words = Query.Nearest(self._bm25.embed_query(text), using=LEXICAL)
+        by_words = Query.Nearest(_sparse(self._words.of_query(text)), using=LEXICAL)
         dense, lexical = self._ask((by_meaning, by_words), allowed, limit)
         return Found(dense=dense, lexical=lexical)
 
@@ -170,25 +169,20 @@ class EdgeStore:
         return 4 * (4 * self.dimension + 4 * len(chunk.content) + 1024)
 
     def _point(self, chunk: Chunk, edition: int) -> Point:
-        vector = stored.canonical(chunk.embedding or ())
-        words = self._bm25.embed_document(stored.words(chunk))
-        weights = dict(sorted(zip(words.indices, words.values, strict=True)))
-        made = stored.payload(chunk, edition=edition)
-        digest = stored.digest_of(made, vector)
-        made[stored.SEAL] = stored.seal(
-            digest, edition, indices=list(weights), weights=list(weights.values())
-        )
-        return Point(chunk.id, {DENSE: array("f", vector).tolist(), LEXICAL: words}, made)
+        weights = self._words.of_document(stored.words(chunk))
+        made, vector = stored.sealed(chunk, edition=edition, weights=weights)
+        return Point(chunk.id, {DENSE: vector, LEXICAL: _sparse(weights)}, made)
 
     def _ask(self, halves: Sequence[Query], allowed: Filter | None, limit: int) -> list[tuple[Hit, ...]]:
         """Asks for a few more than wanted, and once for many more when equals stand across the cut."""
-        for asked in (limit + FEW_MORE, 2 * limit + MANY_MORE):
+        for asked in portions(limit):
             requests = [
                 QueryRequest(limit=asked, query=q, filter=allowed, with_payload=False) for q in halves
             ]
             with self._engine() as shard:
                 answers = shard.query_batch(QueryBatchRequest(requests))
-            cuts = [cut(answer, asked=asked, limit=limit) for answer in answers]
+            scored = [[(str(point.id), point.score) for point in answer] for answer in answers]
+            cuts = [cut(each, asked=asked, limit=limit) for each in scored]
             if all(complete for _, complete in cuts):
                 break
         return [hits for hits, _ in cuts]
@@ -264,18 +258,8 @@ def _shut_in_child(store: weakref.ref[EdgeStore]) -> None:
         copy.disown("this process was forked from the one that opened it")
 
 
-def cut(scored: Sequence[ScoredPoint], *, asked: int, limit: int) -> tuple[tuple[Hit, ...], bool]:
-    """The best `limit`, equals in order of id; and whether they are certain to be the best ones.
-
-    When as many came as were asked for, more of the last score may exist: that group is left out, unless
-    there is no other.
-    """
-    hits = [Hit(str(point.id), round(point.score, DECIMALS)) for point in scored]
-    hits.sort(key=lambda hit: (-hit.score, hit.id))
-    if len(hits) < asked:
-        return tuple(hits[:limit]), True
-    whole = [hit for hit in hits if hit.score > hits[-1].score]
-    return tuple((whole or hits)[:limit]), len(whole) >= limit
+def _sparse(weights: Mapping[int, float]) -> SparseVector:
+    return SparseVector(list(weights), list(weights.values()))
 
 
 def _file(id: str, held: Mapping[str, object], filed: Filed) -> None:
@@ -294,6 +278,5 @@ def _digest(held: Mapping[str, object], vectors: object) -> tuple[str, bool]:
     if not isinstance(vectors, dict) or not isinstance(words := vectors.get(LEXICAL), SparseVector):
         return stored.DAMAGED, False
     indices = words.indices  # each look at it copies it
-    digest = stored.digest_of(held, array("f", vectors.get(DENSE, ())).tobytes())
-    seal = stored.seal(digest, held.get("edition"), indices=indices, weights=words.values)
-    return digest if seal == held.get(stored.SEAL) else stored.DAMAGED, bool(indices)
+    digest = stored.digest_as_stored(held, vectors.get(DENSE, ()), indices=indices, weights=words.values)
+    return digest, bool(indices)

@@ -26,9 +26,8 @@ from qdrant_edge import (
 
 from octavo.errors import LibraryBusy, OctavoError, StorageLow, StoreError
 from octavo.store.guard import require_space
-from octavo.store.payload import KEYWORDS, NUMBERS
+from octavo.store.payload import KEYWORDS, LEXICAL, NUMBERS
 
-DENSE, LEXICAL = "", "bm25"
 PARTS = ("edge_config.json", "segments", "wal")
 REPAIR = "Run `octavo doctor --repair`: it rebuilds the store from the records, with nothing embedded again."
 LEAST_MB = 32

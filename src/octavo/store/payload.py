@@ -22,9 +22,11 @@ from octavo.types import Chunk
 
 Payload = dict[str, str | int | list[str]]
 
+DENSE, LEXICAL = "", "bm25"
 KEYWORDS = ("book_id", "sections", "source_file")
 NUMBERS = ("edition", "page_number", "page_end", "document_position")
 SEAL = "digest"
+LIBRARY = "library"  # on a server only, where several libraries could meet
 DAMAGED = "damaged"
 _DIGESTED = (
     "url",
@@ -94,6 +96,24 @@ def seal(digested: str, edition: object, *, indices: Sequence[int], weights: Seq
     made.update(array("Q", indices).tobytes())
     made.update(array("f", weights).tobytes())
     return made.hexdigest()
+
+
+def sealed(chunk: Chunk, *, edition: int, weights: Mapping[int, float]) -> tuple[Payload, list[float]]:
+    """What is stored of a chunk whose words have these weights: its payload with its seal, and its vector."""
+    vector = canonical(chunk.embedding or ())
+    made = payload(chunk, edition=edition)
+    digested = digest_of(made, vector)
+    made[SEAL] = seal(digested, edition, indices=list(weights), weights=list(weights.values()))
+    return made, array("f", vector).tolist()
+
+
+def digest_as_stored(
+    held: Mapping[str, object], vector: Sequence[float], *, indices: Sequence[int], weights: Sequence[float]
+) -> str:
+    """The digest of a point as it was read back, or `DAMAGED` where its seal belies it."""
+    digested = digest_of(held, array("f", vector).tobytes())
+    sound = held.get(SEAL) == seal(digested, held.get("edition"), indices=indices, weights=weights)
+    return digested if sound else DAMAGED
 
 
 def checked(chunks: Sequence[Chunk], *, edition: int, dimension: int) -> list[Chunk]:

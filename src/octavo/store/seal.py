@@ -1,11 +1,15 @@
-"""Whether anything has touched the store since it was last closed."""
+"""Where the embedded store lies, and whether anything has touched it since it was last closed."""
 
 from __future__ import annotations
 
 from hashlib import sha256
 from pathlib import Path
 
-from octavo.store import store_path
+from octavo.types import COLLECTION
+
+
+def store_path(data: Path) -> Path:
+    return data / "store" / COLLECTION
 
 
 def store_seal(data: Path) -> str:

@@ -1,6 +1,8 @@
 """Stand-ins that programs built on Octavo can test with: small, real in behaviour, the same on every machine.
 
 `TinyEmbedder` needs no weights: texts that share words are near each other, and nothing else is.
+`ScriptedModel` is a language model behind real HTTP that says what its script tells it to: `Say`, `Call`,
+`Claims` or a `Fault`; `seeded_fault` makes one from a number, and `Obedient` does what a book orders it to.
 """
 
 from __future__ import annotations
@@ -9,7 +11,39 @@ import math
 import re
 from collections.abc import Sequence
 from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from octavo.testing.faults import seeded_fault
+    from octavo.testing.model_request import ModelRequest, Spoken, ToolResult
+    from octavo.testing.model_server import ScriptedModel
+    from octavo.testing.obedient import Obedient
+    from octavo.testing.replies import Call, Claims, Fault, FaultKind, Reply, Say, Script
+
+__all__ = [
+    "Call",
+    "Claims",
+    "Fault",
+    "FaultKind",
+    "ModelRequest",
+    "Obedient",
+    "Reply",
+    "Say",
+    "Script",
+    "ScriptedModel",
+    "Spoken",
+    "TinyEmbedder",
+    "ToolResult",
+    "seeded_fault",
+]
+
+_HOMES = {
+    "faults": ("seeded_fault",),
+    "model_request": ("ModelRequest", "Spoken", "ToolResult"),
+    "model_server": ("ScriptedModel",),
+    "obedient": ("Obedient",),
+    "replies": ("Call", "Claims", "Fault", "FaultKind", "Reply", "Say", "Script"),
+}
 _WORDS = re.compile(r"\w+|[^\w\s]")
 _PLACES = 4  # dimensions that each word touches
 
@@ -41,3 +75,13 @@ class TinyEmbedder:
                 sums[number % self.dimension] += 1.0 if number & 0x8000_0000 else -1.0
         length = math.sqrt(sum(x * x for x in sums))
         return tuple(x / length for x in sums)
+
+
+def __getattr__(name: str) -> Any:
+    """The scripted model is loaded when it is asked for: an embedder for a test needs no server."""
+    from importlib import import_module
+
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,48 @@
+"""A server that knows how long its event loop was held up: `python -m benchmarks.stall DATA PORT FILE`.
+
+It serves like `octavo serve` and writes to FILE, every half second, the longest time in milliseconds by which
+a timer of its event loop came late since the last line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+
+import uvicorn
+
+from octavo.limits import ServiceLimits
+from octavo.server import make_app
+from octavo.settings import Settings
+
+TICK, LINE = 0.02, 0.5
+
+
+async def watch(file: Path) -> None:
+    worst, written = 0.0, time.monotonic()
+    with file.open("w", encoding="ascii", buffering=1) as lines:
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(TICK)
+            now = time.monotonic()
+            worst = max(worst, now - before - TICK)
+            if now - written > LINE:
+                lines.write(f"{worst * 1000:.1f}\n")
+                worst, written = 0.0, now
+
+
+async def serve(data: Path, port: int, file: Path) -> None:
+    limits = ServiceLimits(requests_per_minute=1_000_000, streams=100)
+    app = make_app(Settings(data=data, service=limits))
+    server = uvicorn.Server(
+        uvicorn.Config(app, host="127.0.0.1", port=port, log_level="critical", access_log=False)
+    )
+    watching = asyncio.create_task(watch(file))
+    await server.serve()
+    watching.cancel()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])))

@@ -1,0 +1,147 @@
+"""Commands for API keys: keys create, keys list, keys revoke."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from octavo.cli.frame import Context, common, show_json, with_library
+
+if TYPE_CHECKING:
+    from octavo.keys import Key
+    from octavo.library import Library
+    from octavo.wire import Json
+
+
+@click.group()
+def keys() -> None:
+    """Keys for the HTTP service: who may use it, for what, and on which books.
+
+    \b
+      octavo keys create "my laptop" --scope ask --scope ingest
+      octavo keys create "docs site" --public --origin https://docs.example.com --book handbook
+      octavo keys list
+      octavo keys revoke 3f2a9c0d11e4
+    """
+
+
+@keys.command()
+@click.argument("name")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice(["ask", "ingest", "admin"]),
+    help="What it may do: ask (search, ask, read), ingest (add and remove books), admin (everything). [ask]",
+)
+@click.option("--book", "books", multiple=True, help="A book that it may read; leave it out for all of them.")
+@click.option("--public", is_flag=True, help="For a page that everyone can read: `ask` only, listed origins.")
+@click.option("--origin", "origins", multiple=True, help="A site that may use it, like https://example.com.")
+@click.option("--per-minute", type=click.IntRange(min=1), help="Requests a minute, if not the usual number.")
+@click.option("--days", type=float, help="Days until it expires; without it, never.")
+@common
+def create(
+    context: Context,
+    name: str,
+    scopes: tuple[str, ...],
+    books: tuple[str, ...],
+    public: bool,
+    origins: tuple[str, ...],
+    per_minute: int | None,
+    days: float | None,
+    data: str | None,
+    as_json: bool,
+) -> None:
+    """Make a key called NAME and show it, this once.
+
+    A public key goes into the pages of a site. It can only ask, from the origins that it names, and each
+    visitor has a limit of their own.
+    """
+
+    async def work(library: Library) -> tuple[Key, str]:
+        from octavo.keys import Keyring
+
+        named = [(await library.book(book)).id for book in books]
+        return await Keyring(library.database).create(
+            name,
+            scopes=scopes or ("ask",),
+            books=named or None,
+            origins=origins,
+            public=public,
+            per_minute=per_minute,
+            days=days,
+        )
+
+    key, token = with_library(context, data, work)
+    if as_json:
+        show_json({**_json(key), "key": token})
+        return
+    click.echo(token)
+    click.echo("Keep it now: it is not stored and will not be shown again.", err=True)
+
+
+@keys.command("list")
+@common
+def list_(context: Context, data: str | None, as_json: bool) -> None:
+    """List the keys, without their secrets."""
+
+    async def work(library: Library) -> list[Key]:
+        from octavo.keys import Keyring
+
+        return await Keyring(library.database).all()
+
+    found = with_library(context, data, work)
+    if as_json:
+        show_json({"keys": [_json(key) for key in found]})
+    elif not found:
+        click.echo("No keys yet. `octavo keys create NAME` makes one.")
+    for key in () if as_json else found:
+        where = "all books" if key.books is None else ", ".join(key.books)
+        kind = "public, " if key.public else ""
+        used = f"last used {key.used_at:%Y-%m-%d}" if key.used_at else "never used"
+        click.echo(f"{key.id}  {key.name}  ({kind}{', '.join(key.scopes)}; {where}; {_state(key)}; {used})")
+
+
+@keys.command()
+@click.argument("key_id", metavar="ID")
+@common
+def revoke(context: Context, key_id: str, data: str | None, as_json: bool) -> None:
+    """End the key with this ID. Running services refuse it within a second."""
+
+    async def work(library: Library) -> Key:
+        from octavo.keys import Keyring
+
+        shown = key_id.removeprefix("octv_").split("_")[0]
+        return await Keyring(library.database).revoke(shown)
+
+    key = with_library(context, data, work)
+    if as_json:
+        show_json(_json(key))
+    else:
+        click.echo(f"{key.name} ({key.id}) is revoked.")
+
+
+def _state(key: Key) -> str:
+    if key.revoked_at is not None:
+        return "revoked"
+    if key.expires_at is None:
+        return "works"
+    return f"works until {key.expires_at:%Y-%m-%d}" if key.works(datetime.now(UTC)) else "expired"
+
+
+def _json(key: Key) -> Json:
+    times = ("created_at", "expires_at", "revoked_at", "used_at")
+    moments = {name: getattr(key, name) for name in times}
+    return {
+        "id": key.id,
+        "name": key.name,
+        "scopes": list(key.scopes),
+        "books": None if key.books is None else list(key.books),
+        "origins": list(key.origins),
+        "public": key.public,
+        "per_minute": key.per_minute,
+        **{name: moment.isoformat() if moment else None for name, moment in moments.items()},
+        "state": _state(key),
+    }

@@ -1,0 +1,39 @@
+"""The command that an assistant starts: the tools of `octavo.mcp` over standard input and output."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from octavo.cli.frame import Context, with_library
+
+if TYPE_CHECKING:
+    from octavo.library import Library
+
+
+@click.command()
+@click.option("--book", "names", multiple=True, help="Only this book, by id or title; may be repeated.")
+@click.option("--data", type=click.Path(file_okay=False), help="Folder of the library.")
+@click.pass_obj
+def mcp(context: Context, names: tuple[str, ...], data: str | None) -> None:
+    """Serve the library to an assistant over MCP, on standard input and output.
+
+    An assistant starts this command by itself; docs/mcp.md shows the entry that each one needs. The same
+    tools are at /mcp of `octavo serve`.
+
+    \b
+      claude mcp add octavo -- octavo mcp
+      octavo mcp --book moby-dick
+    """
+    import logging
+
+    logging.basicConfig(level=logging.WARNING, format="octavo: %(message)s")
+    with_library(context, data, lambda library: _serve(library, names))
+
+
+async def _serve(library: Library, names: tuple[str, ...]) -> None:
+    from octavo.mcp import serve_stdio
+
+    books = tuple([(await library.book(name)).id for name in names]) if names else None
+    await serve_stdio(library, books=books)

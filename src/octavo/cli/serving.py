@@ -1,0 +1,72 @@
+"""The command that serves: what would go wrong, or would let strangers in, is told before anything starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from octavo.cli.frame import Context, common, with_library
+from octavo.errors import AccessDenied
+
+if TYPE_CHECKING:
+    from octavo.library import Library
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8321, show_default=True, help="Port to listen on."
+)
+@common
+def serve(context: Context, host: str, port: int, data: str | None, as_json: bool) -> None:
+    """Serve the library over HTTP: the app on /, the API under /v1, its description on /docs.
+
+    On this machine's own address everyone may use it. On any other, every caller needs a key:
+    `octavo keys create NAME` makes one.
+
+    \b
+      octavo serve
+      curl -s localhost:8321/v1/ask -H 'content-type: application/json' -d '{"question": "Who is Ahab?"}'
+    """
+    import logging
+
+    import uvicorn
+
+    from octavo.cli.draining import Draining
+    from octavo.server import make_app
+    from octavo.server.access import is_loopback
+    from octavo.server.logs import configure
+    from octavo.settings import Settings
+
+    chosen = data or context.data
+    settings = Settings(data=Path(chosen)) if chosen else Settings()
+    exposed = not is_loopback(host)
+    with_library(context, data, lambda library: _prepared(library, host, exposed=exposed))
+    app = make_app(settings, host=host)
+    configure(level=logging.CRITICAL if as_json else logging.INFO)
+    config = uvicorn.Config(
+        app, host=host, port=port, log_config=None, access_log=False, server_header=False, ws="none",
+        timeout_graceful_shutdown=2,
+    )  # fmt: skip
+    shown = f"[{host}]" if ":" in host else host
+    said = f"Octavo serves {settings.data} on http://{shown}:%d (API: /docs). Ctrl-C stops it."
+    Draining(config, app.state.load, announce=lambda real: click.echo(said % real, err=True)).run()
+
+
+async def _prepared(library: Library, host: str, *, exposed: bool) -> None:
+    """Whatever is wrong is told before the service starts."""
+    from octavo.keys import Keyring
+
+    if exposed and library.settings.keys_required is False:
+        raise AccessDenied(
+            f"on {host} anyone who can reach this machine could read the library and change it",
+            hint="Unset OCTAVO_KEYS_REQUIRED, or listen on 127.0.0.1 behind a proxy that asks for passwords.",
+        )
+    if exposed and not await Keyring(library.database).any_works():
+        raise AccessDenied(
+            f"on {host} every caller needs a key, and there is none that works",
+            hint="`octavo keys create NAME --scope admin` makes one; --host 127.0.0.1 needs none.",
+        )
+    await library.ready()

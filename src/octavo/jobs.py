@@ -1,0 +1,282 @@
+"""The queue of books that wait to be taken in, in the same database as the records.
+
+A job is queued, then running, then done, failed or cancelled, and what has ended never changes again. Any
+number of processes may take from one queue, and no two get the same job: SQLite lets one writer in at a time,
+PostgreSQL passes over the rows that another is taking. Whoever runs a job says so every moment (`renew`); a
+job whose worker has been silent for `STALE_SECONDS` is taken by another, three times at most. Cancelling is a
+word in the database: the worker reads it at its next `renew` and stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import ColumnElement, Row, and_, delete, func, insert, or_, select, text, true, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from octavo.errors import NotFound, TooMany
+from octavo.records_database import Database
+from octavo.schema_service import jobs
+
+STALE_SECONDS = 60.0
+TRIES_MOST = 3
+PAGE_DEFAULT, PAGE_MOST = 20, 100
+KEPT_DAYS = 30
+_RETRY_AFTER = 15.0
+_PUTTING = 0x0C7A70  # names the lock under which PostgreSQL numbers the jobs
+_LOCK = text("SELECT pg_advisory_xact_lock(:lock)")
+
+
+class JobState(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+ENDED = (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """`done` of `total` in the step that is being taken; 0 of 0 where nothing is counted."""
+
+    step: str = "waiting"
+    done: int = 0
+    total: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """`source` is where the book lies, relative to the folder of uploads; `wishes` are the caller's words."""
+
+    id: str
+    number: int
+    owner: str
+    state: JobState
+    name: str
+    source: str
+    wishes: Mapping[str, str | None] = field(default_factory=dict)
+    progress: Progress = Progress()
+    book_id: str | None = None
+    error: Mapping[str, str] | None = None
+    worker: str | None = None
+    tries: int = 0
+    created_at: datetime
+    seen_at: datetime | None = None
+    finished_at: datetime | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self.state in ENDED
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Queue:
+    """Jobs in order of arrival; at most `capacity` of them may wait."""
+
+    def __init__(self, database: Database, *, capacity: int, now: Callable[[], datetime] = _now) -> None:
+        self._database, self._capacity, self._now = database, capacity, now
+
+    async def put(
+        self,
+        name: str,
+        *,
+        source: str,
+        owner: str = "",
+        wishes: Mapping[str, str | None] | None = None,
+        id: str = "",
+    ) -> Job:
+        """A new job at the end of the queue, or `TooMany` when the queue is full."""
+        async with self._database.writing() as connection:
+            if not self._database.is_sqlite:
+                await connection.execute(_LOCK, {"lock": _PUTTING})
+            await self._require_room(connection)
+            latest = await connection.scalar(select(func.max(jobs.c.number)))
+            job = Job(
+                id=id or str(uuid4()),
+                number=(latest or 0) + 1,
+                owner=owner,
+                state=JobState.QUEUED,
+                name=name,
+                source=source,
+                wishes=dict(wishes or {}),
+                created_at=self._now(),
+            )
+            await connection.execute(insert(jobs), _values(job))
+        return job
+
+    async def require_room(self) -> None:
+        """Raises `TooMany` when a job put now would be refused."""
+        async with self._database.reading() as connection:
+            await self._require_room(connection)
+
+    async def _require_room(self, connection: AsyncConnection) -> None:
+        waiting = await connection.scalar(
+            select(func.count()).select_from(jobs).where(jobs.c.state == JobState.QUEUED)
+        )
+        if (waiting or 0) >= self._capacity:
+            raise TooMany(
+                f"{waiting} books wait to be read already",
+                retry_after=_RETRY_AFTER,
+                hint="Send it again when some have been read; OCTAVO_SERVICE__QUEUE sets how many may wait.",
+            )
+
+    async def take(self, worker: str) -> Job | None:
+        """The first job that waits, or whose worker has fallen silent; it is this worker's now."""
+        silent = self._now() - timedelta(seconds=STALE_SECONDS)
+        lost = and_(jobs.c.state == JobState.RUNNING, jobs.c.seen_at < silent)
+        open_ = select(jobs.c.id).where(or_(jobs.c.state == JobState.QUEUED, lost)).limit(1)
+        async with self._database.reading() as connection:
+            if await connection.scalar(open_) is None:
+                return None  # a look costs the writers nothing
+        async with self._database.writing() as connection:
+            given_up = _ending(JobState.FAILED, self._now(), error=_GIVEN_UP)
+            await connection.execute(update(jobs).where(lost, jobs.c.tries >= TRIES_MOST).values(given_up))
+            first = (
+                select(jobs)
+                .where(or_(jobs.c.state == JobState.QUEUED, lost))
+                .order_by(jobs.c.number)
+                .limit(1)
+                .with_for_update(skip_locked=True)
+            )
+            row = (await connection.execute(first)).one_or_none()
+            if row is None:
+                return None
+            taken = {
+                "state": JobState.RUNNING,
+                "worker": worker,
+                "tries": row.tries + 1,
+                "seen_at": self._now(),
+            }
+            await connection.execute(update(jobs).where(jobs.c.id == row.id).values(taken))
+        return _job(row, **taken)
+
+    async def renew(self, job: Job, progress: Progress) -> bool:
+        """Says that the job is still being worked on. False: it is not this worker's any more."""
+        return await self._change(job, {"seen_at": self._now(), "progress": asdict(progress)})
+
+    async def finish(
+        self, job: Job, *, book_id: str | None = None, error: Mapping[str, str] | None = None
+    ) -> bool:
+        """The job is done, or failed for a reason. False: it was cancelled, or taken by another."""
+        if error is not None:
+            return await self._change(job, _ending(JobState.FAILED, self._now(), error=error))
+        done = {"book_id": book_id, "progress": asdict(Progress("done", 1, 1))}
+        return await self._change(job, _ending(JobState.DONE, self._now()) | done)
+
+    async def give_back(self, job: Job) -> bool:
+        """The worker stops before the job is done: it waits again, and this try is not counted."""
+        waiting = {
+            "state": JobState.QUEUED,
+            "worker": None,
+            "seen_at": None,
+            "tries": max(0, job.tries - 1),
+            "progress": asdict(Progress()),
+        }
+        return await self._change(job, waiting)
+
+    async def reclaim(self) -> int:
+        """Puts every running job back. Only for whoever knows that no other worker can be alive."""
+        async with self._database.writing() as connection:
+            values = {"state": JobState.QUEUED, "worker": None, "seen_at": None}
+            exhausted = and_(jobs.c.state == JobState.RUNNING, jobs.c.tries >= TRIES_MOST)
+            given_up = _ending(JobState.FAILED, self._now(), error=_GIVEN_UP)
+            await connection.execute(update(jobs).where(exhausted).values(given_up))
+            back = await connection.execute(
+                update(jobs).where(jobs.c.state == JobState.RUNNING).values(values)
+            )
+            return back.rowcount
+
+    async def cancel(self, id: str, *, owner: str | None = None) -> Job:
+        """The job as it is afterwards: cancelled, or as it had ended before."""
+        before = await self.job(id, owner=owner)
+        async with self._database.writing() as connection:
+            open_ = and_(jobs.c.id == before.id, jobs.c.state.not_in(ENDED))
+            await connection.execute(
+                update(jobs).where(open_).values(_ending(JobState.CANCELLED, self._now()))
+            )
+        return await self.job(id, owner=owner)
+
+    async def job(self, id: str, *, owner: str | None = None) -> Job:
+        """One job; another owner's is as unknown as one that never was."""
+        async with self._database.reading() as connection:
+            found = await connection.execute(select(jobs).where(jobs.c.id == id, _owned(owner)))
+            row = found.one_or_none()
+        if row is None:
+            raise NotFound("job", id)
+        return _job(row)
+
+    async def jobs(
+        self, *, owner: str | None = None, limit: int = PAGE_DEFAULT, after: int | None = None
+    ) -> list[Job]:
+        """The newest first, from the one below number `after` on."""
+        below = jobs.c.number < after if after is not None else true()
+        query = select(jobs).where(_owned(owner), below).order_by(jobs.c.number.desc()).limit(limit)
+        async with self._database.reading() as connection:
+            return [_job(row) for row in await connection.execute(query)]
+
+    async def counts(self) -> dict[JobState, int]:
+        """How many jobs there are in each state."""
+        query = select(jobs.c.state, func.count()).group_by(jobs.c.state)
+        async with self._database.reading() as connection:
+            found = {JobState(state): int(count) for state, count in await connection.execute(query)}
+        return {state: found.get(state, 0) for state in JobState}
+
+    async def sources(self) -> set[str]:
+        """Where the books lie that are still to be read."""
+        query = select(jobs.c.source).where(jobs.c.state.not_in(ENDED))
+        async with self._database.reading() as connection:
+            return set(await connection.scalars(query))
+
+    async def forget(self, days: float = KEPT_DAYS) -> int:
+        """Drops the jobs that ended so long ago; says how many."""
+        old = self._now() - timedelta(days=days)
+        async with self._database.writing() as connection:
+            return (await connection.execute(delete(jobs).where(jobs.c.finished_at < old))).rowcount
+
+    async def _change(self, job: Job, values: Mapping[str, Any]) -> bool:
+        """Changes a job that is still running and still this worker's."""
+        ours = and_(
+            jobs.c.id == job.id,
+            jobs.c.worker == job.worker,
+            jobs.c.tries == job.tries,
+            jobs.c.state == JobState.RUNNING,
+        )
+        async with self._database.writing() as connection:
+            changed = await connection.execute(update(jobs).where(ours).values(dict(values)))
+            return changed.rowcount == 1
+
+
+_GIVEN_UP = {
+    "code": "worker_lost",
+    "message": f"the workers that read this book died {TRIES_MOST} times",
+    "hint": "Look into their logs; the book may need more memory than they have.",
+}
+
+
+def _ending(state: JobState, at: datetime, *, error: Mapping[str, str] | None = None) -> dict[str, Any]:
+    return {"state": state, "finished_at": at, **({"error": dict(error)} if error else {})}
+
+
+def _owned(owner: str | None) -> ColumnElement[bool]:
+    return jobs.c.owner == owner if owner is not None else true()
+
+
+def _values(job: Job) -> dict[str, Any]:
+    return {**asdict(job), "state": str(job.state)}
+
+
+def _job(row: Row[Any], **changed: Any) -> Job:
+    values = {**row._mapping, **changed}
+    progress = Progress(**values.pop("progress"))
+    return Job(**values | {"state": JobState(values["state"]), "progress": progress})

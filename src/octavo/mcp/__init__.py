@@ -1,0 +1,12 @@
+"""Octavo for assistants, over the Model Context Protocol: search, read, ask and verify, with citations.
+
+The same five tools over stdio (`serve_stdio`) and streamable HTTP (`Endpoint`). Whoever mounts the endpoint
+says with a `Visitor` who is calling and which books there are for them; the tools hold to it.
+"""
+
+from __future__ import annotations
+
+from octavo.mcp.service import Endpoint, make_server, serve_stdio
+from octavo.mcp.tools import Visitor
+
+__all__ = ["Endpoint", "Visitor", "make_server", "serve_stdio"]

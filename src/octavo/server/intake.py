@@ -1,0 +1,230 @@
+"""What a request may cost before a route sees it: its size, its shape, its time, and its place in the queue.
+
+Bodies are counted while they arrive, whatever their Content-Length says, and a body that is too large is
+not read to its end. JSON is read strictly: no name twice, no NaN, no number that a double cannot hold, no
+depth that people do not write. A request has a time limit; one that finds the service full is told to
+come back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from octavo.errors import InvalidValue, Overloaded
+from octavo.limits import MB, ServiceLimits
+from octavo.server.problems import answer_to, problem, request_id_of
+
+DEEPEST = 32
+LARGEST = 2**53
+_STRING = re.compile(
+    rb'"(?:[^"\\]++|\\.)*+\\?(?:"|\Z)', re.DOTALL
+)  # also one without an end: never tries twice
+_BRACKET = re.compile(rb"[\[\]{}]")
+_ALWAYS = frozenset({"/healthz", "/readyz", "/metrics"})
+_CLOSE = {"connection": "close"}
+
+
+class TooLarge(Exception):
+    pass
+
+
+@dataclass(slots=True)
+class Load:
+    """How much is being worked on, and whether anything new may begin."""
+
+    working: int = 0
+    draining: bool = False
+    closing: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when streams have to end now."""
+
+
+class Intake:
+    """Stands before the routes. `upload_bytes` is what a body of `POST /v1/books` may have."""
+
+    def __init__(self, app: ASGIApp, *, limits: ServiceLimits, upload_bytes: int, load: Load) -> None:
+        self._app, self._limits, self._upload_bytes, self._load = app, limits, upload_bytes, load
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in _ALWAYS:
+            await self._app(scope, receive, send)
+            return
+        full = self._full()
+        if full is not None:
+            response = answer_to(full, request_id=request_id_of(scope))
+            response.headers.update(_CLOSE if self._load.draining else {})
+            await response(scope, receive, send)
+            return
+        self._load.working += 1
+        try:
+            await self._timed(scope, receive, send)
+        finally:
+            self._load.working -= 1
+
+    def _full(self) -> Overloaded | None:
+        if self._load.draining:
+            return Overloaded("the service is about to stop", retry_after=5, hint="Try another instance.")
+        if self._load.working >= self._limits.working:
+            return Overloaded("the service has its hands full", retry_after=1, hint="Try again in a moment.")
+        return None
+
+    async def _timed(self, scope: Scope, receive: Receive, send: Send) -> None:
+        upload = scope["method"] == "POST" and scope["path"] == "/v1/books"
+        watched = _Watched(send, self._limits)
+        seconds = self._limits.stream_seconds if upload else self._limits.request_seconds
+        try:
+            async with asyncio.timeout(seconds) as watched.timeout:
+                most = self._upload_bytes if upload else self._limits.max_body_kb * 1024
+                await self._counted(scope, receive, watched, most=most, upload=upload)
+        except TimeoutError:
+            if not watched.timeout.expired():
+                raise
+            if watched.started:
+                return  # cut short; the server closes a response that has no end
+            said = f"the request took longer than {seconds:g} seconds"
+            failed = problem(
+                503, "timeout", said, request_id=request_id_of(scope), headers={"retry-after": "5"}
+            )
+            await failed(scope, receive, send)
+
+    async def _counted(
+        self, scope: Scope, receive: Receive, send: _Watched, *, most: int, upload: bool
+    ) -> None:
+        counted = _Counted(receive, most=most)
+        try:
+            _check_length(Headers(scope=scope), most)
+            if upload or scope["method"] in ("GET", "HEAD", "OPTIONS"):
+                await self._app(scope, counted, send)
+                return
+            body = await _whole(counted)
+            if body is None:
+                return  # gone before the request was whole
+            _check_json(body)
+            await self._app(scope, _Replayed(body, receive), send)
+        except InvalidValue as wrong:
+            if send.started:
+                raise
+            await answer_to(wrong, request_id=request_id_of(scope))(scope, receive, send)
+        except TooLarge:
+            if send.started:
+                raise
+            said = f"the body of this request may have {_size(most)} at most"
+            failed = problem(413, "too_large", said, request_id=request_id_of(scope), headers=_CLOSE)
+            await failed(scope, receive, send)
+
+
+class _Watched:
+    """Notes that the response has begun; a stream has a time limit of its own."""
+
+    timeout: asyncio.Timeout
+
+    def __init__(self, send: Send, limits: ServiceLimits) -> None:
+        self._send, self._limits, self.started = send, limits, False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.started = True
+            if (
+                b"text/event-stream"
+                in Headers(raw=message.get("headers", [])).get("content-type", "").encode()
+            ):
+                end = asyncio.get_running_loop().time() + self._limits.stream_seconds
+                self.timeout.reschedule(end + self._limits.send_seconds)
+        await self._send(message)
+
+
+class _Counted:
+    def __init__(self, receive: Receive, *, most: int) -> None:
+        self._receive, self._left = receive, most
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self._left -= len(message.get("body", b""))
+        if self._left < 0:
+            raise TooLarge
+        return message
+
+
+class _Replayed:
+    """The body once more, for the route; after it, whatever the connection says."""
+
+    def __init__(self, body: bytes, receive: Receive) -> None:
+        self._body: bytes | None = body
+        self._receive = receive
+
+    async def __call__(self) -> Message:
+        if self._body is None:
+            return await self._receive()
+        body, self._body = self._body, None
+        return {"type": "http.request", "body": body, "more_body": False}
+
+
+async def _whole(receive: Receive) -> bytes | None:
+    parts: list[bytes] = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+def _check_length(headers: Headers, most: int) -> None:
+    said = headers.get("content-length", "0")
+    if said.isdecimal() and int(said[:20]) > most:
+        raise TooLarge
+
+
+def _size(count: int) -> str:
+    return f"{count // MB} MB" if count >= MB else f"{count // 1024} kB"
+
+
+def _check_json(body: bytes) -> None:
+    """Raises for JSON that is more than a request; what is no JSON at all is for the route to refuse."""
+    depth = 0
+    for bracket in _BRACKET.findall(_STRING.sub(b"", body)):
+        depth += 1 if bracket in b"[{" else -1
+        if depth > DEEPEST:
+            raise InvalidValue("body", f"must not be nested deeper than {DEEPEST}", "more")
+    try:
+        json.loads(
+            body, object_pairs_hook=_pairs, parse_int=_int, parse_float=_float, parse_constant=_constant
+        )
+    except InvalidValue:
+        raise
+    except (ValueError, RecursionError):
+        return
+
+
+def _pairs(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
+    made: dict[str, object] = {}
+    for name, value in pairs:
+        if name in made:
+            raise InvalidValue("body", "must have each name once", name)
+        made[name] = value
+    return made
+
+
+def _int(digits: str) -> int:
+    if len(digits) > 17 or abs(int(digits)) > LARGEST:
+        raise InvalidValue("body", "must have no integers beyond ±2^53", digits)
+    return int(digits)
+
+
+def _float(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise InvalidValue("body", "must have only finite numbers", digits)
+    return value
+
+
+def _constant(name: str) -> float:
+    raise InvalidValue("body", "must have only finite numbers", name)

@@ -1,0 +1,169 @@
+"""What the service does, in numbers: `/metrics` in the text format that Prometheus reads.
+
+Requests by route and status, the time of each stage of a question, refusals by reason, tokens, the queue, and
+what was embedded. Labels are names of routes, states, stages and codes, never a book, a key or a word of
+anybody's; so there are few of them, however large the library is. Only an administrator, or whoever sits at
+the machine, may look.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from datetime import UTC, datetime
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from octavo.errors import ModelError, OctavoError
+from octavo.events import Answered, Asked, AskEvent, Embedding, IngestEvent, Published, Retrieved, Scoped
+from octavo.jobs import JobState
+from octavo.journal import Journal
+from octavo.server.access import Admin
+from octavo.server.intake import Load
+from octavo.server.jobs import TheDesk
+from octavo.server.shapes import problems
+from octavo.states import Delivery
+
+router = APIRouter(tags=["service"])
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+STAGES = ("scope", "retrieve", "answer", "record")
+
+
+class Metrics:
+    """The counts of one running service, since it started."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = self._counter("requests", "Requests.", "method", "route", "status")
+        self._seconds = self._histogram("request_seconds", "Time to the end of a response.", "route")
+        self._stages = self._histogram("stage_seconds", "Time of a question's stages.", "stage")
+        self._answers = self._counter("answers", "Questions, by how they ended.", "status")
+        self._refusals = self._counter("refusals", "Questions that the books do not answer.", "reason")
+        self._failures = self._counter("model_failures", "Questions that a model did not answer.")
+        self._errors = self._counter("errors", "Questions that failed.", "code")
+        self._tokens = self._counter("tokens", "Tokens of language models.", "direction")
+        self._jobs = self._gauge("jobs", "Books in the queue and through it, by state.", "state")
+        self._working = self._gauge("working_requests", "Requests that are being worked on.")
+        self._passages = self._counter("ingested_passages", "Passages that got their vector.")
+        self._books = self._counter("ingested_books", "Books taken in.", "result")
+        for stage in STAGES:
+            self._stages.labels(stage)
+
+    def _counter(self, name: str, said: str, *labels: str) -> Counter:
+        return Counter(name, said, labels, namespace="octavo", registry=self.registry)
+
+    def _gauge(self, name: str, said: str, *labels: str) -> Gauge:
+        return Gauge(name, said, labels, namespace="octavo", registry=self.registry)
+
+    def _histogram(self, name: str, said: str, *labels: str) -> Histogram:
+        return Histogram(name, said, labels, namespace="octavo", registry=self.registry, buckets=SECONDS)
+
+    def request(self, *, method: str, route: str, status: int, seconds: float) -> None:
+        known = method if method in ("GET", "HEAD", "POST", "DELETE", "OPTIONS", "PUT", "PATCH") else "other"
+        self._requests.labels(known, route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def _cost(self, receipt: Mapping[str, object]) -> None:
+        model = receipt.get("model")
+        if isinstance(model, dict):
+            for direction in ("in", "out"):
+                self._tokens.labels(direction).inc(int(model.get(f"tokens_{direction}", 0)))
+
+    def ingest(self) -> Ingested:
+        """For a worker: counts what it takes in."""
+        return Ingested(self._passages, self._books)
+
+    def jobs(self, counts: dict[JobState, int]) -> None:
+        for state, count in counts.items():
+            self._jobs.labels(str(state)).set(count)
+
+    def working(self, load: Load) -> None:
+        self._working.set(load.working)
+
+    async def watched(
+        self, events: AsyncGenerator[AskEvent, None], journal: Journal
+    ) -> AsyncGenerator[AskEvent, None]:
+        """The same events, timed from the outside. What a model cost is read from the answer's receipt."""
+        began = time.monotonic()
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    now = time.monotonic()
+                    self._event(event, now - began)
+                    began = now if isinstance(event, Asked | Scoped | Retrieved) else began
+                    if isinstance(event, Answered) and event.answerer != "offline":
+                        self._cost((await journal.entry(event.answer.id)).receipt)
+                    yield event
+        except OctavoError as error:
+            self._errors.labels(error.code).inc()
+            if isinstance(error, ModelError):
+                self._failures.inc()
+            raise
+
+    def _event(self, event: AskEvent, seconds: float) -> None:
+        if isinstance(event, Scoped):
+            self._stages.labels("scope").observe(seconds)
+        elif isinstance(event, Retrieved):
+            self._stages.labels("retrieve").observe(seconds)
+        elif isinstance(event, Answered):
+            self._answered(event, seconds)
+
+    def _answered(self, event: Answered, seconds: float) -> None:
+        """From the passages to the answer: until it was checked, and then until it was recorded."""
+        reached = dict(event.answer.trace.steps)
+        checked = reached.get(Delivery.VALIDATED)
+        recording = (datetime.now(UTC) - checked).total_seconds() if checked else 0.0
+        recording = min(max(0.0, recording), seconds)  # a clock may be set while a question is answered
+        self._stages.labels("answer").observe(seconds - recording)
+        self._stages.labels("record").observe(recording)
+        refusal = event.answer.refusal
+        self._answers.labels("refused" if refusal else "answered").inc()
+        if refusal:
+            self._refusals.labels(str(refusal.reason)).inc()
+        if event.answerer.startswith("offline, because"):
+            self._failures.inc()
+
+    def text(self) -> bytes:
+        return generate_latest(self.registry)
+
+
+class Ingested:
+    """Counts the events of one worker's books."""
+
+    def __init__(self, passages: Counter, books: Counter) -> None:
+        self._passages, self._books, self._seen = passages, books, 0
+
+    def __call__(self, event: IngestEvent) -> None:
+        if isinstance(event, Embedding):
+            self._passages.inc(max(0, event.done - self._seen))
+            self._seen = event.done
+        else:
+            self._seen = 0
+        if isinstance(event, Published):
+            self._books.labels("unchanged" if event.unchanged else "published").inc()
+
+
+def metrics_of(request: Request) -> Metrics:
+    metrics: Metrics = request.app.state.metrics
+    return metrics
+
+
+@router.get(
+    "/metrics",
+    responses={
+        200: {
+            "description": "Prometheus' text format.",
+            "content": {"text/plain": {"schema": {"type": "string"}}},
+        },
+        **problems(403),
+    },
+)
+async def metrics(request: Request, desk: TheDesk, caller: Admin) -> Response:  # noqa: ARG001
+    numbers = metrics_of(request)
+    numbers.jobs(await desk.queue.counts())
+    numbers.working(request.app.state.load)
+    return Response(numbers.text(), media_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,232 @@
+"""A book on its way in: `multipart/form-data`, written to the disk as it arrives, never held in memory.
+
+Every part is counted while it is read: how many there are, how long their headers and their fields, how large
+the file. What is too much is refused there and then, and what was written of it is gone before the refusal is
+sent. The file's name is only a name: it chooses no place on the disk.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+from uuid import uuid4
+
+from python_multipart.exceptions import MultipartParseError
+from python_multipart.multipart import MultipartParser, parse_options_header
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from octavo.concurrency import blocking
+from octavo.limits import MB
+from octavo.text import clean, collapse
+
+FIELDS = ("title", "base_url", "book_id")
+FILE = "file"
+PARTS_MOST, FIELD_MOST, NAME_MOST = 8, 4_000, 120
+_AT_ONCE = 1 << 20
+_NOT_IN_NAMES = re.compile(r"[^\w .,'()+-]")
+_RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\.|$)")
+_CLOSE = {"connection": "close"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upload:
+    """A file that has arrived whole. `source` is its place under the folder of uploads."""
+
+    id: str
+    name: str
+    source: str
+    size: int
+    digest: bytes
+    """Of the file, its name and the fields: the same request has the same."""
+    fields: Mapping[str, str]
+
+
+def safe_name(given: str) -> str:
+    """A name for a file that no file system and no reader stumbles over; what it says stays."""
+    last = re.split(r"[/\\]", collapse(clean(given)))[-1]
+    plain = collapse(_NOT_IN_NAMES.sub(" ", last)).strip(" .")
+    stem, dot, suffix = plain.rpartition(".")
+    stem, suffix = (stem, suffix[:10]) if dot and stem else (plain, "")
+    short = stem.encode()[: NAME_MOST - len(suffix.encode()) - 1].decode("utf-8", "ignore").strip(" .")
+    named = f"{short or 'book'}{f'.{suffix}' if suffix else ''}"
+    return f"book {named}" if _RESERVED.match(named) else named
+
+
+def boundary_of(content_type: str) -> bytes:
+    """The boundary between the parts; another kind of body is refused."""
+    kind, options = parse_options_header(content_type)
+    if kind.lower() != b"multipart/form-data":
+        raise HTTPException(415, "a book is sent as multipart/form-data, with the file in the part `file`")
+    boundary = options.get(b"boundary", b"")
+    if not boundary or len(boundary) > 200:
+        raise bad("it names no boundary between its parts")
+    return boundary
+
+
+def bad(why: str) -> HTTPException:
+    return HTTPException(400, f"the multipart body cannot be read: {why}", headers=_CLOSE)
+
+
+@asynccontextmanager
+async def received(
+    body: AsyncGenerator[bytes, None], *, content_type: str, uploads: Path, most_bytes: int
+) -> AsyncIterator[Upload]:
+    """The upload, on the disk. It is removed when the block raises, and stays when it does not."""
+    form = Form(boundary_of(content_type), most_bytes=most_bytes)
+    id = str(uuid4())
+    folder = uploads / id
+    folder.mkdir(parents=True)
+    try:
+        with (folder / "part").open("xb") as file:
+            await _written(body, form, file)
+            await blocking(_synced, file)
+        name = safe_name(form.name)
+        (folder / "part").rename(folder / name)
+        yield Upload(
+            id=id,
+            name=name,
+            source=f"{id}/{name}",
+            size=form.size,
+            digest=form.digest(),
+            fields=dict(form.fields),
+        )
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+async def _written(body: AsyncGenerator[bytes, None], form: Form, file: IO[bytes]) -> None:
+    try:
+        async for piece in body:
+            form.feed(piece)
+            if form.waiting >= _AT_ONCE:
+                await blocking(file.write, form.taken())
+    except ClientDisconnect:
+        raise HTTPException(400, "the client left in the middle of the upload", headers=_CLOSE) from None
+    form.end()
+    await blocking(file.write, form.taken())
+
+
+def _synced(file: IO[bytes]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+@dataclass(slots=True)
+class _Part:
+    headers: dict[str, bytes] = field(default_factory=dict)
+    header: tuple[bytes, bytes] = (b"", b"")
+    name: str = ""
+    value: bytearray = field(default_factory=bytearray)
+
+
+class Form:
+    """The parts of a body, as they come. The file's bytes wait in `taken` for whoever writes them."""
+
+    def __init__(self, boundary: bytes, *, most_bytes: int) -> None:
+        self.fields: dict[str, str] = {}
+        self.name = ""
+        self.size = self.waiting = 0
+        self._most, self._parts = most_bytes, 0
+        self._ended = self._has_file = False
+        self._part = _Part()
+        self._pieces: list[bytes] = []
+        self._hash = hashlib.sha256()
+        self._parser = MultipartParser(
+            boundary,
+            {
+                "on_part_begin": self._begin,
+                "on_header_field": lambda data, start, end: self._header(data[start:end], b""),
+                "on_header_value": lambda data, start, end: self._header(b"", data[start:end]),
+                "on_header_end": self._header_end,
+                "on_headers_finished": self._headers_end,
+                "on_part_data": lambda data, start, end: self._data(data[start:end]),
+                "on_part_end": self._end,
+                "on_end": self._last,
+            },
+        )
+
+    def feed(self, piece: bytes) -> None:
+        try:
+            self._parser.write(piece)
+        except MultipartParseError as wrong:
+            raise bad(str(wrong)[:200]) from None
+
+    def end(self) -> None:
+        """Nothing more comes: is it whole?"""
+        if not self._ended:
+            raise bad("it stops before its end")
+        if not self._has_file:
+            raise HTTPException(422, "there is no file in the part `file`")
+
+    def taken(self) -> bytes:
+        made, self._pieces, self.waiting = b"".join(self._pieces), [], 0
+        return made
+
+    def digest(self) -> bytes:
+        said = repr((self.name, sorted(self.fields.items()), self._hash.hexdigest()))
+        return hashlib.sha256(said.encode()).digest()
+
+    def _begin(self) -> None:
+        self._parts += 1
+        if self._parts > PARTS_MOST:
+            raise bad(f"it has more than {PARTS_MOST} parts")
+        self._part = _Part()
+
+    def _header(self, name: bytes, value: bytes) -> None:
+        self._part.header = (self._part.header[0] + name, self._part.header[1] + value)
+
+    def _header_end(self) -> None:
+        name, value = self._part.header
+        self._part.headers[name.decode("latin-1").lower()] = value
+        self._part.header = (b"", b"")
+
+    def _headers_end(self) -> None:
+        kind, options = parse_options_header(
+            self._part.headers.get("content-disposition", b"").decode("latin-1")
+        )
+        name = options.get(b"name", b"").decode("utf-8", "replace")
+        if kind.lower() != b"form-data" or name not in (FILE, *FIELDS):
+            known = ", ".join((FILE, *FIELDS))
+            raise HTTPException(
+                422, f"a part is called {name[:40]!r}; there are only {known}", headers=_CLOSE
+            )
+        if name in self.fields or (name == FILE and self._has_file):
+            raise HTTPException(422, f"the part {name!r} comes twice", headers=_CLOSE)
+        self._part.name = name
+        if name == FILE:
+            if b"filename" not in options:
+                raise HTTPException(422, "the part `file` is no file: it has no file name", headers=_CLOSE)
+            self._has_file = True
+            self.name = options[b"filename"].decode("utf-8", "replace")
+
+    def _data(self, data: bytes) -> None:
+        if self._part.name == FILE:
+            self.size += len(data)
+            if self.size > self._most:
+                said = f"the file has more than {self._most // MB} MB, which is the limit here"
+                raise HTTPException(413, said, headers=_CLOSE)
+            self._hash.update(data)
+            self._pieces.append(bytes(data))
+            self.waiting += len(data)
+            return
+        self._part.value += data
+        if len(self._part.value) > FIELD_MOST:
+            raise HTTPException(413, f"the part {self._part.name!r} is too long", headers=_CLOSE)
+
+    def _end(self) -> None:
+        if self._part.name in FIELDS:
+            value = self._part.value.decode("utf-8", "replace").strip()
+            if value:
+                self.fields[self._part.name] = value
+
+    def _last(self) -> None:
+        self._ended = True

@@ -1,0 +1,127 @@
+"""Logs: one line of JSON for each request, and nothing in it that must not be kept."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bookservice import Service, serving
+from octavo.server.logs import JsonLines, configure, without_secrets
+
+WORDS = "Seven boats were lost in the storm off Marrow Point"
+QUESTION = "How many boats were lost off Marrow Point?"
+KEY = "octv_abcdef012345_dGhpcyBpcyBhIHNlY3JldA"
+
+
+@pytest.fixture
+def written() -> Iterator[io.StringIO]:
+    """What the service logs, from the test's own handler; the loggers are as before afterwards."""
+    names = ("octavo", "uvicorn")
+    before = [(n, logging.getLogger(n).handlers, logging.getLogger(n).propagate) for n in names]
+    stream = io.StringIO()
+    configure(stream)
+    yield stream
+    for name, handlers, propagate in before:
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = handlers, propagate
+        logger.setLevel(logging.NOTSET)
+
+
+def lines(written: io.StringIO) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in written.getvalue().splitlines()]
+
+
+@pytest.fixture
+def service(written: io.StringIO, tmp_path: Path) -> Iterator[Service]:
+    with serving(tmp_path / "library") as made:
+        yield made
+
+
+def test_a_request_is_one_line_with_its_id_route_status_and_time(
+    service: Service, written: io.StringIO
+) -> None:
+    service.call("GET", "/v1/books/moby-dick", headers={"x-request-id": "abc-1"})
+    line = lines(written)[-1]
+    assert (line["request_id"], line["method"], line["route"], line["status"], line["caller"]) == (
+        "abc-1",
+        "GET",
+        "/v1/books/{book_id}",
+        404,
+        "",
+    )
+    assert line["ms"] >= 0
+    assert line["logger"] == "octavo.requests"
+    assert line["time"].endswith("+00:00")
+
+
+def test_no_book_no_question_and_no_key_is_ever_logged(service: Service, written: io.StringIO) -> None:
+    service.taken_in(f"# Marrow\n\n{WORDS}.".encode(), name="marrow-point.md", title="Marrow Point")
+    bearer = {"authorization": f"Bearer {KEY}"}
+    service.post("/v1/ask", {"question": QUESTION})
+    service.post("/query", {"question": QUESTION, "top_k": 0})
+    service.call("GET", f"/v1/books?key={KEY}", headers=bearer)
+    service.call("GET", f"/{KEY}/{WORDS.replace(' ', '%20')}")
+    service.call("GET", "/v1/books", headers=bearer)
+    service.send(b"", name="marrow-secret.md")
+    text = written.getvalue()
+    assert len(lines(written)) >= 8
+    for secret in ("Marrow", "marrow", "boats", KEY, KEY.rsplit("_", 1)[1], "octv_"):
+        assert secret not in text, secret
+
+
+def test_health_checks_fill_no_logs(service: Service, written: io.StringIO) -> None:
+    before = len(lines(written))
+    for path in ("/healthz", "/readyz", "/metrics"):
+        assert service.get(path).status == 200
+    assert len(lines(written)) == before
+
+
+def test_an_error_is_told_by_its_kind_and_place_not_by_its_words(written: io.StringIO) -> None:
+    log = logging.getLogger("octavo.server")
+    try:
+        raise ValueError(f"cannot parse {WORDS!r}")
+    except ValueError:
+        log.exception("a request failed", extra={"request_id": "r1"})
+    line = lines(written)[-1]
+    assert (line["error"], line["request_id"], line["level"]) == ("ValueError", "r1", "error")
+    assert any("test_logs.py" in place for place in line["at"])
+    assert "boats" not in json.dumps(line)
+
+
+def test_uvicorns_own_words_are_lines_of_json_too(written: io.StringIO) -> None:
+    logging.getLogger("uvicorn.error").warning("Invalid HTTP request received.")
+    assert lines(written)[-1]["message"] == "Invalid HTTP request received."
+
+
+SECRETS = (
+    KEY,
+    "sk-proj-abcdefghijkl",
+    "Authorization: Bearer abc.def-ghi",
+    "postgresql+asyncpg://octavo:hunter2@db/octavo",
+    "api_key=hunter2",
+    "password: hunter2",
+)
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_what_looks_like_a_secret_is_blotted_out(secret: str) -> None:
+    shown = without_secrets(f"it failed for {secret} today")
+    assert "***" in shown
+    assert not any(word in shown for word in ("hunter2", "abcdefghijkl", "abc.def", KEY))
+    assert shown.startswith("it failed for ")
+    assert shown.endswith(" today")
+
+
+def test_plain_words_stay_as_they_are() -> None:
+    assert without_secrets("job 12 waits again: the worker stops") == "job 12 waits again: the worker stops"
+
+
+def test_a_line_stays_a_line(written: io.StringIO) -> None:
+    record = logging.LogRecord("octavo", logging.INFO, "", 0, "one\ntwo\r\nthree", None, None)
+    assert "\n" not in JsonLines().format(record)

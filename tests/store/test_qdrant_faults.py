@@ -1,0 +1,248 @@
+"""A server that is away, slow, failing or cut off: what is tried again, and what is said at last."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from contract import SIZE, by_meaning, chunk, vector
+
+from answerers import Greedy, assert_well_cited
+from octavo.errors import StoreError
+from octavo.library import Library
+from octavo.protocols import EVERYWHERE
+from octavo.settings import Settings
+from octavo.store.payload import digest
+from octavo.store.qdrant import BATCH, QdrantStore
+from octavo.store.qdrant_line import Patience
+from octavo.store.qdrant_opening import connect
+from octavo.testing import TinyEmbedder
+from octavo.testing.qdrant_server import Fault, QdrantServer
+from small_books import markdown
+
+MINE = "library-of-the-test"
+UPSERT, SEARCH = "PUT /collections/ai_book_embedding/points", "/points/query"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[QdrantServer]:
+    with QdrantServer(tmp_path / "qdrant") as running:
+        yield running
+
+
+@asynccontextmanager
+async def opened(server: QdrantServer, *, tries: int = 3, seconds: float = 10) -> AsyncIterator[QdrantStore]:
+    patience = Patience(seconds=seconds, tries=tries, pause=0.005)
+    settings = Settings(data=Path("unused"), store_url=server.url)
+    store = await connect(settings, dimension=SIZE, library=MINE, patience=patience)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def made_again(server: QdrantServer, request: str) -> int:
+    return sum(request in one for one in server.requests)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(kind="status", to=UPSERT, status=503),
+        Fault(kind="status", to=UPSERT, status=500),
+        Fault(kind="status", to=UPSERT, status=429),
+        Fault(kind="status", to=UPSERT, status=429, retry_after=0),
+        Fault(kind="status", to=UPSERT, status=408),
+        Fault(kind="cut", to=UPSERT),
+        Fault(kind="lost", to=UPSERT),
+        Fault(kind="half", to=UPSERT),
+    ],
+    ids=lambda fault: f"{fault.kind}-{fault.status}-{fault.retry_after}",
+)
+async def test_a_write_that_fails_is_made_again_until_all_of_it_is_there(
+    server: QdrantServer, fault: Fault
+) -> None:
+    chunks = [chunk(n) for n in range(1, 9)]
+    async with opened(server) as store:
+        server.fail(fault, fault)
+        await store.upsert(chunks, edition=1)
+        assert await store.digests() == {c.id: digest(c) for c in chunks}
+    assert made_again(server, UPSERT) == 3
+
+
+async def test_what_the_server_refuses_is_not_tried_again(server: QdrantServer) -> None:
+    async with opened(server) as store:
+        server.fail(Fault(kind="status", to=UPSERT, status=400))
+        with pytest.raises(StoreError, match=r"did not store the chunks \(400\): made to fail") as caught:
+            await store.upsert([chunk(1)], edition=1)
+    assert server.url in str(caught.value)
+    assert made_again(server, UPSERT) == 1
+
+
+async def test_patience_ends(server: QdrantServer) -> None:
+    async with opened(server, tries=2) as store:
+        await store.upsert([chunk(1)], edition=1)
+        server.fail(*[Fault(kind="status", to=SEARCH)] * 2)
+        with pytest.raises(StoreError, match=r"did not search \(503\)") as caught:
+            await store.search(vector(1.0), "whale", where=EVERYWHERE, limit=5)
+        assert "again in a while" in caught.value.hint
+        assert await by_meaning(store) == [1]
+
+
+async def test_no_answer_in_time_counts_as_a_failure(server: QdrantServer) -> None:
+    async with opened(server, tries=2, seconds=1) as store:
+        await store.upsert([chunk(1)], edition=1)
+        server.fail(*[Fault(kind="slow", to=SEARCH, seconds=1.3)] * 2)
+        with pytest.raises(StoreError, match="did not search"):
+            await store.search(vector(1.0), "whale", where=EVERYWHERE, limit=5)
+        assert await by_meaning(store) == [1]
+
+
+async def test_a_server_that_is_slow_but_in_time_is_waited_for(server: QdrantServer) -> None:
+    async with opened(server) as store:
+        server.fail(Fault(kind="slow", to=SEARCH, seconds=0.2))
+        assert await by_meaning(store) == []
+    assert made_again(server, SEARCH) == 1
+
+
+async def test_a_server_that_is_away_at_the_start_is_an_error_that_says_where(tmp_path: Path) -> None:
+    with QdrantServer(tmp_path) as gone:
+        pass
+    with pytest.raises(
+        StoreError, match=f"the Qdrant server at {gone.url} did not say what it holds"
+    ) as caught:
+        async with opened(gone, tries=2):
+            pass
+    assert "OCTAVO_STORE_URL" in caught.value.hint
+
+
+async def test_a_restart_in_between_loses_nothing_that_was_acknowledged(server: QdrantServer) -> None:
+    async with opened(server, tries=2) as store:
+        await store.upsert([chunk(1), chunk(2)], edition=1)
+        server.stop()
+        with pytest.raises(StoreError, match="did not"):
+            await store.search(vector(1.0), "whale", where=EVERYWHERE, limit=5)
+        server.start()
+        assert await by_meaning(store) == [1, 2]
+        assert await store.digests() == {c.id: digest(c) for c in (chunk(1), chunk(2))}
+
+
+async def test_collections_that_appear_while_they_are_made_are_taken(server: QdrantServer) -> None:
+    """The answer to the first request is lost: the second is told that the collection exists."""
+    server.fail(Fault(kind="lost", to="PUT /collections/ai_book_embedding"))
+    async with opened(server) as store:
+        await store.upsert([chunk(1)], edition=1)
+        assert await store.count() == 1
+
+
+async def test_a_deletion_goes_through_when_its_preparation_fails(server: QdrantServer) -> None:
+    async with opened(server, tries=2) as store:
+        await store.upsert([chunk(1), chunk(2)], edition=1)
+        server.fail(*[Fault(kind="status", to="/points/vectors")] * 2)
+        await store.delete([chunk(1).id])
+        assert await by_meaning(store) == [2]
+
+
+async def test_a_long_batch_that_breaks_off_leaves_whole_points_only(server: QdrantServer) -> None:
+    chunks = [chunk(n) for n in range(1, BATCH + 20)]
+    async with opened(server, tries=1) as store:
+        server.fail(Fault(kind="slow", to=UPSERT), Fault(kind="half", to=UPSERT))
+        with pytest.raises(StoreError, match="half of it"):
+            await store.upsert(chunks, edition=1)
+        expected = {c.id: digest(c) for c in chunks}
+        stored = await store.digests()
+        assert len(stored) == BATCH + 9
+        assert stored.items() <= expected.items()
+
+
+# The same, seen from a library
+
+
+@asynccontextmanager
+async def library(tmp_path: Path, server: QdrantServer) -> AsyncIterator[Library]:
+    settings = Settings(data=tmp_path / "library", store_url=server.url, free_space_mb=0)
+    answerer = Greedy("lighthouse")
+    async with Library.open(settings=settings, embedder=TinyEmbedder(), answerer=answerer) as opened:
+        yield opened
+
+
+async def test_a_library_lives_on_a_server(tmp_path: Path, server: QdrantServer) -> None:
+    async with library(tmp_path, server) as tides:
+        book = await tides.add(markdown(tmp_path / "tides.md"))
+        (best, *_) = await tides.search("the lamp of the lighthouse")
+        assert best.chunk.section == "Lighthouse"
+        await assert_well_cited(tides, await tides.ask("Who trimmed the lamp of the lighthouse?"))
+    before = len(server.writes)
+    async with library(tmp_path, server) as tides:
+        assert not tides.mended
+        assert [found.chunk.book_id for found in await tides.search("gulls", top_k=1)] == [book.id]
+        assert server.writes[before:] == []
+        assert all(finding.sound for finding in await tides.examine())
+        await tides.remove(book.id)
+        assert await tides.search("gulls") == []
+    assert not (tmp_path / "library" / "store").exists()
+
+
+async def test_a_book_whose_storing_breaks_off_is_not_published_and_goes_in_later(
+    tmp_path: Path, server: QdrantServer
+) -> None:
+    book = markdown(tmp_path / "tides.md")
+    async with library(tmp_path, server) as tides:
+        await tides.ready()
+        server.fail(Fault(kind="half", to=UPSERT), *[Fault(kind="status", to=UPSERT)] * 4)
+        with pytest.raises(StoreError, match="did not store the chunks"):
+            await tides.add(book)
+        assert await tides.books() == []
+        assert await tides.search("lighthouse") == []
+        await tides.add(book)
+        assert len(await tides.search("lighthouse")) > 0
+        assert all(finding.sound for finding in await tides.examine())
+
+
+async def test_a_server_that_vanishes_with_a_removal_undone_is_caught_up_with_at_the_next_opening(
+    tmp_path: Path, server: QdrantServer
+) -> None:
+    async with library(tmp_path, server) as tides:
+        await tides.add(markdown(tmp_path / "tides.md"))
+        server.fail(*[Fault(kind="cut", to="/points/delete")] * 5)
+        with pytest.raises(StoreError, match="did not remove the chunks"):
+            await tides.remove("the-tides")
+        assert await tides.books() == []
+        assert await tides.search("lighthouse") == []
+    async with library(tmp_path, server) as tides:
+        await tides.ready()
+        assert len(tides.mended.strange) == 4
+        assert all(finding.sound for finding in await tides.examine())
+
+
+async def test_points_that_the_server_lost_are_written_again_when_the_library_is_opened(
+    tmp_path: Path, server: QdrantServer
+) -> None:
+    async with library(tmp_path, server) as tides:
+        await tides.add(markdown(tmp_path / "tides.md"))
+        name = await tides._records.library_id()
+        ids = sorted(await tides._records.digests())
+    store = await connect(Settings(data=tmp_path, store_url=server.url), dimension=384, library=name)
+    await store.delete(ids[:2])
+    await store.close()
+    async with library(tmp_path, server) as tides:
+        await tides.ready()
+        assert tides.mended.missing == tuple(ids[:2])
+        assert all(finding.sound for finding in await tides.examine())
+
+
+async def test_a_missing_collection_is_rebuilt_by_the_doctor(tmp_path: Path, server: QdrantServer) -> None:
+    async with library(tmp_path, server) as tides:
+        await tides.add(markdown(tmp_path / "tides.md"))
+    other = Settings(data=tmp_path / "library", store_url=server.url, collection="elsewhere", free_space_mb=0)
+    embedder = TinyEmbedder()
+    async with Library.open(settings=other, embedder=embedder) as tides:
+        with pytest.raises(StoreError, match="no collection 'elsewhere'"):
+            await tides.search("lighthouse")
+        before = embedder.embedded
+        findings = await tides.examine(repair=True)
+        assert [finding.what for finding in findings if not finding.sound] == []
+        assert embedder.embedded - before == 1, "only the doctor's own test of the model"
+        assert len(await tides.search("lighthouse")) > 0
