@@ -1,0 +1,260 @@
+"""The app in a real browser against a real server: asking, streaming, stopping, and what a reload keeps."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from browser import Stage, Visit, serving, window
+from playwright.sync_api import expect
+
+import small_books
+from answerers import Broken, Greedy, Scripted, filled
+from octavo.errors import ModelError
+from octavo.matching import Sentence
+from octavo.reading import Reply
+
+LOST = "How many boats were lost?"
+PAGES = [
+    ["The pilot of the estuary kept seven lanterns.", "Two of them were green."],
+    ["In winter the estuary froze.", "The boats were drawn over the ice by oxen."],
+]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("shelf")
+    pdf = small_books.pdf(folder / "estuary.pdf", PAGES)
+    return filled(folder / "library", small_books.markdown(folder / "tides.md"), pdf)
+
+
+@pytest.fixture(scope="module")
+def base(data: Path) -> Iterator[str]:
+    with serving(data, answerer=Greedy("boats")) as address:
+        yield address
+
+
+@pytest.fixture
+def visit(stage: Stage, base: str) -> Iterator[Visit]:
+    with window(stage, base, permissions=("clipboard-read", "clipboard-write")) as opened:
+        yield opened
+        stage.call(opened.assert_clean)
+
+
+def test_an_answer_streams_in_with_its_sources_and_its_confidence_in_words(visit: Visit) -> None:
+    page = visit.go("/#/books/the-tides")
+    visit.ask(LOST)
+    turn = page.locator(".turn")
+    expect(turn.locator(".claim").first).to_contain_text("Seven boats were lost with all their nets.")
+    expect(turn.locator(".sure")).to_contain_text("Very sure")
+    assert "0.90" in (turn.locator(".sure").get_attribute("title") or "")
+    expect(turn.locator(".who")).to_contain_text("greedy")
+    assert visit.asked[0]["book_id"] == "the-tides"
+    said = page.locator("#live").inner_text()
+    assert "Seven boats were lost with all their nets." in said
+
+
+def test_hovering_over_a_citation_shows_the_quotation_and_its_place(visit: Visit) -> None:
+    page = visit.go("/#/books/the-tides")
+    visit.ask(LOST)
+    page.locator("button.cite").first.hover()
+    expect(page.get_by_role("tooltip")).to_contain_text("Seven boats were lost")
+    expect(page.get_by_role("tooltip")).to_contain_text("Storm")
+    page.keyboard.press("Escape")
+    expect(page.locator("#preview")).to_be_hidden()
+
+
+class Gated:
+    """Answers once it is let."""
+
+    name = "gated"
+
+    def __init__(self) -> None:
+        self.gate = asyncio.Event()
+        self.loop: asyncio.AbstractEventLoop | None = None
+
+    async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
+        self.loop = asyncio.get_running_loop()
+        await self.gate.wait()
+        return await Greedy("boats").reply(question, given)
+
+    def let(self) -> None:
+        assert self.loop is not None
+        self.loop.call_soon_threadsafe(self.gate.set)
+
+
+def test_while_it_works_the_steps_are_named_and_then_make_room(stage: Stage, tides: Path) -> None:
+    answerer = Gated()
+    with serving(tides, answerer=answerer) as base, window(stage, base) as visit:
+        page = visit.go("/#/books/the-tides")
+        page.fill("#question", LOST)
+        page.press("#question", "Enter")
+        expect(page.locator(".steps")).to_contain_text("Looking in The Tides")
+        expect(page.locator(".ask")).to_have_text("Stop")
+        page.locator(".steps li").nth(1).wait_for()
+        answerer.let()
+        expect(page.locator(".claim").first).to_contain_text("Seven boats")
+        expect(page.locator(".steps")).to_have_count(0)
+        expect(page.locator(".ask")).to_have_text("Ask")
+        visit.assert_clean()
+
+
+def test_stop_stops_and_the_question_can_be_asked_again(stage: Stage, tides: Path) -> None:
+    with serving(tides, answerer=Broken(waits=True)) as base, window(stage, base) as visit:
+        page = visit.go()
+        page.fill("#question", LOST)
+        page.press("#question", "Enter")
+        page.locator(".steps li").first.wait_for()
+        page.click(".ask.stop")
+        expect(page.locator(".stopped")).to_contain_text("Stopped.")
+        page.click("text=Ask again")
+        page.locator(".steps li").first.wait_for()
+        expect(page.locator(".turn")).to_have_count(1)
+        assert [asked["question"] for asked in visit.asked] == [LOST, LOST]
+        page.click(".ask.stop")
+        visit.assert_clean()
+
+
+class Recovering(Broken):
+    """Fails once."""
+
+    name = "recovering"
+
+    async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
+        if not self.reached.is_set():
+            self.reached.set()
+            raise ModelError("the model does not answer")
+        return await Greedy("boats").reply(question, given)
+
+
+def test_an_outage_is_told_in_words_and_can_be_tried_again(stage: Stage, tides: Path) -> None:
+    with serving(tides, answerer=Recovering()) as base, window(stage, base) as visit:
+        page = visit.go()
+        visit.ask(LOST)
+        expect(page.locator(".turn .problem")).to_contain_text("the model does not answer")
+        page.click("text=Try again")
+        expect(page.locator(".claim").first).to_contain_text("Seven boats")
+        expect(page.locator(".turn")).to_have_count(1)
+
+
+def test_a_reload_keeps_the_conversation_and_a_new_one_starts_empty(visit: Visit) -> None:
+    page = visit.go("/#/books/the-tides")
+    visit.ask(LOST)
+    visit.ask("Who spoke of the boats?")
+    told = page.locator(".said").all_inner_texts()
+    page.reload()
+    expect(page.locator(".turn")).to_have_count(2)
+    assert page.locator(".said").all_inner_texts() == told
+    assert page.locator(".question").all_inner_texts() == [LOST, "Who spoke of the boats?"]
+    page.locator("button.cite").first.click()
+    assert visit.cited() == "Seven boats were lost with all their nets."
+    page.click("text=New conversation")
+    page.reload()
+    expect(page.locator(".welcome")).to_be_visible()
+    expect(page.locator(".turn")).to_have_count(0)
+
+
+def test_a_refusal_is_a_card_with_the_nearest_sections_and_a_way_to_the_whole_book(visit: Visit) -> None:
+    page = visit.go("/#/books/the-tides")
+    page.locator("[role=treeitem]", has_text="Harbour").click()
+    page.select_option("#scope", "section")
+    visit.ask(LOST)
+    card = page.locator(".refusal")
+    expect(card.locator(".refusal-title")).to_have_text("Not here, but elsewhere")
+    expect(card.get_by_role("button", name="Storm")).to_be_visible()
+    card.get_by_role("button", name="Search the whole book").click()
+    expect(page.locator(".claim").first).to_contain_text("Seven boats")
+    assert "scope" in visit.asked[0]
+    assert "scope" not in visit.asked[1]
+    card.get_by_role("button", name="Storm").click()
+    expect(page.locator("[aria-current]")).to_contain_text("Storm")
+
+
+def test_what_was_left_out_is_told_on_request(stage: Stage, tides: Path) -> None:
+    said = Scripted(
+        ("Seven boats were lost with all their nets.", ["s1"]), ("Goats can fly.", ["s1"]), ("Ha.", ["s99"])
+    )
+    with serving(tides, answerer=FromStorm(said)) as base, window(stage, base) as visit:
+        page = visit.go()
+        visit.ask(LOST)
+        left = page.locator("details.dropped")
+        expect(left.locator("summary")).to_contain_text("2 sentences were left out because the book does not")
+        expect(left.locator("li").first).to_be_hidden()
+        left.locator("summary").click()
+        expect(left.locator("li").first).to_contain_text("Goats can fly.")
+        visit.assert_clean()
+
+
+class FromStorm:
+    """A scripted answerer whose "s1" is the sentence about the boats, wherever it was found."""
+
+    name = "scripted"
+
+    def __init__(self, script: Scripted) -> None:
+        self.script = script
+
+    async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
+        reply = await self.script.reply(question, given)
+        here = next(s.id for s in given if s.text.startswith("Seven boats"))
+        claims = tuple(
+            type(c)(c.text, tuple(here if i == "s1" else i for i in c.sentences)) for c in reply.claims
+        )
+        return Reply(claims, reply.answerable, reply.confidence)
+
+
+def test_feedback_goes_out_with_its_reasons(visit: Visit) -> None:
+    page = visit.go()
+    visit.ask(LOST)
+    page.get_by_role("button", name="This did not help").click()
+    page.get_by_label("It is wrong").check()
+    page.get_by_label("Anything else?").fill("There were eight.")
+    with page.expect_response("**/feedback") as heard:
+        page.get_by_role("button", name="Send").click()
+    assert heard.value.status == 204
+    sent = heard.value.request.post_data_json
+    assert sent == {"vote": "down", "reasons": ["It is wrong"], "comment": "There were eight."}
+    expect(page.locator("#toast")).to_contain_text("Thank you")
+    expect(page.locator(".feedback")).to_be_hidden()
+
+
+def test_copy_and_export_carry_the_sources(visit: Visit) -> None:
+    page = visit.go()
+    visit.ask(LOST)
+    page.get_by_role("button", name="Copy").click()
+    expect(page.locator("#toast")).to_contain_text("Copied")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith(LOST)
+    assert "[1] “Seven boats were lost with all their nets.” The Tides, Storm." in copied
+    page.get_by_role("button", name="Export").click()
+    for name, suffix in (("Markdown", "md"), ("JSON", "json")):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=name, exact=True).click()
+        assert download.value.suggested_filename == f"octavo-conversation.{suffix}"
+        text = Path(download.value.path()).read_text(encoding="utf-8")
+        assert LOST in text
+        assert "Seven boats were lost with all their nets." in text
+
+
+def test_a_shared_link_opens_the_answer_and_its_passage(stage: Stage, visit: Visit) -> None:
+    page = visit.go()
+    visit.ask(LOST)
+    page.get_by_role("button", name="Share").click()
+    expect(page.locator("#toast")).to_contain_text("copied")
+    link = page.evaluate("navigator.clipboard.readText()")
+    with window(stage, visit.base) as other:
+        there = other.go(link.removeprefix(visit.base))
+        expect(there.locator(".shared")).to_be_visible()
+        expect(there.locator(".claim").first).to_contain_text("Seven boats")
+        assert other.cited() == "Seven boats were lost with all their nets."
+        there.click("text=Back to your conversation")
+        expect(there.locator(".welcome")).to_be_visible()
+        other.assert_clean()
+
+
+def test_a_follow_up_says_how_it_was_understood(visit: Visit) -> None:
+    page = visit.go("/#/books/the-tides")
+    visit.ask("What happened to the boats of the northern pier?")
+    visit.ask("Why?")
+    expect(page.locator(".turn").last.locator(".interpreted")).to_contain_text("boats")

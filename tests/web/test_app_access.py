@@ -1,0 +1,188 @@
+"""Who can use the app: with the keyboard alone, at 320 pixels, at 200 %, in the dark, without motion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import pytest
+from browser import Stage, Visit, serving, window
+from playwright.sync_api import Page, expect
+
+import small_books
+from answerers import Greedy, filled
+
+LOST = "How many boats were lost?"
+FOCUS = """() => {
+  const here = document.activeElement;
+  const line = here.querySelector(":scope > .line");
+  const style = (node) => getComputedStyle(node);
+  const ring = (node) => style(node).outlineStyle !== "none" && style(node).outlineWidth !== "0px";
+  const pane = here.closest("header, .side, .main, .talk");
+  const seen = here === document.body || ring(here) || Boolean(line && ring(line));
+  return [pane ? pane.classList[0] : "page", seen];
+}"""
+CONTRAST = ("color-contrast",)
+WIDE = "document.scrollingElement.scrollWidth > innerWidth"
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("access")
+    code = (
+        "A long line of code:\n\n```\n"
+        + "boats = "
+        + "x" * 300
+        + "\n```\n\n| a | b |\n|---|---|\n| c | d |\n"
+    )
+    tides = small_books.markdown(folder / "tides.md", {**small_books.TIDES, "Code": code})
+    with serving(filled(folder / "library", tides), answerer=Greedy("boats")) as address:
+        yield address
+
+
+def places(visit: Visit) -> Iterator[str]:
+    """Leads through everything there is to see, and names it."""
+    page = visit.go()
+    page.locator(".book").first.wait_for()
+    yield "shelf"
+    page.locator(".book-link").first.click()
+    page.locator(".text p").first.wait_for()
+    yield "reader"
+    tab(page, "Ask")
+    visit.ask(LOST)
+    page.locator("details.sources summary").click()
+    page.get_by_role("button", name="This did not help").click()
+    yield "answer"
+    page.select_option("#scope", "section")
+    visit.ask(LOST)
+    page.locator(".refusal").wait_for()
+    yield "refusal"
+    page.locator("button.cite").first.click()
+    visit.cited()
+    yield "cited"
+    if page.locator(".tabs").is_visible():
+        tab(page, "Contents")
+        yield "contents"
+        tab(page, "Ask")
+    page.get_by_role("button", name="Export").click()
+    yield "dialog"
+
+
+def tab(page: Page, name: str) -> None:
+    if page.locator(".tabs").is_visible():
+        page.locator(".tabs button", has_text=name).click()
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme", "rules"),
+    [(1280, "light", ()), (390, "dark", ()), (1280, "dark", CONTRAST), (390, "light", CONTRAST)],
+)
+def test_axe_finds_nothing_wrong_anywhere(
+    stage: Stage, base: str, width: int, scheme: Literal["light", "dark"], rules: tuple[str, ...]
+) -> None:
+    """Every rule once wide and once narrow, once light and once dark; the contrast in all four."""
+    with window(stage, base, width=width, height=860, scheme=scheme) as visit:
+        for name in places(visit):
+            visit.shot(f"app-{scheme}-{width}-{name}")
+            assert visit.axe(*rules) == [], name
+
+
+@pytest.mark.parametrize(("width", "height"), [(320, 568), (640, 430)])
+def test_nothing_is_cut_off_on_small_screens_and_at_twice_the_size(
+    stage: Stage, base: str, width: int, height: int
+) -> None:
+    """1280 by 860 at 200 % is 640 by 430: the page must not need to be pushed sideways."""
+    with window(stage, base, width=width, height=height) as visit:
+        for name in places(visit):
+            assert visit.page.evaluate(WIDE) is False, name
+        visit.assert_clean()
+
+
+def press(page: Page, key: str, until: str, most: int = 60) -> None:
+    """Presses a key until what it selects has the focus."""
+    for _ in range(most):
+        page.keyboard.press(key)
+        if page.evaluate("(s) => document.activeElement.matches(s)", until):
+            return
+    raise AssertionError(f"{until} is not reached with {key}")
+
+
+def test_everything_can_be_done_with_the_keyboard(stage: Stage, base: str) -> None:
+    with window(stage, base) as visit:
+        page = visit.go()
+        page.locator(".book").first.wait_for()
+        press(page, "Tab", ".skip")
+        press(page, "Tab", ".book-link")
+        page.keyboard.press("Enter")
+        page.locator(".text p").first.wait_for()
+        press(page, "Shift+Tab", "[role=treeitem]")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        expect(page.locator("[aria-current]")).to_contain_text("Storm")
+        press(page, "Tab", "#scope")
+        press(page, "Tab", "#question")
+        page.keyboard.type(LOST)
+        page.keyboard.press("Enter")
+        page.locator(".tools-row").wait_for()
+        expect(page.locator("#question")).to_be_focused()
+        press(page, "Shift+Tab", "button.cite")
+        expect(page.get_by_role("tooltip")).to_be_visible()
+        page.keyboard.press("Enter")
+        assert "boats" in visit.cited()
+        assert page.evaluate("document.activeElement.matches('mark.cited')")
+        page.keyboard.press("Escape")
+        assert page.evaluate("document.activeElement.matches('button.cite')")
+        visit.assert_clean()
+
+
+def test_the_focus_is_always_seen_and_goes_in_the_order_of_the_page(stage: Stage, base: str) -> None:
+    with window(stage, base) as visit:
+        page = visit.go("/#/books/the-tides")
+        page.locator(".text p").first.wait_for()
+        regions = []
+        for _ in range(40):
+            page.keyboard.press("Tab")
+            where, ring = page.evaluate(FOCUS)
+            assert ring, page.evaluate("document.activeElement.outerHTML.slice(0, 200)")
+            regions.append(where)
+            if page.evaluate("document.activeElement.matches('.ask')"):
+                break
+        order = list(dict.fromkeys(regions))
+        assert order == ["page", "top", "side", "main", "talk"]
+
+
+def test_the_colours_can_be_chosen_and_stay_chosen(stage: Stage, base: str) -> None:
+    paper = "getComputedStyle(document.body).getPropertyValue('--paper')"
+    with window(stage, base, scheme="dark") as visit:
+        page = visit.go()
+        dark = page.evaluate(paper)
+        page.get_by_role("button", name="Colours").click()
+        light = page.evaluate(paper)
+        assert light != dark
+        page.reload()
+        assert page.evaluate(paper) == light
+
+
+def test_who_wants_no_motion_gets_none(stage: Stage, base: str) -> None:
+    moving = "getComputedStyle(document.querySelector('mark.cited')).animationName"
+    for still, name in ((True, "none"), (False, "found")):
+        with window(stage, base, still=still) as visit:
+            page = visit.go("/#/books/the-tides/sections/storm?start=0&end=7")
+            visit.cited()
+            assert page.evaluate(moving) == name
+
+
+def test_the_page_says_what_its_parts_are(stage: Stage, base: str) -> None:
+    with window(stage, base) as visit:
+        page = visit.go("/#/books/the-tides")
+        page.locator(".text p").first.wait_for()
+        for role, name in (
+            ("banner", None),
+            ("main", None),
+            ("navigation", "Contents"),
+            ("region", "Conversation"),
+        ):
+            expect(page.get_by_role(role, name=name).first).to_be_visible()  # type: ignore[arg-type]
+        assert page.title() == "The Tides · Octavo"
+        assert page.locator("#live").get_attribute("aria-live") == "polite"

@@ -1,0 +1,156 @@
+"""Hostile words in a book and in a model's answer stay words: nothing runs, nothing is fetched.
+
+The payloads reach the page through every field that a book or a model fills: titles, headings, text, code,
+authors, answers, sentences that were left out, steps, and the reader's own question.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+from browser import Stage, Visit, serving, window
+from payloads import FAR, PAYLOADS, PWNED
+from playwright.sync_api import Route, expect
+
+from answerers import filled
+from octavo.answering import Claim
+from octavo.matching import Sentence
+from octavo.reading import Reply
+
+SENTENCE = "Seven boats were lost with all their nets."
+
+
+class Hostile:
+    """A model that answers with every payload: as claims that hold, and as claims that are left out."""
+
+    name = PAYLOADS[2]
+
+    async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
+        whole = tuple(Claim(sentence.text, (sentence.id,)) for sentence in given)
+        left_out = tuple(Claim(f"{payload} was said by goats.", ("s1",)) for payload in PAYLOADS)
+        return Reply((*whole, *left_out), 1.0, 0.9)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A book in plain text (so that nothing is taken for markup on its way in) and one in Markdown."""
+    folder = tmp_path_factory.mktemp("hostile")
+    plain, marked = folder / "<img src=x onerror=window.pwned=1>.txt", folder / "boats.md"
+    chapters = [f"CHAPTER {n}. {p.splitlines()[0]}\n\n{p}\n\n{SENTENCE}" for n, p in enumerate(PAYLOADS, 1)]
+    plain.write_text("\n\n\n".join(chapters), encoding="utf-8")
+    quoted = "\n\n".join(f"## `{p.splitlines()[0]}`\n\n```\n{p}\n```\n\n{SENTENCE}" for p in PAYLOADS)
+    title = PAYLOADS[0].replace('"', "'")
+    marked.write_text(f'---\ntitle: "{title}"\nauthor: "{title}"\n---\n\n{quoted}\n', encoding="utf-8")
+    return filled(folder / "library", plain, marked)
+
+
+@pytest.fixture(scope="module")
+def base(library: Path) -> Iterator[str]:
+    with serving(library, answerer=Hostile()) as address:
+        yield address
+
+
+@pytest.fixture
+def visit(stage: Stage, base: str) -> Iterator[Visit]:
+    with window(stage, base) as opened:
+        yield opened
+        stage.call(lambda: assert_harmless(opened))
+
+
+def assert_harmless(visit: Visit) -> None:
+    visit.page.wait_for_timeout(100)
+    assert visit.page.evaluate("window.pwned") is None
+    odd = (
+        "script:not([src^='static/']), iframe, object, embed, form[action], base, style, link[rel*=prefetch]"
+    )
+    assert visit.page.locator(odd).count() == 0
+    assert visit.page.locator("main img, aside img, nav img").count() == 0
+    assert visit.page.evaluate("document.documentElement.outerHTML.includes('<img src=x')") is False
+    visit.assert_clean()
+
+
+def test_every_payload_in_a_book_is_read_and_does_nothing(visit: Visit) -> None:
+    page = visit.go()
+    expect(page.locator(".book")).to_have_count(2)
+    seen = ""
+    for book in page.request.get(f"{visit.base}/v1/books").json()["books"]:
+        sections = page.request.get(f"{visit.base}/v1/books/{book['id']}/contents").json()["sections"]
+        for section in sections:
+            if page.locator(f"[data-section='{section['id']}'] .text").count():
+                continue  # on the page already, with the section before it
+            go = "(hash) => { location.hash = hash; }"
+            page.evaluate(go, f"#/books/{book['id']}/sections/{section['id']}")
+            page.locator(f"[data-section='{section['id']}'] .text").wait_for(state="attached")
+        seen += "".join(
+            page.request.get(f"{visit.base}/v1/books/{book['id']}/sections/{s['id']}").json()["text"]
+            for s in sections
+        )
+        assert book["title"] in page.locator("#where").inner_text() or not book["title"].strip()
+    assert seen.count(PWNED) >= 25
+    assert FAR in seen
+
+
+def test_every_payload_in_an_answer_is_shown_and_does_nothing(visit: Visit) -> None:
+    page = visit.go()
+    visit.ask(f"How many boats were lost? {PAYLOADS[2]}")
+    expect(page.locator(".question")).to_contain_text(PAYLOADS[2])
+    page.locator("details.dropped summary").click()
+    told = page.locator("details.dropped li, .claim", has_text="was said by goats")
+    assert told.count() == 25
+    for number in range(min(3, page.locator("button.cite").count())):
+        page.locator("button.cite").nth(number).hover()
+        expect(page.get_by_role("tooltip")).to_be_visible()
+    page.locator("details.sources summary").click()
+    page.locator("button.cite").first.click()
+    page.wait_for_selector("mark.cited")
+    page.reload()
+    expect(page.locator(".turn")).to_have_count(1)
+
+
+def test_every_payload_in_a_stream_is_shown_and_does_nothing(visit: Visit) -> None:
+    """The events as a server gone mad would send them: steps, claims with links, an error."""
+    for payload in PAYLOADS:
+        events = [
+            ("asked", {"question_id": "q", "interpreted": payload}),
+            ("scoped", {"description": payload}),
+            ("working", {"step": payload, "detail": payload}),
+            ("claimed", {"text": payload, "citations": [1], "marks": [[0, len(payload)]]}),
+            ("answered", mad(payload)),
+        ]
+        body = "".join(f"event: {kind}\ndata: {json.dumps(data)}\n\n" for kind, data in events)
+        visit.page.unroute("**/v1/ask")
+        visit.page.route("**/v1/ask", partial(send, body))
+        if payload is PAYLOADS[0]:
+            visit.go()
+        visit.ask("boats")
+        turn = visit.page.locator(".turn").last
+        shown = turn.locator(".claim strong").evaluate_all("(all) => all.map((s) => s.textContent).join('')")
+        assert shown == payload
+        assert turn.locator("a").count() == 0
+        visit.page.locator("button.cite").last.hover()
+
+
+def send(body: str, route: Route) -> None:
+    route.fulfill(body=body, content_type="text/event-stream")
+
+
+def mad(payload: str) -> dict[str, object]:
+    cited = dict.fromkeys(("content_snippet", "section", "title", "page", "source_file", "url"), payload)
+    cited |= {"number": 1, "book_id": payload, "section_id": payload, "start": 0, "end": 3}  # type: ignore[dict-item]
+    return {
+        "question": payload,
+        "answer_id": "a",
+        "answer": f"{payload} [1]",
+        "confidence": 0.5,
+        "citations": [cited | {"link": f"javascript:{PWNED}"}],
+        "evidence": [],
+        "refusal": None,
+        "interpreted": payload,
+        "dropped": [{"text": payload, "reason": payload}],
+        "answerer": payload,
+        "processing_time_ms": 3,
+    }

@@ -1,0 +1,162 @@
+"""The shelf: books come in by choosing or dropping a file, step by step, and leave when told twice."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import zipfile
+from pathlib import Path
+
+import pytest
+from browser import Stage, serving, window
+from playwright.sync_api import Page, expect
+
+import small_books
+from answerers import filled
+from embedders import Gated
+from octavo.keys import Keyring
+from octavo.library import Library
+from octavo.settings import Settings
+from octavo.testing import TinyEmbedder
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+DROP = """([name, text]) => {
+  const carried = new DataTransfer();
+  carried.items.add(new File([text], name, {type: "text/markdown"}));
+  const how = {dataTransfer: carried, bubbles: true, cancelable: true};
+  for (const kind of ["dragenter", "dragover", "drop"]) document.body.dispatchEvent(new DragEvent(kind, how));
+}"""
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Path:
+    return filled(tmp_path / "library")
+
+
+def upload(page: Page, *paths: Path) -> None:
+    page.set_input_files("#file", [str(path) for path in paths])
+
+
+def test_a_book_is_added_by_upload_asked_and_read_with_everything_real(
+    stage: Stage, empty: Path, tmp_path: Path
+) -> None:
+    """The embedder that comes with Octavo, its own answerer, a file through the browser: no stand-ins."""
+    book = small_books.epub(tmp_path / "tides.epub")
+    with serving(empty, real=True) as base, window(stage, base) as visit:
+        page = visit.go()
+        expect(page.locator(".empty")).to_contain_text("Add a book to begin")
+        upload(page, book)
+        expect(page.locator(".book-title")).to_have_text("The Tides", timeout=30_000)
+        expect(page.locator("#toast")).to_contain_text("“The Tides” is on the shelf.")
+        page.locator(".book-link").click()
+        visit.ask("How many boats were lost?")
+        expect(page.locator(".claim").first).to_contain_text("Seven boats were lost with all their nets.")
+        page.locator("button.cite").first.click()
+        visit.wait_for_cited("Seven boats were lost with all their nets.")
+        visit.assert_clean()
+
+
+def test_the_steps_of_a_book_on_its_way_are_seen_and_survive_a_reload(
+    stage: Stage, empty: Path, tmp_path: Path
+) -> None:
+    embedder = Gated(0)
+    book = small_books.markdown(tmp_path / "tides.md")
+    with serving(empty, embedder=embedder) as base, window(stage, base) as visit:
+        page = visit.go()
+        upload(page, book)
+        expect(page.locator(".job")).to_contain_text("tides.md")
+        assert embedder.waiting.wait(20)
+        expect(page.locator(".job progress")).to_be_visible()
+        page.reload()
+        expect(page.locator(".job")).to_contain_text("tides.md")
+        embedder.gate.set()
+        expect(page.locator(".book-title")).to_have_text("The Tides")
+        expect(page.locator(".job")).to_have_count(0)
+
+
+def test_files_dropped_anywhere_come_in_and_bad_ones_say_why(stage: Stage, empty: Path) -> None:
+    with serving(empty) as base, window(stage, base) as visit:
+        page = visit.go()
+        expect(page.locator(".empty")).to_be_visible()
+        page.evaluate(
+            DROP, ["storm.md", "# The Storm\n\nA storm broke the northern pier in a single night.\n"]
+        )
+        expect(page.locator(".book-title")).to_have_text("The Storm")
+        page.evaluate(DROP, ["nothing.md", ""])
+        expect(page.locator(".job .problem")).to_contain_text("is empty")
+        page.evaluate(DROP, ["broken.pdf", "%PDF-1.4 and then nothing"])
+        expect(page.locator(".job .problem").last).to_be_visible()
+        expect(page.locator(".book")).to_have_count(1)
+        visit.assert_clean()
+
+
+def test_a_book_leaves_only_when_that_is_confirmed(stage: Stage, tides: Path) -> None:
+    with serving(tides) as base, window(stage, base) as visit:
+        page = visit.go()
+        for answer, left in (("Keep it", 1), ("Remove", 0)):
+            page.locator(".book").hover()
+            page.get_by_role("button", name="Remove The Tides").click()
+            expect(page.get_by_role("dialog")).to_contain_text("Your own file stays")
+            page.get_by_role("dialog").get_by_role("button", name=answer, exact=True).click()
+            expect(page.locator(".book")).to_have_count(left)
+        expect(page.locator(".empty")).to_be_visible()
+
+
+def with_cover(path: Path) -> Path:
+    small_books.epub(path)
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    package = members["book.opf"].decode()
+    item = '<item id="cover" href="cover.png" media-type="image/png" properties="cover-image"/></manifest>'
+    members["book.opf"] = package.replace("</manifest>", item).encode()
+    members["cover.png"] = PIXEL
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return path
+
+
+@pytest.fixture
+def covered(tmp_path: Path) -> Path:
+    bare = small_books.markdown(tmp_path / "bare.md", {"One": "This book has no cover at all."}, title="Bare")
+    return filled(tmp_path / "library", with_cover(tmp_path / "tides.epub"), bare)
+
+
+def test_a_cover_is_shown_where_the_file_has_one_and_made_where_not(stage: Stage, covered: Path) -> None:
+    with serving(covered) as base, window(stage, base) as visit:
+        page = visit.go()
+        expect(page.locator(".cover img")).to_have_count(1)
+        assert (page.locator(".cover img").get_attribute("src") or "").startswith("data:image/png;base64,")
+        expect(page.locator(".cover-title")).to_have_text("Bare")
+        visit.assert_clean()
+
+
+@pytest.fixture
+def key(tides: Path) -> str:
+    async def made() -> str:
+        settings = Settings(data=tides)
+        async with Library.open(settings=settings, embedder=TinyEmbedder()) as library:
+            _, token = await Keyring(library.database).create("a reader", scopes=("ask",))
+        return str(token)
+
+    return asyncio.run(made())
+
+
+def test_where_keys_are_required_a_calm_field_asks_for_one(stage: Stage, tides: Path, key: str) -> None:
+    with serving(tides, keys_required=True) as base, window(stage, base) as visit:
+        page = visit.go()
+        expect(page.locator(".key-card")).to_contain_text("This library asks for a key")
+        page.get_by_label("Key").fill("octv_wrong_key")
+        page.get_by_role("button", name="Open the library").click()
+        expect(page.locator(".key-card")).to_contain_text("not accepted")
+        page.get_by_label("Key").fill(key)
+        page.get_by_role("button", name="Open the library").click()
+        expect(page.locator(".book-title")).to_have_text("The Tides")
+        expect(page.get_by_role("button", name="Add a book")).to_have_count(0)
+        page.reload()
+        visit.ask("How many boats were lost?")
+        assert page.evaluate("Object.values(localStorage).join().includes('octv_')") is False
+        page.get_by_role("button", name="Forget the key").click()
+        expect(page.locator(".key-card")).to_be_visible()
