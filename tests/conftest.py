@@ -10,6 +10,8 @@ import pytest
 from places import File, Place
 from postgres import Server, Shelf
 
+pytest_plugins = ["staging"]
+
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Server]:

@@ -2,7 +2,7 @@
 
 Playwright's synchronous side needs a thread without a running event loop, and leaves one behind that would
 upset the asynchronous tests of the same worker; so everything that touches the browser happens on the stage's
-thread, and `conftest` runs the tests of this folder there. A `Visit` is one window: it keeps every request to
+thread, and `staging` runs the tests there that ask for it. A `Visit` is one window: it keeps every request to
 another host, every script error, every dialog and every breach of the page's policy; `assert_clean` looks.
 """
 

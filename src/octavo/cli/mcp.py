@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -36,4 +39,8 @@ async def _serve(library: Library, names: tuple[str, ...]) -> None:
     from octavo.mcp import serve_stdio
 
     books = tuple([(await library.book(name)).id for name in names]) if names else None
-    await serve_stdio(library, books=books)
+    running = asyncio.ensure_future(serve_stdio(library, books=books))
+    for stop in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(stop, running.cancel)
+    with suppress(asyncio.CancelledError):
+        await running

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
@@ -36,6 +37,7 @@ from octavo import __version__
 from octavo.errors import NotFound, OctavoError
 from octavo.library import Library
 from octavo.mcp import descriptions, shapes, tools
+from octavo.mcp.lines import Lines
 from octavo.mcp.tools import Call, Visitor
 
 log = logging.getLogger("octavo.mcp")
@@ -161,7 +163,8 @@ async def serve_stdio(library: Library, *, books: tuple[str, ...] | None = None)
     """Speaks with whoever started the process, until they close its standard input."""
     visitor = Visitor(books=books)
     server = make_server(library, visitor_of=lambda _: visitor)
-    async with stdio_server() as (incoming, outgoing):
+    typed = cast(Any, Lines(sys.stdin.fileno()))  # read line by line, like the file that is expected
+    async with stdio_server(stdin=typed) as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
 
 

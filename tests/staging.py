@@ -1,4 +1,7 @@
-"""Tests of this folder run on the browser's thread; see `browser`."""
+"""A pytest plugin: tests that ask for the `stage` run on the browser's thread; see `browser`.
+
+The browser's own module is imported when it is first wanted, so that the other tests never load it.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,20 @@ import inspect
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from browser import Stage
 
 from answerers import with_tides
+
+if TYPE_CHECKING:
+    from browser import Stage
 
 
 @pytest.fixture(scope="session")
 def stage() -> Iterator[Stage]:
+    from browser import Stage
+
     made = Stage()
     yield made
     made.close()
@@ -33,9 +41,9 @@ def tides(tides_made: Path, tmp_path: Path) -> Path:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    stage = pyfuncitem.funcargs.get("stage")
-    if not isinstance(stage, Stage) or inspect.iscoroutinefunction(pyfuncitem.obj):
+    if "stage" not in pyfuncitem.funcargs or inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
+    stage: Stage = pyfuncitem.funcargs["stage"]  # type: ignore[assignment]
     wanted = inspect.signature(pyfuncitem.obj).parameters
     given = {name: value for name, value in pyfuncitem.funcargs.items() if name in wanted}
     stage.call(lambda: pyfuncitem.obj(**given))

@@ -1,0 +1,67 @@
+"""OpenTelemetry spans of questions, for those who asked for them: ids, numbers and times, and no text.
+
+A span is written when the question has come to its end, from the numbers of its receipt, with one span below
+it for each stage. It goes to the tracer provider that the program has set up; `opentelemetry-instrument` sets
+one up for programs that do not. Neither the question nor the book is in it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from octavo.errors import MachineError
+
+HINT = "Install `octavo[tracing]`, or leave OCTAVO_TRACING unset."
+_NUMBERS = ("answerable", "confidence", "threshold", "milliseconds", "calibration")
+_MODEL = ("name", "mode", "turns", "calls", "tool_calls", "tokens_in", "tokens_out", "dollars", "mended")
+
+
+def ready() -> None:
+    """Raises where spans cannot be made."""
+    try:
+        import opentelemetry.trace  # noqa: F401
+    except ImportError as missing:
+        raise MachineError("tracing needs OpenTelemetry, which is not here", hint=HINT) from missing
+
+
+def record(
+    receipt: Mapping[str, object],
+    *,
+    ids: Mapping[str, str],
+    stages: Mapping[str, int],
+    failed: str = "",
+) -> None:
+    """One question that has just ended. `failed` is the kind of its failure, where it failed."""
+    from opentelemetry import trace
+
+    tracer = trace.get_tracer("octavo")
+    end = time.time_ns()
+    start = end - sum(stages.values()) * 1_000_000
+    span = tracer.start_span("octavo.ask", start_time=start)
+    for name, value in attributes(receipt, ids).items():
+        span.set_attribute(name, value)
+    if failed:
+        span.set_status(trace.StatusCode.ERROR, failed)
+    inside, at = trace.set_span_in_context(span), start
+    for stage, milliseconds in stages.items():
+        part = tracer.start_span(f"octavo.{stage}", context=inside, start_time=at)
+        at += milliseconds * 1_000_000
+        part.end(end_time=at)
+    span.end(end_time=end)
+
+
+def attributes(receipt: Mapping[str, object], ids: Mapping[str, str]) -> dict[str, str | int | float]:
+    """What of a receipt may leave the house: ids and numbers."""
+    model = receipt.get("model")
+    told = {f"octavo.{name}": receipt.get(name) for name in _NUMBERS}
+    told |= {f"octavo.{name}": _count(receipt.get(name)) for name in ("evidence", "claims", "dropped")}
+    if isinstance(model, Mapping):
+        told |= {f"octavo.model.{name}": model.get(name) for name in _MODEL}
+        told["octavo.model.failed"] = "failed" in model
+    told |= {f"octavo.{name}": value for name, value in ids.items() if value}
+    return {name: value for name, value in told.items() if isinstance(value, str | int | float)}
+
+
+def _count(value: object) -> int | None:
+    return len(value) if isinstance(value, list) else None
