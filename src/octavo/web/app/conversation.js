@@ -14,6 +14,7 @@ export class Conversation {
   #stop = null;
   #turns = [];
   #restored = Promise.resolve();
+  ready = Promise.resolve();
 
   constructor(root, { scope, open, manyBooks, onAsk }) {
     Object.assign(this, { root, scope, open, manyBooks, onAsk });
@@ -117,13 +118,15 @@ export class Conversation {
     if (this.#stop) this.#stop.abort();
   }
 
-  #submit() {
+  /* A question that comes before the book is open waits for it: the scope is the one that is then shown. */
+  async #submit() {
     if (this.#stop) return this.stop();
     const question = this.field.value.trim();
     if (!question) return this.field.focus();
     this.field.value = "";
     this.#grow();
     if (matchMedia("(pointer: coarse)").matches) this.field.blur(); /* the keyboard makes room for the answer */
+    await this.ready;
     return this.ask({ question, where: this.scope.words(), body: this.scope.body() });
   }
 

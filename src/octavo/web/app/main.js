@@ -216,4 +216,4 @@ for (const link of document.querySelectorAll("[data-skip]"))
 readerPane.addEventListener("back", () => pane("talk"));
 addEventListener("hashchange", route);
 view("shelf");
-begin();
+talk.ready = begin();
