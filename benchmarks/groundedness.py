@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octavo import verification
+from octavo import verification, wordforms
 
 DATA = Path(verification.__file__).parent / "data" / "verification.json"
 SETS = ("fever_athnlp", "scitail", "summedits", "faithdial_audit", "paws", "cad_nli", "snli", "mnli_part")
@@ -225,7 +225,7 @@ def reworded(sentence: str, _passage: str, chance: random.Random) -> str:
         if changed >= 2:
             break
     text = re.sub(r"\b(is|are|was|were|do|does|did|has|had|could|would) not\b", r"\1n't", text)
-    text = re.sub(rf"(?<![-\w])(?:{SMALL})(?![-\w]| hundred)", lambda m: verification._normal(m[0]), text)
+    text = re.sub(rf"(?<![-\w])(?:{SMALL})(?![-\w]| hundred)", lambda m: wordforms.normal(m[0]), text)
     moved = re.fullmatch(r"(.{20,}?),? (because|when|if|although|after|before|while) ([^,;]{12,})\.", text)
     if moved and chance.random() < 0.7:
         text = f"{moved[2].capitalize()} {moved[3]}, {moved[1][0].lower()}{moved[1][1:]}."
@@ -248,8 +248,8 @@ def other_number(sentence: str, _passage: str, chance: random.Random) -> str:
 
 def near_number(sentence: str, passage: str, chance: random.Random) -> str:
     at = one_of(NUMBER, sentence, chance)
-    mine = {verification._normal(n) for n in NUMBER.findall(sentence)}
-    others = [n for n in NUMBER.findall(passage) if verification._normal(n) not in mine]
+    mine = {wordforms.normal(n) for n in NUMBER.findall(sentence)}
+    others = [n for n in NUMBER.findall(passage) if wordforms.normal(n) not in mine]
     return put(sentence, at, chance.choice(others)) if others else ""
 
 

@@ -198,6 +198,21 @@ async def test_a_claim_that_does_not_hold_may_be_mended_once_and_everybody_sees_
     assert (spent(kept)["mended"], spent(kept)["calls"]) == (1, 2)
 
 
+async def test_a_model_that_points_beside_a_true_claim_is_told_where_it_stands(
+    data: Path, model: ScriptedModel
+) -> None:
+    def script(request: ModelRequest) -> Reply:
+        if found := re.search(r"these ids are wrong: (s\d+) is the sentence", request.question):
+            return Claims([(SEVEN, [found[1]])])
+        return Claims([(SEVEN, [next(id_ for id_, text in request.sentences.items() if SEVEN not in text)])])
+
+    async with asking(data, says(model, script), mode="single") as library:
+        said = await told(library, LOST)
+    assert (said.answer.content, said.answerer) == (OFFLINE, MODEL)
+    assert [c.content_snippet for c in said.answer.citations] == [SEVEN]
+    assert [text for text, _ in said.dropped] == [SEVEN]
+
+
 async def test_a_claim_that_is_not_mended_is_dropped_with_its_reasons(
     data: Path, model: ScriptedModel
 ) -> None:

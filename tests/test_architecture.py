@@ -28,7 +28,7 @@ LAYERS = (
     ("schema", "schema_asking", "schema_service", "migrations"),
     ("records", "records_database", "records_editions", "records_reading", "records_rows"),
     ("journal", "journal_rows", "keys", "throttle", "jobs", "covers"),
-    ("scope", "retrieval", "reading", "shelf", "tools", "agent", "desk", "auditing"),
+    ("remembered", "perusal", "scope", "retrieval", "reading", "shelf", "tools", "agent", "desk", "auditing"),
     ("drafting", "ingest", "repair", "doctor", "ask", "moving", "attaching", "workers"),
     ("library",),
     ("", "testing", "wire", "wire_asking", "wire_service", "mcp", "cli", "server"),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from mcp import Client, MCPError
 from mcp.types import CallToolResult, TextContent
 
@@ -311,3 +312,19 @@ async def test_lines_are_whole_whatever_pieces_they_come_in(tmp_path: Path) -> N
     path.write_bytes(f'one\n\n{long}\nlast "½'.encode() + b"\xff")
     with path.open("rb") as file:
         assert [line async for line in Lines(file.fileno())] == ["one", "", long, 'last "½�']
+
+
+def test_the_entries_that_the_documentation_shows_are_json_and_start_what_there_is() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "mcp.md").read_text(encoding="utf-8")
+    shown = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", page, re.DOTALL)]
+    entries = [
+        entry["octavo"]
+        for block in shown
+        for name, entry in block.items()
+        if name.lower().endswith("servers")
+    ]
+    assert len(entries) == len(shown) == 5
+    for entry in entries:
+        assert entry.get("args", ["mcp"])[0] == "mcp"
+        assert entry.get("url", "/mcp").endswith("/mcp")
+    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == TOOLS

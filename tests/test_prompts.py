@@ -221,17 +221,6 @@ def test_nothing_that_acts_is_left_in_any_text(text: str) -> None:
     assert not re.search(r"!\[[^\[\]]*\]\(|</?(?:script|img|iframe)\b[^<>]*>|https?://|\[\d+\]|<<<", made)
 
 
-def test_a_word_that_is_neither_common_nor_in_the_sentences_is_strange() -> None:
-    known = "Seven boats were lost with all their nets in Tarragona. How many boats were lost?"
-    assert prompts.strange("In all, seven boats and the nets were lost in Tarragona.", known) == []
-    assert prompts.strange("Seven boats were lost xadrozroz.", known) == ["xadrozroz"]
-    assert prompts.strange("Seven boats of Barcelona were lost.", known) == ["Barcelona"]
-    assert prompts.strange("7 boats were lost, at a loss of 70 men.", known) == ["70"]
-    german = "Im großen Sturm gingen sieben Boote mit allen ihren Netzen verloren, und der Hafen war leer."
-    assert prompts.strange("Sieben Boote gingen im Sturm damals mit den Netzen verloren.", german) == []
-    assert prompts.strange("Nur Gold und der Verlag bringen Glück und Reichtum.", german)
-
-
 # Languages
 
 
@@ -275,3 +264,25 @@ def test_a_question_is_foreign_only_where_both_languages_are_sure() -> None:
 def test_a_translation_has_the_numbers_of_its_gloss_and_about_its_length(text: str, same: bool) -> None:
     assert prompts.renders(text, SEVEN, "Seven boats were lost with all their nets.") is same
     assert prompts.renders("七艘船失踪了。", SEVEN, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("Le capitaine Harrow a vu le phare en 1871.", True),
+        ("Le capitaine Marlow a vu le phare en 1871.", False),
+        ("Le capitaine Harrow et Bergström ont vu le phare en 1871.", False),
+        ("Le capitaine Harrow a vu le phare en 1872.", False),
+        ("Le capitaine Harrow a vu le phare.", False),
+        ("Kapitän Harrow sah den Leuchtturm im Jahr 1871.", True),
+        ("Der Leuchtturm war im Jahr 1871 mit dem Boot zu sehen.", False),
+    ],
+)
+def test_a_translation_has_the_names_of_its_gloss(text: str, same: bool) -> None:
+    gloss = "In 1871 Captain Harrow saw the lighthouse."
+    assert prompts.renders(text, gloss, gloss) is same
+
+
+def test_the_commonest_words_of_english_are_not_given() -> None:
+    assert "nicht" in prompts.common("de")
+    assert prompts.common("en") == prompts.common("") == frozenset()

@@ -43,12 +43,19 @@ def weights(seed: int = 7, *, prefix: str = "") -> dict[str, Array]:
 
 
 def forward(w: dict[str, Array], ids: list[int], *, pooling: str = "mean", first_position: int = 0) -> Array:
-    """One text through the model, written the long way."""
+    """One text through the model and pooled."""
+    x = encoded(w, ids, kinds=[0] * len(ids), first_position=first_position)
+    pooled = x[0] if pooling == "cls" else x.mean(0)
+    return np.asarray(pooled / np.linalg.norm(pooled), np.float32)
+
+
+def encoded(w: dict[str, Array], ids: list[int], *, kinds: list[int], first_position: int = 0) -> Array:
+    """Every piece through all layers, written the long way."""
     positions = w["embeddings.position_embeddings.weight"][first_position : first_position + len(ids)]
     x = (
         w["embeddings.word_embeddings.weight"][ids]
         + positions
-        + w["embeddings.token_type_embeddings.weight"][0]
+        + w["embeddings.token_type_embeddings.weight"][kinds]
     )
     x = _norm(x, w, "embeddings.LayerNorm")
     for layer in range(LAYERS):
@@ -62,8 +69,7 @@ def forward(w: dict[str, Array], ids: list[int], *, pooling: str = "mean", first
         wide = _linear(x, w, f"{at}intermediate.dense")
         wide = wide * 0.5 * (1 + np.vectorize(math.erf)(wide / math.sqrt(2)))
         x = _norm(x + _linear(wide, w, f"{at}output.dense"), w, f"{at}output.LayerNorm")
-    pooled = x[0] if pooling == "cls" else x.mean(0)
-    return np.asarray(pooled / np.linalg.norm(pooled), np.float32)
+    return x
 
 
 def _linear(x: Array, w: dict[str, Array], name: str) -> Array:

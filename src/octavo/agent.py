@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -26,13 +27,12 @@ from octavo.followups import Turn
 from octavo.llm import CallFailed, Endpoint, Exhausted, Metered, Unsupported
 from octavo.matching import Sentence
 from octavo.prompts import Said
-from octavo.reading import Glossed, OfflineAnswerer, Reply, borne_out
-from octavo.sentences import sentences as parts
+from octavo.reading import UNSAID, Glossed, OfflineAnswerer, Reply, borne_out
 from octavo.settings import Settings
 from octavo.tools import Calls, Room, tool, tools_of
-from octavo.verification import Support
 
 NOTHING_HELD = "none of what the model said is borne out by the book"
+_MOST_TRIED = 40  # sentences that are tried when a claim names the wrong ones
 
 
 class ModelAnswerer:
@@ -76,6 +76,7 @@ class ModelAnswerer:
             confidence=cited * held.support,
             features=quoted.features,
             dropped=tuple(held.dropped),
+            checking=held.checking,
             notes={"name": self.name, **notes, "mended": held.mended, **self._ledger.notes()},
         )
 
@@ -86,6 +87,7 @@ class ModelAnswerer:
             quoted,
             answerer=f"offline, because {why}",
             dropped=tuple(held.dropped),
+            checking=held.checking,
             notes={**notes, **self._ledger.notes()},
         )
 
@@ -142,7 +144,8 @@ class ModelAnswerer:
             return
         room.say("mending", "the form" if said is None else f"{len(failed)} of {len(said)} claims")
         try:
-            again = await _run(agent, [*run.history, _user(prompts.mending(failed))], turns=limits.turns)
+            told = _user(prompts.mending(held.pointed(failed)))
+            again = await _run(agent, [*run.history, told], turns=limits.turns)
         except ModelError:
             if said is None:
                 raise _Unreadable from None
@@ -176,6 +179,7 @@ class _Held:
     scores: list[float] = field(default_factory=list)
     said: int = 0
     mended: int = 0
+    checking: float = 0.0
 
     @property
     def sentences(self) -> Mapping[str, Sentence]:
@@ -187,33 +191,21 @@ class _Held:
 
     def take(self, said: Sequence[Said]) -> list[tuple[Said, str]]:
         """Keeps the claims that hold; gives the others with the reason."""
-        sentences, failed = self.sentences, list[tuple[Said, str]]()
+        sentences, failed, began = self.sentences, list[tuple[Said, str]](), time.monotonic()
         self.said += len(said)
         for one in said:
             claim, why = self._claim(one, sentences)
             if claim is None:
                 failed.append((one, why))
                 continue
-            support, why = self._checked(claim, sentences)
-            if why:
-                failed.append((one, why))
+            support = borne_out(claim, sentences)
+            if not support.supported:
+                failed.append((one, "; ".join(support.reasons) or UNSAID))
             elif claim.text not in {kept.text for kept in self.claims}:
                 self.claims.append(claim)
-                self.scores.append(support)
+                self.scores.append(support.score)
+        self.checking += time.monotonic() - began
         return failed
-
-    def _checked(self, claim: Claim, sentences: Mapping[str, Sentence]) -> tuple[float, str]:
-        """How well a claim is borne out, and why it is not. Every sentence of it has to be, by itself."""
-        words = claim.gloss if isinstance(claim, Glossed) else claim.text
-        said = [Claim(words[part.start : part.end], claim.sentences) for part in parts(words)]
-        supports = [borne_out(one, sentences) for one in (claim, *said)]
-        weakest = min(supports, key=lambda s: (_holds(s), s.score))
-        if not _holds(weakest):
-            return 0.0, "; ".join(weakest.reasons) or "the sentences do not say so"
-        chunks = [sentences[id_] for id_ in claim.sentences]
-        known = " ".join((self.room.asked, *(s.text for s in chunks), *(s.chunk.section for s in chunks)))
-        odd = prompts.strange(words, known)
-        return weakest.score, f"{', '.join(odd[:3])}: not in the sentences" if odd else ""
 
     def _claim(self, one: Said, sentences: Mapping[str, Sentence]) -> tuple[Claim | None, str]:
         cited = " ".join(sentences[id_].text for id_ in one.sentences if id_ in sentences)
@@ -229,6 +221,23 @@ class _Held:
             return None, "the claim and its gloss do not say the same"
         return Glossed(text, one.sentences, gloss=gloss), ""
 
+    def pointed(self, failed: Sequence[tuple[Said, str]]) -> list[tuple[Said, str]]:
+        """The reasons as the model is told them, with the sentence that carries a claim if it named another.
+
+        A small model often says what is true and points beside it. The claim has to come back with that id.
+        """
+        sentences = self.sentences
+        carriers = [self._carrier(one, sentences) for one, _ in failed]
+        told = [f"these ids are wrong: {id_} is the sentence that says so" for id_ in carriers]
+        return [(one, told[n] if carriers[n] else why) for n, (one, why) in enumerate(failed)]
+
+    def _carrier(self, one: Said, sentences: Mapping[str, Sentence]) -> str:
+        for id_ in list(sentences)[:_MOST_TRIED]:
+            claim, _ = self._claim(replace(one, sentences=(id_,)), sentences)
+            if claim is not None and borne_out(claim, sentences).supported:
+                return id_
+        return ""
+
     def mend(self, failed: Sequence[tuple[Said, str]], mended: Sequence[Said], *, whole: bool) -> None:
         """Takes what the model made of the claims that did not hold. `whole`: none could be read before."""
         before = len(self.claims)
@@ -240,11 +249,6 @@ class _Held:
 
     def drop(self, failed: Sequence[tuple[Said, str]]) -> None:
         self.dropped += [(one.text[: prompts.MOST_TEXT], why) for one, why in failed]
-
-
-def _holds(support: Support) -> bool:
-    """Borne out by a place that can be shown: a lead-in that claims nothing has none."""
-    return support.supported and support.snippet is not None
 
 
 def _foreign(room: Room) -> bool:

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from octavo.matching import Reading, Sentence, read_all, share, weights
-from octavo.measures import leans, odds_of, of_answer, of_sentence
+from octavo.matching import Reading, Seen, Sentence, read_all, share, weights
+from octavo.measures import leans, odds_of, of_answer, of_seen, of_sentence
 from octavo.mentions import Expected
 from octavo.questions import Inquiry, Kind, read
-from octavo.scoring import sentence_score
+from octavo.scoring import read_score, sentence_score
 from octavo.words import tokens
 
 __all__ = ["Claim", "Draft", "Sentence", "answer", "compose", "shortlist"]
@@ -68,12 +68,15 @@ class _Part:
     core: int
 
 
-def answer(question: str, sentences: Sequence[Sentence]) -> Draft:
-    """The sentences that answer best, whether or not they answer: `scoring` says how likely they do."""
+def answer(question: str, sentences: Sequence[Sentence], *, seen: Mapping[str, Seen] | None = None) -> Draft:
+    """The sentences that answer best, whether or not they answer: `scoring` says how likely they do.
+
+    `seen` is what a trained reader made of each sentence, by its id, where there is one.
+    """
     inquiry = read(question)
     readings = read_all(inquiry, sentences)
     scores = [sentence_score(of_sentence(inquiry, r)) for r in readings]
-    return compose(inquiry, readings, scores=scores)
+    return compose(inquiry, readings, scores=scores, seen=seen)
 
 
 def shortlist(question: str, sentences: Sequence[Sentence], *, most: int = SHORTLIST) -> tuple[str, ...]:
@@ -96,15 +99,28 @@ def shortlist(question: str, sentences: Sequence[Sentence], *, most: int = SHORT
     return tuple(readings[n].sentence.id for n in best)
 
 
-def compose(inquiry: Inquiry, readings: Sequence[Reading], *, scores: Sequence[float]) -> Draft:
+def compose(
+    inquiry: Inquiry,
+    readings: Sequence[Reading],
+    *,
+    scores: Sequence[float],
+    seen: Mapping[str, Seen] | None = None,
+) -> Draft:
     """The draft for sentences that have been scored; no sentences, no draft."""
     if not readings:
         return Draft((), MappingProxyType({}))
     formed = [score + _form(inquiry, r) for score, r in zip(scores, readings, strict=True)]
+    if seen is not None:
+        formed = [read_score(score, seen[r.sentence.id]) for score, r in zip(formed, readings, strict=True)]
     parts = _choose(inquiry, readings, formed)
     features = of_answer(inquiry, readings, scores=formed, chosen=[p.core for p in parts])
-    marked = next((p for p in parts if readings[p.core].sure), None)
-    claims = (_claim(inquiry, readings, p, marked=p is marked) for p in _in_order(readings, parts))
+    if seen is not None:
+        features |= of_seen([seen[r.sentence.id] for r in readings], best=parts[0].core)
+        marks = {parts[0]: _named(seen[readings[parts[0].core].sentence.id])}
+    else:
+        sure = next((p for p in parts if readings[p.core].sure), None)
+        marks = {sure: tuple(_mark(inquiry, readings[sure.core]))} if sure else {}
+    claims = (_claim(readings, p, marks=marks.get(p, ())) for p in _in_order(readings, parts))
     return Draft(tuple(claims), MappingProxyType(features))
 
 
@@ -213,13 +229,18 @@ def _in_order(readings: Sequence[Reading], parts: Sequence[_Part]) -> list[_Part
     )
 
 
-def _claim(inquiry: Inquiry, readings: Sequence[Reading], part: _Part, *, marked: bool) -> Claim:
+def _claim(readings: Sequence[Reading], part: _Part, *, marks: Sequence[tuple[int, int]]) -> Claim:
     held = [readings[n].sentence for n in range(part.first, part.last + 1)]
     chunk, start = held[0].chunk, held[0].start
     text = chunk.content[start - chunk.start : held[-1].end - chunk.start]
     shift = readings[part.core].sentence.start - start
-    marks = tuple((a + shift, b + shift) for a, b in _mark(inquiry, readings[part.core])) if marked else ()
-    return Claim(text=text, sentences=tuple(s.id for s in held), marks=marks)
+    moved = tuple((a + shift, b + shift) for a, b in marks)
+    return Claim(text=text, sentences=tuple(s.id for s in held), marks=moved)
+
+
+def _named(seen: Seen) -> tuple[tuple[int, int], ...]:
+    """The words that answer, where the reader is more sure of them than of no answer."""
+    return ((seen.start, seen.end),) if seen.margin > 0 and seen.end > seen.start else ()
 
 
 def _mark(inquiry: Inquiry, reading: Reading) -> Iterator[tuple[int, int]]:

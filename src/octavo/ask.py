@@ -42,6 +42,7 @@ async def ask(question: Question, desk: Desk) -> AsyncGenerator[AskEvent, None]:
         yield Asked(question, interpreted)
         question = await desk.journal.begin(question)
         bounds = await desk.bounds(question)
+        clock.lap("scope")
         yield Scoped(bounds.description)
         room = await desk.enter(question, interpreted, bounds)
         clock.lap("retrieve")
@@ -53,20 +54,23 @@ async def ask(question: Question, desk: Desk) -> AsyncGenerator[AskEvent, None]:
                     yield step
                 else:
                     read = step
-        clock.lap("answer")
         answer = await _decide(question, interpreted, bounds, read, desk, clock)
+        clock.lap("answer", checking=read.checking)
         receipt = await desk.receipt(interpreted, bounds, read, answer, clock.stages)
         await desk.journal.draft(answer, receipt=receipt)
         answer = await desk.journal.validated(clock.stamped(answer, Delivery.VALIDATED))
         answer = clock.stamped(clock.stamped(answer, Delivery.FORMATTED), Delivery.DELIVERED)
-        question, answer = await desk.journal.publish(question, answer, receipt=receipt)
+        clock.lap("record")
+        question, answer = await desk.journal.publish(
+            question, answer, receipt={**receipt, "stages": clock.stages}
+        )
     except BaseException as failure:
         await _failed(question, failure, desk, clock)
         raise
     desk.trace(question, clock.stages, receipt=receipt, answer_id=answer.id)
     for claim in read.claims if answer.refusal is None else ():
         yield Claimed(claim.text, tuple(read.number(id_) for id_ in claim.sentences), claim.marks)
-    yield Answered(question, answer, interpreted, read.dropped, read.answerer)
+    yield Answered(question, answer, interpreted, read.dropped, read.answerer, clock.stages)
 
 
 async def _failed(question: Question, failure: BaseException, desk: Desk, clock: Clock) -> None:
@@ -123,16 +127,20 @@ class Clock:
 
     def __init__(self) -> None:
         self._began = self._lap = time.monotonic()
-        self.stages: dict[str, int] = {}
+        self.stages: dict[str, float] = {}
         """Milliseconds of each stage."""
         self.trace = Trace().reach(Delivery.RECEIVED, datetime.now(UTC))
 
     def reach(self, step: Delivery) -> None:
         self.trace = self.trace.reach(step, datetime.now(UTC))
 
-    def lap(self, stage: str) -> None:
+    def lap(self, stage: str, *, checking: float | None = None) -> None:
+        """Ends a stage. The seconds of it that went into checking claims are a stage of their own."""
         now = time.monotonic()
-        self.stages[stage], self._lap = round((now - self._lap) * 1000), now
+        self.stages[stage] = round((now - self._lap - (checking or 0.0)) * 1000, 1)
+        self._lap = now
+        if checking is not None:
+            self.stages["verify"] = round(checking * 1000, 1)
 
     @property
     def milliseconds(self) -> int:

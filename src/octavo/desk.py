@@ -8,6 +8,7 @@ quoting.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -26,7 +27,7 @@ from octavo.links import link
 from octavo.matching import Sentence
 from octavo.prompts import foreign, language
 from octavo.protocols import Embedder
-from octavo.reading import Answerer, OfflineAnswerer, verified
+from octavo.reading import Answerer, Glossed, OfflineAnswerer, verified
 from octavo.records import Records
 from octavo.retrieval import Retriever
 from octavo.scope import Bounds, everywhere, resolve, selected, unplaced
@@ -59,6 +60,8 @@ class Read:
     confidence: float
     answerer: str
     notes: Mapping[str, object]
+    checking: float
+    """Seconds that went into checking claims."""
     order: dict[str, int] = field(default_factory=dict)
 
     def number(self, sentence_id: str) -> int:
@@ -89,7 +92,7 @@ class Desk:
 
     @property
     def threshold(self) -> float:
-        return scoring.threshold(self.settings.risk)
+        return scoring.threshold(self.settings.risk, reader=self.retriever.perusal is not None)
 
     async def interpret(self, question: Question) -> str:
         """The question on its own feet: a follow-up is completed from the session's history.
@@ -202,7 +205,9 @@ class Desk:
         first = tuple(room.evidence)
         reply = await answerer.reply(interpreted, room)
         sentences = {sentence.id: sentence for sentence in room}
+        began = time.monotonic()
         claims, dropped = verified(reply.claims, sentences)
+        checking = reply.checking + time.monotonic() - began
         order: dict[str, int] = {}
         for claim in claims:
             for id_ in claim.sentences:
@@ -217,6 +222,7 @@ class Desk:
             confidence=reply.confidence,
             answerer=reply.answerer or answerer.name,
             notes=reply.notes,
+            checking=checking,
             order=order,
         )
 
@@ -234,7 +240,7 @@ class Desk:
         )
 
     async def receipt(
-        self, interpreted: str, bounds: Bounds, read: Read, answer: Answer, stages: Mapping[str, int]
+        self, interpreted: str, bounds: Bounds, read: Read, answer: Answer, stages: Mapping[str, float]
     ) -> dict[str, object]:
         """How this answer came about: enough to check it, and to get it again."""
         used = {item.chunk.book_id for item in read.evidence}
@@ -248,6 +254,7 @@ class Desk:
             "scope": bounds.description,
             "evidence": [[e.chunk.id, round(e.relevance_score, 6)] for e in read.evidence],
             "claims": [[claim.text, list(claim.sentences)] for claim in read.claims],
+            "translated": [[claim.text, claim.gloss] for claim in read.claims if isinstance(claim, Glossed)],
             "dropped": [list(pair) for pair in read.dropped],
             "answerable": round(read.answerable, 6),
             "confidence": round(read.confidence, 6),
@@ -260,7 +267,7 @@ class Desk:
     def trace(
         self,
         question: Question,
-        stages: Mapping[str, int],
+        stages: Mapping[str, float],
         *,
         receipt: Mapping[str, object] | None = None,
         answer_id: str = "",
@@ -310,7 +317,7 @@ class Seats:
         if self._settings.tracing:
             tracing.ready()
         parts = self._settings, records, journal, retriever
-        offline = OfflineAnswerer(embedder, vector=retriever.vector)
+        offline = OfflineAnswerer(embedder, vector=retriever.vector, perusal=retriever.perusal)
         if self._given is not None or not self._settings.model:
             return Desk(*parts, self._given or offline, among=among)
         model_answerer, endpoint = await blocking(_language_model)

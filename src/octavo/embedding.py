@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from http.client import HTTPException
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
@@ -59,13 +60,13 @@ class OnnxEmbedder:
 
     def __init__(self, weights: models.Weights, *, threads: int = 0) -> None:
         self._weights = weights
-        self._threads = threads or _cores()
-        self._session = _session(weights)
+        self._threads = threads or cores()
+        self._session = session(weights.onnx)
         self._feeds = _feeds(self._session, weights)
         outputs = {output.name: output for output in self._session.get_outputs()}
         whole = outputs.get("sentence_embedding")
         self._output = whole or next(iter(outputs.values()))
-        self._encoder = _tokenizer(weights)
+        self._encoder = tokenizer(weights.tokenizer)
         self._encoder.enable_truncation(weights.max_pieces)
 
     @cached_property
@@ -103,7 +104,7 @@ class OnnxEmbedder:
     @cached_property
     def _counter(self) -> Any:
         """A tokenizer that cuts nothing off: chunks are measured with it."""
-        return _tokenizer(self._weights)
+        return tokenizer(self._weights.tokenizer)
 
     def _one(self, ids: list[int]) -> tuple[float, ...]:
         import numpy as np
@@ -121,7 +122,8 @@ class OnnxEmbedder:
         return _unit(out, where=str(self._weights.onnx))
 
 
-def _session(weights: models.Weights) -> Any:
+def session(onnx: Path) -> Any:
+    """An ONNX file, ready to run on one thread."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -129,10 +131,10 @@ def _session(weights: models.Weights) -> Any:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3
     try:
-        return onnxruntime.InferenceSession(str(weights.onnx), options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(str(onnx), options, providers=["CPUExecutionProvider"])
     except Exception as failed:
         raise WeightsError(
-            f"ONNX Runtime cannot load {weights.onnx}: {failed}", hint="Get the model file again."
+            f"ONNX Runtime cannot load {onnx}: {failed}", hint="Get the model file again."
         ) from failed
 
 
@@ -148,21 +150,22 @@ def _feeds(session: Any, weights: models.Weights) -> dict[str, str]:
     return feeds
 
 
-def _tokenizer(weights: models.Weights) -> Any:
+def tokenizer(path: Path) -> Any:
+    """A tokenizer that neither pads nor cuts."""
     from tokenizers import Tokenizer
 
     try:
-        tokenizer = Tokenizer.from_file(str(weights.tokenizer))
+        made = Tokenizer.from_file(str(path))
     except Exception as failed:
         raise WeightsError(
-            f"{weights.tokenizer} cannot be read: {failed}", hint="Get the model's files again."
+            f"{path} cannot be read: {failed}", hint="Get the model's files again."
         ) from failed
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return tokenizer
+    made.no_padding()
+    made.no_truncation()
+    return made
 
 
-def _cores() -> int:
+def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

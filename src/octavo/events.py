@@ -5,7 +5,9 @@ SDK callbacks, the command line's progress and streams share them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal
 
 from octavo.conversation import Answer, Question
@@ -123,7 +125,8 @@ class Claimed:
 class Answered:
     """The published answer, or the refusal. `dropped` are claims that the evidence did not support.
 
-    `answerer` is "offline", the name of a model, or "offline, because …" where a model should have answered.
+    `answerer` is "offline", the name of a model, or "offline, because …" where a model should have answered;
+    `stages` are the milliseconds of each stage.
     """
 
     question: Question
@@ -131,6 +134,7 @@ class Answered:
     interpreted: str
     dropped: tuple[tuple[str, str], ...] = ()
     answerer: str = "offline"
+    stages: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     kind: Literal["answered"] = "answered"
 
 

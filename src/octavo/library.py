@@ -30,7 +30,9 @@ from octavo.errors import InvalidValue, NotFound
 from octavo.events import Answered, AskEvent, Compared, IngestEvent
 from octavo.ingest import finished, forget_removed, ingest
 from octavo.journal import Journal
+from octavo.local import LocalModels
 from octavo.parsing import parse
+from octavo.perusal import Perusal
 from octavo.protocols import Embedder
 from octavo.reading import Answerer
 from octavo.records import Records
@@ -70,6 +72,7 @@ class Library:
         self._store: Store | None = None
         self._opening, self._changing = asyncio.Lock(), asyncio.Lock()
         self._retriever: Retriever | None = None
+        self.models = LocalModels(settings)
         self.database = records.database
         """Where the records, the journal and the tables of the service lie."""
         self.journal = Journal(records.database)
@@ -261,10 +264,13 @@ class Library:
 
     async def check(self, claim: str, passages: Sequence[str]) -> Support:
         """Whether a claim is borne out by passages, wherever they come from."""
-        return await blocking(check, claim, passages)
+        opinion = self.models.verifier.support if self.settings.local_models else None
+        return await blocking(check, claim, passages, opinion=opinion)
 
     def _retriever_of(self, shelf: Shelf) -> Retriever:
-        self._retriever = self._retriever or Retriever(shelf.store, self._records, shelf.embedder)
+        if self._retriever is None:
+            perusal = Perusal(self.models.reader) if self.settings.local_models else None
+            self._retriever = Retriever(shelf.store, self._records, shelf.embedder, perusal=perusal)
         return self._retriever
 
     async def ready(self) -> None:

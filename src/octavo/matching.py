@@ -36,6 +36,17 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """What a trained reader made of a sentence: its passage, and the words from `start` to `end` in it."""
+
+    rank: float
+    answerable: float
+    margin: float
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """A sentence and what of the question it has: one number from 0 to 1 for each focus word."""
 

@@ -14,7 +14,7 @@ from functools import cache
 from math import exp, log
 from types import MappingProxyType
 
-from octavo.matching import Reading, best_of, share, weights
+from octavo.matching import Reading, Seen, best_of, share, weights
 from octavo.mentions import Expected
 from octavo.questions import Inquiry, Kind, Role, negative
 from octavo.words import lexicon, stem
@@ -93,6 +93,18 @@ def of_answer(
         "sequel": float(inquiry.kind is Kind.SEQUEL),
         "told": float(inquiry.expected in (Expected.FEELING, Expected.SPEECH)),
         **_gaps(inquiry, best, best_of(r.chunk for r in readings)),
+    }
+
+
+def of_seen(seen: Sequence[Seen], *, best: int) -> dict[str, float]:
+    """What a trained reader thinks of the evidence, and of the passage and the words that were chosen."""
+    chosen = seen[best]
+    return {
+        "able": chosen.answerable,
+        "able_most": max(s.answerable for s in seen),
+        "margin_read": chosen.margin,
+        "rank_read": chosen.rank,
+        "rank_most": max(s.rank for s in seen),
     }
 
 

@@ -21,7 +21,7 @@ from octavo.conversation import QUESTION_MOST
 from octavo.followups import Turn
 from octavo.matching import Sentence
 from octavo.text import collapse
-from octavo.words import alike, rarity, tokens
+from octavo.words import alike, rarity, stem
 
 MOST_CLAIMS, MOST_TEXT, MOST_IDS = 12, 1_000, 8
 MOST_REPLY = 65_536  # characters of a reply that are worth reading
@@ -30,7 +30,8 @@ TOOL_NAMES = ("search_book", "read_section", "list_contents")
 
 _RULES = """You answer a reader's question from a book. The reader checks every sentence against the book.
 You are shown sentences of the book, each with an id such as s12.
-Say only what these sentences say, in few plain sentences, with the book's own names, numbers and words.
+Say only what these sentences say, in few plain sentences. Keep to the words of the sentence that answers:
+leave out of it what was not asked, and put in nothing. A claim that brings in other words is thrown away.
 Reply with one JSON object and nothing else:
 {{"claims": [{{"text": "one sentence of your answer", "sentences": ["s12"], "gloss": ""}}]}}
 "sentences" are the ids that carry the claim; quotations are added for you.
@@ -47,8 +48,8 @@ at the contents. A few calls are enough; then reply with the JSON object."""
 
 _MENDING = """These claims of your reply do not hold:
 {failed}
-Reply once more with the JSON object, with these claims only: each one corrected so that its sentences say so,
-with the right ids, or left out."""
+Reply once more with the JSON object, with these claims only: each one in the words of the sentence that says
+so, copied where need be, with the right ids, or left out."""
 
 _UNREADABLE = """Your reply was not the JSON object that was asked for. Reply with it now:
 {"claims": [{"text": "...", "sentences": ["s1"], "gloss": ""}]}"""
@@ -266,31 +267,6 @@ def _indexes(mark: re.Match[str], cited: str) -> bool:
     )
 
 
-_SPELLED = (
-    *("two", "three", "four", "five", "six", "seven", "eight", "nine"),
-    *("ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen"),
-)
-
-
-def strange(text: str, known: str) -> list[str]:
-    """The numbers of a claim that are not in what it rests on, and the words neither there nor common."""
-    there = {token.stem for token in tokens(known)}
-    there |= {str(n) for n, word in enumerate(_SPELLED, start=2) if word in there}
-    words = [t for t in tokens(text) if not t.stop]
-    numbers = [t.text for t in words if t.number and t.stem not in there]
-    odd = [
-        t.text
-        for t in words
-        if not t.number
-        and t.stem not in there
-        and rarity(t.stem) == 1.0
-        and not any(alike(t.stem, other) for other in there)
-    ]
-    if language(text) not in ("", "en") and len(odd) <= len(words) // 4:
-        odd = []  # which words are common is known of English only
-    return [*numbers, *odd]
-
-
 # Languages, told by their script and their commonest words
 
 _COMMON = {
@@ -325,6 +301,11 @@ def language(text: str) -> str:
     return best if most > second else ""
 
 
+def common(of: str) -> frozenset[str]:
+    """The commonest words of a language other than English; none where they are not known."""
+    return _LISTED.get(of, frozenset()) if of != "en" else frozenset()
+
+
 def foreign(question: str, book: str) -> bool:
     """Whether a question is surely in another language than the book."""
     asked, written = language(question), language(book)
@@ -332,9 +313,30 @@ def foreign(question: str, book: str) -> bool:
 
 
 def renders(text: str, gloss: str, cited: str) -> bool:
-    """Whether a claim may be the translation of its gloss: every number is there, and the lengths agree."""
-    numbers = set(re.findall(r"\d+", text))
-    source = set(re.findall(r"\d+", f"{gloss} {cited}"))
+    """Whether a claim may be the translation of its gloss: numbers and names are the same, the lengths agree.
+
+    What the other words say cannot be told without knowing the language.
+    """
+    numbers, glossed = (set(re.findall(r"\d+", one)) for one in (text, gloss))
+    if not glossed <= numbers or not numbers <= glossed | set(re.findall(r"\d+", cited)):
+        return False
+    latin = language(text) in _LISTED
+    words = [word.casefold() for word in re.findall(r"\w+", text)]
+    if latin and not all(_named(name, words) for name in _names(gloss)):
+        return False
+    there = [word.casefold() for word in re.findall(r"\w+", f"{gloss} {cited}")]
+    if latin and language(text) != "de" and not all(_named(name, there) for name in _names(text)):
+        return False
     dense = language(text) in ("cjk", "japanese", "hangul", "thai")
     ratio = len(text) * (3 if dense else 1) / max(1, len(gloss))
-    return numbers <= source and 0.4 <= ratio <= 3.0
+    return 0.4 <= ratio <= 3.0
+
+
+def _names(text: str) -> list[str]:
+    """Words with a capital that do not begin the text; of several together the last."""
+    found = re.findall(r"(?<=[\w,] )(?:[A-ZÀ-Þ]\w+ )*([A-ZÀ-Þ]\w+)", text)
+    return [name.casefold() for name in found if rarity(stem(name)) == 1.0]
+
+
+def _named(name: str, words: Sequence[str]) -> bool:
+    return any(word == name or alike(word, name) for word in words)

@@ -14,12 +14,17 @@ from typing import Protocol
 from octavo import scoring
 from octavo.answering import Claim, answer, shortlist
 from octavo.concurrency import blocking
-from octavo.matching import Sentence
+from octavo.local import Glance
+from octavo.matching import Seen, Sentence
+from octavo.perusal import Perusal
 from octavo.protocols import Embedder
 from octavo.tools import Room
 from octavo.verification import Support, check
+from octavo.wording import Cited, objections
 
 VectorOf = Callable[[str], Awaitable[tuple[float, ...]]]
+_BESIDE = 4  # characters between two sentences that follow each other
+UNSAID = "the sentences do not say so"
 EMBEDDED = 4  # sentences whose nearness to the question is worth the time
 
 
@@ -34,8 +39,8 @@ class Glossed(Claim):
 class Reply:
     """Claims, and how likely it is that the evidence answers at all and that these claims are right.
 
-    `dropped` are claims that were given up already, with the reason; `answerer` says who answered where that
-    is not the one who was asked; `notes` go on the receipt.
+    `dropped` are claims that were given up already, with the reason, and `checking` the seconds that this took;
+    `answerer` says who answered where that is not the one who was asked; `notes` go on the receipt.
     """
 
     claims: tuple[Claim, ...]
@@ -43,6 +48,7 @@ class Reply:
     confidence: float
     features: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     dropped: tuple[tuple[str, str], ...] = ()
+    checking: float = 0.0
     answerer: str = ""
     notes: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -57,24 +63,34 @@ class Answerer(Protocol):
 
 
 class OfflineAnswerer:
-    """Quotes the book; needs nothing but the embedder."""
+    """Quotes the book. A trained reader chooses the sentences where there is one; else words and meaning."""
 
     name = "offline"
 
-    def __init__(self, embedder: Embedder, *, vector: VectorOf | None = None) -> None:
+    def __init__(
+        self, embedder: Embedder, *, vector: VectorOf | None = None, perusal: Perusal | None = None
+    ) -> None:
         """`vector` gives a question's vector where that is known already."""
-        self._embedder = embedder
+        self._embedder, self._perusal = embedder, perusal
         self._vector = vector or self._embedded
 
     async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
-        seen = await self._with_similarity(question, given)
-        drafted = answer(question, seen)
+        if self._perusal is not None:
+            drafted = answer(question, given, seen=await self._seen(question, given, self._perusal))
+        else:
+            drafted = answer(question, await self._with_similarity(question, given))
         return Reply(
             drafted.claims,
             answerable=scoring.answerable(drafted.features),
             confidence=scoring.confidence(drafted.features),
             features=drafted.features,
         )
+
+    async def _seen(self, question: str, given: Sequence[Sentence], perusal: Perusal) -> dict[str, Seen]:
+        """What the reader makes of every sentence."""
+        chunks = {(s.chunk.id, s.chunk.start): s.chunk for s in given}
+        glances = dict(zip(chunks, await perusal.glances(question, list(chunks.values())), strict=True))
+        return {s.id: _seen(s, glances[s.chunk.id, s.chunk.start]) for s in given}
 
     async def _with_similarity(self, question: str, given: Sequence[Sentence]) -> list[Sentence]:
         """Nearness in meaning for the likeliest sentences; 0 for the others."""
@@ -103,7 +119,7 @@ def verified(
         if support.supported:
             kept.append(claim)
         else:
-            dropped.append((claim.text, "; ".join(support.reasons) or "the sentences do not say so"))
+            dropped.append((claim.text, "; ".join(support.reasons) or UNSAID))
     return tuple(kept), tuple(dropped)
 
 
@@ -114,7 +130,32 @@ def borne_out(claim: Claim, sentences: Mapping[str, Sentence]) -> Support:
         said = f"names no sentence of the evidence: {', '.join(unknown) or 'none'}"
         return Support(supported=False, score=0.0, reasons=(said,))
     words = claim.gloss if isinstance(claim, Glossed) else claim.text
-    return check(words, [" ".join(sentences[id_].text for id_ in claim.sentences)])
+    cited = _in_order([sentences[id_] for id_ in claim.sentences])
+    support = check(words, [" ".join(one.text for one in cited)])
+    against = support.reasons or objections(words, cited)
+    if support.supported and (
+        against or support.snippet is None
+    ):  # a lead-in claims nothing and has no place
+        return replace(support, supported=False, reasons=against)
+    return support
+
+
+def _in_order(named: Sequence[Sentence]) -> list[Cited]:
+    """The sentences as the book has them, each with the one just before it where that is named too."""
+    found: list[Cited] = []
+    last: Sentence | None = None
+    for one in sorted(set(named), key=lambda s: (s.chunk.book_id, s.chunk.document_position, s.start)):
+        beside = last and last.chunk.section_id == one.chunk.section_id and one.start - last.end <= _BESIDE
+        before = last.text if last and beside else ""
+        found.append(Cited(one.text, before, " . ".join(one.chunk.heading_path)))
+        last = one
+    return found
+
+
+def _seen(sentence: Sentence, glance: Glance) -> Seen:
+    at = sentence.start - sentence.chunk.start
+    words = glance.within(at, at + len(sentence.text))
+    return Seen(glance.rank, glance.answerable, words.margin, words.start - at, words.end - at)
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:

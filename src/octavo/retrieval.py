@@ -2,35 +2,37 @@
 
 The query is embedded, both halves of the search run in one round trip, their scores are fused, and the best
 are read back from the records: what the store says is a pointer, what the records say is the text. A chunk
-outside the bounds is dropped even if the store let it through. Vectors of recent queries and recently read
-chunks are remembered; the latter only as long as no edition has changed.
+outside the bounds is dropped even if the store let it through. Where there is a reader, it decides which of
+the first come first. Vectors of recent queries and recently read chunks are remembered; the latter only as
+long as no edition has changed.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Generic, TypeVar
 
 from octavo.concurrency import blocking
 from octavo.fusion import Fused, fuse
+from octavo.perusal import Perusal, reachable
 from octavo.protocols import ChunkStore, Embedder
 from octavo.records import Records
 from octavo.relevance import relevance, stems, wanted
+from octavo.remembered import Remembered
 from octavo.scope import Bounds
 from octavo.text import clean, collapse
 from octavo.types import Chunk, Evidence
 
 CANDIDATES = 50
-REMEMBERED = 10_000
-T = TypeVar("T")
 
 
 class Retriever:
     """Searches one open library."""
 
-    def __init__(self, store: ChunkStore, records: Records, embedder: Embedder) -> None:
+    def __init__(
+        self, store: ChunkStore, records: Records, embedder: Embedder, *, perusal: Perusal | None = None
+    ) -> None:
         self._store, self._records, self._embedder = store, records, embedder
+        self.perusal = perusal
         self._vectors: Remembered[tuple[float, ...]] = Remembered()
         self._chunks: Remembered[tuple[Chunk, frozenset[str]]] = Remembered()
         self._generation = -1
@@ -51,16 +53,28 @@ class Retriever:
     async def _read_back(self, query: str, fused: list[Fused], bounds: Bounds, top_k: int) -> list[Evidence]:
         """The best of the fused list as the records have them; what is gone or out of bounds makes room."""
         evidence: list[Evidence] = []
-        rest, words, most = fused, wanted(query), 1.0
+        perused = await self._perused(query, fused, bounds)
+        place = {id_: number for number, id_ in enumerate(perused)}
+        rest = sorted(fused, key=lambda candidate: place.get(candidate.id, len(place)))
+        words, most = wanted(query), 1.0
         while rest and len(evidence) < top_k:
             batch, rest = rest[: top_k - len(evidence)], rest[top_k - len(evidence) :]
             read = await self._read([candidate.id for candidate in batch])
             for candidate in batch:
                 chunk, there = read.get(candidate.id, (None, frozenset[str]()))
                 if chunk is not None and bounds.holds(chunk):
-                    most = min(most, relevance(words, there, candidate))  # none outdoes a better one
+                    told = perused.get(candidate.id)
+                    most = min(most, relevance(words, there, candidate) if told is None else told)
                     evidence.append(Evidence(chunk=chunk, relevance_score=most, rank=len(evidence) + 1))
         return evidence
+
+    async def _perused(self, query: str, fused: list[Fused], bounds: Bounds) -> dict[str, float]:
+        """The first candidates in the order that reading them gives, with their relevance."""
+        if self.perusal is None or not fused:
+            return {}
+        read = await self._read([candidate.id for candidate in reachable(fused)])
+        chunks = {id_: chunk for id_, (chunk, _) in read.items() if bounds.holds(chunk)}
+        return await self.perusal.ranked(query, fused, chunks)
 
     async def vector(self, query: str) -> tuple[float, ...]:
         """The query's vector, computed once."""
@@ -83,22 +97,3 @@ class Retriever:
                 if generation == self._records.generation:
                     self._chunks.put(chunk.id, read[chunk.id])
         return read
-
-
-class Remembered(Generic[T]):
-    """The values that were used last, by key."""
-
-    def __init__(self, *, most: int = REMEMBERED) -> None:
-        self._most = most
-        self._known: OrderedDict[str, T] = OrderedDict()
-
-    def get(self, key: str) -> T | None:
-        known = self._known.get(key)
-        if known is not None:
-            self._known.move_to_end(key)
-        return known
-
-    def put(self, key: str, value: T) -> None:
-        self._known[key] = value
-        if len(self._known) > self._most:
-            self._known.popitem(last=False)

@@ -5,6 +5,10 @@ what a refusal is decided on. `confidence` is the chance that the answer given i
 right sentences chosen. Of the answers given with a confidence of 0.7, seven in ten are right. `threshold`
 says how answerable a question has to be so that at most a given share of the answers goes to questions which
 the book does not answer. The same measures always give the same numbers. `benchmarks/answering.py` fits them.
+
+Where a trained reader has read the evidence, its measures are among the features, and weights of their own
+are used (`benchmarks/reader_fit.py`); their threshold keeps to the share of answers that are wrong for any
+reason.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from importlib.resources import files
 from types import MappingProxyType
 
 from octavo import rules
+from octavo.matching import Seen
 
 RISK = 0.2  # at most one answer in five for a question that the book does not answer
 
@@ -44,6 +49,8 @@ class Weights:
     slope: float
     offset: float
     curve: tuple[tuple[float, float, float], ...]
+    relevance: tuple[float, ...] = ()
+    """Constant, and the weights of a reader's rank and of the first-stage score."""
 
 
 def sentence_score(measures: Mapping[str, float]) -> float:
@@ -51,25 +58,31 @@ def sentence_score(measures: Mapping[str, float]) -> float:
     return fitted().sentence(measures)
 
 
+def read_score(lexical: float, seen: Seen) -> float:
+    """The same where a trained reader has seen the sentence: `lexical` is what the words alone say."""
+    measures = {"lexical": lexical, "margin": seen.margin, "rank": seen.rank}
+    return fitted(reader=True).sentence(measures)
+
+
 def answerable(features: Mapping[str, float]) -> float:
     """The chance that the evidence answers the question. Without features there was no evidence: 0."""
-    return logistic(fitted().answerable(features)) if features else 0.0
+    return logistic(_weights_for(features).answerable(features)) if features else 0.0
 
 
 def confidence(features: Mapping[str, float]) -> float:
     """The chance that the answer is right. Without features there was no evidence: 0."""
     if not features:
         return 0.0
-    model = fitted()
+    model = _weights_for(features)
     both = logistic(model.answerable(features)) * logistic(model.right(features))
     return logistic(model.offset + model.slope * _logit(both))
 
 
-def threshold(risk: float = RISK) -> float:
-    """How answerable a question must be to be answered. `risk` is the share of the answers that may go to
-    questions the book does not answer; 1 when no threshold keeps to it."""
+def threshold(risk: float = RISK, *, reader: bool = False) -> float:
+    """How answerable a question must be to be answered. `risk` is the share of the answers that may be wrong
+    (without a reader: that may go to questions the book does not answer); 1 when no threshold keeps to it."""
     rules.share("risk", risk)
-    return next((limit for limit, beyond, _ in fitted().curve if beyond <= risk), 1.0)
+    return next((limit for limit, beyond, _ in fitted(reader=reader).curve if beyond <= risk), 1.0)
 
 
 def logistic(value: float) -> float:
@@ -85,8 +98,13 @@ def _logit(share: float) -> float:
 
 
 @cache
-def fitted() -> Weights:
-    return parse(files("octavo").joinpath("data", "confidence.json").read_text(encoding="utf-8"))
+def fitted(*, reader: bool = False) -> Weights:
+    name = "confidence_reader.json" if reader else "confidence.json"
+    return parse(files("octavo").joinpath("data", name).read_text(encoding="utf-8"))
+
+
+def _weights_for(features: Mapping[str, float]) -> Weights:
+    return fitted(reader="able" in features)
 
 
 def parse(text: str) -> Weights:
@@ -100,6 +118,7 @@ def parse(text: str) -> Weights:
         slope=stored["calibration"]["slope"],
         offset=stored["calibration"]["offset"],
         curve=tuple((limit, beyond, answered) for limit, beyond, answered in stored["curve"]),
+        relevance=tuple(stored.get("relevance", ())),
     )
 
 

@@ -68,7 +68,9 @@ class Settings(BaseSettings):
     tracing: bool = Field(False, description="send OpenTelemetry spans of questions, without book text")
     agent: AgentLimits = Field(default=AgentLimits(), description="what a model may cost for one question")
 
-    records_url: str = Field("", repr=False, description="postgresql://user:password@host/name; '' = SQLite in `data`")
+    records_url: str = Field(
+        "", repr=False, description="postgresql://user:password@host/name; '' = SQLite in `data`"
+    )
     records_pool: int = Field(10, ge=2, le=1000, description="most connections to PostgreSQL at once")
     store_url: str = Field("", description="address of a Qdrant server; '' = the embedded store in `data`")
     store_key: str = Field("", repr=False, description="key for that server")
@@ -121,7 +123,7 @@ class Settings(BaseSettings):
 
 
 def _usual_names() -> dict[str, str]:
-    """What people have in their environment for other programs: it counts when Octavo is told nothing else."""
+    """What people have set for other programs: it counts when Octavo is told nothing else."""
     import os
 
     names = {"model_url": "OPENAI_BASE_URL", "model_key": "OPENAI_API_KEY"}

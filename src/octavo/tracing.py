@@ -29,7 +29,7 @@ def record(
     receipt: Mapping[str, object],
     *,
     ids: Mapping[str, str],
-    stages: Mapping[str, int],
+    stages: Mapping[str, float],
     failed: str = "",
 ) -> None:
     """One question that has just ended. `failed` is the kind of its failure, where it failed."""
@@ -37,7 +37,7 @@ def record(
 
     tracer = trace.get_tracer("octavo")
     end = time.time_ns()
-    start = end - sum(stages.values()) * 1_000_000
+    start = end - sum(map(_nanoseconds, stages.values()))
     span = tracer.start_span("octavo.ask", start_time=start)
     for name, value in attributes(receipt, ids).items():
         span.set_attribute(name, value)
@@ -46,7 +46,7 @@ def record(
     inside, at = trace.set_span_in_context(span), start
     for stage, milliseconds in stages.items():
         part = tracer.start_span(f"octavo.{stage}", context=inside, start_time=at)
-        at += milliseconds * 1_000_000
+        at += _nanoseconds(milliseconds)
         part.end(end_time=at)
     span.end(end_time=end)
 
@@ -61,6 +61,10 @@ def attributes(receipt: Mapping[str, object], ids: Mapping[str, str]) -> dict[st
         told["octavo.model.failed"] = "failed" in model
     told |= {f"octavo.{name}": value for name, value in ids.items() if value}
     return {name: value for name, value in told.items() if isinstance(value, str | int | float)}
+
+
+def _nanoseconds(milliseconds: float) -> int:
+    return round(milliseconds * 1_000_000)
 
 
 def _count(value: object) -> int | None:

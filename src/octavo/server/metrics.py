@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from datetime import UTC, datetime
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -26,11 +25,10 @@ from octavo.server.access import Admin
 from octavo.server.intake import Load
 from octavo.server.jobs import TheDesk
 from octavo.server.shapes import problems
-from octavo.states import Delivery
 
 router = APIRouter(tags=["service"])
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-STAGES = ("scope", "retrieve", "answer", "record")
+STAGES = ("scope", "retrieve", "answer", "verify", "record")
 
 
 class Metrics:
@@ -87,7 +85,7 @@ class Metrics:
     async def watched(
         self, events: AsyncGenerator[AskEvent, None], journal: Journal
     ) -> AsyncGenerator[AskEvent, None]:
-        """The same events, timed from the outside. What a model cost is read from the answer's receipt."""
+        """The same events, counted. What a model cost is read from the answer's receipt."""
         began = time.monotonic()
         try:
             async with aclosing(events):
@@ -110,16 +108,11 @@ class Metrics:
         elif isinstance(event, Retrieved):
             self._stages.labels("retrieve").observe(seconds)
         elif isinstance(event, Answered):
-            self._answered(event, seconds)
+            self._answered(event)
 
-    def _answered(self, event: Answered, seconds: float) -> None:
-        """From the passages to the answer: until it was checked, and then until it was recorded."""
-        reached = dict(event.answer.trace.steps)
-        checked = reached.get(Delivery.VALIDATED)
-        recording = (datetime.now(UTC) - checked).total_seconds() if checked else 0.0
-        recording = min(max(0.0, recording), seconds)  # a clock may be set while a question is answered
-        self._stages.labels("answer").observe(seconds - recording)
-        self._stages.labels("record").observe(recording)
+    def _answered(self, event: Answered) -> None:
+        for stage in STAGES[2:]:  # a question that fails on the way has had the first two
+            self._stages.labels(stage).observe(event.stages.get(stage, 0.0) / 1000)
         refusal = event.answer.refusal
         self._answers.labels("refused" if refusal else "answered").inc()
         if refusal:

@@ -1,0 +1,133 @@
+"""The words of a sentence, and what the small ones among them tell about the others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from octavo.words import alike, stem
+
+
+def _set(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
+
+
+_WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)?|[,;:—–()]")
+ARTICLES = _set("a an the")
+FREE = ARTICLES | _set(
+    "of in on at to by and with as that which who whom whose also there thus then so "
+    "is was were are am be been being has have had do does did s"
+)
+PRONOUNS = _set(
+    "it its he his him she her hers they their theirs them this these those i me my we us our you your"
+)
+BEING = _set("is was were are am be been being gets got")
+PLACING = _set(
+    "in on at of from during before after until since under over above below behind beside between with "
+    "within without for near through across against into to"
+)
+LINKING = _set("although though because while whereas therefore")
+TIMES = _set("day night morning evening noon dawn dusk week month year hour minute second summer winter time")
+_NOT = (
+    "not no never nobody nothing none neither nor without cannot "
+    "nicht kein keine keinen nie pas jamais niet geen inte nunca não mai"
+)
+_LIKE_NO_OTHER = (
+    "some many most several few little any or unless whether when whenever once than more less fewer least "
+    "would could should must can will shall probably likely about almost nearly hardly scarcely barely "
+    "rarely seldom often sometimes usually even exactly except like seems seemed"
+)
+GRAVE: Mapping[str, str] = {
+    **dict.fromkeys(_NOT.split(), "not"),
+    **dict.fromkeys(_set("all every each always everyone everybody everything both"), "all"),
+    **dict.fromkeys(_set("only solely merely just alone"), "only"),
+    **dict.fromkeys(_set("if provided"), "if"),
+    **dict.fromkeys(_set("may might perhaps maybe possibly"), "may"),
+    **{word: word for word in _LIKE_NO_OTHER.split()},
+}
+"""Words that change everything, by what they say."""
+SMALL = FREE | PRONOUNS | PLACING | LINKING | GRAVE.keys()
+_ONES = "zero - two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+_TENS = "ten twenty thirty forty fifty sixty seventy eighty ninety"
+_NUMBERS = {word: str(n) for n, word in enumerate(f"{_ONES} seventeen eighteen nineteen".split())}
+_NUMBERS |= {word: str(10 * n) for n, word in enumerate(_TENS.split(), start=1)}
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word or a mark: as written, in small letters, and what it is compared by."""
+
+    raw: str
+    low: str
+    key: str
+
+    @property
+    def mark(self) -> bool:
+        return not self.raw[0].isalnum()
+
+    @property
+    def number(self) -> bool:
+        return self.key[0].isdigit()
+
+    @property
+    def content(self) -> bool:
+        return not self.mark and self.low not in SMALL
+
+
+@lru_cache(maxsize=512)
+def words(text: str) -> tuple[Word, ...]:
+    text = re.sub(r"\b[Nn]o one\b", "nobody", text.replace("’", "'"))
+    text = re.sub(r"n't\b", " not", text.replace("can't", "can not").replace("won't", "will not"))
+    found: list[Word] = []
+    for match in _WORD.finditer(text):
+        raw = match[0]
+        low = raw.replace(",", "") if raw[0].isdigit() else raw.casefold().removesuffix("'s")
+        found.append(Word(raw, low, _NUMBERS.get(low) or stem(low) or low))
+    return tuple(found)
+
+
+def known(word: Word, among: Iterable[Word]) -> bool:
+    """Whether a word is there, in one form or another."""
+    return any(word.key == w.key or (not word.number and alike(word.key, w.key)) for w in among)
+
+
+def grave(among: Iterable[Word]) -> list[str]:
+    return [GRAVE[word.low] for word in among if word.low in GRAVE]
+
+
+def placed(text: Sequence[Word], at: int) -> bool:
+    """Whether a word stands after "in", "of" and the like: a circumstance, not the one who does something."""
+    for back in range(at - 1, max(-1, at - 4), -1):
+        low = text[back].low
+        if low in PLACING:
+            return True
+        if low in ARTICLES | PRONOUNS:
+            return back > 0 and text[back - 1].low in PLACING
+        if low in SMALL or text[back].mark:
+            return False
+    return False
+
+
+def timed(text: Sequence[Word], at: int) -> bool:
+    """Whether this is "every evening"."""
+    return at > 0 and text[at].low in TIMES and GRAVE.get(text[at - 1].low) == "all"
+
+
+def passive(text: Sequence[Word], at: int) -> bool:
+    if text[at].raw[0].isupper():  # "it was Marlow who"
+        return False
+    while at and (text[at - 1].low in GRAVE or text[at - 1].low == "also"):
+        at -= 1
+    return at > 0 and text[at - 1].low in BEING
+
+
+def by(text: Sequence[Word], at: int) -> bool:
+    """Whether a word stands after "by", with nothing but an article and other such words between."""
+    for back in range(at - 1, max(-1, at - 4), -1):
+        if text[back].low == "by":
+            return True
+        if text[back].mark or text[back].low in SMALL - ARTICLES:
+            return False
+    return False

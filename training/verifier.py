@@ -1,0 +1,204 @@
+"""Trains the verifier: is this sentence borne out by this passage?
+
+    python training/verifier.py --base BASE --data DATA --out OUT [--seed 1] [--steps 9000]
+
+It learns from public inference data, and from passages of the question data: a sentence of the passage, whole
+or shortened, is borne out; the same with another name, number or the opposite is not, nor is a sentence
+that was taken out of the passage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import near_misses
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812
+from data import LEFT_OUT, Corpus, joined, padded, rows
+from encoder import Encoder
+from measure import auroc
+from safetensors.torch import load_file, save_file
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+
+BATCH, CLAIM_MOST, PAIR_MOST = 96, 80, 320
+LIKE = {"entail": 1.0, "supported": 1.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    claim: np.ndarray
+    passage: np.ndarray
+    supported: float
+
+
+def altered(sentence: str, passage: str, chance: random.Random, names: list[str]) -> str:
+    """The sentence with one thing changed."""
+    for rule in chance.sample([near_misses.other_name, near_misses.other_number, near_misses.opposite], 3):
+        made = rule(sentence, passage, "\x00", chance, names)
+        if made and made != sentence:
+            return made
+    return near_misses.denied(sentence, passage, "\x00", chance, names)
+
+
+def shortened(sentence: str, chance: random.Random) -> str:
+    """The sentence without what stands in brackets, or without its last clauses."""
+    bare = re.sub(r"\s*\([^)]*\)", "", sentence)
+    clauses = bare.rstrip(".").split(", ")
+    if len(clauses) > 1 and len(clauses[0].split()) > 5 and chance.random() < 0.6:
+        return clauses[0] + "."
+    return bare
+
+
+def made_up(corpus: Corpus, most: int) -> list[tuple[str, str, float]]:
+    chance = corpus.chance
+    passages = [t for t in corpus.contexts.values() if 300 < len(t) < 1600]
+    chance.shuffle(passages)
+    names = [m.group() for t in passages[:4000] for m in near_misses.NAME.finditer(t)]
+    found: list[tuple[str, str, float]] = []
+    for passage in passages:
+        parts = [m.group().strip() for m in near_misses.SENTENCE.finditer(passage)]
+        whole = [s for s in parts if 6 <= len(s.split()) <= 45]
+        if len(parts) < 3 or not whole:
+            continue
+        sentence = chance.choice(whole)
+        kind = chance.random()
+        if kind < 0.35:
+            found.append((shortened(sentence, chance), passage, 1.0))
+        elif kind < 0.75:
+            other = altered(shortened(sentence, chance), passage, chance, names)
+            if other:
+                found.append((other, passage, 0.0))
+        else:
+            left = passage.replace(sentence, "")
+            found.append((sentence, left, 0.0))
+        if len(found) >= most:
+            break
+    return found
+
+
+def claims(corpus: Corpus, *, made: int, skip: list[str]) -> list[Claim]:
+    given = [r for r in rows(corpus.folder / "nli.jsonl.xz") if r["set"] not in (*LEFT_OUT, *skip)]
+    texts = [(r["h"], r["p"], LIKE.get(r["y"], 0.0)) for r in given]
+    texts += made_up(corpus, made)
+    mine, theirs = (corpus.texts([t[k] for t in texts]) for k in (0, 1))
+    return [Claim(a.pieces, b.pieces, t[2]) for a, b, t in zip(mine, theirs, texts, strict=True)]
+
+
+class Batches(IterableDataset):
+    def __init__(self, given: list[Claim], *, seed: int) -> None:
+        self.given, self.seed = given, seed
+
+    def __iter__(self) -> Iterator[tuple]:
+        worker = get_worker_info()
+        chance = random.Random(1000 * self.seed + (worker.id if worker else 0))
+        while True:
+            order = list(self.given)
+            chance.shuffle(order)
+            batches = []
+            for first in range(0, len(order), BATCH * 50):
+                part = sorted(order[first : first + BATCH * 50], key=lambda c: len(c.passage))
+                batches += [part[k : k + BATCH] for k in range(0, len(part), BATCH)]
+            chance.shuffle(batches)
+            for batch in batches:
+                made = [
+                    joined(c.claim[:CLAIM_MOST], c.passage[: PAIR_MOST - CLAIM_MOST], most=CLAIM_MOST)
+                    for c in batch
+                ]
+                yield padded(made), np.array([c.supported for c in batch], np.float32)
+
+
+def measured(model: Encoder, corpus: Corpus, dev: Path) -> dict:
+    """AUROC on each set of `grounded.jsonl.xz` (set, c claim, p passage, y)."""
+    model.eval()
+    device = next(model.parameters()).device
+    given = list(rows(dev / "grounded.jsonl.xz"))
+    mine, theirs = (corpus.texts([g[k] for g in given]) for k in ("c", "p"))
+    made = [
+        joined(a.pieces[:CLAIM_MOST], b.pieces[: PAIR_MOST - CLAIM_MOST], most=CLAIM_MOST)
+        for a, b in zip(mine, theirs, strict=True)
+    ]
+    scores: list[float] = []
+    with torch.no_grad(), torch.autocast(device.type, torch.bfloat16):
+        for first in range(0, len(made), 128):
+            ids, kinds, mask = (torch.as_tensor(t, device=device) for t in padded(made[first : first + 128]))
+            scores += model(ids, kinds, mask)["support"][:, 0, 0].float().tolist()
+    by_set: dict[str, tuple[list[float], list[bool]]] = {}
+    for score, one in zip(scores, given, strict=True):
+        said, true = by_set.setdefault(one["set"], ([], []))
+        said.append(score)
+        true.append(bool(one["y"]))
+    return {name: round(auroc(*by_set[name]), 4) for name in sorted(by_set)}
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("--base", type=Path, required=True)
+    options.add_argument("--tokenizer", type=Path, default=Path("src/octavo/weights/tokenizer.json"))
+    options.add_argument("--data", type=Path, required=True)
+    options.add_argument("--out", type=Path, required=True)
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--steps", type=int, default=9000)
+    options.add_argument(
+        "--seconds", type=float, default=1e9, help="ends the schedule sooner than the steps do"
+    )
+    options.add_argument("--lr", type=float, default=1.5e-4)
+    options.add_argument("--made", type=int, default=40_000, help="claims made up from passages")
+    options.add_argument("--workers", type=int, default=3)
+    options.add_argument("--skip", default="", help="sets to leave out")
+    options.add_argument("--start", type=Path, help="trained weights to go on from")
+    options.add_argument("--dev", type=Path)
+    said = options.parse_args()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.manual_seed(said.seed)
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    corpus = Corpus(said.data, said.tokenizer, seed=said.seed)
+    given = claims(corpus, made=said.made, skip=said.skip.split(","))
+    print(f"{len(given):,} claims", flush=True)
+    model = Encoder(load_file(said.base), {"support": 1}).to(device)
+    if said.start:
+        model.load_state_dict(
+            {k: v.float() for k, v in load_file(said.start).items() if "head." not in k}, strict=False
+        )
+    learning = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(
+        learning, lr=said.lr, weight_decay=0.01, betas=(0.9, 0.98), fused=device == "cuda"
+    )
+    began = time.monotonic()
+    for step, (texts, supported) in enumerate(
+        DataLoader(Batches(given, seed=said.seed), batch_size=None, num_workers=said.workers)
+    ):
+        done = max(step / said.steps, (time.monotonic() - began) / said.seconds)
+        if done >= 1:
+            break
+        for group in optimizer.param_groups:
+            group["lr"] = said.lr * min(1.0, (step + 1) / 400) * max(0.02, 1 - done)
+        ids, kinds, mask = (torch.as_tensor(t, device=device) for t in texts)
+        with torch.autocast(device, torch.bfloat16):
+            out = model(ids, kinds, mask)["support"][:, 0, 0]
+        loss = F.binary_cross_entropy_with_logits(out.float(), torch.as_tensor(supported, device=device))
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(learning, 1.0)
+        optimizer.step()
+        if step % 500 == 0:
+            print(f"step {step} loss {loss.item():.3f} {time.monotonic() - began:.0f} s", flush=True)
+            if said.dev and step and step % 1000 == 0:
+                print(json.dumps(measured(model, corpus, said.dev)), flush=True)
+                model.train()
+    save_file(model.learned(), said.out)
+    if said.dev:
+        print(json.dumps(measured(model, corpus, said.dev)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
