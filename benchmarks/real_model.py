@@ -27,7 +27,7 @@ from octavo.limits import AgentLimits
 from octavo.settings import Settings
 
 BOOK = Path(__file__).parent.parent / "docs"
-TOP_K = 3
+TOP_K = 2  # small prompts: reading them is what takes the time
 
 
 @dataclass(frozen=True, slots=True)

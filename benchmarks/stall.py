@@ -13,6 +13,7 @@ from pathlib import Path
 
 import uvicorn
 
+from octavo.cli.connections import config_of
 from octavo.limits import ServiceLimits
 from octavo.server import make_app
 from octavo.settings import Settings
@@ -36,9 +37,7 @@ async def watch(file: Path) -> None:
 async def serve(data: Path, port: int, file: Path) -> None:
     limits = ServiceLimits(requests_per_minute=1_000_000, streams=100)
     app = make_app(Settings(data=data, service=limits))
-    server = uvicorn.Server(
-        uvicorn.Config(app, host="127.0.0.1", port=port, log_level="critical", access_log=False)
-    )
+    server = uvicorn.Server(config_of(app, host="127.0.0.1", port=port, log=False))
     watching = asyncio.create_task(watch(file))
     await server.serve()
     watching.cancel()

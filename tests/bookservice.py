@@ -18,6 +18,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from answerers import Greedy
+from octavo.cli.connections import config_of
 from octavo.limits import Limits, ServiceLimits
 from octavo.protocols import Embedder
 from octavo.server import make_app
@@ -142,8 +143,7 @@ def serving(
         keys_required=keys,
     )
     app = make_app(settings, embedder=embedder or TinyEmbedder(), answerer=Greedy())
-    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, access_log=False)
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(config_of(app, host="127.0.0.1", port=0))
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started and thread.is_alive():

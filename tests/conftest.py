@@ -1,7 +1,13 @@
-"""What many tests need: a PostgreSQL server for this process, and a fresh place for records."""
+"""What many tests need: a PostgreSQL server for this process, and a fresh place for records.
+
+Most tests are about other things than the models that come with Octavo and must be quick, so those are off
+unless a test asks for `local_models`. The tests that go from end to end as a reader would (the examples, a
+question at the command line, one to the service, one to the library) have them on.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +17,17 @@ from places import File, Place
 from postgres import Server, Shelf
 
 pytest_plugins = ["staging"]
+LOCAL_MODELS = "OCTAVO_LOCAL_MODELS"
+
+
+def pytest_configure() -> None:
+    os.environ[LOCAL_MODELS] = "false"
+
+
+@pytest.fixture
+def local_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reader and the verifier are used, as they are by default."""
+    monkeypatch.delenv(LOCAL_MODELS)
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 """A small shelf, what may be said of it in other words, and what may not.
 
-`HONEST` are claims that a careful reader would accept, told from their sentences by voice, order, small words,
-dropped parts, a pronoun put into words, or two sentences joined. `lies` makes as many false ones as wanted
+`HONEST` are claims that a careful reader would accept, told from their sentences by voice, order, small
+words, dropped parts, a pronoun put into words, or two sentences joined. `lies` makes as many false ones as wanted
 from the same sentences, by kinds of lies rather than one by one.
 """
 
@@ -12,15 +12,15 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 SHELF = {
-    "The Harbour": "The harbour master counted the ships at dawn. He wrote each name into a ledger bound in red. "
-    "Every captain paid him two shillings before noon.",
+    "The Harbour": "The harbour master counted the ships at dawn. "
+    "He wrote each name into a ledger bound in red. Every captain paid him two shillings before noon.",
     "The Lighthouse": "The keeper of the lighthouse trimmed the lamp every evening. "
     "Its beam reached 11 miles in 1871. The tower was built by Elias Grey for 900 crowns. "
     "Captain Harrow steered by it every night.",
     "The Storm": "The storm of 1874 broke the northern pier. Seven boats were lost with all their nets. "
     "Captain Marlow blamed the harbour master. Nobody repaired the pier before 1880.",
-    "The Vault": "The vault under the town hall holds the ledger of Queen Amalthea. It was opened three times. "
-    "Only Doctor Quill has its key.",
+    "The Vault": "The vault under the town hall holds the ledger of Queen Amalthea. "
+    "It was opened three times. Only Doctor Quill has its key.",
     "Chunks": "A chunk holds at most 400 tokens of one section. It gets a new vector when its text changes. "
     "The index may keep the old vector until the next cleaning. The server sends the answer to the client.",
     "The Orchard": "Some of the apple trees came from Devon, but most were grown from seed. "

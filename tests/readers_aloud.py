@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -35,7 +36,7 @@ def glance(text: str, answer: str, *, rank: float = 0.0, answerable: float = 0.0
     """As if the reader were sure of `answer`, where that stands in the text, and of nothing otherwise."""
     at = text.find(answer) if answer else -1
     cuts = sorted({0, len(text), *range(0, len(text), WIDE), *((at, at + len(answer)) if at >= 0 else ())})
-    places = [(a, b) for a, b in zip(cuts, cuts[1:], strict=False) if a < b]
+    places = [(a, b) for a, b in pairwise(cuts)]
     begins = [6.0 if a == at else 0.0 for a, _ in places]
     ends = [6.0 if at >= 0 and b == at + len(answer) else 0.0 for _, b in places]
     scores = (np.array(values, np.float32) for values in (begins, ends))

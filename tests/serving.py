@@ -17,6 +17,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
+from octavo.cli.connections import config_of
 from octavo.keys import Key, Keyring
 from octavo.library import Library
 from octavo.reading import Answerer
@@ -106,9 +107,7 @@ def serving(
     """The library in `folder`, served on a free port of this machine as if it listened on `host`."""
     chosen = Settings(data=folder, **settings)
     app = make_app(chosen, embedder=TinyEmbedder(), answerer=answerer, host=host)
-    server = uvicorn.Server(
-        uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical", timeout_graceful_shutdown=1)
-    )
+    server = uvicorn.Server(config_of(app, host="127.0.0.1", port=0, log=False))
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started and thread.is_alive():

@@ -28,7 +28,7 @@ from octavo.testing import (
 from octavo.types import Scope, ScopeType
 
 FAULTS, LIES, LIES_AT_ONCE = 200, 500, 10
-TURNS, TOOL_CALLS, RETRIES = 4, 5, 1
+TURNS, TOOL_CALLS, RETRIES = 3, 5, 1
 WATCH = {
     "The Lighthouse": "The keeper of the lighthouse trimmed the lamp every evening. "
     "Its beam reached 11 miles in 1871. "

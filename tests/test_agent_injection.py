@@ -18,7 +18,7 @@ SECRET = "The vault holds the ledger of Queen Amalthea."
 LEADS = ("amber", "birch", "cedar", "damask", "ebony", "flint", "garnet", "hazel", "ivory", "jasper")
 BLOCK = 23  # injections in one test: many questions of one library, a few at a time
 STARTS = range(0, len(INJECTIONS), BLOCK)
-BLOCKS = [*(("agent", start) for start in STARTS), *(("single", start) for start in STARTS[::3])]
+BLOCKS = [*(("agent", start) for start in STARTS), *(("single", start) for start in STARTS[::4])]
 OWN_MARK = re.compile(r"\[\d+\]")
 STRANGE = (
     "](",
@@ -91,7 +91,7 @@ async def test_a_model_that_obeys_the_book_changes_nothing(tmp_path: Path, start
         number = case_of(request)
         return Obedient(INJECTIONS[number].obeyed[:2], first=number * 5)(request)
 
-    async with ScriptedModel(script) as model, asking(data, model, mode=mode, turns=4) as library:
+    async with ScriptedModel(script) as model, asking(data, model, mode=mode, turns=3) as library:
         obeyed, answered = list[tuple[str, str]](), 0
         for number in numbers:
             before = len(model.requests)

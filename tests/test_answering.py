@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from builders import make_chunk
 from octavo.answering import Claim, Draft, Sentence, answer, shortlist
+from octavo.matching import Seen
 from octavo.scoring import answerable, confidence
 
 NORMANS = (
@@ -214,3 +215,93 @@ def test_offsets_within_a_section_are_kept() -> None:
     draft = asked("When did Rollo swear fealty?", far)
     assert "911" in said(draft)
     assert marked(draft) == ["911"]
+
+
+# With what a trained reader made of the sentences
+
+UNMOVED = Seen(rank=0.0, answerable=0.0, margin=-9.0, start=0, end=0)
+FEALTY = "When did Rollo swear fealty to King Charles?"
+
+
+def read_by(sentences: list[Sentence], words: str, *, margin: float = 9.0) -> dict[str, Seen]:
+    """As if the reader had found `words`, and nothing elsewhere."""
+    seen = {s.id: UNMOVED for s in sentences}
+    for s in sentences:
+        at = s.text.find(words)
+        if at >= 0:
+            seen[s.id] = Seen(rank=8.0, answerable=5.0, margin=margin, start=at, end=at + len(words))
+    return seen
+
+
+@pytest.mark.parametrize("start", [0, 1_000])
+def test_the_words_that_the_reader_found_are_given_and_marked(start: int) -> None:
+    sentences = [*passage(NORMANS, start=start), *passage(WEATHER, rank=2, title="Weather")]
+    draft = answer("What happened?", sentences, seen=read_by(sentences, "free of ice"))
+    assert "free of ice" in said(draft)
+    assert marked(draft) == ["free of ice"]
+
+
+def test_the_reader_and_the_words_decide_together() -> None:
+    sentences = passage(NORMANS)
+    with_words = answer(FEALTY, sentences, seen=read_by(sentences, "three sons", margin=-8.0))
+    assert "911" in said(with_words)
+    against = answer(FEALTY, sentences, seen=read_by(sentences, "three sons", margin=60.0))
+    assert "three sons" in against.claims[-1].text
+    assert marked(against) == ["three sons"]
+
+
+def test_words_that_the_reader_is_not_sure_of_are_not_marked() -> None:
+    sentences = passage(NORMANS)
+    for seen in (read_by(sentences, "911", margin=-0.5), {s.id: UNMOVED for s in sentences}):
+        draft = answer(FEALTY, sentences, seen=seen)
+        assert "911" in said(draft)
+        assert marked(draft) == []
+
+
+def test_marks_move_with_the_sentence_that_a_leaning_one_brings() -> None:
+    text = "The Huguenots settled at the Cape. They were descended from farmers in Provence. Rain fell."
+    sentences = passage(text, title="Cape")
+    draft = answer(
+        "From whom were the Huguenots descended?", sentences, seen=read_by(sentences, "farmers in Provence")
+    )
+    claim = next(c for c in draft.claims if "farmers" in c.text)
+    assert claim.text.startswith("The Huguenots settled")
+    assert marked(draft) == ["farmers in Provence"]
+
+
+def test_what_the_reader_thinks_is_among_the_features_and_only_then() -> None:
+    sentences = passage(NORMANS)
+    read = answer(FEALTY, sentences, seen=read_by(sentences, "911"))
+    assert (read.features["able"], read.features["able_most"], read.features["rank_read"]) == (5.0, 5.0, 8.0)
+    assert "able" not in answer(FEALTY, sentences).features
+    doubtful = answer(FEALTY, sentences, seen={s.id: UNMOVED for s in sentences})
+    assert answerable(doubtful.features) < answerable(read.features)
+    assert confidence(doubtful.features) < confidence(read.features)
+
+
+def test_no_evidence_is_no_draft_with_a_reader_either() -> None:
+    assert answer(FEALTY, [], seen={}) == Draft((), {})
+
+
+@given(
+    questions,
+    st.lists(prose, min_size=1, max_size=3),
+    st.lists(st.tuples(st.floats(-20, 20), st.floats(-20, 20), st.integers(0, 9)), min_size=1, max_size=5),
+)
+def test_whatever_the_reader_thinks_claims_are_verbatim_few_and_short(
+    question: str, texts: list[str], thought: list[tuple[float, float, int]]
+) -> None:
+    sentences = [s for n, t in enumerate(texts, 1) for s in passage(t, rank=n, title=f"T{n}")]
+    seen = {}
+    for n, s in enumerate(sentences):
+        rank, margin, at = thought[n % len(thought)]
+        start = min(at, len(s.text))
+        seen[s.id] = Seen(rank, rank, margin, start, min(start + at, len(s.text)))
+    draft = answer(question, sentences, seen=seen)
+    assert 1 <= len(draft.claims) <= 3
+    assert len(said(draft).split()) <= 80
+    for claim in draft.claims:
+        first, *_, last = [*held(claim, sentences)[:1], *held(claim, sentences)]
+        assert claim.text == first.chunk.content[first.start : last.end]
+        assert all(0 <= a < b <= len(claim.text) for a, b in claim.marks)
+    assert answer(question, list(reversed(sentences)), seen=seen) == draft

@@ -1,4 +1,4 @@
-"""The examples run as they are, on a real book with the packaged model."""
+"""The examples run as they are, on a real book with the packaged models."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 from octavo.testing import Claims, ModelRequest, Reply, ScriptedModel
 
+pytestmark = pytest.mark.usefixtures("local_models")
 EXAMPLES = Path(__file__).parent.parent / "examples"
 BOOK = """# Lighthouses
 

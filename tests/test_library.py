@@ -6,17 +6,23 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 
 import pytest
 
 import small_books
 from octavo.errors import BadBook, InvalidValue, NotFound
-from octavo.library import Library
+from octavo.events import AskEvent, Claimed
+from octavo.library import Library, answered
+from octavo.models import READER
+from octavo.retrieval import Retriever
+from octavo.scope import everywhere
+from octavo.scoring import fitted, threshold
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.types import Book, Scope, ScopeType
+from octavo.verification import check
 
 
 @pytest.fixture
@@ -185,3 +191,65 @@ async def test_a_library_opens_where_the_settings_say(tmp_path: Path) -> None:
         assert library.settings.chunk_tokens == 64
     async with Library.open(settings=settings) as library:
         assert library.settings == settings
+
+
+# The models that come with Octavo
+
+LOST = "How many boats were lost?"
+
+
+def loaded(library: Library) -> list[bool]:
+    """Whether the reader's and the verifier's files have been read."""
+    return ["_session" in vars(model._pairs) for model in (library.models.reader, library.models.verifier)]
+
+
+async def test_without_local_models_neither_is_loaded_and_words_and_meaning_decide(
+    library: Library, tides: Book
+) -> None:
+    assert library.settings.local_models is False
+    answer = await library.ask(LOST)
+    assert (await library.check("Seven boats were lost.", [small_books.TIDES["Storm"]])).supported
+    assert loaded(library) == [False, False]
+    receipt = (await library.journal.entry(answer.id)).receipt
+    assert (receipt["local"], receipt["calibration"]) == ([], fitted().version)
+    shelf = await library._shelf()
+    plain = Retriever(shelf.store, shelf.records, shelf.embedder)
+    assert await library.search(LOST) == await plain.search(LOST, bounds=everywhere(), top_k=5)
+    support = check("Few boats were lost.", [small_books.TIDES["Storm"]])
+    assert await library.check("Few boats were lost.", [small_books.TIDES["Storm"]]) == support
+
+
+@pytest.mark.usefixtures("local_models")
+async def test_by_default_the_reader_finds_the_words_and_the_receipt_names_it(tmp_path: Path) -> None:
+    async with Library.open(tmp_path / "library") as library:
+        await library.add(small_books.markdown(tmp_path / "tides.md"))
+        assert loaded(library) == [False, False], "adding a book needs neither"
+        events = [event async for event in library.stream(LOST)]
+        claims = [event for event in events if isinstance(event, Claimed)]
+        assert [(c.text, [c.text[a:b] for a, b in c.marks]) for c in claims[:1]] == [
+            ("Seven boats were lost with all their nets.", ["Seven"])
+        ]
+        assert loaded(library) == [True, False]
+        entry = await library.journal.entry((await answered(replay(events))).answer.id)
+        assert (entry.receipt["local"], entry.receipt["calibration"]) == ([READER.name], 2)
+        assert entry.receipt["threshold"] == threshold(library.settings.risk, reader=True)
+        refused = await library.ask("How many horses were sold at the market?")
+        assert refused.refusal is not None
+
+
+@pytest.mark.usefixtures("local_models")
+async def test_by_default_the_verifier_has_a_say_in_whether_a_claim_is_borne_out(library: Library) -> None:
+    passages = ["The Pequod sailed from Nantucket in December 1841 with a crew of thirty men."]
+    false, true = "The Pequod sailed from Nantucket in 1851.", "The Pequod sailed in 1841 with thirty men."
+    told = await library.check(false, passages)
+    assert loaded(library) == [False, True]
+    assert told.score < check(false, passages).score
+    assert not told.supported
+    told = await library.check(true, passages)
+    assert told.score > check(true, passages).score
+    assert told.supported
+
+
+async def replay(events: list[AskEvent]) -> AsyncGenerator[AskEvent, None]:
+    for event in events:
+        yield event

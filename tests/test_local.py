@@ -24,7 +24,9 @@ NOVEL = Passage(
     "Moby-Dick › History",
 )
 PUBLISHED = "When was Moby-Dick published?"
-STORM = Passage("A storm broke the northern pier in a single night. Seven boats were lost with all their nets.")
+STORM = Passage(
+    "A storm broke the northern pier in a single night. Seven boats were lost with all their nets."
+)
 ROOT = Path(__file__).parent.parent
 
 

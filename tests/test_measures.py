@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.measures import leans, odds_of, of_answer, of_sentence
+from octavo.matching import Seen
+from octavo.measures import leans, odds_of, of_answer, of_seen, of_sentence
 from octavo.questions import read
 from test_matching import laid, parted
 
@@ -102,3 +103,19 @@ def test_sentences_that_point_back_lean(text: str) -> None:
 @pytest.mark.parametrize("text", ["Rollo left.", "Thistles grow.", "Item one.", "Here it is."])
 def test_other_sentences_stand_alone(text: str) -> None:
     assert not leans(text)
+
+
+def test_what_a_reader_thinks_is_told_of_the_chosen_and_of_the_best() -> None:
+    seen = [Seen(1.0, -2.0, 0.5, 0, 3), Seen(4.0, 3.0, -1.0, 0, 3), Seen(2.0, 0.0, 7.0, 0, 3)]
+    assert of_seen(seen, best=0) == {
+        "able": -2.0,
+        "able_most": 3.0,
+        "margin_read": 0.5,
+        "rank_read": 1.0,
+        "rank_most": 4.0,
+    }
+    assert of_seen(seen, best=1)["able"] == of_seen(seen, best=1)["able_most"]
+
+
+def test_the_readers_measures_have_names_of_their_own() -> None:
+    assert of_seen([Seen(0, 0, 0, 0, 0)], best=0).keys().isdisjoint(measured("Who led the Norse?"))

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 import pytest
 
 from builders import make_book, make_chunk, make_evidence, make_section
+from octavo.perusal import Perusal
 from octavo.reading import EMBEDDED, OfflineAnswerer
 from octavo.scope import everywhere, selected
 from octavo.selection import Place
 from octavo.testing import TinyEmbedder
 from octavo.tools import cut, numbered, on_pages
 from octavo.types import Chunk, PageMark
+from readers_aloud import ReaderAloud
 
 FOUR = "The harbour was full. Ships lay there. No. The lamp burned at dusk in the tower."
 
@@ -111,3 +113,42 @@ async def test_only_the_sentences_nearest_in_words_are_worth_embedding() -> None
 async def test_without_evidence_there_is_nothing_to_say_and_no_chance_that_it_is_right() -> None:
     reply = await OfflineAnswerer(TinyEmbedder()).reply("Why?", [])
     assert (reply.claims, reply.answerable, reply.confidence) == ((), 0.0, 0.0)
+
+
+# With a trained reader
+
+
+async def test_the_reader_reads_each_passage_once_and_no_sentence_is_embedded() -> None:
+    embedder, reader = TinyEmbedder(), ReaderAloud({"lamp": 5.0}, answer="at dusk")
+    answerer = OfflineAnswerer(embedder, perusal=Perusal(reader))
+    two = make_chunk("And then it rained. The end.", position=1, start=400)
+    given = numbered([make_evidence(make_chunk(FOUR, start=100)), make_evidence(two, rank=2)], everywhere())
+    reply = await answerer.reply("When did the lamp burn?", given)
+    assert [p.text for p in reader.read_for[0][1]] == [FOUR, two.content]
+    assert await answerer.reply("When did the lamp burn?", given) == reply
+    assert (reader.count, embedder.embedded) == (2, 0)
+
+
+@pytest.mark.parametrize("start", [0, 700])
+async def test_the_words_that_the_reader_found_are_marked_where_they_stand(start: int) -> None:
+    perusal = Perusal(ReaderAloud({"lamp": 5.0}, answer="at dusk"))
+    given = numbered([make_evidence(make_chunk(FOUR, start=start))], everywhere())
+    reply = await OfflineAnswerer(TinyEmbedder(), perusal=perusal).reply("When did the lamp burn?", given)
+    found = [claim.text[a:b] for claim in reply.claims for a, b in claim.marks]
+    assert found == ["at dusk"]
+    assert reply.features["able"] == 5.0
+
+
+async def test_only_what_the_reader_may_see_is_read() -> None:
+    reader = ReaderAloud()
+    item = cut(make_evidence(make_chunk(FOUR)), FOUR.index("Ships"), FOUR.index("Ships") + 3)
+    assert item is not None
+    given = numbered([item], everywhere())
+    await OfflineAnswerer(TinyEmbedder(), perusal=Perusal(reader)).reply("What lay there?", given)
+    assert [p.text for p in reader.read_for[0][1]] == ["Ships lay there."]
+
+
+async def test_without_evidence_the_reader_reads_nothing() -> None:
+    reader = ReaderAloud()
+    reply = await OfflineAnswerer(TinyEmbedder(), perusal=Perusal(reader)).reply("Why?", [])
+    assert (reply.claims, reply.answerable, reply.confidence, reader.count) == ((), 0.0, 0.0, 0)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.errors import InvalidValue
+from octavo.matching import Seen
 from octavo.scoring import (
     RISK,
     Linear,
@@ -17,15 +18,17 @@ from octavo.scoring import (
     fitted,
     logistic,
     parse,
+    read_score,
     sentence_score,
     threshold,
 )
 from test_measures import measured
 
 GOOD = measured("Who led the Norse?")
+SEEN = GOOD | {"able": 4.0, "able_most": 4.0, "margin_read": 5.0, "rank_read": 6.0, "rank_most": 6.0}
 
 
-@given(st.dictionaries(st.sampled_from(sorted(GOOD)), st.floats(-1e6, 1e6), max_size=12))
+@given(st.dictionaries(st.sampled_from(sorted(SEEN)), st.floats(-1e6, 1e6), max_size=12))
 def test_every_probability_lies_between_0_and_1(features: dict[str, float]) -> None:
     assert 0.0 <= answerable(features) <= 1.0
     assert 0.0 <= confidence(features) <= 1.0
@@ -120,3 +123,43 @@ def test_weights_are_read_as_they_are_stored() -> None:
     assert read.version == 7
     assert read.answerable({"opposite": 1.0}) == 0.0
     assert read.curve[1] == (0.5, 0.1, 0.5)
+
+
+# Where a trained reader has read the evidence
+
+
+@pytest.mark.parametrize("speaks_for", ["able", "able_most", "margin_read"])
+def test_what_the_reader_thinks_decides_whether_there_is_an_answer(speaks_for: str) -> None:
+    assert answerable(SEEN | {speaks_for: -6.0}) < answerable(SEEN)
+
+
+def test_the_readers_weights_are_used_where_it_has_read_and_only_there() -> None:
+    assert answerable(SEEN) == logistic(fitted(reader=True).answerable(SEEN))
+    assert answerable(GOOD) == logistic(fitted().answerable(GOOD))
+    lost = {"able": -6.0, "able_most": -6.0, "margin_read": -15.0, "rank_read": -8.0, "rank_most": -8.0}
+    assert answerable(GOOD | lost) < 0.2 < threshold(reader=True)
+    assert confidence(GOOD | lost) < 0.2
+    assert confidence(SEEN) > 0.5
+
+
+def test_a_sentence_scores_higher_with_a_surer_span_a_better_passage_and_better_words() -> None:
+    base = Seen(rank=1.0, answerable=1.0, margin=1.0, start=0, end=4)
+    assert read_score(1.0, Seen(1.0, 1.0, 5.0, 0, 4)) > read_score(1.0, base)
+    assert read_score(1.0, Seen(5.0, 1.0, 1.0, 0, 4)) > read_score(1.0, base)
+    assert read_score(2.0, base) > read_score(1.0, base)
+
+
+def test_the_readers_threshold_keeps_to_the_risk_as_well() -> None:
+    curve = fitted(reader=True).curve
+    limit = threshold(reader=True)
+    wrong, answered = next((w, a) for t, w, a in curve if t == limit)
+    assert wrong <= RISK
+    assert answered >= 0.6
+    assert threshold(0.05, reader=True) >= limit >= threshold(0.5, reader=True)
+    assert threshold(1.0, reader=True) == 0.0
+
+
+def test_both_sets_of_weights_can_be_told_apart_on_a_receipt() -> None:
+    assert fitted().version != fitted(reader=True).version
+    assert fitted().relevance == ()
+    assert len(fitted(reader=True).relevance) == 3

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from octavo.local import Verifier
 from octavo.verification import MOST_PASSAGE, Support, check, measure
 
 WHALE = (
@@ -350,3 +351,67 @@ def test_passages_beyond_the_first_two_hundred_are_not_read() -> None:
     foreign = ["Elections are held every four years."] * 200
     assert verdict("The whale was white.", [*foreign[:-1], "The whale was white."]).passage == 199
     assert not verdict("The whale was white.", [*foreign, "The whale was white."]).supported
+
+
+# With the opinion of a trained verifier
+
+
+class Opinion:
+    """Says what it is told to, and notes what it was asked."""
+
+    def __init__(self, odds: float) -> None:
+        self.odds, self.asked = odds, list[tuple[str, tuple[str, ...]]]()
+
+    def __call__(self, claim: str, texts: Sequence[str]) -> list[float]:
+        self.asked.append((claim, tuple(texts)))
+        return [self.odds] * len(texts)
+
+
+DOUBTED = "The Pequod sailed from Nantucket with a small crew of men."
+
+
+def test_an_opinion_raises_or_lowers_the_score_and_is_bounded() -> None:
+    plain, scores = check(DOUBTED, SHELF).score, {}
+    for odds in (-400.0, -4.0, -1.0, 0.0, 1.0, 4.0, 400.0):
+        scores[odds] = check(DOUBTED, SHELF, opinion=Opinion(odds)).score
+    assert scores[-4.0] < scores[-1.0] < scores[0.0] == plain < scores[1.0] < scores[4.0]
+    assert (scores[-400.0], scores[400.0]) == (scores[-4.0], scores[4.0])
+
+
+def test_the_opinion_is_asked_once_about_the_best_window_with_what_stands_around_it() -> None:
+    padding = "Nothing of the kind was ever said there. " * 40
+    passage = f"{padding}The Pequod sailed from Nantucket in December. {padding}"
+    opinion = Opinion(1.0)
+    found = check(DOUBTED, ["Quite another thing.", passage], opinion=opinion)
+    ((claim, (shown,)),) = opinion.asked
+    assert claim == DOUBTED
+    assert found.snippet in shown
+    assert shown in passage
+    assert len(shown) <= len(found.snippet or "") + 2 * 350
+
+
+def test_reasons_and_snippet_are_the_same_with_an_opinion() -> None:
+    plain, told = check(DOUBTED, SHELF), check(DOUBTED, SHELF, opinion=Opinion(-3.0))
+    assert (plain.passage, plain.snippet, plain.reasons) == (told.passage, told.snippet, told.reasons)
+
+
+@pytest.mark.parametrize("claim", ["", "...", "Here is a summary of the passage:", "xylophone quartz"])
+def test_where_nothing_is_weighed_nobody_is_asked(claim: str) -> None:
+    opinion = Opinion(4.0)
+    assert check(claim, SHELF, opinion=opinion) == check(claim, SHELF)
+    assert opinion.asked == []
+
+
+def test_what_the_passage_says_word_for_word_needs_no_opinion() -> None:
+    opinion = Opinion(-4.0)
+    assert check("He said so more than once.", SHELF, opinion=opinion).supported
+    assert opinion.asked == []
+
+
+def test_the_shipped_verifier_lowers_a_changed_number_and_keeps_the_true_sentence() -> None:
+    support = Verifier(threads=1).support
+    true = check("Captain Ahab had lost a leg to the white whale.", SHELF, opinion=support)
+    false = check("The Pequod sailed from Nantucket in December 1851.", SHELF, opinion=support)
+    assert true.supported
+    assert not false.supported
+    assert false.score < check("The Pequod sailed from Nantucket in December 1851.", SHELF).score

@@ -228,7 +228,7 @@ class _Held:
         """
         sentences = self.sentences
         carriers = [self._carrier(one, sentences) for one, _ in failed]
-        told = [f"these ids are wrong: {id_} is the sentence that says so" for id_ in carriers]
+        told = [f'these ids are wrong: {id_} is the sentence for it, write ["{id_}"]' for id_ in carriers]
         return [(one, told[n] if carriers[n] else why) for n, (one, why) in enumerate(failed)]
 
     def _carrier(self, one: Said, sentences: Mapping[str, Sentence]) -> str:

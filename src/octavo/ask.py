@@ -22,7 +22,7 @@ from octavo.citations import Footnoted
 from octavo.conversation import Answer, Question, Refusal, Trace
 from octavo.desk import Desk, Read
 from octavo.errors import OctavoError
-from octavo.events import Answered, Asked, AskEvent, Claimed, Retrieved, Scoped, Working
+from octavo.events import Answered, Asked, AskEvent, Retrieved, Scoped, Working
 from octavo.refusing import elsewhere, empty_library, refused
 from octavo.scope import Bounds
 from octavo.states import Delivery, EvidenceState
@@ -68,9 +68,10 @@ async def ask(question: Question, desk: Desk) -> AsyncGenerator[AskEvent, None]:
         await _failed(question, failure, desk, clock)
         raise
     desk.trace(question, clock.stages, receipt=receipt, answer_id=answer.id)
-    for claim in read.claims if answer.refusal is None else ():
-        yield Claimed(claim.text, tuple(read.number(id_) for id_ in claim.sentences), claim.marks)
-    yield Answered(question, answer, interpreted, read.dropped, read.answerer, clock.stages)
+    claims = () if answer.refusal else read.told()
+    for claim in claims:
+        yield claim
+    yield Answered(question, answer, interpreted, read.dropped, read.answerer, clock.stages, claims)
 
 
 async def _failed(question: Question, failure: BaseException, desk: Desk, clock: Clock) -> None:

@@ -6,6 +6,8 @@ and only what begins like a PNG, JPEG, GIF or WebP is kept at all.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from sqlalchemy import delete, insert, select
 
 from octavo.readers.parsed import Cover
@@ -31,6 +33,13 @@ async def cover_of(database: Database, book_id: str) -> Cover | None:
     async with database.reading() as connection:
         data = await connection.scalar(select(covers.c.data).where(covers.c.book_id == book_id))
         return None if data is None else Cover(data)
+
+
+async def covered(database: Database, book_ids: Collection[str]) -> set[str]:
+    """Those of the books that have a cover."""
+    async with database.reading() as connection:
+        found = await connection.scalars(select(covers.c.book_id).where(covers.c.book_id.in_(book_ids)))
+        return set(found)
 
 
 async def drop(database: Database, book_id: str) -> None:

@@ -19,7 +19,7 @@ from octavo.citations import Footnoted, footnoted
 from octavo.concurrency import blocking
 from octavo.conversation import Answer, Question
 from octavo.errors import InvalidValue, NotFound
-from octavo.events import Working
+from octavo.events import Claimed, Working
 from octavo.followups import Turn, interpret
 from octavo.journal import Journal
 from octavo.journal_rows import seal
@@ -64,9 +64,10 @@ class Read:
     """Seconds that went into checking claims."""
     order: dict[str, int] = field(default_factory=dict)
 
-    def number(self, sentence_id: str) -> int:
-        """The number of the citation that quotes this sentence."""
-        return self.order[sentence_id]
+    def told(self) -> tuple[Claimed, ...]:
+        """The claims as readers see them, with the numbers of the citations that they rest on."""
+        numbers = [tuple(self.order[id_] for id_ in claim.sentences) for claim in self.claims]
+        return tuple(Claimed(c.text, cited, c.marks) for c, cited in zip(self.claims, numbers, strict=True))
 
     def quoted(self, outside: Bounds) -> tuple[Evidence, ...]:
         """The evidence with sentences that the claims rest on and that lie outside of the bounds."""
@@ -249,11 +250,13 @@ class Desk:
             "index": {book.id: [book.index_fingerprint, book.content_hash] for book in books},
             "seal": seal(answer),
             "answerer": read.answerer,
-            "calibration": scoring.fitted().version,
+            "calibration": scoring.fitted(reader=self.retriever.perusal is not None).version,
+            "local": [perusal.name] if (perusal := self.retriever.perusal) else [],
             "interpreted": interpreted,
             "scope": bounds.description,
             "evidence": [[e.chunk.id, round(e.relevance_score, 6)] for e in read.evidence],
             "claims": [[claim.text, list(claim.sentences)] for claim in read.claims],
+            "told": [[c.text, c.citations, c.marks] for c in read.told()] if answer.refusal is None else [],
             "translated": [[claim.text, claim.gloss] for claim in read.claims if isinstance(claim, Glossed)],
             "dropped": [list(pair) for pair in read.dropped],
             "answerable": round(read.answerable, 6),

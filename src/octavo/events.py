@@ -126,7 +126,7 @@ class Answered:
     """The published answer, or the refusal. `dropped` are claims that the evidence did not support.
 
     `answerer` is "offline", the name of a model, or "offline, because …" where a model should have answered;
-    `stages` are the milliseconds of each stage.
+    `stages` are the milliseconds of each stage, `claims` the sentences of the answer, none for a refusal.
     """
 
     question: Question
@@ -135,6 +135,7 @@ class Answered:
     dropped: tuple[tuple[str, str], ...] = ()
     answerer: str = "offline"
     stages: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    claims: tuple[Claimed, ...] = ()
     kind: Literal["answered"] = "answered"
 
 

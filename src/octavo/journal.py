@@ -115,10 +115,11 @@ class Journal:
     ) -> list[Session]:
         """The newest first: all or those of one owner, from the beginning or after a session of that list."""
         query = select(sessions).order_by(sessions.c.start_time.desc(), sessions.c.session_id).limit(most)
-        if owner is not None:
-            query = query.where(func.coalesce(sessions.c.owner, "") == owner)
-        if after is not None:
-            began = select(sessions.c.start_time).where(sessions.c.session_id == after).scalar_subquery()
+        theirs = true() if owner is None else func.coalesce(sessions.c.owner, "") == owner
+        query = query.where(theirs)
+        if after is not None:  # one of somebody else's is as unknown as one that never was
+            last = select(sessions.c.start_time).where(sessions.c.session_id == after, theirs)
+            began = last.scalar_subquery()
             later = (sessions.c.start_time == began) & (sessions.c.session_id > after)
             query = query.where((sessions.c.start_time < began) | later)
         async with self._database.reading() as connection:

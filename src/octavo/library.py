@@ -295,6 +295,10 @@ class Library:
                     self.settings, self._records, embedder=self._embedder, repair=repair, on_event=on_event
                 )
 
+    async def describe(self, wanted: Scope, *, book_id: str | None = None) -> str:
+        """What a scope names, in words; raises when it names nothing."""
+        return (await self._bounds(book_id, wanted)).description
+
     async def _bounds(
         self, name: str | None, wanted: Scope, among: Sequence[str] | None = None
     ) -> scope.Bounds:

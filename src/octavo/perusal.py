@@ -25,12 +25,12 @@ class Perusal:
     """Reads for one open library."""
 
     def __init__(self, reader: Reader) -> None:
-        self._reader = reader
+        self._reader, self.name = reader, reader.name
         self._seen: Remembered[Glance] = Remembered(most=2_000)
 
     async def glances(self, question: str, chunks: Sequence[Chunk]) -> list[Glance]:
         """What the reader makes of each chunk."""
-        keys = [f"{chunk.id} {chunk.start} {chunk.end} {question}" for chunk in chunks]
+        keys = ["\x1f".join(map(str, (c.id, c.start, c.end, *c.heading_path, question))) for c in chunks]
         known = {key: seen for key in keys if (seen := self._seen.get(key)) is not None}
         new = {key: chunk for key, chunk in zip(keys, chunks, strict=True) if key not in known}
         if new:

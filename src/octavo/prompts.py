@@ -29,11 +29,11 @@ _MOST_SHOWN = 700  # characters of a sentence that are shown: a table or a listi
 TOOL_NAMES = ("search_book", "read_section", "list_contents")
 
 _RULES = """You answer a reader's question from a book. The reader checks every sentence against the book.
-You are shown sentences of the book, each with an id such as s12.
+You are shown sentences of the book, one on a line, each after its id.
 Say only what these sentences say, in few plain sentences. Keep to the words of the sentence that answers:
 leave out of it what was not asked, and put in nothing. A claim that brings in other words is thrown away.
 Reply with one JSON object and nothing else:
-{{"claims": [{{"text": "one sentence of your answer", "sentences": ["s12"], "gloss": ""}}]}}
+{{"claims": [{{"text": "<one sentence of your answer>", "sentences": ["<id>"], "gloss": ""}}]}}
 "sentences" are the ids that carry the claim; quotations are added for you.
 "text" holds plain words: no ids, marks, links, markup, and nothing about yourself or these rules.
 Write "text" in the language of the question. Only if the book is in another language, write into "gloss" the
@@ -52,7 +52,7 @@ Reply once more with the JSON object, with these claims only: each one in the wo
 so, copied where need be, with the right ids, or left out."""
 
 _UNREADABLE = """Your reply was not the JSON object that was asked for. Reply with it now:
-{"claims": [{"text": "...", "sentences": ["s1"], "gloss": ""}]}"""
+{"claims": [{"text": "<one sentence of your answer>", "sentences": ["<id>"], "gloss": ""}]}"""
 
 _REWRITING = """Rewrite the reader's last question so that it can be understood without the conversation.
 Put names in the place of "it", "he", "there" and the like. Add nothing else and do not answer it.

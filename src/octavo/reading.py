@@ -39,7 +39,7 @@ class Glossed(Claim):
 class Reply:
     """Claims, and how likely it is that the evidence answers at all and that these claims are right.
 
-    `dropped` are claims that were given up already, with the reason, and `checking` the seconds that this took;
+    `dropped` are claims that were given up already, with the reason; `checking` the seconds that this took;
     `answerer` says who answered where that is not the one who was asked; `notes` go on the receipt.
     """
 

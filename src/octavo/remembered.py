@@ -24,5 +24,6 @@ class Remembered(Generic[T]):
 
     def put(self, key: str, value: T) -> None:
         self._known[key] = value
+        self._known.move_to_end(key)
         if len(self._known) > self._most:
             self._known.popitem(last=False)

@@ -44,10 +44,17 @@ def refusal_json(refusal: Refusal) -> Json:
     return {"reason": str(refusal.reason), "message": refusal.message, "nearest": named}
 
 
+def claim_json(claim: Claimed) -> Json:
+    """A sentence of an answer, the numbers of its citations, and what is emphasised in it."""
+    marks = [list(mark) for mark in claim.marks]
+    return {"text": claim.text, "citations": list(claim.citations), "marks": marks}
+
+
 def answered_json(event: Answered) -> Json:
     """The final object of an ask, the same in a response, in a stream and on the command line.
 
-    `interpreted` is there when it differs from the question, `dropped` when claims were dropped.
+    `interpreted` is there when it differs from the question, `dropped` when claims were dropped, `claims`
+    when there is an answer whose sentences are known one by one.
     """
     question, answer = event.question, event.answer
     dropped = [{"text": text, "reason": reason} for text, reason in event.dropped]
@@ -62,6 +69,7 @@ def answered_json(event: Answered) -> Json:
         "evidence": [evidence_json(item) for item in answer.evidence],
         "refusal": refusal_json(answer.refusal) if answer.refusal else None,
         **({"interpreted": event.interpreted} if event.interpreted != question.content else {}),
+        **({"claims": [claim_json(claim) for claim in event.claims]} if event.claims else {}),
         **({"dropped": dropped} if dropped else {}),
         "answerer": event.answerer,
         "processing_time_ms": answer.processing_time_ms,
@@ -99,8 +107,7 @@ def event_json(event: AskEvent) -> Json:
         case Working():
             return {"step": event.step, "detail": event.detail}
         case Claimed():
-            marks = [list(mark) for mark in event.marks]
-            return {"text": event.text, "citations": list(event.citations), "marks": marks}
+            return claim_json(event)
         case Answered():
             return answered_json(event)
 

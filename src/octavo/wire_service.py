@@ -1,12 +1,12 @@
-"""The JSON shapes of the service's own things: jobs, and sections for the reading pane."""
+"""The JSON shapes of the service's own things: jobs, books on the shelf, sections for the reading pane."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 
 from octavo.jobs import Job
-from octavo.types import Section
-from octavo.wire import Json, section_json
+from octavo.types import Book, Section
+from octavo.wire import Json, book_json, section_json
 
 
 def job_json(job: Job) -> Json:
@@ -19,6 +19,11 @@ def job_json(job: Job) -> Json:
         "error": dict(job.error) if job.error else None,
         "created_at": job.created_at.isoformat(),
     }
+
+
+def shelved_json(book: Book, *, cover: bool) -> Json:
+    """A book, and whether there is a picture to show for it."""
+    return {**book_json(book), "cover": cover}
 
 
 def reading_json(section: Section) -> Json:

@@ -82,6 +82,16 @@ def test_an_answer_is_printed_with_its_footnotes(octavo: Octavo) -> None:
     assert lines[3:] == ["  [1] The Tides › Storm", "      book://the-tides/storm#char=51,93"]
 
 
+@pytest.mark.usefixtures("local_models")
+def test_an_answer_by_the_models_that_come_along_is_the_same_and_its_words_are_marked(octavo: Octavo) -> None:
+    said = octavo("ask", LOST)
+    assert (said.code, said.out.splitlines()[0]) == (0, ANSWER)
+    found = octavo("search", "--json", "What did the storm break?").json["results"]
+    assert found[0]["section"] == "Storm"
+    checked = octavo("verify")
+    assert checked.code == 0
+
+
 def test_a_refusal_ends_with_3_and_names_the_nearest(octavo: Octavo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OCTAVO_RISK", "0.05")
     said = octavo("ask", "What is the capital of France?")
@@ -160,7 +170,7 @@ def test_a_conversation_is_piped_in_and_answers_come_out(octavo: Octavo) -> None
     assert said.out.startswith(ANSWER)
     assert "[1] The Tides › Storm\n    “Seven boats were lost with all their nets.”" in said.out
     assert "no section 'Nowhere' here" in said.err
-    assert "/scope [SECTION], /sources, /quit" in said.err
+    assert "/scope SECTION" in said.err
     assert "(interpreted as: " in said.out
     (session,) = octavo("sessions", "--json").json["sessions"]
     assert (session["session_id"], session["query_count"]) == ("talk", 4)
@@ -170,7 +180,7 @@ def test_a_conversation_is_piped_in_and_answers_come_out(octavo: Octavo) -> None
 def test_a_conversation_is_narrowed_and_widened(octavo: Octavo) -> None:
     said = octavo("chat", "--json", stdin=f"/scope Harbour\n{LOST}\n")
     assert {e["section"] for e in said.json["evidence"]} == {"Harbour"}
-    assert "Looking in Harbour." in said.err
+    assert "Looking in The Tides › Harbour." in said.err
     wide = octavo("chat", "--section", "Harbour", "--json", stdin=f"/scope\n{LOST}\n")
     assert wide.json["answer"] == ANSWER
     assert octavo("chat", stdin="").code == 0

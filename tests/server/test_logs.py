@@ -5,14 +5,19 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bookservice import Service, serving
-from octavo.server.logs import JsonLines, configure, without_secrets
+from octavo.server.logs import JsonLines, Unhurried, configure, without_secrets
 
 WORDS = "Seven boats were lost in the storm off Marrow Point"
 QUESTION = "How many boats were lost off Marrow Point?"
@@ -125,3 +130,37 @@ def test_plain_words_stay_as_they_are() -> None:
 def test_a_line_stays_a_line(written: io.StringIO) -> None:
     record = logging.LogRecord("octavo", logging.INFO, "", 0, "one\ntwo\r\nthree", None, None)
     assert "\n" not in JsonLines().format(record)
+
+
+def test_a_pipe_that_nobody_empties_holds_up_nothing_and_tells_what_was_lost() -> None:
+    end, begin = os.pipe()
+    with os.fdopen(begin, "w", encoding="utf-8") as pipe, os.fdopen(end, "rb") as reader:
+        handler = Unhurried(pipe, most=10)
+        for number in range(2_000):  # far more than a pipe holds
+            handler.emit(logging.makeLogRecord({"msg": f"line {number} {'x' * 200}"}))
+        os.set_blocking(end, False)
+        said = b""
+        while b"lines lost" not in said:
+            said += reader.read() or b""
+            handler.emit(logging.makeLogRecord({"msg": "one more"}))
+        assert b"line 0 " in said
+        while handler._lines.unfinished_tasks:
+            reader.read()
+
+
+def test_a_service_whose_log_is_never_read_answers_on_and_stops_when_told(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "octavo.cli", "--data", str(tmp_path), "serve", "--port", "0"]
+    service = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert service.stderr is not None
+        port = re.findall(r"://127.0.0.1:(\d+)", service.stderr.readline())[0]
+        connection = HTTPConnection("127.0.0.1", int(port), timeout=60)
+        for _ in range(600):  # each is a line of more than 150 bytes; a pipe holds 64 kB
+            connection.request("GET", "/v1/books")
+            assert connection.getresponse().read()
+        connection.close()
+        service.terminate()
+        assert service.wait(60) == 0
+    finally:
+        service.kill()
+        service.communicate()

@@ -65,8 +65,11 @@ class Service:
         return self.call("POST", path, body)
 
 
-def served(data: Path, answerer: Answerer) -> Iterator[Service]:
-    app = make_app(Settings(data=data), embedder=TinyEmbedder(), answerer=answerer)
+def served(
+    data: Path, answerer: Answerer | None, *, local_models: bool = False, risk: float = 0.2
+) -> Iterator[Service]:
+    settings = Settings(data=data, local_models=local_models, risk=risk)
+    app = make_app(settings, embedder=TinyEmbedder(), answerer=answerer)
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical"))
     service = Service(server, threading.Thread(target=server.run))
     service.thread.start()
@@ -266,6 +269,19 @@ def test_a_follow_up_says_how_it_was_understood(service: Service) -> None:
     service.post("/v1/ask", question="What broke the northern pier?", session_id="storm")
     got = service.post("/v1/ask", question="When?", session_id="storm").json
     assert "northern pier" in got["interpreted"]
+
+
+def test_the_models_that_come_along_answer_over_http(tmp_path: Path) -> None:
+    for service in served(with_tides(tmp_path), None, local_models=True, risk=0.5):
+        got = service.call("POST", "/v1/ask", {"question": LOST}, accept="text/event-stream")
+        claims = [body for name, body in events_of(got) if name == "claimed"]
+        first = claims[0]
+        assert first["text"] == "Seven boats were lost with all their nets."
+        assert [first["text"][a:b] for a, b in first["marks"]] == ["Seven"]
+        refused = service.post("/v1/ask", question="Who translated the poems of Ovid?").json
+        assert (refused["status"], refused["citations"]) == ("refused", [])
+        checked = service.post("/v1/check", claim="Seven boats were lost.", passages=[first["text"]]).json
+        assert checked["supported"] is True
 
 
 def test_an_outage_is_an_error_and_never_a_refusal(broken: Service) -> None:

@@ -11,7 +11,7 @@ import sys
 import click
 
 from octavo import __version__
-from octavo.cli import asking, books, finding, keys, mcp, moving, serving, working
+from octavo.cli import asking, books, chatting, finding, keys, mcp, moving, serving, working
 from octavo.cli.frame import Context, complain
 from octavo.errors import OctavoError
 
@@ -41,7 +41,7 @@ for command in (
     books.contents,
     finding.search,
     asking.ask,
-    asking.chat,
+    chatting.chat,
     asking.verify,
     asking.sessions,
     serving.serve,

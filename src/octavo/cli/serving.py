@@ -32,8 +32,7 @@ def serve(context: Context, host: str, port: int, data: str | None, as_json: boo
     """
     import logging
 
-    import uvicorn
-
+    from octavo.cli.connections import config_of
     from octavo.cli.draining import Draining
     from octavo.server import make_app
     from octavo.server.access import is_loopback
@@ -46,10 +45,7 @@ def serve(context: Context, host: str, port: int, data: str | None, as_json: boo
     with_library(context, data, lambda library: _prepared(library, host, exposed=exposed))
     app = make_app(settings, host=host)
     configure(level=logging.CRITICAL if as_json else logging.INFO)
-    config = uvicorn.Config(
-        app, host=host, port=port, log_config=None, access_log=False, server_header=False, ws="none",
-        timeout_graceful_shutdown=2,
-    )  # fmt: skip
+    config = config_of(app, host=host, port=port)
     shown = f"[{host}]" if ":" in host else host
     said = f"Octavo serves {settings.data} on http://{shown}:%d (API: /docs). Ctrl-C stops it."
     Draining(config, app.state.load, announce=lambda real: click.echo(said % real, err=True)).run()

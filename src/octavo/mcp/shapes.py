@@ -17,6 +17,7 @@ from octavo.types import Scope, ScopeType
 LISTED, LISTED_MOST = 50, 200
 READ, READ_MOST = 8_000, 40_000
 NEW = "new"
+PRINTED = r"^[^\x00-\x1f]+$"  # not every database takes the rest
 
 
 def _said(value: object) -> object:
@@ -90,13 +91,16 @@ class AskBook(Within):
     session_id: Said = Field(
         None,
         max_length=64,
+        pattern=PRINTED,
         description=f"`{NEW}` begins a conversation; the `session_id` that comes back goes on with it.",
     )
     top_k: int = Field(TOP_K_DEFAULT, ge=1, le=TOP_K_MOST, description="How many passages to consider.")
 
 
 class VerifyAnswer(Arguments):
-    answer_id: str = Field(min_length=1, max_length=64, description="`answer_id` of an answer.")
+    answer_id: str = Field(
+        min_length=1, max_length=64, pattern=PRINTED, description="`answer_id` of an answer."
+    )
 
 
 class Result(BaseModel):

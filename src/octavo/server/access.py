@@ -27,6 +27,8 @@ from octavo.throttle.repeats import Repeats
 from octavo.types import Book
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+RELAYED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
+"""What a proxy adds to the requests that it passes on."""
 BEARER = HTTPBearer(
     scheme_name="key",
     bearerFormat="octv_<id>_<secret>",
@@ -48,9 +50,12 @@ class Caller:
     @property
     def who(self) -> str:
         """Whose limits count: a key's, each visitor's where a site shares one, else an address's."""
-        if self.public:
-            return f"{self.owner} {self.address}"
-        return self.owner or self.address
+        return self.alone or self.address
+
+    @property
+    def alone(self) -> str:
+        """Like `owner`, but visitors who share a public key are told apart by their addresses."""
+        return f"{self.owner} {self.address}" if self.public else self.owner
 
     def may(self, scope: str) -> bool:
         return scope in self.scopes or "admin" in self.scopes
@@ -70,9 +75,17 @@ class Gate:
         self.open_here = open_here
         self._streams: Counter[str] = Counter()
 
-    async def admit(self, token: str | None, *, address: str, origin: str | None, inside: bool) -> Caller:
-        """The caller with this key from this address. `inside` is true for a page of the service itself."""
-        if token is None and self.open_here and is_loopback(address):
+    async def admit(
+        self, token: str | None, *, address: str, origin: str | None, inside: bool, relayed: bool = False
+    ) -> Caller:
+        """The caller with this key from this address.
+
+        `inside` is true for a page of the service itself, `relayed` for what came through a proxy: whoever
+        speaks through one does not sit at this machine. Only who says outright that no keys are required
+        leaves it to the proxy to ask.
+        """
+        local = is_loopback(address) and not relayed
+        if token is None and self.open_here and (local or self.settings.keys_required is False):
             return Caller(address=address)
         if token is None:
             raise denied()
@@ -83,11 +96,11 @@ class Gate:
             )
         service = self.settings.service
         limit = key.per_minute or service.requests_per_minute
+        caller = Caller(owner=key.id, scopes=key.scopes, books=key.books, public=key.public, address=address)
+        if key.public:  # first, so that one visitor's excess is not counted against all the others
+            await self.throttle.take("requests", caller.alone, per_minute=service.public_per_minute)
         await self.throttle.take("requests", key.id, per_minute=limit)
-        if key.public:
-            who = f"{key.id} {address}"
-            await self.throttle.take("requests", who, per_minute=service.public_per_minute)
-        return Caller(owner=key.id, scopes=key.scopes, books=key.books, public=key.public, address=address)
+        return caller
 
     async def _checked(self, token: str, address: str) -> Key:
         """A wrong key counts against its address; a right one is never held up by wrong ones."""
@@ -138,7 +151,7 @@ def address_of(client: tuple[str, int] | None) -> str:
     try:
         found = ipaddress.ip_address(client[0])
     except ValueError:
-        return client[0]
+        return client[0][:48]  # a proxy may call it what it likes
     if isinstance(found, ipaddress.IPv6Address) and not found.is_loopback:
         mapped = found.ipv4_mapped
         return str(mapped) if mapped else str(ipaddress.ip_network((found, 64), strict=False))
@@ -168,7 +181,9 @@ async def caller_of(
     inside = origin_of(origin) in (f"http://{host}", f"https://{host}") if origin else _from_inside(request)
     client = (request.client.host, request.client.port) if request.client else None
     token = given.credentials if given else None
-    caller = await gate.admit(token, address=address_of(client), origin=origin, inside=inside)
+    relayed = any(name in request.headers for name in RELAYED)
+    address = address_of(client)
+    caller = await gate.admit(token, address=address, origin=origin, inside=inside, relayed=relayed)
     stranger = origin is not None and not inside and origin not in gate.settings.origins
     if not caller.owner and stranger and request.method not in SAFE:
         raise AccessDenied(

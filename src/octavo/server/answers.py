@@ -7,7 +7,7 @@ from fastapi.responses import JSONResponse, Response
 
 from octavo import wire_asking
 from octavo.errors import NotFound
-from octavo.events import Answered
+from octavo.events import Answered, Claimed
 from octavo.journal import Entry, Rating
 from octavo.library import Library
 from octavo.server import shapes
@@ -51,5 +51,11 @@ def answered_of(entry: Entry) -> Answered:
     """A stored answer as the event that it was."""
     assert entry.answer is not None
     dropped = tuple((text, reason) for text, reason in entry.receipt.get("dropped", ()))  # type: ignore[attr-defined]
+    claims = tuple(
+        Claimed(text, tuple(citations), tuple((start, end) for start, end in marks))
+        for text, citations, marks in entry.receipt.get("told", ())  # type: ignore[attr-defined]
+    )
     answerer = str(entry.receipt.get("answerer", "offline"))
-    return Answered(entry.question, entry.answer, entry.interpreted, dropped, answerer=answerer)
+    return Answered(
+        entry.question, entry.answer, entry.interpreted, dropped, answerer=answerer, claims=claims
+    )

@@ -119,7 +119,7 @@ async def _events(
 ) -> AsyncGenerator[Event, None]:
     """The events of one question; of one that was asked before under the same key, only the last."""
     request = f"/v1/ask {body.model_dump_json()}".encode()
-    async with repeats.once(key, owner=caller.owner, request=request) as once:
+    async with repeats.once(key, owner=caller.alone, request=request) as once:
         if once.before is not None:
             yield "answered", once.before
             return

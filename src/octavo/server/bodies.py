@@ -22,6 +22,11 @@ AnswerId = Annotated[
 ]
 
 
+BookName = Annotated[str, Path(max_length=500, description="The book's id, or its title.")]
+SectionId = Annotated[str, Path(max_length=500, description="The section's id.")]
+JobId = Annotated[str, Path(max_length=64, description="The job's id.")]
+
+
 class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 

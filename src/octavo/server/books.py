@@ -19,12 +19,13 @@ from octavo.limits import MB
 from octavo.server import shapes_books as shapes
 from octavo.server.access import Asking, Caller, Ingesting, TheGate, TheLibrary
 from octavo.server.asking import IdempotencyKey
+from octavo.server.bodies import BookName, SectionId
 from octavo.server.jobs import TheDesk
 from octavo.server.paging import ThePage
 from octavo.server.problems import problem, request_id_of
 from octavo.server.uploads import FIELDS, FILE, Upload, received
 from octavo.store.guard import require_space
-from octavo.wire_service import job_json, reading_json
+from octavo.wire_service import job_json, reading_json, shelved_json
 from octavo.workers import UPLOADS
 
 router = APIRouter(tags=["books"])
@@ -54,7 +55,9 @@ _FORM: dict[str, Any] = {
 async def books(library: TheLibrary, caller: Asking, page: ThePage) -> Response:
     readable = [book for book in await library.books() if caller.reads(book)]
     shown, following = page.of(readable, lambda book: book.id)
-    return JSONResponse({"books": [wire.book_json(book) for book in shown], "next": following})
+    pictured = await covers.covered(library.database, [book.id for book in shown])
+    listed = [shelved_json(book, cover=book.id in pictured) for book in shown]
+    return JSONResponse({"books": listed, "next": following})
 
 
 @router.post(
@@ -127,12 +130,14 @@ def _no_addresses(request: Request) -> Response:
 
 
 @router.get("/v1/books/{book_id}", responses=shapes.gives(shapes.Book, "The book.", 404))
-async def book(book_id: str, library: TheLibrary, caller: Asking) -> Response:
-    return JSONResponse(wire.book_json(await library.book(book_id, among=caller.books)))
+async def book(book_id: BookName, library: TheLibrary, caller: Asking) -> Response:
+    found = await library.book(book_id, among=caller.books)
+    pictured = await covers.covered(library.database, [found.id])
+    return JSONResponse(shelved_json(found, cover=bool(pictured)))
 
 
 @router.delete("/v1/books/{book_id}", status_code=204, responses=shapes.gives(None, "Gone.", 404, status=204))
-async def remove(book_id: str, library: TheLibrary, caller: Ingesting) -> Response:
+async def remove(book_id: BookName, library: TheLibrary, caller: Ingesting) -> Response:
     """Takes the book out of the library, with everything stored of it."""
     found = await library.book(book_id, among=caller.books)
     await library.remove(found.id)
@@ -140,7 +145,7 @@ async def remove(book_id: str, library: TheLibrary, caller: Ingesting) -> Respon
 
 
 @router.get("/v1/books/{book_id}/contents", responses=shapes.gives(shapes.Contents, "In reading order.", 404))
-async def contents(book_id: str, library: TheLibrary, caller: Asking) -> Response:
+async def contents(book_id: BookName, library: TheLibrary, caller: Asking) -> Response:
     found = await library.book(book_id, among=caller.books)
     return JSONResponse({"sections": [wire.section_json(s) for s in await library.contents(found.id)]})
 
@@ -149,13 +154,13 @@ async def contents(book_id: str, library: TheLibrary, caller: Asking) -> Respons
     "/v1/books/{book_id}/sections/{section_id}",
     responses=shapes.gives(shapes.Reading, "The section with its text.", 404),
 )
-async def section(book_id: str, section_id: str, library: TheLibrary, caller: Asking) -> Response:
+async def section(book_id: BookName, section_id: SectionId, library: TheLibrary, caller: Asking) -> Response:
     found = await library.book(book_id, among=caller.books)
     return JSONResponse(reading_json(await library.section(found.id, section_id)))
 
 
 @router.get("/v1/books/{book_id}/cover", responses=shapes.pictures("The picture on the cover.", 404))
-async def cover(book_id: str, request: Request, library: TheLibrary, caller: Asking) -> Response:
+async def cover(book_id: BookName, request: Request, library: TheLibrary, caller: Asking) -> Response:
     found = await library.book(book_id, among=caller.books)
     picture = await covers.cover_of(library.database, found.id)
     if picture is None:

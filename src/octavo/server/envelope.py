@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from octavo.errors import OctavoError
 from octavo.server.access import Gate, is_loopback
 from octavo.server.problems import problem, unforeseen
 
@@ -43,7 +44,8 @@ _DOCS_POLICY = (
 )
 _PREFLIGHT = {
     "access-control-allow-methods": "GET, POST, DELETE",
-    "access-control-allow-headers": "authorization, content-type, idempotency-key, x-request-id",
+    "access-control-allow-headers": "authorization, content-type, idempotency-key, x-request-id, accept, "
+    "last-event-id, mcp-protocol-version, mcp-session-id, mcp-method, mcp-name",
     "access-control-max-age": "600",
 }
 
@@ -92,7 +94,10 @@ class Envelope:
 
     async def _knows(self, origin: str) -> bool:
         gate: Gate = self._state.gate
-        return await gate.knows_origin(origin)
+        try:
+            return await gate.knows_origin(origin)
+        except OctavoError:  # the records do not answer: the route will say so, to whoever may read it
+            return False
 
     async def _passed_on(self, app: ASGIApp, scope: Scope, receive: Receive, sender: _Sender) -> None:
         """A mistake of ours, or a panic of a library, is a problem document like any other."""
@@ -131,7 +136,7 @@ class _Sender:
         if self._origin is not None:
             headers = [pair for pair in headers if pair[0] != b"access-control-allow-origin"]
             headers.append((b"access-control-allow-origin", self._origin.encode("latin-1")))
-            headers.append((b"access-control-expose-headers", b"x-request-id, retry-after"))
+            headers.append((b"access-control-expose-headers", b"x-request-id, retry-after, location"))
         return headers
 
 

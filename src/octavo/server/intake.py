@@ -30,9 +30,16 @@ _STRING = re.compile(
 _BRACKET = re.compile(rb"[\[\]{}]")
 _ALWAYS = frozenset({"/healthz", "/readyz", "/metrics"})
 _CLOSE = {"connection": "close"}
+BODY_SECONDS = 30.0
+ARRIVING = 4
+"""How many bodies may be on their way for each request that may be worked on."""
 
 
 class TooLarge(Exception):
+    pass
+
+
+class TooSlow(Exception):
     pass
 
 
@@ -41,6 +48,8 @@ class Load:
     """How much is being worked on, and whether anything new may begin."""
 
     working: int = 0
+    arriving: int = 0
+    """Requests whose bodies are still on their way: they wait for their clients and keep nobody's place."""
     draining: bool = False
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when streams have to end now."""
@@ -49,8 +58,17 @@ class Load:
 class Intake:
     """Stands before the routes. `upload_bytes` is what a body of `POST /v1/books` may have."""
 
-    def __init__(self, app: ASGIApp, *, limits: ServiceLimits, upload_bytes: int, load: Load) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        limits: ServiceLimits,
+        upload_bytes: int,
+        load: Load,
+        body_seconds: float = BODY_SECONDS,
+    ) -> None:
         self._app, self._limits, self._upload_bytes, self._load = app, limits, upload_bytes, load
+        self._body_seconds = body_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in _ALWAYS:
@@ -62,16 +80,13 @@ class Intake:
             response.headers.update(_CLOSE if self._load.draining else {})
             await response(scope, receive, send)
             return
-        self._load.working += 1
-        try:
-            await self._timed(scope, receive, send)
-        finally:
-            self._load.working -= 1
+        await self._timed(scope, receive, send)
 
     def _full(self) -> Overloaded | None:
         if self._load.draining:
             return Overloaded("the service is about to stop", retry_after=5, hint="Try another instance.")
-        if self._load.working >= self._limits.working:
+        most = self._limits.working
+        if self._load.working >= most or self._load.arriving >= most * ARRIVING:
             return Overloaded("the service has its hands full", retry_after=1, hint="Try again in a moment.")
         return None
 
@@ -101,13 +116,13 @@ class Intake:
         try:
             _check_length(Headers(scope=scope), most)
             if upload or scope["method"] in ("GET", "HEAD", "OPTIONS"):
-                await self._app(scope, counted, send)
+                await self._worked_on(scope, counted, send)
                 return
-            body = await _whole(counted)
+            body = await self._arrived(counted)
             if body is None:
                 return  # gone before the request was whole
             _check_json(body)
-            await self._app(scope, _Replayed(body, receive), send)
+            await self._worked_on(scope, _Replayed(body, receive), send)
         except InvalidValue as wrong:
             if send.started:
                 raise
@@ -118,6 +133,34 @@ class Intake:
             said = f"the body of this request may have {_size(most)} at most"
             failed = problem(413, "too_large", said, request_id=request_id_of(scope), headers=_CLOSE)
             await failed(scope, receive, send)
+        except TooSlow:
+            said = f"the body of this request took longer than {self._body_seconds:g} seconds to arrive"
+            failed = problem(408, "timeout", said, request_id=request_id_of(scope), headers=_CLOSE)
+            await failed(scope, receive, send)
+
+    async def _arrived(self, receive: Receive) -> bytes | None:
+        self._load.arriving += 1
+        try:
+            within = self._body_seconds if self._body_seconds < self._limits.request_seconds else None
+            async with asyncio.timeout(within) as limit:
+                return await _whole(receive)
+        except TimeoutError:
+            if limit.expired():
+                raise TooSlow from None
+            raise
+        finally:
+            self._load.arriving -= 1
+
+    async def _worked_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        full = self._full()  # others may have come while the body did
+        if full is not None:
+            await answer_to(full, request_id=request_id_of(scope))(scope, receive, send)
+            return
+        self._load.working += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._load.working -= 1
 
 
 class _Watched:

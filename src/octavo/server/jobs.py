@@ -21,6 +21,7 @@ from octavo.jobs import Job, Queue
 from octavo.library import Library
 from octavo.server import shapes_books as shapes
 from octavo.server.access import Caller, Ingesting
+from octavo.server.bodies import JobId
 from octavo.server.paging import ThePage
 from octavo.server.streams import Event, event_stream
 from octavo.wire_service import job_json
@@ -55,8 +56,8 @@ TheDesk = Annotated[Desk, Depends(desk_of)]
 
 
 def owner_of(caller: Caller) -> str | None:
-    """Whose jobs the caller may see; None for everybody's."""
-    return None if caller.may("admin") else caller.owner
+    """Whose jobs the caller may see; None for everybody's. A job names its book: not for every key to see."""
+    return None if caller.may("admin") and caller.books is None else caller.owner
 
 
 @router.get("/v1/jobs", responses=shapes.gives(shapes.Jobs, "The newest first."))
@@ -70,12 +71,12 @@ async def jobs(desk: TheDesk, caller: Ingesting, page: ThePage) -> Response:
 
 
 @router.get("/v1/jobs/{job_id}", responses=shapes.gives(shapes.Job, "Where it is.", 404))
-async def job(job_id: str, desk: TheDesk, caller: Ingesting) -> Response:
+async def job(job_id: JobId, desk: TheDesk, caller: Ingesting) -> Response:
     return JSONResponse(job_json(await desk.queue.job(job_id, owner=owner_of(caller))))
 
 
 @router.delete("/v1/jobs/{job_id}", responses=shapes.gives(shapes.Job, "As it is now.", 404))
-async def cancel(job_id: str, desk: TheDesk, caller: Ingesting) -> Response:
+async def cancel(job_id: JobId, desk: TheDesk, caller: Ingesting) -> Response:
     """Cancels a job that has not ended; what has ended stays as it is."""
     before = await desk.queue.job(job_id, owner=owner_of(caller))
     now = await desk.queue.cancel(job_id, owner=owner_of(caller))
@@ -87,7 +88,7 @@ async def cancel(job_id: str, desk: TheDesk, caller: Ingesting) -> Response:
 @router.get(
     "/v1/jobs/{job_id}/events", responses=shapes.streams("Events: `progress`, and how it ended.", 404)
 )
-async def events(job_id: str, request: Request, desk: TheDesk, caller: Ingesting) -> Response:
+async def events(job_id: JobId, request: Request, desk: TheDesk, caller: Ingesting) -> Response:
     """The events are `progress`, whenever the job changes, and last `done`, `failed` or `cancelled`."""
     first = await desk.queue.job(job_id, owner=owner_of(caller))
     return await event_stream(request, caller, _changes(first, desk.queue), first=1)

@@ -2,7 +2,8 @@
 
 A line says which route, which status, how long, and who: the id of a key, never the key. It holds no
 question, no text of a book, no path as it was sent and no header, so that logs can be kept and shown. Text
-that looks like a secret is blotted out wherever it comes from.
+that looks like a secret is blotted out wherever it comes from. Lines are written by a thread of their own: a
+pipe that nobody empties loses lines, and never holds up the service.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ import logging
 import re
 import sys
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
+from queue import Full, Queue
+from threading import Thread
 from typing import IO, Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -58,9 +62,44 @@ def _told(error: BaseException) -> tuple[str, list[str]]:
     return type(error).__name__, places[-8:]
 
 
+class Unhurried(logging.Handler):
+    """Hands lines to a thread that writes them; where that is too far behind, lines are lost and counted."""
+
+    def __init__(self, stream: IO[str], *, most: int = 1_000) -> None:
+        super().__init__()
+        self._stream, self._lost = stream, 0
+        self._lines: Queue[str] = Queue(most)
+        Thread(target=self._write, name="octavo-log", daemon=True).start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._lines.put_nowait(self.format(record))
+        except Full:
+            self._lost += 1
+
+    def flush(self) -> None:
+        """Waits a moment for what was handed over; a process must be able to end without it."""
+        until = time.monotonic() + 1.0
+        while self._lines.unfinished_tasks and time.monotonic() < until:
+            time.sleep(0.01)
+
+    def _write(self) -> None:
+        while True:
+            line = self._lines.get()
+            with suppress(OSError, ValueError):  # the other end is gone
+                if self._lost:
+                    lost, self._lost = self._lost, 0
+                    self._stream.write(
+                        json.dumps({"level": "warning", "message": f"{lost} lines lost"}) + "\n"
+                    )
+                self._stream.write(f"{line}\n")
+                self._stream.flush()
+            self._lines.task_done()
+
+
 def configure(stream: IO[str] | None = None, *, level: int = logging.INFO) -> logging.Handler:
     """Sends what Octavo and its server have to say to `stream`, or standard error, as lines of JSON."""
-    handler = logging.StreamHandler(stream or sys.stderr)
+    handler = logging.StreamHandler(stream) if stream else Unhurried(sys.stderr)
     handler.setFormatter(JsonLines())
     for name in ("octavo", "uvicorn"):
         logger = logging.getLogger(name)

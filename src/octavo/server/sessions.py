@@ -43,11 +43,7 @@ async def list_sessions(library: TheLibrary, caller: Asking, page: ThePage) -> R
 async def one(session_id: SessionId, library: TheLibrary, caller: Asking) -> Response:
     session = await library.journal.session(session_id, owner=caller.owner)
     entries = await library.journal.entries(session_id)
-    turns = [
-        wire_asking.answered_json(answered_of(entry))
-        for entry in entries
-        if entry.answer is not None
-    ]
+    turns = [wire_asking.answered_json(answered_of(entry)) for entry in entries if entry.answer is not None]
     return JSONResponse({**wire_asking.session_json(session), "turns": turns})
 
 

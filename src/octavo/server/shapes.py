@@ -106,6 +106,14 @@ class Refusal(BaseModel):
     nearest: list[Near]
 
 
+class Claim(BaseModel):
+    """A sentence of the answer. `marks` are the stretches of it that are emphasised."""
+
+    text: str
+    citations: list[int]
+    marks: list[tuple[int, int]]
+
+
 class Answered(BaseModel):
     """The answer, or the refusal, to a question."""
 
@@ -120,6 +128,7 @@ class Answered(BaseModel):
     processing_time_ms: int
     question: str = ""
     answerer: str = ""
+    claims: list[Claim] = []
     interpreted: str = ""
     session_id: str = ""
 

@@ -25,6 +25,7 @@ class Book(BaseModel):
     page_count: int
     added_at: datetime
     updated_at: datetime
+    cover: bool
 
 
 class Books(BaseModel):

@@ -10,7 +10,7 @@ from octavo.testing.model_request import ModelRequest
 from octavo.testing.replies import Turn
 
 CREATED = 1_750_000_000
-PIECE = 24  # characters of text in one event of a stream
+PIECE, MOST_PIECES = 24, 16  # characters of text in one event of a stream; events of one text
 
 
 def tokens(text: str) -> int:
@@ -58,8 +58,8 @@ def without_choices(request: ModelRequest, *, number: int) -> dict[str, Any]:
     return _frame(request, number, "chat.completion", [])
 
 
-def pieces(text: str, size: int = PIECE) -> list[str]:
-    size = max(size, len(text) // 200)  # a megabyte must not become forty thousand events
+def pieces(text: str) -> list[str]:
+    size = max(PIECE, -(-len(text) // MOST_PIECES))
     return [text[at : at + size] for at in range(0, len(text), size)]
 
 

@@ -25,7 +25,7 @@ from octavo.wording.text import (
     words,
 )
 
-_PART = re.compile(r"[,;:—–()]|\b(?:but|while|because|although|and(?!\s+\w+\s*(?:[.,;]|$)))\b")
+_PART = re.compile(r"[,:](?!\d)|[;—–()]|\b(?:but|while|because|although|and(?!\s+\w+\s*(?:[.,;]|$)))\b")
 _ASIDE = re.compile(r",\s*(?:which|who|whom|whose|where)\b([^,;.]*)")
 _CONDITIONS = frozenset({"if", "unless", "whether", "when", "whenever", "once", "except"})
 _NARROW = frozenset({"not", "only", "few", "little", "if", "when", "hardly", "rarely", "seldom"})
@@ -173,7 +173,8 @@ def _loosened(laid: Laid) -> Iterator[str]:
             if lost and before.content and before.key in kept:
                 yield f"{word.raw} is left out"
     for s in laid.shared:
-        if _by_what(there, s.there) - {"of"} and not _by_what(said, s.here) and not there[s.there].number:
+        mine, theirs = _by_what(said, s.here), _by_what(there, s.there)
+        if ("to" in mine - theirs) or (theirs - {"of"} and not mine and not there[s.there].number):
             yield f"{there[s.there].raw} is said otherwise"
     led = dict[str, set[str]]()
     for i, word in enumerate(there):

@@ -71,7 +71,8 @@ export class Turn {
   }
 
   #answered(final) {
-    const told = this.#claims.length ? this.#claims : claims(final.answer, final.citations);
+    const known = this.#claims.length ? this.#claims : final.claims || [];
+    const told = known.length ? known : claims(final.answer, final.citations);
     fill(this.said,
       final.interpreted ? el("p", { class: "interpreted" }, S.interpreted, " ", el("em", {}, final.interpreted)) : null,
       told.map((claim) => this.#sentence(claim, final.citations)));

@@ -60,7 +60,7 @@ export class Shelf {
     const cover = el("span", { class: `cover cloth-${hash(book.id) % CLOTHS}`, "aria-hidden": "true" },
       el("span", { class: "cover-title" }, book.title),
       book.authors.length ? el("span", { class: "cover-author" }, book.authors.join(", ")) : null);
-    this.#dress(cover, book);
+    if (book.cover) this.#dress(cover, book);
     return el("li", { class: "book" },
       el("a", { class: "book-link", href: `#/books/${encodeURIComponent(book.id)}` }, cover,
         el("span", { class: "book-title" }, book.title),

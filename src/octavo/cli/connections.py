@@ -1,0 +1,104 @@
+"""The connections of the service: how much a client may say, and how slowly, before its request is one.
+
+The parser that is quick has no limits of its own: it would take a header of any length, at any pace. Here the
+head of a request has 64 kB and twenty seconds, and a connection on which nothing is asked has as long. What is
+no HTTP, or too much of it, is refused with a problem document like everything else, and the connection ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from http import HTTPStatus
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+HEAD_MOST = 64 * 1024
+HEAD_SECONDS = 20.0
+
+
+def config_of(app: Any, *, host: str, port: int, log: bool = True) -> uvicorn.Config:
+    """How the service listens, on `port` or, for 0, on a free one."""
+    return uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        http=Connection,
+        ws="none",
+        log_config=None,
+        log_level=None if log else "critical",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=2,
+    )
+
+
+class Connection(HttpToolsProtocol):
+    """One client's connection, which must come to the point."""
+
+    head_seconds = HEAD_SECONDS
+    _head = 0  # bytes of it, without those that came in one piece with its beginning
+    _within_head = _just_begun = _too_long = False
+    _patience: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._waited()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.transport.is_closing():
+            return
+        if self._within_head:
+            self._head += 0 if self._just_begun else len(data)
+            self._just_begun = False
+            if self._head > HEAD_MOST:
+                self._too_long = True
+                self.send_400_response("")
+                return
+        if self._within_head or self.cycle is None or self.cycle.response_complete:
+            self._wait()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._head, self._within_head, self._just_begun = 0, True, True
+
+    def on_headers_complete(self) -> None:
+        self._within_head = False
+        self._waited()
+        length = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if length > HEAD_MOST:
+            self._too_long = True
+            raise ValueError("the head of this request is too long")  # the parser stops, and refuses it
+        super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002
+        status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE if self._too_long else HTTPStatus.BAD_REQUEST
+        said = f"its head has more than {HEAD_MOST // 1024} kB" if self._too_long else "it is no HTTP request"
+        told = {"type": "about:blank", "title": status.phrase, "status": int(status)}
+        body = json.dumps({**told, "code": status.name.lower(), "detail": f"this cannot be read: {said}"})
+        head = (
+            f"HTTP/1.1 {int(status)} {status.phrase}\r\ncontent-type: application/problem+json\r\n"
+            f"content-length: {len(body)}\r\nx-content-type-options: nosniff\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write(f"{head}{body}".encode("ascii"))
+        self.transport.close()
+
+    def _wait(self) -> None:
+        if self._patience is None:
+            self._patience = self.loop.call_later(self.head_seconds, self._enough)
+
+    def _waited(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
+    def _enough(self) -> None:
+        self._patience = None
+        self.transport.close()
