@@ -11,9 +11,8 @@ import sys
 import time
 from pathlib import Path
 
-import uvicorn
-
 from octavo.cli.connections import config_of
+from octavo.cli.draining import Draining
 from octavo.limits import ServiceLimits
 from octavo.server import make_app
 from octavo.settings import Settings
@@ -37,7 +36,7 @@ async def watch(file: Path) -> None:
 async def serve(data: Path, port: int, file: Path) -> None:
     limits = ServiceLimits(requests_per_minute=1_000_000, streams=100)
     app = make_app(Settings(data=data, service=limits))
-    server = uvicorn.Server(config_of(app, host="127.0.0.1", port=port, log=False))
+    server = Draining(config_of(app, host="127.0.0.1", port=port, log=False), app.state.load)
     watching = asyncio.create_task(watch(file))
     await server.serve()
     watching.cancel()

@@ -1,8 +1,8 @@
 """A small shelf, what may be said of it in other words, and what may not.
 
 `HONEST` are claims that a careful reader would accept, told from their sentences by voice, order, small
-words, dropped parts, a pronoun put into words, or two sentences joined. `lies` makes as many false ones as wanted
-from the same sentences, by kinds of lies rather than one by one.
+words, dropped parts, a pronoun put into words, or two sentences joined. `lies` makes as many false ones as
+wanted from the same sentences, by kinds of lies rather than one by one.
 """
 
 from __future__ import annotations

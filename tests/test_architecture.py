@@ -21,9 +21,9 @@ SOURCE = ROOT / "src" / "octavo"
 
 LAYERS = (
     ("errors", "rules", "states", "limits", "types", "conversation", "events", "protocols", "settings"),
-    ("readers", "text", "binding", "sentences", "chunking", "fusion", "words", "relevance", "selection"),
+    ("readers", "text", "binding", "sentences", "chunking", "fusion", "words", "wordforms", "relevance", "selection"),
     ("mentions", "questions", "matching", "measures", "scoring", "answering", "verification", "followups"),
-    ("links", "citations", "refusing", "export", "prompts"),
+    ("links", "citations", "refusing", "export", "prompts", "wording"),
     ("concurrency", "models", "embedding", "local", "llm", "tracing", "store", "parsing"),
     ("schema", "schema_asking", "schema_service", "migrations"),
     ("records", "records_database", "records_editions", "records_reading", "records_rows"),

@@ -101,7 +101,7 @@ async def install(new: Draft, shelf: Shelf) -> AsyncGenerator[IngestEvent, None]
     moved = [chunk for chunk in new.chunks if before.get(chunk.id, after[chunk.id]) != after[chunk.id]]
     async for _ in _store(moved, number, new, shelf):
         pass
-    await forget_removed(book_id, shelf)
+    await forget_removed(book_id, shelf, changed=bool(moved))
     await records.settle(book_id)
     yield Published(await records.book(book_id) or new.book)
 
@@ -119,11 +119,13 @@ async def finished(
     return book
 
 
-async def forget_removed(book_id: str, shelf: Shelf) -> None:
-    """Takes out of the store what the records have no use for any more, durably."""
+async def forget_removed(book_id: str, shelf: Shelf, *, changed: bool = False) -> None:
+    """Takes out of the store what the records have no use for any more, durably; with it, what `changed`."""
     doomed = (await shelf.records.removals()).get(book_id, ())
-    await shelf.store.delete(doomed)
-    await shelf.store.commit()
+    if doomed:
+        await shelf.store.delete(doomed)
+    if doomed or changed:  # a store that has nothing to write is not made to wait for the disk
+        await shelf.store.commit()
     if doomed:
         await shelf.records.removed(book_id)
 

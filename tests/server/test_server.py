@@ -8,6 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -76,9 +77,11 @@ def served(
     while not server.started and service.thread.is_alive():
         time.sleep(0.02)
     service.port = server.servers[0].sockets[0].getsockname()[1]
-    yield service
-    server.should_exit = True
-    service.thread.join(20)
+    try:
+        yield service
+    finally:
+        server.should_exit = True
+        service.thread.join(20)
 
 
 @pytest.fixture(scope="module")
@@ -271,8 +274,8 @@ def test_a_follow_up_says_how_it_was_understood(service: Service) -> None:
     assert "northern pier" in got["interpreted"]
 
 
-def test_the_models_that_come_along_answer_over_http(tmp_path: Path) -> None:
-    for service in served(with_tides(tmp_path), None, local_models=True, risk=0.5):
+def test_the_models_that_come_along_answer_over_http(tides: Path) -> None:
+    with contextmanager(served)(tides, None, local_models=True, risk=0.5) as service:
         got = service.call("POST", "/v1/ask", {"question": LOST}, accept="text/event-stream")
         claims = [body for name, body in events_of(got) if name == "claimed"]
         first = claims[0]
@@ -295,7 +298,7 @@ def test_an_outage_is_an_error_and_never_a_refusal(broken: Service) -> None:
 
 def test_a_client_that_hangs_up_leaves_no_question_open(tmp_path: Path) -> None:
     data = filled(tmp_path / "library")
-    for service in served(data, Broken(waits=True)):
+    with contextmanager(served)(data, Broken(waits=True)) as service:
         body = json.dumps({"question": LOST})
         connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
         headers = {"content-type": "application/json", "accept": "text/event-stream"}

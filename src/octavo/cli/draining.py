@@ -7,6 +7,7 @@ signal stops at once.
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable
 from socket import socket
@@ -41,6 +42,8 @@ class Draining(uvicorn.Server):
     async def startup(self, sockets: list[socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         if self.started:
+            gc.collect()
+            gc.freeze()  # what is there now stays: it need not be looked through again and again
             self._announce(self.servers[0].sockets[0].getsockname()[1])
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002

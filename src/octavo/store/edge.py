@@ -46,6 +46,7 @@ from octavo.store.ranking import cut, portions
 from octavo.types import Chunk
 
 BATCH = 256
+AT_ONCE = 64  # points in one update: the engine lets no other thread run meanwhile
 STRETCHES = 8
 RESERVE_MB = 64  # the engine grows its files by 32 MB at a time
 
@@ -140,8 +141,8 @@ class EdgeStore:
 
     def _upsert(self, chunks: Sequence[Chunk], edition: int) -> None:
         fit = stored.checked(chunks, edition=edition, dimension=self.dimension)
-        for start in range(0, len(fit), BATCH):
-            batch = fit[start : start + BATCH]
+        for start in range(0, len(fit), AT_ONCE):
+            batch = fit[start : start + AT_ONCE]
             require_space(self.path, sum(map(self._weight, batch)), self._floor_mb)
             points = [self._point(chunk, edition) for chunk in batch]
             with self._engine() as shard:
