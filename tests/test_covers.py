@@ -183,3 +183,12 @@ async def test_the_same_book_in_a_format_without_cover_keeps_the_cover(
     book = await library.add(path)
     assert (await library.add(small_books.epub(tmp_path / "tides.epub"))).id == book.id
     assert await covers.cover_of(library.database, book.id) == Cover(PNG)
+
+
+async def test_the_books_with_covers_are_told_from_those_without(library: Library, tmp_path: Path) -> None:
+    pictured = await library.add(with_cover(tmp_path / "tides.epub", BY_PROPERTY, {"pic.bin": PNG}))
+    hills = small_books.markdown(tmp_path / "hills.md", {"Top": "Goats graze there."}, title="The Hills")
+    bare = await library.add(hills)
+    assert await covers.covered(library.database, [pictured.id, bare.id, "unknown"]) == {pictured.id}
+    assert await covers.covered(library.database, [bare.id]) == set()
+    assert await covers.covered(library.database, []) == set()

@@ -63,6 +63,39 @@ async def test_a_repeated_query_is_not_embedded_again(
     assert embedder.embedded == embedded
 
 
+async def test_what_was_found_is_remembered_until_a_book_comes_or_goes(
+    library: Library, tides: Book, tmp_path: Path
+) -> None:
+    first = await library.search("the lamp at dusk", top_k=50)
+    assert await library.search("the lamp at dusk", top_k=50) == first
+    first.clear()  # the list is the caller's own
+    again = await library.search("the lamp at dusk", top_k=50)
+    assert {e.chunk.book_id for e in again} == {tides.id}
+    assert len(await library.search("the lamp at dusk", top_k=1)) == 1
+    hills = small_books.markdown(tmp_path / "hills.md", {"Top": "A lamp burns at dusk."}, title="The Hills")
+    other = await library.add(hills)
+    both = await library.search("the lamp at dusk", top_k=50)
+    assert {e.chunk.book_id for e in both} == {tides.id, other.id}
+    only = await library.search("the lamp at dusk", top_k=50, books=[other.id])
+    assert {e.chunk.book_id for e in only} == {other.id}
+    assert await library.search("the lamp at dusk", top_k=50, book_id=other.id) == only
+    await library.remove(other.id)
+    assert await library.search("the lamp at dusk", top_k=50) == again
+    with pytest.raises(NotFound):
+        await library.search("the lamp at dusk", top_k=50, book_id=other.id)
+
+
+async def test_what_is_found_while_a_book_changes_is_not_remembered(library: Library, tides: Book) -> None:
+    generation = library._records.generation
+    async with library._changes():
+        during = await library.search("who counted the ships at dawn?")
+        assert during
+        assert not library._found._known
+    assert await library.search("who counted the ships at dawn?") == during
+    assert len(library._found._known) == 1
+    assert library._records.generation == generation
+
+
 @pytest.mark.parametrize("query", ["", "  \n", "q" * 1001, "a\x00b"])
 async def test_a_query_that_is_none_is_refused(library: Library, query: str) -> None:
     with pytest.raises(InvalidValue, match="query"):
@@ -240,7 +273,7 @@ async def test_by_default_the_reader_finds_the_words_and_the_receipt_names_it(tm
 @pytest.mark.usefixtures("local_models")
 async def test_by_default_the_verifier_has_a_say_in_whether_a_claim_is_borne_out(library: Library) -> None:
     passages = ["The Pequod sailed from Nantucket in December 1841 with a crew of thirty men."]
-    false, true = "The Pequod sailed from Nantucket in 1851.", "The Pequod sailed in 1841 with thirty men."
+    false, true = passages[0].replace("1841", "1851"), "The Pequod sailed in 1841 with thirty men."
     told = await library.check(false, passages)
     assert loaded(library) == [False, True]
     assert told.score < check(false, passages).score

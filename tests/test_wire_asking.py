@@ -102,3 +102,11 @@ def test_a_verdict_and_a_session_are_plain_json() -> None:
         "session_id": "talk", "start_time": NOON.isoformat(), "end_time": None, "query_count": 2,
     }  # fmt: skip
     assert session_json(replace(open_one, end_time=NOON))["end_time"] == NOON.isoformat()
+
+
+def test_the_sentences_of_an_answer_come_with_their_citations_and_emphasis() -> None:
+    claims = (Claimed("It is white.", (1,), ((6, 11),)), Claimed("It is old.", (1, 2)))
+    made = json.loads(json.dumps(answered_json(answered(claims=claims))))
+    assert set(made) == ASK | {"claims"}
+    assert made["claims"] == [event_json(claim) for claim in claims]
+    assert made["claims"][0] == {"text": "It is white.", "citations": [1], "marks": [[6, 11]]}

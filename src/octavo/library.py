@@ -37,6 +37,7 @@ from octavo.protocols import Embedder
 from octavo.reading import Answerer
 from octavo.records import Records
 from octavo.records_database import translated
+from octavo.remembered import Remembered
 from octavo.repair import SEAL, Difference, adopt, opened, recover, seal
 from octavo.retrieval import Retriever
 from octavo.settings import Settings
@@ -72,6 +73,7 @@ class Library:
         self._store: Store | None = None
         self._opening, self._changing = asyncio.Lock(), asyncio.Lock()
         self._retriever: Retriever | None = None
+        self._found: Remembered[tuple[Evidence, ...]] = Remembered(most=1_000)
         self.models = LocalModels(settings)
         self.database = records.database
         """Where the records, the journal and the tables of the service lie."""
@@ -193,9 +195,17 @@ class Library:
         """
         rules.text("query", query, most=1000)
         rules.whole("top_k", top_k, least=1, most=SEARCH_MOST)
-        bounds = await self._bounds(book_id, scope or Scope(), books)
-        shelf = await self._shelf()
-        return await self._retriever_of(shelf).search(query, bounds=bounds, top_k=top_k)
+        named = None if books is None else sorted(books)
+        key = repr((self._records.generation, query, book_id, scope, top_k, named))
+        lasting = not self.database.is_shared and not self._changing.locked()
+        known = self._found.get(key) if lasting else None
+        if known is None:
+            bounds = await self._bounds(book_id, scope or Scope(), books)
+            shelf = await self._shelf()
+            known = tuple(await self._retriever_of(shelf).search(query, bounds=bounds, top_k=top_k))
+            if lasting and not self._changing.locked():  # while a book changes, so may what is found
+                self._found.put(key, known)
+        return list(known)
 
     async def ask(
         self,

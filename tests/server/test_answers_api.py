@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from answerers import Broken, Greedy, looked_up, with_tides
+from octavo.answering import Claim
 from octavo.errors import ModelError
 from octavo.library import Library
 from octavo.matching import Sentence
@@ -46,6 +47,35 @@ def test_an_answer_is_read_and_checked_again_by_its_id_or_its_questions(closed: 
         assert ann.get(f"/v1/answers/{id_}").json == given
         checked = ann.get(f"/v1/answers/{id_}/verification").json
         assert (checked["true"], len(checked["citations"])) == (True, len(given["citations"]))
+
+
+class Emphatic:
+    """Quotes what is asked for, and emphasises the first word of it."""
+
+    name = "emphatic"
+
+    async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
+        found = [s for s in given if "boats" in s.text]
+        claims = tuple(Claim(s.text, (s.id,), marks=((0, s.text.index(" ")),)) for s in found)
+        return Reply(claims, float(bool(claims)), 0.9 * bool(claims))
+
+
+def test_what_is_emphasised_in_an_answer_survives_until_it_is_read_again(tmp_path: Path) -> None:
+    with serving(with_tides(tmp_path), answerer=Emphatic()) as served:
+        body = {"question": LOST, "session_id": "talk"}
+        *_, told = (data for kind, data in served.post("/v1/ask", body, headers=STREAM).events)
+        streamed = [d for k, d in served.post("/v1/ask", body, headers=STREAM).events if k == "claimed"]
+        assert streamed
+        assert all(claim["marks"] == [[0, claim["text"].index(" ")]] for claim in streamed)
+        assert told["claims"] == streamed
+        cited = {number for claim in streamed for number in claim["citations"]}
+        assert cited == {citation["number"] for citation in told["citations"]}
+        assert served.get(f"/v1/answers/{told['answer_id']}").json == told
+        assert [turn["claims"] for turn in served.get("/v1/sessions/talk").json["turns"]] == [streamed] * 2
+    with serving(with_tides(tmp_path / "other"), answerer=Greedy("no such word")) as served:
+        refused = served.post("/v1/ask", {"question": LOST}).json
+        assert refused["refusal"] is not None
+        assert "claims" not in refused
 
 
 def test_a_foreign_answer_and_an_unknown_one_look_the_same(closed: Served) -> None:

@@ -90,6 +90,14 @@ def test_a_cover_that_the_browser_has_is_not_sent_again(service: Service, form: 
     assert (again.status, again.body, again.headers["etag"]) == (304, b"", tag)
 
 
+def test_a_book_says_whether_there_is_a_cover_to_ask_for(service: Service) -> None:
+    listed = {book["id"]: book["cover"] for book in service.get("/v1/books").json["books"]}
+    assert {name: listed[name] for name in ("hills", "the-tides")} == {"hills": True, "the-tides": False}
+    for name in ("hills", "the-tides"):
+        assert service.get(f"/v1/books/{name}").json["cover"] is listed[name]
+        assert (service.get(f"/v1/books/{name}/cover").status == 200) is listed[name]
+
+
 def test_a_book_without_a_cover_says_so(service: Service) -> None:
     got = service.get("/v1/books/the-tides/cover")
     assert (got.status, got.code) == (404, "not_found")

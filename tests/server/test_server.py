@@ -113,7 +113,7 @@ def test_search_has_its_shape(service: Service) -> None:
 
 def test_ask_has_its_shape_and_true_citations(service: Service) -> None:
     got = service.post("/v1/ask", question=LOST).json
-    assert set(got) == ASK
+    assert set(got) == ASK | {"claims"}
     assert (got["status"], got["refusal"]) == ("completed", None)
     assert {frozenset(e) for e in got["evidence"]} == {frozenset(EVIDENCE)}
     contents = {e["id"]: e["content"] for e in got["evidence"]}
@@ -122,7 +122,11 @@ def test_ask_has_its_shape_and_true_citations(service: Service) -> None:
         assert cited["content_snippet"] in contents[cited["chunk_id"]]
         section = service.call("GET", f"/v1/books/the-tides/sections/{cited['section_id']}").json
         assert section["text"][cited["start"] : cited["end"]] == cited["content_snippet"]
-    assert set(service.post("/v1/ask", question=LOST, session_id="talk").json) == ASK | {"session_id"}
+    assert set(service.post("/v1/ask", question=LOST, session_id="talk").json) == {
+        *ASK,
+        "claims",
+        "session_id",
+    }
 
 
 def test_a_refusal_is_a_result_and_not_an_error(service: Service) -> None:
@@ -282,7 +286,8 @@ def test_the_models_that_come_along_answer_over_http(tides: Path) -> None:
         assert first["text"] == "Seven boats were lost with all their nets."
         assert [first["text"][a:b] for a, b in first["marks"]] == ["Seven"]
         refused = service.post("/v1/ask", question="Who translated the poems of Ovid?").json
-        assert (refused["status"], refused["citations"]) == ("refused", [])
+        assert refused["refusal"]["reason"] in ("not_in_book", "below_confidence")
+        assert refused["citations"] == []
         checked = service.post("/v1/check", claim="Seven boats were lost.", passages=[first["text"]]).json
         assert checked["supported"] is True
 

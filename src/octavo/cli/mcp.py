@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from octavo.cli.frame import Context, with_library
+from octavo.cli.frame import Context, common, with_library
 
 if TYPE_CHECKING:
     from octavo.library import Library
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--book", "names", multiple=True, help="Only this book, by id or title; may be repeated.")
-@click.option("--data", type=click.Path(file_okay=False), help="Folder of the library.")
-@click.pass_obj
-def mcp(context: Context, names: tuple[str, ...], data: str | None) -> None:
+@common
+def mcp(context: Context, names: tuple[str, ...], data: str | None, as_json: bool) -> None:  # noqa: ARG001
     """Serve the library to an assistant over MCP, on standard input and output.
 
     An assistant starts this command by itself; docs/mcp.md shows the entry that each one needs. The same
-    tools are at /mcp of `octavo serve`.
+    tools are at /mcp of `octavo serve`. What is said is JSON in any case; with --json, what goes wrong before
+    is told as JSON too.
 
     \b
       claude mcp add octavo -- octavo mcp

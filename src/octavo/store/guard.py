@@ -73,7 +73,8 @@ def _take(data: Path) -> int:
         os.close(handle)
         raise LibraryBusy(
             f"the library at {data} is in use by {holder}",
-            hint="Wait until it has finished, or stop it; one process at a time can open a library.",
+            hint="One process at a time can open a library: wait until it has finished, or stop it, or use "
+            "the /mcp of a running `octavo serve`.",
         ) from error
     os.ftruncate(handle, 0)
     os.pwrite(handle, json.dumps({"pid": os.getpid(), "command": _command()}).encode(), 0)
