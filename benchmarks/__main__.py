@@ -27,6 +27,7 @@ def main() -> None:
         run("benchmarks.ingest", moby, "--pdf", policy / "policy.pdf")
         run("benchmarks.pdf_words", policy / "policy.pdf", policy / "policy.txt")
         run("benchmarks.retrieval", suite)
+        run("benchmarks.asking", suite / "squad2_book" / "book", suite / "squad2_book" / "qa.jsonl")
     run("benchmarks.agent")
     run("benchmarks.kills", "--kills", "200")
     run("benchmarks.many")

@@ -1,38 +1,95 @@
-"""What an answer costs on top of a search, and what a serving process weighs.
+"""What an answer costs on top of a search, stage by stage, and what a serving process weighs.
 
     python -m benchmarks.asking BOOK QUESTIONS [--limit 120]
 
-QUESTIONS is a file of JSON lines with a `question` each. CPU times of this process, and their ratio.
+QUESTIONS is a file of JSON lines with a `question` each. CPU times of the process, medians in milliseconds,
+without the models that come with Octavo and with them, each in a process of its own. `rerank` is what the
+reader takes before the evidence is chosen, `read` what choosing the sentences takes, the reader included.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import multiprocessing
 import resource
 import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
+import octavo.ask
+import octavo.desk
 from benchmarks.suite import rows
+from octavo.events import Answered, Retrieved
 from octavo.library import Library
+from octavo.local import Glance, Passage, Reader
+from octavo.settings import Settings
+
+STAGES = ("retrieve", "rerank", "read", "verify", "record")
 
 
-async def measure(book: Path, questions: list[str], data: Path) -> tuple[float, float]:
-    """Median CPU seconds of a search and of an answer; no query is asked twice in the same words."""
+class TimedReader(Reader):
+    """Notes the CPU time that it takes."""
+
+    spent = 0.0
+
+    def read(self, question: str, passages: Sequence[Passage]) -> list[Glance]:
+        began = time.process_time()
+        found = super().read(question, passages)
+        self.spent += time.process_time() - began
+        return found
+
+
+async def asked(library: Library, reader: TimedReader, question: str) -> dict[str, float]:
+    """The CPU milliseconds of each stage of one question."""
+    began, reader.spent, reranking = time.process_time(), 0.0, 0.0
+    async for event in library.stream(question):
+        if isinstance(event, Retrieved):
+            reranking = reader.spent * 1000
+        elif isinstance(event, Answered):
+            told = event.stages
+    return {
+        "retrieve": told["retrieve"] - reranking,
+        "rerank": reranking,
+        "read": told["answer"],
+        "verify": told["verify"],
+        "record": told["record"],
+        "whole": (time.process_time() - began) * 1000,
+    }
+
+
+async def measure(book: Path, questions: list[str], settings: Settings) -> dict[str, float]:
+    """Medians over the questions; no query is asked twice in the same words."""
     searches, answers = [], []
-    async with Library.open(data) as library:
+    async with Library.open(settings=settings) as library:
+        library.models.reader = reader = TimedReader(threads=settings.threads)
         await library.add(book)
         await library.ask("Is everything warm?")
         for question in questions:
             began = time.process_time()
             await library.search(f"about this: {question}", top_k=5)
-            searches.append(time.process_time() - began)
-            began = time.process_time()
-            await library.ask(question)
-            answers.append(time.process_time() - began)
-    return statistics.median(searches), statistics.median(answers)
+            searches.append((time.process_time() - began) * 1000)
+            answers.append(await asked(library, reader, question))
+    found = {stage: statistics.median(a[stage] for a in answers) for stage in (*STAGES, "whole")}
+    return {"search": statistics.median(searches), **found}
+
+
+def row(book: Path, questions: list[str], *, local: bool) -> str:
+    clock = SimpleNamespace(monotonic=time.process_time)
+    octavo.ask.time = octavo.desk.time = clock  # type: ignore[assignment,attr-defined]
+    with tempfile.TemporaryDirectory(prefix="octavo-asking-") as data:
+        settings = Settings(data=Path(data), local_models=local)
+        took = asyncio.run(measure(book, questions, settings))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    parts = "".join(f" {took[stage]:.1f} |" for stage in ("search", *STAGES, "whole"))
+    return f"| {'on' if local else 'off'} |{parts} {took['whole'] / took['search']:.1f} | {peak} MB |"
+
+
+def _print_row(book: Path, questions: list[str], local: bool) -> None:
+    print(row(book, questions, local=local), flush=True)
 
 
 def main() -> None:
@@ -44,11 +101,13 @@ def main() -> None:
     options.add_argument("--limit", type=int, default=120)
     said = options.parse_args()
     questions = [row["question"].strip()[:1000] for row in rows(said.questions)][: said.limit]
-    with tempfile.TemporaryDirectory(prefix="octavo-asking-") as data:
-        search, answer = asyncio.run(measure(said.book, questions, Path(data)))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print("| search, p50 CPU | answer, p50 CPU | ratio | peak memory |\n|---|---|---|---|")
-    print(f"| {search * 1000:.1f} ms | {answer * 1000:.1f} ms | {answer / search:.1f} | {peak} MB |")
+    names = ("local models", "search", *STAGES, "answer, whole", "answer / search", "peak memory")
+    print(f"| {' | '.join(names)} |\n|{'---|' * len(names)}", flush=True)
+    fresh = multiprocessing.get_context("spawn")
+    for local in (False, True):
+        process = fresh.Process(target=_print_row, args=(said.book, questions, local))
+        process.start()
+        process.join()
 
 
 if __name__ == "__main__":

@@ -168,7 +168,7 @@ def table(name: str, heard: Sequence[Heard]) -> str:
         f"{_mean(round(one.seconds) for one in heard)} s",
     )
     head = (
-        *("model", "right", "refused wrongly", "beside the point", "refused rightly"),
+        *("model", "right, whoever answered", "refused wrongly", "beside the point", "refused rightly"),
         *("claims published / dropped", "answered by the model / offline instead"),
         *("tokens a question", "time a question"),
     )

@@ -25,9 +25,9 @@ class ReaderAloud(Reader):
 
     def read(self, question: str, passages: Sequence[Passage]) -> list[Glance]:
         self.read_for.append((question, tuple(passages)))
-        return [self._glance(passage.text) for passage in passages]
+        return [self._told(passage.text) for passage in passages]
 
-    def _glance(self, text: str) -> Glance:
+    def _told(self, text: str) -> Glance:
         rank = sum(value for words, value in self.ranks.items() if words in text)
         return glance(text, self.answer, rank=rank, answerable=rank)
 
@@ -39,5 +39,5 @@ def glance(text: str, answer: str, *, rank: float = 0.0, answerable: float = 0.0
     places = [(a, b) for a, b in pairwise(cuts)]
     begins = [6.0 if a == at else 0.0 for a, _ in places]
     ends = [6.0 if at >= 0 and b == at + len(answer) else 0.0 for _, b in places]
-    scores = (np.array(values, np.float32) for values in (begins, ends))
-    return Glance(rank, answerable, 3.0, *scores, np.array(places, np.int32).reshape(-1, 2))
+    first, last = (np.array(values, np.float32) for values in (begins, ends))
+    return Glance(rank, answerable, 3.0, first, last, np.array(places, np.int32).reshape(-1, 2))

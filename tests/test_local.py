@@ -172,8 +172,8 @@ def by_hand(
 ) -> Glance:
     """A glance at pieces of `wide` characters each, of which the first stands at `first`."""
     places = [(first + wide * n, first + wide * (n + 1)) for n in range(len(begins))]
-    scores = (np.array(values, np.float32) for values in (begins, ends))
-    return Glance(1.0, 2.0, silence, *scores, np.array(places, np.int32).reshape(-1, 2))
+    starts, stops = (np.array(values, np.float32) for values in (begins, ends))
+    return Glance(1.0, 2.0, silence, starts, stops, np.array(places, np.int32).reshape(-1, 2))
 
 
 def test_the_best_words_are_those_whose_beginning_and_end_together_score_most() -> None:

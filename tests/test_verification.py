@@ -385,9 +385,10 @@ def test_the_opinion_is_asked_once_about_the_best_window_with_what_stands_around
     found = check(DOUBTED, ["Quite another thing.", passage], opinion=opinion)
     ((claim, (shown,)),) = opinion.asked
     assert claim == DOUBTED
+    assert found.snippet is not None
     assert found.snippet in shown
     assert shown in passage
-    assert len(shown) <= len(found.snippet or "") + 2 * 350
+    assert len(shown) <= len(found.snippet) + 2 * 350
 
 
 def test_reasons_and_snippet_are_the_same_with_an_opinion() -> None:

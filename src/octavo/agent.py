@@ -22,6 +22,7 @@ from agents.exceptions import AgentsException, ModelRefusalError
 
 from octavo import prompts
 from octavo.answering import Claim
+from octavo.concurrency import blocking
 from octavo.errors import ModelError
 from octavo.followups import Turn
 from octavo.llm import CallFailed, Endpoint, Exhausted, Metered, Unsupported
@@ -30,6 +31,7 @@ from octavo.prompts import Said
 from octavo.reading import UNSAID, Glossed, OfflineAnswerer, Reply, borne_out
 from octavo.settings import Settings
 from octavo.tools import Calls, Room, tool, tools_of
+from octavo.verification import Similarity
 
 NOTHING_HELD = "none of what the model said is borne out by the book"
 _MOST_TRIED = 40  # sentences that are tried when a claim names the wrong ones
@@ -60,7 +62,7 @@ class ModelAnswerer:
     async def reply(self, question: str, room: Room) -> Reply:
         """What the model says as far as it holds; the offline answer where the model fails."""
         quoted = await self._offline.reply(question, room)
-        held = _Held(room, foreign=_foreign(room))
+        held = _Held(room, foreign=_foreign(room), opinion=self._offline.opinion)
         calls = Calls(self._endpoint.limits.tool_calls, self._endpoint.limits.tool_seconds)
         try:
             mode = await self._ask(question, room, held, calls)
@@ -139,12 +141,12 @@ class ModelAnswerer:
         message = prompts.asking(room.asked, question, list(room), where=where, nonce=nonce)
         run = await _run(agent, message, turns=limits.turns)
         said = prompts.parse(run.text)
-        failed = [] if said is None else held.take(said)
+        failed = [] if said is None else await blocking(held.take, said)
         if said is not None and not failed:
             return
         room.say("mending", "the form" if said is None else f"{len(failed)} of {len(said)} claims")
         try:
-            told = _user(prompts.mending(held.pointed(failed)))
+            told = _user(prompts.mending(await blocking(held.pointed, failed)))
             again = await _run(agent, [*run.history, told], turns=limits.turns)
         except ModelError:
             if said is None:
@@ -154,7 +156,7 @@ class ModelAnswerer:
         mended = prompts.parse(again.text)
         if said is None and mended is None:
             raise _Unreadable
-        held.mend(failed, mended or [], whole=said is None)
+        await blocking(held.mend, failed, mended or [], whole=said is None)
 
     async def _answerable(self, question: str, room: Room, held: _Held) -> float:
         """The chance that the passages which the model cites answer the question, judged as it is offline."""
@@ -174,6 +176,7 @@ class _Held:
 
     room: Room
     foreign: bool
+    opinion: Similarity | None = None
     claims: list[Claim] = field(default_factory=list)
     dropped: list[tuple[str, str]] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
@@ -198,7 +201,7 @@ class _Held:
             if claim is None:
                 failed.append((one, why))
                 continue
-            support = borne_out(claim, sentences)
+            support = borne_out(claim, sentences, opinion=self.opinion)
             if not support.supported:
                 failed.append((one, "; ".join(support.reasons) or UNSAID))
             elif claim.text not in {kept.text for kept in self.claims}:

@@ -16,16 +16,17 @@ from octavo.local import Glance, Passage, Reader
 from octavo.remembered import Remembered
 from octavo.scoring import fitted, logistic
 from octavo.types import Chunk
+from octavo.verification import Similarity
 
 DEPTH, REACH = 5, 0.4
 FOUND = 6.0  # what the first-stage score counts beside the reader's
 
 
 class Perusal:
-    """Reads for one open library."""
+    """Reads for one open library. `opinion` is a verifier's, of claims and passages."""
 
-    def __init__(self, reader: Reader) -> None:
-        self._reader, self.name = reader, reader.name
+    def __init__(self, reader: Reader, *, opinion: Similarity | None = None) -> None:
+        self._reader, self.name, self.opinion = reader, reader.name, opinion
         self._seen: Remembered[Glance] = Remembered(most=2_000)
 
     async def glances(self, question: str, chunks: Sequence[Chunk]) -> list[Glance]:

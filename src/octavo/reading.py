@@ -19,7 +19,7 @@ from octavo.matching import Seen, Sentence
 from octavo.perusal import Perusal
 from octavo.protocols import Embedder
 from octavo.tools import Room
-from octavo.verification import Support, check
+from octavo.verification import Similarity, Support, check
 from octavo.wording import Cited, objections
 
 VectorOf = Callable[[str], Awaitable[tuple[float, ...]]]
@@ -72,6 +72,7 @@ class OfflineAnswerer:
     ) -> None:
         """`vector` gives a question's vector where that is known already."""
         self._embedder, self._perusal = embedder, perusal
+        self.opinion = perusal.opinion if perusal else None
         self._vector = vector or self._embedded
 
     async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
@@ -123,15 +124,20 @@ def verified(
     return tuple(kept), tuple(dropped)
 
 
-def borne_out(claim: Claim, sentences: Mapping[str, Sentence]) -> Support:
-    """Whether a claim names sentences that are there and say so; of one in another language, its gloss."""
+def borne_out(
+    claim: Claim, sentences: Mapping[str, Sentence], *, opinion: Similarity | None = None
+) -> Support:
+    """Whether a claim names sentences that are there and say so; of one in another language, its gloss.
+
+    `opinion` is a trained verifier's, where there is one.
+    """
     unknown = [id_ for id_ in claim.sentences if id_ not in sentences]
     if unknown or not claim.sentences:
         said = f"names no sentence of the evidence: {', '.join(unknown) or 'none'}"
         return Support(supported=False, score=0.0, reasons=(said,))
     words = claim.gloss if isinstance(claim, Glossed) else claim.text
     cited = _in_order([sentences[id_] for id_ in claim.sentences])
-    support = check(words, [" ".join(one.text for one in cited)])
+    support = check(words, [" ".join(one.text for one in cited)], opinion=opinion)
     against = support.reasons or objections(words, cited)
     if support.supported and (
         against or support.snippet is None

@@ -124,3 +124,13 @@ def test_a_book_that_is_not_there_is_told_before_anything_is_said(data: Path) ->
     done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     assert (done.returncode, done.stdout) == (2, "")
     assert "no book 'nope' here" in done.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_what_goes_wrong_before_is_told_as_json_where_that_is_wanted(data: Path, options: list[str]) -> None:
+    command = [*OCTAVO, "--data", str(data), "mcp", "--book", "no-such-book", *options]
+    failed = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert failed.returncode == 2
+    assert "no book 'no-such-book' here" in failed.stderr
+    told = json.loads(failed.stdout)["error"]["code"] if options else failed.stdout
+    assert told == ("not_found" if options else "")

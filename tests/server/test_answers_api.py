@@ -72,7 +72,7 @@ def test_what_is_emphasised_in_an_answer_survives_until_it_is_read_again(tmp_pat
         assert cited == {citation["number"] for citation in told["citations"]}
         assert served.get(f"/v1/answers/{told['answer_id']}").json == told
         assert [turn["claims"] for turn in served.get("/v1/sessions/talk").json["turns"]] == [streamed] * 2
-    with serving(with_tides(tmp_path / "other"), answerer=Greedy("no such word")) as served:
+    with serving(tmp_path / "library", answerer=Greedy("no such word")) as served:
         refused = served.post("/v1/ask", {"question": LOST}).json
         assert refused["refusal"] is not None
         assert "claims" not in refused
