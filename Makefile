@@ -1,10 +1,11 @@
 # make demo   set up, add the bundled book, ask it
 # make test   set up, check, run every test
+# make test-llm   ask two real language models (fetches about 1.3 GB, takes 10 to 40 minutes)
 PY ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: setup system demo test check bench clean
+.PHONY: setup system demo test test-llm check bench clean
 
 setup: $(STAMP)
 
@@ -27,6 +28,9 @@ check: setup
 
 test: system check
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-llm: setup
+	$(BIN)/python -m pytest -p no:xdist -s tests/llm/real_models.py
 
 bench: setup
 	$(BIN)/python -m benchmarks

@@ -212,6 +212,7 @@ SERVER = """
 import asyncio, sys
 from pathlib import Path
 import uvicorn
+from octavo.cli.connections import config_of
 from octavo.cli.draining import Draining
 from octavo.matching import Sentence
 from octavo.reading import Reply
@@ -227,7 +228,7 @@ class Slow:
         return Reply((), 0.0, 0.0)
 
 app = make_app(Settings(data=Path(sys.argv[1])), embedder=TinyEmbedder(), answerer=Slow())
-config = uvicorn.Config(app, port=0, log_level="critical", timeout_graceful_shutdown=2)
+config = config_of(app, host="127.0.0.1", port=0, log=False)
 announce = lambda port: print(port, flush=True)
 Draining(config, app.state.load, seconds=float(sys.argv[3]), announce=announce).run()
 print("closed", flush=True)
