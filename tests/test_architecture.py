@@ -21,7 +21,8 @@ SOURCE = ROOT / "src" / "octavo"
 
 LAYERS = (
     ("errors", "rules", "states", "limits", "types", "conversation", "events", "protocols", "settings"),
-    ("readers", "text", "binding", "sentences", "chunking", "fusion", "words", "wordforms", "relevance", "selection"),
+    ("readers", "text", "binding", "sentences", "chunking", "fusion", "words", "wordforms"),
+    ("relevance", "selection"),
     ("mentions", "questions", "matching", "measures", "scoring", "answering", "verification", "followups"),
     ("links", "citations", "refusing", "export", "prompts", "wording"),
     ("concurrency", "models", "embedding", "local", "llm", "tracing", "store", "parsing"),

@@ -105,3 +105,12 @@ def test_a_key_is_never_shown() -> None:
     with pytest.raises(InvalidValue) as refused:
         Settings(embedder_key=["secret"])
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.usefixtures("local_models")
+def test_the_models_that_come_along_are_used_unless_somebody_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert Settings().local_models is True
+    monkeypatch.setenv("OCTAVO_LOCAL_MODELS", "false")
+    assert Settings().local_models is False

@@ -29,7 +29,6 @@ from octavo.states import Delivery, EvidenceState
 from octavo.types import ScopeType
 
 LEAST_CONFIDENCE = 0.1  # whatever the risk: an answer that is wrong nine times in ten is none
-SILENT = 0.25  # an answer less likely than this share of what it takes: the book is silent, not unclear
 
 
 async def ask(question: Question, desk: Desk) -> AsyncGenerator[AskEvent, None]:
@@ -119,7 +118,7 @@ async def _refusal(
         if outside and there.answerable >= desk.threshold:
             return elsewhere(bounds.description, outside, ahead=question.scope.type is ScopeType.UP_TO)
     near = () if bounds.passage else read.evidence
-    unlikely = not read.claims or read.answerable < SILENT * desk.threshold
+    unlikely = not read.claims or read.answerable < desk.silence
     return refused(bounds.description, near, unlikely=unlikely)
 
 

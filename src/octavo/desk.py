@@ -95,6 +95,11 @@ class Desk:
     def threshold(self) -> float:
         return scoring.threshold(self.settings.risk, reader=self.retriever.perusal is not None)
 
+    @property
+    def silence(self) -> float:
+        """Less likely than this: the book is silent, not unclear. A reader's figures lie closer together."""
+        return self.threshold * (0.5 if self.retriever.perusal else 0.25)
+
     async def interpret(self, question: Question) -> str:
         """The question on its own feet: a follow-up is completed from the session's history.
 

@@ -7,12 +7,12 @@
     │   ├── NotFound                a book, section, page or answer that is not there
     │   ├── EmbedderMismatch        the library was indexed by another embedder
     │   ├── AccessDenied            no key, a wrong one, or one that may not do this
-    │   ├── TooMany                 more requests than one client may make; `retry_after` says when to come back
+    │   ├── TooMany                 more requests than one client may make; `retry_after` says till when
     │   ├── Conflict                the same thing is being done already, or was done differently before
     │   └── BadBook                 a file that cannot be read as a book; `code` says why
     ├── MachineError            the machine's state: the same call may work later or elsewhere
     │   ├── LibraryBusy             another process holds the library
-    │   ├── Overloaded              more work than this machine can do now; `retry_after` says when to come back
+    │   ├── Overloaded              more work than this machine can do now; `retry_after` says till when
     │   ├── StorageLow              too little free space to write safely
     │   ├── StoreError              the chunk store failed or is damaged
     │   ├── RecordsError            the records database failed

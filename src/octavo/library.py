@@ -279,7 +279,11 @@ class Library:
 
     def _retriever_of(self, shelf: Shelf) -> Retriever:
         if self._retriever is None:
-            perusal = Perusal(self.models.reader, opinion=self.models.verifier.support) if self.settings.local_models else None
+            perusal = (
+                Perusal(self.models.reader, opinion=self.models.verifier.support)
+                if self.settings.local_models
+                else None
+            )
             self._retriever = Retriever(shelf.store, self._records, shelf.embedder, perusal=perusal)
         return self._retriever
 

@@ -1,5 +1,5 @@
-"""What things may cost before they are refused or cut short: a file its parser, a question its language model,
-a client its server.
+"""What things may cost before they are refused or cut short: a file its parser, a question its language
+model, a client its server.
 
 Each limit is a setting: `Limits.max_pages` is `OCTAVO_LIMITS__MAX_PAGES`, `AgentLimits.turns` is
 `OCTAVO_AGENT__TURNS`, `ServiceLimits.streams` is `OCTAVO_SERVICE__STREAMS`. The parser's child process gets
