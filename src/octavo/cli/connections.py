@@ -2,7 +2,7 @@
 
 The parser that is quick has no limits of its own: it would take a header of any length, at any pace. Here the
 head of a request has 64 kB and twenty seconds, and a connection on which nothing is asked has as long. What
-is no HTTP, or too much of it, is refused with a problem document like everything else, and the connection ends.
+is no HTTP, or too much of it, is refused with a problem document as everything is, and the connection ends.
 """
 
 from __future__ import annotations
