@@ -47,7 +47,7 @@ class Settings(BaseSettings):
     batch_tokens: int = Field(4_096, ge=256, description="word pieces sent to an endpoint at once")
     chunk_tokens: int = Field(128, ge=32, le=256, description="word pieces a chunk aims at")
     risk: float = Field(
-        0.2, gt=0, lt=1, description="most answers that may go to questions which the book does not answer"
+        0.2, gt=0, lt=1, description="share of the answers that may be wrong; lower, fewer are given"
     )
     free_space_mb: int = Field(256, ge=0, description="writes stop when less than this is free on the disk")
     limits: Limits = Field(default=Limits(), description="what a file may cost its parser, see `limits`")

@@ -31,7 +31,7 @@ def started(*words: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
     with subprocess.Popen([*OCTAVO, *words], stderr=subprocess.PIPE, text=True, env=QUIET) as process:
         try:
             assert process.stderr is not None
-            lines = []
+            lines: list[str] = []
             while not (found := re.search(r"serves .* on http://\S+:(\d+) ", lines[-1] if lines else "")):
                 lines.append(process.stderr.readline())
                 assert lines[-1], "".join(lines)

@@ -181,7 +181,8 @@ class Graph:
     def _places(self) -> Array:
         """What is added at each place: one text is all of the first kind."""
         places = self.weights["embeddings.position_embeddings.weight"][self.recipe.first_position :]
-        return places + self.weights["embeddings.token_type_embeddings.weight"][0]
+        first: Array = places + self.weights["embeddings.token_type_embeddings.weight"][0]
+        return first
 
     def _kinds(self, total: str) -> str:
         return total
