@@ -20,6 +20,7 @@ import pytest
 
 from answerers import changed, with_tides
 from octavo.cli import main
+from octavo.cli.asking import _surely
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 
@@ -270,3 +271,8 @@ def ready(port: int) -> Any:
         except OSError:
             time.sleep(0.1)
     raise AssertionError("the server does not come up")
+
+
+@pytest.mark.parametrize(("confidence", "said"), [(0.2, "A guess (20% sure)"), (0.4, "Sure to 40%.")])
+def test_a_guess_is_called_a_guess(confidence: float, said: str) -> None:
+    assert _surely(confidence).startswith(said)

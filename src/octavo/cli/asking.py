@@ -20,6 +20,8 @@ from octavo.types import Scope
 if TYPE_CHECKING:
     from octavo.library import Library
 
+GUESS = 0.4  # less sure than this, it is told as a guess
+
 
 @click.command()
 @click.argument("question")
@@ -121,6 +123,13 @@ def _step(event: AskEvent) -> str:
             return ""
 
 
+def _surely(confidence: float) -> str:
+    """How much to trust an answer, in words: a guess is called one."""
+    if confidence < GUESS:
+        return f"A guess ({confidence:.0%} sure): these sentences come nearest, and may not answer."
+    return f"Sure to {confidence:.0%}."
+
+
 def show_answer(done: Answered) -> None:
     width = min(100, shutil.get_terminal_size().columns)
     if done.interpreted != done.question.content:
@@ -134,7 +143,7 @@ def show_answer(done: Answered) -> None:
         for item in answer.refusal.nearest:
             click.secho(f"  see {item.chunk.source_location}  {item.chunk.url}", dim=True)
         return
-    click.secho(f"\nSure to {answer.confidence:.0%}.", dim=True)
+    click.secho(f"\n{_surely(answer.confidence)}", dim=True)
     for citation in answer.citations:
         click.echo(f"  [{citation.number}] {citation.source_location}")
         click.secho(f"      {citation.link}", dim=True)
