@@ -14,6 +14,7 @@ import pytest
 import small_books
 from answerers import Greedy, filled
 from octavo.server.access import address_of, is_loopback
+from octavo.server.described import written
 from serving import PROBLEM, Got, Served, made_key, revoked, serving
 
 LOST = "How many boats were lost?"
@@ -300,7 +301,26 @@ def test_every_response_says_what_browsers_may_do_with_it(closed: Served) -> Non
         assert got.headers["x-content-type-options"] == "nosniff"
         assert got.headers["referrer-policy"] == "no-referrer"
         assert got.headers["cache-control"] == "no-store"
-    assert "cdn.jsdelivr.net" in closed.get("/docs").headers["content-security-policy"]
+
+
+def test_the_description_for_people_names_every_route_and_loads_nothing(closed: Served) -> None:
+    page = closed.get("/docs")
+    assert page.status == 200
+    assert "script-src" not in page.headers["content-security-policy"]
+    assert "<script" not in page.text
+    assert "://" not in page.text.split("<h1>")[0]
+    for path in closed.get("/openapi.json").json["paths"]:
+        assert path in page.text
+
+
+def test_nothing_in_the_description_becomes_markup() -> None:
+    hostile = {
+        "description": "<script>x</script>",
+        "parameters": [{"name": "<b>", "in": "query"}],
+        "responses": {},
+    }
+    page = written({"info": {"title": "<i>", "version": "1"}, "paths": {"/<u>": {"get": hostile}}})
+    assert not [mark for mark in ("<script", "<em>", "<i>", "<u>") if mark in page]
 
 
 def test_a_request_keeps_its_id_or_gets_one(closed: Served) -> None:

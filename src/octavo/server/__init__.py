@@ -22,6 +22,7 @@ from octavo.server import (
     answers,
     asking,
     books,
+    described,
     health,
     jobs,
     mcp,
@@ -64,6 +65,8 @@ def make_app(
         description="Ask your books: every sentence of every answer carries a citation to the exact passage.",
         lifespan=lifespan,
         redirect_slashes=False,
+        docs_url=None,
+        redoc_url=None,
     )
     app.state.load = Load()
     app.state.metrics = metrics.Metrics()
@@ -78,6 +81,7 @@ def make_app(
     app.include_router(mcp.router)
     app.include_router(pages.router())
     app.include_router(widget.router())
+    app.include_router(described.router)
     _wrap(app, settings, required=required)
     return app
 

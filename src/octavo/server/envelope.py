@@ -37,11 +37,6 @@ _HEADERS = (
     ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
     ("cache-control", "no-store"),
 )
-_DOCS_POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline' https://cdn.jsdelivr.net; connect-src 'self'; "
-    "style-src 'unsafe-inline' https://cdn.jsdelivr.net; img-src 'self' data: https://fastapi.tiangolo.com; "
-    "frame-ancestors 'none'; base-uri 'none'"
-)
 _PREFLIGHT = {
     "access-control-allow-methods": "GET, POST, DELETE",
     "access-control-allow-headers": "authorization, content-type, idempotency-key, x-request-id, accept, "
@@ -128,8 +123,7 @@ class _Sender:
     def _headed(self, given: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         headers = [pair for pair in given if pair[0] != b"vary"]
         there = {name for name, _ in headers}
-        usual = _RAW_DOCS if self._path in ("/docs", "/redoc") else _RAW
-        headers += [pair for pair in usual if pair[0] not in there]
+        headers += [pair for pair in _RAW if pair[0] not in there]
         varies = [value for name, value in given if name == b"vary"]
         headers.append((b"vary", b", ".join([*varies, b"Origin"])))
         headers.append((b"x-request-id", self.request_id.encode()))
@@ -141,7 +135,6 @@ class _Sender:
 
 
 _RAW = tuple((name.encode(), value.encode()) for name, value in _HEADERS)
-_RAW_DOCS = ((b"content-security-policy", _DOCS_POLICY.encode()), *_RAW[1:])
 
 
 def _without_range_flood(scope: Scope, headers: Headers) -> None:
