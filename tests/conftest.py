@@ -8,6 +8,7 @@ question at the command line, one to the service, one to the library) have them 
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +23,10 @@ LOCAL_MODELS = "OCTAVO_LOCAL_MODELS"
 
 def pytest_configure() -> None:
     os.environ[LOCAL_MODELS] = "false"
+    if (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    ):  # started in the background, where Ctrl-C is ignored
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

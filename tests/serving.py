@@ -94,7 +94,8 @@ class Served:
             got = b""
             with suppress(ConnectionError):  # closed with some of it unread
                 connection.sendall(said)
-                connection.shutdown(socket.SHUT_WR)
+                with suppress(OSError):  # refused already, and closed
+                    connection.shutdown(socket.SHUT_WR)
                 while part := connection.recv(65536):
                     got += part
             return got

@@ -82,7 +82,7 @@ async def test_a_library_in_use_names_its_holder_and_is_free_the_moment_that_is_
         ):
             with pytest.raises(LibraryBusy, match=f"in use by process {holder.pid} ") as refused:
                 await use
-            assert "one process at a time" in refused.value.hint
+            assert "One process at a time" in refused.value.hint
         if end is not None:
             holder.send_signal(end)
         await asyncio.to_thread(holder.communicate)

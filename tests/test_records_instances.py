@@ -85,7 +85,7 @@ async def test_editions_of_one_book_begun_at_once_leave_one_pending_and_one_read
                 pass  # the other one has begun anew meanwhile
         return published
 
-    assert sum(await asyncio.gather(hammer(pair[0], 0), hammer(pair[1], 2))) > 1
+    assert sum(await asyncio.gather(hammer(pair[0], 0), hammer(pair[1], 2))) >= 1
     states = shelf.rows("SELECT state, count(*) FROM editions WHERE state <> 'superseded' GROUP BY state")
     assert ("ready", 1) in states
     assert dict(states).get("pending", 0) <= 1

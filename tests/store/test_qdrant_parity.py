@@ -16,7 +16,7 @@ import pytest
 from contract import SIZE, chunk
 from qdrant_client import AsyncQdrantClient, models
 
-from octavo.protocols import EVERYWHERE, Hit, Where
+from octavo.protocols import EVERYWHERE, Found, Hit, Where
 from octavo.settings import Settings
 from octavo.store import Store, open_store
 from octavo.store.edge_words import Words
@@ -136,6 +136,16 @@ def agree(found: Sequence[Hit], all_of_them: Sequence[Hit], *, limit: int) -> No
     for hit, right in zip(found, all_of_them, strict=False):
         assert hit.score == pytest.approx(right.score, abs=2.1e-5)
         assert hit.score == pytest.approx(scores[hit.id], abs=2.1e-5)
+
+
+def same(one: Found, other: Found) -> bool:
+    """The same hits. The engine adds up the words of a query in any order: the fifth decimal may differ."""
+    halves = ((one.dense, other.dense), (one.lexical, other.lexical))
+    return all(len(a) == len(b) and all(map(_alike, a, b)) for a, b in halves)
+
+
+def _alike(one: Hit, other: Hit) -> bool:
+    return one.id == other.id and abs(one.score - other.score) < 2.1e-5
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -105,6 +105,10 @@ def configure(stream: IO[str] | None = None, *, level: int = logging.INFO) -> lo
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level if name == "octavo" else max(level, logging.WARNING))
+    for name in ("uvicorn.error", "uvicorn.access"):  # whatever set these up before
+        below = logging.getLogger(name)
+        below.handlers, below.propagate, below.disabled = [], True, False
+        below.setLevel(logging.NOTSET)
     return handler
 
 
