@@ -63,7 +63,7 @@ class Envelope:
         refused = self._refusal(scope, headers, request_id)
         origin = headers.get("origin")
         known = origin is not None and refused is None and await self._knows(origin)
-        sender = _Sender(send, scope, request_id, origin if known else None)
+        sender = _Sender(send, request_id, origin if known else None)
         preflight = scope["method"] == "OPTIONS" and "access-control-request-method" in headers
         if refused is None and preflight:
             refused = Response(status_code=204, headers=_PREFLIGHT if known else {})
@@ -110,8 +110,8 @@ class Envelope:
 class _Sender:
     """Adds the headers that every response has, unless the route has set them."""
 
-    def __init__(self, send: Send, scope: Scope, request_id: str, origin: str | None) -> None:
-        self._send, self._path, self.request_id, self._origin = send, scope["path"], request_id, origin
+    def __init__(self, send: Send, request_id: str, origin: str | None) -> None:
+        self._send, self.request_id, self._origin = send, request_id, origin
         self.started = False
 
     async def __call__(self, message: Message) -> None:
