@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,9 +20,10 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from data import PAIR_MOST, Corpus, Group, Pair, crop, joined, padded
 from encoder import Encoder
+from learning import device_for, learn, options
 from safetensors.torch import load_file, save_file
 from torch import Tensor
-from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+from torch.utils.data import IterableDataset, get_worker_info
 
 HEADS = {"span": 2, "rank": 1, "answerable": 1}
 PAIRS, GROUPS = 64, 20
@@ -164,68 +164,36 @@ def loaded(base: dict[str, Tensor], path: Path | None, device: str) -> Encoder:
 
 
 def train(said: argparse.Namespace) -> Encoder:
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    torch.manual_seed(said.seed)
-    torch.backends.cuda.enable_cudnn_sdp(False)  # it would plan anew for every length
+    device = device_for(said.seed)
     base = load_file(said.base)
     corpus = Corpus(said.data, said.tokenizer, seed=said.seed)
     pairs, groups = corpus.pairs(near=said.near), corpus.groups(negatives=4)
     print(f"{len(pairs):,} pairs, {len(groups):,} groups", flush=True)
     model = loaded(base, said.start, device)
     teachers = [loaded(base, Path(p), device).eval() for p in said.teachers.split(",") if p]
-    learning = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(
-        learning, lr=said.lr, weight_decay=0.01, betas=(0.9, 0.98), fused=device == "cuda"
-    )
-    began = time.monotonic()
 
-    def done(step: int) -> float:
-        return max(step / said.steps, (time.monotonic() - began) / said.seconds)
-
-    batches = Batches(pairs, groups, seed=said.seed, share=said.share)
-    for step, batch in enumerate(DataLoader(batches, batch_size=None, num_workers=said.workers)):
-        if done(step) >= 1:
-            break
-        for group in optimizer.param_groups:
-            group["lr"] = said.lr * min(1.0, (step + 1) / 400) * max(0.02, 1 - done(step))
+    def loss(batch: dict) -> Tensor:
         ids, kinds, mask = (torch.as_tensor(t, device=device) for t in batch["texts"])
         with torch.autocast(device, torch.bfloat16):
             out = outputs(model, ids, kinds, mask)
-        loss = loss_of(out, batch, device)
-        if teachers:
-            with torch.no_grad(), torch.autocast(device, torch.bfloat16):
-                meant = [outputs(t, ids, kinds, mask) for t in teachers]
-            loss = 0.3 * loss + taught(out, meant, batch)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(learning, 1.0)
-        optimizer.step()
-        if step % 500 == 0:
-            print(f"step {step} loss {loss.item():.3f} {time.monotonic() - began:.0f} s", flush=True)
+        own = loss_of(out, batch, device)
+        if not teachers:
+            return own
+        with torch.no_grad(), torch.autocast(device, torch.bfloat16):
+            meant = [outputs(t, ids, kinds, mask) for t in teachers]
+        return 0.3 * own + taught(out, meant, batch)
+
+    for _ in learn(model, Batches(pairs, groups, seed=said.seed, share=said.share), loss, said):
+        pass
     return model
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    options.add_argument("--base", type=Path, required=True)
-    options.add_argument("--tokenizer", type=Path, default=Path("src/octavo/weights/tokenizer.json"))
-    options.add_argument("--data", type=Path, required=True)
-    options.add_argument("--out", type=Path, required=True)
-    options.add_argument("--seed", type=int, default=1)
-    options.add_argument("--steps", type=int, default=7000)
-    options.add_argument(
-        "--seconds", type=float, default=1e9, help="ends the schedule sooner than the steps do"
-    )
-    options.add_argument("--lr", type=float, default=1.5e-4)
-    options.add_argument("--workers", type=int, default=4)
-    options.add_argument("--near", type=int, default=24_000)
-    options.add_argument("--share", type=float, default=0.5, help="of the steps that are groups")
-    options.add_argument("--start", type=Path, help="trained weights to go on from")
-    options.add_argument("--teachers", default="")
-    options.add_argument("--dev", type=Path, help="folder with questions to measure on")
-    said = options.parse_args()
+    known = options(__doc__, steps=7000, workers=4)
+    known.add_argument("--near", type=int, default=24_000)
+    known.add_argument("--share", type=float, default=0.5, help="of the steps that are groups")
+    known.add_argument("--teachers", default="")
+    said = known.parse_args()
     model = train(said)
     save_file(model.learned(), said.out)
     if said.dev:

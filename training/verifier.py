@@ -9,11 +9,9 @@ that was taken out of the passage.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import re
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,9 +22,11 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from data import LEFT_OUT, Corpus, joined, padded, rows
 from encoder import Encoder
+from learning import device_for, learn, options
 from measure import auroc
 from safetensors.torch import load_file, save_file
-from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+from torch import Tensor
+from torch.utils.data import IterableDataset, get_worker_info
 
 BATCH, CLAIM_MOST, PAIR_MOST = 96, 80, 320
 LIKE = {"entail": 1.0, "supported": 1.0}
@@ -139,28 +139,11 @@ def measured(model: Encoder, corpus: Corpus, dev: Path) -> dict:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    options.add_argument("--base", type=Path, required=True)
-    options.add_argument("--tokenizer", type=Path, default=Path("src/octavo/weights/tokenizer.json"))
-    options.add_argument("--data", type=Path, required=True)
-    options.add_argument("--out", type=Path, required=True)
-    options.add_argument("--seed", type=int, default=1)
-    options.add_argument("--steps", type=int, default=9000)
-    options.add_argument(
-        "--seconds", type=float, default=1e9, help="ends the schedule sooner than the steps do"
-    )
-    options.add_argument("--lr", type=float, default=1.5e-4)
-    options.add_argument("--made", type=int, default=40_000, help="claims made up from passages")
-    options.add_argument("--workers", type=int, default=3)
-    options.add_argument("--skip", default="", help="sets to leave out")
-    options.add_argument("--start", type=Path, help="trained weights to go on from")
-    options.add_argument("--dev", type=Path)
-    said = options.parse_args()
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    torch.manual_seed(said.seed)
-    torch.backends.cuda.enable_cudnn_sdp(False)
+    known = options(__doc__, steps=9000, workers=3)
+    known.add_argument("--made", type=int, default=40_000, help="claims made up from passages")
+    known.add_argument("--skip", default="", help="sets to leave out")
+    said = known.parse_args()
+    device = device_for(said.seed)
     corpus = Corpus(said.data, said.tokenizer, seed=said.seed)
     given = claims(corpus, made=said.made, skip=said.skip.split(","))
     print(f"{len(given):,} claims", flush=True)
@@ -169,32 +152,18 @@ def main() -> None:
         model.load_state_dict(
             {k: v.float() for k, v in load_file(said.start).items() if "head." not in k}, strict=False
         )
-    learning = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(
-        learning, lr=said.lr, weight_decay=0.01, betas=(0.9, 0.98), fused=device == "cuda"
-    )
-    began = time.monotonic()
-    for step, (texts, supported) in enumerate(
-        DataLoader(Batches(given, seed=said.seed), batch_size=None, num_workers=said.workers)
-    ):
-        done = max(step / said.steps, (time.monotonic() - began) / said.seconds)
-        if done >= 1:
-            break
-        for group in optimizer.param_groups:
-            group["lr"] = said.lr * min(1.0, (step + 1) / 400) * max(0.02, 1 - done)
+
+    def loss(batch: tuple) -> Tensor:
+        texts, supported = batch
         ids, kinds, mask = (torch.as_tensor(t, device=device) for t in texts)
         with torch.autocast(device, torch.bfloat16):
             out = model(ids, kinds, mask)["support"][:, 0, 0]
-        loss = F.binary_cross_entropy_with_logits(out.float(), torch.as_tensor(supported, device=device))
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(learning, 1.0)
-        optimizer.step()
-        if step % 500 == 0:
-            print(f"step {step} loss {loss.item():.3f} {time.monotonic() - began:.0f} s", flush=True)
-            if said.dev and step and step % 1000 == 0:
-                print(json.dumps(measured(model, corpus, said.dev)), flush=True)
-                model.train()
+        return F.binary_cross_entropy_with_logits(out.float(), torch.as_tensor(supported, device=device))
+
+    for step in learn(model, Batches(given, seed=said.seed), loss, said):
+        if said.dev and step and step % 1000 == 0:
+            print(json.dumps(measured(model, corpus, said.dev)), flush=True)
+            model.train()
     save_file(model.learned(), said.out)
     if said.dev:
         print(json.dumps(measured(model, corpus, said.dev)), flush=True)

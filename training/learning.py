@@ -1,0 +1,62 @@
+"""What training the reader and the verifier share: the options, and how a model learns step by step."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from encoder import Encoder
+from torch import Tensor
+from torch.utils.data import DataLoader, IterableDataset
+
+WARMING = 400  # steps until the full rate
+
+
+def options(doc: str | None, *, steps: int, workers: int) -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--base", type=Path, required=True)
+    made.add_argument("--tokenizer", type=Path, default=Path("src/octavo/weights/tokenizer.json"))
+    made.add_argument("--data", type=Path, required=True)
+    made.add_argument("--out", type=Path, required=True)
+    made.add_argument("--seed", type=int, default=1)
+    made.add_argument("--steps", type=int, default=steps)
+    made.add_argument("--seconds", type=float, default=1e9, help="ends the schedule sooner than the steps do")
+    made.add_argument("--lr", type=float, default=1.5e-4)
+    made.add_argument("--workers", type=int, default=workers)
+    made.add_argument("--start", type=Path, help="trained weights to go on from")
+    made.add_argument("--dev", type=Path, help="folder with questions to measure on")
+    return made
+
+
+def device_for(seed: int) -> str:
+    torch.manual_seed(seed)
+    torch.backends.cuda.enable_cudnn_sdp(False)  # it would plan anew for every length
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def learn(
+    model: Encoder, batches: IterableDataset, loss_of: Callable[[Any], Tensor], said: argparse.Namespace
+) -> Iterator[int]:
+    """Takes a step for each batch until the steps or the seconds are over; gives the number of each."""
+    learning = [p for p in model.parameters() if p.requires_grad]
+    fused = learning[0].is_cuda
+    optimizer = torch.optim.AdamW(learning, lr=said.lr, weight_decay=0.01, betas=(0.9, 0.98), fused=fused)
+    began = time.monotonic()
+    for step, batch in enumerate(DataLoader(batches, batch_size=None, num_workers=said.workers)):
+        done = max(step / said.steps, (time.monotonic() - began) / said.seconds)
+        if done >= 1:
+            return
+        for group in optimizer.param_groups:
+            group["lr"] = said.lr * min(1.0, (step + 1) / WARMING) * max(0.02, 1 - done)
+        loss = loss_of(batch)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(learning, 1.0)
+        optimizer.step()
+        if step % 500 == 0:
+            print(f"step {step} loss {loss.item():.3f} {time.monotonic() - began:.0f} s", flush=True)
+        yield step
