@@ -173,16 +173,15 @@ async def test_a_worker_that_stops_gives_its_book_back_and_another_goes_on(desk:
     desk.embedder.seconds = 0.1
     job = await desk.sent(pages=500)
     async with desk.worker.working():
-        await eventually(lambda now: now.progress.done >= 64, desk, job)
+        await eventually(lambda now: now.progress.done >= 128, desk, job)
     waiting = await desk.queue.job(job.id)
     assert (waiting.state, waiting.tries) == (JobState.QUEUED, 0)
     assert (desk.uploads / job.source).exists()
     desk.embedder.seconds = 0
-    before = desk.embedder.embedded
     other = Worker(desk.queue, desk.library.add, data=desk.library.settings.data)
     assert await other.once()
     assert (await desk.queue.job(job.id)).state is JobState.DONE
-    assert desk.embedder.embedded - before < 504 - 63  # what was embedded is not embedded again
+    assert desk.embedder.embedded <= 504 + 64  # again only the batch that was under way
 
 
 async def test_a_worker_that_is_alone_takes_up_what_a_killed_process_left(desk: Desk) -> None:

@@ -1,4 +1,4 @@
-"""The embedded store and a server find the same, in the same order, with the same scores.
+"""The embedded store and a server find the same, in the same order, with scores that agree.
 
 Three engines are asked the same: Qdrant Edge in this process, the same chunks on a server over HTTP,
 and, as an oracle that shares no code with either, the pure Python engine that comes with qdrant-client.
@@ -16,7 +16,7 @@ import pytest
 from contract import SIZE, chunk
 from qdrant_client import AsyncQdrantClient, models
 
-from octavo.protocols import EVERYWHERE, Found, Hit, Where
+from octavo.protocols import EVERYWHERE, Hit, Where
 from octavo.settings import Settings
 from octavo.store import Store, open_store
 from octavo.store.edge_words import Words
@@ -108,6 +108,17 @@ class Stores:
             halves.append(sorted(hits, key=lambda hit: (-hit.score, hit.id)))
         return halves[0], halves[1]
 
+    async def agree(self, query: Sequence[float], text: str, where: Where, *, limit: int) -> None:
+        """Both stores find what the oracle finds, and the same vectors in exactly the same order."""
+        dense, lexical = await self.by_the_oracle(query, text, where)
+        found = [
+            await store.search(query, text, where=where, limit=limit) for store in (self.edge, self.server)
+        ]
+        assert found[0].dense == found[1].dense, (where, limit)
+        for one in found:
+            agree(one.dense, dense, limit=limit)
+            agree(one.lexical, lexical, limit=limit)
+
 
 @asynccontextmanager
 async def stores(tmp_path: Path) -> AsyncIterator[Stores]:
@@ -138,16 +149,6 @@ def agree(found: Sequence[Hit], all_of_them: Sequence[Hit], *, limit: int) -> No
         assert hit.score == pytest.approx(scores[hit.id], abs=2.1e-5)
 
 
-def same(one: Found, other: Found) -> bool:
-    """The same hits. The engine adds up the words of a query in any order: the fifth decimal may differ."""
-    halves = ((one.dense, other.dense), (one.lexical, other.lexical))
-    return all(len(a) == len(b) and all(map(_alike, a, b)) for a, b in halves)
-
-
-def _alike(one: Hit, other: Hit) -> bool:
-    return one.id == other.id and abs(one.score - other.score) < 2.1e-5
-
-
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_three_engines_find_the_same(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
@@ -159,12 +160,7 @@ async def test_three_engines_find_the_same(tmp_path: Path, seed: int) -> None:
             for limit in (3, 25, 200):
                 query = chance.choice(chunks).embedding or ()
                 text = " ".join(chance.choices(VOCABULARY, k=chance.randint(0, 4)))
-                edge = await all_stores.edge.search(query, text, where=where, limit=limit)
-                server = await all_stores.server.search(query, text, where=where, limit=limit)
-                assert server == edge, (where, limit, text)
-                dense, lexical = await all_stores.by_the_oracle(query, text, where)
-                agree(server.dense, dense, limit=limit)
-                agree(server.lexical, lexical, limit=limit)
+                await all_stores.agree(query, text, where, limit=limit)
                 checks += 1
         assert await all_stores.server.digests() == await all_stores.edge.digests()
     assert checks == 60
@@ -186,9 +182,4 @@ async def test_they_still_do_after_changes_and_deletions(tmp_path: Path) -> None
         ):
             query = chance.choice(chunks).embedding or ()
             text = " ".join(chance.choices(VOCABULARY, k=3))
-            edge = await all_stores.edge.search(query, text, where=where, limit=20)
-            server = await all_stores.server.search(query, text, where=where, limit=20)
-            assert server == edge, (where, text)
-            dense, lexical = await all_stores.by_the_oracle(query, text, where)
-            agree(server.dense, dense, limit=20)
-            agree(server.lexical, lexical, limit=20)
+            await all_stores.agree(query, text, where, limit=20)

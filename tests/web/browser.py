@@ -30,6 +30,7 @@ from playwright.sync_api import (
     Playwright,
     Request,
     TimeoutError,
+    expect,
     sync_playwright,
 )
 
@@ -47,7 +48,9 @@ addEventListener("securitypolicyviolation",
   (e) => window.__breaches.push(e.violatedDirective + " " + e.blockedURI));
 """
 MARKED = "[...document.querySelectorAll('mark.cited')].map((m) => m.textContent).join('')"
+PATIENCE = 60_000  # milliseconds: a machine that does other things as well is slow, not broken
 T = TypeVar("T")
+expect.set_options(timeout=PATIENCE)
 
 
 def chromium() -> str:
@@ -155,7 +158,7 @@ class Visit:
     def wait_for_cited(self, text: str) -> None:
         """Waits until exactly this is marked; fails with what is marked instead."""
         with suppress(TimeoutError):
-            self.page.wait_for_function(f"(text) => {MARKED} === text", arg=text, timeout=5_000)
+            self.page.wait_for_function(f"(text) => {MARKED} === text", arg=text, timeout=PATIENCE)
         assert self.cited() == text
 
     def shot(self, name: str) -> None:
@@ -202,7 +205,7 @@ def window(
             permissions=list(permissions),
             extra_http_headers=dict(origin_headers or {}),
         )
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(PATIENCE)
         context.add_init_script(WATCH)
         return context, Visit(context.new_page(), base)
 

@@ -131,12 +131,13 @@ def test_a_selection_is_asked_about_and_sent_to_the_letter(visit: Visit) -> None
 
 
 def test_a_selection_that_is_too_long_says_so(visit: Visit) -> None:
-    page = visit.go("/#/books/the-quay")
-    page.locator("[role=treeitem]", has_text="Winter").first.click()
-    section = next(s for s in contents(visit, "the-quay") if s["title"] == "Winter")
-    page.locator(f"[data-section='{section['id']}'] p").first.wait_for()
-    page.evaluate(SELECT, [section["id"], "In winter", "without an end."])
-    page.evaluate("getSelection().selectAllChildren(document.querySelector('.section:last-child .text'))")
+    section = next(s for s in contents(visit, "the-quay") if s["title"] == "Winter")["id"]
+    page = visit.go(f"/#/books/the-quay/sections/{section}")
+    page.locator(f"[data-section='{section}'] .text p").first.wait_for()
+    page.evaluate(
+        "(id) => getSelection().selectAllChildren(document.querySelector(`[data-section='${id}'] .text`))",
+        section,
+    )
     expect(page.locator(".bubble-note")).to_contain_text("500 at most")
     expect(page.get_by_role("button", name="Ask about this")).to_have_count(0)
 

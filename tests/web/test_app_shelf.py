@@ -48,7 +48,7 @@ def test_a_book_is_added_by_upload_asked_and_read_with_everything_real(
         page = visit.go()
         expect(page.locator(".empty")).to_contain_text("Add a book to begin")
         upload(page, book)
-        expect(page.locator(".book-title")).to_have_text("The Tides", timeout=30_000)
+        expect(page.locator(".book-title")).to_have_text("The Tides")
         expect(page.locator("#toast")).to_contain_text("“The Tides” is on the shelf.")
         page.locator(".book-link").click()
         visit.ask("How many boats were lost?")
