@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import json
 import os
 import subprocess
@@ -307,6 +308,45 @@ def test_a_confined_parser_has_no_network_and_no_other_programs(tmp_path: Path) 
     results = confined("\n".join(tried), tmp_path)
     assert results[:-1] == ["PermissionError"] * (len(tried) - 1)
     assert results[-1] == "MemoryError"
+
+
+def test_machine_code_that_walks_around_the_guard_meets_the_kernels_fence(tmp_path: Path) -> None:
+    """Calls of the C library are not seen by Python's guard: here only the fence stands."""
+    book, secret = tmp_path / "book.md", tmp_path / "secret.txt"
+    book.write_text("words")
+    secret.write_text("private")
+    if not fenced():
+        assert confined(f"Path({str(book)!r}).read_text()", book) == ["done"]
+        return
+    tried = {
+        _calling("open", book, 0): "done",
+        _calling("open", secret, 0): "AssertionError",
+        _calling("open", "/etc/passwd", 0): "AssertionError",
+        _calling("open", f"/proc/{os.getpid()}/environ", 0): "AssertionError",
+        _calling("open", book, os.O_WRONLY): "AssertionError",
+        _calling("open", tmp_path / "new.txt", os.O_CREAT | os.O_WRONLY, 0o600): "AssertionError",
+        _calling("unlink", book): "AssertionError",
+        _calling("rename", book, tmp_path / "b"): "AssertionError",
+        _calling("truncate", book, 0): "AssertionError",
+        _calling("mkdir", tmp_path / "b", 0o700): "AssertionError",
+        _calling("symlink", secret, tmp_path / "b"): "AssertionError",
+        "assert ctypes.CDLL(None).execl(b'/bin/true', b'true', None) >= 0": "AssertionError",
+        "import decimal, lxml.etree, pypdfium2": "done",
+    }
+    assert confined("\n".join(tried), book) == list(tried.values())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["book.md", "secret.txt"]
+    assert book.read_text() == "words"
+
+
+def _calling(function: str, *arguments: Path | str | int) -> str:
+    given = [repr(a if isinstance(a, int) else os.fsencode(a)) for a in arguments]
+    return f"assert ctypes.CDLL(None).{function}({', '.join(given)}) >= 0"
+
+
+def fenced() -> bool:
+    """Whether this kernel has Landlock; where it has, the fence must stand."""
+    version = ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1)
+    return sys.platform == "linux" and version > 0
 
 
 def test_whatever_is_raised_in_the_child_has_an_answer() -> None:

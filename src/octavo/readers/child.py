@@ -2,21 +2,19 @@
 
 Started with `python -I -m octavo.readers.child`. One JSON request comes in on stdin, one JSON answer goes out
 on stdout: `{"book": …}` or `{"error": {"code", "message", "hint"}}`. Before a byte of the book is read the
-process gives up memory, time and the writing of files to the kernel, the network too where the kernel allows
-it, and, as far as Python code goes, other programs and every file that is not the book's or Python's: a
-hostile file can spoil only its own reading. On stderr goes one line, `pages N`, when a PDF's pages are
-counted: it buys the reader more time.
+process gives up memory, time and the writing of files to the kernel; then the network, other programs and
+every file that is not the book's or Python's, by Python's own guard everywhere and by a fence of the kernel's
+where it has one: a hostile file can spoil only its own reading. On stderr goes one line, `pages N`, when a
+PDF's pages are counted: it buys the reader more time.
 """
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import json
 import math
 import os
 import resource
-import signal
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -26,12 +24,11 @@ from typing import Any
 from octavo.errors import BadBook, OctavoError
 from octavo.limits import MB, Limits
 from octavo.readers import read_book
+from octavo.readers.fence import enclose
 
 SECONDS_PER_PAGE = 0.05
 BOOK = b'{"book": '
 _OPEN_FILES = 64
-_CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
-_SET_PARENT_DEATH_SIGNAL, _SET_NO_NEW_PRIVILEGES = 1, 38
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _REFUSED = (
     *("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "pty."),
@@ -108,9 +105,10 @@ def _confine(path: Path, limits: Limits) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_NOFILE, (_OPEN_FILES, _OPEN_FILES))
     _allow_seconds(limits.parser_seconds)
-    _leave_the_network()
     sys.dont_write_bytecode = True
-    sys.addaudithook(_guard(path))
+    places = _readable(path)
+    enclose(places)
+    sys.addaudithook(_guard(places))
 
 
 def _allow_seconds(seconds: float) -> None:
@@ -121,21 +119,15 @@ def _allow_seconds(seconds: float) -> None:
     )
 
 
-def _leave_the_network() -> None:
-    """An empty network namespace where the kernel allows it, no new privileges, and death with the parent."""
-    if sys.platform != "linux":
-        return
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET)
-    libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-    libc.prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
-
-
-def _guard(path: Path) -> Callable[[str, tuple[Any, ...]], None]:
-    """The audit hook that refuses what a parser has no business with."""
+def _readable(path: Path) -> tuple[str, ...]:
+    """The places of the book, of Python and of Octavo's own code."""
     code = Path(__file__).resolve().parents[2]
     own = [sys.prefix, sys.base_prefix, sys.exec_prefix, *sys.path, str(code), "/usr/share/zoneinfo"]
-    allowed = tuple({os.path.realpath(place) for place in (*own, os.fspath(path)) if place})
+    return tuple({os.path.realpath(place) for place in (*own, os.fspath(path)) if place})
+
+
+def _guard(allowed: tuple[str, ...]) -> Callable[[str, tuple[Any, ...]], None]:
+    """The audit hook that refuses what a parser has no business with."""
 
     def inside(place: Any) -> bool:
         if not isinstance(place, str | bytes | os.PathLike):
