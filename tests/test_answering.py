@@ -128,6 +128,13 @@ def test_the_same_words_are_said_once() -> None:
     assert len(asked("Who ruled Normandy?", one, other).claims) == 1
 
 
+def test_what_a_leaning_sentence_leans_on_is_not_told_twice() -> None:
+    text = "He looked around before leaving the house. He pushed open the door before it was light. Rain fell."
+    draft = asked("What did he do before leaving the house, looking around?", passage(text, title="House"))
+    assert [len(claim.sentences) for claim in draft.claims] == [1, 1]
+    assert said(draft).count("looked around") == 1
+
+
 def test_a_sentence_beyond_eighty_words_gives_way() -> None:
     endless = "Rollo ruled Normandy " + "and ruled it well " * 30 + "until 927."
     short = "Rollo ruled Normandy until 927."
@@ -186,6 +193,8 @@ def test_claims_are_verbatim_few_and_short(question: str, texts: list[str]) -> N
         first, *_, last = [*held(claim, sentences)[:1], *held(claim, sentences)]
         assert claim.text == first.chunk.content[first.start : last.end]
         assert all(0 <= a < b <= len(claim.text) for a, b in claim.marks)
+    told = [id_ for claim in draft.claims for id_ in claim.sentences]
+    assert len(told) == len(set(told))
     assert answer(question, sentences) == draft
     assert 0.0 <= confidence(draft.features) <= 1.0
 
@@ -304,4 +313,6 @@ def test_whatever_the_reader_thinks_claims_are_verbatim_few_and_short(
         first, *_, last = [*held(claim, sentences)[:1], *held(claim, sentences)]
         assert claim.text == first.chunk.content[first.start : last.end]
         assert all(0 <= a < b <= len(claim.text) for a, b in claim.marks)
+    told = [id_ for claim in draft.claims for id_ in claim.sentences]
+    assert len(told) == len(set(told))
     assert answer(question, list(reversed(sentences)), seen=seen) == draft

@@ -10,7 +10,7 @@ The words that answer (the date for "when", the name for "who") are marked where
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -163,7 +163,8 @@ def _choose(inquiry: Inquiry, readings: Sequence[Reading], scores: Sequence[floa
             break
         if not parts and readings[n].words > room and any(r.words <= room for r in readings):
             continue
-        part = _with_context(inquiry, readings, n, room=room)
+        told = {k for p in parts for k in range(p.first, p.last + 1)}
+        part = _with_context(inquiry, readings, n, room=room, told=told)
         parts.append(part)
         room -= sum(readings[k].words for k in range(part.first, part.last + 1))
         settled += sum(odds[part.first : part.last + 1])
@@ -188,17 +189,22 @@ def _sides(inquiry: Inquiry, readings: Sequence[Reading], order: Sequence[int]) 
         yield from list(with_it)[:1]
 
 
-def _with_context(inquiry: Inquiry, readings: Sequence[Reading], n: int, *, room: int) -> _Part:
-    """The sentence with the one it leans on, or with the items it leads to, as far as there is room."""
+def _with_context(
+    inquiry: Inquiry, readings: Sequence[Reading], n: int, *, room: int, told: Set[int]
+) -> _Part:
+    """The sentence with the one it leans on, or with the items it leads to, as far as there is room.
+
+    What is told already is not told again.
+    """
     first = last = n
     left = room - readings[n].words
     if readings[n].sentence.text.rstrip().endswith(":"):
-        while _follows(readings, last) and readings[last + 1].words <= left:
+        while _follows(readings, last) and last + 1 not in told and readings[last + 1].words <= left:
             if last > n and not _ITEM.match(readings[last + 1].sentence.text):
                 break
             last += 1
             left -= readings[last].words
-    if _needs_before(inquiry, readings, n) and readings[n - 1].words <= left:
+    if n - 1 not in told and _needs_before(inquiry, readings, n) and readings[n - 1].words <= left:
         first -= 1
     return _Part(first, last, n)
 
