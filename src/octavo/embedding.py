@@ -123,9 +123,11 @@ class OnnxEmbedder:
 
 
 def session(onnx: Path) -> Any:
-    """An ONNX file, ready to run on one thread."""
+    """An ONNX file, ready to run on one thread; the engine may report nothing to its makers."""
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
+    onnxruntime.disable_telemetry_events()  # where the program has loaded the engine before us
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
