@@ -24,6 +24,7 @@ from octavo.protocols import Embedder
 from octavo.server import make_app
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
+from patience import PATIENCE, until
 
 BOUNDARY = "a-line-that-no-book-has"
 MULTIPART = f"multipart/form-data; boundary={BOUNDARY}"
@@ -63,7 +64,7 @@ class Service:
     def call(
         self, method: str, path: str, body: bytes | None = None, *, headers: Mapping[str, str] | None = None
     ) -> Got:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
             connection.request(method, path, body, dict(headers or {}))
             response = connection.getresponse()
@@ -84,7 +85,7 @@ class Service:
 
     def raw(self, head: str, *pieces: bytes) -> bytes:
         """What comes back for bytes that no client library would send."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=20) as line:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE) as line:
             line.sendall(head.replace("\n", "\r\n").encode() + b"\r\n")
             try:
                 for piece in pieces:
@@ -101,12 +102,12 @@ class Service:
 
     def ended(self, job_id: str) -> Json:
         """The job when it has ended."""
-        for _ in range(1_500):
-            job: Json = self.get(f"/v1/jobs/{job_id}").json
-            if job["state"] in ENDS:
-                return job
-            time.sleep(0.02)
-        raise AssertionError(job)
+        until(lambda: self.job(job_id)["state"] in ENDS)
+        return self.job(job_id)
+
+    def job(self, job_id: str) -> Json:
+        found: Json = self.get(f"/v1/jobs/{job_id}").json
+        return found
 
     def taken_in(self, data: bytes, *, name: str = "tides.md", **fields: str) -> Json:
         """The job of a book that was sent and read."""
@@ -153,4 +154,4 @@ def serving(
         yield Service(app, server.servers[0].sockets[0].getsockname()[1], data)
     finally:
         server.should_exit = True
-        thread.join(30)
+        thread.join(PATIENCE)

@@ -3,30 +3,59 @@
 Most tests are about other things than the models that come with Octavo and must be quick, so those are off
 unless a test asks for `local_models`. The tests that go from end to end as a reader would (the examples, a
 question at the command line, one to the service, one to the library) have them on.
+
+No test is judged by a clock: Hypothesis sets no deadlines and draws the same examples in every run, on every
+machine (`--hypothesis-profile=default` looks for new ones). A test that hangs is ended after ten minutes,
+with the stack of every thread.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import TextIO
 
 import pytest
+from hypothesis import HealthCheck, settings
 
+from patience import PATIENCE
 from places import File, Place
 from postgres import Server, Shelf
 
 pytest_plugins = ["staging"]
 LOCAL_MODELS = "OCTAVO_LOCAL_MODELS"
+HANGS = 600.0  # seconds
+settings.register_profile(
+    "steady",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("steady")
+STACKS = pytest.StashKey[TextIO]()
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[STACKS] = os.fdopen(os.dup(2), "w")  # what is written there is not captured
     os.environ[LOCAL_MODELS] = "false"
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # for tests that load the engine themselves
     if (
         signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     ):  # started in the background, where Ctrl-C is ignored
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    faulthandler.dump_traceback_later(HANGS, exit=True, file=item.config.stash[STACKS])
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture
@@ -49,8 +78,13 @@ def _common_shelf(postgres: Server) -> Shelf:
 
 
 @pytest.fixture
-def shelf(_common_shelf: Shelf) -> Shelf:
-    """A PostgreSQL database without a row in it."""
+def shelf(_common_shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> Shelf:
+    """A PostgreSQL database without a row in it; whoever waits there for another has much patience."""
+    from octavo import records_database
+
+    monkeypatch.setattr(records_database, "PATIENCE", PATIENCE)
+    patient = {"statement_timeout": "600000", "lock_timeout": "120000"}
+    monkeypatch.setattr(records_database, "SERVER", records_database.SERVER | patient)
     _common_shelf.empty()
     return _common_shelf
 

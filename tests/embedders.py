@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from octavo.errors import ModelError
 from octavo.testing import TinyEmbedder
+from patience import PATIENCE
 
 
 class Gated(TinyEmbedder):
@@ -20,7 +21,7 @@ class Gated(TinyEmbedder):
     def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
         if self.free == 0:
             self.waiting.set()
-            self.gate.wait(20)
+            self.gate.wait(PATIENCE)
         self.free = max(0, self.free - 1)
         return super().embed(texts)
 

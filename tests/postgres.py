@@ -24,6 +24,8 @@ from typing import Any, TypeVar
 
 import asyncpg
 
+from patience import PATIENCE
+
 USER, PASSWORD = "octavo", "ninety nine sheep"
 SETTINGS = {
     "fsync": "off",
@@ -104,7 +106,7 @@ class Server:
         """SIGINT cuts every connection and stops; SIGQUIT stops at once, like a crash."""
         if self._process is not None:
             self._process.send_signal(how)
-            self._process.wait(30)
+            self._process.wait(PATIENCE)
             self._process = None
 
     def close(self) -> None:
@@ -119,7 +121,7 @@ class Server:
             *("--no-sync", "--auth-local=trust", "--auth-host=scram-sha-256"),
             f"--pwfile={self.folder / 'password'}",
         )
-        assert made.wait(60) == 0, (self.folder / "log").read_text()
+        assert made.wait(PATIENCE) == 0, (self.folder / "log").read_text()
 
     def _popen(self, *command: str) -> subprocess.Popen[bytes]:
         account = self._account
@@ -138,7 +140,8 @@ class Server:
             )
 
     def _answers(self) -> bool:
-        for _ in range(300):
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
             if self._process is None or self._process.poll() is not None:
                 return False
             try:

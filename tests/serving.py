@@ -24,6 +24,7 @@ from octavo.reading import Answerer
 from octavo.server import make_app
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
+from patience import PATIENCE
 
 PROBLEM = "application/problem+json"
 
@@ -73,7 +74,7 @@ class Served:
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         if data is not None:
             sent["content-type"] = "application/json"
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
             connection.request(method, path, data, sent | dict(headers or {}))
             response = connection.getresponse()
@@ -88,14 +89,15 @@ class Served:
     def post(self, path: str, body: object, **more: Any) -> Got:
         return self.call("POST", path, body, **more)
 
-    def raw(self, said: bytes, *, wait: float = 10) -> bytes:
-        """What comes back for these very bytes, until the server closes or falls silent."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=wait) as connection:
+    def raw(self, said: bytes) -> bytes:
+        """What comes back for these very bytes, until the server closes."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE) as connection:
             got = b""
-            with suppress(ConnectionError):  # closed with some of it unread
+            with suppress(ConnectionError):  # closed with some of it unread; what it said can still be read
                 connection.sendall(said)
-                with suppress(OSError):  # refused already, and closed
-                    connection.shutdown(socket.SHUT_WR)
+            with suppress(OSError):  # refused already, and closed
+                connection.shutdown(socket.SHUT_WR)
+            with suppress(ConnectionError):
                 while part := connection.recv(65536):
                     got += part
             return got
@@ -118,7 +120,7 @@ def serving(
         yield Served(app, server.servers[0].sockets[0].getsockname()[1], folder=folder)
     finally:
         server.should_exit = True
-        thread.join(20)
+        thread.join(PATIENCE)
 
 
 def made_key(folder: Path, name: str = "a key", **wishes: Any) -> tuple[Key, str]:

@@ -6,7 +6,6 @@ The browser's own module is imported when it is first wanted, so that the other 
 from __future__ import annotations
 
 import inspect
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from answerers import with_tides
 
 if TYPE_CHECKING:
     from browser import Stage
+from copies import copied
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +36,7 @@ def tides_made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def tides(tides_made: Path, tmp_path: Path) -> Path:
     """A library with one small book, for this test alone."""
-    return Path(shutil.copytree(tides_made, tmp_path / "library"))
+    return copied(tides_made, tmp_path / "library")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-import shutil
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
@@ -15,6 +14,7 @@ import pytest
 
 import small_books
 from answerers import Broken, Greedy, Scripted, assert_well_cited, changed, filled, looked_up, with_tides
+from copies import copied
 from embedders import Failing
 from octavo.conversation import Answer, RefusalReason
 from octavo.errors import ModelError, NotFound
@@ -37,7 +37,7 @@ def tides(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def data(tides: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(tides, tmp_path / "library"))
+    return copied(tides, tmp_path / "library")
 
 
 @pytest.fixture

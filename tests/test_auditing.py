@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 import small_books
 from answerers import Greedy, changed, with_tides
+from copies import copied
 from octavo.errors import NotFound
 from octavo.library import Library
 from octavo.testing import TinyEmbedder
@@ -24,7 +24,7 @@ def tides(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 async def library(tides: Path, tmp_path: Path) -> AsyncIterator[Library]:
-    data = Path(shutil.copytree(tides, tmp_path / "library"))
+    data = copied(tides, tmp_path / "library")
     async with Library.open(data, embedder=TinyEmbedder(), answerer=Greedy("boats")) as opened:
         yield opened
 

@@ -219,7 +219,7 @@ def endpoint() -> Iterator[Endpoint]:
 
 def remote(endpoint: Endpoint, *, key: str = "", tries: int = 3, batch_pieces: int = 4_096) -> OpenAIEmbedder:
     return OpenAIEmbedder(
-        "small", url=endpoint.url, key=key, tries=tries, pause=0.001, batch_pieces=batch_pieces, timeout=5
+        "small", url=endpoint.url, key=key, tries=tries, pause=0.001, batch_pieces=batch_pieces, timeout=60
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from octavo.reading import Answerer
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.types import Evidence
+from patience import eventually
 
 HILLS = {"Summit": "Nine goats were lost on the summit in spring. The herdsman counted them twice at noon."}
 LOST = "How many boats were lost?"
@@ -68,14 +69,6 @@ async def complaint(client: Client, tool: str, **arguments: object) -> tuple[str
     assert result.is_error
     assert result.structured_content is None
     return str((result.meta or {})["octavo/code"]), text_of(result)
-
-
-async def until(so: Callable[[], bool]) -> None:
-    for _ in range(1_000):
-        if so():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError("it never came to that")
 
 
 @pytest.fixture
@@ -293,7 +286,7 @@ async def test_a_question_that_is_cancelled_is_given_up_and_the_next_one_is_answ
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        await until(lambda: looked_up(opened, "SELECT status FROM questions") == [("error",)])
+        await eventually(lambda: looked_up(opened, "SELECT status FROM questions") == [("error",)])
         assert (await given(assistant, "list_books"))["books"]
 
 

@@ -21,6 +21,7 @@ from octavo.migrations import SCRIPTS, back_up, revision, upgrade
 from octavo.records import Records
 from octavo.schema import HEAD
 from octavo.schema_asking import metadata
+from patience import PATIENCE
 
 NEXT = """
 from alembic import op
@@ -130,7 +131,10 @@ def test_processes_that_open_at_once_all_succeed(tmp_path: Path) -> None:
     code = """
 import asyncio, sys
 from pathlib import Path
+from octavo import records_database
 from octavo.records import Records
+
+records_database.PRAGMAS = ("busy_timeout = 120000", *records_database.PRAGMAS[1:])
 
 async def main():
     records = await Records.open(Path(sys.argv[1]))
@@ -147,7 +151,7 @@ asyncio.run(main())
         for n in range(4)
     ]
     for process in started:
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, errors
 
     async def notes() -> list[str | None]:

@@ -185,7 +185,9 @@ chunk_fields = st.fixed_dictionaries(
     start=st.integers(0, 2),
 )
 @hypothesis_settings(
-    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=20,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_chunks_come_out_as_they_went_in(
     place: Place, fields: dict[str, object], text: str, start: int

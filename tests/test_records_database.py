@@ -29,6 +29,7 @@ from octavo.records_database.addresses import address, shown
 from octavo.schema import HEAD, meta
 from octavo.schema_service import metadata
 from octavo.states import QuestionStatus
+from patience import PATIENCE
 from postgres import PASSWORD, Server, Shelf
 
 SECRET = "do-not-tell-anyone"
@@ -41,11 +42,8 @@ async def records(shelf: Shelf) -> AsyncIterator[Records]:
     await opened.close()
 
 
-@pytest.fixture
-def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever waits gives up soon."""
-    monkeypatch.setattr(records_database, "PATIENCE", 0.4)
-    soon = {"statement_timeout": "300", "lock_timeout": "150"}
+def hurried(monkeypatch: pytest.MonkeyPatch, **soon: str) -> None:
+    """Whoever waits for what is named gives up soon."""
     monkeypatch.setattr(records_database, "SERVER", records_database.SERVER | soon)
 
 
@@ -93,8 +91,10 @@ async def test_a_database_that_is_not_there_is_named_with_what_to_do(postgres: S
     assert "createdb" in refused.value.hint
 
 
-@pytest.mark.usefixtures("hurried")
-async def test_a_server_that_does_not_answer_is_an_error_that_names_it() -> None:
+async def test_a_server_that_does_not_answer_is_an_error_that_names_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(records_database, "PATIENCE", 0.4)
     with pytest.raises(LibraryBusy, match=r"postgresql://reader@127\.0\.0\.1:1/books cannot be reached"):
         await Records.open(f"postgresql://reader:{SECRET}@127.0.0.1:1/books")
 
@@ -129,7 +129,7 @@ asyncio.run(main())
         for n in range(5)
     ]
     for process in started:
-        _, errors = process.communicate(timeout=120)
+        _, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, errors
     assert shelf.rows("SELECT key FROM meta ORDER BY key") == [(f"p{n}",) for n in range(5)]
     assert shelf.rows("SELECT version_num FROM alembic_version") == [(HEAD,)]
@@ -156,8 +156,10 @@ async def test_a_database_from_a_newer_octavo_is_left_alone(postgres: Server) ->
 # What a server can say
 
 
-@pytest.mark.usefixtures("hurried")
-async def test_a_change_waits_for_another_only_so_long_and_readers_not_at_all(shelf: Shelf) -> None:
+async def test_a_change_waits_for_another_only_so_long_and_readers_not_at_all(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hurried(monkeypatch, lock_timeout="150")
     records = await Records.open(shelf.url)
     await records.set_meta("embedder", "minilm")
     other = await asyncpg.connect(shelf.url)
@@ -174,18 +176,22 @@ async def test_a_change_waits_for_another_only_so_long_and_readers_not_at_all(sh
     await records.close()
 
 
-@pytest.mark.usefixtures("hurried")
-async def test_a_statement_that_takes_too_long_is_ended(shelf: Shelf) -> None:
+async def test_a_statement_that_takes_too_long_is_ended(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hurried(monkeypatch, statement_timeout="3000")
     records = await Records.open(shelf.url)
     with pytest.raises(LibraryBusy, match="took too long"):
         async with records.database.reading() as connection:
-            await connection.execute(text("SELECT pg_sleep(20)"))
+            await connection.execute(text("SELECT pg_sleep(300)"))
     assert await records.books() == []
     await records.close()
 
 
-@pytest.mark.usefixtures("hurried")
-async def test_more_who_want_a_connection_than_there_are_are_told_to_come_back(shelf: Shelf) -> None:
+async def test_more_who_want_a_connection_than_there_are_are_told_to_come_back(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records_database, "PATIENCE", 2.0)
     records = await Records.open(shelf.url, connections=2)
     async with records.database.reading(), records.database.reading():
         with pytest.raises(Overloaded, match="all connections") as full:
@@ -262,13 +268,14 @@ async def test_a_server_that_comes_back_in_time_was_never_missed(
     assert await records.meta("during") == "kept"
 
 
-@pytest.mark.usefixtures("hurried")
 async def test_a_server_that_stays_away_is_told_and_used_again_when_it_is_back(
-    postgres: Server, shelf: Shelf
+    postgres: Server, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     records = await Records.open(shelf.url)
     await records.set_meta("before", "kept")
     await asyncio.to_thread(postgres.stop)
+    patient = records_database.PATIENCE
+    monkeypatch.setattr(records_database, "PATIENCE", 0.4)
     try:
         for asked in (records.meta("before"), records.set_meta("a", "b"), records.chunks_by_ids(["a"])):
             with pytest.raises(LibraryBusy, match="cannot be reached") as away:
@@ -276,6 +283,7 @@ async def test_a_server_that_stays_away_is_told_and_used_again_when_it_is_back(
             assert "database server" in away.value.hint
     finally:
         postgres.start()
+    monkeypatch.setattr(records_database, "PATIENCE", patient)
     assert await records.meta("before") == "kept"
     assert await records.meta("a") is None
     await records.close()

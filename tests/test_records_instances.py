@@ -22,6 +22,7 @@ from octavo.journal import Journal, Rating
 from octavo.records import Records
 from octavo.records_rows import text_hash
 from octavo.states import QuestionStatus
+from patience import PATIENCE
 from postgres import Shelf
 
 Pair = tuple[Records, Records]
@@ -234,7 +235,7 @@ async def main():
     records = await Records.open(sys.argv[1])
     async with records.database.holding("the books"):
         print("held", flush=True)
-        await asyncio.sleep(60)
+        await asyncio.sleep(600)
 
 asyncio.run(main())
 """
@@ -249,7 +250,7 @@ asyncio.run(main())
     finally:
         holder.send_signal(signal.SIGKILL)
         await asyncio.to_thread(holder.communicate)
-    async with pair[0].database.holding("the books", wait=10):
+    async with pair[0].database.holding("the books", wait=PATIENCE):
         pass
 
 
@@ -260,6 +261,6 @@ async def test_a_change_that_is_cancelled_leaves_no_turn_taken(pair: Pair) -> No
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         try:
-            await asyncio.wait_for(begin(pair[1], "walden", *SAID), 5)
+            await asyncio.wait_for(begin(pair[1], "walden", *SAID), PATIENCE)
         except OctavoError as error:
             pytest.fail(str(error))

@@ -325,7 +325,9 @@ async def test_books_stand_in_the_order_of_adding_whatever_the_clock_said(record
 
 @given(first=moments, second=moments)
 @hypothesis_settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=10,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_a_clock_that_goes_back_does_not_make_a_book_older(
     place: Place, first: datetime, second: datetime

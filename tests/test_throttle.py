@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -96,12 +97,13 @@ async def test_callers_that_have_gone_quiet_are_forgotten() -> None:
 async def test_instances_that_share_a_database_count_together(shelf: Shelf) -> None:
     one, two = await Database.open(shelf.url), await Database.open(shelf.url)
     here, there = Throttle(one), Throttle(two)
+    began = time.monotonic()
     takes = [each.take("requests", "ann", per_minute=5) for each in (here, there) * 6]
     done = await asyncio.gather(*takes, return_exceptions=True)
     assert [type(result) for result in done].count(TooMany) == 7
     with pytest.raises(TooMany) as refused:
         await there.take("requests", "ann", per_minute=5)
-    assert 55 <= refused.value.retry_after <= 60
+    assert 55 - (time.monotonic() - began) <= refused.value.retry_after <= 60
     await there.take("requests", "ben", per_minute=5)
     shelf.rows("UPDATE hits SET begins = begins - 61, expires = expires - 500")
     await here.take("requests", "ann", per_minute=5)

@@ -14,6 +14,7 @@ import pytest
 
 from octavo.cli.chatting import Lines, named
 from octavo.types import Scope, ScopeType
+from patience import PATIENCE
 from small_books import markdown
 
 
@@ -81,7 +82,7 @@ def test_the_first_interrupt_at_an_idle_prompt_ends_the_conversation(tmp_path: P
         while chat.stderr.read(1) not in (">", ""):
             pass  # until the prompt
         chat.send_signal(signal.SIGINT)
-        _, said = chat.communicate(timeout=60)
+        _, said = chat.communicate(timeout=PATIENCE)
         assert chat.returncode != 0
         assert "Stopped." in said
     finally:

@@ -18,6 +18,7 @@ import small_books
 from octavo.cli import main
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
+from patience import PATIENCE
 
 
 @dataclass(frozen=True)
@@ -246,7 +247,7 @@ def test_ctrl_c_stops_with_a_word_and_loses_nothing(
 def test_the_installed_program_works_with_the_packaged_model(tides: Path, tmp_path: Path) -> None:
     def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "octavo.cli", "--data", str(tmp_path / "real"), *map(str, words)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
 
     added = run("add", tides)
     assert (added.returncode, added.stderr) == (0, "")

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from answerers import with_tides
 from octavo.cli import octavo
 from octavo.errors import AccessDenied, InvalidValue, NotFound
+from patience import PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -107,10 +108,10 @@ def test_the_command_that_serves_says_where_and_stops_when_it_is_told_to(tmp_pat
             told = process.stderr.readline()
         where = re.search(r"http://127\.0\.0\.1:(\d+) ", told)
         assert where is not None
-        connection = http.client.HTTPConnection("127.0.0.1", int(where[1]), timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", int(where[1]), timeout=PATIENCE)
         connection.request("GET", "/readyz")
         assert json.loads(connection.getresponse().read()) == {"status": "ready", "books": 0}
         connection.close()
         process.terminate()
         process.stderr.read()
-        assert process.wait(30) == 0
+        assert process.wait(PATIENCE) == 0

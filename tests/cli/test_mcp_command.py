@@ -16,6 +16,7 @@ from mcp import Client, StdioServerParameters
 from mcp.types import TextContent
 
 import small_books
+from patience import PATIENCE
 
 OCTAVO = [sys.executable, "-m", "octavo.cli"]
 HELLO = {
@@ -107,9 +108,9 @@ def test_the_process_stops_when_told_and_says_nothing_but_the_protocol(
         assert replies[-1]["result"]["serverInfo"]["name"] == "octavo"
         if stop is not None:
             process.send_signal(stop)
-            assert process.wait(30) == 0  # its input is still open
+            assert process.wait(PATIENCE) == 0  # its input is still open
         into.close()
-        assert process.wait(30) == 0
+        assert process.wait(PATIENCE) == 0
         assert out.read() == b""
 
 

@@ -7,7 +7,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from octavo.jobs import JobState, Queue
 from octavo.records_database import Database
 from octavo.wire import Json
 from octavo.workers import UPLOADS
+from patience import PATIENCE, until
 
 OCTAVO = [sys.executable, "-m", "octavo.cli"]
 
@@ -124,10 +124,8 @@ def test_a_worker_that_is_told_to_stop_stops(tmp_path: Path) -> None:
     data = tmp_path / "library"
     ids = queued(data, "gull")
     worker = subprocess.Popen([*OCTAVO, "--data", str(data), "work"], stdout=subprocess.PIPE, text=True)
-    for _ in range(500):
-        if states(data, ids) == [JobState.DONE]:
-            break
-        time.sleep(0.1)
+    until(lambda: states(data, ids) == [JobState.DONE])
+    until(lambda: not (data / UPLOADS / "gull").exists())  # only then is the job behind it
     worker.send_signal(signal.SIGTERM)
-    out, _ = worker.communicate(timeout=60)
+    out, _ = worker.communicate(timeout=PATIENCE)
     assert (worker.returncode, out) == (0, "1 jobs done.\n")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from octavo.errors import ModelError
 from octavo.library import Library
 from octavo.matching import Sentence
 from octavo.reading import Reply
+from patience import PATIENCE, until
 from serving import PROBLEM, Served, made_key, serving
 
 LOST = "How many boats were lost?"
@@ -164,17 +164,15 @@ def test_an_idempotency_key_that_cannot_be_kept_is_refused(closed: Served, key: 
 def test_the_same_question_while_it_is_worked_on_is_told_to_wait(tmp_path: Path) -> None:
     with serving(with_tides(tmp_path), answerer=Broken(waits=True)) as served:
         named, asked = {"idempotency-key": "k"}, {"question": LOST}
-        first = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
+        first = http.client.HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE)
         first.request("POST", "/v1/ask", json.dumps(asked), named | {"content-type": "application/json"})
-        while not counted(served, "requests"):
-            time.sleep(0.02)
+        until(lambda: counted(served, "requests"))
         for more in ({}, STREAM):
             busy = served.post("/v1/ask", asked, headers=named | more)
             assert (busy.status, busy.json["code"]) == (409, "conflict")
             assert int(busy.headers["retry-after"]) >= 1
         first.close()
-        while counted(served, "requests"):  # whoever has left may come back and ask again
-            time.sleep(0.02)
+        until(lambda: not counted(served, "requests"))  # whoever has left may come back and ask again
 
 
 class Recovering(Greedy):

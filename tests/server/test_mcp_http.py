@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 import small_books
 from answerers import Broken, Greedy, filled, looked_up, with_tides
 from octavo.limits import ServiceLimits
+from patience import PATIENCE, eventually
 from serving import PROBLEM, Got, Served, made_key, serving
 
 HILLS = {"Summit": "Nine goats were lost on the summit in spring. The herdsman counted them twice at noon."}
@@ -59,7 +60,7 @@ def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Closed]:
 @asynccontextmanager
 async def client(served: Served, key: str = "", *, mode: str = "auto") -> AsyncIterator[Client]:
     headers = {"authorization": f"Bearer {key}"} if key else {}
-    async with httpx2.AsyncClient(headers=headers, timeout=30) as http:
+    async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as http:
         transport = streamable_http_client(f"http://127.0.0.1:{served.port}/mcp", http_client=http)
         async with Client(transport, mode=mode) as assistant:
             yield assistant
@@ -75,14 +76,6 @@ async def code(client: Client, tool: str, **arguments: object) -> str:
     result = await client.call_tool(tool, arguments)
     assert result.is_error
     return str((result.meta or {})["octavo/code"])
-
-
-async def until(so: Callable[[], bool]) -> None:
-    for _ in range(1_000):
-        if so():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError("it never came to that")
 
 
 def post(served: Served, key: str = "", **headers: str) -> Got:
@@ -200,14 +193,14 @@ async def test_a_question_whose_asker_has_left_is_given_up(tmp_path: Path, mode:
     with serving(await asyncio.to_thread(with_tides, tmp_path), answerer=waiting) as served:
         async with client(served, mode=mode) as assistant:
             asking = asyncio.ensure_future(assistant.call_tool("ask_book", {"question": LOST}))
-            await until(waiting.reached.is_set)
+            await eventually(waiting.reached.is_set)
             asking.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await asking
             assert (await given(assistant, "list_books"))["books"]
             if mode == "auto":  # in older versions of the protocol, only the end of the connection says it
-                await until(lambda: given_up(served))
-        await until(lambda: given_up(served) and served.app.state.load.working == 0)
+                await eventually(lambda: given_up(served))
+        await eventually(lambda: given_up(served) and served.app.state.load.working == 0)
 
 
 def given_up(served: Served) -> bool:
@@ -220,7 +213,7 @@ async def test_questions_at_once_have_a_limit_for_each_key(tmp_path: Path) -> No
     with serving(data, answerer=waiting, service=ServiceLimits(streams=1)) as served:
         async with client(served) as one, client(served) as two:
             asking = asyncio.ensure_future(one.call_tool("ask_book", {"question": LOST}))
-            await until(waiting.reached.is_set)
+            await eventually(waiting.reached.is_set)
             result = await two.call_tool("ask_book", {"question": LOST})
             assert result.is_error
             assert "streams are open already" in str(result.content)

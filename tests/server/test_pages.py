@@ -16,6 +16,7 @@ from answerers import filled
 from octavo.server import make_app, pages
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
+from patience import PATIENCE
 
 ELSEWHERE = re.compile(r"""(?:https?:)?//(?!www\.w3\.org)[a-z0-9-]+\.[a-z]""")
 
@@ -32,11 +33,11 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         sleep(0.02)
     yield server.servers[0].sockets[0].getsockname()[1]
     server.should_exit = True
-    thread.join(20)
+    thread.join(PATIENCE)
 
 
 def get(port: int, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     connection.request("GET", path, headers={k.replace("_", "-"): v for k, v in headers.items()})
     got = connection.getresponse()
     answer = got.status, {name.lower(): value for name, value in got.getheaders()}, got.read()

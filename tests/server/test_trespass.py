@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from octavo.limits import ServiceLimits
 from octavo.server.access import RELAYED, Caller, Gate, address_of
 from octavo.server.intake import ARRIVING, Intake, Load
 from octavo.server.jobs import owner_of
+from patience import PATIENCE, until
 from serving import PROBLEM, Served, made_key, serving
 
 LOST = "How many boats were lost?"
@@ -34,14 +34,6 @@ def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 def with_key(served: Served, name: str = "reader", **wishes: object) -> Served:
     return replace(served, key=made_key(served.folder, name, **wishes)[1])
-
-
-def until(so: object, *, what: str = "it never came to that") -> None:
-    for _ in range(1_000):
-        if so():  # type: ignore[operator]
-            return
-        time.sleep(0.02)
-    raise AssertionError(what)
 
 
 @pytest.mark.parametrize("header", RELAYED)
@@ -194,7 +186,7 @@ def test_records_that_do_not_answer_are_no_reason_for_a_bare_error(
 
 
 def slow_body(port: int) -> socket.socket:
-    line = socket.create_connection(("127.0.0.1", port), timeout=20)
+    line = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
     head = "POST /v1/ask HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
     line.sendall(f"{head}content-length: 100\r\n\r\n{{".encode())
     return line
@@ -245,8 +237,8 @@ async def test_a_body_that_takes_too_long_is_refused_and_the_connection_closed()
 
 
 def test_a_request_that_finds_no_place_once_its_body_is_there_is_told_to_come_back(tmp_path: Path) -> None:
-    limits = ServiceLimits(working=1, request_seconds=5.0)
-    with serving(with_tides(tmp_path), answerer=Broken(waits=True), service=limits) as served:
+    limits, answerer = ServiceLimits(working=1), Broken(waits=True)
+    with serving(with_tides(tmp_path), answerer=answerer, service=limits) as served:
         load = served.app.state.load
         late = slow_body(served.port)
         until(lambda: load.arriving == 1)
@@ -256,6 +248,7 @@ def test_a_request_that_finds_no_place_once_its_body_is_there_is_told_to_come_ba
         late.sendall(b'"question": "' + b"a" * 84 + b'"}')
         assert late.recv(65_536).startswith(b"HTTP/1.1 503 ")
         late.close()
+        answerer.waits = False
         asking.join()
 
 

@@ -26,6 +26,7 @@ from octavo.settings import Settings
 from octavo.shelf import Shelf as OpenShelf
 from octavo.testing import TinyEmbedder
 from octavo.testing.qdrant_server import QdrantServer
+from patience import PATIENCE, until
 from postgres import Shelf
 
 LOST = "How many boats were lost?"
@@ -54,11 +55,11 @@ def served(chosen: Settings) -> Iterator[httpx.Client]:
         while not server.started and thread.is_alive():
             time.sleep(0.02)
         port = server.servers[0].sockets[0].getsockname()[1]
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE) as client:
             yield client
     finally:
         server.should_exit = True
-        thread.join(30)
+        thread.join(PATIENCE)
 
 
 def uploaded(client: httpx.Client, path: Path) -> dict[str, Any]:
@@ -66,12 +67,9 @@ def uploaded(client: httpx.Client, path: Path) -> dict[str, Any]:
     answer = client.post("/v1/books", files={"file": (path.name, path.read_bytes())})
     assert answer.status_code == 202, answer.text
     job: dict[str, Any] = answer.json()["job"]
-    for _ in range(1800):
-        job = client.get(f"/v1/jobs/{job['job_id']}").json()
-        job = job.get("job", job)
-        if job["state"] not in ("queued", "running"):
-            break
-        time.sleep(0.05)
+    where = f"/v1/jobs/{job['job_id']}"
+    until(lambda: client.get(where).json()["state"] not in ("queued", "running"))
+    job = client.get(where).json()
     assert job["state"] == "done", job
     return job
 

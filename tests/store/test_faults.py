@@ -123,7 +123,7 @@ def run(code: str, data: Path) -> subprocess.CompletedProcess[str]:
         f"from test_faults import *\ndata = Path(sys.argv[1])\n{textwrap.dedent(code)}"
     )
     return subprocess.run(
-        [sys.executable, "-c", program, str(data)], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", program, str(data)], capture_output=True, text=True, timeout=120, check=False
     )
 
 

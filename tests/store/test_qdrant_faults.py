@@ -20,6 +20,7 @@ from octavo.store.qdrant_line import Patience
 from octavo.store.qdrant_opening import connect
 from octavo.testing import TinyEmbedder
 from octavo.testing.qdrant_server import Fault, QdrantServer
+from patience import PATIENCE
 from small_books import markdown
 
 MINE = "library-of-the-test"
@@ -33,7 +34,9 @@ def server(tmp_path: Path) -> Iterator[QdrantServer]:
 
 
 @asynccontextmanager
-async def opened(server: QdrantServer, *, tries: int = 3, seconds: float = 10) -> AsyncIterator[QdrantStore]:
+async def opened(
+    server: QdrantServer, *, tries: int = 3, seconds: float = PATIENCE
+) -> AsyncIterator[QdrantStore]:
     patience = Patience(seconds=seconds, tries=tries, pause=0.005)
     settings = Settings(data=Path("unused"), store_url=server.url)
     store = await connect(settings, dimension=SIZE, library=MINE, patience=patience)
@@ -92,11 +95,13 @@ async def test_patience_ends(server: QdrantServer) -> None:
 
 
 async def test_no_answer_in_time_counts_as_a_failure(server: QdrantServer) -> None:
-    async with opened(server, tries=2, seconds=1) as store:
+    async with opened(server, tries=2) as store:
         await store.upsert([chunk(1)], edition=1)
-        server.fail(*[Fault(kind="slow", to=SEARCH, seconds=1.3)] * 2)
+        server.fail(*[Fault(kind="slow", to=SEARCH, seconds=1.0)] * 2)
+        patient, store._line._patience = store._line._patience, Patience(seconds=0.2, tries=2, pause=0.005)
         with pytest.raises(StoreError, match="did not search"):
             await store.search(vector(1.0), "whale", where=EVERYWHERE, limit=5)
+        store._line._patience = patient
         assert await by_meaning(store) == [1]
 
 

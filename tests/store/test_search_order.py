@@ -28,7 +28,9 @@ from octavo.types import Chunk
 NEAR = 2e-5  # scores are told to five decimals, from 32-bit floats
 VOCABULARY = ("whale", "ship", "storm", "harbour", "lantern", "rope", "gull", "ledger")
 often = hypothesis_settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 
@@ -212,7 +214,9 @@ def filed(store: Store) -> Store:
 
 @given(where=filters)
 @hypothesis_settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_a_filter_is_a_plain_condition_on_what_was_stored(filed: Store, where: Where) -> None:
     found = asyncio.run(filed.search(vector(1.0), "whale", where=where, limit=100))

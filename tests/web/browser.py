@@ -145,9 +145,16 @@ class Visit:
         assert self.foreign == []
 
     def ask(self, question: str) -> None:
+        """Asks, and waits until the answer is there, whole, and the next question can be asked."""
+        before = self.page.locator(".turn").count()
         self.page.fill("#question", question)
         self.page.press("#question", "Enter")
-        self.page.locator(".turn").last.locator(".tools-row, .problem").first.wait_for()
+        self.page.locator(".turn").nth(before).locator(".tools-row, .problem").first.wait_for()
+        self.page.locator(".ask:not(.stop)").wait_for(state="attached")
+
+    def until(self, expression: str) -> None:
+        """Waits until something is true in the page."""
+        until(self.page, expression)
 
     def cited(self) -> str:
         """The words that are marked in the reader, exactly."""
@@ -174,6 +181,11 @@ class Visit:
         worst = ("critical", "serious", "moderate", "minor")
         wrong = sorted(found["violations"], key=lambda v: worst.index(v["impact"]))
         return [f"{v['impact']}: {v['id']} {[n['target'] for n in v['nodes']][:3]}" for v in wrong]
+
+
+def until(page: Page, expression: str, argument: object = None) -> None:
+    """Waits until something is true in the page: an expression, or a function of the argument."""
+    page.wait_for_function(expression, arg=argument, timeout=PATIENCE)
 
 
 def axe_source() -> str:
@@ -241,4 +253,4 @@ def serving(
         yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     finally:
         server.should_exit = True
-        thread.join(20)
+        thread.join(PATIENCE / 1000)

@@ -52,8 +52,7 @@ def test_an_answer_streams_in_with_its_sources_and_its_confidence_in_words(visit
     assert "0.90" in (turn.locator(".sure").get_attribute("title") or "")
     expect(turn.locator(".who")).to_contain_text("greedy")
     assert visit.asked[0]["book_id"] == "the-tides"
-    said = page.locator("#live").inner_text()
-    assert "Seven boats were lost with all their nets." in said
+    expect(page.locator("#live")).to_contain_text("Seven boats were lost with all their nets.")
 
 
 def test_hovering_over_a_citation_shows_the_quotation_and_its_place(visit: Visit) -> None:
@@ -109,7 +108,8 @@ def test_stop_stops_and_the_question_can_be_asked_again(stage: Stage, tides: Pat
         page.locator(".steps li").first.wait_for()
         page.click(".ask.stop")
         expect(page.locator(".stopped")).to_contain_text("Stopped.")
-        page.click("text=Ask again")
+        with page.expect_request("**/v1/ask"):
+            page.click("text=Ask again")
         page.locator(".steps li").first.wait_for()
         expect(page.locator(".turn")).to_have_count(1)
         assert [asked["question"] for asked in visit.asked] == [LOST, LOST]

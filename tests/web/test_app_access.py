@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 import pytest
-from browser import Stage, Visit, serving, window
+from browser import Stage, Visit, serving, until, window
 from playwright.sync_api import Page, expect
 
 import small_books
@@ -130,9 +130,9 @@ def test_everything_can_be_done_with_the_keyboard(stage: Stage, base: str) -> No
         expect(page.get_by_role("tooltip")).to_be_visible()
         page.keyboard.press("Enter")
         assert "boats" in visit.cited()
-        assert page.evaluate("document.activeElement.matches('mark.cited')")
+        visit.until("document.activeElement.matches('mark.cited')")
         page.keyboard.press("Escape")
-        assert page.evaluate("document.activeElement.matches('button.cite')")
+        visit.until("document.activeElement.matches('button.cite')")
         visit.assert_clean()
 
 
@@ -156,12 +156,13 @@ def test_the_colours_can_be_chosen_and_stay_chosen(stage: Stage, base: str) -> N
     paper = "getComputedStyle(document.body).getPropertyValue('--paper')"
     with window(stage, base, scheme="dark") as visit:
         page = visit.go()
+        page.locator(".book").first.wait_for()
         dark = page.evaluate(paper)
         page.get_by_role("button", name="Colours").click()
+        until(page, f"(dark) => {paper} !== dark", dark)
         light = page.evaluate(paper)
-        assert light != dark
         page.reload()
-        assert page.evaluate(paper) == light
+        until(page, f"(light) => {paper} === light", light)
 
 
 def test_who_wants_no_motion_gets_none(stage: Stage, base: str) -> None:
@@ -170,7 +171,7 @@ def test_who_wants_no_motion_gets_none(stage: Stage, base: str) -> None:
         with window(stage, base, still=still) as visit:
             page = visit.go("/#/books/the-tides/sections/storm?start=0&end=7")
             visit.cited()
-            assert page.evaluate(moving) == name
+            until(page, f"(name) => {moving} === name", name)
 
 
 def test_the_page_says_what_its_parts_are(stage: Stage, base: str) -> None:
@@ -184,5 +185,5 @@ def test_the_page_says_what_its_parts_are(stage: Stage, base: str) -> None:
             ("region", "Conversation"),
         ):
             expect(page.get_by_role(role, name=name).first).to_be_visible()  # type: ignore[arg-type]
-        assert page.title() == "The Tides · Octavo"
+        expect(page).to_have_title("The Tides · Octavo")
         assert page.locator("#live").get_attribute("aria-live") == "polite"

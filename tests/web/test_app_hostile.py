@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from browser import Stage, Visit, serving, window
+from browser import Stage, Visit, serving, until, window
 from payloads import FAR, PAYLOADS, PWNED
 from playwright.sync_api import Route, expect
 
@@ -89,7 +89,10 @@ def test_every_payload_in_a_book_is_read_and_does_nothing(visit: Visit) -> None:
             page.request.get(f"{visit.base}/v1/books/{book['id']}/sections/{s['id']}").json()["text"]
             for s in sections
         )
-        assert book["title"] in page.locator("#where").inner_text() or not book["title"].strip()
+        if book["title"].strip():
+            until(
+                page, "(title) => document.querySelector('#where').textContent.includes(title)", book["title"]
+            )
     assert seen.count(PWNED) >= 25
     assert FAR in seen
 
@@ -100,7 +103,7 @@ def test_every_payload_in_an_answer_is_shown_and_does_nothing(visit: Visit) -> N
     expect(page.locator(".question")).to_contain_text(PAYLOADS[2])
     page.locator("details.dropped summary").click()
     told = page.locator("details.dropped li, .claim", has_text="was said by goats")
-    assert told.count() == 25
+    expect(told).to_have_count(25)
     for number in range(min(3, page.locator("button.cite").count())):
         page.locator("button.cite").nth(number).hover()
         expect(page.get_by_role("tooltip")).to_be_visible()
@@ -128,6 +131,7 @@ def test_every_payload_in_a_stream_is_shown_and_does_nothing(visit: Visit) -> No
             visit.go()
         visit.ask("boats")
         turn = visit.page.locator(".turn").last
+        expect(turn.locator(".claim strong").first).to_be_attached()
         shown = turn.locator(".claim strong").evaluate_all("(all) => all.map((s) => s.textContent).join('')")
         assert shown == payload
         assert turn.locator("a").count() == 0

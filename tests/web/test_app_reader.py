@@ -112,12 +112,12 @@ def test_code_and_tables_look_like_what_they_are(visit: Visit) -> None:
 
 def test_a_selection_is_asked_about_and_sent_to_the_letter(visit: Visit) -> None:
     page = visit.go("/#/books/the-quay")
-    page.wait_for_selector(".text p")
     section = next(s for s in contents(visit, "the-quay") if s["title"].startswith("Harbour"))
+    page.locator(f"[data-section='{section['id']}'] .text p").first.wait_for()
     page.evaluate(SELECT, [section["id"], "The boats of the poor", "all the same."])
     page.get_by_role("button", name="Ask about this").click()
     expect(page.locator("#question")).to_be_focused()
-    assert page.locator("#scope").input_value() == "selection"
+    expect(page.locator("#scope")).to_have_value("selection")
     expect(page.locator(".scope-quote")).to_contain_text("The boats of the poor")
     visit.ask("Who were counted?")
     sent = "The boats of the poor 🛶 had no names; they were counted all the same."
@@ -127,7 +127,7 @@ def test_a_selection_is_asked_about_and_sent_to_the_letter(visit: Visit) -> None
     text = page.request.get(f"{visit.base}/v1/books/the-quay/sections/{section['id']}").json()["text"]
     assert all(c["start"] >= text.index("The boats of the poor") for c in told["citations"])
     page.get_by_role("button", name="Let go of the selection").click()
-    assert page.locator("#scope").input_value() == "book"
+    expect(page.locator("#scope")).to_have_value("book")
 
 
 def test_a_selection_that_is_too_long_says_so(visit: Visit) -> None:

@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from browser import Stage, serving, window
+from browser import PATIENCE, Stage, serving, window
 from playwright.sync_api import Page, expect
 
 import small_books
@@ -67,7 +67,7 @@ def test_the_steps_of_a_book_on_its_way_are_seen_and_survive_a_reload(
         page = visit.go()
         upload(page, book)
         expect(page.locator(".job")).to_contain_text("tides.md")
-        assert embedder.waiting.wait(20)
+        assert embedder.waiting.wait(PATIENCE / 1000)
         expect(page.locator(".job progress")).to_be_visible()
         page.reload()
         expect(page.locator(".job")).to_contain_text("tides.md")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from browser import Stage
+from browser import Stage, until
 from playwright.sync_api import Page, expect
 from widget_stage import (
     STORM_TEXT,
@@ -142,7 +142,7 @@ def test_a_page_that_replaces_its_body_keeps_the_widget(scene: Scene, page: Page
     opened(page, scene.site.put("/turbo.html", page_of(STORM_TEXT, script(scene.service))))
     ask(page, "How many boats were lost?")
     page.evaluate("document.documentElement.replaceChild(document.createElement('body'), document.body)")
-    assert page.locator("octavo-widget").count() == 1
+    expect(page.locator("octavo-widget")).to_have_count(1)
     expect(inside(page, ".turn")).to_have_count(1)
     page.evaluate("document.body.className = 'dark'")
     theme(page, "dark")
@@ -156,6 +156,7 @@ def test_mdbook_does_not_hear_what_is_typed(scene: Scene, page: Page) -> None:
     page.keyboard.press("s")
     assert page.evaluate("window.searched") == 1, "the page's own keys work"
     page.keyboard.press("Control+i")
+    expect(inside(page, ".composer textarea")).to_be_focused()
     page.keyboard.type("boats/lost")
     page.keyboard.press("ArrowLeft")
     assert page.evaluate("[window.searched, window.turned]") == [1, 0]
@@ -234,6 +235,7 @@ def test_a_page_can_open_close_ask_and_listen(scene: Scene, page: Page) -> None:
     )
     page.evaluate("window.Octavo.ask('How many boats were lost?')")
     expect(inside(page, ".said")).to_contain_text(LOST)
+    until(page, "told.some(([name]) => name === 'answered')")  # its words are there before the last event
     page.evaluate("window.Octavo.close()")
     expect(inside(page, ".panel")).to_be_hidden()
     question = "How many boats were lost?"

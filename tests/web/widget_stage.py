@@ -67,7 +67,7 @@ class Librarian:
 
     async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
         if "wait" in question:
-            await asyncio.sleep(60)
+            await asyncio.sleep(3_600)
         if "moon" in question:
             return Reply((), 0.0, 0.0)
         return await Greedy("boats").reply(question, given)
@@ -173,7 +173,7 @@ def a_service(settings: Settings) -> Iterator[str]:
         yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     finally:
         server.should_exit = True
-        thread.join(20)
+        thread.join(60)
 
 
 @contextmanager

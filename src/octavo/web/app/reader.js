@@ -42,7 +42,7 @@ export class Reader {
   #turn = 0;
   #drawn = [];
   #back = null;
-  #arriving = 0;
+  #arrived = -1;
 
   constructor(root, { onPlace, onAsk }) {
     this.root = root;
@@ -124,7 +124,6 @@ export class Reader {
   #goTo(target, span) {
     const marks = target.text.marks;
     const node = marks[0] || target.heading;
-    this.#arriving = performance.now() + 400;
     this.root.scrollTop = 0;
     if (span && !marks.length) alarm(S.passageGone);
     if (marks.length) {
@@ -134,6 +133,7 @@ export class Reader {
     } else if (this.#drawn[0] !== target) {
       target.node.scrollIntoView({ block: "start" });
     }
+    this.#arrived = this.root.scrollTop;
     this.onPlace({ section: target.section, page: pageAt(target.text.pages, span ? span[0] : 0) });
   }
 
@@ -143,9 +143,11 @@ export class Reader {
     this.#back.focus();
   }
 
-  /* Where the eye is: the last section and the last page that began in the upper third. */
+  /* Where the eye is: the last section and the last page that began in the upper third. Until the reader scrolls, it
+     is at what was opened, wherever on the screen that came to stand. */
   #look() {
-    if (!this.#drawn.length || performance.now() < this.#arriving) return;
+    if (!this.#drawn.length || this.root.scrollTop === this.#arrived) return;
+    this.#arrived = -1;
     const line = this.root.getBoundingClientRect().top + this.root.clientHeight / 3;
     const above = (node) => node.getBoundingClientRect().top <= line;
     const here = this.#drawn.filter(({ node }) => above(node)).pop() || this.#drawn[0];
