@@ -110,18 +110,22 @@ async def opened(settings: Settings, records: Records, embedder: Embedder) -> tu
     What is unfinished while another instance is changing books is being worked on, and left to that.
     """
     database = records.database
-    async with database.holding("the opening of the library", wait=OPENING_SECONDS):
-        await adopt(records, embedder)
-        expected, library = bool(await records.books()), await records.library_id()
-        found = await seal_of(settings, library=library)
-        store = await open_store(settings, dimension=embedder.dimension, expected=expected, library=library)
-        try:
+    store: Store | None = None
+    try:
+        async with database.holding("the opening of the library", wait=OPENING_SECONDS):
+            await adopt(records, embedder)
+            expected, library = bool(await records.books()), await records.library_id()
+            found = await seal_of(settings, library=library)
+            dimension = embedder.dimension
+            store = await open_store(settings, dimension=dimension, expected=expected, library=library)
             async with database.trying(BOOKS) as alone:
                 shelf = Shelf(settings, records, store, embedder)
-                return store, await recover(shelf, seal=found) if alone else Difference()
-        except BaseException:
+                mended = await recover(shelf, seal=found) if alone else Difference()
+        return store, mended
+    except BaseException:
+        if store is not None:
             await store.close()
-            raise
+        raise
 
 
 async def seal(settings: Settings, records: Records) -> None:

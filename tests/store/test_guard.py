@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import signal
@@ -12,7 +13,10 @@ from pathlib import Path
 import pytest
 
 from octavo.errors import LibraryBusy, StorageLow, StoreError
+from octavo.settings import Settings
+from octavo.store import open_store, replace_store
 from octavo.store.guard import LOCK_FILE, LibraryLock, require_space
+from patience import PATIENCE
 
 HOLD = """
 import sys, time
@@ -36,7 +40,7 @@ def _holder(data: Path) -> subprocess.Popen[str]:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    process.communicate("", timeout=30)
+    process.communicate("", timeout=PATIENCE)
 
 
 def test_the_lock_makes_the_data_directory(tmp_path: Path) -> None:
@@ -92,6 +96,17 @@ def test_old_words_in_the_file_do_not_matter(tmp_path: Path) -> None:
     with pytest.raises(LibraryBusy, match=f"process {os.getpid()}"):
         LibraryLock(tmp_path)
     lock.release()
+
+
+async def test_an_opening_that_nobody_waits_for_any_more_gives_the_lock_back(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path, free_space_mb=0)
+    for way in (open_store, replace_store):
+        opening = asyncio.ensure_future(way(settings, dimension=8))
+        await asyncio.sleep(0)  # a thread is at it now, and cannot be stopped
+        opening.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await opening
+        await (await open_store(settings, dimension=8)).close()
 
 
 def test_a_forked_child_neither_keeps_nor_drops_the_lock(tmp_path: Path) -> None:

@@ -9,12 +9,14 @@ next opening can tell whether anything has changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from octavo.concurrency import blocking
+from octavo.errors import OctavoError
 from octavo.protocols import ChunkStore
 from octavo.store.guard import LibraryLock, require_space
 from octavo.store.seal import store_path, store_seal
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Store", "open_store", "replace_store", "seal_of", "store_path"]
 
 ROOM_FOR_AN_EMPTY_STORE = 64 << 20
+T = TypeVar("T")
 
 
 class Store(ChunkStore, Protocol):
@@ -61,7 +64,7 @@ async def open_store(
     """
     if settings.store_url:
         return await _connect(settings, dimension, expected, library)
-    return await blocking(_open, settings, dimension, expected, lock)
+    return await _carried_through(blocking(_open, settings, dimension, expected, lock), lambda store: store)
 
 
 async def replace_store(
@@ -75,7 +78,7 @@ async def replace_store(
     """
     if settings.store_url:
         return await _reconnect(settings, dimension, library), None
-    return await blocking(_replace, settings, dimension, lock)
+    return await _carried_through(blocking(_replace, settings, dimension, lock), lambda made: made[0])
 
 
 async def seal_of(settings: Settings, *, library: str = "") -> str:
@@ -89,6 +92,17 @@ async def seal_of(settings: Settings, *, library: str = "") -> str:
 
         return await seal(settings, library=library)
     return await blocking(store_seal, settings.data)
+
+
+async def _carried_through(opening: Coroutine[Any, Any, T], store_of: Callable[[T], Store]) -> T:
+    """A thread opens to the end what nobody waits for any more: it is closed again, and the lock is free."""
+    made = asyncio.ensure_future(opening)
+    try:
+        return await asyncio.shield(made)
+    except asyncio.CancelledError:
+        with suppress(OctavoError):
+            await store_of(await made).close()
+        raise
 
 
 async def _connect(settings: Settings, dimension: int, expected: bool, library: str) -> Store:
