@@ -31,6 +31,7 @@ from octavo.records import Records
 from octavo.schema import HEAD
 from octavo.testing import TinyEmbedder
 from octavo.types import Chunk
+from patience import PATIENCE
 
 TEXTS = tuple(f"Sentence number {n} of the book, long enough to be a passage." for n in range(40))
 
@@ -90,6 +91,25 @@ async def test_a_short_wait_for_another_writer_is_waited_for(records: Records, t
     assert len(await records.chunks("moby-dick")) == 2
 
 
+async def test_writers_of_one_process_wait_for_each_other_however_long_it_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("octavo.records_database.PRAGMAS", ("busy_timeout = 0", "journal_mode = WAL"))
+    records = await Records.open(tmp_path / "r.sqlite")
+    at_work = 0
+
+    async def write() -> None:
+        nonlocal at_work
+        async with records.database.writing():
+            at_work += 1
+            await asyncio.sleep(0.01)
+            assert at_work == 1
+            at_work -= 1
+
+    await asyncio.gather(*(write() for _ in range(12)))
+    await records.close()
+
+
 async def test_a_long_wait_ends_with_an_error_that_says_so_and_nothing_is_half_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,7 +161,10 @@ async def test_a_publication_that_is_cut_off_at_any_moment_hides_nothing_and_loc
         number = await begin_again(records)
         task = asyncio.create_task(records.publish("moby-dick", number))
         await asyncio.sleep(about * trial / 40)
-        cut_off += task.cancel()
+        if task.cancel():
+            cut_off += 1
+        else:
+            about *= 0.8  # it took longer when it was measured than it does now
         await asyncio.gather(task, return_exceptions=True)
         if (await records.editions())["moby-dick"] == number:
             assert number not in records.unpublished, trial
@@ -244,7 +267,11 @@ async def test_the_log_of_a_killed_writer_is_read_back(tmp_path: Path) -> None:
     )
     file = tmp_path / "r.sqlite"
     ended = await asyncio.to_thread(
-        subprocess.run, [sys.executable, "-c", code, str(file)], capture_output=True, timeout=60, check=False
+        subprocess.run,
+        [sys.executable, "-c", code, str(file)],
+        capture_output=True,
+        timeout=PATIENCE,
+        check=False,
     )
     assert ended.returncode == -9, ended.stderr
     assert Path(f"{file}-wal").stat().st_size > 0

@@ -12,7 +12,7 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -73,6 +73,7 @@ class Database:
         self._file = file
         self._locks = locks
         self._nearby = None if file is None else _nearby(file)
+        self._pen = asyncio.Lock() if file else nullcontext()
 
     @classmethod
     async def open(cls, where: Path | str, *, connections: int = CONNECTIONS) -> Database:
@@ -137,10 +138,12 @@ class Database:
     async def writing(self, turn: str = "") -> AsyncIterator[AsyncConnection]:
         """A transaction: whole and on the disk when the block ends, undone when it raises.
 
-        Those with the same `turn` come one after the other, whichever process they are in.
+        Those with the same `turn` come one after the other, whichever process they are in. A file has one
+        writer at a time: those of this process wait for each other however long that takes.
         """
+        first = "BEGIN IMMEDIATE" if self.is_sqlite else "BEGIN"
         with translated(self.place):
-            async with self._connected("BEGIN IMMEDIATE" if self.is_sqlite else "BEGIN") as connection:
+            async with self._pen, self._connected(first) as connection:
                 try:
                     if turn and not self.is_sqlite:
                         await connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{TURN_SECONDS}s'")
