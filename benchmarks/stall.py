@@ -1,7 +1,8 @@
-"""A server that knows how long its event loop was held up: `python -m benchmarks.stall DATA PORT FILE`.
+"""A server that knows how long its event loop was held up: `python -m benchmarks.stall FILE DATA PORT`.
 
 It serves like `octavo serve` and writes to FILE, every half second, the longest time in milliseconds by which
-a timer of its event loop came late since the last line.
+a timer of its event loop came late since the last line, and how many tasks there are. With FILE alone it
+serves nothing: what is late then is late because of the machine.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ async def watch(file: Path) -> None:
             now = time.monotonic()
             worst = max(worst, now - before - TICK)
             if now - written > LINE:
-                lines.write(f"{worst * 1000:.1f}\n")
+                lines.write(f"{worst * 1000:.1f} {len(asyncio.all_tasks())}\n")
                 worst, written = 0.0, now
 
 
@@ -43,4 +44,5 @@ async def serve(data: Path, port: int, file: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])))
+    written = Path(sys.argv[1])
+    asyncio.run(serve(Path(sys.argv[2]), int(sys.argv[3]), written) if len(sys.argv) > 2 else watch(written))

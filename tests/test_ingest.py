@@ -22,6 +22,7 @@ from octavo.repair import difference
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.types import Scope, ScopeType
+from patience import PATIENCE
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,7 @@ async def test_a_cancelled_add_leaves_the_library_as_it_was_and_goes_on_where_it
     embedder = Gated(free=2)
     async with Library.open(tmp_path / "library", embedder=embedder) as library:
         adding = asyncio.create_task(library.add(long_book(tmp_path / "log.md")))
-        await asyncio.to_thread(embedder.waiting.wait, 20)
+        await asyncio.to_thread(embedder.waiting.wait, PATIENCE)
         adding.cancel()
         with pytest.raises(asyncio.CancelledError):
             await adding
@@ -185,6 +186,29 @@ async def test_a_cancelled_add_leaves_the_library_as_it_was_and_goes_on_where_it
         embedder.free, before = 99, embedder.embedded
         book = await library.add(tmp_path / "log.md")
         assert embedder.embedded - before == book.chunk_count - done
+
+
+@pytest.mark.parametrize("step", ["publish", "settle"])
+async def test_who_cancels_while_a_book_comes_out_is_told_that_it_is_out(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    records, seen = (await desk.library._shelf()).records, list[IngestEvent]()
+    really = getattr(records, step)
+
+    async def cancelled_meanwhile(*place: object) -> None:
+        adding.cancel()
+        await asyncio.sleep(0)
+        adding.cancel()  # also by one who is impatient
+        await really(*place)
+
+    monkeypatch.setattr(records, step, cancelled_meanwhile)
+    path = small_books.markdown(desk.folder / "tides.md")
+    adding = asyncio.create_task(desk.library.add(path, on_event=seen.append))
+    with pytest.raises(asyncio.CancelledError):
+        await adding
+    assert isinstance(seen[-1], Published)
+    assert await desk.library.books() == [seen[-1].book]
+    assert await untouched(desk.library)
 
 
 @pytest.mark.parametrize("free", [0, 1])
@@ -267,7 +291,7 @@ async def test_an_edition_on_its_way_is_never_found(tmp_path: Path) -> None:
 
         embedder.free = 0
         adding = asyncio.create_task(library.add(small_books.markdown(path, new | small_books.TIDES | new)))
-        await asyncio.to_thread(embedder.waiting.wait, 20)
+        await asyncio.to_thread(embedder.waiting.wait, PATIENCE)
         await look()
         embedder.gate.set()
         while not adding.done():

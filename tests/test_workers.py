@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,18 +21,27 @@ from octavo.jobs import Job, JobState, Progress, Queue
 from octavo.library import Library
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
+from octavo.types import Book
 from octavo.workers import ABANDONED_SECONDS, UPLOADS, Worker, progress_of
+from patience import PATIENCE, eventually
 
 
-class Slow(TinyEmbedder):
-    """Takes its time for each batch, and lets the test know that it has begun."""
+class Held(TinyEmbedder):
+    """Embeds `free` batches; the next one waits until it is let go, however long that takes."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.seconds = 0.0
+        self.free = 1_000
+        self.waiting, self.gate = threading.Event(), threading.Event()
+
+    def hold(self, *, free: int = 0) -> None:
+        self.free = free
 
     def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
-        time.sleep(self.seconds)
+        if self.free == 0 and not self.gate.is_set():
+            self.waiting.set()
+            self.gate.wait(PATIENCE)
+        self.free = max(0, self.free - 1)
         return super().embed(texts)
 
 
@@ -38,7 +50,7 @@ class Desk:
     library: Library
     queue: Queue
     worker: Worker
-    embedder: Slow
+    embedder: Held
     uploads: Path
 
     async def sent(self, name: str = "tides.md", *, pages: int = 0, **wishes: str | None) -> Job:
@@ -52,26 +64,27 @@ class Desk:
         return await self.queue.put(name, source=f"{id}/{name}", wishes=wishes)
 
     async def until(self, job: Job, *states: JobState) -> Job:
-        await eventually(lambda now: now.state in states, self, job)
+        return await self.when(lambda now: now.state in states, job)
+
+    async def when(self, check: Callable[[Job], bool], job: Job) -> Job:
+        """The job, when it is as it should become."""
+
+        async def found() -> bool:
+            return check(await self.queue.job(job.id))
+
+        await eventually(found)
         return await self.queue.job(job.id)
-
-
-async def eventually(check: Callable[[Job], bool], desk: Desk, job: Job) -> None:
-    for _ in range(1_500):
-        if check(await desk.queue.job(job.id)):
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(await desk.queue.job(job.id))
 
 
 @pytest.fixture
 async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
-    embedder = Slow()
+    embedder = Held()
     settings = Settings(data=tmp_path / "library")
     async with Library.open(settings=settings, embedder=embedder) as library:
         queue = Queue(library.database, capacity=9)
         worker = Worker(queue, library.add, data=settings.data)
         yield Desk(library, queue, worker, embedder, settings.data / UPLOADS)
+        embedder.gate.set()
 
 
 async def test_a_book_in_the_queue_becomes_a_book_in_the_library(desk: Desk) -> None:
@@ -134,50 +147,81 @@ async def test_a_mistake_of_ours_fails_the_job_and_not_the_worker(desk: Desk) ->
 
 
 async def test_progress_can_be_watched_while_a_book_is_read(desk: Desk) -> None:
-    desk.embedder.seconds = 0.3
+    desk.embedder.hold(free=2)
     job = await desk.sent(pages=260)
-    seen: set[tuple[str, int]] = set()
     async with desk.worker.working():
-        while (now := await desk.queue.job(job.id)).state not in (JobState.DONE, JobState.FAILED):
-            seen.add((now.progress.step, now.progress.total))
-            await asyncio.sleep(0.05)
-    assert now.state is JobState.DONE
-    assert ("embedding", 264) in seen
+        seen = await desk.when(lambda now: now.progress.done >= 128, job)
+        assert (seen.state, seen.progress) == (JobState.RUNNING, Progress("embedding", 128, 264))
+        desk.embedder.gate.set()
+        assert (await desk.until(job, JobState.DONE, JobState.FAILED)).state is JobState.DONE
 
 
-async def test_a_cancelled_book_stops_within_two_seconds_and_leaves_nothing(desk: Desk) -> None:
-    desk.embedder.seconds = 0.2
-    job = await desk.sent(pages=2_000)  # some seven seconds of embedding
+async def test_a_cancelled_book_stops_at_the_batch_that_is_under_way_and_leaves_nothing(desk: Desk) -> None:
+    desk.embedder.hold(free=1)
+    job = await desk.sent(pages=400)
     async with desk.worker.working():
-        await eventually(lambda now: now.progress.step == "embedding", desk, job)
+        await desk.when(lambda now: now.progress.step == "embedding", job)
+        await eventually(desk.embedder.waiting.is_set)
         assert (await desk.queue.cancel(job.id)).state is JobState.CANCELLED
-        await eventually(lambda _: not (desk.uploads / job.source).exists(), desk, job)
-        embedded = desk.embedder.embedded
-        await asyncio.sleep(0.6)
-        assert desk.embedder.embedded <= embedded + 64  # at most the batch that was under way
-    assert await desk.library.books() == []
+        await desk.when(lambda _: not (desk.uploads / job.source).exists(), job)
+        assert desk.embedder.embedded == 64  # it was not waited for
+        desk.embedder.gate.set()
+        after = await desk.sent("next.md")
+        await desk.until(after, JobState.DONE)
+        assert desk.embedder.embedded <= 64 + 64 + 4  # that batch, and the next book
+    assert [book.id for book in await desk.library.books()] == ["next-md"]
     assert (await desk.queue.job(job.id)).state is JobState.CANCELLED
 
 
+async def test_a_job_that_is_cancelled_when_its_book_is_out_is_done(desk: Desk) -> None:
+    job = await desk.sent()
+
+    async def add(path: Path, **more: Any) -> Book:
+        book = await desk.library.add(path, **more)
+        assert (await desk.queue.cancel(job.id)).state is JobState.CANCELLED
+        return book
+
+    assert await Worker(desk.queue, add, data=desk.library.settings.data).once()
+    done = await desk.queue.job(job.id)
+    assert (done.state, done.book_id) == (JobState.DONE, "tides-md")
+    assert [book.id for book in await desk.library.books()] == ["tides-md"]
+
+
+async def test_a_worker_that_is_stopped_when_its_book_is_out_does_not_give_it_back(desk: Desk) -> None:
+    job, out = await desk.sent(), asyncio.Event()
+
+    async def add(path: Path, **more: Any) -> Book:
+        await desk.library.add(path, **more)
+        out.set()
+        return await asyncio.Future[Book]()  # until it is cancelled
+
+    async with Worker(desk.queue, add, data=desk.library.settings.data).working():
+        await out.wait()
+    assert (await desk.queue.job(job.id)).state is JobState.DONE
+    assert not (desk.uploads / job.source).exists()
+
+
 async def test_after_a_cancelled_book_the_next_one_is_read(desk: Desk) -> None:
-    desk.embedder.seconds = 0.2
-    first = await desk.sent("long.md", pages=2_000)
+    desk.embedder.hold()
+    first = await desk.sent("long.md", pages=200)
     second = await desk.sent("tides.md")
     async with desk.worker.working():
         await desk.until(first, JobState.RUNNING)
         await desk.queue.cancel(first.id)
+        desk.embedder.gate.set()
         assert (await desk.until(second, JobState.DONE)).book_id == "tides-md"
 
 
 async def test_a_worker_that_stops_gives_its_book_back_and_another_goes_on(desk: Desk) -> None:
-    desk.embedder.seconds = 0.1
+    desk.embedder.hold(free=3)
     job = await desk.sent(pages=500)
     async with desk.worker.working():
-        await eventually(lambda now: now.progress.done >= 128, desk, job)
+        await desk.when(lambda now: now.progress.done >= 128, job)
+        await eventually(desk.embedder.waiting.is_set)
     waiting = await desk.queue.job(job.id)
     assert (waiting.state, waiting.tries) == (JobState.QUEUED, 0)
     assert (desk.uploads / job.source).exists()
-    desk.embedder.seconds = 0
+    desk.embedder.gate.set()
     other = Worker(desk.queue, desk.library.add, data=desk.library.settings.data)
     assert await other.once()
     assert (await desk.queue.job(job.id)).state is JobState.DONE
@@ -237,8 +281,6 @@ async def test_different_books_of_one_title_added_at_once_stay_two_books(desk: D
 
 
 async def test_a_worker_outlives_a_database_that_is_locked_for_a_while(desk: Desk, tmp_path: Path) -> None:
-    import sqlite3
-
     held = sqlite3.connect(tmp_path / "library" / "records.sqlite", isolation_level=None)
     held.execute("BEGIN IMMEDIATE")
     async with desk.worker.working():

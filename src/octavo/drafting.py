@@ -16,6 +16,7 @@ from pathlib import PurePath
 from octavo import rules
 from octavo.binding import bind_sections, content_hash, title_of, web_address, words_hash
 from octavo.chunking import CHUNKER_VERSION, chunk_book, embedded_text
+from octavo.concurrency import blocking
 from octavo.errors import BadBook, InvalidValue
 from octavo.events import Compared
 from octavo.protocols import Embedder
@@ -91,11 +92,11 @@ async def identify(
 ) -> Identity:
     """Finds out whether the library has this book, and whether it has exactly this edition."""
     source_file = collapse(clean(source_file)) or "book"  # a name to be shown, not a path to be opened
-    words = words_hash(parsed)
+    words = await blocking(words_hash, parsed)
     known = await _known(parsed, source_file, words, wishes, records)
     title = title_of(parsed, wishes.title or (known.title if known else None))
     base_url = wishes.base_url or (known.base_url if known else None) or web_address(parsed.base_url)
-    content = content_hash(parsed, title=title, base_url=base_url, source_file=source_file)
+    content = await blocking(content_hash, parsed, title=title, base_url=base_url, source_file=source_file)
     unchanged = (
         known is not None
         and known.index_fingerprint == fingerprint

@@ -2,13 +2,15 @@
 
 An edition is prepared beside the one that readers see, and becomes visible whole in a single transaction of
 the records. A kill at any moment leaves the old edition or the new one; what was embedded is never embedded
-again. The same bytes added twice change nothing. Several books may be on their way at once: they are read,
+again. Who cancels while an edition is coming out is obeyed when it is out. The same bytes added twice change
+nothing. Several books may be on their way at once: they are read,
 cut and embedded side by side, and installed one after the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -90,20 +92,39 @@ async def install(new: Draft, shelf: Shelf) -> AsyncGenerator[IngestEvent, None]
         async for stored in _store(added, number, new, shelf):
             yield stored
         await store.commit()
-        await records.publish(book_id, number)
+        late = await _to_its_end(records.publish(book_id, number))
     except BaseException:
         with suppress(OctavoError):  # what cannot be undone now is undone when the library is next opened
             await records.abandon(book_id, number)
             await forget_removed(book_id, shelf)
         raise
 
-    after = await records.manifest(book_id)
+    late = await _to_its_end(_settle(new, number, shelf, before)) or late
+    yield Published(await records.book(book_id) or new.book)
+    if late is not None:
+        raise late
+
+
+async def _to_its_end(work: Coroutine[None, None, None]) -> asyncio.CancelledError | None:
+    """Does what must not be left half done. Who cancels it meanwhile waits, and is obeyed afterwards."""
+    task, late = asyncio.ensure_future(work), None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as cancelled:
+            late = cancelled
+    task.result()
+    return late
+
+
+async def _settle(new: Draft, number: int, shelf: Shelf, before: Mapping[str, tuple[str, str]]) -> None:
+    """Once an edition is out: the store is told what moved in it, and drops what is gone."""
+    after = await shelf.records.manifest(new.book.id)
     moved = [chunk for chunk in new.chunks if before.get(chunk.id, after[chunk.id]) != after[chunk.id]]
     async for _ in _store(moved, number, new, shelf):
         pass
-    await forget_removed(book_id, shelf, changed=bool(moved))
-    await records.settle(book_id)
-    yield Published(await records.book(book_id) or new.book)
+    await forget_removed(new.book.id, shelf, changed=bool(moved))
+    await shelf.records.settle(new.book.id)
 
 
 async def finished(
@@ -137,8 +158,9 @@ async def _embed(new: Draft, shelf: Shelf) -> AsyncIterator[Embedding]:
     done, total = len(texts) - len(missing), len(texts)
     for batch in batches(sorted(missing, key=lambda key: len(texts[key])), EMBED_AT_ONCE):
         async with shelf.embedding:
-            vectors = await blocking(shelf.embedder.embed, [texts[key] for key in batch])
-        await shelf.records.put_vectors(dict(zip(batch, vectors, strict=True)))
+            if lacking := await shelf.records.missing_vectors(batch):  # another book may have brought some
+                vectors = await blocking(shelf.embedder.embed, [texts[key] for key in lacking])
+                await shelf.records.put_vectors(dict(zip(lacking, vectors, strict=True)))
         done += len(batch)
         yield Embedding(done, total)
 
@@ -147,11 +169,19 @@ async def _store(chunks: Sequence[Chunk], number: int, new: Draft, shelf: Shelf)
     done = 0
     for batch in batches(chunks, STORE_AT_ONCE):
         vectors = await shelf.records.vectors(new.vector_keys[chunk.id] for chunk in batch)
-        whole = [replace(chunk, embedding=vectors[new.vector_keys[chunk.id]]) for chunk in batch]
+        whole, digests = await blocking(_completed, batch, vectors, new.vector_keys)
         await shelf.store.upsert(whole, edition=number)
-        await shelf.records.note_digests(new.book.id, number, {chunk.id: digest(chunk) for chunk in whole})
+        await shelf.records.note_digests(new.book.id, number, digests)
         done += len(batch)
         yield Storing(done, len(chunks))
+
+
+def _completed(
+    chunks: Sequence[Chunk], vectors: Mapping[str, tuple[float, ...]], keys: Mapping[str, str]
+) -> tuple[list[Chunk], dict[str, str]]:
+    """The chunks with their vectors, and their digests. Too long a work to do between two questions."""
+    whole = [replace(chunk, embedding=vectors[keys[chunk.id]]) for chunk in chunks]
+    return whole, {chunk.id: digest(chunk) for chunk in whole}
 
 
 def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

@@ -1,6 +1,7 @@
 """The queue of books that wait to be taken in, in the same database as the records.
 
-A job is queued, then running, then done, failed or cancelled, and what has ended never changes again. Any
+A job is queued, then running, then done, failed or cancelled, and what has ended never changes again; only a
+cancelled job whose book turns out to be in the library already becomes done, since that is what it is. Any
 number of processes may take from one queue, and no two get the same job: SQLite lets one writer in at a time,
 PostgreSQL passes over the rows that another is taking. Whoever runs a job says so every moment (`renew`); a
 job whose worker has been silent for `STALE_SECONDS` is taken by another, three times at most. Cancelling is a
@@ -9,7 +10,7 @@ word in the database: the worker reads it at its next `renew` and stops.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -168,11 +169,15 @@ class Queue:
     async def finish(
         self, job: Job, *, book_id: str | None = None, error: Mapping[str, str] | None = None
     ) -> bool:
-        """The job is done, or failed for a reason. False: it was cancelled, or taken by another."""
+        """The job is done, or failed for a reason. False: it was cancelled, or taken by another.
+
+        A book that was out before the cancelling was heard of is out: then the job is done, not cancelled.
+        """
         if error is not None:
             return await self._change(job, _ending(JobState.FAILED, self._now(), error=error))
         done = {"book_id": book_id, "progress": asdict(Progress("done", 1, 1))}
-        return await self._change(job, _ending(JobState.DONE, self._now()) | done)
+        ending = _ending(JobState.DONE, self._now()) | done
+        return await self._change(job, ending, among=(JobState.RUNNING, JobState.CANCELLED))
 
     async def give_back(self, job: Job) -> bool:
         """The worker stops before the job is done: it waits again, and this try is not counted."""
@@ -244,13 +249,16 @@ class Queue:
         async with self._database.writing() as connection:
             return (await connection.execute(delete(jobs).where(jobs.c.finished_at < old))).rowcount
 
-    async def _change(self, job: Job, values: Mapping[str, Any]) -> bool:
-        """Changes a job that is still running and still this worker's."""
+    async def _change(
+        self, job: Job, values: Mapping[str, Any], *, among: Collection[JobState] = (JobState.RUNNING,)
+    ) -> bool:
+        """Changes a job that is still this worker's, and still in one of the states `among`."""
         ours = and_(
             jobs.c.id == job.id,
+            jobs.c.worker.is_not(None),
             jobs.c.worker == job.worker,
             jobs.c.tries == job.tries,
-            jobs.c.state == JobState.RUNNING,
+            jobs.c.state.in_(among),
         )
         async with self._database.writing() as connection:
             changed = await connection.execute(update(jobs).where(ours).values(dict(values)))

@@ -8,11 +8,13 @@ a thing of the past, whose sections stay so that what was cited from them can st
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 
 from sqlalchemy import (
     ColumnElement,
+    Executable,
     Select,
     Table,
     and_,
@@ -42,6 +44,7 @@ SET_META = text(
     "ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 )
 NUMBER = "newest edition"
+AT_ONCE = 128
 _KEEP_TEXT = text("INSERT INTO texts (hash, text) VALUES (:hash, :text) ON CONFLICT (hash) DO NOTHING")
 _SET_DIGEST = (
     update(chunks)
@@ -77,18 +80,25 @@ async def begin(
     await connection.execute(insert(editions), entry)
     if new_sections:
         kept = {rows.text_hash(section.text): section.text for section in new_sections}
-        await connection.execute(_KEEP_TEXT, [{"hash": h, "text": t} for h, t in kept.items()])
-        made = [rows.section_values(section, edition=number) for section in new_sections]
-        await connection.execute(insert(sections), made)
+        await _put(connection, _KEEP_TEXT, ({"hash": h, "text": t} for h, t in kept.items()))
+        made = (rows.section_values(section, edition=number) for section in new_sections)
+        await _put(connection, insert(sections), made)
     if new_chunks:
-        values = [
+        values = (
             rows.chunk_values(c, edition=number, vector_key=vector_keys[c.id], digest=digests.get(c.id))
             for c in new_chunks
-        ]
-        await connection.execute(insert(chunks), values)
+        )
+        await _put(connection, insert(chunks), values)
         await connection.execute(delete(removals).where(removals.c.id.in_(_ids(book.id, number))))
         await _survey(connection, len(new_chunks))
     return number
+
+
+async def _put(connection: AsyncConnection, statement: Executable, values: Iterable[rows.Values]) -> None:
+    """A few rows at a time: between two portions, whoever else waits in this process has a turn."""
+    rest = iter(values)
+    while some := list(islice(rest, AT_ONCE)):
+        await connection.execute(statement, some)
 
 
 async def _next(connection: AsyncConnection) -> int:

@@ -108,11 +108,12 @@ class Worker:
 
     async def _read(self, job: Job) -> None:
         """Reads the book and notes how it ended; stops when the job is not this worker's any more."""
-        latest = Progress("reading")
+        latest, out = Progress("reading"), None
 
         def note(event: IngestEvent) -> None:
-            nonlocal latest
+            nonlocal latest, out
             latest = progress_of(event) or latest
+            out = event.book if isinstance(event, Published) else out
             if self._on_event:
                 self._on_event(event)
 
@@ -122,11 +123,13 @@ class Worker:
                 await asyncio.wait([reading], timeout=RENEW_SECONDS)
                 if not reading.done() and not await self._renewed(job, latest):
                     _LOG.info("job %s was cancelled", job.id)
-                    return
-            await self._ended(job, reading)
+                    break
         finally:
+            ended = reading.done()
             reading.cancel()
             await asyncio.wait([reading])
+            if ended or out is not None:
+                await asyncio.shield(self._ended(job, out, reading))
 
     async def _renewed(self, job: Job, latest: Progress) -> bool:
         """A database that fails for a moment is not a reason to stop."""
@@ -136,14 +139,15 @@ class Worker:
             _LOG.warning("job %s cannot be renewed: %s", job.id, error.code)
             return True
 
-    async def _ended(self, job: Job, reading: asyncio.Task[Book]) -> None:
-        error = reading.exception()
+    async def _ended(self, job: Job, out: Book | None, reading: asyncio.Task[Book]) -> None:
+        """Notes how it ended. A book that is `out` is in the library, whatever came after that."""
+        error = reading.exception() if out is None else None
         for attempt in range(_TRIES):
             try:
-                if error is None:
-                    await self._queue.finish(job, book_id=reading.result().id)
-                else:
+                if error is not None:
                     await self._queue.finish(job, error=_said(error))
+                else:
+                    await self._queue.finish(job, book_id=(out or reading.result()).id)
                 break
             except OctavoError:
                 if attempt + 1 == _TRIES:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import http.client
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from bookservice import ENDS, MULTIPART, Service, form, serving
 from octavo.keys import Keyring
 from octavo.limits import ServiceLimits
 from octavo.records_database import Database
-from test_workers import Slow
+from patience import PATIENCE, until
+from test_workers import Held
 
 TIDES = b"# The Tides\n\nSeven boats were lost in the storm, with all their nets."
 
@@ -26,16 +28,17 @@ def long_book(name: str, pages: int = 400) -> bytes:
 
 
 @pytest.fixture
-def slow() -> Slow:
-    made = Slow()
-    made.seconds = 0.1
-    return made
+def held() -> Iterator[Held]:
+    made = Held()
+    yield made
+    made.gate.set()
 
 
 @pytest.fixture
-def service(tmp_path: Path, slow: Slow) -> Iterator[Service]:
-    with serving(tmp_path / "library", embedder=slow, service=ServiceLimits(heartbeat_seconds=0.2)) as made:
+def service(tmp_path: Path, held: Held) -> Iterator[Service]:
+    with serving(tmp_path / "library", embedder=held, service=ServiceLimits(heartbeat_seconds=0.2)) as made:
         yield made
+        held.gate.set()
 
 
 def sent(service: Service, name: str, pages: int = 400) -> str:
@@ -43,10 +46,7 @@ def sent(service: Service, name: str, pages: int = 400) -> str:
 
 
 def running(service: Service, job_id: str) -> None:
-    for _ in range(1_000):
-        if service.get(f"/v1/jobs/{job_id}").json["state"] != "queued":
-            return
-        time.sleep(0.02)
+    until(lambda: service.job(job_id)["state"] == "running")
 
 
 def test_a_stream_tells_the_whole_way_of_a_job(service: Service) -> None:
@@ -61,17 +61,21 @@ def test_a_stream_tells_the_whole_way_of_a_job(service: Service) -> None:
     assert events[-1][1]["book_id"] == "albatross"
 
 
-def test_a_stream_of_a_job_that_has_ended_has_one_event(service: Service, slow: Slow) -> None:
-    slow.seconds = 0
+def test_a_stream_of_a_job_that_has_ended_has_one_event(service: Service) -> None:
     job = service.taken_in(TIDES)
     assert service.events(f"/v1/jobs/{job['job_id']}/events") == [("done", job)]
 
 
-def test_a_stream_gives_signs_of_life_while_nothing_happens(service: Service, slow: Slow) -> None:
-    slow.seconds = 1.5
+def test_a_stream_gives_signs_of_life_while_nothing_happens(service: Service, held: Held) -> None:
+    held.hold()
     job_id = sent(service, "Pelican", 10)
-    text = service.call("GET", f"/v1/jobs/{job_id}/events").body.decode()
-    assert ": ping\n\n" in text
+    with closing(http.client.HTTPConnection("127.0.0.1", service.port, timeout=PATIENCE)) as line:
+        line.request("GET", f"/v1/jobs/{job_id}/events")
+        response = line.getresponse()
+        while (said := response.readline()) != b": ping\n":
+            assert said, "the stream ended without a sign of life"
+        held.gate.set()
+        assert b"event: done\n" in response.read()
 
 
 def test_a_failed_job_ends_its_stream_with_the_reason(service: Service) -> None:
@@ -81,17 +85,22 @@ def test_a_failed_job_ends_its_stream_with_the_reason(service: Service) -> None:
     assert job["error"]["code"] == "damaged_archive"
 
 
-def test_a_running_job_that_is_cancelled_leaves_nothing_and_the_next_is_read(service: Service) -> None:
-    first, second = sent(service, "Gannet", 2_000), sent(service, "Heron", 3)
-    running(service, first)
+def test_a_running_job_that_is_cancelled_leaves_nothing_and_the_next_is_read(
+    service: Service, held: Held
+) -> None:
+    held.hold()
+    first, second = sent(service, "Gannet"), sent(service, "Heron", 3)
+    until(held.waiting.is_set)
     cancelled = service.call("DELETE", f"/v1/jobs/{first}")
+    held.gate.set()
     assert (cancelled.status, cancelled.json["state"]) == (200, "cancelled")
     assert service.ended(second)["state"] == "done"
     assert [book["id"] for book in service.get("/v1/books").json["books"]] == ["heron"]
     assert service.get(f"/v1/jobs/{first}").json["state"] == "cancelled"
 
 
-def test_a_waiting_job_that_is_cancelled_leaves_no_file(service: Service) -> None:
+def test_a_waiting_job_that_is_cancelled_leaves_no_file(service: Service, held: Held) -> None:
+    held.hold()
     first, second = sent(service, "Gannet"), sent(service, "Heron", 3)
     running(service, first)
     assert service.call("DELETE", f"/v1/jobs/{second}").json["state"] == "cancelled"
@@ -99,14 +108,12 @@ def test_a_waiting_job_that_is_cancelled_leaves_no_file(service: Service) -> Non
     assert service.events(f"/v1/jobs/{second}/events")[-1][0] == "cancelled"
 
 
-def test_cancelling_what_has_ended_changes_nothing(service: Service, slow: Slow) -> None:
-    slow.seconds = 0
+def test_cancelling_what_has_ended_changes_nothing(service: Service) -> None:
     job = service.taken_in(TIDES)
     assert service.call("DELETE", f"/v1/jobs/{job['job_id']}").json == job
 
 
-def test_jobs_are_listed_in_pages_the_newest_first(service: Service, slow: Slow) -> None:
-    slow.seconds = 0
+def test_jobs_are_listed_in_pages_the_newest_first(service: Service) -> None:
     ids = [service.taken_in(TIDES)["job_id"] for _ in range(3)]
     first = service.get("/v1/jobs", limit=2).json
     rest = service.get("/v1/jobs", limit=2, after=first["next"]).json
@@ -123,12 +130,13 @@ def test_a_page_that_never_was_is_refused_and_an_unknown_job_not_found(service: 
         assert (missing.status, missing.code) == (404, "not_found")
 
 
-def test_a_restart_goes_on_with_what_was_being_read(tmp_path: Path, slow: Slow) -> None:
-    with serving(tmp_path / "library", embedder=slow) as service:
+def test_a_restart_goes_on_with_what_was_being_read(tmp_path: Path, held: Held) -> None:
+    held.hold(free=2)
+    with serving(tmp_path / "library", embedder=held) as service:
         job_id = sent(service, "Petrel")
-        running(service, job_id)
-    with serving(tmp_path / "library", embedder=slow) as again:
-        slow.seconds = 0
+        until(held.waiting.is_set)
+    held.gate.set()
+    with serving(tmp_path / "library", embedder=held) as again:
         assert again.ended(job_id)["book_id"] == "petrel"
 
 

@@ -22,8 +22,9 @@ from qdrant_edge import EdgeShard, ScrollRequest
 from octavo.errors import LibraryBusy, OctavoError, StorageLow, StoreError
 from octavo.protocols import EVERYWHERE, ChunkStore, Where
 from octavo.settings import Settings
-from octavo.store import Store, open_store, replace_store, store_path
+from octavo.store import Store, edge, open_store, replace_store, store_path
 from octavo.store.edge import EdgeStore
+from octavo.store.edge_files import settle, translated
 from octavo.store.guard import LibraryLock
 from octavo.store.payload import DAMAGED, digest
 from octavo.types import Chunk
@@ -125,7 +126,9 @@ def library(store: Store) -> Store:
 
 @given(where=filters)
 @hypothesis_settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=120,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_a_filter_lets_through_exactly_what_it_says(library: Store, where: Where) -> None:
     found = asyncio.run(library.search(vector(1.0), "whale", where=where, limit=50))
@@ -201,7 +204,7 @@ async def test_even_without_our_lock_the_engines_own_is_understood(tmp_path: Pat
 def _run(code: str, data: Path) -> subprocess.CompletedProcess[str]:
     program = f"import sys; sys.path.insert(0, {str(HERE)!r})\n" + textwrap.dedent(code)
     return subprocess.run(
-        [sys.executable, "-c", program, str(data)], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", program, str(data)], capture_output=True, text=True, timeout=120, check=False
     )
 
 
@@ -216,7 +219,10 @@ async def test_what_was_committed_survives_a_kill(tmp_path: Path) -> None:
 
         async def main():
             store = await open_store(Settings(data=Path(sys.argv[1]), free_space_mb=0), dimension=SIZE)
-            await store.upsert([chunk(n) for n in range(1, 301)], edition=1)
+            for start in (1, 101, 201):  # the first clears the log, the others do not
+                await store.upsert([chunk(n) for n in range(start, start + 100)], edition=1)
+                await store.commit()
+            await store.delete([chunk(300).id])
             await store.commit()
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -226,8 +232,46 @@ async def test_what_was_committed_survives_a_kill(tmp_path: Path) -> None:
     )
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     again = await open_store(settings(tmp_path), dimension=SIZE, expected=True)
-    assert await again.digests() == {chunk(n).id: digest(chunk(n)) for n in range(1, 301)}
+    assert await again.digests() == {chunk(n).id: digest(chunk(n)) for n in range(1, 300)}
     await again.close()
+
+
+async def test_the_log_is_cleared_when_it_is_long_and_sooner_while_nobody_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await open_store(settings(tmp_path), dimension=SIZE)
+    assert isinstance(store, EdgeStore)
+    monkeypatch.setattr(edge, "LOG_WORTH", 3)
+    monkeypatch.setattr(edge, "LOG_MOST", 5)
+    lengths = []
+    for quiet in (True, False):
+        monkeypatch.setattr(edge, "QUIET_SECONDS", -1.0 if quiet else 1e9)
+        await store.search(vector(1), "ships", where=EVERYWHERE, limit=1)
+        for n in range(1, 7):
+            await store.upsert([chunk(n)], edition=1)
+            await store.commit()
+            lengths.append(store._logged)
+    assert lengths == [0, 1, 2, 0, 1, 2, 3, 4, 0, 1, 2, 3]
+    assert await store.count() == 6
+    await store.close()
+
+
+def test_every_file_of_a_store_is_seen_to_and_one_that_cannot_be_is_told(tmp_path: Path) -> None:
+    (tmp_path / "store" / "segment").mkdir(parents=True)
+    for name in ("log", "segment/points", "segment/words"):
+        (tmp_path / "store" / name).write_bytes(b"x")
+    assert settle(tmp_path / "store") == 5
+    (tmp_path / "store" / "gone").symlink_to("nowhere")
+    assert settle(tmp_path / "store") == 6  # a name that leads nowhere any more is no failure
+    (tmp_path / "store" / "circle").symlink_to("circle")
+    with pytest.raises(StoreError, match="store"):
+        settle(tmp_path / "store")
+
+
+def test_too_few_files_are_no_damage() -> None:
+    with pytest.raises(StoreError, match="may not open more files") as told, translated(Path("store")):
+        raise OSError(24, "Too many open files")
+    assert "ulimit -n" in told.value.hint
 
 
 def test_a_forked_child_is_refused_and_the_parent_works_on(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ so searches run where they are called, and only longer work goes to a worker thr
 from __future__ import annotations
 
 import os
+import time
 import weakref
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -37,7 +38,7 @@ from octavo.errors import StorageLow, StoreError
 from octavo.protocols import Found, Hit, Vector, Where
 from octavo.store import payload as stored
 from octavo.store.conditions import FILTERED, matches_nothing
-from octavo.store.edge_files import LEAST_MB, load, translated
+from octavo.store.edge_files import LEAST_MB, load, settle, translated
 from octavo.store.edge_filters import edge_filter
 from octavo.store.edge_words import Words
 from octavo.store.guard import LibraryLock, require_space
@@ -46,8 +47,10 @@ from octavo.store.ranking import cut, portions
 from octavo.types import Chunk
 
 BATCH = 256
-AT_ONCE = 64  # points in one update: the engine lets no other thread run meanwhile
+AT_ONCE = 32  # points in one update: the engine lets no other thread run meanwhile
 STRETCHES = 8
+LOG_WORTH, LOG_MOST = 2_048, 16_384  # points in the log that are worth a flush; that need one, whoever asks
+QUIET_SECONDS = 2.0
 RESERVE_MB = 64  # the engine grows its files by 32 MB at a time
 
 P = ParamSpec("P")
@@ -70,6 +73,7 @@ class EdgeStore:
         self._floor_mb = max(free_space_mb, RESERVE_MB)
         self._lock = lock
         self._words = Words()
+        self._logged, self._asked = LOG_WORTH, 0.0  # an earlier process may have left a long log
         me = weakref.ref(self)
         os.register_at_fork(after_in_child=lambda: _shut_in_child(me))
 
@@ -87,6 +91,7 @@ class EdgeStore:
         """Up to `limit` chunks by cosine, and up to `limit` by BM25, in one call of the engine."""
         stored.check_vector("query vector", vector, dimension=self.dimension)
         rules.whole("limit", limit, least=1, most=10_000)
+        self._asked = time.monotonic()
         allowed = edge_filter(where)
         if matches_nothing(where):
             return Found(dense=(), lexical=())
@@ -147,6 +152,7 @@ class EdgeStore:
             points = [self._point(chunk, edition) for chunk in batch]
             with self._engine() as shard:
                 shard.update(UpdateOperation.upsert_points(points))
+            self._logged += len(points)
 
     def _delete(self, ids: list[str]) -> None:
         for start in range(0, len(ids), BATCH):
@@ -156,6 +162,7 @@ class EdgeStore:
                 self._silence(batch)
             with self._engine() as shard:
                 shard.update(UpdateOperation.delete_points([*batch]))
+            self._logged += len(batch)
 
     def _silence(self, ids: list[str]) -> None:
         """Takes the words out of points that are to go: the engine would count them for ever in every IDF."""
@@ -241,9 +248,19 @@ class EdgeStore:
                 yield from ids
 
     def _flush(self) -> None:
+        """The files as they are suffice, since the log in them is read again when the store is next opened.
+
+        That takes the longer, the longer the log: it is cleared now and then, best while nobody is asking.
+        """
         require_space(self.path, 0, LEAST_MB)
+        quiet = time.monotonic() - self._asked > QUIET_SECONDS
+        if self._logged < (LOG_WORTH if quiet else LOG_MOST):
+            self._check_open()
+            settle(self.path)
+            return
         with self._engine() as shard:
             shard.flush()
+        self._logged = 0
 
     def _close(self) -> None:
         with self._engine() as shard:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from qdrant_edge import (
@@ -32,6 +32,7 @@ PARTS = ("edge_config.json", "segments", "wal")
 REPAIR = "Run `octavo doctor --repair`: it rebuilds the store from the records, with nothing embedded again."
 LEAST_MB = 32
 """With less than this free the engine cannot even flush: on a full disk it dies, and the process with it."""
+MORE_FILES = "Raise the limit with `ulimit -n 1024` or more, or in your service manager, and try again."
 ACCESS = "Check the rights and the owner of this directory, and that its disk is not mounted read-only."
 
 
@@ -124,6 +125,8 @@ def _ours(error: BaseException, path: Path) -> OctavoError:
             f"the store at {path} is in use by another process",
             hint="Wait until it has finished, or stop it.",
         )
+    if "too many open files" in low:
+        return StoreError(f"this process may not open more files: {said}", hint=MORE_FILES)
     if "no space left" in low or "storagefull" in low:
         return StorageLow(f"the disk of {path} is full: {said}", hint="Free some space and try again.")
     if "expected vector size" in low:
@@ -133,6 +136,20 @@ def _ours(error: BaseException, path: Path) -> OctavoError:
     return StoreError(f"the store at {path} failed or is damaged: {said[:500]}", hint=REPAIR)
 
 
+def settle(path: Path) -> int:
+    """Returns when all that lies under `path` is on the disk: a power cut then leaves what a kill leaves.
+
+    The engine's own flush does more and waits for the disk as often, but lets no other thread run meanwhile.
+    Says how many files and folders there are.
+    """
+    there = [path, *path.rglob("*")]
+    with translated(path):
+        for place in reversed(there):  # a folder after what is in it
+            with suppress(FileNotFoundError):  # the engine has just given an empty log its name
+                _sync(place)
+    return len(there)
+
+
 def _config(dimension: int) -> EdgeConfig:
     return EdgeConfig(
         vectors=EdgeVectorParams(size=dimension, distance=Distance.Cosine),
@@ -140,8 +157,8 @@ def _config(dimension: int) -> EdgeConfig:
     )
 
 
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
+def _sync(place: Path) -> None:
+    handle = os.open(place, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
