@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from octavo.concurrency import blocking
-from octavo.errors import BAD_BOOK_CODES, BadBook
+from octavo.errors import BAD_BOOK_CODES, BadBook, MachineError
 from octavo.limits import MB, Limits
 from octavo.readers import child
 from octavo.readers.parsed import ParsedBook
@@ -37,14 +37,7 @@ _RAN_OUT = (
 
 async def parse(path: Path, limits: Limits) -> ParsedBook:
     """The book at `path`, read in a child process."""
-    process = await asyncio.create_subprocess_exec(
-        *_COMMAND,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={"LANG": "C.UTF-8", "PATH": os.defpath},
-        start_new_session=True,
-    )
+    process = await _started(path.name)
     try:
         async with asyncio.timeout(limits.parser_seconds + GRACE_SECONDS) as clock:
             _, answer, _ = await asyncio.gather(
@@ -62,6 +55,23 @@ async def parse(path: Path, limits: Limits) -> ParsedBook:
     if code != 0 or not answer:
         _explain(code, path.name)
     return await blocking(_book, answer, path.name)
+
+
+async def _started(name: str) -> asyncio.subprocess.Process:
+    try:
+        return await asyncio.create_subprocess_exec(
+            *_COMMAND,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={"LANG": "C.UTF-8", "PATH": os.defpath},
+            start_new_session=True,
+        )
+    except OSError as error:  # no memory for it, too many processes, too many files
+        raise MachineError(
+            f"no process can be started to read {name}: {error.strerror}",
+            hint="Look at the limits of this machine, `ulimit -a`, and try again.",
+        ) from error
 
 
 async def _ask(process: asyncio.subprocess.Process, request: bytes) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -16,7 +17,8 @@ import uvicorn
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from octavo.cli.connections import HEAD_MOST, Connection, config_of
+from octavo.cli.connections import HEAD_MOST, LEAST_ROOM, OWN_FILES, Connection, config_of, room
+from patience import PATIENCE, until
 
 OK = b"HTTP/1.1 200"
 HEAD = b"GET /a HTTP/1.1\r\nhost: localhost\r\n"
@@ -36,9 +38,10 @@ async def said_back(scope: Any, receive: Any, send: Any) -> None:
 
 
 @contextmanager
-def listening(*, patience: float = 20.0) -> Iterator[int]:
+def listening(*, patience: float = 20.0, room: int = 1_000) -> Iterator[int]:
     class Patient(Connection):
         head_seconds = patience
+        most = room
 
     config = config_of(said_back, host="127.0.0.1", port=0, log=False)
     config.lifespan, config.http = "off", Patient
@@ -51,7 +54,7 @@ def listening(*, patience: float = 20.0) -> Iterator[int]:
         yield server.servers[0].sockets[0].getsockname()[1]
     finally:
         server.should_exit = True
-        thread.join(20)
+        thread.join(PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +64,7 @@ def port() -> Iterator[int]:
 
 
 def line_to(port: int) -> Any:
-    return closing(socket.create_connection(("127.0.0.1", port), timeout=20))
+    return closing(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
 
 
 def answer(line: socket.socket, enough: bytes = b"") -> bytes:
@@ -80,10 +83,8 @@ def answer(line: socket.socket, enough: bytes = b"") -> bytes:
 
 def sent(port: int, said: bytes) -> bytes:
     with line_to(port) as line:
-        try:
+        with suppress(ConnectionError):  # closed with some of it unread; what it said can still be read
             line.sendall(said)
-        except ConnectionError:
-            return b""
         return answer(line)
 
 
@@ -175,7 +176,7 @@ def test_a_connection_that_says_a_little_now_and_then_gains_no_time_by_it() -> N
         line.sendall(HEAD)
         line.settimeout(0.05)
         began = time.monotonic()
-        while time.monotonic() - began < 30:
+        while time.monotonic() - began < PATIENCE:
             try:
                 line.sendall(b"x: y\r\n")
                 if line.recv(100) == b"":
@@ -189,19 +190,74 @@ def test_a_connection_that_says_a_little_now_and_then_gains_no_time_by_it() -> N
 
 
 def test_patience_starts_anew_with_each_request() -> None:
-    with listening(patience=1.0) as port, line_to(port) as line:
-        for _ in range(4):
-            line.sendall(HEAD + b"\r\n")
-            assert b"GET /a 0" in answer(line, b"GET /a 0")
-            time.sleep(0.4)  # together longer than the patience with one of them
+    patience, longest = 1.0, 1.0
+    while longest >= patience / 2:  # on a busy machine a pause may grow beyond what there is patience for
+        assert patience < PATIENCE, "even much patience did not start anew"
+        patience *= 2
+        with listening(patience=patience) as port, line_to(port) as line:
+            longest = 0.0
+            for _ in range(4):
+                began = time.monotonic()
+                with suppress(ConnectionError):
+                    line.sendall(HEAD + b"\r\n")
+                got = answer(line, b"GET /a 0")
+                time.sleep(0.3 * patience)  # together longer than the patience with one of them
+                longest = max(longest, time.monotonic() - began)
+                if longest >= patience / 2:
+                    break
+                assert b"GET /a 0" in got
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(noise=st.binary(max_size=300), cut=st.integers(0, 40))
 def test_no_bytes_bring_the_server_down(port: int, noise: bytes, cut: int) -> None:
     with line_to(port) as line:
-        line.sendall(HEAD[:cut] + noise)
-        line.shutdown(socket.SHUT_WR)
+        with suppress(OSError):  # it may have been refused already
+            line.sendall(HEAD[:cut] + noise)
+            line.shutdown(socket.SHUT_WR)
         got = answer(line)
     assert got == b"" or re.match(rb"HTTP/1\.1 (200|400|431) ", got)
     assert sent(port, HEAD + b"connection: close\r\n\r\n").startswith(OK)
+
+
+def test_one_connection_more_than_there_is_room_for_is_told_to_come_back() -> None:
+    with listening(patience=PATIENCE, room=2) as port, ExitStack() as held:
+
+        def connected() -> socket.socket:
+            return held.enter_context(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
+
+        first, second = connected(), connected()
+        for line in (first, second):
+            line.sendall(HEAD + b"\r\n")
+            assert line.recv(4_096).startswith(OK)
+        third = connected()
+        third.sendall(HEAD + b"\r\n")
+        head, _, body = b"".join(iter(lambda: third.recv(4_096), b"")).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 503 ")
+        assert b"\r\nretry-after: 1\r\n" in head
+        assert (json.loads(body)["status"], json.loads(body)["code"]) == (503, "overloaded")
+        assert b"".join(iter(lambda: connected().recv(1), b"")) == b""  # who says nothing is sent away
+        second.close()
+        until(lambda: answered(port))
+        first.sendall(HEAD + b"\r\n")
+        assert first.recv(4_096).startswith(OK)
+
+
+def answered(port: int) -> bool:
+    with closing(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)) as line:
+        line.sendall(HEAD + b"\r\n")
+        return line.recv(4_096).startswith(OK)
+
+
+def test_the_room_is_what_the_files_leave() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        for files, left in ((OWN_FILES + 100, 100), (OWN_FILES + 1, LEAST_ROOM)):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+            assert room() == left
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

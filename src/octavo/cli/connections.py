@@ -3,12 +3,14 @@
 The parser that is quick has no limits of its own: it would take a header of any length, at any pace. Here the
 head of a request has 64 kB and twenty seconds, and a connection on which nothing is asked has as long. What
 is no HTTP, or too much of it, is refused with a problem document as everything is, and the connection ends.
+So is a request on one connection more than the process has file descriptors for: the library needs some too.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import resource
 from http import HTTPStatus
 from typing import Any
 
@@ -17,15 +19,31 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_MOST = 64 * 1024
 HEAD_SECONDS = 20.0
+OWN_FILES = 48
+"""File descriptors for the library: those it has open when idle, and more for a book on its way in."""
+LEAST_ROOM, BEYOND = 4, 8
+"""Connections that there is always room for; and those beyond the room that are told why they are refused."""
+FEW = 200
+REFUSED_SECONDS = 1.0
+
+
+def room() -> int:
+    """How many connections the file descriptors of this process are enough for."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 1_000_000 if most == resource.RLIM_INFINITY else max(LEAST_ROOM, most - OWN_FILES)
 
 
 def config_of(app: Any, *, host: str, port: int, log: bool = True) -> uvicorn.Config:
     """How the service listens, on `port` or, for 0, on a free one."""
+
+    class Bounded(Connection):
+        most = room()
+
     return uvicorn.Config(
         app,
         host=host,
         port=port,
-        http=Connection,
+        http=Bounded,
         ws="none",
         log_config=None,
         log_level=None if log else "critical",
@@ -39,12 +57,16 @@ class Connection(HttpToolsProtocol):
     """One client's connection, which must come to the point."""
 
     head_seconds = HEAD_SECONDS
+    most = 1_000_000  # connections at once
     _head = 0  # bytes of it, without those that came in one piece with its beginning
-    _within_head = _just_begun = _too_long = False
+    _within_head = _just_begun = _too_long = _crowded = False
     _patience: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._crowded = len(self.connections) > self.most
+        if len(self.connections) > self.most + BEYOND:
+            transport.close()
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -72,6 +94,8 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._within_head = False
         self._waited()
+        if self._crowded:
+            raise ValueError("there are too many connections")
         length = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         if length > HEAD_MOST:
             self._too_long = True
@@ -79,20 +103,32 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002
-        status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE if self._too_long else HTTPStatus.BAD_REQUEST
-        said = f"its head has more than {HEAD_MOST // 1024} kB" if self._too_long else "it is no HTTP request"
+        status, code, said, more = self._refusal()
         told = {"type": "about:blank", "title": status.phrase, "status": int(status)}
-        body = json.dumps({**told, "code": status.name.lower(), "detail": f"this cannot be read: {said}"})
+        body = json.dumps({**told, "code": code, "detail": said})
         head = (
-            f"HTTP/1.1 {int(status)} {status.phrase}\r\ncontent-type: application/problem+json\r\n"
+            f"HTTP/1.1 {int(status)} {status.phrase}\r\ncontent-type: application/problem+json\r\n{more}"
             f"content-length: {len(body)}\r\nx-content-type-options: nosniff\r\nconnection: close\r\n\r\n"
         )
         self.transport.write(f"{head}{body}".encode("ascii"))
         self.transport.close()
 
+    def _refusal(self) -> tuple[HTTPStatus, str, str, str]:
+        """The status, its code, what is said, and headers."""
+        if self._crowded:
+            said = "the service has as many connections as it can hold: try again in a moment"
+            return HTTPStatus.SERVICE_UNAVAILABLE, "overloaded", said, "retry-after: 1\r\n"
+        if self._too_long:
+            status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+            said = f"this cannot be read: its head has more than {HEAD_MOST // 1024} kB"
+            return status, status.name.lower(), said, ""
+        said = "this cannot be read: it is no HTTP request"
+        return HTTPStatus.BAD_REQUEST, "bad_request", said, ""
+
     def _wait(self) -> None:
         if self._patience is None:
-            self._patience = self.loop.call_later(self.head_seconds, self._enough)
+            seconds = min(REFUSED_SECONDS, self.head_seconds) if self._crowded else self.head_seconds
+            self._patience = self.loop.call_later(seconds, self._enough)
 
     def _waited(self) -> None:
         if self._patience is not None:

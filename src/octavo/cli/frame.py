@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from octavo.errors import InvalidTransition, InvalidValue, NotFound, OctavoError
+from octavo.errors import InvalidTransition, InvalidValue, MachineError, NotFound, OctavoError
 from octavo.wire import error_json
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FAILED, WRONG_CALL, NOT_SAID = 1, 2, 3
+LEAST_FILES = 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ def common(command: Command) -> Command:
 
 def with_library(context: Context, data: str | None, work: Callable[[Library], Coroutine[Any, Any, T]]) -> T:
     """Opens the library, runs `work` with it and closes it, whatever happens."""
+    _require_files()
+
     from octavo.library import Library
 
     async def run() -> T:
@@ -46,6 +49,18 @@ def with_library(context: Context, data: str | None, work: Callable[[Library], C
             return await work(library)
 
     return asyncio.run(run())
+
+
+def _require_files() -> None:
+    """With fewer descriptors than a library needs, something would fail that does not say why."""
+    import resource
+
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most != resource.RLIM_INFINITY and most < LEAST_FILES:
+        raise MachineError(
+            f"this process may open only {most} files at a time, and a library needs {LEAST_FILES}",
+            hint="`ulimit -n 1024` before it starts gives it more.",
+        )
 
 
 def show_json(value: object) -> None:

@@ -13,6 +13,9 @@ from octavo.errors import AccessDenied
 if TYPE_CHECKING:
     from octavo.library import Library
 
+_FEW_FILES = """this process may open so few files that it can hold %d connections at once.
+  `ulimit -n 1024` before it starts gives it more."""
+
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
@@ -32,7 +35,7 @@ def serve(context: Context, host: str, port: int, data: str | None, as_json: boo
     """
     import logging
 
-    from octavo.cli.connections import config_of
+    from octavo.cli.connections import FEW, config_of, room
     from octavo.cli.draining import Draining
     from octavo.server import make_app
     from octavo.server.access import is_loopback
@@ -43,6 +46,8 @@ def serve(context: Context, host: str, port: int, data: str | None, as_json: boo
     settings = Settings(data=Path(chosen)) if chosen else Settings()
     exposed = not is_loopback(host)
     with_library(context, data, lambda library: _prepared(library, host, exposed=exposed))
+    if room() < FEW:
+        click.echo(f"octavo: {_FEW_FILES % room()}", err=True)
     app = make_app(settings, host=host)
     configure(level=logging.CRITICAL if as_json else logging.INFO)
     config = config_of(app, host=host, port=port)

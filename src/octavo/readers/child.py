@@ -103,7 +103,9 @@ def _confine(path: Path, limits: Limits) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (_OPEN_FILES, _OPEN_FILES))
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = _OPEN_FILES if most == resource.RLIM_INFINITY else min(most, _OPEN_FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     _allow_seconds(limits.parser_seconds)
     sys.dont_write_bytecode = True
     places = _readable(path)
