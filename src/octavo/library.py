@@ -188,21 +188,23 @@ class Library:
         scope: Scope | None = None,
         top_k: int = SEARCH_DEFAULT,
         books: Sequence[str] | None = None,
+        rerank: bool = True,
     ) -> list[Evidence]:
         """The passages that fit `query` best, best first, within a book and a scope of it.
 
-        With `books`, as if the library had no others.
+        With `books`, as if the library had no others; with `rerank`, the local reader has the last word.
         """
         rules.text("query", query, most=1000)
         rules.whole("top_k", top_k, least=1, most=SEARCH_MOST)
         named = None if books is None else sorted(books)
-        key = repr((self._records.generation, query, book_id, scope, top_k, named))
+        key = repr((self._records.generation, query, book_id, scope, top_k, named, rerank))
         lasting = not self.database.is_shared and not self._changing.locked()
         known = self._found.get(key) if lasting else None
         if known is None:
             bounds = await self._bounds(book_id, scope or Scope(), books)
             shelf = await self._shelf()
-            known = tuple(await self._retriever_of(shelf).search(query, bounds=bounds, top_k=top_k))
+            retriever = self._retriever_of(shelf)
+            known = tuple(await retriever.search(query, bounds=bounds, top_k=top_k, perused=rerank))
             if lasting and not self._changing.locked():  # while a book changes, so may what is found
                 self._found.put(key, known)
         return list(known)

@@ -37,8 +37,8 @@ class Retriever:
         self._chunks: Remembered[tuple[Chunk, frozenset[str]]] = Remembered()
         self._generation = -1
 
-    async def search(self, query: str, *, bounds: Bounds, top_k: int) -> list[Evidence]:
-        """Up to `top_k` passages, best first."""
+    async def search(self, query: str, *, bounds: Bounds, top_k: int, perused: bool = True) -> list[Evidence]:
+        """Up to `top_k` passages, best first. Not `perused`: as they were found, without the reader."""
         asked = collapse(clean(query))
         vector = await self.vector(asked)
         limit = max(CANDIDATES, 2 * top_k)
@@ -46,14 +46,16 @@ class Retriever:
             generation = await self._records.refreshed()
             visible = bounds.hiding(self._records.unpublished)
             found = await self._store.search(vector, asked, where=visible.where, limit=limit)
-            evidence = await self._read_back(asked, fuse(found), bounds, top_k)
+            evidence = await self._read_back(asked, fuse(found), bounds, top_k, perused)
             if generation == await self._records.refreshed():
                 return evidence  # else an edition came out meanwhile, and the old one is gone: look again
 
-    async def _read_back(self, query: str, fused: list[Fused], bounds: Bounds, top_k: int) -> list[Evidence]:
+    async def _read_back(
+        self, query: str, fused: list[Fused], bounds: Bounds, top_k: int, peruse: bool
+    ) -> list[Evidence]:
         """The best of the fused list as the records have them; what is gone or out of bounds makes room."""
         evidence: list[Evidence] = []
-        perused = await self._perused(query, fused, bounds)
+        perused = await self._perused(query, fused, bounds) if peruse else {}
         place = {id_: number for number, id_ in enumerate(perused)}
         rest = sorted(fused, key=lambda candidate: place.get(candidate.id, len(place)))
         words, most = wanted(query), 1.0

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
+import re
 import signal
-import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,10 +17,12 @@ from typing import Any
 import pytest
 
 from answerers import changed, with_tides
+from copies import copied
 from octavo.cli import main
 from octavo.cli.asking import _surely
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
+from patience import PATIENCE
 
 LOST = "How many boats were lost?"
 ANSWER = "Seven boats were lost with all their nets. [1]"
@@ -49,7 +49,7 @@ def tides(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def data(tides: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(tides, tmp_path / "library"))
+    return copied(tides, tmp_path / "library")
 
 
 @pytest.fixture
@@ -89,6 +89,10 @@ def test_an_answer_by_the_models_that_come_along_is_the_same_and_its_words_are_m
     assert (said.code, said.out.splitlines()[0]) == (0, ANSWER)
     found = octavo("search", "--json", "What did the storm break?").json["results"]
     assert found[0]["section"] == "Storm"
+    both = [octavo("search", "--json", "storm harbour tide lamp", *more) for more in ([], ["--no-rerank"])]
+    read, found = ([r["relevance_score"] for r in said.json["results"]] for said in both)
+    assert len(read) == len(found) == 4
+    assert read != found
     checked = octavo("verify")
     assert checked.code == 0
 
@@ -236,41 +240,26 @@ def test_verify_finds_an_answer_that_was_changed(octavo: Octavo, data: Path) -> 
 
 def test_serve_answers_until_it_is_stopped(tmp_path: Path) -> None:
     """The real program with its own embedder, on a library of its own."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    words = [
-        sys.executable,
-        "-m",
-        "octavo.cli",
-        "serve",
-        "--port",
-        str(port),
-        "--data",
-        str(tmp_path / "new"),
-    ]
+    words = [sys.executable, "-m", "octavo.cli", "serve", "--port", "0", "--data", str(tmp_path / "new")]
     served = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    assert served.stderr is not None
     try:
-        assert ready(port) == {"status": "ready", "books": 0}
-        busy = subprocess.run(words, capture_output=True, text=True, timeout=60)
+        while not (where := re.search(r"http://127\.0\.0\.1:(\d+)", line := served.stderr.readline())):
+            assert line, "the server does not come up"
+        assert ready(int(where[1])) == {"status": "ready", "books": 0}
+        busy = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE)
         assert busy.returncode == 1
         assert "Traceback" not in busy.stderr
         assert "octavo: " in busy.stderr
     finally:
         served.send_signal(signal.SIGINT)
-        _, said = served.communicate(timeout=30)
-    assert f"http://127.0.0.1:{port}" in said
+        _, said = served.communicate(timeout=PATIENCE)
     assert "Traceback" not in said
 
 
 def ready(port: int) -> Any:
-    for _ in range(600):
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5) as response:
-                return json.load(response)
-        except OSError:
-            time.sleep(0.1)
-    raise AssertionError("the server does not come up")
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=PATIENCE) as response:
+        return json.load(response)
 
 
 @pytest.mark.parametrize(("confidence", "said"), [(0.2, "A guess (20% sure)"), (0.4, "Sure to 40%.")])

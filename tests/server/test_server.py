@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from octavo.reading import Answerer
 from octavo.server import make_app
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
+from patience import PATIENCE, until
 
 LOST = "How many boats were lost?"
 EVIDENCE = {
@@ -53,7 +54,7 @@ class Service:
     port: int = field(default=0)
 
     def call(self, method: str, path: str, body: object = None, *, accept: str = "application/json") -> Got:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         headers = {"content-type": "application/json", "accept": accept}
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         connection.request(method, path, data if body is not None else None, headers)
@@ -81,7 +82,7 @@ def served(
         yield service
     finally:
         server.should_exit = True
-        service.thread.join(20)
+        service.thread.join(PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -290,6 +291,13 @@ def test_the_models_that_come_along_answer_over_http(tides: Path) -> None:
         assert refused["citations"] == []
         checked = service.post("/v1/check", claim="Seven boats were lost.", passages=[first["text"]]).json
         assert checked["supported"] is True
+        asked = {"query": "storm harbour tide lamp", "top_k": 4}
+        read, found = (service.post("/v1/search", **asked, rerank=r).json["results"] for r in (True, False))
+        assert {r["id"] for r in read} == {r["id"] for r in found}
+        assert [r["relevance_score"] for r in read] != [r["relevance_score"] for r in found]
+        assert service.post("/v1/search", **asked).json["results"] == read
+        assert service.post("/v1/search", **asked, rerank="no").status == 422
+        assert service.post("/v1/ask", question=LOST, rerank=False).status == 422
 
 
 def test_an_outage_is_an_error_and_never_a_refusal(broken: Service) -> None:
@@ -305,7 +313,7 @@ def test_a_client_that_hangs_up_leaves_no_question_open(tmp_path: Path) -> None:
     data = filled(tmp_path / "library")
     with contextmanager(served)(data, Broken(waits=True)) as service:
         body = json.dumps({"question": LOST})
-        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=PATIENCE)
         headers = {"content-type": "application/json", "accept": "text/event-stream"}
         connection.request("POST", "/v1/ask", body, headers)
         response = connection.getresponse()
@@ -316,12 +324,12 @@ def test_a_client_that_hangs_up_leaves_no_question_open(tmp_path: Path) -> None:
 
 
 def status_in_time(data: Path) -> str:
-    """The status of the only question, once it has left the work behind; or what it is after a while."""
-    for _ in range(100):
-        with sqlite3.connect(data / "records.sqlite") as other:
-            ((status,),) = other.execute("SELECT status FROM questions").fetchall()
-        other.close()
-        if status not in ("pending", "processing"):
-            break
-        time.sleep(0.05)
-    return str(status)
+    """The status of the only question, once it has left the work behind."""
+
+    def status() -> str:
+        with closing(sqlite3.connect(data / "records.sqlite")) as other:
+            ((found,),) = other.execute("SELECT status FROM questions").fetchall()
+        return str(found)
+
+    until(lambda: status() not in ("pending", "processing"))
+    return status()

@@ -39,7 +39,12 @@ async def search(body: SearchBody, library: TheLibrary, caller: Asking) -> Respo
     began = time.monotonic()
     scope = body.scope.scope() if body.scope else None
     found = await library.search(
-        body.query, book_id=body.book_id, scope=scope, top_k=body.top_k, books=caller.books
+        body.query,
+        book_id=body.book_id,
+        scope=scope,
+        top_k=body.top_k,
+        books=caller.books,
+        rerank=body.rerank,
     )
     results = [wire.evidence_json(evidence) for evidence in found]
     took = max(1, round((time.monotonic() - began) * 1000))

@@ -45,6 +45,13 @@ class SearchBody(Body):
     book_id: Name | None = None
     scope: ScopeBody | None = None
     top_k: int = Field(10, ge=1, le=100, strict=True)
+    rerank: bool = Field(
+        True,
+        strict=True,
+        description="Whether the local reader reads the first passages and may put another one first. "
+        "Without that, a search takes a small part of the time.",
+        examples=[False],
+    )
 
 
 class AskBody(Body):
