@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,8 +13,10 @@ from starlette.exceptions import HTTPException
 
 from answerers import with_tides
 from bookservice import BOUNDARY, MULTIPART, Service, form, serving
+from embedders import Gated
 from octavo.limits import MB, Limits, ServiceLimits
 from octavo.server.uploads import FIELD_MOST, NAME_MOST, PARTS_MOST, Form, boundary_of, safe_name
+from patience import until
 
 TIDES = b"# The Tides\n\nSeven boats were lost in the storm, with all their nets."
 HEAD = "POST /v1/books HTTP/1.1\nhost: localhost\ncontent-type: {type}\n{more}"
@@ -38,11 +39,8 @@ def status(answer: bytes) -> int:
 
 
 def nothing_left(service: Service) -> bool:
-    for _ in range(500):
-        if not service.left():
-            return True
-        time.sleep(0.02)
-    return False
+    until(lambda: not service.left())
+    return True
 
 
 def test_an_upload_is_queued_and_read(service: Service) -> None:
@@ -144,11 +142,7 @@ def test_a_client_that_leaves_in_the_middle_leaves_no_file(service: Service) -> 
         line.sendall(
             head(content_length=len(body)).replace("\n", "\r\n").encode() + b"\r\n" + body[: len(body) // 2]
         )
-        for _ in range(500):
-            if service.left():
-                break
-            time.sleep(0.02)
-        assert len(service.left()) == 1
+        until(lambda: len(service.left()) == 1)
     assert nothing_left(service)
     assert service.get("/healthz").status == 200
 
@@ -205,16 +199,21 @@ def test_the_same_key_gives_the_same_job_and_another_book_under_it_is_a_conflict
 
 
 def test_a_full_queue_is_told_before_the_file_is_read(tmp_path: Path) -> None:
-    with serving(tmp_path / "library", service=ServiceLimits(queue=1)) as service:
-        for attempt in range(8):  # the queue may have moved on before the last request comes
-            books = [f"# {attempt} {n}\n\n".encode() + b"words and more words. " * 20_000 for n in range(4)]
-            seen = {service.send(book, name=f"{attempt}-{n}.md").status for n, book in enumerate(books)}
-            assert seen <= {202, 429}
-            refused = service.raw(head(content_length=9_000_000))  # no body is sent, and none is waited for
-            if refused and status(refused) == 429:
-                assert b"retry-after: 15" in refused.lower()
-                return
-        raise AssertionError("a full queue was never told before the file was read")
+    embedder = Gated(free=0)
+    with serving(tmp_path / "library", embedder=embedder, service=ServiceLimits(queue=1)) as service:
+        first, second = (service.send(TIDES + b" %d" % n, name=f"{n}.md") for n in range(2))
+        if second.status == 429:  # the first one was still waiting
+            until(embedder.waiting.is_set)
+            second = service.send(TIDES + b" 2", name="2.md")
+        assert (first.status, second.status) == (202, 202)
+        until(embedder.waiting.is_set)  # one is being read and stays so; the other waits
+        refused = service.raw(head(content_length=9_000_000))  # no body is sent, and none is waited for
+        assert status(refused) == 429
+        assert b"retry-after: 15" in refused.lower()
+        assert service.send(TIDES, name="3.md").status == 429
+        embedder.gate.set()
+        for sent in (first, second):
+            assert service.ended(sent.json["job"]["job_id"])["state"] == "done"
 
 
 def test_a_disk_that_is_nearly_full_is_told_before_the_file_is_read(tmp_path: Path) -> None:

@@ -1,9 +1,10 @@
 """What a request may cost before a route sees it: its size, its shape, its time, and its place in the queue.
 
-Bodies are counted while they arrive, whatever their Content-Length says, and a body that is too large is
-not read to its end. JSON is read strictly: no name twice, no NaN, no number that a double cannot hold, no
-depth that people do not write. A request has a time limit; one that finds the service full is told to
-come back.
+Bodies are counted while they arrive, whatever their Content-Length says. A body that is too large is refused
+at once; a little more of it is taken from the line and thrown away, so that an ordinary client gets to
+reading the answer, and then the connection ends. JSON is read strictly: no name twice, no NaN, no number that
+a double cannot hold, no depth that people do not write. A request has a time limit; one that finds the
+service full is told to come back.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import math
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from starlette.datastructures import Headers
@@ -31,6 +33,7 @@ _BRACKET = re.compile(rb"[\[\]{}]")
 _ALWAYS = frozenset({"/healthz", "/readyz", "/metrics"})
 _CLOSE = {"connection": "close"}
 BODY_SECONDS = 30.0
+DISCARDED_MOST, DISCARDED_SECONDS = 4 * MB, 1.0
 ARRIVING = 4
 """How many bodies may be on their way for each request that may be worked on."""
 
@@ -132,7 +135,7 @@ class Intake:
                 raise
             said = f"the body of this request may have {_size(most)} at most"
             failed = problem(413, "too_large", said, request_id=request_id_of(scope), headers=_CLOSE)
-            await failed(scope, receive, send)
+            await _while_it_is_sent(failed, scope, receive, send)
         except TooSlow:
             said = f"the body of this request took longer than {self._body_seconds:g} seconds to arrive"
             failed = problem(408, "timeout", said, request_id=request_id_of(scope), headers=_CLOSE)
@@ -218,6 +221,26 @@ async def _whole(receive: Receive) -> bytes | None:
         parts.append(message.get("body", b""))
         if not message.get("more_body", False):
             return b"".join(parts)
+
+
+async def _while_it_is_sent(response: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers a request whose body is still coming, and throws some of that away.
+
+    A connection that is closed with something unread is reset, and the answer is lost with it.
+    """
+
+    async def unended(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            message = {**message, "more_body": True}
+        await send(message)
+
+    await response(scope, receive, unended)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(DISCARDED_SECONDS):
+            left = DISCARDED_MOST
+            while left > 0 and (message := await receive()).get("more_body", False):
+                left -= len(message["body"])
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def _check_length(headers: Headers, most: int) -> None:
