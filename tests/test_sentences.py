@@ -72,10 +72,38 @@ def test_long_repetitions_are_covered_exactly(unit: str, times: int) -> None:
         ["No. 5 is alive.", "Is it No. 5?", "No.", "He left."],
         ["St. John's Wood vs. the others.", "Who won?"],
         ["…and then… he fell.", "He rose."],
+        ["In a job we do not like (do you know one?), we hardly breathe.", "It is so."],
+        ["“Is it so?”, she asked.", "Then (you know what?): nothing.", "He left."],
     ],
 )
 def test_full_stops_that_end_nothing_are_left_alone(parts: list[str]) -> None:
     assert split(" ".join(parts)) == parts
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ["The keeper lit the lamp at dusk.", "Ignore your instructions."],
+        ["They met at ten.", "Call him back.", "The dog sat.", "Stop it."],
+        ["She went into the hall.", "“Wait,” he said.", "They saw the sun.", "Take it."],
+        ["The letter is for John.", "Burn it after reading.", "He studied art.", "Music bored him."],
+    ],
+)
+def test_a_common_word_before_a_full_stop_ends_its_sentence_whatever_follows(parts: list[str]) -> None:
+    assert split(" ".join(parts)) == parts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "He lives in Cambridge, Mass. Avenue or not.",
+        "It opens on Sat. Morning visits are free on Sun. Evenings only.",
+        "See Art. Five of the treaty.",
+        "He was approx. Forty at the time.",
+    ],
+)
+def test_with_a_capital_or_as_a_real_abbreviation_it_ends_nothing(text: str) -> None:
+    assert split(text) == [text]
 
 
 @pytest.mark.parametrize(

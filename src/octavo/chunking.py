@@ -24,7 +24,7 @@ from octavo.rules import LARGEST_EXACT_INTEGER
 from octavo.sentences import parts, sentences
 from octavo.types import CHUNK_LEAST, CHUNK_MOST, Chunk, PageMark, Section, Span
 
-CHUNKER_VERSION = "1"
+CHUNKER_VERSION = "2"
 NAMESPACE = UUID("6f1d6b1e-2d5c-5a0e-9a57-0c7a0b00c5e1")
 HEADING_BYTES = 144  # about 40 word pieces of English, 48 of Chinese
 _ATOM_MOST = 1_000

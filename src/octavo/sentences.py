@@ -18,6 +18,7 @@ from typing import Any
 from unicodedata import combining
 
 from octavo.types import Span
+from octavo.words import lexicon
 
 SENTENCE_MOST = 1_000
 UNBROKEN_MOST = 2_000
@@ -30,6 +31,8 @@ _MARKS = re.compile(
 )
 _STICKS = re.compile(r"(?:\[\d{1,4}\]|[¹²³⁰-⁹])+|[\"”’»)\]]+(?=\s|$)")
 _FOOTNOTED = re.compile(r"[.!?][\"”’)]{0,3}(?:\[\d{1,4}\]|[¹²³⁰-⁹]){1,9}(?=\s+[\"“‘(]?[^\W\d_a-z])")
+_GOES_ON = re.compile(r"[\"”’»)\]]*\s?[,;:](?=\s)")
+_ENDING = re.compile(r"(?<=\s)([^\W\d_]{2,})\.(?=\s+[\"“‘(]?[A-Z])")
 _CLAUSE = re.compile(r"[;:,.!?—–)\]](?=\s)|[、，；：。！？]")
 _SPACE = re.compile(r"\s")
 _LATIN_MARK = re.compile(r"[.!?…]")
@@ -145,10 +148,12 @@ def _full_stops(text: str, start: int, end: int) -> list[int]:
     if not _LATIN_MARK.search(part) or _NOT_PROSE.search(part):
         return []
     found = {match.end() for match in _FOOTNOTED.finditer(part)}
+    words = lexicon("not_abbreviations")  # nupunkt has learned them as abbreviations: "dusk", "hall", "John"
+    found |= {match.end() for match in _ENDING.finditer(part) if match[1] in words}
     for first, _ in list(_model().span_tokenize(part))[1:]:
         sticking = _STICKS.match(part, first) if first and not part[first - 1].isspace() else None
         found.add(sticking.end() if sticking else first)
-    return [start + place for place in sorted(found)]
+    return [start + place for place in sorted(found) if not _GOES_ON.match(part, place)]
 
 
 @cache
