@@ -40,7 +40,7 @@ from octavo.types import Scope
 
 TARGET = Path(__file__).parent.parent / "src" / "octavo" / "data" / "confidence_reader.json"
 Numbers = NDArray[np.float64]
-ANSWERABLE = {"able": 1, "able_most": 1, "margin_read": 1, "rank_read": 0, "rank_most": 0}
+ANSWERABLE = {"able": 1, "able_most": 1, "margin_read": 1, "stated": 1, "rank_read": 0, "rank_most": 0}
 RIGHT = {"odds": 1, "odds_chunk": 1, "margin": 1, "margin_read": 1, "able": 0, "rank_read": 0}
 RIGHT |= {"why": 0, "sequel": 0, "told": 0, "not_sure": -1, "not_even_loose": -1}
 CONCISE = 80

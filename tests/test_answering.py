@@ -129,7 +129,9 @@ def test_the_same_words_are_said_once() -> None:
 
 
 def test_what_a_leaning_sentence_leans_on_is_not_told_twice() -> None:
-    text = "He looked around before leaving the house. He pushed open the door before it was light. Rain fell."
+    text = (
+        "He looked around before leaving the house. He pushed open the door before it was light. Rain fell."
+    )
     draft = asked("What did he do before leaving the house, looking around?", passage(text, title="House"))
     assert [len(claim.sentences) for claim in draft.claims] == [1, 1]
     assert said(draft).count("looked around") == 1
@@ -286,6 +288,23 @@ def test_what_the_reader_thinks_is_among_the_features_and_only_then() -> None:
     doubtful = answer(FEALTY, sentences, seen={s.id: UNMOVED for s in sentences})
     assert answerable(doubtful.features) < answerable(read.features)
     assert confidence(doubtful.features) < confidence(read.features)
+
+
+@pytest.mark.parametrize("start", [0, 1_000])
+@pytest.mark.parametrize("margin", [9.0, -0.5])
+def test_a_draft_tells_the_words_of_the_reader_and_where_they_stand(start: int, margin: float) -> None:
+    text = "Rollo came from Norway. He swore fealty in 911. Rain fell."
+    sentences = passage(text, title="Normans", start=start)
+    draft = answer(FEALTY, sentences, seen=read_by(sentences, "911", margin=margin))
+    assert draft.words == "911"
+    assert draft.around == "Normans: Rollo came from Norway. He swore fealty in 911."
+    first = answer("Who came from Norway?", sentences, seen=read_by(sentences, "Rollo", margin=60.0))
+    assert (first.words, first.around) == ("Rollo", "Normans: Rollo came from Norway.")
+
+
+def test_without_a_reader_no_words_are_told() -> None:
+    draft = answer(FEALTY, passage(NORMANS))
+    assert (draft.words, draft.around) == ("", "")
 
 
 def test_no_evidence_is_no_draft_with_a_reader_either() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 import small_books
 from answerers import Greedy, Scripted, assert_well_cited, filled, with_tides
 from builders import make_chunk, make_evidence
+from copies import copied
 from octavo.answering import Claim
 from octavo.conversation import Answer, Refusal, RefusalReason
 from octavo.errors import InvalidValue
@@ -38,7 +38,7 @@ def tides(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def data(tides: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(tides, tmp_path / "library"))
+    return copied(tides, tmp_path / "library")
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import small_books
 from octavo.errors import BadBook, InvalidValue, NotFound
 from octavo.events import AskEvent, Claimed
 from octavo.library import Library, answered
-from octavo.models import READER
+from octavo.models import READER, VERIFIER
 from octavo.retrieval import Retriever
 from octavo.scope import everywhere
 from octavo.scoring import fitted, threshold
@@ -262,9 +262,9 @@ async def test_by_default_the_reader_finds_the_words_and_the_receipt_names_it(tm
         assert [(c.text, [c.text[a:b] for a, b in c.marks]) for c in claims[:1]] == [
             ("Seven boats were lost with all their nets.", ["Seven"])
         ]
-        assert loaded(library) == [True, False]
+        assert loaded(library) == [True, True], "the verifier is asked about question and answer"
         entry = await library.journal.entry((await answered(replay(events))).answer.id)
-        assert (entry.receipt["local"], entry.receipt["calibration"]) == ([READER.name], 2)
+        assert (entry.receipt["local"], entry.receipt["calibration"]) == ([READER.name, VERIFIER.name], 2)
         assert entry.receipt["threshold"] == threshold(library.settings.risk, reader=True)
         refused = await library.ask("How many horses were sold at the market?")
         assert refused.refusal is not None
@@ -281,6 +281,22 @@ async def test_by_default_the_verifier_has_a_say_in_whether_a_claim_is_borne_out
     told = await library.check(true, passages)
     assert told.score > check(true, passages).score
     assert told.supported
+
+
+@pytest.mark.usefixtures("local_models")
+async def test_a_search_without_the_reader_gives_the_passages_as_they_were_found(
+    library: Library, tides: Book
+) -> None:
+    shelf, several = await library._shelf(), "storm harbour tide lamp"
+    plain = Retriever(shelf.store, shelf.records, shelf.embedder)
+    found = await plain.search(several, bounds=everywhere(), top_k=5)
+    assert await library.search(several, rerank=False, top_k=5) == found
+    assert loaded(library) == [False, False]
+    read = await library.search(several, top_k=5)
+    assert loaded(library) == [True, False]
+    assert {e.chunk.id for e in read} == {e.chunk.id for e in found}
+    assert [e.relevance_score for e in read] != [e.relevance_score for e in found]
+    assert await library.search(several, rerank=False, top_k=5) == found  # what is remembered is told apart
 
 
 async def replay(events: list[AskEvent]) -> AsyncGenerator[AskEvent, None]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from octavo.matching import Seen
-from octavo.measures import leans, odds_of, of_answer, of_seen, of_sentence
+from octavo.measures import leans, odds_of, of_answer, of_seen, of_sentence, stated
 from octavo.questions import read
 from test_matching import laid, parted
 
@@ -119,3 +121,26 @@ def test_what_a_reader_thinks_is_told_of_the_chosen_and_of_the_best() -> None:
 
 def test_the_readers_measures_have_names_of_their_own() -> None:
     assert of_seen([Seen(0, 0, 0, 0, 0)], best=0).keys().isdisjoint(measured("Who led the Norse?"))
+
+
+@pytest.mark.parametrize(
+    ("question", "words", "statement"),
+    [
+        ("Who led the Norse?", "Rollo", "Rollo led the Norse"),
+        ("In what year did Rollo settle?", "911", "In 911 Rollo settle"),
+        ("Which country was ceded to Britain?", "Florida", "Florida was ceded to Britain"),
+        ("What kind of boats did they lose?", "cutters", "cutters they lose"),
+        ("How many boats were lost ?", "Seven", "Seven boats were lost"),
+        ("Where does  the\nriver end?", "at sea", "at sea the river end"),
+        ("Is the doe tame?", "it is", "Is the doe tame it is"),
+        ("WHAT does a doe eat?", "grass", "grass a doe eat"),
+    ],
+)
+def test_question_and_answer_make_one_statement(question: str, words: str, statement: str) -> None:
+    assert stated(question, words) == statement
+
+
+@given(st.text(max_size=60), st.text(alphabet="abc ", max_size=20))
+def test_any_question_makes_a_statement_with_the_answer_in_it(question: str, words: str) -> None:
+    said = stated(question, words)
+    assert " ".join(words.split()) in " ".join(said.split())

@@ -143,6 +143,12 @@ def test_an_empty_list_means_that_the_book_does_not_say() -> None:
     assert parse('{"claims": []}') == []
 
 
+def test_a_line_that_was_copied_whole_names_its_sentence_and_a_heading_names_none() -> None:
+    shown = ["# The Harbour › Storms", f"s2: {SEVEN}", "s3:", "s4 : no", "xs5: no"]
+    (said,) = parse(json.dumps({"claims": [{"text": "x", "sentences": shown}]})) or []
+    assert said.sentences == ("s2", "s3:", "s4 : no", "xs5: no")
+
+
 def test_strange_ids_stay_strange_and_there_is_a_most_of_everything() -> None:
     (said,) = parse(json.dumps({"claims": [{"text": "x", "sentences": ["S1", 1, None, "s1 OR s2"]}]})) or []
     assert said.sentences == ("S1", "1", "None", "s1 OR s2")

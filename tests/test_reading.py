@@ -139,6 +139,37 @@ async def test_the_words_that_the_reader_found_are_marked_where_they_stand(start
     assert reply.features["able"] == 5.0
 
 
+@pytest.mark.parametrize("told", [-5.0, 5.0])
+async def test_a_verifier_is_asked_about_question_and_answer_once(told: float) -> None:
+    asked: list[tuple[str, list[str]]] = []
+
+    def opinion(claim: str, passages: Sequence[str]) -> list[float]:
+        asked.append((claim, list(passages)))
+        return [told]
+
+    reader = ReaderAloud({"lamp": 5.0}, answer="at dusk")
+    given = numbered([make_evidence(make_chunk(FOUR))], everywhere())
+    with_both = OfflineAnswerer(TinyEmbedder(), perusal=Perusal(reader, opinion=opinion))
+    reply = await with_both.reply("When did the lamp burn?", given)
+    alone = await OfflineAnswerer(TinyEmbedder(), perusal=Perusal(reader)).reply(
+        "When did the lamp burn?", given
+    )
+    ((claim, (around,)),) = asked
+    assert claim == "at dusk the lamp burn"
+    assert around.endswith("The lamp burned at dusk in the tower.")
+    assert reply.features == {**alone.features, "stated": told}
+    assert reply.claims == alone.claims
+    assert (reply.answerable > alone.answerable) == (told > 0)
+
+
+async def test_without_evidence_no_verifier_is_asked() -> None:
+    def opinion(claim: str, passages: Sequence[str]) -> list[float]:
+        raise AssertionError((claim, passages))
+
+    perusal = Perusal(ReaderAloud(), opinion=opinion)
+    assert (await OfflineAnswerer(TinyEmbedder(), perusal=perusal).reply("Why?", [])).claims == ()
+
+
 async def test_only_what_the_reader_may_see_is_read() -> None:
     reader = ReaderAloud()
     item = cut(make_evidence(make_chunk(FOUR)), FOUR.index("Ships"), FOUR.index("Ships") + 3)

@@ -26,6 +26,7 @@ from test_measures import measured
 
 GOOD = measured("Who led the Norse?")
 SEEN = GOOD | {"able": 4.0, "able_most": 4.0, "margin_read": 5.0, "rank_read": 6.0, "rank_most": 6.0}
+SEEN |= {"stated": 3.0}
 
 
 @given(st.dictionaries(st.sampled_from(sorted(SEEN)), st.floats(-1e6, 1e6), max_size=12))
@@ -128,7 +129,7 @@ def test_weights_are_read_as_they_are_stored() -> None:
 # Where a trained reader has read the evidence
 
 
-@pytest.mark.parametrize("speaks_for", ["able", "able_most", "margin_read"])
+@pytest.mark.parametrize("speaks_for", ["able", "able_most", "margin_read", "stated"])
 def test_what_the_reader_thinks_decides_whether_there_is_an_answer(speaks_for: str) -> None:
     assert answerable(SEEN | {speaks_for: -6.0}) < answerable(SEEN)
 

@@ -21,6 +21,7 @@ from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.tools import FOUND_MOST, Calls, Room, tool, tools_of
 from octavo.types import Scope, ScopeType
+from patience import PATIENCE
 
 ASKED = "Which stone lies deep?"
 
@@ -99,7 +100,7 @@ async def use(
     room: Room, name: str, arguments: Mapping[str, Any] | str, *, calls: Calls | None = None
 ) -> str:
     """Calls a tool as the model does."""
-    made = {t.name: t for t in tools_of(room, calls or Calls(5, 5.0), nonce="ab12")}[name]
+    made = {t.name: t for t in tools_of(room, calls or Calls(5, PATIENCE), nonce="ab12")}[name]
     said = arguments if isinstance(arguments, str) else json.dumps(arguments)
     return str(await made.on_invoke_tool(None, said))  # type: ignore[arg-type]
 
@@ -258,7 +259,7 @@ async def test_a_model_that_calls_a_tool_wrongly_is_told_so(
 
 
 async def test_after_the_last_call_there_are_no_more(visiting: tuple[Library, Visitor]) -> None:
-    room, calls = await entered(visiting), Calls(2, 5.0)
+    room, calls = await entered(visiting), Calls(2, PATIENCE)
     for _ in range(2):
         assert "<<<book" in await use(room, "list_contents", {}, calls=calls)
     assert "no calls left" in await use(room, "search_book", {"query": "stone"}, calls=calls)
@@ -267,7 +268,7 @@ async def test_after_the_last_call_there_are_no_more(visiting: tuple[Library, Vi
 
 async def test_a_tool_that_takes_too_long_is_given_up() -> None:
     async def endless(given: Mapping[str, Any]) -> str:
-        await asyncio.sleep(60)
+        await asyncio.sleep(600)
         return "never"
 
     made = tool("search_book", endless, Calls(5, 0.01))

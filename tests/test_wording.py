@@ -19,7 +19,7 @@ from octavo.tools import numbered
 from octavo.wording import Cited, objections
 from paraphrases import FALSE, HONEST, KINDS, SHELF, lies
 
-KEPT = 0.7  # of the honest ones; 77 of 102 when this was written
+KEPT = 0.8  # of the honest ones; 84 of 102 when this was written
 SEEDS, EACH = (101, 202, 303), 500
 
 
@@ -76,6 +76,7 @@ def test_every_sentence_may_be_quoted_and_several_in_one_claim() -> None:
         ("Mix 9 cups of milk.", "Mix 9 cups of flour and milk.", "9 counts something else"),
         ("He earned 9 pounds.", "He earned 9 pounds a week.", "a week is left out"),
         ("The town bans cars.", "The town bans old cars.", "old is left out"),
+        ("One may enter.", "With a key, one may enter.", "With a key is left out"),
         ("The mayor sleeps.", "The mayor, who has a dog, barks when it sleeps.", "the sentences say 'when'"),
         ("The man came to the ship.", "The man of the ship came.", "ship is said otherwise"),
     ],

@@ -31,7 +31,6 @@ from octavo.prompts import Said
 from octavo.reading import UNSAID, Glossed, OfflineAnswerer, Reply, borne_out
 from octavo.settings import Settings
 from octavo.tools import Calls, Room, tool, tools_of
-from octavo.verification import Similarity
 
 NOTHING_HELD = "none of what the model said is borne out by the book"
 _MOST_TRIED = 40  # sentences that are tried when a claim names the wrong ones
@@ -62,7 +61,7 @@ class ModelAnswerer:
     async def reply(self, question: str, room: Room) -> Reply:
         """What the model says as far as it holds; the offline answer where the model fails."""
         quoted = await self._offline.reply(question, room)
-        held = _Held(room, foreign=_foreign(room), opinion=self._offline.opinion)
+        held = _Held(room, question, foreign=_foreign(room))
         calls = Calls(self._endpoint.limits.tool_calls, self._endpoint.limits.tool_seconds)
         try:
             mode = await self._ask(question, room, held, calls)
@@ -175,8 +174,8 @@ class _Held:
     """The claims of one question that hold so far, those given up, and how well the book bears them out."""
 
     room: Room
+    question: str
     foreign: bool
-    opinion: Similarity | None = None
     claims: list[Claim] = field(default_factory=list)
     dropped: list[tuple[str, str]] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
@@ -201,7 +200,7 @@ class _Held:
             if claim is None:
                 failed.append((one, why))
                 continue
-            support = borne_out(claim, sentences, opinion=self.opinion)
+            support = borne_out(claim, sentences, given=self.question, opinion=self.room.opinion)
             if not support.supported:
                 failed.append((one, "; ".join(support.reasons) or UNSAID))
             elif claim.text not in {kept.text for kept in self.claims}:
@@ -237,7 +236,7 @@ class _Held:
     def _carrier(self, one: Said, sentences: Mapping[str, Sentence]) -> str:
         for id_ in list(sentences)[:_MOST_TRIED]:
             claim, _ = self._claim(replace(one, sentences=(id_,)), sentences)
-            if claim is not None and borne_out(claim, sentences).supported:
+            if claim is not None and borne_out(claim, sentences, given=self.question).supported:
                 return id_
         return ""
 

@@ -53,10 +53,16 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An answer before anyone decided whether to give it. Without evidence both are empty."""
+    """An answer before anyone decided whether to give it. Without evidence both are empty.
+
+    `words` are those that a trained reader thinks answer; `around` is the sentence they stand in, with its
+    heading and the sentence before it.
+    """
 
     claims: tuple[Claim, ...]
     features: Mapping[str, float]
+    words: str = ""
+    around: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +120,17 @@ def compose(
         formed = [read_score(score, seen[r.sentence.id]) for score, r in zip(formed, readings, strict=True)]
     parts = _choose(inquiry, readings, formed)
     features = of_answer(inquiry, readings, scores=formed, chosen=[p.core for p in parts])
+    words, around = "", ""
     if seen is not None:
+        best = seen[readings[parts[0].core].sentence.id]
         features |= of_seen([seen[r.sentence.id] for r in readings], best=parts[0].core)
-        marks = {parts[0]: _named(seen[readings[parts[0].core].sentence.id])}
+        marks = {parts[0]: _named(best)}
+        words, around = _pointed_at(readings, parts[0].core, best)
     else:
         sure = next((p for p in parts if readings[p.core].sure), None)
         marks = {sure: tuple(_mark(inquiry, readings[sure.core]))} if sure else {}
     claims = (_claim(readings, p, marks=marks.get(p, ())) for p in _in_order(readings, parts))
-    return Draft(tuple(claims), MappingProxyType(features))
+    return Draft(tuple(claims), MappingProxyType(features), words, around)
 
 
 def _form(inquiry: Inquiry, reading: Reading) -> float:
@@ -247,6 +256,14 @@ def _claim(readings: Sequence[Reading], part: _Part, *, marks: Sequence[tuple[in
 def _named(seen: Seen) -> tuple[tuple[int, int], ...]:
     """The words that answer, where the reader is more sure of them than of no answer."""
     return ((seen.start, seen.end),) if seen.margin > 0 and seen.end > seen.start else ()
+
+
+def _pointed_at(readings: Sequence[Reading], n: int, seen: Seen) -> tuple[str, str]:
+    """The words that answer best, however sure they are, and where they stand."""
+    here = readings[n].sentence
+    before = readings[n - 1].sentence.start if n and _follows(readings, n - 1) else here.start
+    text = here.chunk.content[before - here.chunk.start : here.end - here.chunk.start]
+    return here.text[seen.start : seen.end], ": ".join((*here.chunk.heading_path[-1:], text))
 
 
 def _mark(inquiry: Inquiry, reading: Reading) -> Iterator[tuple[int, int]]:

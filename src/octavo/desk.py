@@ -25,6 +25,7 @@ from octavo.journal import Journal
 from octavo.journal_rows import seal
 from octavo.links import link
 from octavo.matching import Sentence
+from octavo.models import VERIFIER
 from octavo.prompts import foreign, language
 from octavo.protocols import Embedder
 from octavo.reading import Answerer, Glossed, OfflineAnswerer, verified
@@ -62,6 +63,8 @@ class Read:
     notes: Mapping[str, object]
     checking: float
     """Seconds that went into checking claims."""
+    local: tuple[str, ...] = ()
+    """The models that come with Octavo and took part."""
     order: dict[str, int] = field(default_factory=dict)
 
     def told(self) -> tuple[Claimed, ...]:
@@ -212,7 +215,9 @@ class Desk:
         reply = await answerer.reply(interpreted, room)
         sentences = {sentence.id: sentence for sentence in room}
         began = time.monotonic()
-        claims, dropped = verified(reply.claims, sentences)
+        claims, dropped = await blocking(
+            verified, reply.claims, sentences, given=interpreted, opinion=room.opinion
+        )
         checking = reply.checking + time.monotonic() - began
         order: dict[str, int] = {}
         for claim in claims:
@@ -229,8 +234,15 @@ class Desk:
             answerer=reply.answerer or answerer.name,
             notes=reply.notes,
             checking=checking,
+            local=self._local(room),
             order=order,
         )
+
+    def _local(self, room: Room) -> tuple[str, ...]:
+        """The reader, where there was something to read; the verifier, where it was asked about a claim."""
+        perusal = self.retriever.perusal
+        reader = (perusal.name,) if perusal and room.evidence else ()
+        return (*reader, *((VERIFIER.name,) if room.opinion and room.opinion.asked else ()))
 
     async def cite(self, answer_id: str, read: Read) -> Footnoted:
         """The answer's text with footnotes, every quotation copied by offset."""
@@ -256,7 +268,7 @@ class Desk:
             "seal": seal(answer),
             "answerer": read.answerer,
             "calibration": scoring.fitted(reader=self.retriever.perusal is not None).version,
-            "local": [perusal.name] if (perusal := self.retriever.perusal) else [],
+            "local": list(read.local),
             "interpreted": interpreted,
             "scope": bounds.description,
             "evidence": [[e.chunk.id, round(e.relevance_score, 6)] for e in read.evidence],
@@ -328,7 +340,7 @@ class Seats:
         offline = OfflineAnswerer(embedder, vector=retriever.vector, perusal=retriever.perusal)
         if self._given is not None or not self._settings.model:
             return Desk(*parts, self._given or offline, among=among)
-        model_answerer, endpoint = await blocking(_language_model)
+        model_answerer, endpoint = await blocking(_language_model, self._settings.model)
         self._endpoint = self._endpoint or endpoint(self._settings)
         model = model_answerer(self._settings, self._endpoint, offline)
         return Desk(*parts, model, among=among, offline=offline, rewrite=model.rewrite)
@@ -338,9 +350,11 @@ class Seats:
             await self._endpoint.close()
 
 
-def _language_model() -> tuple[type[ModelAnswerer], type[Endpoint]]:
+def _language_model(name: str) -> tuple[type[ModelAnswerer], type[Endpoint]]:
     """What it takes to ask one; loaded only where there is one, because it is heavy."""
     from octavo.agent import ModelAnswerer
-    from octavo.llm import Endpoint
+    from octavo.llm import LITELLM, Endpoint, load_litellm
 
+    if name.startswith(LITELLM):
+        load_litellm(name)
     return ModelAnswerer, Endpoint

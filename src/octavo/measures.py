@@ -24,6 +24,16 @@ _LEANS = re.compile(
     re.IGNORECASE,
 )
 _MOST_MARGIN, _MOST_MISSING = 5.0, 2.0
+_VERBS = "is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|might|must"
+_ASKED = re.compile(
+    r"\b(?:what|which|whose)\b"
+    r"(?: (?:is|are|was|were) the (?:name|number|amount|term|title)s? of\b"
+    r"| (?:kind|type|sort|percentage|number|amount)s? of\b)?"
+    rf"(?: (?!(?:{_VERBS})\b)[a-z]+(?= (?:{_VERBS})\b))?"  # "which *country* was"
+    r"|\bhow (?:many|much|long|old|far|often|large|big|high|tall)\b|\b(?:who|whom|when|where|why|how)\b",
+    re.IGNORECASE,
+)
+_DO = re.compile(r"\A\s*(?:do|does|did)\b", re.IGNORECASE)
 
 
 def leans(text: str) -> bool:
@@ -106,6 +116,16 @@ def of_seen(seen: Sequence[Seen], *, best: int) -> dict[str, float]:
         "rank_read": chosen.rank,
         "rank_most": max(s.rank for s in seen),
     }
+
+
+def stated(question: str, words: str) -> str:
+    """Question and answer as one rough statement: "Who led them?" and "Rollo" make "Rollo led them"."""
+    said = " ".join(question.split()).rstrip("? ")
+    asked = _ASKED.search(said)
+    if asked is None:
+        return f"{said} {words}"
+    rest = _DO.sub("", said[asked.end() :], count=1)
+    return " ".join(f"{said[: asked.start()]}{words} {rest}".split())
 
 
 def _gaps(inquiry: Inquiry, best: Reading, every: Sequence[float]) -> dict[str, float]:

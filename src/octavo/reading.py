@@ -6,24 +6,27 @@ ids and gives claims that name ids, so what is published can be checked and quot
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Protocol
 
 from octavo import scoring
-from octavo.answering import Claim, answer, shortlist
+from octavo.answering import Claim, Draft, answer, shortlist
 from octavo.concurrency import blocking
 from octavo.local import Glance
 from octavo.matching import Seen, Sentence
+from octavo.measures import stated
 from octavo.perusal import Perusal
 from octavo.protocols import Embedder
 from octavo.tools import Room
 from octavo.verification import Similarity, Support, check
-from octavo.wording import Cited, objections
+from octavo.wording import Cited, judge
+from octavo.wording.context import ITEM
 
 VectorOf = Callable[[str], Awaitable[tuple[float, ...]]]
 _BESIDE = 4  # characters between two sentences that follow each other
+_EARLIER = 4  # sentences back that may tell who "it" is
 UNSAID = "the sentences do not say so"
 EMBEDDED = 4  # sentences whose nearness to the question is worth the time
 
@@ -72,19 +75,21 @@ class OfflineAnswerer:
     ) -> None:
         """`vector` gives a question's vector where that is known already."""
         self._embedder, self._perusal = embedder, perusal
-        self.opinion = perusal.opinion if perusal else None
         self._vector = vector or self._embedded
 
     async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
         if self._perusal is not None:
             drafted = answer(question, given, seen=await self._seen(question, given, self._perusal))
+            opinion = given.opinion if isinstance(given, Room) else self._perusal.opinion
+            features = await _with_opinion(question, drafted, opinion)
         else:
             drafted = answer(question, await self._with_similarity(question, given))
+            features = drafted.features
         return Reply(
             drafted.claims,
-            answerable=scoring.answerable(drafted.features),
-            confidence=scoring.confidence(drafted.features),
-            features=drafted.features,
+            answerable=scoring.answerable(features),
+            confidence=scoring.confidence(features),
+            features=features,
         )
 
     async def _seen(self, question: str, given: Sequence[Sentence], perusal: Perusal) -> dict[str, Seen]:
@@ -110,13 +115,17 @@ class OfflineAnswerer:
 
 
 def verified(
-    claims: Sequence[Claim], sentences: Mapping[str, Sentence]
+    claims: Sequence[Claim],
+    sentences: Mapping[str, Sentence],
+    *,
+    given: str = "",
+    opinion: Similarity | None = None,
 ) -> tuple[tuple[Claim, ...], tuple[tuple[str, str], ...]]:
     """The claims that point at real sentences and are borne out by them; the others, with the reason."""
     kept: list[Claim] = []
     dropped: list[tuple[str, str]] = []
     for claim in claims:
-        support = borne_out(claim, sentences)
+        support = borne_out(claim, sentences, given=given, opinion=opinion)
         if support.supported:
             kept.append(claim)
         else:
@@ -125,10 +134,15 @@ def verified(
 
 
 def borne_out(
-    claim: Claim, sentences: Mapping[str, Sentence], *, opinion: Similarity | None = None
+    claim: Claim,
+    sentences: Mapping[str, Sentence],
+    *,
+    given: str = "",
+    opinion: Similarity | None = None,
 ) -> Support:
     """Whether a claim names sentences that are there and say so; of one in another language, its gloss.
 
+    `given` is the question, which may tell whom the book means by "it" and is no evidence of anything.
     `opinion` is a trained verifier's, where there is one.
     """
     unknown = [id_ for id_ in claim.sentences if id_ not in sentences]
@@ -136,9 +150,13 @@ def borne_out(
         said = f"names no sentence of the evidence: {', '.join(unknown) or 'none'}"
         return Support(supported=False, score=0.0, reasons=(said,))
     words = claim.gloss if isinstance(claim, Glossed) else claim.text
-    cited = _in_order([sentences[id_] for id_ in claim.sentences])
-    support = check(words, [" ".join(one.text for one in cited)], opinion=opinion)
-    against = support.reasons or objections(words, cited)
+    cited = _in_order([sentences[id_] for id_ in claim.sentences], sentences.values())
+    texts = tuple(one.text for one in cited)
+    support = check(words, [" ".join(texts)], opinion=opinion)
+    judged = judge(words, cited, given=given)
+    if not judged.against and judged.texts != texts and (support.reasons or not support.supported):
+        support = check(words, [" ".join(judged.texts)], opinion=opinion)
+    against = support.reasons or judged.against
     if support.supported and (
         against or support.snippet is None
     ):  # a lead-in claims nothing and has no place
@@ -146,16 +164,58 @@ def borne_out(
     return support
 
 
-def _in_order(named: Sequence[Sentence]) -> list[Cited]:
-    """The sentences as the book has them, each with the one just before it where that is named too."""
+def _in_order(named: Sequence[Sentence], around: Iterable[Sentence]) -> list[Cited]:
+    """The sentences as the book has them, each with what stands around it in its passage."""
+    chunks = {one.chunk.id for one in named}
+    passages = [one for one in around if one.chunk.id in chunks]
     found: list[Cited] = []
     last: Sentence | None = None
     for one in sorted(set(named), key=lambda s: (s.chunk.book_id, s.chunk.document_position, s.start)):
         beside = last and last.chunk.section_id == one.chunk.section_id and one.start - last.end <= _BESIDE
         before = last.text if last and beside else ""
-        found.append(Cited(one.text, before, " . ".join(one.chunk.heading_path)))
+        headings = one.chunk.heading_path
+        above = [s for s in passages if s.chunk.id == one.chunk.id and s.end <= one.start]
+        above.sort(key=lambda s: -s.start)
+        found.append(
+            Cited(
+                one.text,
+                before,
+                " . ".join(headings),
+                earlier=tuple(_paragraph(one, above)),
+                lead=_lead(one, above),
+                topic=headings[-1] if headings else "",
+                passage=tuple(s.text for s in above),
+            )
+        )
         last = one
     return found
+
+
+def _paragraph(one: Sentence, above: Sequence[Sentence]) -> Iterator[str]:
+    """The sentences before it in its paragraph, the nearest first."""
+    after = one
+    for before in above[:_EARLIER]:
+        content, start = one.chunk.content, one.chunk.start
+        if "\n\n" in content[before.end - start : after.start - start] or ITEM.match(after.text):
+            return
+        yield before.text
+        after = before
+
+
+def _lead(one: Sentence, above: Sequence[Sentence]) -> str:
+    """The line over the list that a sentence is an item of: one that does not end by itself."""
+    if not ITEM.match(one.text):
+        return ""
+    over = next((before.text for before in above if not ITEM.match(before.text)), "")
+    return "" if over.endswith((".", "!", "?")) or "|" in over else over
+
+
+async def _with_opinion(question: str, drafted: Draft, opinion: Similarity | None) -> Mapping[str, float]:
+    """The features, with what a verifier thinks of question and answer as one statement."""
+    if opinion is None or not drafted.around:
+        return drafted.features
+    (told,) = await blocking(opinion, stated(question, drafted.words), [drafted.around])
+    return MappingProxyType({**drafted.features, "stated": round(float(told), 4)})
 
 
 def _seen(sentence: Sentence, glance: Glance) -> Seen:

@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any, overload
 from octavo import prompts
 from octavo.errors import NotFound
 from octavo.matching import Sentence
+from octavo.perusal import DEPTH
 from octavo.records import Records
 from octavo.retrieval import Retriever
 from octavo.scope import Bounds, find_section
 from octavo.sentences import sentences
 from octavo.types import CHUNK_LEAST, Book, Chunk, Evidence, Section
+from octavo.verification import Similarity
 
 if TYPE_CHECKING:
     from agents import FunctionTool
@@ -59,6 +61,24 @@ class Sources:
         return self.pages[place]
 
 
+class Opinion:
+    """A trained verifier's opinion of claims, asked once about each, and whether it was asked at all."""
+
+    def __init__(self, verifier: Similarity) -> None:
+        self._verifier = verifier
+        self._told: dict[tuple[str, ...], Sequence[float]] = {}
+
+    def __call__(self, claim: str, passages: Sequence[str], /) -> Sequence[float]:
+        key = (claim, *passages)
+        if key not in self._told:
+            self._told[key] = self._verifier(claim, passages)
+        return self._told[key]
+
+    @property
+    def asked(self) -> bool:
+        return bool(self._told)
+
+
 class Room(Sequence[Sentence]):
     """The sentences found so far, and the way to more of them within the bounds."""
 
@@ -66,6 +86,8 @@ class Room(Sequence[Sentence]):
         """`asked` is the question in the reader's own words."""
         self.asked, self.bounds = asked, bounds
         self.evidence: list[Evidence] = []
+        verifier = retriever.perusal.opinion if retriever.perusal else None
+        self.opinion = Opinion(verifier) if verifier else None
         self._retriever, self._records = retriever, records
         self._sources = Sources(records)
         self._sentences: list[Sentence] = []
@@ -90,12 +112,14 @@ class Room(Sequence[Sentence]):
         if self._notice is not None:
             self._notice(step, detail)
 
-    async def search(self, query: str, *, top_k: int) -> list[Sentence]:
+    async def search(self, query: str, *, top_k: int, perused: bool = True) -> list[Sentence]:
         """The sentences of the passages that fit best, known ones under the numbers they have."""
         if self.bounds.passage is not None:
             own = Evidence(chunk=self.bounds.passage, relevance_score=1.0, rank=1)
             return await self._take([own])
-        return await self._take(await self._retriever.search(query, bounds=self.bounds, top_k=top_k))
+        return await self._take(
+            await self._retriever.search(query, bounds=self.bounds, top_k=top_k, perused=perused)
+        )
 
     async def section(self, name: str, *, around: str = "") -> list[Sentence]:
         """The passages of a section in the order of the book; with `around`, those about that sentence."""
@@ -118,7 +142,7 @@ class Room(Sequence[Sentence]):
             inside = {"book_id": (section.book_id,), "sections": (section.id,)}
             where = replace(where, any_of={**where.any_of, **inside})
         narrowed = replace(self.bounds, where=where)
-        found = await self._retriever.search(self.asked, bounds=narrowed, top_k=READ_MOST)
+        found = await self._retriever.search(self.asked, bounds=narrowed, top_k=READ_MOST, perused=False)
         held = [item for item in found if self.bounds.holds(item.chunk)]
         return await self._take(sorted(held, key=lambda item: item.chunk.document_position))
 
@@ -282,7 +306,8 @@ async def _search(room: Room, given: Mapping[str, Any], nonce: str) -> str:
     wanted = given.get("top_k")
     top_k = min(FOUND_MOST, max(1, wanted)) if isinstance(wanted, int) else 5
     room.say("searching", query)
-    return prompts.passages(await room.search(query, top_k=top_k), nonce)
+    perused = top_k < DEPTH  # among so many the reader would change the order alone, and the model sees all
+    return prompts.passages(await room.search(query, top_k=top_k, perused=perused), nonce)
 
 
 async def _read(room: Room, given: Mapping[str, Any], nonce: str) -> str:

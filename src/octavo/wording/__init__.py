@@ -16,39 +16,48 @@ from dataclasses import dataclass, replace
 
 from octavo.prompts import common, language
 from octavo.sentences import sentences
+from octavo.wording.context import Cited, lists, readings, topic_of, without_setting
 from octavo.wording.rules import faults
-from octavo.wording.text import ARTICLES, GRAVE, PRONOUNS, words
+from octavo.wording.text import ARTICLES, GRAVE, PRONOUNS, Word, known, states, words
+
+__all__ = ["Cited", "Judged", "judge", "objections"]
 
 _JOINT = re.compile(r"\s*[;,:—–]\s*(?:and|but|while)?\s+|\s+(?:and|but|while)\s+")
 
 
 @dataclass(frozen=True, slots=True)
-class Cited:
-    """A sentence that a claim rests on.
+class Judged:
+    """What speaks against a claim, and its sentences as they were read: with their context, if need be."""
 
-    `before` is the sentence just before it, where that is cited too: it tells who "he" is. The `headings`
-    over it may tell that as well, or where something was.
-    """
-
-    text: str
-    before: str = ""
-    headings: str = ""
+    against: tuple[str, ...]
+    texts: tuple[str, ...]
 
 
-def objections(said: str, cited: Sequence[Cited]) -> tuple[str, ...]:
+def objections(said: str, cited: Sequence[Cited], *, given: str = "") -> tuple[str, ...]:
     """What speaks against a claim, given the sentences it rests on; nothing if it holds."""
+    return judge(said, cited, given=given).against
+
+
+def judge(said: str, cited: Sequence[Cited], *, given: str = "") -> Judged:
+    """Holds a claim against the sentences it rests on. `given` is the question: it may tell who is meant."""
     texts = [one.text for one in cited]
     quoted = {_plain(text[part.start : part.end]) for text in texts for part in sentences(text)}
     quoted |= {_plain(text) for text in texts}
     small = common(language(" ".join(texts))) - GRAVE.keys()
-    carriers = [replace(c, text=_without(small, c.text), before=_without(small, c.before)) for c in cited]
+    carriers = [
+        replace(c, text=_without(small, c.text), before=_without(small, c.before))
+        for c in (*cited, *lists(cited))
+    ]
+    read, named = dict[Cited, str](), words(" . ".join((given, *texts)))
     for part in sentences(said):
         sentence = said[part.start : part.end]
         if _plain(sentence) not in quoted:
-            wrong = _unsaid(_without(small, sentence), carriers)
+            wrong, found = _unsaid(_without(small, sentence), carriers, named)
             if wrong:
-                return (wrong,)
-    return ()
+                return Judged((wrong,), tuple(texts))
+            read |= found
+    as_read = (read.get(c, one.text) for c, one in zip(carriers, cited, strict=False))
+    return Judged((), (*as_read, *(text for c, text in read.items() if c in carriers[len(cited) :])))
 
 
 def _plain(text: str) -> str:
@@ -59,20 +68,28 @@ def _without(small: frozenset[str], text: str) -> str:
     return re.sub(r"\w+", lambda w: "" if w[0].casefold() in small else w[0], text) if small else text
 
 
-def _unsaid(sentence: str, cited: Sequence[Cited]) -> str:
-    """What speaks against a sentence. One cited sentence has to carry it, or one each of its statements."""
-    first, _ = _carried(sentence, cited)
+def _unsaid(sentence: str, cited: Sequence[Cited], given: Sequence[Word]) -> tuple[str, dict[Cited, str]]:
+    """What speaks against a sentence. One cited sentence has to carry it, or one each of its statements.
+
+    If nothing does: the sentences that carry it, as they were read.
+    """
+    first, read = _carried(sentence, cited, given)
     if not first:
-        return ""
+        return "", read
     for joint in _JOINT.finditer(sentence) if len(cited) > 1 else ():
         before, after = sentence[: joint.start()], sentence[joint.end() :]
-        wrong, carrier = _carried(before, cited)
+        if not states(words(before)) or (_own_subject(after) and not states(words(after))):
+            continue  # a bare name is in many a sentence
+        wrong, read = _carried(before, cited, given)
+        carrier = next(iter(read), None)
         rest = [one for one in cited if one != carrier]
         if not _own_subject(after):  # "… and wrote": the sentence after has to say it of the same one
             rest = [one for one in rest if _goes_on(one, carrier)]
-        if not wrong and rest and not _carried(after, rest)[0]:
-            return ""
-    return first
+        if not wrong and rest:
+            wrong, more = _carried(after, rest, given)
+            if not wrong:
+                return "", read | more
+    return first, {}
 
 
 def _own_subject(text: str) -> bool:
@@ -87,15 +104,34 @@ def _goes_on(one: Cited, carrier: Cited | None) -> bool:
     return carrier is not None and one.before == carrier.text and bool(begins) and begins[0].low in PRONOUNS
 
 
-def _carried(said: str, cited: Sequence[Cited]) -> tuple[str, Cited | None]:
-    """Nothing, and the sentence that carries a statement; or what the nearest one has against it."""
+def _carried(said: str, cited: Sequence[Cited], given: Sequence[Word]) -> tuple[str, dict[Cited, str]]:
+    """The sentence that carries a statement, as it was read; or what the nearest one has against it."""
     mine, nearest, worst = words(said), -1, "it names no sentence"
     for one in cited:
-        lent = words(one.before), words(one.headings)
-        wrong = next(faults(mine, one.text, before=lent[0], headings=lent[1]), "")
-        if not wrong:
-            return "", one
-        common_words = len({w.key for w in mine} & {w.key for w in words(one.text)})
-        if common_words > nearest:
-            nearest, worst = common_words, wrong
-    return worst, None
+        before, headings, topic = words(one.before), words(one.headings), topic_of(one)
+        bare = without_setting(mine, headings, given)
+        held = list[str]()
+        for text in readings(mine, one, given):
+            wrong = ""
+            for form in (mine, bare) if len(bare) < len(mine) else (mine,):
+                found = next(faults(form, text, before=before, headings=headings, topic=topic), "")
+                wrong = found and (wrong or found)
+                if not wrong:
+                    break
+            if not wrong:
+                held.append(text)
+            elif (shared := len({w.key for w in mine} & {w.key for w in words(text)})) > nearest:
+                nearest, worst = shared, wrong
+        if held:
+            text = min(held, key=lambda text: _missing(mine, text))
+            if _missing(mine, text)[0]:  # a heading told who or where
+                text = f"{text.rstrip('.')}, {one.headings}"
+            return "", {one: text}
+    return worst, {}
+
+
+def _missing(said: Sequence[Word], text: str) -> tuple[int, int]:
+    """How many words of a statement a text does not have: those that say something, and all of them."""
+    there = words(text)
+    gone = [word for word in said if not known(word, there)]
+    return sum(word.content for word in gone), len(gone)

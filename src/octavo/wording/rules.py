@@ -10,6 +10,7 @@ from itertools import combinations, pairwise
 from octavo.wording.text import (
     ARTICLES,
     BEING,
+    CONTRAST,
     FREE,
     LINKING,
     PLACING,
@@ -26,6 +27,8 @@ from octavo.wording.text import (
 )
 
 _PART = re.compile(r"[,:](?!\d)|[;—–()]|\b(?:but|while|because|although|and(?!\s+\w+\s*(?:[.,;]|$)))\b")
+_BRACKETS = re.compile(r"\(([^()]*)\)")
+_OPENING = re.compile(r"\s*(?:With|Without|Under|For|Except)\b([^,;]*),")
 _ASIDE = re.compile(r",\s*(?:which|who|whom|whose|where)\b([^,;.]*)")
 _CONDITIONS = frozenset({"if", "unless", "whether", "when", "whenever", "once", "except"})
 _NARROW = frozenset({"not", "only", "few", "little", "if", "when", "hardly", "rarely", "seldom"})
@@ -56,11 +59,20 @@ class Laid:
 
 
 def faults(
-    said: Sequence[Word], text: str, *, before: Sequence[Word], headings: Sequence[Word]
+    said: Sequence[Word],
+    text: str,
+    *,
+    before: Sequence[Word] = (),
+    headings: Sequence[Word] = (),
+    topic: Sequence[Word] = (),
 ) -> Iterator[str]:
-    """Everything that speaks against it. `before` is the sentence before, where that is cited too."""
+    """Everything that speaks against it.
+
+    `before` is the sentence before, where that is cited too; it and the `topic` may tell who "it" is, the
+    `headings` where it was.
+    """
     laid = _lay(said, text)
-    yield from _foreign(laid, before, headings)
+    yield from _foreign(laid, before, headings, topic)
     if not laid.shared:
         yield "the sentences do not say so"
     yield from _changed(laid)
@@ -82,7 +94,8 @@ def _lay(said: Sequence[Word], text: str) -> Laid:
         elif word.content and not known(word, [there[s.there] for s in shared]):
             alone.append(i)
     kept = {there[s.there].key for s in shared}
-    clauses = [words(part) for part in _PART.split(text)]
+    main = _BRACKETS.sub(" ", text)
+    clauses = [words(part) for part in (*_PART.split(main), *(b[1] for b in _BRACKETS.finditer(text)))]
     used = [
         clause if any(w.content and w.key in kept for w in clause) else conditions
         for clause in clauses
@@ -91,17 +104,23 @@ def _lay(said: Sequence[Word], text: str) -> Laid:
     return Laid(said, there, shared, alone, used)
 
 
-def _foreign(laid: Laid, before: Sequence[Word], headings: Sequence[Word]) -> Iterator[str]:
+def _foreign(
+    laid: Laid, before: Sequence[Word], headings: Sequence[Word], topic: Sequence[Word]
+) -> Iterator[str]:
     """Words from elsewhere: a heading may say where it was, and it or the sentence before who "he" is."""
     said = laid.said
     for at in laid.alone:
         where = known(said[at], headings) and placed(said, at)
-        named = (*(word for i, word in enumerate(before) if not placed(before, i)), *headings)
-        meant = known(said[at], named) and _for_pronoun(laid, at)
+        named = {
+            *(word.key for i, word in enumerate(before) if not placed(before, i)),
+            *(w.key for w in topic),
+        }
+        meant = said[at].key in named and _for_pronoun(laid, at)
         if not where and not meant:
             yield f"{said[at].raw}: not in the sentences"
     there = {word.low for word in laid.there}
     cleft = {"it"} if len(said) > 1 and said[0].low == "it" and said[1].low in BEING else set[str]()
+    there |= CONTRAST if there & CONTRAST else set()
     for word in said:
         if word.low in (PLACING - FREE) | PRONOUNS | LINKING and word.low not in there | cleft:
             yield f"{word.raw}: not in the sentences"
@@ -120,7 +139,7 @@ def _for_pronoun(laid: Laid, at: int) -> bool:
         (before and j and before[0].key == there[j - 1].key)
         or (after and j + 1 < len(there) and after[0].key == there[j + 1].key)
         for j, word in enumerate(there)
-        if word.low in PRONOUNS
+        if word.low in PRONOUNS and not any(w.low == "own" for w in there[j + 1 : j + 2])
     )
 
 
@@ -156,6 +175,9 @@ def _left_out(laid: Laid, text: str) -> Iterator[str]:
         rate = before.content and word.low in ARTICLES | {"per"} and after.low in TIMES
         if rate and after.key not in kept:
             yield f"{word.raw} {after.raw} is left out"
+    limits = _OPENING.match(text)  # "With the embedded store, …" says when the rest is so
+    if limits and not kept & {word.key for word in words(limits[1]) if word.content}:
+        yield f"{limits[0].rstrip(',')} is left out"
     for aside in _ASIDE.finditer(text):
         inside, after_it = ({w.key for w in words(t) if w.content} for t in (aside[1], text[aside.end() :]))
         of_whom = [word for word in words(text[: aside.start()]) if word.content][-1:]
@@ -255,7 +277,8 @@ def _may_move(laid: Laid, one: Shared, other: Shared) -> bool:
     said, there = laid.said, laid.there
     for word, beside in ((one, other), (other, one)):
         at = word.here
-        free = placed(said, at) or timed(said, at) or "'s" in said[at].raw or said[at].number
+        owner = any("'s" in w.raw for w in said[at : at + 2] if w.content)
+        free = placed(said, at) or timed(said, at) or owner or said[at].number
         joined = beside.here == at + 1 and there[word.there - 1].low in ARTICLES | {"of"}
         if (free or joined) and (placed(there, word.there) or timed(there, word.there)):
             return True

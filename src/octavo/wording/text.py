@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
-from octavo.words import alike, stem
+from octavo.words import alike, lexicon, stem
 
 
 def _set(listed: str) -> frozenset[str]:
@@ -28,7 +29,8 @@ PLACING = _set(
     "in on at of from during before after until since under over above below behind beside between with "
     "within without for near through across against into to"
 )
-LINKING = _set("although though because while whereas therefore")
+CONTRAST = _set("although though while whereas but")
+LINKING = CONTRAST | _set("because therefore")
 TIMES = _set("day night morning evening noon dawn dusk week month year hour minute second summer winter time")
 _NOT = (
     "not no never nobody nothing none neither nor without cannot "
@@ -55,6 +57,16 @@ _NUMBERS = {word: str(n) for n, word in enumerate(f"{_ONES} seventeen eighteen n
 _NUMBERS |= {word: str(10 * n) for n, word in enumerate(_TENS.split(), start=1)}
 
 
+_AUXILIARIES = BEING | _set(
+    "has have had do does did can could may might must shall should will would cannot"
+)
+_ANYBODY = _set("nobody nothing none everyone everybody everything both")
+_NO_VERBS = _set(
+    "man woman child foot tooth mouse goose ox life wife wolf knife leaf half self thief person good bad far "
+    "much little many few"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Word:
     """A word or a mark: as written, in small letters, and what it is compared by."""
@@ -79,6 +91,7 @@ class Word:
 @lru_cache(maxsize=512)
 def words(text: str) -> tuple[Word, ...]:
     text = re.sub(r"\b[Nn]o one\b", "nobody", text.replace("’", "'"))
+    text = re.sub(r"\b(?:[Aa]long|[Tt]ogether)(?= with\b)|(?<= )in (?:all|total)(?=[.;,]|$)", "", text)
     text = re.sub(r"n't\b", " not", text.replace("can't", "can not").replace("won't", "will not"))
     found: list[Word] = []
     for match in _WORD.finditer(text):
@@ -95,6 +108,25 @@ def known(word: Word, among: Iterable[Word]) -> bool:
 
 def grave(among: Iterable[Word]) -> list[str]:
     return [GRAVE[word.low] for word in among if word.low in GRAVE]
+
+
+def states(text: Sequence[Word]) -> bool:
+    """Whether words say something of somebody and are no bare name: there is a verb, by its form."""
+    if any(word.low in _AUXILIARIES for word in text):
+        return True
+    for at, (before, word) in enumerate(pairwise(text)):
+        if word.content and (before.content or before.low in PRONOUNS | _ANYBODY):
+            after = text[at + 2 : at + 3]
+            governs = any(w.low in ARTICLES | PRONOUNS | GRAVE.keys() or w.number for w in after)
+            if word.low.endswith("ed") or word.low in _past() or (word.low.endswith("s") and governs):
+                return True
+    return False
+
+
+@lru_cache(maxsize=1)
+def _past() -> frozenset[str]:
+    rows = (row.split() for row in lexicon("irregular"))
+    return frozenset(form for base, *forms in rows if base not in _NO_VERBS for form in forms)
 
 
 def placed(text: Sequence[Word], at: int) -> bool:
