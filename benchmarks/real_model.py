@@ -52,7 +52,7 @@ QUESTIONS = (
     Asked("What does the child process hand back?", r"JSON|text of the book"),
     Asked("When does a file count as a new edition?", r"file name|tenth"),
     Asked("What exit code does a search in an empty library give?", r"\b3\b|\bthree\b"),
-    Asked("How many processes can have an embedded library at a time?", r"\bone\b|\b1\b"),
+    Asked("How many processes can have an embedded library at a time?", r"\b[Oo]ne\b|\b1\b"),
     Asked("What is removed when text is cleaned at the door?", r"[Cc]ontrol characters|invisible", "auto"),
     Asked("How can a section be named when a search is narrowed?", r"title|heading path|anchor", "auto"),
     Asked("Who won the football world cup in 1998?"),

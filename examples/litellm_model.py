@@ -1,14 +1,16 @@
 """Asks a book with a model of any vendor that LiteLLM knows: pip install 'octavo[litellm]', then
-ANTHROPIC_API_KEY=… python examples/litellm_model.py BOOK "QUESTION"."""
+ANTHROPIC_API_KEY=… python examples/litellm_model.py BOOK "QUESTION". OCTAVO_MODEL names another one."""
 
 import asyncio
+import os
 import sys
 
 from octavo import Library, OctavoError, Settings
 
 
 async def main(path: str, question: str) -> None:
-    settings = Settings(data="my-library", model="litellm/anthropic/claude-sonnet-4-5")
+    model = os.environ.get("OCTAVO_MODEL", "litellm/anthropic/claude-sonnet-4-5")
+    settings = Settings(data="my-library", model=model)
     async with Library.open(settings=settings) as library:
         book = await library.add(path)
         try:

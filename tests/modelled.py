@@ -16,6 +16,7 @@ from octavo.limits import AgentLimits
 from octavo.settings import Settings
 from octavo.testing import ModelRequest, ScriptedModel, TinyEmbedder
 from octavo.types import Scope
+from patience import PATIENCE
 
 MODEL = "scripted-1"
 _CASE = re.compile(r"\bcase (\d+)\b")
@@ -39,7 +40,14 @@ async def asking(
 
     It never leaves the model alone, and publishes whatever is not unsupported.
     """
-    allowed = {"call_seconds": 20.0, "seconds": 60.0, "retries": 1, "failures": 100_000, **limits}
+    allowed = {
+        "call_seconds": PATIENCE,
+        "seconds": PATIENCE,
+        "tool_seconds": PATIENCE,
+        "retries": 1,
+        "failures": 100_000,
+        **limits,
+    }
     settings = Settings(
         data=data,
         model=MODEL,

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import small_books
+from copies import copied
 from octavo.doctor import Finding
 from octavo.errors import EmbedderMismatch, OctavoError, StoreError
 from octavo.events import IngestEvent
@@ -80,7 +81,7 @@ async def test_every_damaged_file_of_the_store_is_noticed_and_repaired(data: Pat
     assert files
     for number, file in enumerate(files[:4]):
         copy = tmp_path / f"damaged-{number}"
-        shutil.copytree(data, copy)
+        copied(data, copy)
         hurt = copy / file.relative_to(data)
         hurt.write_bytes(bytes(b ^ 0xFF for b in file.read_bytes()[:65_536]) + file.read_bytes()[65_536:])
         try:

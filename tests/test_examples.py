@@ -74,10 +74,20 @@ def test_an_example_with_a_model_asks_it_and_cites_the_book(name: str, model: st
         assert done.stdout.rstrip().endswith(f"answered by {model}")
 
 
-def test_the_example_for_other_vendors_says_what_is_missing(tmp_path: Path) -> None:
-    assert find_spec("litellm") is None, (
-        "with LiteLLM here, this example can be run against the scripted model"
-    )
-    done = run("litellm_model.py", tmp_path, {})
-    assert done.returncode == 1
-    assert "pip install 'octavo[litellm]'" in done.stderr
+def test_the_example_for_other_vendors_asks_where_litellm_is_installed_and_else_says_how_to_get_it(
+    tmp_path: Path,
+) -> None:
+    with ScriptedModel(quoting) as server:
+        where = {"OCTAVO_MODEL_URL": server.url, "OCTAVO_MODEL_KEY": "sk-test", "OPENAI_API_KEY": "sk-other"}
+        done = run("litellm_model.py", tmp_path, {"OCTAVO_MODEL": "litellm/openai/scripted", **where})
+    if find_spec("litellm") is None:
+        assert done.returncode == 1
+        assert "pip install 'octavo[litellm]'" in done.stderr
+        assert server.requests == []
+    else:
+        assert done.returncode == 0, done.stderr
+        assert "seven boats were lost on the reef below the tower. [1]" in done.stdout
+        assert {(r.model, r.headers["authorization"]) for r in server.requests} == {
+            ("scripted", "Bearer sk-test")
+        }
+        assert "LiteLLM" not in done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,11 @@ from octavo.llm import Breaker, CallFailed, Endpoint, Exhausted, Ledger, Metered
 from octavo.prompts import CLAIMS_SCHEMA
 from octavo.settings import Settings
 from octavo.testing import Fault, FaultKind, ModelRequest, Say, Script, ScriptedModel
+from patience import PATIENCE
 
 
 def settings(url: str, *, api: str = "chat", model: str = "some-model", **limits: Any) -> Settings:
-    allowed = AgentLimits(**{"call_seconds": 10.0, **limits})
+    allowed = AgentLimits(**{"call_seconds": PATIENCE, "seconds": PATIENCE, **limits})
     return Settings(
         data=Path("unused"), model=model, model_url=url, model_key="sk-1", model_api=api, agent=allowed
     )
@@ -158,10 +160,11 @@ async def test_a_server_that_wants_a_longer_wait_than_there_is_time_is_not_waite
 @pytest.mark.parametrize("kind", [FaultKind.SILENT, FaultKind.STALLED_STREAM])
 async def test_a_call_that_takes_too_long_is_hung_up(kind: FaultKind) -> None:
     async with served(Fault(kind), call_seconds=0.3) as (server, model):
-        with pytest.raises(CallFailed, match=r"within 0\.3 seconds"):
-            await said(model)
+        while not server.requests:  # on a slow machine, it may be over before it has begun
+            with pytest.raises(CallFailed, match=r"within 0\.3 seconds"):
+                await said(model)
         await server.idle()
-        assert server.abandoned == 1
+        assert server.abandoned >= 1
 
 
 async def test_whoever_cancels_closes_the_connection() -> None:
@@ -238,10 +241,19 @@ async def test_in_its_last_turn_a_model_gets_no_tools() -> None:
             await said(model, tools=True)
 
 
-def test_a_litellm_name_without_litellm_says_what_to_install() -> None:
-    with pytest.raises(MachineError, match="needs LiteLLM") as missing:
-        Endpoint(settings("", model="litellm/anthropic/claude"))
-    assert "octavo[litellm]" in missing.value.hint
+async def test_a_litellm_name_works_with_litellm_and_without_it_says_what_to_install() -> None:
+    if find_spec("litellm") is None:
+        with pytest.raises(MachineError, match="needs LiteLLM") as missing:
+            Endpoint(settings("", model="litellm/anthropic/claude"))
+        assert "octavo[litellm]" in missing.value.hint
+        return
+    for kind, tries in ((FaultKind.UNAUTHORIZED, 1), (FaultKind.NO_QUOTA, 1), (FaultKind.SERVER_ERROR, 3)):
+        async with ScriptedModel(Fault(kind)) as server:
+            endpoint = Endpoint(settings(server.url, model="litellm/openai/scripted", retries=2))
+            with pytest.raises(CallFailed):
+                await said(Metered(endpoint, endpoint.ledger()))
+            await endpoint.close()
+            assert len(server.requests) == tries, kind  # what LiteLLM would try again by itself, it does not
 
 
 def test_only_the_known_vendors_get_what_only_they_understand() -> None:

@@ -37,6 +37,7 @@ from octavo.testing import (
     ScriptedModel,
     seeded_fault,
 )
+from patience import PATIENCE
 
 TOOL: Any = {
     "type": "function",
@@ -62,7 +63,7 @@ class AllClaims(BaseModel):
 
 @asynccontextmanager
 async def serving(
-    script: Script, *, patience: float = 5.0, **given: Any
+    script: Script, *, patience: float = PATIENCE, **given: Any
 ) -> AsyncIterator[tuple[ScriptedModel, AsyncOpenAI]]:
     async with (
         ScriptedModel(script, **given) as model,
@@ -72,7 +73,7 @@ async def serving(
 
 
 async def until_asked(model: ScriptedModel, times: int) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while len(model.requests) < times:  # noqa: ASYNC110 - the server has no event for it
             await asyncio.sleep(0.005)
 
@@ -240,13 +241,15 @@ RAISED: dict[FaultKind, type[Exception]] = {
 
 @pytest.mark.parametrize(("kind", "stream"), list(product(RAISED, (False, True))))
 async def test_faults_of_the_connection_are_the_clients_own_errors(kind: FaultKind, stream: bool) -> None:
-    async with serving(Fault(kind), patience=0.3) as (model, client):
-        with pytest.raises(RAISED[kind]) as failed:
-            await ask_chat(client, stream=stream)
-        with pytest.raises(RAISED[kind]):
-            await ask_responses(client, stream=stream)
+    silent = kind is FaultKind.SILENT
+    async with serving(Fault(kind), patience=0.3 if silent else PATIENCE) as (model, client):
+        for count, ask in enumerate((ask_chat, ask_responses), start=1):
+            while len(model.requests) < count:  # a slow client may give up before it has asked
+                with pytest.raises(RAISED[kind]) as failed:
+                    await ask(client, stream=stream)
         await model.idle()
-    assert model.abandoned == (2 if kind is FaultKind.SILENT else 0)
+    assert (model.abandoned >= 2) is silent
+    assert silent or model.abandoned == 0
     if isinstance(failed.value, openai.RateLimitError):
         sent = failed.value.response.headers.get("retry-after")
         assert (sent == "0.05") is (kind is FaultKind.RATE_LIMITED)
@@ -268,13 +271,15 @@ async def test_faults_of_the_connection_are_the_clients_own_errors(kind: FaultKi
 )
 @pytest.mark.parametrize("seed", range(3))
 async def test_a_damaged_reply_never_arrives_as_a_sound_one(kind: FaultKind, stream: bool, seed: int) -> None:
-    async with serving(Fault(kind, seed=seed), patience=0.3) as (model, client):
+    stalled = kind is FaultKind.STALLED_STREAM
+    async with serving(Fault(kind, seed=seed), patience=0.3 if stalled else PATIENCE) as (model, client):
         messages = [{"role": "user", "content": SHOWN}]
-        asked = await asyncio.gather(
-            ask_chat(client, stream=stream, messages=messages), return_exceptions=True
-        )
-        said: Any = asked[0]
-        assert isinstance(said, Exception) or not said.content
+        while not model.requests:  # a slow client may give up before it has asked
+            asked = await asyncio.gather(
+                ask_chat(client, stream=stream, messages=messages), return_exceptions=True
+            )
+            said: Any = asked[0]
+            assert isinstance(said, Exception) or not said.content
         await model.idle()
     assert model.abandoned or kind is not FaultKind.STALLED_STREAM
 

@@ -114,3 +114,17 @@ def test_the_models_that_come_along_are_used_unless_somebody_says_otherwise(
     assert Settings().local_models is True
     monkeypatch.setenv("OCTAVO_LOCAL_MODELS", "false")
     assert Settings().local_models is False
+
+
+def test_what_is_set_for_one_vendor_is_not_handed_to_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-open")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    usual = Settings(model="gpt-4.1-mini")
+    assert (usual.model_key, usual.model_url) == ("sk-open", "http://127.0.0.1:9/v1")
+    other = Settings(model="litellm/anthropic/claude")
+    assert (other.model_key, other.model_url) == ("", "")
+    assert Settings(model="litellm/anthropic/claude", model_key="sk-ant").model_key == "sk-ant"
+    (tmp_path / "octavo.toml").write_text('model = "litellm/anthropic/claude"\n')
+    assert Settings(data=tmp_path).model_key == ""

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import time
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -32,6 +34,7 @@ from octavo.prompts import MOST_REPLY
 from octavo.settings import Settings
 
 OPENAI = "https://api.openai.com/v1"
+LITELLM = "litellm/"
 _FIRST_WAIT, _LONGEST_WAIT = 0.2, 8.0
 _CHARACTERS = 4  # of a token, roughly, where the endpoint does not count
 _NO_MONEY = ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active")
@@ -147,7 +150,8 @@ class Endpoint:
         host = urlsplit(url).hostname or ""
         self.name, self.limits = settings.model, settings.agent
         self.prices = settings.price_in, settings.price_out
-        self.hosted = host == "api.openai.com" or host.endswith(".azure.com")
+        self.litellm = settings.model.startswith(LITELLM)
+        self.hosted = not self.litellm and (host == "api.openai.com" or host.endswith(".azure.com"))
         """Whether this is a vendor's service that takes tools and a schema together."""
         self.stored = self.hosted or settings.model_api == "responses"
         self.lacking: set[str] = set()
@@ -172,23 +176,35 @@ class Endpoint:
             temperature=None if self.hosted or "temperature" in self.lacking else 0.0,
             store=False if self.stored else None,
             include_usage=True,
+            extra_args={"max_retries": 0} if self.litellm else None,  # we try again ourselves
             response_include=["reasoning.encrypted_content"] if self.hosted else None,
         )
 
 
 def _model(settings: Settings, client: openai.AsyncOpenAI) -> Model:
     name = settings.model
-    if name.startswith("litellm/"):
-        try:
-            from agents.extensions.models.litellm_model import LitellmModel
-        except ImportError as missing:
-            hint = "Install it with `pip install 'octavo[litellm]'`, or name a model without `litellm/`."
-            raise MachineError(f"the model {name!r} needs LiteLLM, which is not here", hint=hint) from missing
+    if name.startswith(LITELLM):
         url, key = settings.model_url or None, settings.model_key or None
-        return LitellmModel(model=name.removeprefix("litellm/"), base_url=url, api_key=key)
+        other: Model = load_litellm(name)(model=name.removeprefix(LITELLM), base_url=url, api_key=key)
+        return other
     if settings.model_api == "responses":
         return OpenAIResponsesModel(model=name, openai_client=client)
     return OpenAIChatCompletionsModel(model=name, openai_client=client)
+
+
+def load_litellm(name: str) -> Any:
+    """LiteLLM's kind of model; kept from asking the internet for prices and from writing to stderr.
+
+    Takes seconds the first time: call it through `concurrency.blocking`.
+    """
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    try:
+        adapter: Any = import_module("agents.extensions.models.litellm_model")
+    except ImportError as missing:
+        hint = "Install it with `pip install 'octavo[litellm]'`, or name a model without `litellm/`."
+        raise MachineError(f"the model {name!r} needs LiteLLM, which is not here", hint=hint) from missing
+    adapter.litellm.suppress_debug_info, adapter.litellm.telemetry = True, False
+    return adapter.LitellmModel
 
 
 class Metered(Model):
@@ -323,12 +339,21 @@ def translated(error: Exception, *, tools: bool, schema: bool) -> ModelError:
     return CallFailed("its answer could not be read", again=True)
 
 
+def _no_money(error: BaseException | None) -> bool:
+    """Whether an account is empty. LiteLLM leaves the reason to the error that it had itself."""
+    while error is not None:
+        if getattr(error, "code", None) in _NO_MONEY:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
 def _refused(error: openai.APIStatusError, *, tools: bool, schema: bool) -> ModelError:
-    status, code = error.status_code, error.code or ""
+    status = error.status_code
     if status in (401, 403):
         return CallFailed(f"the endpoint refuses the key (status {status})")
     if status == 429:
-        if code in _NO_MONEY:
+        if _no_money(error):
             return CallFailed("the account has no quota left (status 429)")
         return CallFailed("the endpoint is too busy (status 429)", again=True, wait=_retry_after(error))
     said = f"{error.message} {error.body}".lower()

@@ -118,14 +118,20 @@ class Settings(BaseSettings):
             raise InvalidValue(str(path), "must be TOML", str(wrong)) from None
         if "data" in toml():
             raise InvalidValue(f"data in {path}", "must not be set: the file lies there", toml()["data"])
-        usual = InitSettingsSource(settings_cls, init_kwargs=_usual_names())
+        model = str(given.get("model") or toml().get("model") or "")
+        usual = InitSettingsSource(settings_cls, init_kwargs=_usual_names(model))
         return init_settings, env_settings, toml, usual
 
 
-def _usual_names() -> dict[str, str]:
-    """What people have set for other programs: it counts when Octavo is told nothing else."""
+def _usual_names(model: str) -> dict[str, str]:
+    """What people have set for other programs: it counts when Octavo is told nothing else.
+
+    Not for a vendor that LiteLLM leads to: one vendor's key is not for another, and LiteLLM knows the names.
+    """
     import os
 
+    if model.startswith("litellm/"):
+        return {}
     names = {"model_url": "OPENAI_BASE_URL", "model_key": "OPENAI_API_KEY"}
     return {setting: os.environ[name] for setting, name in names.items() if os.environ.get(name)}
 

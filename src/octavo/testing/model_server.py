@@ -71,7 +71,7 @@ class ScriptedModel:
         if self._thread is not None:
             self._thread.stop()
 
-    async def idle(self, *, seconds: float = 5.0) -> None:
+    async def idle(self, *, seconds: float = 60.0) -> None:
         """Returns when no connection is open; raises TimeoutError when one stays."""
         async with asyncio.timeout(seconds):
             while self.open:  # noqa: ASYNC110 - the server may run in another thread
