@@ -343,6 +343,25 @@ def test_machine_code_that_walks_around_the_guard_meets_the_kernels_fence(tmp_pa
     assert book.read_text() == "words"
 
 
+def test_machine_code_gets_no_socket_of_any_kind(tmp_path: Path) -> None:
+    """Not even one that is a file, as of databases and container engines on the same machine."""
+    if sys.platform != "linux" or os.uname().machine not in ("x86_64", "aarch64"):
+        assert confined("socket.socket()", tmp_path) == ["PermissionError"]
+        return
+    kinds = [
+        f"assert ctypes.CDLL(None).socket(int(socket.{family}), int(socket.{kind}), 0) >= 0"
+        for family in ("AF_UNIX", "AF_INET", "AF_INET6", "AF_NETLINK")
+        for kind in ("SOCK_STREAM", "SOCK_DGRAM", "SOCK_RAW")
+    ]
+    around = "assert ctypes.CDLL(None).syscall(425, 1, ctypes.create_string_buffer(120)) >= 0"
+    tried = [*kinds, around]
+    assert confined("\n".join(tried), tmp_path) == ["AssertionError"] * len(tried)
+    without = subprocess.run(
+        [sys.executable, "-c", f"import ctypes, socket\n{kinds[0]}"], capture_output=True, check=False
+    )
+    assert without.returncode == 0, without.stderr  # where nothing is fenced in, there are sockets
+
+
 def _calling(function: str, *arguments: Path | str | int) -> str:
     given = [repr(a if isinstance(a, int) else os.fsencode(a)) for a in arguments]
     return f"assert ctypes.CDLL(None).{function}({', '.join(given)}) >= 0"
@@ -351,7 +370,7 @@ def _calling(function: str, *arguments: Path | str | int) -> str:
 def fenced() -> bool:
     """Whether this kernel has Landlock; where it has, the fence must stand."""
     version = ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1)
-    return sys.platform == "linux" and version > 0
+    return bool(sys.platform == "linux" and version > 0)
 
 
 def test_whatever_is_raised_in_the_child_has_an_answer() -> None:

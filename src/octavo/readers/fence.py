@@ -2,13 +2,16 @@
 
 `enclose` takes away the network, other programs, signals to other processes and every file but those named,
 for good. Python's own guard can be walked around by machine code that a hostile file has taken over; this
-fence cannot. It is made of what the kernel has: namespaces, and Landlock from Linux 5.13 on; what a kernel
-lacks is left open there, and `enclose` says whether files are fenced.
+fence cannot. It is made of what the kernel has: namespaces, a filter of system calls through which no socket
+is to be had, and Landlock from Linux 5.13 on; what a kernel lacks is left open there, and `enclose` says
+whether files are fenced. Nothing keeps the process from looking whether a file is there, or from changing the
+rights of a file that its user owns.
 """
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import signal
 import sys
@@ -24,6 +27,22 @@ _ACTS_ON_FILES = (0, 13, 14, 15, 15, 16)  # how many acts each version knows, th
 _ACTS_ON_NETWORK = 0b11  # from version 4: to bind and to connect
 _SCOPES = 0b11  # from version 6: abstract sockets and signals
 _LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache")
+_STORES = ("/nix/store", "/gnu/store", "/home/linuxbrew/.linuxbrew/Cellar")  # of other systems
+_SET_FILTER, _OF_CALLS = 22, 2
+_LOAD, _IS, _IS_AT_LEAST, _END = 0x20, 0x15, 0x35, 0x06
+_ALLOWED, _REFUSED = 0x7FFF0000, 0x00050000 | errno.EACCES
+_NO_SOCKETS = (  # a step, how many to pass over if it is so, and if not, and its number
+    (_LOAD, 0, 0, 4),  # the processor, as the kernel sees this process
+    (_IS, 1, 0, 0xC000003E),  # x86-64
+    (_IS, 0, 6, 0xC00000B7),  # ARM, 64 bits
+    (_LOAD, 0, 0, 0),  # the number of the call
+    (_IS_AT_LEAST, 4, 0, 0x40000000),  # the calls of x86-64 once more, under other numbers
+    (_IS, 3, 0, 41),  # socket, of x86-64; on ARM a call that is root's
+    (_IS, 2, 0, 198),  # socket, of ARM; on x86-64 it takes a note off a file
+    (_IS, 1, 0, 425),  # io_uring_setup: a way around all of these
+    (_END, 0, 0, _ALLOWED),
+    (_END, 0, 0, _REFUSED),
+)
 
 
 class _Rules(ctypes.Structure):
@@ -35,6 +54,19 @@ class _Place(ctypes.Structure):
     _fields_ = (("allowed", ctypes.c_uint64), ("descriptor", ctypes.c_int32))
 
 
+class _Step(ctypes.Structure):
+    _fields_ = (
+        ("code", ctypes.c_uint16),
+        ("if_so", ctypes.c_uint8),
+        ("if_not", ctypes.c_uint8),
+        ("number", ctypes.c_uint32),
+    )
+
+
+class _Filter(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_uint16), ("steps", ctypes.POINTER(_Step)))
+
+
 def enclose(places: Iterable[str]) -> bool:
     """Only `places`, with all that lies in them, and the system's libraries can be read from now on."""
     if sys.platform != "linux":
@@ -43,8 +75,17 @@ def enclose(places: Iterable[str]) -> bool:
     libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET)
     libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     libc.prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+    _refuse_sockets(libc)
     version = libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _ASK_VERSION)
-    return version > 0 and _fence(libc, version, (*places, *_LIBRARIES))
+    return version > 0 and _fence(libc, version, (*places, *_LIBRARIES, *_STORES))
+
+
+def _refuse_sockets(libc: ctypes.CDLL) -> None:
+    """Namespaces and Landlock leave the sockets that are files, and not every machine allows either."""
+    if os.uname().machine not in ("x86_64", "aarch64") or sys.maxsize < 2**32:
+        return
+    steps = (_Step * len(_NO_SOCKETS))(*(_Step(*step) for step in _NO_SOCKETS))
+    libc.prctl(_SET_FILTER, _OF_CALLS, ctypes.byref(_Filter(len(steps), steps)), 0, 0)
 
 
 def _fence(libc: ctypes.CDLL, version: int, places: Iterable[str]) -> bool:
