@@ -211,16 +211,18 @@ def both_at_once(server: Server, book: Path, most: int) -> list[Row]:
     alone, _ = asyncio.run(at_rate(server, 10, 3, known=True))
     _, seen = server.worst_stall(0)
     idle = book.with_suffix(".idle")
-    watching = subprocess.Popen([sys.executable, "-m", "benchmarks.stall", str(idle)])
-    job = upload(server, book)
     took, statuses = list[float](), Counter[int]()
     state: dict[str, Any] = {"state": "queued"}
-    while most and state["state"] in ("queued", "running"):
-        more, counted = asyncio.run(at_rate(server, 10, 5, known=True))
-        took, statuses, most = took + more, statuses + counted, most - 1
-        state = httpx.get(f"{server.url}/v1/jobs/{job}").json()
-    stall, _ = server.worst_stall(seen)
-    watching.kill()
+    with subprocess.Popen([sys.executable, "-m", "benchmarks.stall", str(idle)]) as watching:
+        try:
+            job = upload(server, book)
+            while most and state["state"] in ("queued", "running"):
+                more, counted = asyncio.run(at_rate(server, 10, 5, known=True))
+                took, statuses, most = took + more, statuses + counted, most - 1
+                state = httpx.get(f"{server.url}/v1/jobs/{job}", timeout=60).json()
+            stall, _ = server.worst_stall(seen)
+        finally:
+            watching.kill()
     machine = max(map(float, idle.read_text().split()[::2]), default=0.0)
     httpx.delete(f"{server.url}/v1/jobs/{job}")
     ratio = percentile(took, 95) / percentile(alone, 95)

@@ -13,6 +13,7 @@ import pytest
 
 import small_books
 from embedders import Failing, Gated
+from octavo import covers
 from octavo.drafting import Wishes
 from octavo.errors import BadBook, ModelError, OctavoError, StorageLow
 from octavo.events import Embedding, IngestEvent, Published, Storing
@@ -188,20 +189,21 @@ async def test_a_cancelled_add_leaves_the_library_as_it_was_and_goes_on_where_it
         assert embedder.embedded - before == book.chunk_count - done
 
 
-@pytest.mark.parametrize("step", ["publish", "settle"])
+@pytest.mark.parametrize("step", ["publish", "settle", "keep"])
 async def test_who_cancels_while_a_book_comes_out_is_told_that_it_is_out(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    records, seen = (await desk.library._shelf()).records, list[IngestEvent]()
-    really = getattr(records, step)
+    seen = list[IngestEvent]()
+    doing = covers if step == "keep" else (await desk.library._shelf()).records
+    really = getattr(doing, step)
 
-    async def cancelled_meanwhile(*place: object) -> None:
+    async def cancelled_meanwhile(*place: object, **more: bool) -> None:
         adding.cancel()
         await asyncio.sleep(0)
         adding.cancel()  # also by one who is impatient
-        await really(*place)
+        await really(*place, **more)
 
-    monkeypatch.setattr(records, step, cancelled_meanwhile)
+    monkeypatch.setattr(doing, step, cancelled_meanwhile)
     path = small_books.markdown(desk.folder / "tides.md")
     adding = asyncio.create_task(desk.library.add(path, on_event=seen.append))
     with pytest.raises(asyncio.CancelledError):

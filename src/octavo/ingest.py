@@ -3,8 +3,8 @@
 An edition is prepared beside the one that readers see, and becomes visible whole in a single transaction of
 the records. A kill at any moment leaves the old edition or the new one; what was embedded is never embedded
 again. Who cancels while an edition is coming out is obeyed when it is out. The same bytes added twice change
-nothing. Several books may be on their way at once: they are read,
-cut and embedded side by side, and installed one after the other.
+nothing. Several books may be on their way at once: they are read, cut and embedded side by side, and
+installed one after the other.
 """
 
 from __future__ import annotations
@@ -61,11 +61,15 @@ async def ingest(
             return
         if now != identity:
             edition = await blocking(draft, parsed, now, embedder=shelf.embedder, settings=shelf.settings)
+        database, late = shelf.records.database, None
         async with aclosing(install(edition, shelf)) as steps:
             async for event in steps:
                 if isinstance(event, Published):
-                    await covers.keep(shelf.records.database, event.book.id, parsed.cover, replacing=True)
+                    covered = covers.keep(database, event.book.id, parsed.cover, replacing=True)
+                    _, late = await _to_its_end(covered)
                 yield event
+        if late is not None:
+            raise late
 
 
 async def _identified(parsed: ParsedBook, path: Path, shelf: Shelf, wishes: Wishes) -> Identity:
@@ -92,20 +96,20 @@ async def install(new: Draft, shelf: Shelf) -> AsyncGenerator[IngestEvent, None]
         async for stored in _store(added, number, new, shelf):
             yield stored
         await store.commit()
-        late = await _to_its_end(records.publish(book_id, number))
+        _, late = await _to_its_end(records.publish(book_id, number))
     except BaseException:
         with suppress(OctavoError):  # what cannot be undone now is undone when the library is next opened
             await records.abandon(book_id, number)
             await forget_removed(book_id, shelf)
         raise
 
-    late = await _to_its_end(_settle(new, number, shelf, before)) or late
-    yield Published(await records.book(book_id) or new.book)
-    if late is not None:
+    book, later = await _to_its_end(_settle(new, number, shelf, before))
+    yield Published(book)
+    if (late := later or late) is not None:
         raise late
 
 
-async def _to_its_end(work: Coroutine[None, None, None]) -> asyncio.CancelledError | None:
+async def _to_its_end(work: Coroutine[None, None, T]) -> tuple[T, asyncio.CancelledError | None]:
     """Does what must not be left half done. Who cancels it meanwhile waits, and is obeyed afterwards."""
     task, late = asyncio.ensure_future(work), None
     while not task.done():
@@ -113,11 +117,10 @@ async def _to_its_end(work: Coroutine[None, None, None]) -> asyncio.CancelledErr
             await asyncio.wait([task])
         except asyncio.CancelledError as cancelled:
             late = cancelled
-    task.result()
-    return late
+    return task.result(), late
 
 
-async def _settle(new: Draft, number: int, shelf: Shelf, before: Mapping[str, tuple[str, str]]) -> None:
+async def _settle(new: Draft, number: int, shelf: Shelf, before: Mapping[str, tuple[str, str]]) -> Book:
     """Once an edition is out: the store is told what moved in it, and drops what is gone."""
     after = await shelf.records.manifest(new.book.id)
     moved = [chunk for chunk in new.chunks if before.get(chunk.id, after[chunk.id]) != after[chunk.id]]
@@ -125,6 +128,7 @@ async def _settle(new: Draft, number: int, shelf: Shelf, before: Mapping[str, tu
         pass
     await forget_removed(new.book.id, shelf, changed=bool(moved))
     await shelf.records.settle(new.book.id)
+    return await shelf.records.book(new.book.id) or new.book
 
 
 async def finished(

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from answerers import Broken, Greedy, with_tides
 from octavo.errors import InvalidValue
 from octavo.limits import ServiceLimits
+from octavo.server import intake
 from octavo.server.intake import DEEPEST, DISCARDED_MOST, _check_json
 from patience import PATIENCE, until
 from serving import PROBLEM, Served, made_key, serving
@@ -69,7 +70,10 @@ def test_a_body_without_a_length_is_counted_while_it_comes(service: Served) -> N
 
 
 @pytest.mark.parametrize("length", [True, False], ids=["with its length", "in pieces"])
-def test_an_ordinary_client_that_sends_too_much_sees_why_it_is_refused(service: Served, length: bool) -> None:
+def test_an_ordinary_client_that_sends_too_much_sees_why_it_is_refused(
+    service: Served, length: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "DISCARDED_SECONDS", PATIENCE)  # however slowly this machine sends it
     body = b'{"question": "' + b"x" * (3 * MOST) + b'"}'
     sent: Any = (
         body if length else iter([body[start : start + 65_536] for start in range(0, len(body), 65_536)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import struct
 import subprocess
@@ -266,6 +267,19 @@ def test_every_file_of_a_store_is_seen_to_and_one_that_cannot_be_is_told(tmp_pat
     (tmp_path / "store" / "circle").symlink_to("circle")
     with pytest.raises(StoreError, match="store"):
         settle(tmp_path / "store")
+
+
+def test_a_process_that_may_open_no_more_files_says_so_when_a_store_is_to_be_made_durable(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "store").mkdir()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+        with pytest.raises(StoreError, match="may not open more files"):
+            settle(tmp_path / "store")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_too_few_files_are_no_damage() -> None:

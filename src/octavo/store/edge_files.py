@@ -142,8 +142,8 @@ def settle(path: Path) -> int:
     The engine's own flush does more and waits for the disk as often, but lets no other thread run meanwhile.
     Says how many files and folders there are.
     """
-    there = [path, *path.rglob("*")]
     with translated(path):
+        there = [path, *path.rglob("*")]
         for place in reversed(there):  # a folder after what is in it
             with suppress(FileNotFoundError):  # the engine has just given an empty log its name
                 _sync(place)
