@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.words import alike, lexicon, rarity, stem, tokens
+from octavo.words import alike, lexicon, rarity, stem, stems, tokens
 
 
 @given(st.text(max_size=300))
@@ -16,6 +16,7 @@ def test_every_token_stands_where_it_says(text: str) -> None:
     found = tokens(text)
     assert all(text[t.start : t.end] == t.text for t in found)
     assert all(one.end <= other.start for one, other in itertools.pairwise(found))
+    assert stems(text) == {t.stem for t in found}
 
 
 @given(st.text(min_size=1, max_size=40))

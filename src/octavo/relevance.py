@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from importlib.resources import files
 
+from octavo import words
 from octavo.fusion import Fused
 from octavo.types import Chunk
 from octavo.words import rarity, tokens
@@ -30,14 +31,14 @@ def relevance(query: Mapping[str, float], there: Collection[str], candidate: Fus
 
 def wanted(query: str) -> dict[str, float]:
     """The words that count in a query, each with its weight; all words when none counts."""
-    words = tokens(query)
-    telling = [w for w in words if not w.stop] or words
+    said = tokens(query)
+    telling = [w for w in said if not w.stop] or said
     return {w.stem: _LEAST_WEIGHT + rarity(w.stem) for w in telling}
 
 
 def stems(chunk: Chunk) -> frozenset[str]:
     """The words of a chunk and of the headings above it."""
-    return frozenset(word.stem for text in (chunk.content, *chunk.heading_path) for word in tokens(text))
+    return frozenset().union(*map(words.stems, (chunk.content, *chunk.heading_path)))
 
 
 def features(query: Mapping[str, float], there: Collection[str], candidate: Fused) -> dict[str, float]:

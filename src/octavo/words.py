@@ -46,6 +46,11 @@ def tokens(text: str) -> tuple[Token, ...]:
     return tuple(Token(m[0], m.start(), m.end(), stem(m[0]), m[0][0].isupper()) for m in _WORD.finditer(text))
 
 
+def stems(text: str) -> set[str]:
+    """The stems of its words, where nothing else of them is asked for."""
+    return {stem(word) for word in _WORD.findall(text)}
+
+
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
     """The word without its inflection, in lower case. Not a word of its own: only equality counts."""
