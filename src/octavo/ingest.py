@@ -9,15 +9,14 @@ installed one after the other.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 from octavo import covers
-from octavo.concurrency import blocking
+from octavo.concurrency import blocking, to_its_end
 from octavo.drafting import Draft, Identity, Wishes, compare, draft, fingerprint_of, identify
 from octavo.errors import OctavoError
 from octavo.events import Embedding, IngestEvent, Parsed, Published, Storing
@@ -66,7 +65,7 @@ async def ingest(
             async for event in steps:
                 if isinstance(event, Published):
                     covered = covers.keep(database, event.book.id, parsed.cover, replacing=True)
-                    _, late = await _to_its_end(covered)
+                    _, late = await to_its_end(covered)
                 yield event
         if late is not None:
             raise late
@@ -96,28 +95,17 @@ async def install(new: Draft, shelf: Shelf) -> AsyncGenerator[IngestEvent, None]
         async for stored in _store(added, number, new, shelf):
             yield stored
         await store.commit()
-        _, late = await _to_its_end(records.publish(book_id, number))
+        _, late = await to_its_end(records.publish(book_id, number))
     except BaseException:
         with suppress(OctavoError):  # what cannot be undone now is undone when the library is next opened
             await records.abandon(book_id, number)
             await forget_removed(book_id, shelf)
         raise
 
-    book, later = await _to_its_end(_settle(new, number, shelf, before))
+    book, later = await to_its_end(_settle(new, number, shelf, before))
     yield Published(book)
     if (late := later or late) is not None:
         raise late
-
-
-async def _to_its_end(work: Coroutine[None, None, T]) -> tuple[T, asyncio.CancelledError | None]:
-    """Does what must not be left half done. Who cancels it meanwhile waits, and is obeyed afterwards."""
-    task, late = asyncio.ensure_future(work), None
-    while not task.done():
-        try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError as cancelled:
-            late = cancelled
-    return task.result(), late
 
 
 async def _settle(new: Draft, number: int, shelf: Shelf, before: Mapping[str, tuple[str, str]]) -> Book:

@@ -16,7 +16,7 @@ from octavo.errors import LibraryBusy, StorageLow, StoreError
 from octavo.settings import Settings
 from octavo.store import open_store, replace_store
 from octavo.store.guard import LOCK_FILE, LibraryLock, require_space
-from patience import PATIENCE
+from patience import PATIENCE, eventually
 
 HOLD = """
 import sys, time
@@ -107,6 +107,18 @@ async def test_an_opening_that_nobody_waits_for_any_more_gives_the_lock_back(tmp
         with pytest.raises(asyncio.CancelledError):
             await opening
         await (await open_store(settings, dimension=8)).close()
+
+
+async def test_so_does_one_that_is_cancelled_twice(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path, free_space_mb=0)
+    opening = asyncio.ensure_future(open_store(settings, dimension=8))
+    await eventually((tmp_path / LOCK_FILE).exists)
+    for _ in range(3):
+        opening.cancel()
+        await asyncio.sleep(0)
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    await (await open_store(settings, dimension=8)).close()
 
 
 def test_a_forked_child_neither_keeps_nor_drops_the_lock(tmp_path: Path) -> None:

@@ -9,13 +9,12 @@ next opening can tell whether anything has changed.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from octavo.concurrency import blocking
+from octavo.concurrency import blocking, to_its_end
 from octavo.errors import OctavoError
 from octavo.protocols import ChunkStore
 from octavo.store.guard import LibraryLock, require_space
@@ -96,13 +95,12 @@ async def seal_of(settings: Settings, *, library: str = "") -> str:
 
 async def _carried_through(opening: Coroutine[Any, Any, T], store_of: Callable[[T], Store]) -> T:
     """A thread opens to the end what nobody waits for any more: it is closed again, and the lock is free."""
-    made = asyncio.ensure_future(opening)
-    try:
-        return await asyncio.shield(made)
-    except asyncio.CancelledError:
+    made, late = await to_its_end(opening)
+    if late is not None:
         with suppress(OctavoError):
-            await store_of(await made).close()
-        raise
+            await to_its_end(store_of(made).close())
+        raise late
+    return made
 
 
 async def _connect(settings: Settings, dimension: int, expected: bool, library: str) -> Store:
