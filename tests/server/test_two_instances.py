@@ -83,10 +83,8 @@ def found(client: httpx.Client, query: str) -> list[str]:
 def test_two_servers_are_one_library(tmp_path: Path, shelf: Shelf, qdrant: QdrantServer) -> None:
     book = small_books.markdown(tmp_path / "tides.md")
     storm = {**small_books.TIDES, "Storm": "A storm sank nine boats off the southern shoals that night."}
-    with (
-        served(settings(tmp_path, "one", shelf, qdrant)) as one,
-        served(settings(tmp_path, "two", shelf, qdrant)) as two,
-    ):
+    same = settings(tmp_path, "uploads", shelf, qdrant)  # either may take the book that the other was sent
+    with served(same) as one, served(same) as two:
         assert found(two, "boats lost in the storm") == []
         uploaded(one, book)
         assert any("Seven boats" in text for text in found(two, "boats lost in the storm"))
