@@ -17,7 +17,8 @@ import uvicorn
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from octavo.cli.connections import HEAD_MOST, LEAST_ROOM, OWN_FILES, Connection, config_of, room
+from octavo.cli.connections import HEAD_MOST, LEAST_ROOM, Connection, config_of, room
+from octavo.cli.frame import LEAST_FILES
 from patience import PATIENCE, until
 
 OK = b"HTTP/1.1 200"
@@ -256,7 +257,7 @@ def told(port: int) -> bytes:
 def test_the_room_is_what_the_files_leave() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
-        for files, left in ((OWN_FILES + 100, 100), (OWN_FILES + 1, LEAST_ROOM)):
+        for files, left in ((LEAST_FILES + 100, 100), (LEAST_FILES + 1, LEAST_ROOM)):
             resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
             assert room() == left
     finally:

@@ -18,7 +18,6 @@ from pathlib import Path
 import pytest
 
 import small_books
-from octavo.cli.connections import OWN_FILES
 from octavo.cli.frame import LEAST_FILES
 from patience import PATIENCE, until
 
@@ -101,7 +100,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_crowd_is_held_as_far_as_the_files_go_and_refused_beyond(data: Path) -> None:
     with serving(data) as (process, port, said):
-        assert f"it can hold {FILES - OWN_FILES} connections at once" in said
+        assert f"it can hold {FILES - LEAST_FILES} connections at once" in said
         assert asked(port, 0) == 200
         idle = open_files(process)
         with ExitStack() as crowd:
@@ -114,7 +113,7 @@ def test_a_crowd_is_held_as_far_as_the_files_go_and_refused_beyond(data: Path) -
             during = {asked(port, number) for number in range(3)}
             answers = Counter(spoken(line) for line in held)
             assert during | set(answers) <= {0, 200, 503}
-            assert answers[200] <= FILES - OWN_FILES  # fewer where those who came first had to wait too long
+            assert answers[200] <= FILES - LEAST_FILES  # fewer where the first had to wait too long
             assert open_files(process) < FILES
         until(lambda: asked(port, 1) == 200)
         assert [asked(port, number) for number in range(20)] == [200] * 20

@@ -10,17 +10,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import resource
 from http import HTTPStatus
 from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from octavo.cli.frame import LEAST_FILES, most_files
+
 HEAD_MOST = 64 * 1024
 HEAD_SECONDS = 20.0
-OWN_FILES = 48
-"""File descriptors for the library: those it has open when idle, and more for a book on its way in."""
 LEAST_ROOM, BEYOND = 4, 8
 """Connections that there is always room for; and those beyond the room that are told why they are refused."""
 FEW = 200
@@ -29,8 +28,7 @@ REFUSED_SECONDS = 1.0
 
 def room() -> int:
     """How many connections the file descriptors of this process are enough for."""
-    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return 1_000_000 if most == resource.RLIM_INFINITY else max(LEAST_ROOM, most - OWN_FILES)
+    return max(LEAST_ROOM, most_files() - LEAST_FILES)
 
 
 def config_of(app: Any, *, host: str, port: int, log: bool = True) -> uvicorn.Config:

@@ -22,6 +22,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 FAILED, WRONG_CALL, NOT_SAID = 1, 2, 3
 LEAST_FILES = 48
+"""File descriptors for the library: those it has open when idle, and more for a book on its way in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +52,17 @@ def with_library(context: Context, data: str | None, work: Callable[[Library], C
     return asyncio.run(run())
 
 
-def _require_files() -> None:
-    """With fewer descriptors than a library needs, something would fail that does not say why."""
+def most_files() -> int:
+    """How many files and connections this process may have open at a time."""
     import resource
 
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if most != resource.RLIM_INFINITY and most < LEAST_FILES:
+    return 1_000_000 if most == resource.RLIM_INFINITY else most
+
+
+def _require_files() -> None:
+    """With fewer descriptors than a library needs, something would fail that does not say why."""
+    if (most := most_files()) < LEAST_FILES:
         raise MachineError(
             f"this process may open only {most} files at a time, and a library needs {LEAST_FILES}",
             hint="`ulimit -n 1024` before it starts gives it more.",

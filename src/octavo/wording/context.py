@@ -68,18 +68,17 @@ def readings(said: Sequence[Word], one: Cited, given: Sequence[Word]) -> Iterato
     yield one.text
     if nobody := _NOBODY.fullmatch(one.text):
         yield f"{nobody[2]} was not {nobody[1]}{nobody[3]}"
-    texts = [one.text]
-    if one.lead and ITEM.match(one.text) and not _CHOICE.search(one.lead):
-        texts = [f"{_leading(one.lead)} {ITEM.sub('', one.text, count=1)}"]
-        yield texts[0]
-    for text in texts:
-        full = text
-        for run in _runs(said, words(text))[:_MOST_RUNS]:
-            fuller = next(_put_in(full, run, one, given), full)
-            if fuller != full:
-                yield fuller
-                full = fuller
-            yield from _put_in(text, run, one, given)
+    text = one.text
+    if one.lead and ITEM.match(text) and not _CHOICE.search(one.lead):
+        text = f"{_leading(one.lead)} {ITEM.sub('', text, count=1)}"
+        yield text
+    full = text
+    for run in _runs(said, words(text))[:_MOST_RUNS]:
+        fuller = next(_put_in(full, run, one, given), full)
+        if fuller != full:
+            yield fuller
+            full = fuller
+        yield from _put_in(text, run, one, given)
 
 
 def without_setting(said: Sequence[Word], headings: Sequence[Word], given: Sequence[Word]) -> Sequence[Word]:
