@@ -85,6 +85,15 @@ def test_a_lead_in_brings_its_items() -> None:
     assert draft.claims[0].text.startswith("There are three kinds of rock:\n- igneous rock")
 
 
+@pytest.mark.parametrize("marks", ["- - -", "— — —", "1) 2) 3)", "(i) (ii) (iii)", "| | |"])
+def test_a_lead_in_brings_its_items_however_they_are_marked(marks: str) -> None:
+    one, two, three = marks.split()
+    items = f"{one} igneous rock\n{two} sedimentary rock\n{three} metamorphic rock"
+    text = f"There are three kinds of rock:\n{items}\nIt rained."
+    draft = asked("What are the kinds of rock?", passage(text))
+    assert draft.claims[0].text == text.removesuffix("\nIt rained.")
+
+
 def test_an_introduced_line_of_code_comes_along() -> None:
     text = "Books need a shelf. To add one, run this command:\noctavo add moby-dick\nIt prints the title."
     draft = asked("How do I add a book?", passage(text, title="Adding"))

@@ -95,6 +95,21 @@ def test_a_lead_is_a_line_that_does_not_end_by_itself(text: str, lead: str) -> N
     assert borne_out(claim, sentences, given="").supported is bool(lead)
 
 
+@pytest.mark.parametrize("marks", ["- -", "• •", "— —", "1. 2.", "a) b)", "(i) (ii)", "III. IV."])
+def test_an_item_is_one_however_its_list_is_marked(marks: str) -> None:
+    first, second = marks.split()
+    sentences = shelved({("Pumps",): f"Every pump needs:\n\n{first} oil\n{second} clean water"})
+    (water,) = (id_ for id_, one in sentences.items() if "water" in one.text)
+    assert borne_out(Claim("Every pump needs clean water.", (water,)), sentences, given="").supported
+    assert not borne_out(Claim("Every pump needs oil.", (water,)), sentences, given="").supported
+
+
+def test_a_row_of_a_table_is_no_item_that_a_line_leads_into() -> None:
+    row = Cited("| rags | soap |", lead="Every pump needs:")
+    assert list(readings(words("Every pump needs rags."), row, ())) == [row.text]
+    assert len(list(readings(words("Every pump needs rags."), replace(row, text="- rags"), ()))) > 1
+
+
 # Who "it" is
 
 MILLER = Cited("He kept the key.", earlier=("The miller locked the old door.",))

@@ -19,6 +19,7 @@ from octavo.measures import leans, odds_of, of_answer, of_seen, of_sentence
 from octavo.mentions import Expected
 from octavo.questions import Inquiry, Kind, read
 from octavo.scoring import read_score, sentence_score
+from octavo.sentences import ITEM
 from octavo.words import tokens
 
 __all__ = ["Claim", "Draft", "Sentence", "answer", "compose", "shortlist"]
@@ -28,7 +29,6 @@ ENOUGH, TOO_LITTLE = (
     0.85,
     0.05,
 )  # the odds at which the choice is settled, and below which a sentence adds nothing
-_ITEM = re.compile(r"\s*(?:[-*+•‣◦▪–]\s|\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})[.)]\s|\|)", re.IGNORECASE)
 _STEP = re.compile(
     r"\b(?:you can|you need to|to \w+,|use|run|first|then|next|finally|click|open|add|by \w+ing)\b",
     re.IGNORECASE,
@@ -139,10 +139,15 @@ def _form(inquiry: Inquiry, reading: Reading) -> float:
     if inquiry.kind is Kind.LIST:
         return 1.0 * bool(_ENUMERATES.search(text))
     if inquiry.kind is Kind.HOW_TO:
-        return 0.7 * bool(_STEP.search(text)) + 0.5 * bool(_ITEM.match(text))
+        return 0.7 * bool(_STEP.search(text)) + 0.5 * _listed(text)
     if inquiry.kind is Kind.DEFINITION and inquiry.focus:
         return 1.5 * _defines(inquiry, reading)
     return 0.0
+
+
+def _listed(text: str) -> bool:
+    """Whether it is an item of a list or a row of a table."""
+    return ITEM.match(text) is not None or text.lstrip().startswith("|")
 
 
 def _defines(inquiry: Inquiry, reading: Reading) -> float:
@@ -209,7 +214,7 @@ def _with_context(
     left = room - readings[n].words
     if readings[n].sentence.text.rstrip().endswith(":"):
         while _follows(readings, last) and last + 1 not in told and readings[last + 1].words <= left:
-            if last > n and not _ITEM.match(readings[last + 1].sentence.text):
+            if last > n and not _listed(readings[last + 1].sentence.text):
                 break
             last += 1
             left -= readings[last].words

@@ -19,10 +19,10 @@ from octavo.matching import Seen, Sentence
 from octavo.measures import stated
 from octavo.perusal import Perusal
 from octavo.protocols import Embedder
+from octavo.sentences import ITEM
 from octavo.tools import Room
 from octavo.verification import Similarity, Support, check
 from octavo.wording import Cited, judge
-from octavo.wording.context import ITEM
 
 VectorOf = Callable[[str], Awaitable[tuple[float, ...]]]
 _BESIDE = 4  # characters between two sentences that follow each other

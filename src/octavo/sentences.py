@@ -23,9 +23,10 @@ from octavo.words import lexicon
 SENTENCE_MOST = 1_000
 UNBROKEN_MOST = 2_000
 _WINDOW = 10_000  # nupunkt is quadratic on some runs of marks: it never sees more than this at once
-_STARTS_NEW = re.compile(
-    r"[ \t]*(?:[-*+•‣◦▪–—][ \t]|\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)][ \t]|\||#{1,6} |>)"
-)
+_MARKER = r"(?:[-*+•‣◦▪–—]|\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)])"
+ITEM = re.compile(rf"\s*{_MARKER}\s+")
+"""How an item of a list begins: its bullet, number, letter or roman numeral. A table's row is none."""
+_STARTS_NEW = re.compile(rf"[ \t]*(?:{_MARKER}[ \t]|\||#{{1,6}} |>)")
 _MARKS = re.compile(
     r"[。！？｡．؟۔।॥።፧။།។]++(?:(?![」』）〕】》〉”’\"')\]])|[」』）〕】》〉”’\"')\]]++(?![とっ、，]))"
 )

@@ -110,18 +110,16 @@ def _carried(said: str, cited: Sequence[Cited], given: Sequence[Word]) -> tuple[
     for one in cited:
         before, headings, topic = words(one.before), words(one.headings), topic_of(one)
         bare = without_setting(mine, headings, given)
+        forms = [mine, bare] if len(bare) < len(mine) else [mine]
         held = list[str]()
         for text in readings(mine, one, given):
-            wrong = ""
-            for form in (mine, bare) if len(bare) < len(mine) else (mine,):
-                found = next(faults(form, text, before=before, headings=headings, topic=topic), "")
-                wrong = found and (wrong or found)
-                if not wrong:
-                    break
-            if not wrong:
+            against = [
+                next(faults(form, text, before=before, headings=headings, topic=topic), "") for form in forms
+            ]
+            if not all(against):
                 held.append(text)
             elif (shared := len({w.key for w in mine} & {w.key for w in words(text)})) > nearest:
-                nearest, worst = shared, wrong
+                nearest, worst = shared, against[0]
         if held:
             text = min(held, key=lambda text: _missing(mine, text))
             if _missing(mine, text)[0]:  # a heading told who or where

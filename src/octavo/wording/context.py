@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from octavo.sentences import ITEM
 from octavo.wording.text import ARTICLES, PRONOUNS, Word, known, placed, words
 
-ITEM = re.compile(r"\s*(?:[-*+•‣◦▪–—]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+")
 _KINDS = tuple(
     frozenset(kind.split())
     for kind in ("it its this", "he his him", "she her hers", "they their theirs them these those")
