@@ -117,7 +117,7 @@ BAD_BOOK_CODES = {
     "damaged_archive": "The archive is cut off or damaged. Download or copy it again.",
     "damaged_pdf": "The PDF is cut off or damaged. Download or copy it again.",
     "drm": "The publisher locked this book. Octavo does not break locks; get a copy without DRM.",
-    "empty_file": "The file has no bytes. Download or copy it again.",
+    "empty_file": "Download or copy it again.",
     "encoding": "Too much of the text cannot be decoded. Save it as UTF-8 and add it again.",
     "encrypted": "The PDF needs a password. Save a copy without one and add that.",
     "html_limit": "The HTML is not a page that people read. Check where it came from.",
@@ -130,7 +130,7 @@ BAD_BOOK_CODES = {
     "too_large": "The file is larger than Octavo takes. Raise OCTAVO_LIMITS__MAX_FILE_MB to trust it.",
     "too_large_expanded": "The file unpacks to far more than a book. Check where it came from.",
     "too_many_members": "The archive or folder holds more files than a book has. Check where it came from.",
-    "type_mismatch": "The name says one thing and the content another. Rename the file to what it is.",
+    "type_mismatch": "The name says one thing and the content another. Get the file that the name says.",
     "unsafe_path": "The file points outside itself. Get a clean copy.",
     "unsupported_format": "Octavo reads Markdown, Docusaurus, mdBook, HTML, EPUB, PDF and plain text.",
 }

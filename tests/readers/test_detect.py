@@ -98,7 +98,8 @@ def test_a_file_is_what_its_content_and_name_agree_on(
         ("book.txt", HTML, ("plain text", "an HTML page")),
         ("book.md", ZIP, ("Markdown", "a zip archive")),
         ("book.html", b"\x89PNG\r\n\x1a\n....", ("an HTML page", "a picture")),
-        ("book.txt", b"\x7fELF\0\0\0\0\0\0words", ("plain text", "binary data")),
+        ("book.txt", b"\x7fELF\0\0\0\0\0\0words", ("plain text", "a program")),
+        ("book.txt", b"\1\2\3\0\0\0\0\0\0words", ("plain text", "binary data of an unknown kind")),
     ],
 )
 def test_a_name_that_contradicts_the_content_is_refused_naming_both(
@@ -107,6 +108,37 @@ def test_a_name_that_contradicts_the_content_is_refused_naming_both(
     error = refusal(tmp_path, name, data)
     assert error.code == "type_mismatch"
     assert all(word in error.message for word in words), error.message
+
+
+@pytest.mark.parametrize(
+    ("data", "found", "advice"),
+    [
+        (EPUB, "an EPUB", "If that is the book, name it book.epub"),
+        (DOCX, "a Word document", "Save it as PDF"),
+        (ZIP, "a zip archive", "Unpack it"),
+        (b"\x1f\x8b\x08\0\0....", "a packed archive", "Unpack it"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "a picture", "Recognise its text"),
+        (b"\xff\xd8\xff\xe0\0\x10JFIF", "a picture", "Recognise its text"),
+        (b"RIFF\x24\0\0\0WEBPVP8 ", "a picture", "Recognise its text"),
+        (b"RIFF\x24\0\0\0WAVEfmt ", "sound or film", "into a text file"),
+        (b"\0\0\0\x20ftypM4B \0\0", "sound or film", "into a text file"),
+        (b"MZ\x90\0\3\0\0\0", "a program", "no book"),
+        (b"\0" * 4096, "nothing but zeros at its beginning", "do it again"),
+        (HTML, "an HTML page", "download it again. If that is the book, name it book.html"),
+        (b"404: not here", "plain text", "download it again. If that is the book, name it book.txt"),
+        (b"\x93\0\7\xf1" * 99, "binary data of an unknown kind", "damaged or encrypted"),
+    ],
+)
+def test_what_is_no_pdf_whatever_its_name_says_is_told_with_what_to_do(
+    tmp_path: Path, data: bytes, found: str, advice: str
+) -> None:
+    error = refusal(tmp_path, "book.pdf", data)
+    assert error.message == f"book.pdf is named like a PDF, but its content is {found}"
+    assert advice in error.hint
+
+
+def test_words_that_begin_like_a_program_are_words(tmp_path: Path) -> None:
+    assert kind(tmp_path, "book.txt", b"MZ is how a program begins; BM, a picture.") == "text"
 
 
 @pytest.mark.parametrize(
@@ -204,6 +236,7 @@ def test_a_folder_with_nothing_to_read_has_no_text(tmp_path: Path) -> None:
     with pytest.raises(BadBook) as caught:
         read_book(tmp_path, Limits())
     assert caught.value.code == "no_text"
+    assert ".epub" in caught.value.hint
 
 
 def test_a_folder_of_markdown_is_one_book(tmp_path: Path) -> None:

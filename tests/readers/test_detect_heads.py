@@ -86,7 +86,7 @@ MP4 = b"\0\0\0\x20ftypisom\0\0\2\0isomiso2avc1mp41" + bytes(64)
         ("books.7z", b"7z\xbc\xaf\x27\x1c\0\4" + bytes(50), "a packed archive"),
         ("books.rar", b"Rar!\x1a\x07\1\0" + bytes(50), "a packed archive"),
         ("books.zip", zipped("one.txt", "two.txt"), "a zip archive"),
-        ("setup.exe", b"MZ\x90\0\3\0\0\0\4\0\0\0\xff\xff\0\0" + bytes(200), "binary data"),
+        ("setup.exe", b"MZ\x90\0\3\0\0\0\4\0\0\0\xff\xff\0\0" + bytes(200), "a program"),
         ("paper.ps", b"%!PS-Adobe-3.0\n%%Title: A Paper\n", "PostScript"),
         ("tale.fb2", b'<?xml version="1.0" encoding="utf-8"?>\n<FictionBook xmlns="x">', "a FictionBook"),
     ],

@@ -233,6 +233,7 @@ def test_another_kind_of_archive_is_named(tmp_path: Path, members: list[str], fo
             archive.writestr(name, "x")
     refused = refusal(path)
     assert (refused.code, found in refused.message) == ("type_mismatch", True)
+    assert "Unpack it" in refused.hint
 
 
 def test_a_pdf_called_epub_is_named(tmp_path: Path) -> None:

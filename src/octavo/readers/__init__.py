@@ -82,7 +82,11 @@ def _read_folder(path: Path, limits: Limits, announce: Announce) -> ParsedBook:
     if pages and len(bound) < 2:
         return _read_written(path, "html" if kinds["html"] >= kinds["markdown"] else "markdown", limits)
     if not files:
-        raise BadBook("no_text", f"{path.name} holds no file that Octavo reads")
+        raise BadBook(
+            "no_text",
+            f"{path.name} holds no file that Octavo reads",
+            hint=f"A book's folder has files that end in {', '.join(BY_SUFFIX)}.",
+        )
     books = bound or files
     raise BadBook(
         "unsupported_format",

@@ -46,9 +46,11 @@ NAMES = {
     "fb2": "a FictionBook",
     "picture": "a picture",
     "media": "sound or film",
-    "binary": "no text but binary data",
+    "program": "a program",
+    "blank": "nothing but zeros at its beginning",
+    "binary": "binary data of an unknown kind",
 }
-_CONVERT = {
+_ADVICE = {
     "docx": "Save it as PDF, EPUB or HTML and add that.",
     "odt": "Save it as PDF, EPUB or HTML and add that.",
     "office": "Save it as PDF, EPUB or HTML and add that.",
@@ -62,7 +64,14 @@ _CONVERT = {
     "archive": "Unpack it and add the book or folder inside.",
     "xlsx": "Save it as PDF or HTML and add that.",
     "pptx": "Save it as PDF or HTML and add that.",
+    "media": "Put what is said in it into a text file and add that.",
+    "program": "It is no book. If somebody gave it to you as one, do not open it.",
+    "blank": "The download or the copy went wrong: do it again.",
 }
+_UNKNOWN = (
+    "It may be damaged or encrypted: download or copy it again, or save it as PDF where it can be opened."
+)
+_ENDINGS = {"pdf": ".pdf", "epub": ".epub", "html": ".html", "markdown": ".md", "text": ".txt"}
 _UNREADABLE = {
     "office": (".doc", ".xls", ".ppt"),
     "docx": (".docx",),
@@ -96,8 +105,22 @@ _MAGIC = (
     (b"Rar!\x1a\x07", "archive"),
     (b"\xfd7zXZ\x00", "archive"),
     (b"BZh91AY&SY", "archive"),
+    (b"\x28\xb5\x2f\xfd", "archive"),
     (b"ID3\x03", "media"),
     (b"ID3\x04", "media"),
+    (b"OggS\x00", "media"),
+    (b"fLaC\x00", "media"),
+)
+_MAGIC_OF_BINARY = (  # words may begin so too: they only count over what is no text
+    (0, b"MZ", "program"),
+    (0, b"\x7fELF", "program"),
+    (0, b"\xcf\xfa\xed\xfe", "program"),
+    (8, b"WEBP", "picture"),
+    (4, b"ftypavif", "picture"),
+    (4, b"ftyphei", "picture"),
+    (4, b"ftyp", "media"),
+    (0, b"RIFF", "media"),
+    (0, b"BM", "picture"),
 )
 _IN_ARCHIVE = (
     (b"application/epub+zip", "epub"),
@@ -121,11 +144,7 @@ def kind_of(path: Path) -> str:
     if found in ("text", "html", "markdown"):
         return _written(path, named, found)
     if named is not None and found != named:
-        raise BadBook(
-            "type_mismatch",
-            f"{path.name} is named like {NAMES[named]}, but its content is {NAMES[found]}",
-            hint=_CONVERT.get(found, "Rename the file to what it is, and add it again."),
-        )
+        raise mismatched(path, named, found)
     if found in ("pdf", "epub"):
         return found
     if found == "binary":
@@ -133,9 +152,19 @@ def kind_of(path: Path) -> str:
     raise unsupported(path, found)
 
 
+def mismatched(path: Path, named: str, found: str) -> BadBook:
+    advice = _ADVICE.get(found, _UNKNOWN)
+    if found in _ENDINGS:
+        advice = f"If that is the book, name it {path.stem}{_ENDINGS[found]} and add it again."
+        if found in ("html", "text"):  # what a site sends in place of a book says why, to whoever reads it
+            advice = f"A download that fails can leave this: look into it, or download it again. {advice}"
+    said = f"{path.name} is named like {NAMES[named]}, but its content is {NAMES[found]}"
+    return BadBook("type_mismatch", said, hint=advice)
+
+
 def unsupported(path: Path, found: str) -> BadBook:
     known = "Octavo reads Markdown, Docusaurus, mdBook, HTML, EPUB, PDF and plain text."
-    hint = f"{_CONVERT[found]} {known}" if found in _CONVERT else known
+    hint = f"{_ADVICE[found]} {known}" if found in _ADVICE else known
     return BadBook(
         "unsupported_format", f"{path.name} is {NAMES[found]}, which Octavo does not read", hint=hint
     )
@@ -143,14 +172,8 @@ def unsupported(path: Path, found: str) -> BadBook:
 
 def _written(path: Path, named: str | None, found: str) -> str:
     """Which reader takes a file of text."""
-    if named in ("pdf", "epub"):
-        raise BadBook(
-            "type_mismatch", f"{path.name} is named like {NAMES[named]}, but its content is {NAMES[found]}"
-        )
-    if named == "text" and found == "html":
-        raise BadBook(
-            "type_mismatch", f"{path.name} is named like plain text, but its content is {NAMES[found]}"
-        )
+    if named in ("pdf", "epub") or (named == "text" and found == "html"):
+        raise mismatched(path, named, found)
     other = _UNREADABLE_SUFFIXES.get(path.suffix.lower())
     if other is not None:
         raise unsupported(path, other)
@@ -189,13 +212,19 @@ def _is_pdf(head: bytes, named: str | None) -> bool:
 
 def _text(head: bytes) -> str:
     if _is_binary(head) and not head.startswith(_BOMS) and not _is_wide(head):
-        return "binary"
+        return _binary(head)
     if b"<FictionBook" in head[:1024]:
         return "fb2"
     bare = head.replace(b"\0", b"")[:4096]
     for mark in _BOMS:
         bare = bare.removeprefix(mark)
     return "html" if _HTML.match(bare) else "text"
+
+
+def _binary(head: bytes) -> str:
+    if not head.strip(b"\0"):
+        return "blank"
+    return next((kind for at, mark, kind in _MAGIC_OF_BINARY if head.startswith(mark, at)), "binary")
 
 
 def _is_binary(head: bytes) -> bool:

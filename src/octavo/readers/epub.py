@@ -132,7 +132,11 @@ def _refuse_other_archives(archive: Archive) -> None:
         if said == "application/epub+zip":
             raise BadBook("bad_epub", f"{archive.name} has no {_CONTAINER} and no package")
         kind = "an OpenDocument file" if "opendocument" in said else f"a file of type {one_line(said)}"
-    raise BadBook("type_mismatch", f"{archive.name} is {kind or 'a plain zip archive'}, not an EPUB")
+    raise BadBook(
+        "type_mismatch",
+        f"{archive.name} is {kind or 'a plain zip archive'}, not an EPUB",
+        hint="Unpack it and add the book inside, or save it as PDF or EPUB and add that.",
+    )
 
 
 def _contents(archive: Archive, package: Package, notes: list[str]) -> Contents:
