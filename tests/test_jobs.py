@@ -14,7 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octavo.errors import NotFound, TooMany
-from octavo.jobs import ENDED, KEPT_DAYS, STALE_SECONDS, TRIES_MOST, Job, JobState, Progress, Queue
+from octavo.jobs import (
+    ENDED,
+    KEPT_DAYS,
+    LEFT_SECONDS,
+    STALE_SECONDS,
+    TRIES_MOST,
+    Job,
+    JobState,
+    Progress,
+    Queue,
+)
 from octavo.records_database import Database
 from places import Place
 
@@ -203,6 +213,76 @@ async def test_reclaiming_does_not_try_for_ever(queue: Queue) -> None:
         await queue.reclaim()
     assert (await queue.job(job.id)).state is JobState.FAILED
     assert await queue.take("w1") is None
+
+
+async def test_a_worker_takes_only_among_the_jobs_that_it_can_do(queue: Queue) -> None:
+    first, second = [await put(queue, f"{n}.md") for n in range(2)]
+    assert await queue.waiting() == [first, second]
+    job = await queue.take("w1", among=[second.id])
+    assert job is not None
+    assert job.id == second.id
+    assert await queue.take("w1", among=[second.id]) is None
+    assert await queue.take("w1", among=[]) is None
+    assert await queue.waiting() == [first]
+
+
+async def test_a_job_that_nobody_can_do_is_given_up_when_its_turn_was_long_ago(
+    queue: Queue, clock: Clock
+) -> None:
+    job = await put(queue)
+    clock.go(LEFT_SECONDS - 1)
+    assert await queue.give_up([job]) == 0
+    clock.go(2)
+    assert await queue.give_up([]) == 0
+    assert await queue.give_up([job]) == 1
+    failed = await queue.job(job.id)
+    assert (failed.state, failed.finished_at) == (JobState.FAILED, clock.time)
+    assert failed.error is not None
+    assert failed.error["code"] == "not_found"
+    assert await queue.give_up([job]) == 0
+
+
+async def test_a_job_is_not_given_up_while_a_book_before_it_is_read(queue: Queue, clock: Clock) -> None:
+    await put(queue, "long.md")
+    reading = await taken(queue)
+    job = await put(queue, "far.md")
+    await put(queue, "after.md")
+    after = await queue.take("w2", among=[(await queue.waiting())[-1].id])  # it passed the other over
+    assert after is not None
+    for _ in range(3):
+        clock.go(LEFT_SECONDS / 2)
+        assert await queue.renew(reading, Progress("embedding", 1, 2))
+    assert await queue.give_up([job]) == 0
+    assert await queue.finish(reading, book_id="long")
+    for _ in range(3):
+        clock.go(LEFT_SECONDS / 2)
+        assert await queue.renew(after, Progress("embedding", 1, 2))
+    assert await queue.give_up([job]) == 1
+
+
+@pytest.mark.parametrize("how", ["given back", "silent"])
+async def test_a_job_that_was_worked_on_waits_for_its_worker_to_come_back(
+    queue: Queue, clock: Clock, how: str
+) -> None:
+    await put(queue)
+    job = await taken(queue)
+    clock.go(LEFT_SECONDS * 2)
+    assert await queue.renew(job, Progress("embedding", 1, 2))
+    if how == "given back":
+        assert await queue.give_back(job)
+    clock.go(STALE_SECONDS + 1)
+    (left,) = await queue.waiting()
+    assert await queue.give_up([left]) == 0
+    clock.go(LEFT_SECONDS)
+    assert await queue.give_up([left]) == 1
+
+
+async def test_a_job_that_somebody_took_meanwhile_is_not_given_up(queue: Queue, clock: Clock) -> None:
+    seen = await put(queue)
+    clock.go(LEFT_SECONDS + 1)
+    await taken(queue)
+    assert await queue.give_up([seen]) == 0
+    assert (await queue.job(seen.id)).state is JobState.RUNNING
 
 
 async def test_a_waiting_job_that_is_cancelled_is_never_taken(queue: Queue) -> None:

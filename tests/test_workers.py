@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -116,12 +117,51 @@ async def test_a_book_that_cannot_be_read_fails_with_the_readers_words(desk: Des
     assert (failed.error["code"], "0 bytes" in failed.error["message"]) == ("empty_file", True)
 
 
-async def test_a_file_that_this_machine_cannot_see_is_told_with_advice(desk: Desk) -> None:
-    job = await desk.queue.put("far.md", source="elsewhere/far.md")
-    await desk.worker.once()
+async def test_a_file_that_this_worker_does_not_see_is_left_to_one_that_does(
+    desk: Desk, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    far = await desk.sent("far.md")
+    (tmp_path / "elsewhere" / UPLOADS / "near").mkdir(parents=True)
+    small_books.markdown(tmp_path / "elsewhere" / UPLOADS / "near" / "near.md", title="Near")
+    near = await desk.queue.put("near.md", source="near/near.md")
+    other = Worker(desk.queue, desk.library.add, data=tmp_path / "elsewhere")
+    assert [await other.once() for _ in range(3)] == [True, False, False], "the one behind it, and no more"
+    assert (await desk.queue.job(near.id)).state is JobState.DONE
+    assert await desk.queue.job(far.id) == far, "nobody has touched it"
+    assert [far.id in record.message for record in caplog.records] == [True], "told once"
+    assert await desk.worker.once()
+    assert (await desk.queue.job(far.id)).state is JobState.DONE
+
+
+async def test_two_running_workers_with_folders_of_their_own_read_what_each_of_them_sees(
+    desk: Desk, tmp_path: Path
+) -> None:
+    jobs = [await desk.sent(f"book {n}.md") for n in range(3)]
+    other = Worker(desk.queue, desk.library.add, data=tmp_path / "elsewhere")
+    async with other.working(), desk.worker.working():
+        ended = [await desk.until(job, JobState.DONE, JobState.FAILED) for job in jobs]
+    assert [(job.state, job.tries) for job in ended] == [(JobState.DONE, 1)] * 3
+
+
+async def test_a_file_that_nobody_sees_fails_when_it_was_left_long_enough(desk: Desk) -> None:
+    job = await desk.queue.put("gone.md", source="gone/gone.md")
+    assert not await desk.worker.once()
+    later = Queue(desk.library.database, capacity=9, now=lambda: job.created_at + timedelta(hours=2))
+    assert not await Worker(later, desk.library.add, data=desk.library.settings.data).once()
+    failed = await desk.queue.job(job.id)
+    assert failed.state is JobState.FAILED
+    assert failed.error is not None
+    assert "60 minutes" in failed.error["message"]
+    assert "send it again" in failed.error["hint"]
+
+
+async def test_a_worker_that_is_alone_waits_for_nobody_to_find_a_file(desk: Desk) -> None:
+    job = await desk.queue.put("gone.md", source="gone/gone.md")
+    alone = Worker(desk.queue, desk.library.add, data=desk.library.settings.data, alone=True)
+    assert await alone.once()
     error = (await desk.queue.job(job.id)).error
     assert error is not None
-    assert "share" in error["hint"]
+    assert (error["code"], "'gone.md'" in error["message"]) == ("not_found", True)
 
 
 async def test_a_source_outside_the_uploads_is_never_read(desk: Desk, tmp_path: Path) -> None:
@@ -231,7 +271,8 @@ async def test_a_worker_that_stops_gives_its_book_back_and_another_goes_on(desk:
 async def test_a_worker_that_is_alone_takes_up_what_a_killed_process_left(desk: Desk) -> None:
     job = await desk.sent()
     assert await desk.queue.take("a process that is no more") is not None
-    async with desk.worker.working(alone=True):
+    alone = Worker(desk.queue, desk.library.add, data=desk.library.settings.data, alone=True)
+    async with alone.working():
         assert (await desk.until(job, JobState.DONE)).tries == 2
 
 

@@ -5,7 +5,8 @@ cancelled job whose book turns out to be in the library already becomes done, si
 number of processes may take from one queue, and no two get the same job: SQLite lets one writer in at a time,
 PostgreSQL passes over the rows that another is taking. Whoever runs a job says so every moment (`renew`); a
 job whose worker has been silent for `STALE_SECONDS` is taken by another, three times at most. Cancelling is a
-word in the database: the worker reads it at its next `renew` and stops.
+word in the database: the worker reads it at its next `renew` and stops. A job whose file a worker does not
+see is left to one that does; it fails when its turn came `LEFT_SECONDS` ago and nobody has taken it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import ColumnElement, Row, and_, delete, func, insert, or_, select, text, true, update
+from sqlalchemy import ColumnElement, Row, and_, delete, exists, func, insert, or_, select, text, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from octavo.errors import NotFound, TooMany
@@ -26,6 +27,7 @@ from octavo.schema_service import jobs
 
 STALE_SECONDS = 60.0
 TRIES_MOST = 3
+LEFT_SECONDS = 3_600.0
 PAGE_DEFAULT, PAGE_MOST = 20, 100
 KEPT_DAYS = 30
 _RETRY_AFTER = 15.0
@@ -132,20 +134,32 @@ class Queue:
                 hint="Send it again when some have been read; OCTAVO_SERVICE__QUEUE sets how many may wait.",
             )
 
-    async def take(self, worker: str) -> Job | None:
-        """The first job that waits, or whose worker has fallen silent; it is this worker's now."""
+    def _lost(self) -> ColumnElement[bool]:
         silent = self._now() - timedelta(seconds=STALE_SECONDS)
-        lost = and_(jobs.c.state == JobState.RUNNING, jobs.c.seen_at < silent)
-        open_ = select(jobs.c.id).where(or_(jobs.c.state == JobState.QUEUED, lost)).limit(1)
+        return and_(jobs.c.state == JobState.RUNNING, jobs.c.seen_at < silent)
+
+    def _open(self) -> ColumnElement[bool]:
+        return or_(jobs.c.state == JobState.QUEUED, self._lost())
+
+    async def waiting(self) -> list[Job]:
+        """The jobs that may be taken, in order. A look costs the writers nothing."""
         async with self._database.reading() as connection:
-            if await connection.scalar(open_) is None:
-                return None  # a look costs the writers nothing
+            found = await connection.execute(select(jobs).where(self._open()).order_by(jobs.c.number))
+            return [_job(row) for row in found]
+
+    async def take(self, worker: str, *, among: Collection[str] | None = None) -> Job | None:
+        """The first job that waits, or whose worker has fallen silent; it is this worker's now.
+
+        `among` are the ids of those that this worker can do; the others are left to others.
+        """
+        wanted = jobs.c.id.in_(among) if among is not None else true()
         async with self._database.writing() as connection:
             given_up = _ending(JobState.FAILED, self._now(), error=_GIVEN_UP)
-            await connection.execute(update(jobs).where(lost, jobs.c.tries >= TRIES_MOST).values(given_up))
+            exhausted = and_(self._lost(), jobs.c.tries >= TRIES_MOST)
+            await connection.execute(update(jobs).where(exhausted).values(given_up))
             first = (
                 select(jobs)
-                .where(or_(jobs.c.state == JobState.QUEUED, lost))
+                .where(self._open(), wanted)
                 .order_by(jobs.c.number)
                 .limit(1)
                 .with_for_update(skip_locked=True)
@@ -184,16 +198,32 @@ class Queue:
         waiting = {
             "state": JobState.QUEUED,
             "worker": None,
-            "seen_at": None,
+            "seen_at": self._now(),
             "tries": max(0, job.tries - 1),
             "progress": asdict(Progress()),
         }
         return await self._change(job, waiting)
 
+    async def give_up(self, unseen: Collection[Job]) -> int:
+        """Fails those of the jobs that nobody took for `LEFT_SECONDS`, though it was their turn; how many.
+
+        Jobs are taken in order: whoever is at work on an earlier one may see the file, and is waited for.
+        """
+        then = self._now() - timedelta(seconds=LEFT_SECONDS)
+        old = [job.id for job in unseen if job.created_at < then]
+        if not old:
+            return 0
+        earlier = jobs.alias()
+        at_work = exists().where(earlier.c.number <= jobs.c.number, earlier.c.seen_at >= then)
+        left = update(jobs).where(jobs.c.id.in_(old), self._open(), ~at_work)
+        async with self._database.writing() as connection:
+            ended = left.values(_ending(JobState.FAILED, self._now(), error=_UNSEEN))
+            return (await connection.execute(ended)).rowcount
+
     async def reclaim(self) -> int:
         """Puts every running job back. Only for whoever knows that no other worker can be alive."""
         async with self._database.writing() as connection:
-            values = {"state": JobState.QUEUED, "worker": None, "seen_at": None}
+            values = {"state": JobState.QUEUED, "worker": None}
             exhausted = and_(jobs.c.state == JobState.RUNNING, jobs.c.tries >= TRIES_MOST)
             given_up = _ending(JobState.FAILED, self._now(), error=_GIVEN_UP)
             await connection.execute(update(jobs).where(exhausted).values(given_up))
@@ -269,6 +299,13 @@ _GIVEN_UP = {
     "code": "worker_lost",
     "message": f"the workers that read this book died {TRIES_MOST} times",
     "hint": "Look into their logs; the book may need more memory than they have.",
+}
+
+
+_UNSEEN = {
+    "code": "not_found",
+    "message": f"no worker has seen the uploaded file for {LEFT_SECONDS / 60:.0f} minutes",
+    "hint": "The server that took it may have stopped, or look into another folder now: send it again.",
 }
 
 

@@ -3,8 +3,9 @@
 While it reads it writes its progress into the job every moment, and finds out there whether somebody has
 cancelled it: the reading then stops within two seconds and leaves nothing behind. A worker that is stopped
 itself gives its book back, and whoever takes it next goes on where the vectors end. The uploaded file is
-removed when its job has ended. Any number of workers may share a queue: in several processes, or on several
-machines whose data folder is the same one.
+removed when its job has ended. Any number of workers may share a queue, in several processes or on several
+machines. Those with one data folder take each other's uploads; a worker that does not see a file leaves its
+job to one that does.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
 
+from octavo.concurrency import blocking
 from octavo.errors import BadBook, OctavoError
 from octavo.events import Compared, Embedding, IngestEvent, Parsed, Published, Storing
 from octavo.jobs import Job, Progress, Queue
@@ -49,24 +51,36 @@ class Adds(Protocol):
 
 
 class Worker:
-    """Takes from `queue`; `data` is the library's folder, where the uploads lie."""
+    """Takes from `queue`; `data` is the library's folder, where the uploads lie.
+
+    `alone`: nobody else can be reading this library. What runs was left by a dead process, and a file that
+    is not here is nowhere.
+    """
 
     def __init__(
-        self, queue: Queue, add: Adds, *, data: Path, on_event: OnEvent | None = None, name: str = ""
+        self,
+        queue: Queue,
+        add: Adds,
+        *,
+        data: Path,
+        alone: bool = False,
+        on_event: OnEvent | None = None,
+        name: str = "",
     ) -> None:
-        self._queue, self._add, self._on_event = queue, add, on_event
+        self._queue, self._add, self._alone, self._on_event = queue, add, alone, on_event
         self._uploads = data / UPLOADS
         self._name = name or f"{socket.gethostname()[:30]}-{os.getpid()}-{uuid4().hex[:6]}"
         self._bell = asyncio.Event()
+        self._left: set[str] = set()
 
     def wake(self) -> None:
         """There is something new in the queue: it need not wait until the next look."""
         self._bell.set()
 
     @asynccontextmanager
-    async def working(self, *, alone: bool = False) -> AsyncIterator[Worker]:
-        """Works in the background until the block ends. `alone`: nobody else can be reading this library."""
-        if alone:
+    async def working(self) -> AsyncIterator[Worker]:
+        """Works in the background until the block ends."""
+        if self._alone:
             await self._queue.reclaim()
         task = asyncio.create_task(self.run(), name="worker")
         try:
@@ -91,8 +105,9 @@ class Worker:
                     await asyncio.wait_for(self._bell.wait(), IDLE_SECONDS)
 
     async def once(self) -> bool:
-        """Takes one book and reads it. False when none was waiting."""
-        job = await self._queue.take(self._name)
+        """Takes one book and reads it. False when none was waiting that it can see."""
+        seen = await self._seen()
+        job = await self._queue.take(self._name, among=seen) if seen else None
         if job is None:
             return False
         try:
@@ -105,6 +120,28 @@ class Worker:
             raise
         self.clear(job)
         return True
+
+    async def _seen(self) -> list[str]:
+        """The jobs whose files this worker sees. The others are left to others, for a while."""
+        waiting = await self._queue.waiting()
+        if self._alone or not waiting:
+            return [job.id for job in waiting]
+        seen = await blocking(lambda: [job.id for job in waiting if self._sees(job)])
+        left = [job for job in waiting if job.id not in seen]
+        for job in left:
+            if job.id not in self._left:
+                _LOG.warning("job %s is left to others: its file is not in the uploads here", job.id)
+        self._left = {job.id for job in left}
+        await self._queue.give_up(left)
+        return seen
+
+    def _sees(self, job: Job) -> bool:
+        """One that points out of the uploads is nobody's: it is taken, and refused."""
+        path = self._uploads / job.source
+        return path.exists() or not self._is_inside(path)
+
+    def _is_inside(self, path: Path) -> bool:
+        return path.resolve().is_relative_to(self._uploads.resolve())
 
     async def _read(self, job: Job) -> None:
         """Reads the book and notes how it ended; stops when the job is not this worker's any more."""
@@ -158,12 +195,9 @@ class Worker:
 
     async def _book(self, job: Job, note: OnEvent) -> Book:
         path = self._uploads / job.source
-        if not path.resolve().is_relative_to(self._uploads.resolve()) or not path.exists():
-            raise BadBook(
-                "not_found",
-                f"the uploaded file of {job.name!r} is not where this worker looks for it",
-                hint="Workers on several machines need one data folder that all of them share.",
-            )
+        if not self._is_inside(path) or not path.exists():
+            said = f"the uploaded file of {job.name!r} is not in the folder of uploads any more"
+            raise BadBook("not_found", said, hint="Send it again.")
         wishes = job.wishes
         return await self._add(
             path,

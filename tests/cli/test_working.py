@@ -128,4 +128,4 @@ def test_a_worker_that_is_told_to_stop_stops(tmp_path: Path) -> None:
     until(lambda: not (data / UPLOADS / "gull").exists())  # only then is the job behind it
     worker.send_signal(signal.SIGTERM)
     out, _ = worker.communicate(timeout=PATIENCE)
-    assert (worker.returncode, out) == (0, "1 jobs done.\n")
+    assert (worker.returncode, out) == (0, "1 job done.\n")

@@ -83,8 +83,8 @@ def found(client: httpx.Client, query: str) -> list[str]:
 def test_two_servers_are_one_library(tmp_path: Path, shelf: Shelf, qdrant: QdrantServer) -> None:
     book = small_books.markdown(tmp_path / "tides.md")
     storm = {**small_books.TIDES, "Storm": "A storm sank nine boats off the southern shoals that night."}
-    same = settings(tmp_path, "uploads", shelf, qdrant)  # either may take the book that the other was sent
-    with served(same) as one, served(same) as two:
+    here, there = (settings(tmp_path, name, shelf, qdrant) for name in ("one", "two"))
+    with served(here) as one, served(there) as two:  # each is left the books that it was sent
         assert found(two, "boats lost in the storm") == []
         uploaded(one, book)
         assert any("Seven boats" in text for text in found(two, "boats lost in the storm"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from octavo.cli.frame import Context, common, complain, show_json, with_library
+from octavo.cli.frame import Context, common, complain, counted, show_json, with_library
 from octavo.errors import BadBook, OctavoError
 from octavo.wire import Json
 
@@ -46,14 +46,15 @@ async def each(
     return [done[n] for n in sorted(done)], [failed[n] for n in sorted(failed)]
 
 
-@click.command()
-@click.option("--until-empty", is_flag=True, help="Stop when no book waits any more.")
+@click.command(short_help="Read the books that wait in the queue of uploads.")
+@click.option("--until-empty", is_flag=True, help="Stop when no book waits that it can read.")
 @common
 def work(context: Context, until_empty: bool, data: str | None, as_json: bool) -> None:
     """Read the books that wait in the queue, beside a server that takes uploads.
 
     `octavo serve` has a worker of its own. More of them, here or on other machines, need the store and the
-    records on servers (OCTAVO_STORE_URL, OCTAVO_RECORDS_URL) and one data folder that all of them share.
+    records on servers (OCTAVO_STORE_URL, OCTAVO_RECORDS_URL) and the data folder of the server whose uploads
+    they read.
 
     \b
       octavo work
@@ -63,7 +64,7 @@ def work(context: Context, until_empty: bool, data: str | None, as_json: bool) -
     if as_json:
         show_json({"jobs": count})
     else:
-        click.echo(f"{count} jobs done.")
+        click.echo(f"{counted(count, 'job')} done.")
 
 
 async def _work(library: Library, *, until_empty: bool) -> int:
@@ -73,8 +74,9 @@ async def _work(library: Library, *, until_empty: bool) -> int:
     await library.ready()
     settings = library.settings
     queue = Queue(library.database, capacity=settings.service.queue)
-    worker = Worker(queue, library.add, data=settings.data)
-    if not settings.store_url:  # an embedded store has one process: the one before this is gone
+    alone = not settings.store_url  # an embedded store has one process: the one before this is gone
+    worker = Worker(queue, library.add, data=settings.data, alone=alone)
+    if alone:
         await queue.reclaim()
     count = 0
 

@@ -37,13 +37,12 @@ class Desk:
     def __init__(self, library: Library, *, on_event: Callable[[IngestEvent], None]) -> None:
         settings = library.settings
         self.queue = Queue(library.database, capacity=settings.service.queue)
-        self.worker = Worker(self.queue, library.add, data=settings.data, on_event=on_event)
-        self._alone = not settings.store_url
+        alone = not settings.store_url  # an embedded store has one process
+        self.worker = Worker(self.queue, library.add, data=settings.data, alone=alone, on_event=on_event)
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[Desk]:
-        """An embedded store has one process: what the queue says is running was left by a dead one."""
-        async with self.worker.working(alone=self._alone):
+        async with self.worker.working():
             yield self
 
 
