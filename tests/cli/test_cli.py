@@ -151,6 +151,8 @@ def test_a_search_is_narrowed_by_book_section_page_and_place(
         (["remove", "moby"], 2, "no book 'moby'"),
         (["add", "/no/such/file.md"], 1, "nothing at"),
         (["add"], 2, "Missing argument"),
+        (["add", ""], 2, "A PATH is empty"),
+        (["ask", " "], 2, "QUESTION is empty"),
         (["add", "a.md", "b.md", "--title", "T"], 2, "name one book"),
         (["add", "a.md", "--id", "Not A Slug"], 2, "such as 'not-a-slug'"),
         (["add", "a.md", "--base-url", "nowhere"], 2, "valid URL"),
@@ -166,6 +168,18 @@ def test_every_wrong_call_ends_with_its_code_and_a_sentence(
     assert said in ended.err
     assert "Traceback" not in ended.err
     assert ended.out == ""
+
+
+def test_the_list_of_commands_fits_a_narrow_terminal(octavo: Octavo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    commands = octavo("--help").out.partition("Commands:")[2].splitlines()
+    assert len(commands) > 10
+    assert [line for line in commands if line.endswith("...")] == []
+
+
+def test_one_of_something_is_not_told_as_many(octavo: Octavo, tmp_path: Path) -> None:
+    octavo("add", small_books.markdown(tmp_path / "one.md", {"One": "It rained all day."}, title="Rain"))
+    assert octavo("list").out == "rain  Rain [markdown, 1 section, 1 passage]\n"
 
 
 def test_an_error_is_json_too_when_json_was_asked_for(octavo: Octavo) -> None:

@@ -39,6 +39,7 @@ def test_the_time_left_follows_from_the_pace_since_the_first_batch() -> None:
 def test_every_event_has_its_line() -> None:
     progress = ticking(1.0)
     assert progress.line(Parsed("M", 3, 12_345, 0)) == "moby.epub: 3 sections, 12,345 characters"
+    assert progress.line(Parsed("M", 1, 1, 0)) == "moby.epub: 1 section, 1 character"
     assert progress.line(Compared("m", "M", 1, 2, 3, 4, 5, 6)) == "moby.epub: +1 ~2 −3 sections"
     assert progress.line(Storing(5, 9)) == "moby.epub: storing 5/9"
     assert progress.line(Published(make_book())) == ""

@@ -101,8 +101,12 @@ def test_a_port_that_is_taken_is_said_so(data: str) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = str(taken.getsockname()[1])
         failed = run("--data", data, "serve", "--port", port, timeout=PATIENCE)
-    assert failed.returncode != 0
-    assert "address already in use" in failed.stderr.lower()
+        for_programs = run("--data", data, "serve", "--port", port, "--json", timeout=PATIENCE)
+    assert (failed.returncode, for_programs.returncode) == (1, 1)
+    said = f"octavo: cannot listen on 127.0.0.1, port {port}: address already in use"
+    assert failed.stderr.lower().startswith(said)
+    assert "--port" in failed.stderr
+    assert json.loads(for_programs.stdout)["error"]["code"] == "environment"
 
 
 def test_a_service_with_a_key_on_any_address_lets_only_its_holder_in(data: str) -> None:

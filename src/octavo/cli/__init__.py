@@ -59,7 +59,7 @@ for command in (
 def main() -> None:
     """Entry point: every error of ours is a sentence with advice, never a traceback."""
     try:
-        sys.exit(octavo.main(standalone_mode=False))
+        sys.exit(octavo.main(prog_name="octavo", standalone_mode=False))
     except click.ClickException as wrong:
         wrong.show()
         sys.exit(wrong.exit_code)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 GUESS = 0.4  # less sure than this, it is told as a guess
 
 
-@click.command()
+@click.command(short_help="Answer a question in the book's own words, with footnotes.")
 @click.argument("question")
 @scoped
 @click.option("--selected-text", help="Ask about this passage; '-' reads it from standard input.")
@@ -56,6 +56,8 @@ def ask(
     """
     from octavo.wire_asking import answered_json
 
+    if not question.strip():
+        raise click.UsageError("QUESTION is empty.")
     within = scope_of(section, page, up_to)
     selection = sys.stdin.read().strip() if selected_text == "-" else selected_text
     if selection is not None and not selection.strip():
@@ -149,7 +151,7 @@ def show_answer(done: Answered) -> None:
         click.secho(f"      {citation.link}", dim=True)
 
 
-@click.command()
+@click.command(short_help="Check the quotations of old answers against the book.")
 @click.argument("answer", required=False)
 @common
 def verify(context: Context, answer: str | None, data: str | None, as_json: bool) -> None:

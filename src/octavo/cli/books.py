@@ -12,6 +12,7 @@ from octavo.cli.frame import (
     FAILED,
     Context,
     common,
+    counted,
     exit_code,
     on_terminal,
     show_json,
@@ -63,6 +64,8 @@ def add(
     if len(paths) > 1 and (title or book_id):
         raise click.UsageError("--title and --id name one book; add the others separately.")
 
+    if "" in paths:
+        raise click.UsageError("A PATH is empty; '.' names this folder.")
     given = Given(title, base_url, book_id, quiet=as_json, alone=workers == 1)
     one = _planned if dry_run else _taken_in
 
@@ -133,9 +136,12 @@ def summary(change: Compared) -> str:
 def _added(book: Book, change: Compared, *, unchanged: bool) -> str:
     if unchanged:
         return f"{book.title}: already here as {book.id!r}, nothing to do"
-    pages = f", {book.page_count} pages" if book.page_count else ""
-    size = f"{book.section_count} sections, {book.chunk_count} passages{pages}"
-    return f"{book.title}: added as {book.id!r} ({size}); {summary(change)}"
+    pages = f", {counted(book.page_count, 'page')}" if book.page_count else ""
+    return f"{book.title}: added as {book.id!r} ({_size(book)}{pages}); {summary(change)}"
+
+
+def _size(book: Book) -> str:
+    return f"{counted(book.section_count, 'section')}, {counted(book.chunk_count, 'passage')}"
 
 
 @click.command("list")
@@ -151,11 +157,10 @@ def list_(context: Context, data: str | None, as_json: bool) -> None:
         wide = max(len(b.id) for b in books)
         for book in books:
             authors = f" by {', '.join(book.authors)}" if book.authors else ""
-            size = f"{book.section_count} sections, {book.chunk_count} passages"
-            click.echo(f"{book.id:<{wide}}  {book.title}{authors} [{book.format}, {size}]")
+            click.echo(f"{book.id:<{wide}}  {book.title}{authors} [{book.format}, {_size(book)}]")
 
 
-@click.command()
+@click.command(short_help="Show the table of contents of a book.")
 @click.argument("book")
 @common
 def contents(context: Context, book: str, data: str | None, as_json: bool) -> None:
@@ -188,7 +193,9 @@ def remove(context: Context, book: str, yes: bool, data: str | None, as_json: bo
     async def work(library: Library) -> Book:
         found = await library.book(book)
         if not yes and on_terminal():
-            click.confirm(f"Remove {found.title!r} ({found.chunk_count} passages)?", abort=True, err=True)
+            click.confirm(
+                f"Remove {found.title!r} ({counted(found.chunk_count, 'passage')})?", abort=True, err=True
+            )
         return await library.remove(found.id)
 
     gone = with_library(context, data, work)
@@ -198,7 +205,7 @@ def remove(context: Context, book: str, yes: bool, data: str | None, as_json: bo
         click.echo(f"Removed {gone.title!r}.")
 
 
-@click.command()
+@click.command(short_help="Check the library: files, space, model, store and records.")
 @click.option("--repair", is_flag=True, help="Make the store what the records say, embedding anew if needed.")
 @common
 def doctor(context: Context, repair: bool, data: str | None, as_json: bool) -> None:

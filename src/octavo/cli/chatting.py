@@ -27,7 +27,7 @@ COMMANDS = """/scope SECTION        look only there; also /scope page 12, /scope
 /quit                 end the conversation"""
 
 
-@click.command()
+@click.command(short_help="Talk with your books: follow-up questions are understood.")
 @scoped
 @click.option("--session", "session_id", help="Go on with an earlier conversation.")
 @common

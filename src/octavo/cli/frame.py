@@ -73,6 +73,11 @@ def show_json(value: object) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
+def counted(count: int, what: str) -> str:
+    """`1 section`, `1,234 sections`."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def complain(error: OctavoError, *, as_json: bool) -> int:
     """Says what went wrong and what to do; returns the exit code."""
     if as_json:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from octavo.wire import Json
 
 
-@click.group()
+@click.group(short_help="Keys for the HTTP service: who may use it, and for what.")
 def keys() -> None:
     """Keys for the HTTP service: who may use it, for what, and on which books.
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from octavo.library import Library
 
 
-@click.command()
+@click.command(short_help="Serve the library to an assistant over MCP.")
 @click.option("--book", "names", multiple=True, help="Only this book, by id or title; may be repeated.")
 @common
 def mcp(context: Context, names: tuple[str, ...], data: str | None, as_json: bool) -> None:  # noqa: ARG001

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from octavo.cli.frame import Context, common, on_terminal, show_json, with_library
+from octavo.cli.frame import Context, common, counted, on_terminal, show_json, with_library
 from octavo.cli.progress import WIDTH, Progress, bar
 from octavo.events import IngestEvent, Published
 from octavo.types import COLLECTION, Book
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from octavo.moving import Moved
 
 
-@click.command()
+@click.command(short_help="Make a book of a Qdrant collection that another program filled.")
 @click.argument("url")
 @click.option("--collection", default=COLLECTION, show_default=True, help="Its name on that server.")
 @click.option("--title", help="Title to show; else the one that all points have, or the collection's name.")
@@ -73,11 +73,11 @@ def attach(
     if as_json:
         show_json({"book": book_json(book), "unchanged": unchanged})
     else:
-        count = f"{book.section_count} sections, {book.chunk_count:,} passages"
+        count = f"{counted(book.section_count, 'section')}, {counted(book.chunk_count, 'passage')}"
         click.echo(f"{book.id}: {'unchanged' if unchanged else 'attached'} ({count}).")
 
 
-@click.command()
+@click.command(short_help="Copy the library to a Qdrant server and PostgreSQL, or back.")
 @click.option("--to", required=True, metavar="URL|embedded", help="Qdrant server to move the chunks to.")
 @click.option("--records", metavar="URL|embedded", help="Move the records too: a PostgreSQL database.")
 @click.option("--collection", help="Collection there; else the one in the settings.")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import click
 
+from octavo.cli.frame import counted
 from octavo.events import Compared, Embedding, IngestEvent, Parsed, Published, Storing
 
 WIDTH = 78
@@ -44,7 +45,8 @@ class Progress:
     def line(self, event: IngestEvent) -> str:
         match event:
             case Parsed():
-                return f"{self._name}: {event.sections} sections, {event.characters:,} characters"
+                size = f"{counted(event.sections, 'section')}, {counted(event.characters, 'character')}"
+                return f"{self._name}: {size}"
             case Compared():
                 return f"{self._name}: +{event.added} ~{event.changed} −{event.removed} sections"
             case Embedding():

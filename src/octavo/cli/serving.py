@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from octavo.cli.frame import Context, common, with_library
-from octavo.errors import AccessDenied
+from octavo.errors import AccessDenied, MachineError
 
 if TYPE_CHECKING:
     from octavo.library import Library
@@ -17,7 +18,7 @@ _FEW_FILES = """this process may open so few files that it can hold %d connectio
   `ulimit -n 1024` before it starts gives it more."""
 
 
-@click.command()
+@click.command(short_help="Serve the library over HTTP: the app and the API.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8321, show_default=True, help="Port to listen on."
@@ -46,6 +47,7 @@ def serve(context: Context, host: str, port: int, data: str | None, as_json: boo
     settings = Settings(data=Path(chosen)) if chosen else Settings()
     exposed = not is_loopback(host)
     with_library(context, data, lambda library: _prepared(library, host, exposed=exposed))
+    _require_free(host, port)
     if room() < FEW:
         click.echo(f"octavo: {_FEW_FILES % room()}", err=True)
     app = make_app(settings, host=host)
@@ -71,3 +73,16 @@ async def _prepared(library: Library, host: str, *, exposed: bool) -> None:
             hint="`octavo keys create NAME --scope admin` makes one; --host 127.0.0.1 needs none.",
         )
     await library.ready()
+
+
+def _require_free(host: str, port: int) -> None:
+    """Listens there for a moment: what the server itself would say about it goes to the log."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, _, _, _, address in found:
+            socket.create_server(address, family=family).close()
+    except OSError as failed:
+        raise MachineError(
+            f"cannot listen on {host}, port {port}: {failed.strerror or failed}",
+            hint="Stop what listens there, or choose another with --port; 0 takes any that is free.",
+        ) from failed
