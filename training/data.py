@@ -2,6 +2,7 @@
 
 A Pair is a question and a passage with what is known about them: where the answer stands, that there is none,
 or only that there is one. A Group is one question with a passage that answers and several that do not.
+Both may carry what a large teacher thinks of them; then that counts, and nothing is made up.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 import json
 import lzma
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,8 @@ from tokenizers import Tokenizer
 
 CLS, SEP, STOP = 101, 102, 1012
 QUESTION_MOST, PAIR_MOST = 48, 288
+SURELY, UNRELATED = 0.98, -6.0  # the most an opinion says; the log-odds of a passage picked at random
+AT_ONCE = 8192  # texts to tokenize
 LEFT_OUT = ("fib", "fool_me_twice", "breaking_nli", "conjnli", "mediqa_qa")  # licence not settled
 NEAR = ("squad_train_subset", "squad_subset_flan_eval", "squadshifts_new_wiki", "squadshifts_reddit")
 PARENT = {f"rerank_{name}": name for name in (*NEAR, "squadshifts_amazon_reviews")}
@@ -33,21 +38,34 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """`span` counts pieces of the passage. `answerable` is None where nobody said."""
+    """`span` counts pieces of the passage. `answerable` is None where nobody said.
+
+    `opinion` is the chance that the passage answers, by a large teacher.
+    """
 
     question: np.ndarray
     passage: np.ndarray
     span: tuple[int, int] | None
     answerable: bool | None
+    opinion: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The first passage answers; `span` says where, where that is known."""
+    """The first passage answers; `span` says where, where that is known.
+
+    `odds` are a large teacher's log-odds that each of the passages answers.
+    """
 
     question: np.ndarray
     passages: tuple[np.ndarray, ...]
     span: tuple[int, int] | None
+    odds: tuple[float, ...] | None = None
+
+
+def opinion(odds: Any) -> Any:
+    """Log-odds as a chance that is never quite sure; one number, or an array of them."""
+    return np.clip(1 / (1 + np.exp(-np.clip(odds, -15, 15))), 1 - SURELY, SURELY)
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -56,22 +74,54 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
+def judged(path: Path) -> list[dict[str, Any]]:
+    """What the teacher wrote, as far as it came, without rows that it has no number for."""
+    found = []
+    try:
+        for row in rows(path):
+            odds = np.atleast_1d(np.asarray(row.get("z"), float))
+            many = len(row["t"]) if isinstance(row.get("t"), list) else 1
+            if len(odds) == many and np.isfinite(odds).all():
+                found.append(row)
+    except (EOFError, ValueError, lzma.LZMAError) as failed:
+        print(f"{path} ends early: {failed}", flush=True)
+    print(f"{len(found):,} opinions in {path.name}", flush=True)
+    return found
+
+
+def tokenized(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Text]:
+    found = []
+    for first in range(0, len(texts), AT_ONCE):
+        for e in tokenizer.encode_batch(list(texts[first : first + AT_ONCE]), add_special_tokens=False):
+            offsets = np.fromiter(chain.from_iterable(e.offsets), np.int32, 2 * len(e)).reshape(-1, 2)
+            found.append(Text(np.array(e.ids, np.int32), offsets))
+    return found
+
+
+def tokenizer_from(path: Path) -> Tokenizer:
+    made = Tokenizer.from_file(str(path))
+    made.no_padding()
+    made.no_truncation()
+    return made
+
+
 class Corpus:
-    """The training folder, tokenized once."""
+    """The training folder. Each text is tokenized once, when it is first needed."""
 
     def __init__(self, folder: Path, tokenizer: Path, *, seed: int) -> None:
         self.folder, self.chance = folder, random.Random(seed)
-        self.tokenizer = Tokenizer.from_file(str(tokenizer))
-        self.tokenizer.no_padding()
-        self.tokenizer.no_truncation()
-        self.contexts = {row["i"]: row["t"] for row in rows(folder / "contexts.jsonl.xz")}
-        self.known: dict[int, Text] = dict(
-            zip(self.contexts, self.texts(list(self.contexts.values())), strict=True)
-        )
+        self.tokenizer = tokenizer_from(tokenizer)
+        self.seen: dict[str, Text] = {}
 
-    def texts(self, texts: Sequence[str]) -> list[Text]:
-        made = self.tokenizer.encode_batch(list(texts), add_special_tokens=False)
-        return [Text(np.array(e.ids, np.int32), np.array(e.offsets, np.int32).reshape(-1, 2)) for e in made]
+    @cached_property
+    def contexts(self) -> dict[int, str]:
+        return {row["i"]: row["t"] for row in rows(self.folder / "contexts.jsonl.xz")}
+
+    def texts(self, texts: Iterable[str]) -> list[Text]:
+        given = list(texts)
+        new = [text for text in dict.fromkeys(given) if text not in self.seen]
+        self.seen.update(zip(new, tokenized(self.tokenizer, new), strict=True))
+        return [self.seen[text] for text in given]
 
     def qa(self) -> list[dict[str, Any]]:
         return [row for row in rows(self.folder / "qa.jsonl.xz") if row["set"] not in LEFT_OUT]
@@ -79,31 +129,48 @@ class Corpus:
     def pairs(self, *, near: int) -> list[Pair]:
         """All questions with their passages, and up to `near` near misses made from them."""
         kept = self.qa()
-        questions = self.texts([row["q"] for row in kept])
+        return self._asked(kept) + self.near_misses(kept, most=near)
+
+    def judged_pairs(self, labels: Path, *, own: float) -> list[Pair]:
+        """What the teacher judged, and of the other questions a share of `own`."""
+        given = judged(labels / "pairs.jsonl.xz")
+        theirs = {(row["q"], row["t"]) for row in given}
+        kept = [row for row in self.qa() if (row["q"], self.contexts[row["c"]]) not in theirs]
+        found = self._asked([row for row in kept if self.chance.random() < own])
+        questions, passages = (self.texts(row[k] for row in given) for k in ("q", "t"))
+        for row, question, passage in zip(given, questions, passages, strict=True):
+            if len(passage.pieces):
+                span = self.span(passage, row) if stands(row, row["t"]) else None
+                said = float(opinion(row["z"]))
+                found.append(Pair(question.pieces, passage.pieces, span, None, said))
+        return found
+
+    def _asked(self, kept: list[dict[str, Any]]) -> list[Pair]:
+        questions = self.texts(row["q"] for row in kept)
+        passages = self.texts(self.contexts[row["c"]] for row in kept)
         found = []
-        for row, question in zip(kept, questions, strict=True):
-            span = self.span(self.known[row["c"]], row) if row["y"] else None
-            found.append(Pair(question.pieces, self.known[row["c"]].pieces, span, bool(row["y"])))
-        return found + self.near_misses(kept, most=near)
+        for row, question, passage in zip(kept, questions, passages, strict=True):
+            span = self.span(passage, row) if row["y"] else None
+            found.append(Pair(question.pieces, passage.pieces, span, bool(row["y"])))
+        return found
 
     def near_misses(self, kept: list[dict[str, Any]], *, most: int) -> list[Pair]:
         answered = [row for row in kept if row["s"] is not None and row["set"] in NEAR]
         self.chance.shuffle(answered)
         names = [m.group() for row in answered[:3000] for m in near_misses.NAME.finditer(row["q"])]
-        asked: list[tuple[str, np.ndarray]] = []
+        asked: list[tuple[str, str]] = []
         cut: list[tuple[str, str]] = []
         for row in answered:
             passage = self.contexts[row["c"]]
             made = near_misses.near_miss(row, passage, self.chance, names)
             if made and len(asked) < most:
-                asked.append((made, self.known[row["c"]].pieces))
+                asked.append((made, passage))
             left = near_misses.without_answer(passage, row["s"], row["a"])
             if left and len(cut) < most // 2:
                 cut.append((row["q"], left))
-        changed = zip(self.texts([q for q, _ in asked]), asked, strict=True)
-        made_up = [Pair(text.pieces, passage, None, False) for text, (_, passage) in changed]
-        shorter = zip(self.texts([q for q, _ in cut]), self.texts([p for _, p in cut]), strict=True)
-        return made_up + [Pair(q.pieces, p.pieces, None, False) for q, p in shorter]
+        questions, passages = (self.texts(made[k] for made in asked + cut) for k in (0, 1))
+        both = zip(questions, passages, strict=True)
+        return [Pair(q.pieces, p.pieces, None, False) for q, p in both]
 
     def span(self, text: Text, row: dict[str, Any]) -> tuple[int, int] | None:
         if row["s"] is None or not row["a"]:
@@ -113,13 +180,45 @@ class Corpus:
         return (int(inside[0]), int(inside[-1])) if len(inside) else None
 
     def groups(self, *, negatives: int) -> list[Group]:
-        answers = {(row["q"], row["c"]): row for row in self.qa() if row["s"] is not None}
         kept = [row for row in rows(self.folder / "rank.jsonl.xz") if row["set"] not in LEFT_OUT]
+        return self._ranked(kept, negatives)
+
+    def judged_groups(self, labels: Path, *, negatives: int, own: float) -> list[Group]:
+        """What the teacher judged, and of the other groups a share of `own`."""
+        ranked = {(row["q"], self.contexts[row["p"]]): row for row in rows(self.folder / "rank.jsonl.xz")}
+        barred = {key for key, row in ranked.items() if row["set"] in LEFT_OUT}
+        said = [row for row in judged(labels / "groups.jsonl.xz") if row["t"] and row["t"][0].strip()]
+        given = [row for row in said if (row["q"], row["t"][0]) not in barred]
+        theirs = {(row["q"], row["t"][0]) for row in said}
+        kept = [row for key, row in ranked.items() if key not in theirs and key not in barred]
+        found = self._ranked([row for row in kept if self.chance.random() < own], negatives)
+        return found + self._filled(given, negatives)
+
+    def _filled(self, given: list[dict[str, Any]], negatives: int) -> list[Group]:
+        """Groups of one size: the first passages of each, filled up with passages picked at random."""
+        spare = list(self.contexts.values())
+        for row in given:
+            row["t"], row["z"] = row["t"][: negatives + 1], row["z"][: negatives + 1]
+            while len(row["t"]) <= negatives:
+                row["t"].append(self.chance.choice(spare))
+                row["z"].append(UNRELATED)
+        self.texts(text for row in given for text in row["t"])
+        found = []
+        for row, question in zip(given, self.texts(row["q"] for row in given), strict=True):
+            passages = self.texts(row["t"])
+            span = self.span(passages[0], row) if stands(row, row["t"][0]) else None
+            pieces = tuple(passage.pieces for passage in passages)
+            found.append(Group(question.pieces, pieces, span, tuple(row["z"])))
+        return found
+
+    def _ranked(self, kept: list[dict[str, Any]], negatives: int) -> list[Group]:
+        answers = {(row["q"], row["c"]): row for row in self.qa() if row["s"] is not None}
+        self.texts(self.contexts[c] for row in kept for c in (row["p"], *row["n"]))
         by_set: dict[str, list[int]] = {}
         for row in kept:
             by_set.setdefault(row["set"], []).append(row["p"])
         found = []
-        for row, question in zip(kept, self.texts([row["q"] for row in kept]), strict=True):
+        for row, question in zip(kept, self.texts(row["q"] for row in kept), strict=True):
             others = list(row["n"])
             self.chance.shuffle(others)
             while len(others) < negatives:
@@ -127,11 +226,16 @@ class Corpus:
             others = [c for c in others if c != row["p"]][:negatives]
             if len(others) < negatives:
                 continue
+            passages = self.texts(self.contexts[c] for c in (row["p"], *others))
             known = answers.get((row["q"], row["p"]))
-            span = self.span(self.known[row["p"]], known) if known else None
-            passages = (row["p"], *others)
-            found.append(Group(question.pieces, tuple(self.known[c].pieces for c in passages), span))
+            span = self.span(passages[0], known) if known else None
+            found.append(Group(question.pieces, tuple(p.pieces for p in passages), span))
         return found
+
+
+def stands(row: dict[str, Any], text: str) -> bool:
+    """Whether the answer is at the place that is said."""
+    return bool(row["a"]) and row["s"] is not None and text.startswith(row["a"], row["s"])
 
 
 def crop(

@@ -1,16 +1,19 @@
 """Writes trained weights as the ONNX files that Octavo ships, and says their SHA-256.
 
-    python training/export.py BASE TRAINED src/octavo/weights/reader-int8.onnx
+    python training/export.py BASE TRAINED [TRAINED ...] src/octavo/weights/reader-int8.onnx
 
-BASE is the published model.safetensors, TRAINED what `reader.py` or `verifier.py` wrote. Needs
-`octavo[build]`, no torch. The same weights give the same bytes.
+BASE is the published model.safetensors, TRAINED what `reader.py` or `verifier.py` wrote. Several that began
+with the same weights are averaged. Needs `octavo[build]`, no torch. The same weights give the same bytes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+
+import numpy as np
 
 from octavo import models
 from octavo.models import graph, pair_graph
@@ -18,9 +21,14 @@ from octavo.models import graph, pair_graph
 AT_FIRST = frozenset({"rank", "answerable", "support"})
 
 
-def main(base: Path, trained: Path, target: Path) -> None:
-    words = graph.tensors(base)
-    weights = {**words, **graph.tensors(trained)}
+def averaged(paths: Sequence[Path]) -> dict[str, np.ndarray]:
+    given = [graph.tensors(path) for path in paths]
+    return {name: np.mean([one[name].astype(np.float32) for one in given], axis=0) for name in given[0]}
+
+
+def main(base: Path, *files: Path) -> None:
+    *trained, target = files
+    weights = {**graph.tensors(base), **averaged(trained)}
     precision: graph.Precision = "fp32" if "fp32" in target.name else "int8"
     made = pair_graph.build_pairs(weights, models.RECIPE, at_first=AT_FIRST, precision=precision)
     with models.writing(target) as file:

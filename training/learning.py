@@ -10,10 +10,12 @@ from typing import Any
 
 import torch
 from encoder import Encoder
+from safetensors.torch import save_file
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset
 
 WARMING = 400  # steps until the full rate
+SAVING = 120.0  # seconds until the weights so far are written
 
 
 def options(doc: str | None, *, steps: int, workers: int) -> argparse.ArgumentParser:
@@ -29,6 +31,8 @@ def options(doc: str | None, *, steps: int, workers: int) -> argparse.ArgumentPa
     made.add_argument("--workers", type=int, default=workers)
     made.add_argument("--start", type=Path, help="trained weights to go on from")
     made.add_argument("--dev", type=Path, help="folder with questions to measure on")
+    made.add_argument("--labels", type=Path, help="folder with what a large teacher thinks")
+    made.add_argument("--own", type=float, default=1.0, help="share of what has no label that is kept beside")
     return made
 
 
@@ -38,25 +42,53 @@ def device_for(seed: int) -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
+def moved(batch: Any, device: str) -> Any:
+    """The batch with its tensors on the device."""
+    if isinstance(batch, Tensor):
+        return batch.to(device, non_blocking=True)
+    if isinstance(batch, dict):
+        return {name: moved(value, device) for name, value in batch.items()}
+    return [moved(value, device) for value in batch] if isinstance(batch, list | tuple) else batch
+
+
+def write(model: Encoder, path: Path) -> None:
+    """Whatever happens meanwhile, a file of that name is whole."""
+    beside = path.with_name(path.name + ".tmp")
+    save_file(model.learned(), beside)
+    beside.replace(path)
+
+
 def learn(
     model: Encoder, batches: IterableDataset, loss_of: Callable[[Any], Tensor], said: argparse.Namespace
 ) -> Iterator[int]:
-    """Takes a step for each batch until the steps or the seconds are over; gives the number of each."""
+    """Takes a step for each batch until the steps or the seconds are over; gives the number of each.
+
+    The weights so far are in OUT.part, for a run that is ended from outside.
+    """
     learning = [p for p in model.parameters() if p.requires_grad]
-    fused = learning[0].is_cuda
-    optimizer = torch.optim.AdamW(learning, lr=said.lr, weight_decay=0.01, betas=(0.9, 0.98), fused=fused)
-    began = time.monotonic()
-    for step, batch in enumerate(DataLoader(batches, batch_size=None, num_workers=said.workers)):
-        done = max(step / said.steps, (time.monotonic() - began) / said.seconds)
+    on_gpu, device = learning[0].is_cuda, str(learning[0].device)
+    optimizer = torch.optim.AdamW(learning, lr=said.lr, weight_decay=0.01, betas=(0.9, 0.98), fused=on_gpu)
+    said.out.parent.mkdir(parents=True, exist_ok=True)
+    ahead = 4 if said.workers else None
+    given = DataLoader(
+        batches, batch_size=None, num_workers=said.workers, pin_memory=on_gpu, prefetch_factor=ahead
+    )
+    began = saved = time.monotonic()
+    for step, batch in enumerate(given):
+        now = time.monotonic()
+        done = max(step / said.steps, (now - began) / said.seconds)
         if done >= 1:
             return
         for group in optimizer.param_groups:
             group["lr"] = said.lr * min(1.0, (step + 1) / WARMING) * max(0.02, 1 - done)
-        loss = loss_of(batch)
+        loss = loss_of(moved(batch, device))
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(learning, 1.0)
         optimizer.step()
         if step % 500 == 0:
             print(f"step {step} loss {loss.item():.3f} {time.monotonic() - began:.0f} s", flush=True)
+        if now - saved > SAVING:
+            write(model, said.out.with_name(said.out.name + ".part"))
+            saved = now
         yield step

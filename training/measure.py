@@ -13,11 +13,13 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from data import PAIR_MOST, joined, padded, rows
+import torch.nn.functional as F  # noqa: N812
+from data import PAIR_MOST, Text, joined, padded, rows, tokenized, tokenizer_from
 from encoder import Encoder
-from tokenizers import Tokenizer
+from torch import Tensor
 
-WEIGHTS, DEPTHS = (0, 2, 4, 6, 8, 12), (5, 8, 10, 20, 30)
+WEIGHTS, DEPTHS = (4, 6, 8), (5, 10)
+LONGEST, NOWHERE = 30, -1e4
 
 
 def words(text: str) -> list[str]:
@@ -45,44 +47,51 @@ class Reading:
     def __init__(self, model: Encoder, tokenizer: Path) -> None:
         self.model = model.eval()
         self.device = next(model.parameters()).device
-        self.tokenizer = Tokenizer.from_file(str(tokenizer))
-        self.tokenizer.no_padding()
-        self.tokenizer.no_truncation()
+        self.tokenizer = tokenizer_from(tokenizer)
+
+    def __call__(self, pairs: list[tuple[str, str]], *, batch: int = 256) -> list[dict]:
+        asked, told = (tokenized(self.tokenizer, [pair[k] for pair in pairs]) for k in (0, 1))
+        return self.read(asked, told, batch=batch)
 
     @torch.no_grad()
-    def __call__(self, pairs: list[tuple[str, str]], *, batch: int = 256) -> list[dict]:
+    def read(self, asked: list[Text], told: list[Text], *, batch: int = 256) -> list[dict]:
+        """Of each pair: rank, able, the best words by their characters, and how far before "no answer"."""
         from reader import outputs
 
-        asked = self.tokenizer.encode_batch([q for q, _ in pairs], add_special_tokens=False)
-        told = self.tokenizer.encode_batch([p for _, p in pairs], add_special_tokens=False)
         made = []
-        for q, p in zip(asked, told, strict=True):
-            room = PAIR_MOST - min(48, len(q.ids)) - 3
-            ids, begin = joined(np.array(q.ids), np.array(p.ids[:room]))
-            made.append((ids, begin, p.offsets[:room]))
+        for question, passage in zip(asked, told, strict=True):
+            room = PAIR_MOST - min(48, len(question.pieces)) - 3
+            made.append(joined(question.pieces, passage.pieces[:room]))
         order = sorted(range(len(made)), key=lambda n: len(made[n][0]))
         found: list[dict] = [{}] * len(made)
         for first in range(0, len(order), batch):
             part = order[first : first + batch]
-            texts = padded([made[n][:2] for n in part])
+            texts = padded([made[n] for n in part])
             ids, kinds, mask = (torch.as_tensor(t, device=self.device) for t in texts)
             with torch.autocast(self.device.type, torch.bfloat16):
                 out = outputs(self.model, ids, kinds, mask)
-            span, rank, able = (out[name].float().cpu().numpy() for name in ("span", "rank", "answerable"))
-            for k, n in enumerate(part):
-                found[n] = self._one(span[k], rank[k], able[k], made[n][1], made[n][2])
+            best, begins, ends = best_spans(out["span"])
+            columns = (out["rank"], out["answerable"], best - out["span"][:, 0].sum(1), best, begins, ends)
+            for n, one in zip(part, zip(*(c.tolist() for c in columns), strict=True), strict=True):
+                found[n] = _seen(*one[:4], (one[4] - made[n][1], one[5] - made[n][1]), told[n].offsets)
         return found
 
-    def _one(self, span: np.ndarray, rank: float, able: float, begin: int, offsets: list) -> dict:
-        count = len(offsets)
-        starts, ends = span[begin : begin + count, 0], span[begin : begin + count, 1]
-        total = starts[:, None] + ends[None, :]
-        far = np.triu(np.ones_like(total)) * (np.tri(count, k=29)) == 0
-        total[far] = -1e9
-        i, j = np.unravel_index(total.argmax(), total.shape)
-        null = span[0, 0] + span[0, 1]
-        return {"rank": float(rank), "able": float(able), "diff": float(total[i, j] - null),
-                "best": float(total[i, j]), "chars": (offsets[i][0], offsets[j][1])}  # fmt: skip
+
+def best_spans(span: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The score of the best words of at most LONGEST pieces, and their first and last place."""
+    begins, ends = span[:, 1:, 0], span[:, 1:, 1]
+    reach = F.pad(ends, (0, LONGEST - 1), value=NOWHERE).unfold(1, LONGEST, 1)
+    score, at = (begins[..., None] + reach).flatten(1).max(1)
+    first = at // LONGEST
+    return score, 1 + first, 1 + first + at % LONGEST
+
+
+def _seen(
+    rank: float, able: float, diff: float, best: float, places: tuple[int, int], offsets: np.ndarray
+) -> dict:
+    inside = 0 <= places[0] <= places[1] < len(offsets)  # not so in a passage without a word
+    chars = (int(offsets[places[0], 0]), int(offsets[places[1], 1])) if inside else (0, 0)
+    return {"rank": rank, "able": able, "diff": diff, "best": best, "chars": chars}
 
 
 def reader(model: Encoder, folder: Path, tokenizer: Path) -> dict:
@@ -98,20 +107,15 @@ def reader(model: Encoder, folder: Path, tokenizer: Path) -> dict:
     result: dict = {"f1": round(np.mean(right), 4), "em": round(np.mean(exact), 4)}
     result |= {f"auroc_{name}": round(auroc(scores, labels), 4) for name, scores in kinds.items()}
     for path in sorted(folder.glob("rank-*.jsonl.xz")):
-        sets = [s for s in rows(path) if s["y"]]
-        for name, form in (("plain", _plain), ("headed", _headed)):
-            pairs = [(s["q"], form(p)) for s in sets for p in s["p"]]
-            rel = iter([g["rank"] for g in run(pairs)])
-            scored = [[(next(rel), p["cc"], p["g"]) for p in s["p"]] for s in sets]
-            result[f"{path.name[5:-9]}-{name}"] = _table(scored)
+        sets = [(s["q"], s["p"][: max(DEPTHS)]) for s in rows(path) if s["y"]]
+        rel = iter([g["rank"] for g in run([(q, _headed(p)) for q, candidates in sets for p in candidates])])
+        scored = [[(next(rel), p["cc"], p["g"]) for p in candidates] for _, candidates in sets]
+        result[path.name[5:-9]] = _table(scored)
     return result
 
 
-def _plain(p: dict) -> str:
-    return p["t"]
-
-
 def _headed(p: dict) -> str:
+    """The passage as the product has it read."""
     return f"{' › '.join(p['h'])}: {p['t']}" if p["h"] else p["t"]
 
 

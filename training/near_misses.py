@@ -38,8 +38,9 @@ def other_name(question: str, passage: str, answer: str, chance: random.Random, 
     if not here:
         return ""
     found = chance.choice(here)
-    own = {m.group() for m in NAME.finditer(passage)} - {found.group(), answer}
-    fit = [n for n in own if n not in question and n not in answer and answer not in n]
+    own = dict.fromkeys(m.group() for m in NAME.finditer(passage))
+    barred = (found.group(), answer)
+    fit = [n for n in own if n not in barred and n not in question and n not in answer and answer not in n]
     names = fit if fit and chance.random() < 0.6 else list(spare)
     return question[: found.start()] + chance.choice(names) + question[found.end() :] if names else ""
 

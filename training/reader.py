@@ -4,7 +4,9 @@
 
 One encoder with three heads reads question and passage together. Pairs teach the span and the no-answer,
 groups of passages teach the order of passages and spans that can be compared across passages. With
-`--teachers`, the student also learns to say what the teachers say on average, doubts included.
+`--teachers`, the student also learns to say what the teachers say on average, doubts included. With
+`--labels`, a large teacher's opinion of pairs and groups takes the place of made-up near misses, and of the
+small teachers' in everything but the words that answer.
 """
 
 from __future__ import annotations
@@ -18,15 +20,15 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
-from data import PAIR_MOST, Corpus, Group, Pair, crop, joined, padded
+from data import PAIR_MOST, Corpus, Group, Pair, crop, joined, opinion, padded
 from encoder import Encoder
-from learning import device_for, learn, options
-from safetensors.torch import load_file, save_file
+from learning import device_for, learn, options, write
+from safetensors.torch import load_file
 from torch import Tensor
 from torch.utils.data import IterableDataset, get_worker_info
 
 HEADS = {"span": 2, "rank": 1, "answerable": 1}
-PAIRS, GROUPS = 64, 20
+PAIRS, GROUPS, NEGATIVES = 160, 40, 4
 FAR = -1e4
 
 
@@ -60,16 +62,19 @@ class Batches(IterableDataset):
             yield from batches
 
     def _of_pairs(self, rows: list[Pair]) -> dict:
+        """`answerable` is what is known or thought; `known` says of which rows the span teaches."""
         made, first, last, known, answerable = [], [], [], [], []
         for row in rows:
             room = PAIR_MOST - min(48, len(row.question)) - 3
-            passage, span = crop(row.passage, row.span, room, self.chance, small=self.chance.random() < 0.5)
+            somewhere = row.span is None and row.opinion is not None and row.opinion > 0.5
+            small = self.chance.random() < 0.5 and not somewhere
+            passage, span = crop(row.passage, row.span, room, self.chance, small=small)
             ids, begin = joined(row.question, passage)
             made.append((ids, begin))
             known.append(span is not None or not row.answerable)
             first.append(begin + span[0] if span else 0)
             last.append(begin + span[1] if span else 0)
-            answerable.append(float(bool(row.answerable)))
+            answerable.append(float(bool(row.answerable)) if row.opinion is None else row.opinion)
         return {
             "kind": "pairs",
             "texts": padded(made),
@@ -80,10 +85,10 @@ class Batches(IterableDataset):
         }
 
     def _of_groups(self, rows: list[Group]) -> dict:
+        """`wanted` is what each passage weighs in the order, `answerable` what is known or thought."""
         made, first, last, known = [], [], [], []
-        many = len(rows[0].passages)
         for row in rows:
-            small = self.chance.random() < 0.6
+            small = self.chance.random() < 0.6 and not _somewhere(row)
             for n, passage in enumerate(row.passages):
                 room = PAIR_MOST - min(48, len(row.question)) - 3
                 part, span = crop(passage, row.span if n == 0 else None, room, self.chance, small=small)
@@ -92,14 +97,34 @@ class Batches(IterableDataset):
                     known.append(span is not None)
                     first.append(made[-1][1] + span[0] if span else 0)
                     last.append(made[-1][1] + span[1] if span else 0)
+        meant = [_meant(row) for row in rows]
         return {
             "kind": "groups",
             "texts": padded(made),
-            "many": many,
+            "many": len(rows[0].passages),
             "first": np.array(first),
             "last": np.array(last),
             "known": np.array(known),
+            "wanted": np.array([wanted for wanted, _ in meant], np.float32),
+            "answerable": np.array([answerable for _, answerable in meant], np.float32),
         }
+
+
+def _somewhere(row: Group) -> bool:
+    """Whether a passage answers at a place that nobody knows, so that a small crop might lose it."""
+    if row.odds is None:
+        return False
+    return any(odds > 0 and (n > 0 or row.span is None) for n, odds in enumerate(row.odds))
+
+
+def _meant(row: Group) -> tuple[np.ndarray, np.ndarray]:
+    """What each passage of a group weighs in the order, and the chance that it answers."""
+    first = np.eye(len(row.passages))[0]
+    if row.odds is None:
+        return first, np.where(first, 0.97, 0.03)
+    odds = np.array(row.odds)
+    shares = np.exp((odds - odds.max()) / 2)
+    return 0.5 * first + shares / shares.sum(), opinion(odds)
 
 
 def outputs(model: Encoder, ids: Tensor, kinds: Tensor, mask: Tensor) -> dict[str, Tensor]:
@@ -114,23 +139,32 @@ def outputs(model: Encoder, ids: Tensor, kinds: Tensor, mask: Tensor) -> dict[st
     return {"span": span, "rank": rank, "answerable": answerable}
 
 
-def loss_of(out: dict[str, Tensor], batch: dict, device: str) -> Tensor:
-    first, last, known = (torch.as_tensor(batch[name], device=device) for name in ("first", "last", "known"))
-    if batch["kind"] == "pairs":
-        answerable = torch.as_tensor(batch["answerable"], device=device)
-        spans = F.cross_entropy(out["span"][..., 0], first, reduction="none") + F.cross_entropy(
-            out["span"][..., 1], last, reduction="none"
-        )
-        spans = (spans * known).sum() / known.sum().clamp(min=1) / 2
-        return spans + F.binary_cross_entropy_with_logits(out["answerable"], answerable)
-    many = batch["many"]
-    rank = out["rank"].view(-1, many)
-    target = torch.zeros(len(rank), dtype=torch.long, device=device)
-    total = F.cross_entropy(rank, target)
-    right = torch.zeros_like(rank)
-    right[:, 0] = 0.97
-    right[:, 1:] = 0.03
-    total = total + 0.3 * F.binary_cross_entropy_with_logits(out["answerable"].view(-1, many), right)
+def loss_of(out: dict[str, Tensor], batch: dict) -> Tensor:
+    return loss_of_pairs(out, batch) if batch["kind"] == "pairs" else loss_of_groups(out, batch)
+
+
+def loss_of_pairs(out: dict[str, Tensor], batch: dict) -> Tensor:
+    """That there is an answer, by its chance; and where, as far as there is one and its place is known.
+
+    For chances of 0 and 1 this is the cross-entropy among all places, "no answer" being one of them.
+    """
+    known, chance = batch["known"], batch["answerable"]
+    null, places = out["span"][:, 0], out["span"][:, 1:]
+    somewhere = places.logsumexp(1)
+    right = torch.stack((batch["first"], batch["last"]), 1)
+    there = places.gather(1, (right.clamp(min=1) - 1)[:, None])[:, 0]
+    spans = F.binary_cross_entropy_with_logits(
+        somewhere - null, chance[:, None].expand_as(null), reduction="none"
+    ) + torch.where(right > 0, chance[:, None] * (somewhere - there), 0.0)
+    spans = (spans.mean(1) * known).sum() / known.sum().clamp(min=1)
+    return spans + F.binary_cross_entropy_with_logits(out["answerable"], chance)
+
+
+def loss_of_groups(out: dict[str, Tensor], batch: dict) -> Tensor:
+    first, last, known, wanted = (batch[name] for name in ("first", "last", "known", "wanted"))
+    rank, answerable = (out[name].view(wanted.shape) for name in ("rank", "answerable"))
+    total = -(wanted * rank.log_softmax(1)).sum(1).mean()
+    total = total + 0.3 * F.binary_cross_entropy_with_logits(answerable, batch["answerable"])
     span = out["span"].clone()
     span[:, 0] = FAR
     flat = span.view(len(rank), -1, 2)  # the answer is sought in all passages of the group at once
@@ -140,12 +174,15 @@ def loss_of(out: dict[str, Tensor], batch: dict, device: str) -> Tensor:
     return total + 0.5 * (spans * known).sum() / known.sum().clamp(min=1) / 2
 
 
+def apart(mine: Tensor, theirs: list[Tensor]) -> Tensor:
+    """How far the student's span is from what the teachers say on average."""
+    meant = torch.stack([one.softmax(1) for one in theirs]).mean(0)
+    return -(meant * mine.log_softmax(1)).sum(1).mean()
+
+
 def taught(out: dict[str, Tensor], said: list[dict[str, Tensor]], batch: dict) -> Tensor:
     """How far the student is from what the teachers say on average."""
-    total = out["rank"].new_zeros(())
-    for k in (0, 1):
-        meant = torch.stack([s["span"][..., k].softmax(-1) for s in said]).mean(0)
-        total = total - (meant * out["span"][..., k].log_softmax(-1)).sum(-1).mean() / 2
+    total = apart(out["span"], [s["span"] for s in said])
     meant = torch.stack([s["answerable"].sigmoid() for s in said]).mean(0)
     total = total + F.binary_cross_entropy_with_logits(out["answerable"], meant)
     if batch["kind"] == "groups":
@@ -156,6 +193,11 @@ def taught(out: dict[str, Tensor], said: list[dict[str, Tensor]], batch: dict) -
     return total
 
 
+def taught_words(out: dict[str, Tensor], said: list[dict[str, Tensor]]) -> Tensor:
+    """How far the student is from the teachers in the words alone, whether or not they answer."""
+    return apart(out["span"][:, 1:], [s["span"][:, 1:] for s in said])
+
+
 def loaded(base: dict[str, Tensor], path: Path | None, device: str) -> Encoder:
     model = Encoder(base, HEADS)
     if path is not None:
@@ -163,39 +205,49 @@ def loaded(base: dict[str, Tensor], path: Path | None, device: str) -> Encoder:
     return model.to(device)
 
 
+def examples(said: argparse.Namespace) -> Batches:
+    corpus = Corpus(said.data, said.tokenizer, seed=said.seed)
+    if said.labels:
+        pairs = corpus.judged_pairs(said.labels, own=said.own)
+        groups = corpus.judged_groups(said.labels, negatives=NEGATIVES, own=said.own)
+    else:
+        pairs, groups = corpus.pairs(near=said.near), corpus.groups(negatives=NEGATIVES)
+    judged = sum(p.opinion is not None for p in pairs), sum(g.odds is not None for g in groups)
+    print(f"{len(pairs):,} pairs ({judged[0]:,} judged), {len(groups):,} groups ({judged[1]:,})", flush=True)
+    return Batches(pairs, groups, seed=said.seed, share=said.share)
+
+
 def train(said: argparse.Namespace) -> Encoder:
     device = device_for(said.seed)
     base = load_file(said.base)
-    corpus = Corpus(said.data, said.tokenizer, seed=said.seed)
-    pairs, groups = corpus.pairs(near=said.near), corpus.groups(negatives=4)
-    print(f"{len(pairs):,} pairs, {len(groups):,} groups", flush=True)
     model = loaded(base, said.start, device)
     teachers = [loaded(base, Path(p), device).eval() for p in said.teachers.split(",") if p]
 
     def loss(batch: dict) -> Tensor:
-        ids, kinds, mask = (torch.as_tensor(t, device=device) for t in batch["texts"])
         with torch.autocast(device, torch.bfloat16):
-            out = outputs(model, ids, kinds, mask)
-        own = loss_of(out, batch, device)
+            out = outputs(model, *batch["texts"])
+        own = loss_of(out, batch)
         if not teachers:
             return own
         with torch.no_grad(), torch.autocast(device, torch.bfloat16):
-            meant = [outputs(t, ids, kinds, mask) for t in teachers]
+            meant = [outputs(t, *batch["texts"]) for t in teachers]
+        if said.labels:
+            return own + 0.5 * taught_words(out, meant)
         return 0.3 * own + taught(out, meant, batch)
 
-    for _ in learn(model, Batches(pairs, groups, seed=said.seed, share=said.share), loss, said):
+    for _ in learn(model, examples(said), loss, said):
         pass
     return model
 
 
 def main() -> None:
-    known = options(__doc__, steps=7000, workers=4)
+    known = options(__doc__, steps=7000, workers=8)
     known.add_argument("--near", type=int, default=24_000)
     known.add_argument("--share", type=float, default=0.5, help="of the steps that are groups")
     known.add_argument("--teachers", default="")
     said = known.parse_args()
     model = train(said)
-    save_file(model.learned(), said.out)
+    write(model, said.out)
     if said.dev:
         import measure
 

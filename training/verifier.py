@@ -4,32 +4,39 @@
 
 It learns from public inference data, and from passages of the question data: a sentence of the passage, whole
 or shortened, is borne out; the same with another name, number or the opposite is not, nor is a sentence
-that was taken out of the passage.
+that was taken out of the passage. With `--labels`, claims that a large teacher judged take their place; with
+`--reader` as well, the questions that it judged become statements, made as the product makes them.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import near_misses
 import numpy as np
+import reader
 import torch
 import torch.nn.functional as F  # noqa: N812
-from data import LEFT_OUT, Corpus, joined, padded, rows
+from data import LEFT_OUT, Corpus, crop, joined, judged, opinion, padded, rows, stands
 from encoder import Encoder
-from learning import device_for, learn, options
-from measure import auroc
-from safetensors.torch import load_file, save_file
+from learning import device_for, learn, options, write
+from measure import Reading, auroc
+from safetensors.torch import load_file
 from torch import Tensor
 from torch.utils.data import IterableDataset, get_worker_info
 
-BATCH, CLAIM_MOST, PAIR_MOST = 96, 80, 320
+BATCH, CLAIM_MOST, PAIR_MOST = 160, 80, 320
 LIKE = {"entail": 1.0, "supported": 1.0}
+SENTENCE_ENDS = re.compile(
+    r"(?<!\b[A-Z])(?<!\bMr)(?<!\bMrs)(?<!\bDr)(?<!\bSt)[.!?][\"”’')\]]*\s+(?=[\"“‘'(\[]?[A-Z0-9])|\n\s*\n"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +91,60 @@ def made_up(corpus: Corpus, most: int) -> list[tuple[str, str, float]]:
     return found
 
 
-def claims(corpus: Corpus, *, made: int, skip: list[str]) -> list[Claim]:
-    given = [r for r in rows(corpus.folder / "nli.jsonl.xz") if r["set"] not in (*LEFT_OUT, *skip)]
-    texts = [(r["h"], r["p"], LIKE.get(r["y"], 0.0)) for r in given]
-    texts += made_up(corpus, made)
-    mine, theirs = (corpus.texts([t[k] for t in texts]) for k in (0, 1))
+def claims(corpus: Corpus, said: argparse.Namespace) -> list[Claim]:
+    """People's claims, and those that a large teacher judged or else that are made up here."""
+    out = (*LEFT_OUT, *said.skip.split(","))
+    given = list(rows(corpus.folder / "nli.jsonl.xz"))
+    barred = {(r["h"], r["p"]) for r in given if r["set"] in out}
+    people = [(r["h"], r["p"], LIKE.get(r["y"], 0.0)) for r in given if r["set"] not in out]
+    path = said.labels / "claims.jsonl.xz" if said.labels else None
+    if path is None or not path.exists():
+        texts = people + made_up(corpus, said.made)
+    else:
+        thought = {(r["h"], r["p"]): float(opinion(r["z"])) for r in judged(path)}
+        people = [p for p in people if p[:2] in thought or corpus.chance.random() < said.own]
+        texts = [(h, p, (y + thought.get((h, p), y)) / 2) for h, p, y in people]
+        known = barred.union(p[:2] for p in people)
+        texts += [(h, p, z) for (h, p), z in thought.items() if (h, p) not in known]
+    mine, theirs = (corpus.texts(t[k] for t in texts) for k in (0, 1))
     return [Claim(a.pieces, b.pieces, t[2]) for a, b, t in zip(mine, theirs, texts, strict=True)]
+
+
+def around(passage: str, start: int, end: int) -> str:
+    """The sentence in which the words stand, with the one before it."""
+    begins = [0, *(m.end() for m in SENTENCE_ENDS.finditer(passage))]
+    here = max(n for n, begin in enumerate(begins) if begin <= start)
+    stop = next((begin for begin in begins if begin >= end), len(passage))
+    return passage[begins[max(0, here - 1)] : max(stop, end)].strip()
+
+
+def statements(corpus: Corpus, labels: Path, reading: Reading) -> list[Claim]:
+    """The judged questions as statements, half with the whole passage, half with what is around the words.
+
+    The words are the known answer where the teacher thinks that there is one, else the reader's best.
+    """
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+    from octavo.measures import stated
+
+    given = [row for row in judged(labels / "pairs.jsonl.xz") if row["t"].strip()]
+    questions, passages = (corpus.texts(row[k] for row in given) for k in ("q", "t"))
+    found: list[tuple[str, str | np.ndarray, float]] = []
+    for row, passage, seen in zip(given, passages, reading.read(questions, passages), strict=True):
+        text, (start, end) = row["t"], seen["chars"]
+        if row["z"] > 0 and stands(row, text):
+            start, end = row["s"], row["s"] + len(row["a"])
+        if not text[start:end].strip():
+            continue
+        place = corpus.span(passage, {"s": start, "a": text[start:end]})
+        part, _ = crop(passage.pieces, place, PAIR_MOST - CLAIM_MOST, corpus.chance, small=False)
+        context = part if corpus.chance.random() < 0.5 else around(text, start, end)
+        found.append((stated(row["q"], text[start:end]), context, float(opinion(row["z"]))))
+    corpus.texts(context for _, context, _ in found if isinstance(context, str))
+    mine = corpus.texts(claim for claim, _, _ in found)
+    return [
+        Claim(claim.pieces, corpus.texts([c])[0].pieces if isinstance(c, str) else c, supported)
+        for claim, (_, c, supported) in zip(mine, found, strict=True)
+    ]
 
 
 class Batches(IterableDataset):
@@ -138,33 +193,42 @@ def measured(model: Encoder, corpus: Corpus, dev: Path) -> dict:
     return {name: round(auroc(*by_set[name]), 4) for name in sorted(by_set)}
 
 
+def given_claims(corpus: Corpus, said: argparse.Namespace, device: str) -> list[Claim]:
+    given = claims(corpus, said)
+    print(f"{len(given):,} claims", flush=True)
+    if said.labels and said.reader:
+        reading = Reading(reader.loaded(load_file(said.base), said.reader, device), said.tokenizer)
+        given += statements(corpus, said.labels, reading)
+        print(f"{len(given):,} claims with the statements", flush=True)
+    return given
+
+
 def main() -> None:
-    known = options(__doc__, steps=9000, workers=3)
+    known = options(__doc__, steps=9000, workers=8)
     known.add_argument("--made", type=int, default=40_000, help="claims made up from passages")
     known.add_argument("--skip", default="", help="sets to leave out")
+    known.add_argument("--reader", type=Path, help="trained reader, for the words of the statements")
     said = known.parse_args()
     device = device_for(said.seed)
-    corpus = Corpus(said.data, said.tokenizer, seed=said.seed)
-    given = claims(corpus, made=said.made, skip=said.skip.split(","))
-    print(f"{len(given):,} claims", flush=True)
     model = Encoder(load_file(said.base), {"support": 1}).to(device)
     if said.start:
         model.load_state_dict(
             {k: v.float() for k, v in load_file(said.start).items() if "head." not in k}, strict=False
         )
+    corpus = Corpus(said.data, said.tokenizer, seed=said.seed)
+    given = given_claims(corpus, said, device)
 
     def loss(batch: tuple) -> Tensor:
         texts, supported = batch
-        ids, kinds, mask = (torch.as_tensor(t, device=device) for t in texts)
         with torch.autocast(device, torch.bfloat16):
-            out = model(ids, kinds, mask)["support"][:, 0, 0]
-        return F.binary_cross_entropy_with_logits(out.float(), torch.as_tensor(supported, device=device))
+            out = model(*texts)["support"][:, 0, 0]
+        return F.binary_cross_entropy_with_logits(out.float(), supported)
 
     for step in learn(model, Batches(given, seed=said.seed), loss, said):
         if said.dev and step and step % 1000 == 0:
             print(json.dumps(measured(model, corpus, said.dev)), flush=True)
             model.train()
-    save_file(model.learned(), said.out)
+    write(model, said.out)
     if said.dev:
         print(json.dumps(measured(model, corpus, said.dev)), flush=True)
 

@@ -1,0 +1,226 @@
+"""What the large teacher learns from, writes about and judges: plain texts, chosen by a seed."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import near_misses
+import numpy as np
+import torch
+from data import LEFT_OUT, rows
+
+ANSWERS = "\n\nQuestion: {}\nDoes the text answer the question? Yes or No."
+BEARS = "\n\nStatement: {}\nDoes the text bear the statement out? Yes or No."
+MISS = "\n\nWrite a question that the text seems to answer but does not."
+HIT = "\n\nWrite a question that the text answers."
+STORY = "\n\nWrite a question about what happens in the text, which the text answers."
+WIKI = ("squad_train_subset", "squad_subset_flan_eval", "squadshifts_new_wiki")
+TALK = ("squadshifts_reddit", "squadshifts_amazon_reviews")
+HUMAN = ("squad2_unanswerable_aligned", "adversarialqa_answerability", "doqa_answerability")
+TALES = "fairytaleqa_spare"
+PLACES = 1 << 15
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    passage: str
+    asked: str
+    target: float
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A question that was written, or is to be written, for this passage of this book (or collection)."""
+
+    passage: str
+    asked: str
+    kind: str
+    book: str
+    question: str = ""
+
+
+class Material:
+    """The training folder as texts. `part` takes less of everything, for a trial."""
+
+    def __init__(self, folder: Path, *, seed: int, part: float = 1.0) -> None:
+        self.folder, self.chance, self.part = folder, random.Random(seed), part
+        self.contexts: dict[int, str] = {row["i"]: row["t"] for row in rows(folder / "contexts.jsonl.xz")}
+        self.qa: dict[str, list[dict[str, Any]]] = collections.defaultdict(list)
+        for row in rows(folder / "qa.jsonl.xz"):
+            if row["set"] not in LEFT_OUT:
+                self.qa[row["set"]].append(row)
+        self.rank: dict[str, list[dict[str, Any]]] = collections.defaultdict(list)
+        for row in rows(folder / "rank.jsonl.xz"):
+            if row["set"] not in LEFT_OUT and len(row["n"]) >= 4:
+                self.rank[row["set"]].append(row)
+        self.nli: dict[str, list[dict[str, Any]]] = collections.defaultdict(list)
+        for row in rows(folder / "nli.jsonl.xz"):
+            if row["set"] not in LEFT_OUT:
+                self.nli[row["set"]].append(row)
+        self.books = _books(folder / "books.jsonl.xz")
+        self.books[TALES] = list(dict.fromkeys(self.contexts[r["c"]] for r in self.qa[TALES]))
+
+    def draw(self, given: Sequence[Any], most: int) -> list[Any]:
+        return self.chance.sample(list(given), min(len(given), max(8, int(most * self.part))))
+
+    def to_learn(self, device: str) -> tuple[list[Judged], list[Written]]:
+        """People's judgements, twice where the question was made to mislead, and people's questions."""
+        hard = self.qa["squad2_unanswerable_aligned"]
+        passages = {row["c"] for row in hard}
+        twins = [row for name in WIKI for row in self.qa[name] if row["c"] in passages]
+        asked = 2 * (self.draw(hard, 4000) + self.draw(twins, 4000))
+        asked += self.draw(self.qa["adversarialqa_answerability"], 2700)
+        asked += self.draw(self.qa["doqa_answerability"], 1500)
+        found = [Judged(self.contexts[r["c"]], ANSWERS.format(r["q"]), float(bool(r["y"]))) for r in asked]
+        for given in self.rank.values():
+            for row in self.draw(given, 350):
+                for n, c in enumerate((row["p"], *self.chance.sample(row["n"], 2))):
+                    found.append(Judged(self.contexts[c], ANSWERS.format(row["q"]), float(n == 0)))
+        tales = [Written(self.contexts[r["c"]], STORY, "tale", TALES, r["q"]) for r in self.qa[TALES]]
+        for row in self.near(tales, 2, device):
+            for n, passage in enumerate(row["t"]):
+                found.append(Judged(passage, ANSWERS.format(row["q"]), float(n == 0)))
+        for given in self.nli.values():
+            for row in self.draw(given, 700):
+                right = float(row["y"] in ("entail", "supported"))
+                found.append(Judged(row["p"], BEARS.format(row["h"]), right))
+        written = [Written(self.contexts[r["c"]], MISS, "miss", "", r["q"]) for r in hard]
+        hits = self.draw([row for name in WIKI for row in self.qa[name]], 2500)
+        written += [Written(self.contexts[r["c"]], HIT, "hit", "", r["q"]) for r in hits]
+        return found, self.draw(written + tales, 8000)
+
+    def to_write(self) -> list[Written]:
+        """Questions that seem answered, for all kinds of passages, and questions about what books tell."""
+        wiki, talk = (
+            list(dict.fromkeys(self.contexts[r["c"]] for name in names for r in self.qa[name]))
+            for names in (WIKI, TALK)
+        )
+        other = [self.contexts[r["p"]] for name in self.rank for r in self.rank[name] if "squad" not in name]
+        told = [(book, text) for book, texts in self.books.items() for text in texts]
+        found = [Written(text, MISS, "miss", "") for text in self.draw(4 * wiki, 18_000)]
+        found += [Written(text, MISS, "miss", "") for text in self.draw(talk, 2000)]
+        found += [Written(text, MISS, "miss", "") for text in self.draw(list(dict.fromkeys(other)), 2500)]
+        found += [Written(text, MISS, "miss", book) for book, text in self.draw(told, 2500)]
+        found += [Written(text, STORY, "story", book) for book, text in self.draw(told, 7500)]
+        found += [Written(text, STORY, "story", TALES) for text in self.books[TALES]]
+        return found
+
+    def pairs(self, written: Sequence[tuple[Written, str]]) -> list[dict[str, Any]]:
+        """Questions with one passage: people's, those made by rule, and those that the teacher wrote."""
+        found = [_pair(q, w.passage, None, w.kind) for w, q in written if w.kind == "miss"]
+        human = [row for name in HUMAN for row in self.draw(self.qa[name], 4000)]
+        known = [row for name in (*WIKI, *TALK) for row in self.qa[name]]
+        human += self.draw(known, 9000)
+        found += [_pair(r["q"], self.contexts[r["c"]], r, "human") for r in human]
+        names = [m.group() for row in known[:3000] for m in near_misses.NAME.finditer(row["q"])]
+        for row in self.draw(known, 26_000):
+            passage = self.contexts[row["c"]]
+            made = near_misses.near_miss(row, passage, self.chance, names)
+            if made:
+                found.append(_pair(made, passage, None, "rule"))
+        for row in self.draw(known, 7000):
+            left = near_misses.without_answer(self.contexts[row["c"]], row["s"], row["a"])
+            if left:
+                found.append(_pair(row["q"], left, None, "cut"))
+        return found
+
+    def groups(self, written: Sequence[tuple[Written, str]], device: str) -> list[dict[str, Any]]:
+        """Questions with their own passage and four that look alike, from the same book if there is one."""
+        stories = [Written(w.passage, w.asked, w.kind, w.book, q) for w, q in written if w.kind == "story"]
+        tales = [Written(self.contexts[r["c"]], STORY, "tale", TALES, r["q"]) for r in self.qa[TALES]]
+        found = self.near(stories + tales, 4, device)
+        spans = {(r["q"], r["c"]): r for given in self.qa.values() for r in given if r["s"] is not None}
+        for name, given in self.rank.items():
+            for row in self.draw(given, 650):
+                texts = [self.contexts[c] for c in (row["p"], *self.chance.sample(row["n"], 4))]
+                answer = spans.get((row["q"], row["p"]), {"a": None, "s": None})
+                found.append({"q": row["q"], "t": texts, "a": answer["a"], "s": answer["s"], "kind": name})
+        return found
+
+    def claims(self) -> list[dict[str, Any]]:
+        """Statements that people judged: the teacher's doubts about them are worth something too."""
+        drawn = [row for given in self.nli.values() for row in self.draw(given, 2000)]
+        return [{"h": r["h"], "p": r["p"], "kind": "human"} for r in drawn]
+
+    def near(self, given: Sequence[Written], many: int, device: str) -> list[dict[str, Any]]:
+        """Each question with its own passage and the `many` others of its book that share most words."""
+        found: list[dict[str, Any]] = []
+        for book, texts in self.books.items():
+            own = [w for w in given if w.book == book]
+            if not own or len(texts) <= many:
+                continue
+            here = _places(texts, device)
+            rare = torch.log(len(texts) / (1 + here.sum(0)).clamp(min=1)).clamp(min=0)
+            size = here.sum(1)
+            weight = here * rare / (0.5 + 0.5 * size / size.mean())[:, None]
+            score = _places([w.question for w in own], device) @ weight.T
+            place = {text: n for n, text in enumerate(texts)}
+            self_ = torch.tensor([place[w.passage] for w in own], device=score.device)
+            score[torch.arange(len(own), device=score.device), self_] = -1.0
+            best = score.topk(min(len(texts), 3 * many)).indices.tolist()
+            for w, order in zip(own, best, strict=True):
+                others = [texts[n] for n in order if not _shared(texts[n], w.passage)][:many]
+                if len(others) < many:
+                    continue
+                found.append(
+                    {"q": w.question, "t": [w.passage, *others], "a": None, "s": None, "kind": w.kind}
+                )
+        return found
+
+
+def _shared(one: str, other: str) -> bool:
+    """Whether one passage holds the beginning or the end of the other."""
+    return any(b[:80] in a or b[-80:] in a for a, b in ((one, other), (other, one)))
+
+
+def sound(question: str) -> bool:
+    """Whether this looks like a question at all."""
+    many = len(question.split())
+    return 3 <= many <= 30 and question.endswith("?") and "\n" not in question and "the text" not in question
+
+
+def _pair(question: str, passage: str, row: dict[str, Any] | None, kind: str) -> dict[str, Any]:
+    placed = row is not None and row["s"] is not None and bool(row["a"])
+    answer, start = (row["a"], row["s"]) if row is not None and placed else (None, None)
+    return {"q": question, "t": passage, "a": answer, "s": start, "kind": kind}
+
+
+def _places(texts: Sequence[str], device: str) -> torch.Tensor:
+    """Which words a text has, as places in a row."""
+    found = np.zeros((len(texts), PLACES), np.float32)
+    for n, text in enumerate(texts):
+        words = {w[:6] for w in re.findall(r"[a-z0-9]{3,}", text.lower())}
+        found[n, [hash_of(w) for w in words]] = 1.0
+    return torch.from_numpy(found).to(device)
+
+
+@functools.cache
+def hash_of(word: str) -> int:
+    """The same place for a word in every run."""
+    place = 0
+    for letter in word:
+        place = (place * 131 + ord(letter)) % 1_000_003
+    return place % PLACES
+
+
+def _books(path: Path) -> dict[str, list[str]]:
+    """Passages of up to 170 words of each book, paragraphs joined, chapters kept apart."""
+    found: dict[str, list[str]] = collections.defaultdict(list)
+    for chapter in rows(path) if path.exists() else ():
+        held: list[str] = []
+        for paragraph in [*chapter["paragraphs"], ""]:
+            text = paragraph["text"] if isinstance(paragraph, dict) else paragraph
+            if held and (not text or sum(len(p.split()) for p in held) + len(text.split()) > 170):
+                passage = " ".join(held)
+                if 50 <= len(passage.split()) <= 230:
+                    found[chapter["book"]].append(passage)
+                held = []
+            held.append(text)
+    return {book: list(dict.fromkeys(texts)) for book, texts in found.items()}
