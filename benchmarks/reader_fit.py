@@ -44,12 +44,12 @@ ANSWERABLE = {"able": 1, "able_most": 1, "margin_read": 1, "stated": 1, "rank_re
 RIGHT = {"odds": 1, "odds_chunk": 1, "margin": 1, "margin_read": 1, "able": 0, "rank_read": 0}
 RIGHT |= {"why": 0, "sequel": 0, "told": 0, "not_sure": -1, "not_even_loose": -1}
 CONCISE = 80
-BEYOND = 1 / 3  # of the questions that the risk is told for, how many are near misses
+BEYOND = 2 / 5  # of the questions that the risk is told for, how many are near misses
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A question, what was measured, how it went; `passages` are rank, first-stage score, to the point."""
+    """A question, what was measured, how it went; `passages` are fit, first-stage score, to the point."""
 
     book: str
     answerable: bool
@@ -160,7 +160,7 @@ async def _passages(
     kept = [f for f in fused if f.id in chunks]
     glances: list[Glance] = await retriever.perusal.glances(item["question"], [chunks[f.id] for f in kept])
     gold = covers(*item["gold"])
-    return tuple((g.rank, f.score, gold(chunks[f.id])) for f, g in zip(kept, glances, strict=True))
+    return tuple((g.fit, f.score, gold(chunks[f.id])) for f, g in zip(kept, glances, strict=True))
 
 
 def _right(said: str, golds: Sequence[str]) -> bool:
@@ -210,11 +210,11 @@ def left_out(given: Sequence[Outcome], limit: float) -> None:
 
 
 def relevance(given: Sequence[Outcome]) -> list[float]:
-    """Constant and weights of rank and first-stage score, for the chance that a passage is to the point."""
+    """Constant and weights of fit and first-stage score, for the chance that a passage is to the point."""
     seen = [p for o in given for p in o.passages]
     truth = np.array([p[2] for p in seen], dtype=float)
-    features = [{"rank": p[0], "found": p[1]} for p in seen]
-    made = logistic(features, truth, signs={"rank": 1, "found": 1}, weight=np.ones(len(seen)))
+    features = [{"fit": p[0], "found": p[1]} for p in seen]
+    made = logistic(features, truth, signs={"fit": 1, "found": 1}, weight=np.ones(len(seen)))
     return [round(float(x), 4) for x in (made.constant, *made.weights)]
 
 

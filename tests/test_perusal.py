@@ -19,7 +19,7 @@ from octavo.retrieval import Retriever
 from octavo.scope import everywhere
 from octavo.testing import TinyEmbedder
 from octavo.types import Book, Scope
-from readers_aloud import ReaderAloud
+from readers_aloud import ReaderAloud, glance
 
 TEXTS = {
     "a": "The harbour master counted the ships.",
@@ -91,21 +91,25 @@ async def test_a_candidate_whose_text_is_not_there_is_not_read() -> None:
     assert set(ranked) == {"b", "c"}
 
 
+def fit(value: float) -> float:
+    """How well a passage suits of which the reader aloud says this."""
+    return glance("", "", rank=value, answerable=value).fit
+
+
 async def test_what_the_reader_thinks_and_how_it_was_found_decide_together() -> None:
     fused = found(0.9, 0.8, 0.7)
-    ahead = FOUND * 0.1
     assert list(await Perusal(ReaderAloud()).ranked(DUSK, fused, CHUNKS)) == ["a", "b", "c"]
-    assert list(await Perusal(ReaderAloud({"lamp": ahead - 0.1})).ranked(DUSK, fused, CHUNKS)) == [
-        "a",
-        "b",
-        "c",
-    ]
-    assert list(await Perusal(ReaderAloud({"lamp": ahead + 0.1})).ranked(DUSK, fused, CHUNKS)) == [
-        "b",
-        "a",
-        "c",
-    ]
+    assert fit(0.5) - fit(0.0) < FOUND * 0.1 < fit(0.6) - fit(0.0)
+    assert list(await Perusal(ReaderAloud({"lamp": 0.5})).ranked(DUSK, fused, CHUNKS)) == ["a", "b", "c"]
+    assert list(await Perusal(ReaderAloud({"lamp": 0.6})).ranked(DUSK, fused, CHUNKS)) == ["b", "a", "c"]
     assert list(await Perusal(ReaderAloud({"pier": 9.0})).ranked(DUSK, fused, CHUNKS)) == ["c", "a", "b"]
+
+
+def test_that_a_passage_answers_counts_and_how_far_it_is_from_answering_does_not() -> None:
+    far, farther, near, nearer = (glance("", "", answerable=n).fit for n in (-6.0, -60.0, 6.0, 9.0))
+    assert far == pytest.approx(farther, abs=0.01)
+    assert nearer > near + 5
+    assert glance("", "", rank=2.0, answerable=-60.0).fit == pytest.approx(2.0)
 
 
 async def test_ties_go_by_id_whatever_order_they_came_in() -> None:
@@ -120,9 +124,9 @@ def test_relevance_is_a_probability_that_grows_with_both(rank: float, score: flo
     assert relevant(rank, score + 0.1) > relevant(rank, score)
 
 
-async def test_each_candidate_has_the_relevance_of_its_rank_and_score() -> None:
+async def test_each_candidate_has_the_relevance_of_its_fit_and_score() -> None:
     ranked = await Perusal(ReaderAloud({"lamp": 4.0})).ranked(DUSK, found(0.9, 0.8), CHUNKS)
-    assert ranked == {"b": relevant(4.0, 0.8), "a": relevant(0.0, 0.9)}
+    assert ranked == {"b": relevant(fit(4.0), 0.8), "a": relevant(fit(0.0), 0.9)}
 
 
 # Remembered

@@ -2,7 +2,7 @@
 
 A Pair is a question and a passage with what is known about them: where the answer stands, that there is none,
 or only that there is one. A Group is one question with a passage that answers and several that do not.
-Both may carry what a large teacher thinks of them; then that counts, and nothing is made up.
+Both may carry what a large teacher thinks of them; then that counts, and nothing is made up here.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ from tokenizers import Tokenizer
 
 CLS, SEP, STOP = 101, 102, 1012
 QUESTION_MOST, PAIR_MOST = 48, 288
-SURELY, UNRELATED = 0.98, -6.0  # the most an opinion says; the log-odds of a passage picked at random
+SURELY = 0.98  # the most an opinion says
 AT_ONCE = 8192  # texts to tokenize
 LEFT_OUT = ("fib", "fool_me_twice", "breaking_nli", "conjnli", "mediqa_qa")  # licence not settled
 NEAR = ("squad_train_subset", "squad_subset_flan_eval", "squadshifts_new_wiki", "squadshifts_reddit")
-PARENT = {f"rerank_{name}": name for name in (*NEAR, "squadshifts_amazon_reviews")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,26 +183,15 @@ class Corpus:
         return self._ranked(kept, negatives)
 
     def judged_groups(self, labels: Path, *, negatives: int, own: float) -> list[Group]:
-        """What the teacher judged, and of the other groups a share of `own`."""
+        """What the teacher judged, its own passage first, and of the other groups a share of `own`."""
         ranked = {(row["q"], self.contexts[row["p"]]): row for row in rows(self.folder / "rank.jsonl.xz")}
         barred = {key for key, row in ranked.items() if row["set"] in LEFT_OUT}
-        said = [row for row in judged(labels / "groups.jsonl.xz") if row["t"] and row["t"][0].strip()]
+        said = [row for row in judged(labels / "groups.jsonl.xz") if len(row["t"]) == negatives + 1]
         given = [row for row in said if (row["q"], row["t"][0]) not in barred]
         theirs = {(row["q"], row["t"][0]) for row in said}
         kept = [row for key, row in ranked.items() if key not in theirs and key not in barred]
         found = self._ranked([row for row in kept if self.chance.random() < own], negatives)
-        return found + self._filled(given, negatives)
-
-    def _filled(self, given: list[dict[str, Any]], negatives: int) -> list[Group]:
-        """Groups of one size: the first passages of each, filled up with passages picked at random."""
-        spare = list(self.contexts.values())
-        for row in given:
-            row["t"], row["z"] = row["t"][: negatives + 1], row["z"][: negatives + 1]
-            while len(row["t"]) <= negatives:
-                row["t"].append(self.chance.choice(spare))
-                row["z"].append(UNRELATED)
         self.texts(text for row in given for text in row["t"])
-        found = []
         for row, question in zip(given, self.texts(row["q"] for row in given), strict=True):
             passages = self.texts(row["t"])
             span = self.span(passages[0], row) if stands(row, row["t"][0]) else None

@@ -18,7 +18,7 @@ WARMING = 400  # steps until the full rate
 SAVING = 120.0  # seconds until the weights so far are written
 
 
-def options(doc: str | None, *, steps: int, workers: int) -> argparse.ArgumentParser:
+def options(doc: str | None, *, steps: int) -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--base", type=Path, required=True)
     made.add_argument("--tokenizer", type=Path, default=Path("src/octavo/weights/tokenizer.json"))
@@ -28,7 +28,7 @@ def options(doc: str | None, *, steps: int, workers: int) -> argparse.ArgumentPa
     made.add_argument("--steps", type=int, default=steps)
     made.add_argument("--seconds", type=float, default=1e9, help="ends the schedule sooner than the steps do")
     made.add_argument("--lr", type=float, default=1.5e-4)
-    made.add_argument("--workers", type=int, default=workers)
+    made.add_argument("--workers", type=int, default=8)
     made.add_argument("--start", type=Path, help="trained weights to go on from")
     made.add_argument("--dev", type=Path, help="folder with questions to measure on")
     made.add_argument("--labels", type=Path, help="folder with what a large teacher thinks")

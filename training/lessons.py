@@ -71,7 +71,7 @@ class Material:
         return self.chance.sample(list(given), min(len(given), max(8, int(most * self.part))))
 
     def to_learn(self, device: str) -> tuple[list[Judged], list[Written]]:
-        """People's judgements, twice where the question was made to mislead, and people's questions."""
+        """People's judgements (twice where the passage has misleading questions) and people's questions."""
         hard = self.qa["squad2_unanswerable_aligned"]
         passages = {row["c"] for row in hard}
         twins = [row for name in WIKI for row in self.qa[name] if row["c"] in passages]
@@ -157,7 +157,7 @@ class Material:
             if not own or len(texts) <= many:
                 continue
             here = _places(texts, device)
-            rare = torch.log(len(texts) / (1 + here.sum(0)).clamp(min=1)).clamp(min=0)
+            rare = torch.log(len(texts) / (1 + here.sum(0))).clamp(min=0)
             size = here.sum(1)
             weight = here * rare / (0.5 + 0.5 * size / size.mean())[:, None]
             score = _places([w.question for w in own], device) @ weight.T

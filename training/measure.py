@@ -2,7 +2,7 @@
 
 The folder holds `reading.jsonl.xz` (q, t, y, a: question, passage, answerable, answers) and, for each kind of
 book, `rank-NAME.jsonl.xz` (q, y, and p: candidates with t text, h headings, cc first-stage score, g right or
-not).
+not). `verifier.py` and `teacher.py` also measure on its `grounded.jsonl.xz` (set, c claim, p passage, y).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
-from data import PAIR_MOST, Text, joined, padded, rows, tokenized, tokenizer_from
+from data import PAIR_MOST, QUESTION_MOST, Text, joined, padded, rows, tokenized, tokenizer_from
 from encoder import Encoder
 from torch import Tensor
 
@@ -60,7 +60,7 @@ class Reading:
 
         made = []
         for question, passage in zip(asked, told, strict=True):
-            room = PAIR_MOST - min(48, len(question.pieces)) - 3
+            room = PAIR_MOST - min(QUESTION_MOST, len(question.pieces)) - 3
             made.append(joined(question.pieces, passage.pieces[:room]))
         order = sorted(range(len(made)), key=lambda n: len(made[n][0]))
         found: list[dict] = [{}] * len(made)

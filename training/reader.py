@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
-from data import PAIR_MOST, Corpus, Group, Pair, crop, joined, opinion, padded
+from data import PAIR_MOST, QUESTION_MOST, Corpus, Group, Pair, crop, joined, opinion, padded
 from encoder import Encoder
 from learning import device_for, learn, options, write
 from safetensors.torch import load_file
@@ -65,7 +65,7 @@ class Batches(IterableDataset):
         """`answerable` is what is known or thought; `known` says of which rows the span teaches."""
         made, first, last, known, answerable = [], [], [], [], []
         for row in rows:
-            room = PAIR_MOST - min(48, len(row.question)) - 3
+            room = PAIR_MOST - min(QUESTION_MOST, len(row.question)) - 3
             somewhere = row.span is None and row.opinion is not None and row.opinion > 0.5
             small = self.chance.random() < 0.5 and not somewhere
             passage, span = crop(row.passage, row.span, room, self.chance, small=small)
@@ -90,7 +90,7 @@ class Batches(IterableDataset):
         for row in rows:
             small = self.chance.random() < 0.6 and not _somewhere(row)
             for n, passage in enumerate(row.passages):
-                room = PAIR_MOST - min(48, len(row.question)) - 3
+                room = PAIR_MOST - min(QUESTION_MOST, len(row.question)) - 3
                 part, span = crop(passage, row.span if n == 0 else None, room, self.chance, small=small)
                 made.append(joined(row.question, part))
                 if n == 0:
@@ -241,10 +241,10 @@ def train(said: argparse.Namespace) -> Encoder:
 
 
 def main() -> None:
-    known = options(__doc__, steps=7000, workers=8)
-    known.add_argument("--near", type=int, default=24_000)
+    known = options(__doc__, steps=7000)
+    known.add_argument("--near", type=int, default=24_000, help="near misses made by rule, without --labels")
     known.add_argument("--share", type=float, default=0.5, help="of the steps that are groups")
-    known.add_argument("--teachers", default="")
+    known.add_argument("--teachers", default="", help="trained readers to learn from, with commas between")
     said = known.parse_args()
     model = train(said)
     write(model, said.out)

@@ -1,11 +1,12 @@
 """Trains the verifier: is this sentence borne out by this passage?
 
-    python training/verifier.py --base BASE --data DATA --out OUT [--seed 1] [--steps 9000]
+    python training/verifier.py --base BASE --data DATA --out OUT [--labels LABELS [--reader READER]]
 
 It learns from public inference data, and from passages of the question data: a sentence of the passage, whole
 or shortened, is borne out; the same with another name, number or the opposite is not, nor is a sentence
-that was taken out of the passage. With `--labels`, claims that a large teacher judged take their place; with
-`--reader` as well, the questions that it judged become statements, made as the product makes them.
+that was taken out of the passage. With `--labels`, such sentences come from there, and what a large teacher
+thinks counts: alone for these, half where people have judged too. With `--reader` as well, the questions that
+it judged become statements, made as the product makes them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import argparse
 import json
 import random
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +31,8 @@ from measure import Reading, auroc
 from safetensors.torch import load_file
 from torch import Tensor
 from torch.utils.data import IterableDataset, get_worker_info
+
+from octavo.measures import stated
 
 BATCH, CLAIM_MOST, PAIR_MOST = 160, 80, 320
 LIKE = {"entail": 1.0, "supported": 1.0}
@@ -97,10 +99,10 @@ def claims(corpus: Corpus, said: argparse.Namespace) -> list[Claim]:
     given = list(rows(corpus.folder / "nli.jsonl.xz"))
     barred = {(r["h"], r["p"]) for r in given if r["set"] in out}
     people = [(r["h"], r["p"], LIKE.get(r["y"], 0.0)) for r in given if r["set"] not in out]
-    path = said.labels / "claims.jsonl.xz" if said.labels else None
-    if path is None or not path.exists():
+    if not said.labels:
         texts = people + made_up(corpus, said.made)
     else:
+        path = said.labels / "claims.jsonl.xz"
         thought = {(r["h"], r["p"]): float(opinion(r["z"])) for r in judged(path)}
         people = [p for p in people if p[:2] in thought or corpus.chance.random() < said.own]
         texts = [(h, p, (y + thought.get((h, p), y)) / 2) for h, p, y in people]
@@ -123,9 +125,6 @@ def statements(corpus: Corpus, labels: Path, reading: Reading) -> list[Claim]:
 
     The words are the known answer where the teacher thinks that there is one, else the reader's best.
     """
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
-    from octavo.measures import stated
-
     given = [row for row in judged(labels / "pairs.jsonl.xz") if row["t"].strip()]
     questions, passages = (corpus.texts(row[k] for row in given) for k in ("q", "t"))
     found: list[tuple[str, str | np.ndarray, float]] = []
@@ -163,10 +162,7 @@ class Batches(IterableDataset):
                 batches += [part[k : k + BATCH] for k in range(0, len(part), BATCH)]
             chance.shuffle(batches)
             for batch in batches:
-                made = [
-                    joined(c.claim[:CLAIM_MOST], c.passage[: PAIR_MOST - CLAIM_MOST], most=CLAIM_MOST)
-                    for c in batch
-                ]
+                made = [joined(c.claim, c.passage[: PAIR_MOST - CLAIM_MOST], most=CLAIM_MOST) for c in batch]
                 yield padded(made), np.array([c.supported for c in batch], np.float32)
 
 
@@ -177,7 +173,7 @@ def measured(model: Encoder, corpus: Corpus, dev: Path) -> dict:
     given = list(rows(dev / "grounded.jsonl.xz"))
     mine, theirs = (corpus.texts([g[k] for g in given]) for k in ("c", "p"))
     made = [
-        joined(a.pieces[:CLAIM_MOST], b.pieces[: PAIR_MOST - CLAIM_MOST], most=CLAIM_MOST)
+        joined(a.pieces, b.pieces[: PAIR_MOST - CLAIM_MOST], most=CLAIM_MOST)
         for a, b in zip(mine, theirs, strict=True)
     ]
     scores: list[float] = []
@@ -204,9 +200,9 @@ def given_claims(corpus: Corpus, said: argparse.Namespace, device: str) -> list[
 
 
 def main() -> None:
-    known = options(__doc__, steps=9000, workers=8)
-    known.add_argument("--made", type=int, default=40_000, help="claims made up from passages")
-    known.add_argument("--skip", default="", help="sets to leave out")
+    known = options(__doc__, steps=9000)
+    known.add_argument("--made", type=int, default=40_000, help="claims made up, without --labels")
+    known.add_argument("--skip", default="", help="sets to leave out, with commas between")
     known.add_argument("--reader", type=Path, help="trained reader, for the words of the statements")
     said = known.parse_args()
     device = device_for(said.seed)

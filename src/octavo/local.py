@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from math import exp, log1p
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from unicodedata import combining
@@ -58,7 +59,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Glance:
-    """What the reader makes of one passage. `rank` compares passages; `answerable` is in log odds."""
+    """What the reader makes of one passage. `rank` compares passages, `answerable` is in log odds."""
 
     rank: float
     answerable: float
@@ -66,6 +67,14 @@ class Glance:
     _begins: Scores
     _ends: Scores
     _places: NDArray[np.int32]
+
+    @property
+    def fit(self) -> float:
+        """How well the passage suits the question, beside others: is it about it, and may it answer?
+
+        How far a passage is from answering tells nothing; so that part levels off.
+        """
+        return self.rank + 2 * log1p(exp(min(self.answerable, 30.0)))
 
     def within(self, start: int, end: int) -> Words:
         """The words that answer best among the characters `start` to `end` of the passage."""

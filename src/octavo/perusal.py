@@ -19,7 +19,7 @@ from octavo.types import Chunk
 from octavo.verification import Similarity
 
 DEPTH, REACH = 5, 0.4
-FOUND = 6.0  # what the first-stage score counts beside the reader's
+FOUND = 12.0  # what the first-stage score counts beside `Glance.fit`; chosen together with the 2 in there
 
 
 class Perusal:
@@ -50,7 +50,7 @@ class Perusal:
             return {}
         seen = await self.glances(question, [chunks[candidate.id] for candidate in close])
         scores = {
-            c.id: (g.rank + FOUND * c.score, relevant(g.rank, c.score))
+            c.id: (g.fit + FOUND * c.score, relevant(g.fit, c.score))
             for c, g in zip(close, seen, strict=True)
         }
         order = sorted(scores, key=lambda id_: (-round(scores[id_][0], 4), id_))
@@ -62,10 +62,10 @@ def reachable(fused: Sequence[Fused]) -> list[Fused]:
     return [candidate for candidate in fused[:DEPTH] if candidate.score > fused[0].score - REACH]
 
 
-def relevant(rank: float, score: float) -> float:
+def relevant(fit: float, score: float) -> float:
     """The chance that a passage is to the point, once it has been read."""
     constant, reader, found = fitted(reader=True).relevance
-    return logistic(constant + reader * rank + found * score)
+    return logistic(constant + reader * fit + found * score)
 
 
 def _passage(chunk: Chunk) -> Passage:

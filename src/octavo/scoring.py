@@ -50,7 +50,7 @@ class Weights:
     offset: float
     curve: tuple[tuple[float, float, float], ...]
     relevance: tuple[float, ...] = ()
-    """Constant, and the weights of a reader's rank and of the first-stage score."""
+    """Constant, and the weights of how well a passage suits by the reader and of the first-stage score."""
 
 
 def sentence_score(measures: Mapping[str, float]) -> float:

@@ -70,10 +70,10 @@ class Shipped:
 
 
 READER = Shipped(
-    "reader-1", "reader-int8.onnx", "62c3d23f4ba34f0a7ed76b586917197b75bcceca7d7b11bd75bd8b3a3d76c48a"
+    "reader-2", "reader-int8.onnx", "e75421a07f284781bb0db622c2af04f19b1ebe77e2bc67d0d171bd68a33a485a"
 )
 VERIFIER = Shipped(
-    "verifier-1", "verifier-int8.onnx", "4aca62e5dfd75db9e85e4f9d17946fa0526ff9a057374a9fa518320a263da966"
+    "verifier-2", "verifier-int8.onnx", "85251973cd2b63c6ee153affd2952abd1ff19891a7f9f91b3870a1f60b37d67f"
 )
 
 
