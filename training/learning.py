@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from encoder import Encoder
@@ -14,6 +15,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset
 
+T = TypeVar("T")
 WARMING = 400  # steps until the full rate
 SAVING = 120.0  # seconds until the weights so far are written
 
@@ -40,6 +42,21 @@ def device_for(seed: int) -> str:
     torch.manual_seed(seed)
     torch.backends.cuda.enable_cudnn_sdp(False)  # it would plan anew for every length
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def alike(
+    given: Sequence[T], size: int, chance: random.Random, length: Callable[[T], int]
+) -> Iterator[list[T]]:
+    """Shuffled batches of about the same length, without end."""
+    while True:
+        order = list(given)
+        chance.shuffle(order)
+        batches = []
+        for first in range(0, len(order), size * 50):
+            part = sorted(order[first : first + size * 50], key=length)
+            batches += [part[k : k + size] for k in range(0, len(part), size)]
+        chance.shuffle(batches)
+        yield from batches
 
 
 def moved(batch: Any, device: str) -> Any:

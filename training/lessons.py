@@ -52,20 +52,18 @@ class Material:
     def __init__(self, folder: Path, *, seed: int, part: float = 1.0) -> None:
         self.folder, self.chance, self.part = folder, random.Random(seed), part
         self.contexts: dict[int, str] = {row["i"]: row["t"] for row in rows(folder / "contexts.jsonl.xz")}
-        self.qa: dict[str, list[dict[str, Any]]] = collections.defaultdict(list)
-        for row in rows(folder / "qa.jsonl.xz"):
-            if row["set"] not in LEFT_OUT:
-                self.qa[row["set"]].append(row)
-        self.rank: dict[str, list[dict[str, Any]]] = collections.defaultdict(list)
-        for row in rows(folder / "rank.jsonl.xz"):
-            if row["set"] not in LEFT_OUT and len(row["n"]) >= 4:
-                self.rank[row["set"]].append(row)
-        self.nli: dict[str, list[dict[str, Any]]] = collections.defaultdict(list)
-        for row in rows(folder / "nli.jsonl.xz"):
-            if row["set"] not in LEFT_OUT:
-                self.nli[row["set"]].append(row)
+        self.qa, self.rank, self.nli = (
+            _by_set(folder / f"{name}.jsonl.xz") for name in ("qa", "rank", "nli")
+        )
+        self.rank = {
+            name: kept
+            for name, given in self.rank.items()
+            if (kept := [r for r in given if len(r["n"]) >= 4])
+        }
         self.books = _books(folder / "books.jsonl.xz")
         self.books[TALES] = list(dict.fromkeys(self.contexts[r["c"]] for r in self.qa[TALES]))
+
+        self.tales = [Written(self.contexts[r["c"]], STORY, "tale", TALES, r["q"]) for r in self.qa[TALES]]
 
     def draw(self, given: Sequence[Any], most: int) -> list[Any]:
         return self.chance.sample(list(given), min(len(given), max(8, int(most * self.part))))
@@ -83,8 +81,7 @@ class Material:
             for row in self.draw(given, 350):
                 for n, c in enumerate((row["p"], *self.chance.sample(row["n"], 2))):
                     found.append(Judged(self.contexts[c], ANSWERS.format(row["q"]), float(n == 0)))
-        tales = [Written(self.contexts[r["c"]], STORY, "tale", TALES, r["q"]) for r in self.qa[TALES]]
-        for row in self.near(tales, 2, device):
+        for row in self.near(self.tales, 2, device):
             for n, passage in enumerate(row["t"]):
                 found.append(Judged(passage, ANSWERS.format(row["q"]), float(n == 0)))
         for given in self.nli.values():
@@ -94,7 +91,7 @@ class Material:
         written = [Written(self.contexts[r["c"]], MISS, "miss", "", r["q"]) for r in hard]
         hits = self.draw([row for name in WIKI for row in self.qa[name]], 2500)
         written += [Written(self.contexts[r["c"]], HIT, "hit", "", r["q"]) for r in hits]
-        return found, self.draw(written + tales, 8000)
+        return found, self.draw(written + self.tales, 8000)
 
     def to_write(self) -> list[Written]:
         """Questions that seem answered, for all kinds of passages, and questions about what books tell."""
@@ -134,8 +131,7 @@ class Material:
     def groups(self, written: Sequence[tuple[Written, str]], device: str) -> list[dict[str, Any]]:
         """Questions with their own passage and four that look alike, from the same book if there is one."""
         stories = [Written(w.passage, w.asked, w.kind, w.book, q) for w, q in written if w.kind == "story"]
-        tales = [Written(self.contexts[r["c"]], STORY, "tale", TALES, r["q"]) for r in self.qa[TALES]]
-        found = self.near(stories + tales, 4, device)
+        found = self.near(stories + self.tales, 4, device)
         spans = {(r["q"], r["c"]): r for given in self.qa.values() for r in given if r["s"] is not None}
         for name, given in self.rank.items():
             for row in self.draw(given, 650):
@@ -208,6 +204,14 @@ def hash_of(word: str) -> int:
     for letter in word:
         place = (place * 131 + ord(letter)) % 1_000_003
     return place % PLACES
+
+
+def _by_set(path: Path) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = collections.defaultdict(list)
+    for row in rows(path):
+        if row["set"] not in LEFT_OUT:
+            found[row["set"]].append(row)
+    return found
 
 
 def _books(path: Path) -> dict[str, list[str]]:

@@ -41,6 +41,15 @@ def auroc(scores: list[float], labels: list[bool]) -> float:
     return float((order[yes].sum() - yes.sum() * (yes.sum() + 1) / 2) / (yes.sum() * (~yes).sum()))
 
 
+def auroc_by_set(claims: list[dict], scores: list[float]) -> dict[str, float]:
+    """For each `set` among the claims, how well the scores tell those with a true `y` from the others."""
+    found = {}
+    for name in sorted({claim["set"] for claim in claims}):
+        own = [(score, bool(c["y"])) for score, c in zip(scores, claims, strict=True) if c["set"] == name]
+        found[name] = round(auroc([score for score, _ in own], [true for _, true in own]), 4)
+    return found
+
+
 class Reading:
     """Runs the model on pairs of texts."""
 

@@ -22,7 +22,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from data import PAIR_MOST, QUESTION_MOST, Corpus, Group, Pair, crop, joined, opinion, padded
 from encoder import Encoder
-from learning import device_for, learn, options, write
+from learning import alike, device_for, learn, options, write
 from safetensors.torch import load_file
 from torch import Tensor
 from torch.utils.data import IterableDataset, get_worker_info
@@ -41,25 +41,11 @@ class Batches(IterableDataset):
     def __iter__(self) -> Iterator[dict]:
         worker = get_worker_info()
         self.chance = random.Random(1000 * self.seed + (worker.id if worker else 0))
-        pairs, groups = self._forever(self.pairs, PAIRS), self._forever(self.groups, GROUPS)
+        pairs = alike(self.pairs, PAIRS, self.chance, lambda pair: len(pair.passage))
+        groups = alike(self.groups, GROUPS, self.chance, lambda group: max(map(len, group.passages)))
         while True:
             grouped = self.chance.random() < self.share
             yield self._of_groups(next(groups)) if grouped else self._of_pairs(next(pairs))
-
-    def _forever(self, rows: list, size: int) -> Iterator[list]:
-        def length(row: Pair | Group) -> int:
-            return len(row.passage) if isinstance(row, Pair) else max(map(len, row.passages))
-
-        while True:
-            order = list(rows)
-            self.chance.shuffle(order)
-            big = size * 50
-            batches = []
-            for first in range(0, len(order), big):
-                part = sorted(order[first : first + big], key=length)
-                batches += [part[k : k + size] for k in range(0, len(part), size)]
-            self.chance.shuffle(batches)
-            yield from batches
 
     def _of_pairs(self, rows: list[Pair]) -> dict:
         """`answerable` is what is known or thought; `known` says of which rows the span teaches."""

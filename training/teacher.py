@@ -32,7 +32,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from data import rows
 from lessons import Judged, Material, Written
-from measure import auroc
+from measure import auroc, auroc_by_set
 from tokenizers import Tokenizer
 from torch import Tensor
 from verifier import made_up
@@ -221,13 +221,10 @@ def measured(teacher: Teacher, dev: Path) -> dict[str, float]:
     """AUROC on questions with their passages and on claims that the teacher has not learnt from."""
     asked = list(rows(dev / "reading.jsonl.xz"))
     said = teacher.judge([(a["t"], lessons.ANSWERS.format(a["q"])) for a in asked])
-    found = {"reading": auroc(said, [bool(a["y"]) for a in asked])}
+    found = {"reading": round(auroc(said, [bool(a["y"]) for a in asked]), 4)}
     claims = list(rows(dev / "grounded.jsonl.xz"))
     said = teacher.judge([(c["p"], lessons.BEARS.format(c["c"])) for c in claims])
-    for name in sorted({c["set"] for c in claims}):
-        own = [(z, bool(c["y"])) for z, c in zip(said, claims, strict=True) if c["set"] == name]
-        found[name] = auroc(*(list(part) for part in zip(*own, strict=True)))
-    return {name: round(value, 4) for name, value in found.items()}
+    return found | auroc_by_set(claims, said)
 
 
 def keep(path: Path, found: Sequence[dict[str, Any]]) -> None:

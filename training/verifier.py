@@ -26,8 +26,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from data import LEFT_OUT, Corpus, crop, joined, judged, opinion, padded, rows, stands
 from encoder import Encoder
-from learning import device_for, learn, options, write
-from measure import Reading, auroc
+from learning import alike, device_for, learn, options, write
+from measure import Reading, auroc_by_set
 from safetensors.torch import load_file
 from torch import Tensor
 from torch.utils.data import IterableDataset, get_worker_info
@@ -153,17 +153,9 @@ class Batches(IterableDataset):
     def __iter__(self) -> Iterator[tuple]:
         worker = get_worker_info()
         chance = random.Random(1000 * self.seed + (worker.id if worker else 0))
-        while True:
-            order = list(self.given)
-            chance.shuffle(order)
-            batches = []
-            for first in range(0, len(order), BATCH * 50):
-                part = sorted(order[first : first + BATCH * 50], key=lambda c: len(c.passage))
-                batches += [part[k : k + BATCH] for k in range(0, len(part), BATCH)]
-            chance.shuffle(batches)
-            for batch in batches:
-                made = [joined(c.claim, c.passage[: PAIR_MOST - CLAIM_MOST], most=CLAIM_MOST) for c in batch]
-                yield padded(made), np.array([c.supported for c in batch], np.float32)
+        for batch in alike(self.given, BATCH, chance, lambda claim: len(claim.passage)):
+            made = [joined(c.claim, c.passage[: PAIR_MOST - CLAIM_MOST], most=CLAIM_MOST) for c in batch]
+            yield padded(made), np.array([c.supported for c in batch], np.float32)
 
 
 def measured(model: Encoder, corpus: Corpus, dev: Path) -> dict:
@@ -181,12 +173,7 @@ def measured(model: Encoder, corpus: Corpus, dev: Path) -> dict:
         for first in range(0, len(made), 128):
             ids, kinds, mask = (torch.as_tensor(t, device=device) for t in padded(made[first : first + 128]))
             scores += model(ids, kinds, mask)["support"][:, 0, 0].float().tolist()
-    by_set: dict[str, tuple[list[float], list[bool]]] = {}
-    for score, one in zip(scores, given, strict=True):
-        said, true = by_set.setdefault(one["set"], ([], []))
-        said.append(score)
-        true.append(bool(one["y"]))
-    return {name: round(auroc(*by_set[name]), 4) for name in sorted(by_set)}
+    return auroc_by_set(given, scores)
 
 
 def given_claims(corpus: Corpus, said: argparse.Namespace, device: str) -> list[Claim]:
