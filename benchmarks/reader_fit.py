@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from benchmarks.answering import PICTURE
 from benchmarks.answering_fit import Weighted, auroc, calibration_error, logistic, platt
 from benchmarks.risk_coverage import drawn
-from benchmarks.suite import WORDS, covers, rows
+from benchmarks.suite import bare, covers, rows
 from octavo.desk import Seats
 from octavo.fusion import fuse
 from octavo.library import Library
@@ -165,9 +165,9 @@ async def _passages(
 
 def _right(said: str, golds: Sequence[str]) -> bool:
     """The rule of the suite's scorer: concise and containing the answer, or half of its words shared."""
-    mine = [w for w in WORDS.findall(said.lower()) if w not in ("a", "an", "the")]
+    mine = bare(said)
     for gold in golds:
-        words = [w for w in WORDS.findall(gold.lower()) if w not in ("a", "an", "the")]
+        words = bare(gold)
         same = sum((Counter(mine) & Counter(words)).values())
         if len(said.split()) <= CONCISE and words and f" {' '.join(words)} " in f" {' '.join(mine)} ":
             return True

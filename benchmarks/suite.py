@@ -37,6 +37,11 @@ def rows(path: Path) -> Iterator[Row]:
         yield from (json.loads(line) for line in lines if line.strip())
 
 
+def bare(text: str) -> list[str]:
+    """The words without articles, as the suite's scorer compares them."""
+    return [word for word in WORDS.findall(text.lower()) if word not in ("a", "an", "the")]
+
+
 def grams(text: str) -> frozenset[tuple[str, ...]]:
     words = WORDS.findall(text.lower())
     return frozenset(tuple(words[i : i + 5]) for i in range(max(1, len(words) - 4)))
