@@ -332,6 +332,59 @@ def test_a_negation_said_otherwise_is_the_same_negation() -> None:
     assert verdict("The captain didn't speak to the crew about the storm.", passage).supported
 
 
+@pytest.mark.parametrize(
+    ("claim", "passage"),
+    [
+        ("Storey is noted as the most decorated swimmer.", "Storey is the most decorated swimmer of all."),
+        ("The study notes that 88,600 people died.", "In all 88,600 people died, the researchers say."),
+        ("The film is for science fans.", "The film may please even non-science fans and science fans."),
+    ],
+)
+def test_a_word_that_looks_like_a_negation_is_none(claim: str, passage: str) -> None:
+    found = measure(claim, [passage])
+    assert found.features["negation"] == 0.0
+    assert not any("negation" in reason for reason in found.reasons)
+
+
+def test_to_be_noted_is_not_what_not_to_be_is() -> None:
+    denied = "Rollo was not a sailor in the fleet of the Norsemen."
+    noted = "Rollo was a noted sailor in the fleet of the Norsemen."
+    assert not check(noted, [denied]).supported
+    assert not check(denied, [noted]).supported
+
+
+@pytest.mark.parametrize(
+    "question", ["Was the hunt madness?", "Had Captain Ahab lost a leg to the white whale?"]
+)
+def test_a_question_claims_nothing(question: str) -> None:
+    asked, told = verdict(question), verdict(question.replace("?", "."))
+    assert asked.score < told.score
+    assert not asked.supported
+    assert "a question claims nothing" in asked.reasons
+    assert "a question claims nothing" not in told.reasons
+
+
+def test_a_question_that_tells_something_is_judged_by_what_it_tells() -> None:
+    found = verdict("Did you know that Captain Ahab had lost a leg to the white whale?")
+    assert found.supported
+    assert not verdict("Did you know that Captain Ahab had lost an arm to the black bear?").supported
+
+
+def test_a_quoted_question_is_a_claim_about_who_asked() -> None:
+    passage = 'Ahab hailed every ship. "Hast seen the white whale?" he asked the captain of the Rachel.'
+    found = check('Ahab asked the captain of the Rachel, "Hast seen the white whale?"', [passage])
+    assert found.supported
+    assert not found.reasons
+
+
+def test_what_the_speaker_says_of_himself_is_not_in_a_book_that_does_not_speak_of_him() -> None:
+    found, plain = (verdict(f"{who} think that the hunt was madness.") for who in ("I", "They"))
+    assert found.score < plain.score
+    assert "it is about the speaker, which no passage is" in found.reasons
+    teller = "I thought that the hunt was madness, and I told them so."
+    assert not check("I thought the hunt was madness.", [teller]).reasons
+
+
 def test_an_abbreviation_does_not_end_a_sentence() -> None:
     found = verdict(
         "Dr. Bunger of the Samuel Enderby had a wooden mallet.", ["Dr. Bunger had a wooden mallet. So?"]

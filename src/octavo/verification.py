@@ -32,6 +32,7 @@ _EXTRA, _CLOSE = 0.06, 0.75  # what a further sentence must add; the share that 
 _VERBATIM, _LEAD_IN = 0.99, 0.9
 _AROUND, _SURE = 350, 4.0  # characters around a window that a verifier sees; the most its opinion counts
 _PAUSE = re.compile(r"""(?<=[.!?])["'”’)\]]*\s+|(?<=[。！？])|\n\s*\n\s*""")
+_TOLD = re.compile(r"\b(?:did you (?:also )?know|have you (?:ever )?heard|did you hear)\b", re.IGNORECASE)
 _ABBREVIATED = re.compile(r"\b(?:Mrs?|Ms|Dr|St|Prof|Rev|[SJ]r|vs|No|Vol|Fig|al|e\.g|i\.e|[A-Z])\.$")
 
 
@@ -48,12 +49,16 @@ class Support:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was measured, each feature in [0, 1]; or the score that is `given` where nothing is weighed."""
+    """What was measured, each feature in [0, 1]; or the score that is `given` where nothing is weighed.
+
+    `against` is what speaks against any such sentence, in log odds.
+    """
 
     features: Mapping[str, float]
     window: Window | None = None
     given: float | None = None
     reasons: tuple[str, ...] = ()
+    against: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +125,7 @@ def check(
     if score is None:
         weights = data()["weights"]["lexical" if similarity is None else "similarity"]
         total = sum(weight * reading.features.get(name, 1.0) for name, weight in weights.items())
+        total -= reading.against
         if opinion is not None and window is not None:
             (told,) = opinion(claim[:MOST_CLAIM], [window.surrounded(passages)])
             total += data()["opinion"] * min(_SURE, max(-_SURE, float(told)))
@@ -155,7 +161,8 @@ def measure(claim: str, passages: Sequence[str], *, similarity: Similarity | Non
     if similarity is not None:
         cosines = similarity(claim, [w.of(passages) for w in windows[:_COMPARED]])
         features["cosine"] = min(1.0, max(0.0, *map(float, cosines)))
-    return Reading(features, close, reasons=tuple(dict.fromkeys(reasons)))
+    against = _beside(claim, words, terms, windows, reasons)
+    return Reading(features, close, reasons=tuple(dict.fromkeys(reasons)), against=against)
 
 
 def _says_nothing(claim: str, words: Sequence[Word]) -> bool:
@@ -163,6 +170,21 @@ def _says_nothing(claim: str, words: Sequence[Word]) -> bool:
     about, negations = listed("about"), listed("negations")
     said = {w.stem for w in words if w.content or w.stem in about | negations}
     return bool((said and said <= about) or re.fullmatch(r"\s*\(?\d{1,2}[.)]\s*", claim))
+
+
+def _beside(
+    claim: str, words: Sequence[Word], terms: Terms, windows: Sequence[Window], reasons: list[str]
+) -> float:
+    """What no passage can bear out: a question, and what the speaker says about himself.
+
+    "Did you know that …?" tells what it asks.
+    """
+    anywhere = reduce(or_, (w.held for w in windows))
+    own = any(w.stem in listed("speaker") and not terms.bits[w.stem] & anywhere for w in words)
+    asks = claim.rstrip().endswith("?") and not _TOLD.search(claim)
+    reasons += ["a question claims nothing"] if asks else []
+    reasons += ["it is about the speaker, which no passage is"] if own else []
+    return float(data()["asks"] * asks + data()["of_speaker"] * own)
 
 
 def _terms(words: Sequence[Word]) -> Terms:

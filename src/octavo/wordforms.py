@@ -54,8 +54,16 @@ def listed(name: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=1)
+def small() -> tuple[frozenset[str], frozenset[str]]:
+    """The little words of the language as they are written, and their stems."""
+    words = {word for name in ("stop", "negations", "person") for word in data()[name].split()}
+    kept = frozenset(word for word in words if stem(word) not in listed("about"))
+    return kept, frozenset(map(stem, kept))
+
+
+@lru_cache(maxsize=1)
 def opposites() -> frozenset[tuple[str, str]]:
-    pairs = [tuple(map(stem, pair.split())) for pair in data()["antonyms"].split(",")]
+    pairs = [tuple(map(normal, pair.split())) for pair in data()["antonyms"].split(",")]
     return frozenset(two for one, other in pairs for two in ((one, other), (other, one)))
 
 
@@ -68,7 +76,13 @@ def normal(raw: str) -> str:
     word = raw.lower()
     if not word.isascii():
         word = "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c)) or word
-    return str(data()["numbers"].get(word) or stem(word))
+    return str(data()["numbers"].get(word) or _stem(word))
+
+
+def _stem(word: str) -> str:
+    """A word that only looks like a form of a little one keeps apart from it: "noted" from "not"."""
+    made, (little, stems_of_little) = stem(word), small()
+    return f"{made}e" if made in stems_of_little and word not in little else made
 
 
 def split(text: str) -> list[str]:
