@@ -21,7 +21,7 @@ SOURCE = ROOT / "src" / "octavo"
 
 LAYERS = (
     ("errors", "rules", "states", "limits", "types", "conversation", "events", "protocols", "settings"),
-    ("readers", "text", "binding", "sentences", "chunking", "fusion", "words", "wordforms"),
+    ("readers", "text", "binding", "sentences", "chunking", "fusion", "words", "wordforms", "speech"),
     ("relevance", "selection"),
     ("mentions", "questions", "matching", "measures", "scoring", "answering", "verification", "followups"),
     ("links", "citations", "refusing", "export", "prompts", "wording"),

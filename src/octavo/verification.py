@@ -19,6 +19,7 @@ from math import exp
 from operator import or_
 
 from octavo.sentences import parts
+from octavo.speech import asks_only, of_speaker, without_no
 from octavo.wordforms import Word, data, listed, opposites, split, stems, words_of
 from octavo.words import rarity
 
@@ -32,7 +33,6 @@ _EXTRA, _CLOSE = 0.06, 0.75  # what a further sentence must add; the share that 
 _VERBATIM, _LEAD_IN = 0.99, 0.9
 _AROUND, _SURE = 350, 4.0  # characters around a window that a verifier sees; the most its opinion counts
 _PAUSE = re.compile(r"""(?<=[.!?])["'”’)\]]*\s+|(?<=[。！？])|\n\s*\n\s*""")
-_TOLD = re.compile(r"\b(?:did you (?:also )?know|have you (?:ever )?heard|did you hear)\b", re.IGNORECASE)
 _ABBREVIATED = re.compile(r"\b(?:Mrs?|Ms|Dr|St|Prof|Rev|[SJ]r|vs|No|Vol|Fig|al|e\.g|i\.e|[A-Z])\.$")
 
 
@@ -136,11 +136,12 @@ def check(
 
 def measure(claim: str, passages: Sequence[str], *, similarity: Similarity | None = None) -> Reading:
     """Every feature of the claim against the passages, before anything is weighed."""
-    claim = claim[:MOST_CLAIM]
+    claim = without_no(claim[:MOST_CLAIM])
     words = words_of(claim)
     if not words:
         return Reading({}, given=0.0, reasons=("the claim has no words",))
-    if _says_nothing(claim, words) and any(passages):
+    asks = asks_only(claim)
+    if not asks and _says_nothing(claim, words) and any(passages):
         return Reading({}, given=_LEAD_IN)
     terms, wanted = _terms(words), split(claim.lower())
     windows = sorted(_windows(terms, passages), key=lambda w: _EXTRA * w.sentences - w.share)
@@ -161,7 +162,13 @@ def measure(claim: str, passages: Sequence[str], *, similarity: Similarity | Non
     if similarity is not None:
         cosines = similarity(claim, [w.of(passages) for w in windows[:_COMPARED]])
         features["cosine"] = min(1.0, max(0.0, *map(float, cosines)))
-    against = _beside(claim, words, terms, windows, reasons)
+    against = 0.0
+    if asks:
+        reasons.append("a question claims nothing")
+        against += data()["asks"]
+    if of_speaker(claim, close.surrounded(passages)):
+        reasons.append("it is about the speaker, the passage is not")
+        against += data()["of_speaker"]
     return Reading(features, close, reasons=tuple(dict.fromkeys(reasons)), against=against)
 
 
@@ -170,21 +177,6 @@ def _says_nothing(claim: str, words: Sequence[Word]) -> bool:
     about, negations = listed("about"), listed("negations")
     said = {w.stem for w in words if w.content or w.stem in about | negations}
     return bool((said and said <= about) or re.fullmatch(r"\s*\(?\d{1,2}[.)]\s*", claim))
-
-
-def _beside(
-    claim: str, words: Sequence[Word], terms: Terms, windows: Sequence[Window], reasons: list[str]
-) -> float:
-    """What no passage can bear out: a question, and what the speaker says about himself.
-
-    "Did you know that …?" tells what it asks.
-    """
-    anywhere = reduce(or_, (w.held for w in windows))
-    own = any(w.stem in listed("speaker") and not terms.bits[w.stem] & anywhere for w in words)
-    asks = claim.rstrip().endswith("?") and not _TOLD.search(claim)
-    reasons += ["a question claims nothing"] if asks else []
-    reasons += ["it is about the speaker, which no passage is"] if own else []
-    return float(data()["asks"] * asks + data()["of_speaker"] * own)
 
 
 def _terms(words: Sequence[Word]) -> Terms:
@@ -301,10 +293,13 @@ def _alterations(laid: Laid, close: float, reasons: list[str]) -> dict[str, floa
     facts, opposed, denied = _crossed(laid), list[Exchange](), _denied(laid)
     for mine, theirs in laid.gaps():
         both = [(w, t) for w in mine for t in theirs] if len(theirs) <= 7 else []
-        opposed += [(w, t) for w, t in both if (w.stem, t.stem) in opposed_words]
+        turned = [(w, t) for w, t in both if (w.stem, t.stem) in opposed_words]
         if len(mine) <= 5:
             facts += [(w, t) for w, t in both if (w.number and t.number) or (w.name and t.name)]
         odd = [w for w in (*mine, *theirs) if w.stem in negations]
+        if turned and len(odd) == 1:
+            continue  # "not allowed" is what "forbidden" says
+        opposed += turned
         denied += odd if len(odd) == 1 and len(mine) + len(theirs) <= 3 else []
     reasons += [f"{w.raw} stands where the passage has {t.raw}" for w, t in [*facts, *opposed][:3]]
     reasons += [f"negation differs at {w.raw}" for w in denied[:1]]

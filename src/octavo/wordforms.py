@@ -54,11 +54,15 @@ def listed(name: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=1)
-def small() -> tuple[frozenset[str], frozenset[str]]:
-    """The little words of the language as they are written, and their stems."""
+def little() -> frozenset[str]:
+    """The little words of the language, as they are written."""
     words = {word for name in ("stop", "negations", "person") for word in data()[name].split()}
-    kept = frozenset(word for word in words if stem(word) not in listed("about"))
-    return kept, frozenset(map(stem, kept))
+    return frozenset(word for word in words if stem(word) not in listed("about"))
+
+
+@lru_cache(maxsize=1)
+def _little_stems() -> frozenset[str]:
+    return frozenset(map(stem, little()))
 
 
 @lru_cache(maxsize=1)
@@ -81,8 +85,8 @@ def normal(raw: str) -> str:
 
 def _stem(word: str) -> str:
     """A word that only looks like a form of a little one keeps apart from it: "noted" from "not"."""
-    made, (little, stems_of_little) = stem(word), small()
-    return f"{made}e" if made in stems_of_little and word not in little else made
+    made = stem(word)
+    return f"{made}e" if made in _little_stems() and word not in little() else made
 
 
 def split(text: str) -> list[str]:
@@ -123,6 +127,6 @@ def words_of(text: str) -> list[Word]:
         digits = key[0].isdigit()
         number = digits and raw.lower() != "one"
         content = number or not (digits or key in stop)
-        name = content and not number and raw[0].isupper() and (bool(found) or rarity(key) == 1.0)
+        name = content and not number and raw[0].isupper() and (bool(found) or rarity(stem(raw)) == 1.0)
         found.append(Word(raw, key, content, number, name, clause))
     return found

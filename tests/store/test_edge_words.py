@@ -31,8 +31,17 @@ def test_words_between_backticks_count_more(query: str) -> None:
     assert weights[index("work")] == 1.0
 
 
-@pytest.mark.parametrize("query", ["how does borrow work", "how does `borrow work", "how does borrow` work"])
-def test_an_open_backtick_marks_nothing(query: str) -> None:
+@pytest.mark.parametrize(
+    "query",
+    [
+        "how does borrow work",
+        "how does `borrow work",
+        "how does ``borrow` work",
+        "why don`t they borrow and can`t they work",
+        "``borrow'' or ``work''",
+    ],
+)
+def test_what_is_not_closed_marks_nothing(query: str) -> None:
     assert set(words.of_query(query).values()) == {1.0}
 
 
@@ -41,6 +50,12 @@ def test_backticks_change_no_words_only_what_they_count(query: str) -> None:
     marked, plain = words.of_query(query), words.of_query(query.replace("`", " "))
     assert list(marked) == list(plain)
     assert set(marked.values()) <= {1.0, MARKED}
+
+
+def test_a_stray_backtick_does_not_turn_the_marking_round() -> None:
+    weights = words.of_query("the ` key and the `borrow` work")
+    assert weights[index("borrow")] == MARKED
+    assert weights[index("key")] == weights[index("work")] == 1.0
 
 
 def test_a_passage_counts_its_words_with_or_without_backticks() -> None:

@@ -11,6 +11,7 @@ from qdrant_edge import Bm25, Bm25Config
 
 WORDS_A_CHUNK = 120
 MARKED = 1.5  # what a word of a query counts that is set as code, between backticks
+_CODE = re.compile(r"(?<![`\w])(`+)([^`]+)\1(?![`\w])")
 
 
 class Words:
@@ -27,6 +28,6 @@ class Words:
         """Words that the query sets as code count more: they name what it is about."""
         made = self._bm25.embed_query(text)
         weights = dict(sorted(zip(made.indices, made.values, strict=True)))
-        closed = re.split("`+", text)[1:-1:2]
-        marked = set(self._bm25.embed_query(" ".join(closed)).indices) if closed else set[int]()
+        code = " ".join(found[2] for found in _CODE.finditer(text))
+        marked = set(self._bm25.embed_query(code).indices) if code else set[int]()
         return {index: weight * MARKED if index in marked else weight for index, weight in weights.items()}
