@@ -431,7 +431,7 @@ def test_a_quoted_question_is_a_claim_about_who_asked() -> None:
 def test_what_the_speaker_says_of_himself_is_not_in_a_book_that_does_not_speak_of_him(said: str) -> None:
     found = verdict(said)
     assert found.score < verdict("They think that the hunt was madness.").score
-    assert "it is about the speaker, the passage is not" in found.reasons
+    assert "it is about the speaker, the passages are not" in found.reasons
 
 
 @pytest.mark.parametrize(
@@ -448,6 +448,12 @@ def test_what_the_speaker_says_of_himself_is_not_in_a_book_that_does_not_speak_o
 )
 def test_not_every_i_is_the_speaker(claim: str, passage: str) -> None:
     assert not any("speaker" in reason for reason in check(claim, [passage]).reasons)
+
+
+def test_a_teller_in_another_passage_is_a_speaker_too() -> None:
+    seen = "The white whale was seen off Java."
+    assert "it is about the speaker, the passages are not" in check("I saw a whale off Java.", [seen]).reasons
+    assert not check("I saw a whale off Java.", [seen, "Then I laughed."]).reasons
 
 
 def test_an_abbreviation_does_not_end_a_sentence() -> None:

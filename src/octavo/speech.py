@@ -7,6 +7,7 @@ A question claims nothing, and what a speaker says about himself is in no passag
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 
 from octavo.wordforms import data, little, split
@@ -41,13 +42,13 @@ def asks_only(claim: str) -> bool:
     return bool(words) and words[0] in _listed("asking") and not _TELLING.match(" ".join(words))
 
 
-def of_speaker(claim: str, around: str) -> bool:
-    """Whether it is about an "I" that is not in the text around. "World War I" and "Charles I" are none."""
+def of_speaker(claim: str, passages: Iterable[str]) -> bool:
+    """Whether it is about an "I" that no passage speaks of. "World War I" and "Charles I" are none."""
     for said in _SPEAKER.finditer(claim):
         before = _CAPITAL_BEFORE.search(claim, max(0, said.start() - 40), said.start())
         counted = said[0] == "I" and before and before[1].lower() not in _listed("greeting") | little()
         if not counted:
-            return not _FIRST_PERSON.search(around)
+            return not any(map(_FIRST_PERSON.search, passages))
     return False
 
 

@@ -166,8 +166,8 @@ def measure(claim: str, passages: Sequence[str], *, similarity: Similarity | Non
     if asks:
         reasons.append("a question claims nothing")
         against += data()["asks"]
-    if of_speaker(claim, close.surrounded(passages)):
-        reasons.append("it is about the speaker, the passage is not")
+    if of_speaker(claim, (passage[:MOST_PASSAGE] for passage in passages[:MOST_PASSAGES])):
+        reasons.append("it is about the speaker, the passages are not")
         against += data()["of_speaker"]
     return Reading(features, close, reasons=tuple(dict.fromkeys(reasons)), against=against)
 
