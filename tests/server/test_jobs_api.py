@@ -92,6 +92,7 @@ def test_a_running_job_that_is_cancelled_leaves_nothing_and_the_next_is_read(
     first, second = sent(service, "Gannet"), sent(service, "Heron", 3)
     until(held.waiting.is_set)
     cancelled = service.call("DELETE", f"/v1/jobs/{first}")
+    until(lambda: first not in service.left())  # the worker has heard of it, in the middle of a batch
     held.gate.set()
     assert (cancelled.status, cancelled.json["state"]) == (200, "cancelled")
     assert service.ended(second)["state"] == "done"
