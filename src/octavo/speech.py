@@ -17,15 +17,17 @@ _TELLING = re.compile(
     r"(?:did you (?:also )?know|do you know|are you aware|have you (?:ever )?heard|did you hear)\b"
     r"(?! (?:who|what|when|where|why|how|which|if|whether|about|of)\b)"
 )
-_NO = re.compile(r"^\s*(?:no|nope|not (?:really|exactly|quite))\b\s*[,.!;:–—]+\s*(?=\S)", re.IGNORECASE)
+_NO = re.compile(
+    r"^[\s\"'“‘«]*(?:no|nope|not (?:really|exactly|quite))\b\s*[,.!;:–—]+\s*(?=[^\s\d])", re.IGNORECASE
+)
 _SPEAKER = re.compile(r"(?<![\w./(])(?:[Ii](?=\s+[a-z]|['’](?:m|ve|d|ll)\b)|[Mm]e|[Mm]y|[Mm]yself)\b")
 _CAPITAL_BEFORE = re.compile(r"([A-Z][\w’']*)\s+$")
 _FIRST_PERSON = re.compile(r"\b(?:I|[Mm]e|[Mm]y|[Mm]yself)\b")
 
 
-def without_no(claim: str) -> str:
-    """The claim without a "No," that answers somebody and denies nothing of what follows."""
-    return _NO.sub("", claim)
+def without_no(said: str) -> str:
+    """What is said without a "No," that answers somebody and denies nothing of what follows."""
+    return _NO.sub("", said)
 
 
 def asks_only(claim: str) -> bool:

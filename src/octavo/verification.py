@@ -136,25 +136,26 @@ def check(
 
 def measure(claim: str, passages: Sequence[str], *, similarity: Similarity | None = None) -> Reading:
     """Every feature of the claim against the passages, before anything is weighed."""
-    claim = without_no(claim[:MOST_CLAIM])
+    whole = claim[:MOST_CLAIM]
+    claim = without_no(whole)
     words = words_of(claim)
     if not words:
         return Reading({}, given=0.0, reasons=("the claim has no words",))
     asks = asks_only(claim)
     if not asks and _says_nothing(claim, words) and any(passages):
         return Reading({}, given=_LEAD_IN)
-    terms, wanted = _terms(words), split(claim.lower())
+    terms, wanted = _terms(words), [split(text.lower()) for text in (whole, claim)]
     windows = sorted(_windows(terms, passages), key=lambda w: _EXTRA * w.sentences - w.share)
     if not windows:
         return Reading({}, given=0.0, reasons=("no passage shares a word with the claim",))
     full = (w for w in windows[:_SEARCHED] if w.share > 0.999)
-    same = next((w for w in full if split(w.of(passages).lower()) == wanted), None)
+    same = next((w for w in full if split(w.of(passages).lower()) in wanted), None)
     if same:
         return Reading({}, same, given=_VERBATIM)
     enough = 0.8 * len(terms.bits)
     alone = (w for w in windows if w.sentences == 1 and (w.share >= _CLOSE or w.held.bit_count() >= enough))
     close = next(alone, windows[0])
-    there = words_of(close.of(passages))
+    there = words_of(without_no(close.of(passages)))
     laid = Laid(words, there, _align([w.stem for w in words], [w.stem for w in there]))
     reasons = list[str]()
     features = _coverage(words, terms, windows) | _order(laid) | _facts(words, terms, windows, reasons)
