@@ -56,6 +56,17 @@ def test_of_five_hundred_lies_of_every_kind_none_is_kept(seed: int) -> None:
     assert [(kind, text) for kind, text, ids in told if held(text, ids)] == []
 
 
+def test_a_question_and_what_the_speaker_says_of_himself_are_not_claims_of_an_answer() -> None:
+    shelf = shelved({"Pier": "The pier was built in 1890 by the fishermen of the town."})
+    (id_,) = shelf
+    for text, kept in {
+        "The pier was built in 1890.": True,
+        "Was the pier built in 1890?": False,
+        "I built the pier in 1890.": False,
+    }.items():
+        assert borne_out(Claim(text, (id_,)), shelf).supported is kept, text
+
+
 def test_every_sentence_may_be_quoted_and_several_in_one_claim() -> None:
     for id_, sentence in SENTENCES.items():
         assert held(sentence.text, [id_])
