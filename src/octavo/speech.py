@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cache
 
-from octavo.wordforms import data, little, split
+from octavo.wordforms import little, split, written
 
 _QUOTES, _QUESTION, _AFTER_QUESTION = "\"'“”‘’«»", re.compile("[?？؟\u037e]"), "?？؟\u037e!.…)]*_ \t\n"
 _TELLING = re.compile(
@@ -39,21 +38,16 @@ def asks_only(claim: str) -> bool:
     if not _QUESTION.search(bare, len(said)):
         return False
     words = split(re.split(r"[,.!?;:…]", said)[-1].lower())
-    while words and words[0] in _listed("greeting"):
+    while words and words[0] in written("greeting"):
         words = words[1:]
-    return bool(words) and words[0] in _listed("asking") and not _TELLING.match(" ".join(words))
+    return bool(words) and words[0] in written("asking") and not _TELLING.match(" ".join(words))
 
 
 def of_speaker(claim: str, passages: Iterable[str]) -> bool:
     """Whether it is about an "I" that no passage speaks of. "World War I" and "Charles I" are none."""
     for said in _SPEAKER.finditer(claim):
         before = _CAPITAL_BEFORE.search(claim, max(0, said.start() - 40), said.start())
-        counted = said[0] == "I" and before and before[1].lower() not in _listed("greeting") | little()
+        counted = said[0] == "I" and before and before[1].lower() not in written("greeting") | little()
         if not counted:
             return not any(map(_FIRST_PERSON.search, passages))
     return False
-
-
-@cache
-def _listed(name: str) -> frozenset[str]:
-    return frozenset(data()[name].split())

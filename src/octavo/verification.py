@@ -144,7 +144,7 @@ def measure(claim: str, passages: Sequence[str], *, similarity: Similarity | Non
     asks = asks_only(claim)
     if not asks and _says_nothing(claim, words) and any(passages):
         return Reading({}, given=_LEAD_IN)
-    terms, wanted = _terms(words), [split(text.lower()) for text in (whole, claim)]
+    terms, wanted = _terms(words), [split(text.lower()) for text in {whole, claim}]
     windows = sorted(_windows(terms, passages), key=lambda w: _EXTRA * w.sentences - w.share)
     if not windows:
         return Reading({}, given=0.0, reasons=("no passage shares a word with the claim",))

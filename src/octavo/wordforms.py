@@ -49,14 +49,21 @@ def data() -> Mapping[str, Any]:
 
 
 @lru_cache(maxsize=16)
+def written(name: str) -> frozenset[str]:
+    """The words of a list as they are written."""
+    return frozenset(data()[name].split())
+
+
+@lru_cache(maxsize=16)
 def listed(name: str) -> frozenset[str]:
-    return frozenset(map(stem, data()[name].split()))
+    """The stems of the words of a list."""
+    return frozenset(map(stem, written(name)))
 
 
 @lru_cache(maxsize=1)
 def little() -> frozenset[str]:
     """The little words of the language, as they are written."""
-    words = {word for name in ("stop", "negations", "person") for word in data()[name].split()}
+    words = written("stop") | written("negations") | written("person")
     return frozenset(word for word in words if stem(word) not in listed("about"))
 
 
