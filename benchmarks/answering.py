@@ -260,7 +260,9 @@ def write(fitted: Fit, points: Sequence[tuple[float, float, float]]) -> None:
         r"\[\s+([\d.]+),\s+([\d.]+),\s+([\d.]+)\s+\]", r"[\1, \2, \3]", json.dumps(stored, indent=1)
     )
     WEIGHTS.write_text(text + "\n", encoding="utf-8")
-    PICTURE.write_text(drawn(points, risk=RISK), encoding="utf-8")
+    command = "python -m benchmarks.answering TRAIN SUITE --pools FOLDER --write"
+    picture = drawn(points, risk=RISK, bad="beyond the book", command=command)
+    PICTURE.write_text(picture, encoding="utf-8")
 
 
 def main() -> None:

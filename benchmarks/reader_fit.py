@@ -38,6 +38,7 @@ from octavo.scoring import RISK, fitted
 from octavo.tools import Room
 from octavo.types import Scope
 
+COMMAND = "python -m benchmarks.reader_fit SUITE --write"
 TARGET = Path(__file__).parent.parent / "src" / "octavo" / "data" / "confidence_reader.json"
 Numbers = NDArray[np.float64]
 ANSWERABLE = {"able": 1, "able_most": 1, "margin_read": 1, "stated": 1, "rank_read": 0, "rank_most": 0}
@@ -242,7 +243,7 @@ def main() -> None:
     if said.write:
         stored = {
             "version": 2,
-            "made_by": "python -m benchmarks.reader_fit SUITE --write",
+            "made_by": COMMAND,
             "fitted_on": ["development suite: squad2_book", "development suite: fairytaleqa"],
             "relevance": relevance(given),
             "sentence": dict(fitted(reader=True).sentence.weights),
@@ -255,7 +256,8 @@ def main() -> None:
             r"\[\s+([\d.]+),\s+([\d.]+),\s+([\d.]+)\s+\]", r"[\1, \2, \3]", json.dumps(stored, indent=1)
         )
         TARGET.write_text(text + "\n", encoding="utf-8")
-        PICTURE.write_text(drawn(points, risk=RISK), encoding="utf-8")
+        picture = drawn(points, risk=RISK, bad="that is wrong", command=COMMAND)
+        PICTURE.write_text(picture, encoding="utf-8")
 
 
 if __name__ == "__main__":

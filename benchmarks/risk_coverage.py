@@ -1,25 +1,23 @@
-"""Draws how many of the answers are beyond the book against how many questions get one, as plain SVG."""
+"""Draws which share of the answers is bad against how many questions get one, as plain SVG."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 WIDTH, HEIGHT, LEFT, TOP, SIDE = 520, 340, 64, 24, 440
-TALL, MOST = 250, 0.4
-COMMAND = "python -m benchmarks.answering TRAIN SUITE --pools FOLDER --write"
+TALL, MOST = 250, 0.5
 
 
-def drawn(points: Sequence[tuple[float, float, float]], *, risk: float) -> str:
-    """`points` are (threshold, share of answers beyond the book, share of answerable questions answered)."""
+def drawn(points: Sequence[tuple[float, float, float]], *, risk: float, bad: str, command: str) -> str:
+    """`points` are (threshold, share of the answers that is `bad`, share of the answerable answered)."""
     path = " ".join(f"{_x(answered):.1f},{_y(beyond):.1f}" for _, beyond, answered in points if answered > 0)
     limit, beyond, answered = next((p for p in points if p[1] <= risk), points[-1])
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
         'font-size="12" role="img" aria-label="Risk against coverage of the offline answerer">',
-        "<!-- Made by: python -m benchmarks.answering -->",  # a comment may hold no double hyphen
-        f"<desc>Made by: {COMMAND}</desc>",
+        f"<desc>Made by: {command}</desc>",
         '<rect width="100%" height="100%" fill="#fff"/>',
-        *(_across(n / 10) for n in range(5)),
+        *(_across(n / 10) for n in range(6)),
         *(_down(n / 5) for n in range(6)),
         f'<polyline points="{path}" fill="none" stroke="#1f5fa8" stroke-width="2"/>',
         f'<circle cx="{_x(answered):.1f}" cy="{_y(beyond):.1f}" r="4" fill="#b3261e"/>',
@@ -28,7 +26,7 @@ def drawn(points: Sequence[tuple[float, float, float]], *, risk: float) -> str:
         f'<text x="{LEFT + SIDE / 2}" y="{TOP + TALL + 44}" text-anchor="middle">'
         "share of the answerable questions that get an answer</text>",
         f'<text transform="translate(16 {TOP + TALL / 2}) rotate(-90)" text-anchor="middle">'
-        "share of the answers beyond the book</text>",
+        f"share of the answers {bad}</text>",
         "</svg>",
     ]
     return "\n".join(lines) + "\n"
