@@ -4,7 +4,7 @@
 
 TRAIN is the folder of training data, SUITE the unpacked development suite, FOLDER where the pools are kept
 (they are made when they are not there). The sets fitted on are CC BY, CC BY-SA or Apache-2.0; no text of
-theirs is shipped. `--write` replaces src/octavo/data/confidence.json and docs/risk-coverage.svg.
+theirs is shipped. `--write` replaces src/octavo/answers/confidence.json and docs/risk-coverage.svg.
 
 An answer is right when it has at most 80 words and holds a gold answer, or shares half of its words with one;
 an answer to a question that has none is wrong.
@@ -29,16 +29,15 @@ from numpy.typing import NDArray
 from benchmarks import answering_pools as pools
 from benchmarks.answering_fit import Weighted, auroc, calibration_error, choice, logistic, platt
 from benchmarks.risk_coverage import drawn
-from octavo.answering import compose, shortlist
-from octavo.embedding import load as load_embedder
-from octavo.matching import Reading, read_all
-from octavo.measures import of_sentence
-from octavo.questions import Inquiry, read
-from octavo.scoring import RISK
+from octavo.answers.calibration import RISK
+from octavo.answers.extract import compose, shortlist
+from octavo.answers.features import Reading, of_sentence, read_all
+from octavo.answers.questions import Inquiry, read
+from octavo.models.embedding import load as load_embedder
 from octavo.settings import Settings
 
 ROOT = Path(__file__).parent.parent
-WEIGHTS = ROOT / "src" / "octavo" / "data" / "confidence.json"
+WEIGHTS = ROOT / "src" / "octavo" / "answers" / "confidence.json"
 PICTURE = ROOT / "docs" / "risk-coverage.svg"
 SHARES = {
     "squad2": 0.5,

@@ -20,12 +20,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
-import octavo.ask
-import octavo.desk
+import octavo.answers.ask
+import octavo.answers.steps
 from benchmarks.suite import rows
 from octavo.events import Answered, Retrieved
 from octavo.library import Library
-from octavo.local import Glance, Passage, Reader
+from octavo.models.cross_encoders import Glance, Passage, Reader
 from octavo.settings import Settings
 
 STAGES = ("retrieve", "rerank", "read", "verify", "record")
@@ -79,7 +79,7 @@ async def measure(book: Path, questions: list[str], settings: Settings) -> dict[
 
 def row(book: Path, questions: list[str], *, local: bool) -> str:
     clock = SimpleNamespace(monotonic=time.process_time)
-    octavo.ask.time = octavo.desk.time = clock  # type: ignore[assignment,attr-defined]
+    octavo.answers.ask.time = octavo.answers.steps.time = clock  # type: ignore[assignment,attr-defined]
     with tempfile.TemporaryDirectory(prefix="octavo-asking-") as data:
         settings = Settings(data=Path(data), local_models=local)
         took = asyncio.run(measure(book, questions, settings))

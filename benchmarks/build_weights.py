@@ -13,23 +13,22 @@ import hashlib
 import sys
 from pathlib import Path
 
-from octavo import models
-from octavo.models import graph
+from octavo.models import graph, weights
 
 
-def main(folder: Path, *, target: Path = models.PACKAGED) -> None:
+def main(folder: Path, *, target: Path = weights.PACKAGED) -> None:
     source, tokenizer = folder / "model.safetensors", folder / "tokenizer.json"
-    models.check(source, models.SOURCE_SHA256, hint="Get the published file.")
-    models.check(tokenizer, models.TOKENIZER_SHA256, hint="Get the published file.")
-    made = graph.build(graph.tensors(source), models.RECIPE, precision="int8")
-    with models.writing(target / models.INT8_FILE) as file:
+    weights.check(source, weights.SOURCE_SHA256, hint="Get the published file.")
+    weights.check(tokenizer, weights.TOKENIZER_SHA256, hint="Get the published file.")
+    made = graph.build(graph.tensors(source), weights.RECIPE, precision="int8")
+    with weights.writing(target / weights.INT8_FILE) as file:
         file.write(made)
-    with models.writing(target / "tokenizer.json") as file:
+    with weights.writing(target / "tokenizer.json") as file:
         file.write(tokenizer.read_bytes())
     found = hashlib.sha256(made).hexdigest()
-    print(f"{target / models.INT8_FILE}: {len(made):,} bytes, SHA-256 {found}")
-    if found != models.INT8_SHA256:
-        print(f"octavo.models says {models.INT8_SHA256}: change it, or find out why it differs")
+    print(f"{target / weights.INT8_FILE}: {len(made):,} bytes, SHA-256 {found}")
+    if found != weights.INT8_SHA256:
+        print(f"octavo.models says {weights.INT8_SHA256}: change it, or find out why it differs")
         sys.exit(1)
 
 

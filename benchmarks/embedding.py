@@ -22,12 +22,12 @@ import onnxruntime
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from octavo import models
-from octavo.chunking import chunk_book
-from octavo.embedding import OnnxEmbedder
+from octavo.ingest.chunking import chunk_book
 from octavo.models import graph
-from octavo.sentences import sentences
-from octavo.text import clean
+from octavo.models import weights as models
+from octavo.models.embedding import OnnxEmbedder
+from octavo.text.clean import clean
+from octavo.text.sentences import sentences
 from octavo.types import Section
 
 PASSAGES, QUERIES = 400, 200

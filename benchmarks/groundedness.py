@@ -29,9 +29,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octavo import verification, wordforms
+from octavo.text import english
+from octavo.verification import check
 
-DATA = Path(verification.__file__).parent / "data" / "verification.json"
+DATA = Path(check.__file__).parent / "verification.json"
 SETS = ("fever_athnlp", "scitail", "summedits", "faithdial_audit", "paws", "cad_nli", "snli", "mnli_part")
 TRUE = ("entail", "supported")
 FOR = ("sentence", "window", "weakest", "spoken", "aligned", "bigrams", "words", "cosine")
@@ -167,7 +168,7 @@ def cut(paragraphs: Sequence[str]) -> list[str]:
 
 
 def split(text: str) -> list[str]:
-    return [text[a:b] for a, b in verification._sentences(text)]
+    return [text[a:b] for a, b in check._sentences(text)]
 
 
 # Ways to alter a sentence: each gives a claim, or "" where it does not apply
@@ -229,7 +230,7 @@ def reworded(sentence: str, _passage: str, chance: random.Random) -> str:
         if changed >= 2:
             break
     text = re.sub(r"\b(is|are|was|were|do|does|did|has|had|could|would) not\b", r"\1n't", text)
-    text = re.sub(rf"(?<![-\w])(?:{SMALL})(?![-\w]| hundred)", lambda m: wordforms.normal(m[0]), text)
+    text = re.sub(rf"(?<![-\w])(?:{SMALL})(?![-\w]| hundred)", lambda m: english.normal(m[0]), text)
     moved = re.fullmatch(r"(.{20,}?),? (because|when|if|although|after|before|while) ([^,;]{12,})\.", text)
     if moved and chance.random() < 0.7:
         text = f"{moved[2].capitalize()} {moved[3]}, {moved[1][0].lower()}{moved[1][1:]}."
@@ -252,8 +253,8 @@ def other_number(sentence: str, _passage: str, chance: random.Random) -> str:
 
 def near_number(sentence: str, passage: str, chance: random.Random) -> str:
     at = one_of(NUMBER, sentence, chance)
-    mine = {wordforms.normal(n) for n in NUMBER.findall(sentence)}
-    others = [n for n in NUMBER.findall(passage) if wordforms.normal(n) not in mine]
+    mine = {english.normal(n) for n in NUMBER.findall(sentence)}
+    others = [n for n in NUMBER.findall(passage) if english.normal(n) not in mine]
     return put(sentence, at, chance.choice(others)) if others else ""
 
 
@@ -318,8 +319,8 @@ KINDS = {f.__name__: (f, f in TRUTHFUL) for f in (*TRUTHFUL, *ALTERING)}
 # Fitting and judging
 
 
-def tabulate(cases: Sequence[Case], similarity: verification.Similarity | None) -> Table:
-    read = [verification.measure(c.claim, c.passages, similarity=similarity) for c in cases]
+def tabulate(cases: Sequence[Case], similarity: check.Similarity | None) -> Table:
+    read = [check.measure(c.claim, c.passages, similarity=similarity) for c in cases]
     names = tuple(next(r.features for r in read if r.features))
     x = [[r.features.get(n, 0.0) for n in names] for r in read]
     given = [-1.0 if r.given is None else r.given for r in read]
@@ -425,8 +426,8 @@ def report(train: Table, dev: Table, weights: dict[str, float], threshold: float
         print(f"{name:16}{here.sum():7}{train.y[here].any()!s:>8}{(q >= threshold)[here].mean():11.3f}")
 
 
-def cosines() -> verification.Similarity:
-    from octavo import embedding
+def cosines() -> check.Similarity:
+    from octavo.models import embedding
     from octavo.settings import Settings
 
     embedder = embedding.load(Settings())

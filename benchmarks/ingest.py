@@ -21,9 +21,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from octavo.embedding import load
 from octavo.library import Library
 from octavo.limits import Limits
+from octavo.models.embedding import load
 from octavo.protocols import Embedder
 from octavo.readers import pdf
 from octavo.settings import Settings

@@ -30,9 +30,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from octavo.ingest.context import Shelf
 from octavo.library import Library
-from octavo.repair import Difference, difference
-from octavo.shelf import Shelf
+from octavo.maintenance.repair import Difference, difference
 from octavo.testing import TinyEmbedder
 
 BOOK = "the-tides"
@@ -150,7 +150,7 @@ async def look(data: Path) -> Remains:
 
 async def look_without_recovery(data: Path) -> Remains:
     """The control: the store and the records as the kill left them."""
-    from octavo import repair as composition
+    from octavo.maintenance import repair as composition
 
     async def nothing(_: Shelf, *, seal: str) -> Difference:  # noqa: ARG001
         return Difference()

@@ -18,7 +18,7 @@ from pathlib import Path
 from octavo.limits import Limits
 from octavo.readers.parsed import ParsedBook
 from octavo.readers.pdf import read
-from octavo.text import clean
+from octavo.text.clean import clean
 
 _WORD = re.compile(r"[^\W_]+")
 _LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])-\n\s*(?=[^\W\d_])")

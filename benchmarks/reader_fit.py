@@ -5,7 +5,7 @@
 The reader has learnt from the training data, so its scores there look better than they are: the few weights
 are fitted on questions of the development suite, asked of the library as a reader would. What is reported is
 measured on articles and books that were left out of the fit, five times a fifth. `--write` replaces
-src/octavo/data/confidence_reader.json and docs/risk-coverage.svg.
+src/octavo/answers/confidence_reader.json, src/octavo/search/relevance_reader.json and docs/risk-coverage.svg.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from benchmarks.answering import PICTURE
 from benchmarks.answering_fit import Weighted, auroc, calibration_error, logistic, platt
 from benchmarks.risk_coverage import drawn
 from benchmarks.suite import bare, covers, rows
-from octavo.desk import Seats
-from octavo.fusion import fuse
-from octavo.library import Library
-from octavo.local import Glance
-from octavo.perusal import reachable
-from octavo.scoring import RISK, fitted
-from octavo.tools import Room
+from octavo.answers.calibration import RISK, fitted
+from octavo.answers.workspace import Room
+from octavo.library import Library, Seats
+from octavo.models.cross_encoders import Glance
+from octavo.search.ranking import fuse
+from octavo.search.rerank import reachable
 from octavo.types import Scope
 
 COMMAND = "python -m benchmarks.reader_fit SUITE --write"
-TARGET = Path(__file__).parent.parent / "src" / "octavo" / "data" / "confidence_reader.json"
+RANKING = Path(__file__).parent.parent / "src" / "octavo" / "search" / "relevance_reader.json"
+TARGET = Path(__file__).parent.parent / "src" / "octavo" / "answers" / "confidence_reader.json"
 Numbers = NDArray[np.float64]
 ANSWERABLE = {"able": 1, "able_most": 1, "margin_read": 1, "stated": 1, "rank_read": 0, "rank_most": 0}
 RIGHT = {"odds": 1, "odds_chunk": 1, "margin": 1, "margin_read": 1, "able": 0, "rank_read": 0}
@@ -241,11 +241,15 @@ def main() -> None:
     print(f"{len(given)} questions; threshold at risk {RISK}: {limit}")
     left_out(given, limit)
     if said.write:
-        stored = {
-            "version": 2,
+        origin = {
             "made_by": COMMAND,
             "fitted_on": ["development suite: squad2_book", "development suite: fairytaleqa"],
-            "relevance": relevance(given),
+        }
+        ranking = {"version": 1, **origin, "weights": relevance(given)}
+        RANKING.write_text(json.dumps(ranking, indent=1) + "\n", encoding="utf-8")
+        stored = {
+            "version": 2,
+            **origin,
             "sentence": dict(fitted(reader=True).sentence.weights),
             "answerable": made.answerable.stored(),
             "right": made.right.stored(),

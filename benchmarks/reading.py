@@ -19,9 +19,9 @@ import numpy as np
 from benchmarks.answering_fit import auroc
 from benchmarks.reader_fit import asked
 from benchmarks.suite import bare, rows
-from octavo.local import Passage, Reader, Verifier, Words
-from octavo.measures import stated
-from octavo.sentences import sentences
+from octavo.answers.features import stated
+from octavo.models.cross_encoders import Passage, Reader, Verifier, Words
+from octavo.text.sentences import sentences
 
 OPINION = 0.5  # what the verifier's log odds count beside the reader's
 

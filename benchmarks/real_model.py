@@ -20,11 +20,11 @@ from pathlib import Path
 
 from benchmarks.real_server import serving
 from benchmarks.real_weights import MODELS, Weights, cache, fetch, server_code
-from octavo.conversation import Answer
 from octavo.events import Answered, Claimed
 from octavo.library import Library
 from octavo.limits import AgentLimits
 from octavo.settings import Settings
+from octavo.types import Answer
 
 BOOK = Path(__file__).parent.parent / "docs"
 TOP_K = 2  # small prompts: reading them is what takes the time

@@ -22,10 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octavo.fusion import fuse
 from octavo.library import Library
-from octavo.relevance import features, stems, wanted
-from octavo.retrieval import CANDIDATES
+from octavo.search.ranking import features, fuse, stems, wanted
+from octavo.search.retrieval import CANDIDATES
 from octavo.types import Scope
 
 SETS = (
@@ -37,7 +36,7 @@ SETS = (
 )
 PASSAGES, QUESTIONS, SHOWN = 250, 200, 8
 NAMES = ("cosine", "covered", "standing", "all")
-WRITTEN = Path(__file__).parent.parent / "src" / "octavo" / "data" / "relevance.json"
+WRITTEN = Path(__file__).parent.parent / "src" / "octavo" / "search" / "relevance.json"
 Rows = NDArray[np.float64]
 
 

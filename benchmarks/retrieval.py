@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.suite import Item, load
-from octavo.fusion import fuse
 from octavo.library import Library
 from octavo.protocols import Found
-from octavo.retrieval import CANDIDATES
+from octavo.search.ranking import fuse
+from octavo.search.retrieval import CANDIDATES
 from octavo.types import Chunk, Scope
 
 SETS = ("squad2_book", "fairytaleqa", "rust_book", "financebench_pdf")

@@ -12,10 +12,9 @@ import sys
 import time
 from pathlib import Path
 
-from octavo.cli.connections import config_of
-from octavo.cli.draining import Draining
 from octavo.limits import ServiceLimits
-from octavo.server import make_app
+from octavo.server.app import make_app
+from octavo.server.run import Draining, config_of
 from octavo.settings import Settings
 
 TICK, LINE = 0.02, 0.5

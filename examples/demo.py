@@ -56,7 +56,7 @@ def serve(book_id: str) -> None:
     from starlette.responses import Response
     from starlette.staticfiles import StaticFiles
 
-    from octavo.server import make_app
+    from octavo.server.app import make_app
     from octavo.settings import Settings
 
     class Site(StaticFiles):

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pyromark
 
-from octavo.readers.anchors import mdbook
 from octavo.readers.markdown import pieces
+from octavo.readers.parsed import mdbook
 
 LOOKS = Path(__file__).parent / "site"
 OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH

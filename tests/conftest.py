@@ -21,11 +21,11 @@ from typing import TextIO
 import pytest
 from hypothesis import HealthCheck, settings
 
-from patience import PATIENCE
-from places import File, Place
-from postgres import Server, Shelf
+from tests.support.patience import PATIENCE
+from tests.support.places import File, Place
+from tests.support.postgres import Server, Shelf
 
-pytest_plugins = ["staging"]
+pytest_plugins = ["tests.support.staging"]
 LOCAL_MODELS = "OCTAVO_LOCAL_MODELS"
 HANGS = 600.0  # seconds
 settings.register_profile(
@@ -80,11 +80,11 @@ def _common_shelf(postgres: Server) -> Shelf:
 @pytest.fixture
 def shelf(_common_shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> Shelf:
     """A PostgreSQL database without a row in it; whoever waits there for another has much patience."""
-    from octavo import records_database
+    from octavo.records import database
 
-    monkeypatch.setattr(records_database, "PATIENCE", PATIENCE)
+    monkeypatch.setattr(database, "PATIENCE", PATIENCE)
     patient = {"statement_timeout": "600000", "lock_timeout": "120000"}
-    monkeypatch.setattr(records_database, "SERVER", records_database.SERVER | patient)
+    monkeypatch.setattr(database, "SERVER", database.SERVER | patient)
     _common_shelf.empty()
     return _common_shelf
 

@@ -1,15 +1,16 @@
 """The contract of the code base: who may import whom, who owns which library, and how big things are.
 
-Modules stand in layers. A module imports from its own layer or from those above it in `LAYERS`, never in a
-circle; imports inside functions and under TYPE_CHECKING count like any other. The budgets are DESIGN's.
+`LAYERS` lists the entries of `src/octavo`. A module imports from its own layer or from those before it, and
+neither files nor packages import each other in a circle. Imports inside functions and under TYPE_CHECKING
+count like any other. Raise a budget only in a commit of its own that says why.
 """
 
 from __future__ import annotations
 
 import ast
-import statistics
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -20,48 +21,48 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "octavo"
 
 LAYERS = (
-    ("errors", "rules", "states", "limits", "types", "conversation", "events", "protocols", "settings"),
-    ("readers", "text", "binding", "sentences", "chunking", "fusion", "words", "wordforms", "speech"),
-    ("relevance", "selection"),
-    ("mentions", "questions", "matching", "measures", "scoring", "answering", "verification", "followups"),
-    ("links", "citations", "refusing", "export", "prompts", "wording"),
-    ("concurrency", "models", "embedding", "local", "llm", "tracing", "store", "parsing"),
-    ("schema", "schema_asking", "schema_service", "migrations"),
-    ("records", "records_database", "records_editions", "records_reading", "records_rows"),
-    ("journal", "journal_rows", "keys", "throttle", "jobs", "covers"),
-    ("remembered", "perusal", "scope", "retrieval", "reading", "shelf", "tools", "agent", "desk", "auditing"),
-    ("drafting", "ingest", "repair", "doctor", "ask", "moving", "attaching", "workers"),
+    ("errors", "limits"),
+    ("validation", "settings"),
+    ("types",),
+    ("protocols", "events", "text", "concurrency", "tracing"),
+    ("store", "models", "readers", "verification"),
+    ("records",),
+    ("search", "ingest"),
+    ("answers", "schemas"),
+    ("llm",),
+    ("maintenance",),
     ("library",),
-    ("", "testing", "wire", "wire_asking", "wire_service", "mcp", "cli", "server"),
+    ("", "testing", "mcp", "cli", "server"),
 )
 OWNERS = {
-    "qdrant_edge": {"store.edge", "store.edge_filters", "store.edge_files", "testing.qdrant_collections"},
-    "onnxruntime": {"embedding", "local"},
-    "tokenizers": {"embedding", "local"},
+    "qdrant_edge": {"store.bm25", "store.edge"},
+    "onnxruntime": {"models"},
+    "tokenizers": {"models"},
     "qdrant_client": {"store.qdrant"},
-    "agents": {"llm", "agent", "tools"},
-    "openai": {"llm", "agent"},
+    "agents": {"llm"},
+    "openai": {"llm"},
     "opentelemetry": {"tracing"},
     "mcp": {"mcp"},
-    "limits": {"throttle"},
+    "limits": {"records.rate_limits"},
     "prometheus_client": {"server"},
     "python_multipart": {"server"},
     "onnx": {"models"},
     "pypdfium2": {"readers.pdf"},
-    "lxml": {"readers.opf", "readers.epub"},
-    "selectolax": {"readers.dom", "readers.html"},
+    "lxml": {"readers.epub"},
+    "selectolax": {"readers.html"},
     "pyromark": {"readers.markdown"},
-    "nupunkt": {"sentences"},
-    "sqlalchemy": {"schema", "records", "journal", "migrations", "keys", "throttle", "jobs", "covers"},
-    "alembic": {"migrations"},
+    "nupunkt": {"text.sentences"},
+    "sqlalchemy": {"records", "maintenance.migrate"},
+    "alembic": {"records.migrations"},
     "click": {"cli"},
     "fastapi": {"server"},
-    "uvicorn": {"cli", "testing"},
+    "uvicorn": {"cli", "server.run", "testing"},
 }
 HEAVY = (
     *("numpy", "onnxruntime", "qdrant_edge", "sqlalchemy", "lxml", "pypdfium2", "pydantic", "nupunkt"),
     *("qdrant_client", "agents", "openai", "mcp", "fastapi", "prometheus_client"),
 )
+MOST_ENTRIES, MOST_LINES = 30, 600
 
 
 def module_name(path: Path) -> str:
@@ -98,31 +99,42 @@ def own_imports(name: str) -> set[str]:
 
 
 def layer(name: str) -> int:
-    top = name.split(".")[0]
+    entry = name.split(".")[0]
     for number, names in enumerate(LAYERS):
-        if top in names:
+        if entry in names:
             return number
     raise AssertionError(f"module {name!r} stands in no layer: add it to LAYERS deliberately")
 
 
-def test_every_module_imports_only_from_its_own_layer_or_those_above() -> None:
+def test_every_module_imports_only_from_its_own_layer_or_those_before_it() -> None:
     wrong = [(n, i) for n in modules() for i in own_imports(n) if layer(i) > layer(n)]
     assert not wrong, wrong
 
 
-def test_no_imports_go_in_a_circle_even_lazily() -> None:
-    graph = {n: own_imports(n) for n in modules()}
+def circles(graph: Mapping[str, set[str]]) -> Iterator[str]:
     done: set[str] = set()
 
-    def visit(name: str, trail: tuple[str, ...]) -> None:
-        assert name not in trail, " → ".join((*trail, name))
-        if name not in done:
-            for other in graph.get(name, ()):
-                visit(other, (*trail, name))
+    def visit(name: str, trail: tuple[str, ...]) -> Iterator[str]:
+        if name in trail:
+            yield " → ".join((*trail[trail.index(name) :], name))
+        elif name not in done:
+            for other in sorted(graph.get(name, ())):
+                yield from visit(other, (*trail, name))
             done.add(name)
 
-    for name in graph:
-        visit(name, ())
+    return chain.from_iterable(visit(name, ()) for name in graph)
+
+
+def test_no_files_import_each_other_in_a_circle_even_lazily() -> None:
+    assert not list(circles({n: own_imports(n) for n in modules()}))
+
+
+def test_no_packages_import_each_other_in_a_circle_even_lazily() -> None:
+    graph: dict[str, set[str]] = {}
+    for name in modules():
+        entry = name.split(".")[0]
+        graph.setdefault(entry, set()).update({i.split(".")[0] for i in own_imports(name)} - {entry})
+    assert not list(circles(graph))
 
 
 @pytest.mark.parametrize("library", OWNERS)
@@ -150,16 +162,35 @@ def functions() -> list[tuple[str, int]]:
     return [(f"{n}.{f.name}", (f.end_lineno or f.lineno) - f.lineno + 1) for n, f in found]
 
 
+def test_the_top_of_the_package_is_a_table_of_contents() -> None:
+    entries = [p.name for p in SOURCE.iterdir() if p.name != "__pycache__"]
+    assert len(entries) <= MOST_ENTRIES, sorted(entries)
+
+
 def test_files_stay_small() -> None:
     sizes = {str(f.relative_to(ROOT)): lines(f) for f in SOURCE.rglob("*.py")}
-    assert max(sizes.values()) <= 400, max(sizes.items(), key=lambda kv: kv[1])
-    assert statistics.median(sizes.values()) <= 150
+    assert max(sizes.values()) <= MOST_LINES, max(sizes.items(), key=lambda kv: kv[1])
 
 
 def test_functions_stay_small() -> None:
     sizes = sorted(size for _, size in functions())
     assert sizes[-1] <= 60, max(functions(), key=lambda kv: kv[1])
     assert sizes[int(len(sizes) * 0.9)] <= 30
+
+
+def test_each_test_file_is_named_after_the_module_or_package_it_tests() -> None:
+    """`tests/readers/pdf/test_layout_tables.py` tests `octavo.readers.pdf.layout`. Files directly under
+    `tests/` may also test what no single module does."""
+    tests = ROOT / "tests"
+    wrong = []
+    for file in sorted(tests.glob("*/**/test_*.py")):
+        folder = file.parent.relative_to(tests).as_posix()
+        package = SOURCE / folder
+        names = {p.stem for p in package.iterdir()} | {package.name}
+        tested = file.stem.removeprefix("test_")
+        if not any(tested == name or tested.startswith(f"{name}_") for name in names):
+            wrong.append(str(file.relative_to(ROOT)))
+    assert not wrong, wrong
 
 
 def test_public_names_are_few() -> None:
@@ -172,12 +203,6 @@ def test_readme_is_short_and_shows_code_early() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     assert len(text) <= 150
     assert any(line.startswith("```") for line in text[:25])
-
-
-def test_tests_weigh_as_much_as_code() -> None:
-    code = sum(lines(f) for f in SOURCE.rglob("*.py"))
-    tests = sum(lines(f) for f in (ROOT / "tests").rglob("*.py"))
-    assert 1.0 <= tests / code <= 1.5, f"{tests} lines of tests for {code} lines of code"
 
 
 def test_nothing_of_ours_is_mocked() -> None:

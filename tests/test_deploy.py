@@ -12,9 +12,9 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from bookservice import serving
 from octavo.cli import octavo
 from octavo.settings import Settings
+from tests.support.book_service import serving
 
 ROOT = Path(__file__).parent.parent
 IMAGES = {"octavo", "qdrant/qdrant", "postgres:16"}

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from octavo.binding import bind_sections
+from octavo.ingest.edition import bind_sections
 from octavo.limits import Limits
-from octavo.readers import mdbook
+from octavo.readers.markdown import mdbook
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "examples"))

@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-import small_books
+from octavo.answers.calibration import fitted, threshold
 from octavo.errors import BadBook, InvalidValue, NotFound
 from octavo.events import AskEvent, Claimed
 from octavo.library import Library, answered
-from octavo.models import READER, VERIFIER
-from octavo.retrieval import Retriever
-from octavo.scope import everywhere
-from octavo.scoring import fitted, threshold
+from octavo.models.weights import READER, VERIFIER
+from octavo.search.retrieval import Retriever
+from octavo.search.scope import everywhere
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.types import Book, Scope, ScopeType
-from octavo.verification import check
+from octavo.verification.check import check
+from tests.support import small_books
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from answerers import Broken, with_tides
 from octavo.errors import ModelError
 from octavo.library import Library
 from octavo.settings import Settings
 from octavo.testing import Claims, ScriptedModel, TinyEmbedder
 from octavo.tracing import attributes
+from tests.support.answerers import Broken, with_tides
 
 LOST = "How many boats were lost in the storm?"
 STAGES = ("interpret", "scope", "retrieve", "answer", "verify", "record")

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import WHALE, make_book, make_chunk, make_evidence, make_section
 from octavo.errors import InvalidValue
-from octavo.states import EvidenceState
 from octavo.types import BookFormat, PageMark, Scope, ScopeType, Span
+from octavo.validation import EvidenceState
+from tests.support.builders import WHALE, make_book, make_chunk, make_evidence, make_section
 
 
 def test_values_cannot_be_changed() -> None:

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from octavo import models
-from octavo.models import graph, pair_graph
+from octavo.models import graph
+from octavo.models import graph as pair_graph
+from octavo.models import weights as models
 
 AT_FIRST = frozenset({"rank", "answerable", "support"})
 

@@ -32,7 +32,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 from torch.utils.data import IterableDataset, get_worker_info
 
-from octavo.measures import stated
+from octavo.answers.features import stated
 
 BATCH, CLAIM_MOST, PAIR_MOST = 160, 80, 320
 LIKE = {"entail": 1.0, "supported": 1.0}

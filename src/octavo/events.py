@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-from octavo.conversation import Answer, Question
-from octavo.types import Book, Evidence
+from octavo.types import Answer, Book, Evidence, Question
 
 
 @dataclass(frozen=True, slots=True)

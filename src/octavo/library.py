@@ -14,38 +14,53 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from octavo import covers, rules, scope
-from octavo.ask import ask
-from octavo.attaching import attach
-from octavo.auditing import Verdict, verify
+from octavo import tracing, validation
+from octavo.answers.ask import ask
+from octavo.answers.audit import Verdict, verify
+from octavo.answers.offline import Answerer, OfflineAnswerer
+from octavo.answers.steps import Desk
 from octavo.concurrency import blocking
-from octavo.conversation import TOP_K_DEFAULT, Answer, Question, Session
-from octavo.desk import Seats
-from octavo.doctor import Finding, examine
-from octavo.drafting import Wishes, compare, draft, fingerprint_of, identify
-from octavo.embedding import load
 from octavo.errors import InvalidValue, NotFound
 from octavo.events import Answered, AskEvent, Compared, IngestEvent
 from octavo.ingest import finished, forget_removed, ingest
-from octavo.journal import Journal
-from octavo.local import LocalModels
-from octavo.parsing import parse
-from octavo.perusal import Perusal
+from octavo.ingest.attach import attach
+from octavo.ingest.context import BOOKS, Shelf, beside_others
+from octavo.ingest.edition import Wishes, compare, draft, fingerprint_of, identify
+from octavo.maintenance.doctor import Finding, examine
+from octavo.maintenance.repair import SEAL, Difference, adopt, opened, recover, seal
+from octavo.models.cross_encoders import LocalModels
+from octavo.models.embedding import load
 from octavo.protocols import Embedder
-from octavo.reading import Answerer
-from octavo.records import Records
-from octavo.records_database import translated
-from octavo.remembered import Remembered
-from octavo.repair import SEAL, Difference, adopt, opened, recover, seal
-from octavo.retrieval import Retriever
+from octavo.readers.sandbox import parse
+from octavo.records import covers
+from octavo.records.catalogue import Records
+from octavo.records.conversations import Journal
+from octavo.records.database import translated
+from octavo.search import scope
+from octavo.search.cache import Remembered
+from octavo.search.rerank import Perusal
+from octavo.search.retrieval import Retriever
 from octavo.settings import Settings
-from octavo.shelf import BOOKS, Shelf, beside_others
 from octavo.store import Store
-from octavo.store.passages import Source
-from octavo.types import Book, Evidence, Scope, Section
-from octavo.verification import Support, check
+from octavo.store.qdrant_import import Source
+from octavo.types import (
+    TOP_K_DEFAULT,
+    Answer,
+    Book,
+    Evidence,
+    Question,
+    Scope,
+    Section,
+    Session,
+)
+from octavo.verification.check import Support, check
+
+if TYPE_CHECKING:
+    from octavo.llm.agent import ModelAnswerer
+    from octavo.llm.client import Endpoint
 
 SEARCH_DEFAULT, SEARCH_MOST = 5, 100
 TURN_SECONDS = 120.0  # for which a change waits for that of another instance
@@ -194,8 +209,8 @@ class Library:
 
         With `books`, as if the library had no others; with `rerank`, the local reader has the last word.
         """
-        rules.text("query", query, most=1000)
-        rules.whole("top_k", top_k, least=1, most=SEARCH_MOST)
+        validation.text("query", query, most=1000)
+        validation.whole("top_k", top_k, least=1, most=SEARCH_MOST)
         named = None if books is None else sorted(books)
         key = repr((self._records.generation, query, book_id, scope, top_k, named, rerank))
         lasting = not self.database.is_shared and not self._changing.locked()
@@ -388,3 +403,46 @@ async def answered(events: AsyncGenerator[AskEvent, None]) -> Answered:
 def _named(path: str | Path) -> Path:
     """The path with its last part spelled out: a book in `.` is named after the folder."""
     return Path(os.path.abspath(path))
+
+
+class Seats:
+    """Who sits at the desk: whoever was given, the model that the settings name, or the book's own words."""
+
+    def __init__(self, settings: Settings, given: Answerer | None) -> None:
+        self._settings, self._given = settings, given
+        self._endpoint: Endpoint | None = None
+
+    async def desk(
+        self,
+        records: Records,
+        journal: Journal,
+        retriever: Retriever,
+        embedder: Embedder,
+        *,
+        among: Sequence[str] | None = None,
+    ) -> Desk:
+        """The desk for one question."""
+        if self._settings.tracing:
+            tracing.ready()
+        parts = self._settings, records, journal, retriever
+        offline = OfflineAnswerer(embedder, vector=retriever.vector, perusal=retriever.perusal)
+        if self._given is not None or not self._settings.model:
+            return Desk(*parts, self._given or offline, among=among)
+        model_answerer, endpoint = await blocking(_language_model, self._settings.model)
+        self._endpoint = self._endpoint or endpoint(self._settings)
+        model = model_answerer(self._settings, self._endpoint, offline)
+        return Desk(*parts, model, among=among, offline=offline, rewrite=model.rewrite)
+
+    async def close(self) -> None:
+        if self._endpoint is not None:
+            await self._endpoint.close()
+
+
+def _language_model(name: str) -> tuple[type[ModelAnswerer], type[Endpoint]]:
+    """What it takes to ask one; loaded only where there is one, because it is heavy."""
+    from octavo.llm.agent import ModelAnswerer
+    from octavo.llm.client import LITELLM, Endpoint, load_litellm
+
+    if name.startswith(LITELLM):
+        load_litellm(name)
+    return ModelAnswerer, Endpoint

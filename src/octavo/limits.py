@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from octavo.errors import InvalidValue
+from octavo.errors import InvalidValue, MachineError
 
 MB = 1 << 20
 
@@ -107,3 +107,23 @@ def _all_positive(limits: Limits | AgentLimits | ServiceLimits) -> None:
         value = getattr(limits, limit.name)
         if not value > 0:
             raise InvalidValue(f"{type(limits).__name__}.{limit.name}", "must be more than 0", value)
+
+
+LEAST_FILES = 48
+
+
+def most_files() -> int:
+    """How many files and connections this process may have open at a time."""
+    import resource
+
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 1_000_000 if most == resource.RLIM_INFINITY else most
+
+
+def _require_files() -> None:
+    """With fewer descriptors than a library needs, something would fail that does not say why."""
+    if (most := most_files()) < LEAST_FILES:
+        raise MachineError(
+            f"this process may open only {most} files at a time, and a library needs {LEAST_FILES}",
+            hint="`ulimit -n 1024` before it starts gives it more.",
+        )

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-import small_books
 from octavo.cli import main
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
-from patience import PATIENCE
+from tests.support import small_books
+from tests.support.patience import PATIENCE
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def embed_with(embedder: TinyEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
     def load(settings: Settings) -> TinyEmbedder:
         return embedder
 
-    for module in ("octavo.library", "octavo.doctor"):
+    for module in ("octavo.library", "octavo.maintenance.doctor"):
         monkeypatch.setattr(f"{module}.load", load)
 
 

@@ -20,11 +20,11 @@ from benchmarks import real_model
 from benchmarks.real_model import Heard
 from benchmarks.real_server import serving
 from benchmarks.real_weights import MODELS, QWEN, Weights, cache, fetch, server_code
-from octavo.conversation import RefusalReason
 from octavo.library import Library
-from octavo.prompts import TOOL_NAMES
-from octavo.states import QuestionStatus
-from octavo.verification import check as borne_out
+from octavo.llm.prompts import TOOL_NAMES
+from octavo.types import RefusalReason
+from octavo.validation import QuestionStatus
+from octavo.verification.check import check as borne_out
 
 THREADS, SECONDS = int(os.environ.get("OCTAVO_TEST_THREADS", "1")), 180.0
 

@@ -10,13 +10,13 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from hostile_pdf import prose
 
 from octavo.errors import BadBook
 from octavo.limits import Limits
 from octavo.readers import READERS_VERSION, read_book
 from octavo.readers.detect import kind_of
 from octavo.types import BookFormat
+from tests.support.pdf_files import prose
 
 
 def archive(members: dict[str, str]) -> bytes:

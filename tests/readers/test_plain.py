@@ -14,8 +14,7 @@ from octavo.errors import BadBook
 from octavo.limits import Limits
 from octavo.readers import plain
 from octavo.readers.parsed import ParsedBook
-from octavo.readers.plain_headings import find
-from octavo.readers.plain_layout import blocks, flow, width
+from octavo.readers.plain import blocks, find, flow, width
 from octavo.types import BookFormat
 
 PROSE = (

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from octavo.limits import Limits
 from octavo.readers import read_book
 from octavo.readers.parsed import ParsedBook
-from octavo.readers.plain_headings import find
-from octavo.readers.plain_layout import blocks, flow, width
+from octavo.readers.plain import blocks, find, flow, width
 
 PROSE = (
     "It was a bright cold day in the north, and the clocks of the old town were\n"

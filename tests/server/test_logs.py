@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from bookservice import Service, serving
 from octavo.server.logs import JsonLines, Unhurried, configure, without_secrets
-from patience import PATIENCE, until
+from tests.support.book_service import Service, serving
+from tests.support.patience import PATIENCE, until
 
 WORDS = "Seven boats were lost in the storm off Marrow Point"
 QUESTION = "How many boats were lost off Marrow Point?"

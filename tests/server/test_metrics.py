@@ -8,16 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from answerers import with_tides
-from bookservice import Service, serving
-from builders import make_book, make_question
-from modelled import asking
 from octavo.errors import ModelError
 from octavo.events import Answered, Asked, AskEvent, Embedding, Published, Retrieved, Scoped
-from octavo.jobs import JobState
 from octavo.library import Library
+from octavo.records.jobs import JobState
 from octavo.server.metrics import STAGES, Metrics
-from octavo.testing import Fault, FaultKind, Obedient, ScriptedModel, TinyEmbedder
+from octavo.testing import Fault, FaultKind, ScriptedModel, TinyEmbedder
+from tests.support.answerers import with_tides
+from tests.support.book_service import Service, serving
+from tests.support.builders import make_book, make_question
+from tests.support.model_answers import asking
+from tests.support.obedient_model import Obedient
 
 TIDES = b"# Secret Tides\n\nSeven boats were lost in the storm, with all their nets."
 

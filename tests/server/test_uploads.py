@@ -11,12 +11,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from starlette.exceptions import HTTPException
 
-from answerers import with_tides
-from bookservice import BOUNDARY, MULTIPART, Service, form, serving
-from embedders import Gated
 from octavo.limits import MB, Limits, ServiceLimits
 from octavo.server.uploads import FIELD_MOST, NAME_MOST, PARTS_MOST, Form, boundary_of, safe_name
-from patience import until
+from tests.support.answerers import with_tides
+from tests.support.book_service import BOUNDARY, MULTIPART, Service, form, serving
+from tests.support.embedders import Gated
+from tests.support.patience import until
 
 TIDES = b"# The Tides\n\nSeven boats were lost in the storm, with all their nets."
 HEAD = "POST /v1/books HTTP/1.1\nhost: localhost\ncontent-type: {type}\n{more}"

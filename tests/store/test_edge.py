@@ -14,7 +14,6 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
-from contract import PROMISES, SIZE, chunk, numbers, vector
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -24,13 +23,12 @@ from octavo.errors import LibraryBusy, OctavoError, StorageLow, StoreError
 from octavo.protocols import EVERYWHERE, ChunkStore, Where
 from octavo.settings import Settings
 from octavo.store import Store, edge, open_store, replace_store, store_path
-from octavo.store.edge import EdgeStore
-from octavo.store.edge_files import settle, translated
-from octavo.store.guard import LibraryLock
-from octavo.store.payload import DAMAGED, digest
+from octavo.store.base import DAMAGED, LibraryLock, digest
+from octavo.store.edge import EdgeStore, settle, translated
 from octavo.types import Chunk
+from tests.support.store_contract import PROMISES, SIZE, chunk, numbers, vector
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).parents[2]
 
 
 def settings(data: Path, *, free_space_mb: int = 0) -> Settings:
@@ -203,7 +201,7 @@ async def test_even_without_our_lock_the_engines_own_is_understood(tmp_path: Pat
 
 
 def _run(code: str, data: Path) -> subprocess.CompletedProcess[str]:
-    program = f"import sys; sys.path.insert(0, {str(HERE)!r})\n" + textwrap.dedent(code)
+    program = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n" + textwrap.dedent(code)
     return subprocess.run(
         [sys.executable, "-c", program, str(data)], capture_output=True, text=True, timeout=120, check=False
     )
@@ -214,7 +212,7 @@ async def test_what_was_committed_survives_a_kill(tmp_path: Path) -> None:
         """
         import asyncio, os, signal
         from pathlib import Path
-        from contract import SIZE, chunk
+        from tests.support.store_contract import SIZE, chunk
         from octavo.settings import Settings
         from octavo.store import open_store
 
@@ -293,7 +291,7 @@ def test_a_forked_child_is_refused_and_the_parent_works_on(tmp_path: Path) -> No
         """
         import asyncio, os
         from pathlib import Path
-        from contract import SIZE, chunk
+        from tests.support.store_contract import SIZE, chunk
         from octavo.errors import StoreError
         from octavo.settings import Settings
         from octavo.store import open_store

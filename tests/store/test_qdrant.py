@@ -14,17 +14,16 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from contract import PROMISES, SIZE, by_meaning, by_words, chunk, vector
 
 from octavo.errors import InvalidValue, StoreError
 from octavo.protocols import EVERYWHERE, ChunkStore
 from octavo.settings import Settings
 from octavo.store import open_store, replace_store, seal_of
-from octavo.store.payload import DAMAGED, digest
-from octavo.store.qdrant import EXACT_UP_TO, QdrantStore
-from octavo.store.qdrant_line import Patience
-from octavo.store.qdrant_opening import connect
-from octavo.testing.qdrant_server import QdrantServer
+from octavo.store.base import DAMAGED, digest
+from octavo.store.qdrant import EXACT_UP_TO, QdrantStore, connect
+from octavo.store.qdrant_client import Patience
+from tests.support.qdrant_server import QdrantServer
+from tests.support.store_contract import PROMISES, SIZE, by_meaning, by_words, chunk, vector
 
 REAL = os.environ.get("OCTAVO_TEST_QDRANT_URL", "")
 MINE = "library-of-the-test"

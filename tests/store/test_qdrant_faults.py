@@ -7,21 +7,20 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from contract import SIZE, by_meaning, chunk, vector
 
-from answerers import Greedy, assert_well_cited
 from octavo.errors import StoreError
 from octavo.library import Library
 from octavo.protocols import EVERYWHERE
 from octavo.settings import Settings
-from octavo.store.payload import digest
-from octavo.store.qdrant import BATCH, QdrantStore
-from octavo.store.qdrant_line import Patience
-from octavo.store.qdrant_opening import connect
+from octavo.store.base import digest
+from octavo.store.qdrant import BATCH, QdrantStore, connect
+from octavo.store.qdrant_client import Patience
 from octavo.testing import TinyEmbedder
-from octavo.testing.qdrant_server import Fault, QdrantServer
-from patience import PATIENCE
-from small_books import markdown
+from tests.support.answerers import Greedy, assert_well_cited
+from tests.support.patience import PATIENCE
+from tests.support.qdrant_server import Fault, QdrantServer
+from tests.support.small_books import markdown
+from tests.support.store_contract import SIZE, by_meaning, chunk, vector
 
 MINE = "library-of-the-test"
 UPSERT, SEARCH = "PUT /collections/ai_book_embedding/points", "/points/query"

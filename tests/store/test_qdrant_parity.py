@@ -13,17 +13,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from contract import SIZE, chunk
 from qdrant_client import AsyncQdrantClient, models
 
 from octavo.protocols import EVERYWHERE, Hit, Where
 from octavo.settings import Settings
 from octavo.store import Store, open_store
-from octavo.store.edge_words import Words
-from octavo.store.payload import payload, words
-from octavo.store.qdrant_filters import server_filter
-from octavo.testing.qdrant_server import QdrantServer
+from octavo.store.base import payload, words
+from octavo.store.bm25 import Words
+from octavo.store.qdrant import server_filter
 from octavo.types import Chunk
+from tests.support.qdrant_server import QdrantServer
+from tests.support.store_contract import SIZE, chunk
 
 VOCABULARY = ("whale", "ship", "storm", "harbour", "lantern", "rope", "gull", "ledger", "the", "mast")
 BOOKS, SECTIONS = ("emma", "moby-dick", "das-schloß"), ("s1", "s2", "part-1", "Прил. 1")

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from browser import Stage, Visit, serving, window
 from playwright.sync_api import expect
 
-import small_books
-from answerers import Broken, Greedy, Scripted, filled
+from octavo.answers.features import Sentence
+from octavo.answers.offline import Reply
 from octavo.errors import ModelError
-from octavo.matching import Sentence
-from octavo.reading import Reply
+from tests.support import small_books
+from tests.support.answerers import Broken, Greedy, Scripted, filled
+from tests.support.browser import Stage, Visit, serving, window
 
 LOST = "How many boats were lost?"
 PAGES = [

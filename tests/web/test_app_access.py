@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Literal
 
 import pytest
-from browser import Stage, Visit, serving, until, window
 from playwright.sync_api import Page, expect
 
-import small_books
-from answerers import Greedy, filled
+from tests.support import small_books
+from tests.support.answerers import Greedy, filled
+from tests.support.browser import Stage, Visit, serving, until, window
 
 LOST = "How many boats were lost?"
 FOCUS = """() => {

@@ -12,14 +12,14 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from browser import Stage, Visit, serving, until, window
-from payloads import FAR, PAYLOADS, PWNED
 from playwright.sync_api import Route, expect
 
-from answerers import filled
-from octavo.answering import Claim
-from octavo.matching import Sentence
-from octavo.reading import Reply
+from octavo.answers.extract import Claim
+from octavo.answers.features import Sentence
+from octavo.answers.offline import Reply
+from tests.support.answerers import filled
+from tests.support.browser import Stage, Visit, serving, until, window
+from tests.support.payloads import FAR, PAYLOADS, PWNED
 
 SENTENCE = "Seven boats were lost with all their nets."
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from browser import Stage, Visit, serving, window
 from playwright.sync_api import expect
 
-import small_books
-from answerers import Greedy, filled
+from tests.support import small_books
+from tests.support.answerers import Greedy, filled
+from tests.support.browser import Stage, Visit, serving, window
 
 CHAPTERS = {
     "Harbour 🚢": "🌊🌊 The harbour master counted the boats at dawn 🌅. He wrote each name down.\n\n"

@@ -8,16 +8,16 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from browser import PATIENCE, Stage, serving, window
 from playwright.sync_api import Page, expect
 
-import small_books
-from answerers import filled
-from embedders import Gated
-from octavo.keys import Keyring
 from octavo.library import Library
+from octavo.records.keys import Keyring
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
+from tests.support import small_books
+from tests.support.answerers import filled
+from tests.support.browser import PATIENCE, Stage, serving, window
+from tests.support.embedders import Gated
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import Stage, Visit, serving, window
+
+from tests.support.browser import Stage, Visit, serving, window
 
 LETTERS = "aé \n漢🌊👩‍🚀𝔸\u0301[1]"
 

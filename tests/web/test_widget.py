@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import pytest
-from browser import ARTIFACTS, Stage, axe_source, until
 from playwright.sync_api import Locator, Page, ViewportSize, expect
-from widget_stage import (
+
+from octavo.server.routes.widget import ENTRY, WEB, bundle
+from octavo.settings import Settings
+from tests.support.browser import ARTIFACTS, Stage, axe_source, until
+from tests.support.widget_stage import (
     MORNING_TEXT,
     STORM_TEXT,
     Site,
@@ -27,9 +30,6 @@ from widget_stage import (
     reader,
     script,
 )
-
-from octavo.server.widget import ENTRY, WEB, bundle
-from octavo.settings import Settings
 
 LOST = "Seven boats were lost with all their nets."
 STORMED = "How many boats were lost with all their nets?"

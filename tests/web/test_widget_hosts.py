@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from browser import Stage, until
 from playwright.sync_api import Page, expect
-from widget_stage import (
+
+from octavo.settings import Settings
+from tests.support.browser import Stage, until
+from tests.support.widget_stage import (
     STORM_TEXT,
     Site,
     a_service,
@@ -22,8 +24,6 @@ from widget_stage import (
     reader,
     script,
 )
-
-from octavo.settings import Settings
 
 LOST = "Seven boats were lost with all their nets."
 HOSTILE = """<style>

@@ -8,9 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser import Stage
 from playwright.sync_api import Page, expect
-from widget_stage import (
+
+from octavo.library import Library
+from octavo.records.keys import Keyring
+from octavo.settings import Settings
+from octavo.testing import TinyEmbedder
+from tests.support.browser import Stage
+from tests.support.widget_stage import (
     STORM_TEXT,
     Heard,
     Says,
@@ -25,11 +30,6 @@ from widget_stage import (
     reader,
     script,
 )
-
-from octavo.keys import Keyring
-from octavo.library import Library
-from octavo.settings import Settings
-from octavo.testing import TinyEmbedder
 
 RUN = "window.pwned=1"
 FAR = "https://evil.example"

@@ -11,8 +11,8 @@ import sys
 import click
 
 from octavo import __version__
-from octavo.cli import asking, books, chatting, finding, keys, mcp, moving, serving, working
-from octavo.cli.frame import Context, complain
+from octavo.cli import ask, books, chat, keys, migrate, serve
+from octavo.cli.common import Context, complain
 from octavo.errors import OctavoError
 
 HELP = """Ask your books: every sentence of every answer with its footnote, or an honest refusal.
@@ -39,18 +39,18 @@ for command in (
     books.add,
     books.list_,
     books.contents,
-    finding.search,
-    asking.ask,
-    chatting.chat,
-    asking.verify,
-    asking.sessions,
-    serving.serve,
-    mcp.mcp,
-    working.work,
+    ask.search,
+    ask.ask,
+    chat.chat,
+    ask.verify,
+    ask.sessions,
+    serve.serve,
+    serve.mcp,
+    books.work,
     keys.keys,
     books.remove,
-    moving.attach,
-    moving.migrate,
+    migrate.attach,
+    migrate.migrate,
     books.doctor,
 ):
     octavo.add_command(command)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from octavo.cli.frame import Context, common, show_json, with_library
+from octavo.cli.common import Context, common, show_json, with_library
 
 if TYPE_CHECKING:
-    from octavo.keys import Key
     from octavo.library import Library
-    from octavo.wire import Json
+    from octavo.records.keys import Key
+    from octavo.schemas import Json
 
 
 @click.group(short_help="Keys for the HTTP service: who may use it, and for what.")
@@ -61,7 +61,7 @@ def create(
     """
 
     async def work(library: Library) -> tuple[Key, str]:
-        from octavo.keys import Keyring
+        from octavo.records.keys import Keyring
 
         named = [(await library.book(book)).id for book in books]
         return await Keyring(library.database).create(
@@ -88,7 +88,7 @@ def list_(context: Context, data: str | None, as_json: bool) -> None:
     """List the keys, without their secrets."""
 
     async def work(library: Library) -> list[Key]:
-        from octavo.keys import Keyring
+        from octavo.records.keys import Keyring
 
         return await Keyring(library.database).all()
 
@@ -111,7 +111,7 @@ def revoke(context: Context, key_id: str, data: str | None, as_json: bool) -> No
     """End the key with this ID. Running services refuse it within a second."""
 
     async def work(library: Library) -> Key:
-        from octavo.keys import Keyring
+        from octavo.records.keys import Keyring
 
         shown = key_id.removeprefix("octv_").split("_")[0]
         return await Keyring(library.database).revoke(shown)

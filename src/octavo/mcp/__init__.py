@@ -6,7 +6,7 @@ says with a `Visitor` who is calling and which books there are for them; the too
 
 from __future__ import annotations
 
-from octavo.mcp.service import Endpoint, make_server, serve_stdio
+from octavo.mcp.server import Endpoint, make_server, serve_stdio
 from octavo.mcp.tools import Visitor
 
 __all__ = ["Endpoint", "Visitor", "make_server", "serve_stdio"]

@@ -10,9 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from octavo.conversation import QUESTION_MOST, SELECTION_MOST, TOP_K_DEFAULT, TOP_K_MOST
 from octavo.errors import InvalidValue
-from octavo.types import Scope, ScopeType
+from octavo.types import QUESTION_MOST, SELECTION_MOST, TOP_K_DEFAULT, TOP_K_MOST, Scope, ScopeType
 
 LISTED, LISTED_MOST = 50, 200
 READ, READ_MOST = 8_000, 40_000

@@ -5,6 +5,12 @@
 weights give the same bytes. At int8 every weight has its own scale per output channel (per row for the
 embeddings), and takes 7 of the 8 bits: the largest sum that an x86 without VNNI holds in 16 bits,
 2 · 255 · 64 = 32,640, then always fits, and the same file is right on every processor.
+
+Trained weights in, one ONNX file out that reads two texts together: a question and a passage, say.
+
+The encoder is that of `graph`; the second text is marked as such. Each head is a small linear layer, kept in
+full precision: those named in `at_first` are read at the first piece, which stands for the pair as a whole,
+the others at every piece.
 """
 
 from __future__ import annotations
@@ -258,3 +264,52 @@ def quantise(weight: Array, *, axis: int, most: int = 64) -> tuple[NDArray[np.in
     largest = np.abs(weight).max(axis=axis, keepdims=True)
     scales = (np.where(largest > 1e-30, largest, 1) / np.float32(most)).astype(np.float32)
     return np.rint(weight / scales).astype(np.int8), scales
+
+
+def build_pairs(
+    weights: Mapping[str, Array], recipe: Recipe, *, at_first: frozenset[str], precision: Precision
+) -> bytes:
+    """The ONNX file: `input_ids`, `attention_mask`, `token_type_ids` to one output for each `head.NAME`."""
+    inputs = ("input_ids", "attention_mask", "token_type_ids")
+    graph = PairGraph(
+        weights, recipe, quantised=precision == "int8", name="pairs", inputs=inputs, at_first=at_first
+    )
+    try:
+        return graph.write()
+    except KeyError as missing:
+        raise WeightsError(
+            f"the weights hold no tensor {missing}: they are not those of a trained BERT encoder",
+            hint="Give the published weights and what training wrote, together.",
+        ) from missing
+
+
+@dataclass(slots=True)
+class PairGraph(Graph):
+    at_first: frozenset[str] = frozenset()
+
+    def _places(self) -> Array:
+        return self.weights["embeddings.position_embeddings.weight"][self.recipe.first_position :]
+
+    def _kinds(self, total: str) -> str:
+        table = self._weight("embeddings.token_type_embeddings.weight")
+        kinds = self._node("Gather", [table, "token_type_ids"], "kinds")
+        return self._node("Add", [total, kinds], "embeddings.all")
+
+    def _finish(self, x: str) -> dict[str, list[Any]]:
+        import numpy as np
+
+        first = self._node(
+            "Gather", [x, self._constant("first", np.array(0, np.int64))], "first.piece", axis=1
+        )
+        heads = sorted(name.split(".")[1] for name in self.weights if name.startswith("head."))
+        shapes: dict[str, list[Any]] = {}
+        for head in dict.fromkeys(heads):
+            weight, bias = self.weights[f"head.{head}.weight"].T, self._weight(f"head.{head}.bias")
+            given = first if head in self.at_first else x
+            product = self._node(
+                "MatMul", [given, self._constant(f"{head}.weight", weight)], f"{head}.product"
+            )
+            self._node("Add", [product, bias], head)
+            size = weight.shape[1]
+            shapes[head] = ["batch", size] if head in self.at_first else ["batch", "length", size]
+        return shapes

@@ -15,8 +15,8 @@ from pathlib import Path
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
 from octavo.readers.detect import BY_SUFFIX, kind_of
+from octavo.readers.files import walk
 from octavo.readers.parsed import COVER_MOST_MB, ParsedBook, cover_of
-from octavo.readers.tree import walk
 
 READERS_VERSION = "1"
 COVER_FOLDERS = ("", "src", "images", "img", "assets", "static", "static/img", "docs")
@@ -67,7 +67,7 @@ def _read_written(path: Path, kind: str, limits: Limits) -> ParsedBook:
 
 
 def _read_folder(path: Path, limits: Limits, announce: Announce) -> ParsedBook:
-    from octavo.readers import docusaurus, mdbook
+    from octavo.readers.markdown import docusaurus, mdbook
 
     if docusaurus.is_docusaurus(path):
         return docusaurus.read(path, limits)

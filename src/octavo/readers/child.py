@@ -24,7 +24,7 @@ from typing import Any
 from octavo.errors import BadBook, OctavoError
 from octavo.limits import MB, Limits
 from octavo.readers import read_book
-from octavo.readers.fence import enclose
+from octavo.readers.confine import enclose
 
 SECONDS_PER_PAGE = 0.05
 BOOK = b'{"book": '

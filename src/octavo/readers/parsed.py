@@ -4,14 +4,19 @@ This is the only thing that crosses from the parser's child process to the libra
 that a hostile file took over can hand back nothing but text, and one small picture for the cover.
 
 Promises of every reader: `text` is the canonical text of one section, without its own heading, in NFC, with
-`\\n` line ends, no control characters and no trailing blanks; paragraphs are parted by one blank line;
+`\n` line ends, no control characters and no trailing blanks; paragraphs are parted by one blank line;
 `blocks` are the spans (code, tables) that belong together; `pages` mark where each page begins.
+
+The ids that publishing tools give to headings, so that a citation can link to its exact place.
 """
 
 from __future__ import annotations
 
 import json
+import re
+import unicodedata
 from base64 import b64decode, b64encode
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from octavo.errors import InvalidValue
@@ -122,3 +127,42 @@ class ParsedBook:
             warnings=tuple(made["warnings"]),
             cover=Cover(b64decode(made["cover"], validate=True)) if made["cover"] else None,
         )
+
+
+_GITHUB = re.compile(r"[^\w\- ]")
+_MDBOOK = re.compile(r"[^\w\-\s]")
+
+
+def github(text: str) -> str:
+    """As GitHub and Docusaurus do: lower case, no punctuation, each space a hyphen."""
+    return _strip(_GITHUB, text.lower()).replace(" ", "-")
+
+
+def mdbook(text: str) -> str:
+    """As mdBook does: the same, with every kind of white space a hyphen."""
+    return re.sub(r"\s", "-", _strip(_MDBOOK, text.strip().lower()))
+
+
+def _strip(unwanted: re.Pattern[str], text: str) -> str:
+    if text.isascii():
+        return unwanted.sub("", text)
+    return unwanted.sub(lambda m: m.group() if unicodedata.category(m.group())[0] == "M" else "", text)
+
+
+class Anchors:
+    """The ids of one page: each is used once, repeated headings count up."""
+
+    def __init__(self, rule: Callable[[str], str] = github) -> None:
+        self._rule = rule
+        self._taken: dict[str, int] = {}
+
+    def of(self, title: str, explicit: str = "") -> str:
+        if explicit:
+            self._taken.setdefault(explicit, 0)
+            return explicit
+        base = found = self._rule(title)
+        while found in self._taken:
+            self._taken[base] += 1
+            found = f"{base}-{self._taken[base]}"
+        self._taken[found] = 0
+        return found

@@ -19,11 +19,11 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from octavo.errors import ModelError, OctavoError
 from octavo.events import Answered, Asked, AskEvent, Embedding, IngestEvent, Published, Retrieved, Scoped
-from octavo.jobs import JobState
-from octavo.journal import Journal
-from octavo.server.access import Admin
-from octavo.server.intake import Load
-from octavo.server.jobs import TheDesk
+from octavo.records.conversations import Journal
+from octavo.records.jobs import JobState
+from octavo.server.auth import Admin
+from octavo.server.middleware import Load
+from octavo.server.routes.jobs import TheDesk
 from octavo.server.shapes import problems
 
 router = APIRouter(tags=["service"])

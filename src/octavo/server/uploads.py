@@ -25,7 +25,7 @@ from starlette.requests import ClientDisconnect
 
 from octavo.concurrency import blocking
 from octavo.limits import MB
-from octavo.text import clean, collapse
+from octavo.text.clean import clean, collapse
 
 FIELDS = ("title", "base_url", "book_id")
 FILE = "file"

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from octavo.concurrency import blocking, to_its_end
 from octavo.errors import OctavoError
 from octavo.protocols import ChunkStore
-from octavo.store.guard import LibraryLock, require_space
-from octavo.store.seal import store_path, store_seal
+from octavo.store.base import LibraryLock, require_space, store_path, store_seal
 
 if TYPE_CHECKING:
     from octavo.settings import Settings
@@ -87,7 +86,7 @@ async def seal_of(settings: Settings, *, library: str = "") -> str:
     as the collection has as many points of ours. One that cannot be told is unlike any other.
     """
     if settings.store_url:
-        from octavo.store.qdrant_opening import seal
+        from octavo.store.qdrant import seal
 
         return await seal(settings, library=library)
     return await blocking(store_seal, settings.data)
@@ -104,20 +103,19 @@ async def _carried_through(opening: Coroutine[Any, Any, T], store_of: Callable[[
 
 
 async def _connect(settings: Settings, dimension: int, expected: bool, library: str) -> Store:
-    from octavo.store.qdrant_opening import connect
+    from octavo.store.qdrant import connect
 
     return await connect(settings, dimension=dimension, expected=expected, library=library)
 
 
 async def _reconnect(settings: Settings, dimension: int, library: str) -> Store:
-    from octavo.store.qdrant_opening import connect
+    from octavo.store.qdrant import connect
 
     return await connect(settings, dimension=dimension, expected=False, library=library, anew=True)
 
 
 def _open(settings: Settings, dimension: int, expected: bool, lock: LibraryLock | None) -> Store:
-    from octavo.store.edge import EdgeStore
-    from octavo.store.edge_files import create, is_empty
+    from octavo.store.edge import EdgeStore, create, is_empty
 
     path = store_path(settings.data)
     with _locked(settings.data, lock) as own:
@@ -128,8 +126,7 @@ def _open(settings: Settings, dimension: int, expected: bool, lock: LibraryLock 
 
 
 def _replace(settings: Settings, dimension: int, lock: LibraryLock | None) -> tuple[Store, Path | None]:
-    from octavo.store.edge import EdgeStore
-    from octavo.store.edge_files import create, set_aside
+    from octavo.store.edge import EdgeStore, create, set_aside
 
     path = store_path(settings.data)
     with _locked(settings.data, lock) as own:

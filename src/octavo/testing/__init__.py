@@ -2,7 +2,7 @@
 
 `TinyEmbedder` needs no weights: texts that share words are near each other, and nothing else is.
 `ScriptedModel` is a language model behind real HTTP that says what its script tells it to: `Say`, `Call`,
-`Claims` or a `Fault`; `seeded_fault` makes one from a number, and `Obedient` does what a book orders it to.
+`Claims` or a `Fault`; `seeded_fault` makes one from a number.
 """
 
 from __future__ import annotations
@@ -14,11 +14,9 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from octavo.testing.faults import seeded_fault
-    from octavo.testing.model_request import ModelRequest, Spoken, ToolResult
-    from octavo.testing.model_server import ScriptedModel
-    from octavo.testing.obedient import Obedient
-    from octavo.testing.replies import Call, Claims, Fault, FaultKind, Reply, Say, Script
+    from octavo.testing.model import ScriptedModel
+    from octavo.testing.replies import Call, Claims, Fault, FaultKind, Reply, Say, Script, seeded_fault
+    from octavo.testing.request import ModelRequest, Spoken, ToolResult
 
 __all__ = [
     "Call",
@@ -26,7 +24,6 @@ __all__ = [
     "Fault",
     "FaultKind",
     "ModelRequest",
-    "Obedient",
     "Reply",
     "Say",
     "Script",
@@ -38,11 +35,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "faults": ("seeded_fault",),
-    "model_request": ("ModelRequest", "Spoken", "ToolResult"),
-    "model_server": ("ScriptedModel",),
-    "obedient": ("Obedient",),
-    "replies": ("Call", "Claims", "Fault", "FaultKind", "Reply", "Say", "Script"),
+    "model": ("ScriptedModel",),
+    "replies": ("Call", "Claims", "Fault", "FaultKind", "Reply", "Say", "Script", "seeded_fault"),
+    "request": ("ModelRequest", "Spoken", "ToolResult"),
 }
 _WORDS = re.compile(r"\w+|[^\w\s]")
 _PLACES = 4  # dimensions that each word touches

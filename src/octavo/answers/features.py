@@ -1,0 +1,299 @@
+"""The numbers decisions are made on: how well a sentence answers, and how likely an answer is right.
+
+`of_sentence` compares the sentences of one question with each other; `of_answer` describes the chosen ones so
+that answers to different questions can be compared. Each number has a name, by which the fitted weights find
+it. What is missing counts for more than what is there: a sentence without the question's name, year or
+"first" answers another question, however much else it shares.
+
+Lays a question against every sentence of its evidence and notes what they share.
+
+A Reading is a sentence with its words and, for each focus word of the question, how well it is matched by the
+sentence itself, by its neighbours, and by its passage with its headings. Expressions of the kind the question
+expects are noted when they are not the question's own words given back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import exp, log
+from types import MappingProxyType
+
+from octavo.answers.questions import Expected, Focus, Inquiry, Kind, Role, Spans, loose, negative, sure
+from octavo.text.english import BEGINNING, Token, alike, lexicon, stem, tokens
+from octavo.types import Chunk
+
+ALIKE = 0.8  # what a word counts that is alike, but not the same
+SORT_SHARE = 0.3  # what a word counts that only says what sort of thing is asked for
+
+Matches = tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of the evidence. `start` and `end` point into the section's text, as the chunk's own do."""
+
+    id: str
+    chunk: Chunk
+    start: int
+    end: int
+    text: str
+    similarity: float
+    evidence_rank: int
+    evidence_score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a trained reader made of a sentence: its passage, and the words from `start` to `end` in it."""
+
+    rank: float
+    answerable: float
+    margin: float
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A sentence and what of the question it has: one number from 0 to 1 for each focus word."""
+
+    sentence: Sentence
+    tokens: tuple[Token, ...]
+    own: Matches
+    before: Matches
+    after: Matches
+    around: Matches
+    chunk: Matches
+    sure: Spans
+    loose: Spans
+    chunk_similarity: float
+
+    @property
+    def words(self) -> int:
+        return len(self.sentence.text.split())
+
+
+def weights(inquiry: Inquiry) -> tuple[float, ...]:
+    return tuple(f.weight * (SORT_SHARE if f.role is Role.SORT else 1.0) for f in inquiry.focus)
+
+
+def share(matches: Sequence[float], weight: Sequence[float]) -> float:
+    """How much of the question is matched, from 0 to 1."""
+    total = sum(weight)
+    return sum(m * w for m, w in zip(matches, weight, strict=True)) / total if total else 0.0
+
+
+def best_of(several: Iterable[Sequence[float]]) -> Matches:
+    return tuple(max(column) for column in zip(*several, strict=True))
+
+
+def read_all(inquiry: Inquiry, sentences: Sequence[Sentence]) -> list[Reading]:
+    """Every sentence laid against the question, passage by passage as the evidence ranks them."""
+    passages: dict[str, list[Sentence]] = {}
+    for sentence in sentences:
+        passages.setdefault(sentence.chunk.id, []).append(sentence)
+    found: list[Reading] = []
+    seen: set[tuple[str, int, int]] = set()
+    for passage in sorted(passages.values(), key=lambda p: (p[0].evidence_rank, p[0].chunk.id)):
+        fresh = {(s.chunk.section_id, s.start, s.end): s for s in passage}
+        mine = [fresh[place] for place in sorted(fresh.keys() - seen)]
+        seen |= fresh.keys()
+        found += _read_passage(inquiry, mine)
+    return found
+
+
+def _read_passage(inquiry: Inquiry, sentences: Sequence[Sentence]) -> list[Reading]:
+    """The sentences of one passage, in the order of the book."""
+    if not sentences:
+        return []
+    words = [tokens(s.text) for s in sentences]
+    own = [matches(inquiry.focus, (t.stem for t in w)) for w in words]
+    heading = " ".join((*sentences[0].chunk.heading_path, sentences[0].chunk.section))
+    title = matches(inquiry.focus, (t.stem for t in tokens(heading)))
+    none = tuple(0.0 for _ in inquiry.focus)
+    padded = [none, *own, none]
+    whole = best_of((title, *own))
+    similarity = max(s.similarity for s in sentences)
+    asked = frozenset(t.stem for t in inquiry.tokens)
+    return [
+        Reading(
+            sentence=sentence,
+            tokens=words[n],
+            own=own[n],
+            before=padded[n],
+            after=padded[n + 2],
+            around=best_of((title, *padded[n : n + 3])),
+            chunk=whole,
+            sure=_new(sure(sentence.text, inquiry.expected, words[n]), words[n], asked),
+            loose=_new(loose(sentence.text, inquiry.expected, words[n]), words[n], asked),
+            chunk_similarity=similarity,
+        )
+        for n, sentence in enumerate(sentences)
+    ]
+
+
+def matches(focus: Sequence[Focus], stems: Iterable[str]) -> Matches:
+    """For each focus word whether one of the stems is the same (1) or alike."""
+    present = frozenset(stems)
+    beginnings = {word[:BEGINNING] for word in present}
+    return tuple(1.0 if f.stem in present else _alike(f.stem, present, beginnings) for f in focus)
+
+
+def _alike(wanted: str, present: frozenset[str], beginnings: set[str]) -> float:
+    if wanted[:BEGINNING] not in beginnings:
+        return 0.0
+    return ALIKE if any(alike(wanted, other) for other in present) else 0.0
+
+
+def _new(spans: Spans, words: Sequence[Token], asked: frozenset[str]) -> Spans:
+    """Those spans that say something the question does not."""
+    if not spans:
+        return ()
+    fresh = [t for t in words if t.stem not in asked and not t.stop]
+    return tuple((a, b) for a, b in spans if any(a <= t.start and t.end <= b for t in fresh))
+
+
+_LEANS = re.compile(
+    r"[\"“'‘]?(?:he|she|it|they|this|these|that|those|his|her|their|its|however|such|therefore|thus|but|instead)\b",
+    re.IGNORECASE,
+)
+_MOST_MARGIN, _MOST_MISSING = 5.0, 2.0
+_VERBS = "is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|might|must"
+_ASKED = re.compile(
+    r"\b(?:what|which|whose)\b"
+    r"(?: (?:is|are|was|were) the (?:name|number|amount|term|title)s? of\b"
+    r"| (?:kind|type|sort|percentage|number|amount)s? of\b)?"
+    rf"(?: (?!(?:{_VERBS})\b)[a-z]+(?= (?:{_VERBS})\b))?"  # "which *country* was"
+    r"|\bhow (?:many|much|long|old|far|often|large|big|high|tall)\b|\b(?:who|whom|when|where|why|how)\b",
+    re.IGNORECASE,
+)
+_DO = re.compile(r"\A\s*(?:do|does|did)\b", re.IGNORECASE)
+
+
+def leans(text: str) -> bool:
+    """Whether the sentence begins with a word that points to what was said before."""
+    return bool(_LEANS.match(text))
+
+
+def of_sentence(inquiry: Inquiry, reading: Reading) -> dict[str, float]:
+    weight = weights(inquiry)
+    text, own = reading.sentence.text, share(reading.own, weight)
+    before, after = share(reading.before, weight), share(reading.after, weight)
+    why, sequel = inquiry.kind is Kind.WHY, inquiry.kind is Kind.SEQUEL
+    told = inquiry.expected in (Expected.FEELING, Expected.SPEECH)
+    found, count = bool(reading.sure), len(reading.tokens)
+    return {
+        "own": own,
+        "own_squared": own * own,
+        "around": share(reading.around, weight),
+        "chunk": share(reading.chunk, weight),
+        "similarity": reading.sentence.similarity,
+        "chunk_similarity": reading.chunk_similarity,
+        "rank": 1 / reading.sentence.evidence_rank,
+        "sure": float(found),
+        "loose": float(bool(reading.loose) and not found),
+        "sure_why": float(why and found),
+        "sure_told": float(told and found),
+        "length": log(1 + count),
+        "short": float(count < 6),
+        "asks": float(text.rstrip(" \"'”’").endswith("?")),
+        "leans": float(leans(text)),
+        "before": before,
+        "after": after,
+        "before_why": before * why,
+        "after_why": after * why,
+        "own_why": own * why,
+        "before_sequel": before * sequel,
+        "own_sequel": own * sequel,
+        "before_told": before * told,
+    }
+
+
+def of_answer(
+    inquiry: Inquiry, readings: Sequence[Reading], *, scores: Sequence[float], chosen: Sequence[int]
+) -> dict[str, float]:
+    """What speaks for and against the chosen sentences, the first of which is the best."""
+    best = readings[chosen[0]]
+    odds = odds_of(scores)
+    top = sorted(scores, reverse=True)[:2]
+    at_home = (
+        o for o, r in zip(odds, readings, strict=True) if r.sentence.chunk.id == best.sentence.chunk.id
+    )
+    typed = inquiry.expected is not Expected.ANYTHING
+    denies = negative(best.sentence.text)
+    return {
+        "margin": min(_MOST_MARGIN, top[0] - top[1]) if len(top) > 1 else _MOST_MARGIN,
+        "odds": sum(odds[n] for n in chosen),
+        "odds_chunk": sum(at_home),
+        "similarity": best.sentence.similarity,
+        "chunk_similarity": best.chunk_similarity,
+        "most_similar": max(r.sentence.similarity for r in readings),
+        "not_sure": float(typed and not best.sure),
+        "not_even_loose": float(typed and not best.sure and not best.loose),
+        "question_denies": float(inquiry.negated and not denies),
+        "sentence_denies": float(denies and not inquiry.negated),
+        "opposite": float(_opposed(inquiry, best)),
+        "why": float(inquiry.kind is Kind.WHY),
+        "sequel": float(inquiry.kind is Kind.SEQUEL),
+        "told": float(inquiry.expected in (Expected.FEELING, Expected.SPEECH)),
+        **_gaps(inquiry, best, best_of(r.chunk for r in readings)),
+    }
+
+
+def of_seen(seen: Sequence[Seen], *, best: int) -> dict[str, float]:
+    """What a trained reader thinks of the evidence, and of the passage and the words that were chosen."""
+    chosen = seen[best]
+    return {
+        "able": chosen.answerable,
+        "able_most": max(s.answerable for s in seen),
+        "margin_read": chosen.margin,
+        "rank_read": chosen.rank,
+        "rank_most": max(s.rank for s in seen),
+    }
+
+
+def stated(question: str, words: str) -> str:
+    """Question and answer as one rough statement: "Who led them?" and "Rollo" make "Rollo led them"."""
+    said = " ".join(question.split()).rstrip("? ")
+    asked = _ASKED.search(said)
+    if asked is None:
+        return f"{said} {words}"
+    rest = _DO.sub("", said[asked.end() :], count=1)
+    return " ".join(f"{said[: asked.start()]}{words} {rest}".split())
+
+
+def _gaps(inquiry: Inquiry, best: Reading, every: Sequence[float]) -> dict[str, float]:
+    """What the question has and the sentence, its neighbourhood, its passage or all of the evidence lacks."""
+    places = {"own": best.own, "around": best.around, "chunk": best.chunk, "every": every}
+    gaps: dict[str, float] = {}
+    for where, matched in places.items():
+        lacking = [((1 - m) * f.weight, f.role) for f, m in zip(inquiry.focus, matched, strict=True)]
+        for role in (Role.NAME, Role.NUMBER, Role.EXTREME):
+            gaps[f"{role}_missing_{where}"] = min(_MOST_MISSING, sum(w for w, r in lacking if r is role))
+        gaps[f"rarest_missing_{where}"] = max((w for w, r in lacking if r is not Role.SORT), default=0.0)
+    return gaps
+
+
+def odds_of(scores: Sequence[float]) -> list[float]:
+    """The scores as shares of 1."""
+    high = max(scores)
+    raised = [exp(s - high) for s in scores]
+    total = sum(raised)
+    return [r / total for r in raised]
+
+
+def _opposed(inquiry: Inquiry, reading: Reading) -> bool:
+    """Whether the sentence has the opposite of a word that the question has and the sentence lacks."""
+    present = {t.stem for t in reading.tokens}
+    missing = (f.stem for f, m in zip(inquiry.focus, reading.own, strict=True) if m == 0.0)
+    return any(not present.isdisjoint(_opposites().get(word, ())) for word in missing)
+
+
+@cache
+def _opposites() -> Mapping[str, frozenset[str]]:
+    pairs = [[stem(word) for word in pair.split()] for pair in sorted(lexicon("opposites"))]
+    both = [*pairs, *([b, a] for a, b in pairs)]
+    return MappingProxyType({one: frozenset(b for a, b in both if a == one) for one, _ in both})

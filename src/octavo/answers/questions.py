@@ -1,0 +1,366 @@
+"""Reads a question: of what kind it is, what sort of expression would answer it, which of its words count.
+
+A question's focus words are its content words with their weight. Names, numbers and superlatives among them
+are marked, because an answer that lacks one of those answers another question. The words that only say what
+sort of thing is asked for ("which *country*") are marked too: a good answer seldom repeats them.
+
+Recognises what can answer a question of a kind: dates, numbers, names, places, reasons.
+
+Each recogniser returns character spans. These are plain patterns for English prose: `sure` spans name the
+thing itself ("1066", "twelve"), `loose` ones are phrases that often stand for it ("the next morning", "under
+the bed").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from octavo.text.english import Token, lexicon, rarity, tokens
+
+Spans = tuple[tuple[int, int], ...]
+
+
+class Expected(StrEnum):
+    """What kind of expression the answer to a question is."""
+
+    PERSON = "person"
+    DATE = "date"
+    PLACE = "place"
+    NUMBER = "number"
+    REASON = "reason"
+    FEELING = "feeling"
+    SPEECH = "speech"
+    ANYTHING = "anything"
+
+
+_MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+_DAY = "(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
+_ORDINAL = r"(?:\d{1,2}(?:st|nd|rd|th)|[A-Za-z]+(?:th|first|second|third))"
+_DATES = re.compile(
+    rf"(?:\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?)?\b{_MONTH}\b(?:\s+\d{{1,2}}(?:st|nd|rd|th)?\b)?(?:,?\s+\d{{3,4}}\b)?"
+    rf"|\b{_ORDINAL}(?:\s+(?:and|or|to)\s+(?:the\s+)?{_ORDINAL})?[\s-]+centur(?:y|ies)\b(?:\s+(?:BC|AD)E?)?"
+    r"|\b(?:AD\s+)?\d{1,4}\s*(?:BCE?|AD|CE)\b"
+    r"|\b(?:1\d{3}|20\d\d)(?:s|(?:\s*[–-]\s*\d{2,4}))?\b"
+    r"|(?<=\bin )\d{3}\b(?! \w+s\b)"
+    rf"|\b{_DAY}s?\b"
+)
+_LOOSE_DATES = re.compile(
+    r"\b(?:the|that|this|one|every|next|last)\s+(?:\w+\s+)?(?:day|morning|night|evening|afternoon|year|week|month|"
+    r"spring|summer|autumn|winter|time|moment|war|century)\b|\b(?:midnight|noon|dawn|sunrise|sunset|dusk)\b"
+    r"|\b\w+\s+(?:years?|days?|months?|weeks?|hours?|minutes?)\s+(?:ago|later|after|before|old)\b"
+    r"|\b(?:when|after|before|until|till|while|once|as soon as|since)\b\s+[^,.;]+",
+    re.IGNORECASE,
+)
+_COUNT = (
+    "(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|"
+    "eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundreds?|thousands?|dozens?|"
+    "millions?|billions?|half|quarter|third|twice|thrice|double)"
+)
+_NUMBERS = re.compile(
+    rf"(?:[$£€]\s?|US\$)?\d+(?:,\d{{3}})*(?:\.\d+)?"
+    r"(?:\s?%|\s(?:percent|per cent|hundred|thousand|million|billion|trillion))?"
+    rf"|\b{_COUNT}(?:[\s-]+(?:and\s+)?{_COUNT})*\b",
+    re.IGNORECASE,
+)
+_LOOSE_NUMBERS = re.compile(
+    r"\b(?:one|once|many|several|few|some|all|none|both|no|majority|most|every|single|each|pair)\b",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(r"(?:1\d{3}|20\d\d)s?")
+_REASONS = re.compile(
+    r"\b(?:because|due to|owing to|so that|in order (?:to|that)|as a result|therefore|thus|hence|"
+    r"for fear|lest|caus(?:e|ed|es|ing)|reason|led to|leads? to|resulted|thanks to|on account of|so as to|"
+    r"since)\b[^.;]*",
+    re.IGNORECASE,
+)
+_LOOSE_REASONS = re.compile(r"\b(?:so|for|as|to|that|if|wanted|afraid|thought)\b\s+[^.;,]+", re.IGNORECASE)
+_FEELINGS = re.compile(
+    r"\b(?:happ(?:y|ily|iness|ier)|sad(?:ly|ness|der)?|angr(?:y|ily)|anger(?:ed)?|afraid|frighten(?:ed|ing)|fright|fears?|feared|"
+    r"glad(?:ly)?|delight(?:ed)?|puzzl(?:ed|ing)|surpris(?:ed|e)|asham(?:ed)|shame|sorry|sorrow(?:ful)?|pleas(?:ed|ure)|"
+    r"jealous(?:y)?|env(?:y|ious)|proud(?:ly)?|pride|lone(?:ly|liness)|scared|terrif(?:ied|y)|terror|excit(?:ed|ement)|joy(?:ful|fully|ous)?|"
+    r"cheer(?:ful|fully)?|merry|content(?:ed)?|disappoint(?:ed|ment)|upset|griev(?:ed)|grief|despair|hope(?:ful|less)?|"
+    r"anxious|anxiety|worr(?:y|ied)|nervous|astonish(?:ed|ment)|amaz(?:ed|ement)|wonder|curious(?:ity)?|grateful|thankful|"
+    r"tired|weary|hungry|cross|vexed|furious|rage|mad|miserable|misery|unhappy|distress(?:ed)?|trembl(?:ed|ing)|wept|weep(?:ing)?|"
+    r"cr(?:ied|ying)|tears?|sob(?:bed|bing)|sigh(?:ed)?|relieved|love[ds]?|hat(?:ed|red)|felt|feel(?:ing)?|"
+    r"overjoyed|offended|indignant|annoyed|horrified|horror|alarm(?:ed)?|embarrassed|guilty|satisfied|discouraged)\b",
+    re.IGNORECASE,
+)
+_SPEECH = re.compile(
+    r"[\"“‘”][^\"“”]{2,}|(?<!\w)'[^']{4,}|\b(?:said|told|asked|replied|answered|cried|shouted|thought)\s+[^.;]+"
+)
+_LOOSE_PLACES = re.compile(
+    r"\b(?:in|on|under|behind|near|into|at|to|by|beside|inside|above|below|beneath|over|through|from|upon|among|outside)"
+    r"\s+(?:the|a|an|his|her|their|its|my|our|some|every)\s+[a-z][\w-]*(?:\s+(?:of\s+(?:the\s+)?)?[a-z][\w-]+)?",
+)
+_JOINS = frozenset(("of", "the", "de", "von", "van", "la", "du", "and", "&"))
+
+
+def sure(text: str, expected: Expected, tokens: Sequence[Token]) -> Spans:
+    """Expressions in `text` that name what is expected."""
+    if expected is Expected.DATE:
+        return _found(_DATES, text)
+    if expected is Expected.NUMBER:
+        return tuple((a, b) for a, b in _found(_NUMBERS, text) if not _YEAR.fullmatch(text[a:b]))
+    if expected is Expected.PERSON:
+        return names(tokens, text)
+    if expected is Expected.PLACE:
+        return tuple(span for span in names(tokens, text) if _lead(tokens, span[0]) in lexicon("place_leads"))
+    patterns = {Expected.REASON: _REASONS, Expected.FEELING: _FEELINGS, Expected.SPEECH: _SPEECH}
+    return _found(patterns[expected], text) if expected in patterns else ()
+
+
+def loose(text: str, expected: Expected, tokens: Sequence[Token]) -> Spans:
+    """Phrases in `text` that may stand for what is expected."""
+    if expected is Expected.PERSON:
+        return tuple((t.start, t.end) for t in tokens if t.text.lower() in lexicon("people"))
+    if expected is Expected.PLACE:
+        return (*names(tokens, text), *_found(_LOOSE_PLACES, text))
+    patterns = {
+        Expected.DATE: _LOOSE_DATES,
+        Expected.NUMBER: _LOOSE_NUMBERS,
+        Expected.REASON: _LOOSE_REASONS,
+    }
+    return _found(patterns[expected], text) if expected in patterns else ()
+
+
+def names(tokens: Sequence[Token], text: str) -> Spans:
+    """Runs of capitalised words; the text's first counts when it is no common word or the run goes on."""
+    return tuple(_trimmed(run) for run in _runs(tokens, text) if run)
+
+
+def _runs(tokens: Sequence[Token], text: str) -> Iterator[list[Token]]:
+    run: list[Token] = []
+    for number, token in enumerate(tokens):
+        gap = text[run[-1].end : token.start] if run else ""
+        initial = bool(run) and len(run[-1].text) == 1 and gap == ". "
+        if run and not initial and gap not in (" ", "-", "'", "’"):
+            yield from _kept(run)
+            run = []
+        named = token.capital and not token.stop and not (number == 0 and _plain_opening(tokens))
+        if named or (run and token.text.lower() in _JOINS):
+            run.append(token)
+        elif run:
+            yield from _kept(run)
+            run = []
+    yield from _kept(run)
+
+
+def _plain_opening(tokens: Sequence[Token]) -> bool:
+    """Whether the capital of the first word says nothing: it is a common word, with none after it."""
+    follows = len(tokens) > 1 and tokens[1].capital
+    return not follows and rarity(tokens[0].stem) < 1.0
+
+
+def _kept(run: list[Token]) -> Iterable[list[Token]]:
+    while run and run[-1].text.lower() in _JOINS:
+        run = run[:-1]
+    return (run,) if run else ()
+
+
+def _trimmed(run: Sequence[Token]) -> tuple[int, int]:
+    return run[0].start, run[-1].end
+
+
+def _lead(tokens: Sequence[Token], start: int) -> str:
+    """The word before the span, past an article."""
+    before = [t.text.lower() for t in tokens if t.end <= start][-2:]
+    if before and before[-1] in ("the", "a", "an"):
+        before = before[:-1]
+    return before[-1] if before else ""
+
+
+def _found(pattern: re.Pattern[str], text: str) -> Spans:
+    return tuple(m.span() for m in pattern.finditer(text))
+
+
+class Kind(StrEnum):
+    FACT = "fact"
+    DEFINITION = "definition"
+    LIST = "list"
+    HOW_TO = "how-to"
+    WHY = "why"
+    YES_NO = "yes-no"
+    COMPARISON = "comparison"
+    SEQUEL = "sequel"
+
+
+class Role(StrEnum):
+    """What a focus word is to its question."""
+
+    WORD = "word"
+    NAME = "name"
+    NUMBER = "number"
+    EXTREME = "extreme"
+    SORT = "sort"
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """A content word of the question. `weight` is its rarity, never 0."""
+
+    stem: str
+    weight: float
+    role: Role
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """A question as it was understood."""
+
+    text: str
+    kind: Kind
+    expected: Expected
+    focus: tuple[Focus, ...]
+    negated: bool
+    tokens: tuple[Token, ...]
+
+    @property
+    def weight(self) -> float:
+        return sum(f.weight for f in self.focus)
+
+
+_AUXILIARY = "is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|might|must|shall"
+_NEGATION = re.compile(
+    r"\b(?:not|never|no|none|nor|neither|without|cannot|nobody|nothing)\b|n['’]t\b", re.IGNORECASE
+)
+_DATE_WORDS = "year|years|date|day|month|century|decade|time|era|period|season|age"
+_NUMBER_WORDS = (
+    "number|percentage|percent|population|amount|rate|ratio|proportion|price|cost|size|length|height|temperature|"
+    "fraction|distance|total|speed|score"
+)
+_PLACE_WORDS = (
+    "country|countries|city|cities|town|place|state|region|continent|location|river|island|sea|ocean|village|province|"
+    "county|nation|area|street|district|mountain|building|kingdom"
+)
+_PERSON_WORDS = (
+    "person|king|queen|man|woman|leader|president|author|writer|scientist|emperor|pope|general|duke|people|ruler|"
+    "monarch|name|singer|actor|player|group|company|organization"
+)
+_EXPECTED = tuple(
+    (re.compile(pattern, re.IGNORECASE), expected)
+    for pattern, expected in (
+        (
+            r"\bhow\s+(?:many|much|long|old|far|tall|high|large|big|often|fast|deep|wide|heavy)\b",
+            Expected.NUMBER,
+        ),
+        (r"^\s*(?:how|what)\b.*\b(?:feel|felt|feelings?)\b", Expected.FEELING),
+        (
+            rf"\bwhat\s+(?:{_AUXILIARY})\b.*\b(?:say|tell|ask|reply|answer|cry|shout|think|exclaim)\b",
+            Expected.SPEECH,
+        ),
+        (
+            r"\bwhy\b|\bwhat\s+(?:\w+\s+)?(?:reasons?|caused?|causes|purpose|made)\b|\bhow\s+come\b",
+            Expected.REASON,
+        ),
+        (
+            rf"^(?:(?!\b(?:what|who|how|where|which)\b).)*\bwhen\b|\b(?:what|which)\s+(?:\w+\s+)?(?:{_DATE_WORDS})\b",
+            Expected.DATE,
+        ),
+        (
+            rf"\b(?:what|which)(?:\s+(?:is|was|are|were)\s+the)?\s+(?:\w+\s+)?(?:{_NUMBER_WORDS})\b",
+            Expected.NUMBER,
+        ),
+        (r"^(?:(?!\b(?:what|who|how|which)\b).)*\bwhere\b", Expected.PLACE),
+        (rf"\b(?:what|which)\s+(?:\w+\s+)?(?:{_PLACE_WORDS})\b", Expected.PLACE),
+        (r"\bwho(?:m|se)?\b", Expected.PERSON),
+        (rf"\b(?:what|which)\s+(?:\w+\s+)?(?:{_PERSON_WORDS})\b", Expected.PERSON),
+    )
+)
+_KINDS = tuple(
+    (re.compile(pattern, re.IGNORECASE), kind)
+    for pattern, kind in (
+        (
+            r"\bdifferen(?:ce|t|ces)\b.*\b(?:between|from|than)\b|\bcompare[ds]?\b|\bversus\b|\bvs\b",
+            Kind.COMPARISON,
+        ),
+        (r"\bwhy\b|\bhow\s+come\b|\bfor\s+what\s+reason", Kind.WHY),
+        (
+            r"\bwhat\s+(?:will\s+|would\s+)?happen(?:s|ed)?\b|\bwhat\s+(?:did|does|will)\b.*\bdo\b.*\b(?:when|after|because|once|if|before)\b",
+            Kind.SEQUEL,
+        ),
+        (
+            r"\b(?:what|which)\s+are\s+(?:the\s+)?(?:\w+\s+){0,2}(?:kinds|types|steps|ways|parts|stages|phases|examples|"
+            r"names|reasons|causes|forms|members|benefits|advantages|rules|features|components|elements)\b"
+            r"|^\s*(?:list|name|enumerate)\b|\b(?:what|which)\s+(?:two|three|four|five|six|several)\b",
+            Kind.LIST,
+        ),
+        (r"^\s*how\s+(?:do|does|can|could|should|would|to|did)\b(?=.*\b(?:i|you|we|one|to)\b)", Kind.HOW_TO),
+        (
+            r"^\s*(?:define\b|what\s+does\s+.+\s+mean\b|what\s+is\s+(?:the\s+)?(?:meaning|definition)\s+of\b)",
+            Kind.DEFINITION,
+        ),
+        (
+            r"^\s*(?:what|who)\s+(?:is|are|was|were)\s+(?:an?\s+|the\s+)?[\w'’-]+(?:\s+[\w'’-]+){0,2}\s*\??\s*$",
+            Kind.DEFINITION,
+        ),
+        (rf"^\s*(?:{_AUXILIARY})\b", Kind.YES_NO),
+    )
+)
+_VERBAL = frozenset(_AUXILIARY.split("|"))
+
+
+def read(question: str) -> Inquiry:
+    """Understands a question, as far as its form tells."""
+    words = tokens(question)
+    kind = next((kind for pattern, kind in _KINDS if pattern.search(question)), Kind.FACT)
+    expected = next((e for pattern, e in _EXPECTED if pattern.search(question)), Expected.ANYTHING)
+    if kind in (Kind.YES_NO, Kind.COMPARISON, Kind.HOW_TO):
+        expected = Expected.ANYTHING
+    return Inquiry(
+        text=question,
+        kind=kind,
+        expected=expected,
+        focus=_focus(words),
+        negated=bool(_NEGATION.search(question)),
+        tokens=words,
+    )
+
+
+def negative(text: str) -> bool:
+    return bool(_NEGATION.search(text))
+
+
+def _focus(words: Sequence[Token]) -> tuple[Focus, ...]:
+    sorts = _sort_words(words)
+    found: dict[str, Focus] = {}
+    for number, token in enumerate(words):
+        extreme = is_extreme(token)
+        if token.stop and not extreme:
+            continue
+        if token.stem not in found:
+            role = Role.EXTREME if extreme else _role(token, number, number in sorts)
+            found[token.stem] = Focus(token.stem, max(0.2, rarity(token.stem)), role, token.text)
+    return tuple(found.values())
+
+
+def _role(token: Token, number: int, sort: bool) -> Role:
+    if token.number:
+        return Role.NUMBER
+    if token.capital and (number > 0 or rarity(token.stem) == 1.0):
+        return Role.NAME
+    return Role.SORT if sort else Role.WORD
+
+
+def is_extreme(token: Token) -> bool:
+    low = token.text.lower()
+    return low in lexicon("extremes") or (
+        low.endswith("est") and len(low) > 4 and low not in lexicon("not_extremes")
+    )
+
+
+def _sort_words(words: Sequence[Token]) -> frozenset[int]:
+    """The places of the words between "what" or "which" and the verb: what kind of thing is asked for."""
+    for number, token in enumerate(words):
+        if token.text.lower() in ("what", "which", "whose", "many", "much"):
+            end = number + 1
+            while end < len(words) and end <= number + 4 and words[end].text.lower() not in _VERBAL:
+                end += 1
+            stopped = end < len(words) and words[end].text.lower() in _VERBAL
+            if stopped:
+                return frozenset(range(number + 1, end))
+            return frozenset() if token.text.lower() == "what" else frozenset((number + 1,))
+    return frozenset()

@@ -1,0 +1,273 @@
+"""The room an answerer works in, and the tools that a language model gets there.
+
+A `Room` holds the sentences that were found for one question and leads to more of them: by searching again,
+by reading a section or around a sentence, by looking at the contents. It is closed over the reader's bounds.
+Nothing that lies outside can be had here, whatever is asked for, and not even the title of a section that
+the reader has not come to. Sentences are numbered s1, s2… as they come in, and keep their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import overload
+
+from octavo.answers.features import Sentence
+from octavo.errors import NotFound
+from octavo.records.catalogue import Records
+from octavo.search.retrieval import Retriever
+from octavo.search.scope import Bounds, find_section
+from octavo.text.sentences import sentences
+from octavo.types import CHUNK_LEAST, Book, Chunk, Evidence, Section
+from octavo.verification.check import Similarity
+
+FOUND_MOST, READ_MOST, LISTED_MOST = 10, 12, 200
+QUERY_MOST = 1_000
+Notice = Callable[[str, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What the passages of one answer come from, each looked up once."""
+
+    records: Records
+    books: dict[str, Book | None] = field(default_factory=dict)
+    sections: dict[tuple[str, str], Section | None] = field(default_factory=dict)
+    pages: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    async def book(self, chunk: Chunk) -> Book | None:
+        if chunk.book_id not in self.books:
+            self.books[chunk.book_id] = await self.records.book(chunk.book_id)
+        return self.books[chunk.book_id]
+
+    async def section(self, chunk: Chunk) -> Section | None:
+        place = (chunk.book_id, chunk.section_id)
+        if place not in self.sections:
+            self.sections[place] = await self.records.section(*place)
+        return self.sections[place]
+
+    async def page(self, chunk: Chunk) -> str:
+        """The whole text of the web page that the passage is on."""
+        place = (chunk.book_id, chunk.source_file)
+        if place not in self.pages:
+            self.pages[place] = await self.records.page_text(*place)
+        return self.pages[place]
+
+
+class Opinion:
+    """A trained verifier's opinion of claims, asked once about each, and whether it was asked at all."""
+
+    def __init__(self, verifier: Similarity) -> None:
+        self._verifier = verifier
+        self._told: dict[tuple[str, ...], Sequence[float]] = {}
+
+    def __call__(self, claim: str, passages: Sequence[str], /) -> Sequence[float]:
+        key = (claim, *passages)
+        if key not in self._told:
+            self._told[key] = self._verifier(claim, passages)
+        return self._told[key]
+
+    @property
+    def asked(self) -> bool:
+        return bool(self._told)
+
+
+class Room(Sequence[Sentence]):
+    """The sentences found so far, and the way to more of them within the bounds."""
+
+    def __init__(self, asked: str, bounds: Bounds, retriever: Retriever, records: Records) -> None:
+        """`asked` is the question in the reader's own words."""
+        self.asked, self.bounds = asked, bounds
+        self.evidence: list[Evidence] = []
+        verifier = retriever.perusal.opinion if retriever.perusal else None
+        self.opinion = Opinion(verifier) if verifier else None
+        self._retriever, self._records = retriever, records
+        self._sources = Sources(records)
+        self._sentences: list[Sentence] = []
+        self._notice: Notice | None = None
+
+    @overload
+    def __getitem__(self, index: int) -> Sentence: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Sentence]: ...
+    def __getitem__(self, index: int | slice) -> Sentence | Sequence[Sentence]:
+        return self._sentences[index]
+
+    def __len__(self) -> int:
+        return len(self._sentences)
+
+    def tell(self, notice: Notice) -> None:
+        """Whom to tell what is being done here."""
+        self._notice = notice
+
+    def say(self, step: str, detail: str = "") -> None:
+        """Tells the reader what is being done just now."""
+        if self._notice is not None:
+            self._notice(step, detail)
+
+    async def search(self, query: str, *, top_k: int, perused: bool = True) -> list[Sentence]:
+        """The sentences of the passages that fit best, known ones under the numbers they have."""
+        if self.bounds.passage is not None:
+            own = Evidence(chunk=self.bounds.passage, relevance_score=1.0, rank=1)
+            return await self._take([own])
+        return await self._take(
+            await self._retriever.search(query, bounds=self.bounds, top_k=top_k, perused=perused)
+        )
+
+    async def section(self, name: str, *, around: str = "") -> list[Sentence]:
+        """The passages of a section in the order of the book; with `around`, those about that sentence."""
+        if self.bounds.passage is not None:
+            return list(self)
+        where = self.bounds.where
+        near = next((sentence for sentence in self if sentence.id == around), None)
+        if near is not None:
+            at, key = near.chunk.document_position, "document_position"
+            least = max(at - 1, where.at_least.get(key, 0))
+            most = min(at + 1, where.at_most.get(key, at + 1))
+            where = replace(
+                where,
+                any_of={**where.any_of, "book_id": (near.chunk.book_id,)},
+                at_least={**where.at_least, key: least},
+                at_most={**where.at_most, key: most},
+            )
+        else:
+            section = await self._find(name)
+            inside = {"book_id": (section.book_id,), "sections": (section.id,)}
+            where = replace(where, any_of={**where.any_of, **inside})
+        narrowed = replace(self.bounds, where=where)
+        found = await self._retriever.search(self.asked, bounds=narrowed, top_k=READ_MOST, perused=False)
+        held = [item for item in found if self.bounds.holds(item.chunk)]
+        return await self._take(sorted(held, key=lambda item: item.chunk.document_position))
+
+    async def contents(self) -> list[str]:
+        """The headings within the bounds, each with those above it; of several books, with the title."""
+        sections = await self._visible()
+        titles = {b.id: (b.title,) for b in await self._records.books()}
+        several = len({section.book_id for section in sections}) > 1
+        return [" › ".join((titles[s.book_id] if several else ()) + s.heading_path) for s in sections]
+
+    async def _find(self, name: str) -> Section:
+        sections = await self._visible()
+        try:
+            return find_section(name, sections)
+        except NotFound:
+            _, title, rest = name.partition(" › ")
+            if not title:
+                raise
+            return find_section(rest, sections)  # as the contents of several books have it
+
+    async def _visible(self) -> list[Section]:
+        """The sections that have something within the bounds."""
+        if self.bounds.passage is not None:
+            return []
+        books = self.bounds.where.any_of.get("book_id") or [b.id for b in await self._records.books()]
+        found: list[Section] = []
+        for book_id in books:
+            ends, first = await self._records.ends(str(book_id)), 0
+            for section in await self._records.outline(str(book_id)):
+                if section.id in ends:
+                    if _inside(section, first, ends[section.id], self.bounds):
+                        found.append(section)
+                    first = ends[section.id] + 1
+        return found
+
+    async def _take(self, found: Sequence[Evidence]) -> list[Sentence]:
+        """Brings passages into the room, and gives their sentences."""
+        taken: list[Sentence] = []
+        for item in found:
+            known = [sentence for sentence in self._sentences if sentence.chunk.id == item.chunk.id]
+            part = None if known else await _part(item, self.bounds, self._sources)
+            if part is not None:
+                last = self.evidence[-1].rank if self.evidence else 0
+                part = replace(part, rank=max(part.rank, last + 1))
+                known = numbered([part], self.bounds, after=len(self._sentences))
+                self.evidence.append(part)
+                self._sentences += known
+            taken += known
+        return taken
+
+
+def _inside(section: Section, first: int, last: int, bounds: Bounds) -> bool:
+    """Whether a section has something within the bounds; its passages have positions `first` to `last`."""
+    where = bounds.where
+    if bounds.within is not None and section.id != bounds.within.section.id:
+        return False
+    wanted = where.any_of.get("sections")
+    if wanted and not {section.id, *section.ancestors} & set(wanted):
+        return False
+    pages = (section.page_start or 0, section.page_end or 0)
+    reach = {"document_position": (first, last), "page_number": pages, "page_end": pages}
+    return all(reach[key][1] >= least for key, least in where.at_least.items()) and all(
+        0 < reach[key][0] + (key == "document_position") <= most + (key == "document_position")
+        for key, most in where.at_most.items()
+    )
+
+
+async def _part(item: Evidence, bounds: Bounds, sources: Sources) -> Evidence | None:
+    """What of a passage lies in the bounds: a passage may begin before a page or selection, or go on."""
+    chunk, place = item.chunk, bounds.within
+    if place is not None:
+        return cut(item, place.start, place.end)
+    first, last = bounds.where.at_least.get("page_end"), bounds.where.at_most.get("page_number")
+    if first is None or last is None or chunk.page_number == chunk.page_end:
+        return item
+    section = await sources.section(chunk)
+    return on_pages(item, section, first, last) if section else None
+
+
+def numbered(evidence: Sequence[Evidence], bounds: Bounds, *, after: int = 0) -> list[Sentence]:
+    """The sentences of the evidence in its order, those outside the bounds left out.
+
+    The first is numbered `after` + 1.
+    """
+    found: list[Sentence] = []
+    for item in evidence:
+        chunk = item.chunk
+        for span in sentences(chunk.content):
+            start, end = chunk.start + span.start, chunk.start + span.end
+            if bounds.touches(chunk, start, end):
+                found.append(
+                    Sentence(
+                        id=f"s{after + len(found) + 1}",
+                        chunk=chunk,
+                        start=start,
+                        end=end,
+                        text=chunk.content[span.start : span.end],
+                        similarity=0.0,
+                        evidence_rank=item.rank,
+                        evidence_score=item.relevance_score,
+                    )
+                )
+    return found
+
+
+def cut(item: Evidence, start: int, end: int) -> Evidence | None:
+    """The evidence with those of its sentences that share characters with a stretch of its section."""
+    chunk = item.chunk
+    if start <= chunk.start and chunk.end <= end:
+        return item
+    spans = [(chunk.start + s.start, chunk.start + s.end) for s in sentences(chunk.content)]
+    kept = [(a, b) for a, b in spans if a < end and b > start]
+    if not kept:
+        return None
+    first, last = kept[0][0], kept[-1][1]
+    first = max(chunk.start, min(first, last - CHUNK_LEAST))
+    last = max(last, first + CHUNK_LEAST)
+    content = chunk.content[first - chunk.start : last - chunk.start]
+    return replace(item, chunk=replace(chunk, content=content, start=first, end=last))
+
+
+def on_pages(item: Evidence, section: Section, first: int, last: int) -> Evidence | None:
+    """The evidence with those of its sentences that stand on physical pages `first` to `last`."""
+    begins = [mark.offset for mark in section.pages if mark.number >= first]
+    after = [mark.offset for mark in section.pages if mark.number > last]
+    part = cut(item, min(begins), min(after, default=len(section.text))) if begins else None
+    if part is None:
+        return None
+    seen = [mark for mark in section.pages if first <= mark.number <= last and mark.offset < part.chunk.end]
+    here = [mark for mark in seen if mark.offset <= part.chunk.start][-1:] or seen[:1]
+    if not here:
+        return None
+    begin, end = here[0], seen[-1].number
+    chunk = replace(part.chunk, page_number=begin.number, page_label=begin.label, page_end=end)
+    return replace(part, chunk=chunk)

@@ -1,0 +1,321 @@
+"""Commands that look things up in books: search.
+
+Conversations on paper: the list of them, and one of them as Markdown or JSON.
+
+Commands that ask: ask, chat, verify, sessions.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import textwrap
+import time
+from collections.abc import Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from octavo.cli.common import FAILED, NOT_SAID, Command, Context, common, on_terminal, show_json, with_library
+from octavo.events import Answered, Asked, AskEvent, Retrieved, Scoped
+from octavo.schemas import evidence_json
+from octavo.types import Evidence, Scope, ScopeType
+
+if TYPE_CHECKING:
+    from octavo.library import Library
+    from octavo.types import Session
+
+
+def scoped(command: Command) -> Command:
+    """The options that narrow a search."""
+    for option in (
+        click.option("--up-to", help="Only what comes before: a section, a page ('p. 12') or a position."),
+        click.option("--page", help="One page or a range: 12, xii, 12-15; #12 counts physical pages."),
+        click.option("--section", help="A section and all under it, by id, title or address."),
+        click.option("--book", "book_id", help="A book, by id or title."),
+    ):
+        command = option(command)
+    return command
+
+
+def scope_of(section: str | None, page: str | None, up_to: str | None) -> Scope | None:
+    given = [(ScopeType.SECTION, section), (ScopeType.PAGE, page), (ScopeType.UP_TO, up_to)]
+    chosen = [(kind, name) for kind, name in given if name is not None]
+    if len(chosen) > 1:
+        raise click.UsageError("--section, --page and --up-to exclude each other; choose one.")
+    return Scope(type=chosen[0][0], identifier=chosen[0][1]) if chosen else None
+
+
+@click.command()
+@click.argument("query")
+@scoped
+@click.option("--top", "top_k", default=5, show_default=True, help="How many passages, 1 to 100.")
+@click.option("--no-rerank", is_flag=True, help="Quicker: as found, without the local reader's opinion.")
+@common
+def search(
+    context: Context,
+    query: str,
+    book_id: str | None,
+    section: str | None,
+    page: str | None,
+    up_to: str | None,
+    top_k: int,
+    no_rerank: bool,
+    data: str | None,
+    as_json: bool,
+) -> None:
+    """Find the passages that fit QUERY best, by meaning and by words.
+
+    \b
+      octavo search "why is the whale white?"
+      octavo search "interest rates" --book annual-report --page 40-60
+      octavo search "who is Ishmael?" --up-to "Chapter 10"
+    """
+    within = scope_of(section, page, up_to)
+    began = time.monotonic()
+
+    async def work(library: Library) -> list[Evidence]:
+        return await library.search(query, book_id=book_id, scope=within, top_k=top_k, rerank=not no_rerank)
+
+    found = with_library(context, data, work)
+    if as_json:
+        took = max(1, round((time.monotonic() - began) * 1000))
+        show_json({"results": [evidence_json(e) for e in found], "processing_time_ms": took})
+    else:
+        for evidence in found:
+            show(evidence)
+    if not found:
+        click.echo("Nothing found. `octavo list` shows what is in the library.", err=True)
+        raise click.exceptions.Exit(NOT_SAID)
+
+
+def show(evidence: Evidence) -> None:
+    chunk = evidence.chunk
+    width = min(100, shutil.get_terminal_size().columns)
+    click.secho(f"{evidence.rank}. {chunk.source_location}", bold=True, nl=False)
+    click.secho(f"  {evidence.relevance_score:.0%}", dim=True)
+    for line in chunk.content.splitlines():
+        wrapped = textwrap.wrap(line, width - 3, break_long_words=False) or [""]
+        click.echo("\n".join(f"   {w}" for w in wrapped))
+    click.secho(f"   {chunk.url}\n", dim=True)
+
+
+def listed(sessions: Sequence[Session], *, as_json: bool) -> None:
+    """The conversations, the newest first."""
+    from octavo.schemas import session_json
+
+    if as_json:
+        show_json({"sessions": [session_json(session) for session in sessions]})
+    elif not sessions:
+        click.echo("No conversations yet. `octavo chat` starts one.")
+    else:
+        for session in sessions:
+            count = f"{session.query_count} question{'' if session.query_count == 1 else 's'}"
+            state = "ended" if session.end_time else "open"
+            click.echo(f"{session.session_id}  {session.start_time:%Y-%m-%d %H:%M}  {count}, {state}")
+
+
+async def exported(library: Library, session_id: str, *, as_json: bool) -> str:
+    """One conversation with its citations."""
+    from octavo.answers.export import session_json, session_markdown
+
+    session = await library.journal.session(session_id)
+    meant = {entry.question.id: entry.interpreted for entry in await library.journal.entries(session_id)}
+    if as_json:
+        return json.dumps(session_json(session, interpreted=meant), ensure_ascii=False, indent=2)
+    return session_markdown(session, interpreted=meant)
+
+
+def written(path: Path, text: str) -> None:
+    try:
+        path.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+    except OSError as error:
+        raise click.ClickException(f"{path} cannot be written: {error.strerror}.") from error
+    click.echo(f"Written to {path}.", err=True)
+
+
+GUESS = 0.4  # less sure than this, it is told as a guess
+
+
+@click.command(short_help="Answer a question in the book's own words, with footnotes.")
+@click.argument("question")
+@scoped
+@click.option("--selected-text", help="Ask about this passage; '-' reads it from standard input.")
+@click.option(
+    "--session",
+    "session_id",
+    help="Go on with a conversation, or start one by that name; follow-ups are understood.",
+)
+@click.option("--top", "top_k", default=5, show_default=True, help="How many passages to read, 1 to 20.")
+@common
+def ask(
+    context: Context,
+    question: str,
+    book_id: str | None,
+    section: str | None,
+    page: str | None,
+    up_to: str | None,
+    selected_text: str | None,
+    session_id: str | None,
+    top_k: int,
+    data: str | None,
+    as_json: bool,
+) -> None:
+    """Answer QUESTION with the book's own sentences, each with its footnote, or say that it does not say.
+
+    \b
+      octavo ask "Why is the whale white?"
+      octavo ask "What was revenue in 2022?" --book annual-report --page 40-60
+      octavo ask "Who is speaking?" --selected-text "Call me Ishmael."
+    """
+    from octavo.schemas import answered_json
+
+    if not question.strip():
+        raise click.UsageError("QUESTION is empty.")
+    within = scope_of(section, page, up_to)
+    selection = sys.stdin.read().strip() if selected_text == "-" else selected_text
+    if selection is not None and not selection.strip():
+        raise click.UsageError("--selected-text is empty; leave it out to ask the whole book.")
+
+    async def work(library: Library) -> Answered:
+        return await answered(
+            library,
+            question,
+            book_id=book_id,
+            scope=within,
+            selected_text=selection,
+            session_id=session_id,
+            top_k=top_k,
+            quiet=as_json,
+        )
+
+    done = with_library(context, data, work)
+    if as_json:
+        show_json(answered_json(done))
+    else:
+        show_answer(done)
+    if done.answer.refusal is not None:
+        raise click.exceptions.Exit(NOT_SAID)
+
+
+async def answered(
+    library: Library,
+    question: str,
+    *,
+    book_id: str | None,
+    scope: Scope | None,
+    selected_text: str | None,
+    session_id: str | None,
+    top_k: int,
+    quiet: bool,
+) -> Answered:
+    """Asks, with each step named on the terminal while it lasts."""
+    events = library.stream(
+        question,
+        book_id=book_id,
+        scope=scope,
+        selected_text=selected_text,
+        session_id=session_id,
+        top_k=top_k,
+    )
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Answered):
+                return event
+            if on_terminal() and not quiet:
+                click.echo(f"\r{_step(event):<78}\r", nl=False, err=True)
+    raise RuntimeError("the flow ended without an answer")
+
+
+def _step(event: AskEvent) -> str:
+    match event:
+        case Asked():
+            return f"looking for: {event.interpreted[:60]}"
+        case Scoped():
+            return f"in {event.description[:70]}"
+        case Retrieved():
+            return f"reading {len(event.evidence)} passages"
+        case _:
+            return ""
+
+
+def _surely(confidence: float) -> str:
+    """How much to trust an answer, in words: a guess is called one."""
+    if confidence < GUESS:
+        return f"A guess ({confidence:.0%} sure): these sentences come nearest, and may not answer."
+    return f"Sure to {confidence:.0%}."
+
+
+def show_answer(done: Answered) -> None:
+    width = min(100, shutil.get_terminal_size().columns)
+    if done.interpreted != done.question.content:
+        click.secho(f"(interpreted as: {done.interpreted})", dim=True)
+    answer = done.answer
+    for line in answer.content.splitlines():
+        indent = " " * (len(line) - len(line.lstrip()))
+        wrapped = textwrap.wrap(line, width, break_long_words=False, subsequent_indent=indent)
+        click.echo("\n".join(wrapped))
+    if answer.refusal is not None:
+        for item in answer.refusal.nearest:
+            click.secho(f"  see {item.chunk.source_location}  {item.chunk.url}", dim=True)
+        return
+    click.secho(f"\n{_surely(answer.confidence)}", dim=True)
+    for citation in answer.citations:
+        click.echo(f"  [{citation.number}] {citation.source_location}")
+        click.secho(f"      {citation.link}", dim=True)
+
+
+@click.command(short_help="Check the quotations of old answers against the book.")
+@click.argument("answer", required=False)
+@common
+def verify(context: Context, answer: str | None, data: str | None, as_json: bool) -> None:
+    """Check the quotations of ANSWER, or of every answer ever given, against the book, letter by letter.
+
+    Exit code 0 when every quotation is in the book at its place, 1 when one is not.
+    """
+    from octavo.schemas import verdict_json
+
+    verdicts = with_library(context, data, lambda library: library.verify(answer))
+    wrong = [v for v in verdicts if not v.true and v.checked]
+    checked = [v for v in verdicts if v.checked]
+    if as_json:
+        show_json({"true": not wrong, "citations": [verdict_json(v) for v in verdicts]})
+    else:
+        for verdict in wrong:
+            click.echo(f"✗ {verdict.answer_id} [{verdict.number}] {verdict.source_location}: {verdict.note}")
+        click.echo(f"{len(checked) - len(wrong)} of {len(checked)} quotations are true.")
+        if len(checked) < len(verdicts):
+            gone = len(verdicts) - len(checked)
+            click.echo(f"{gone} cannot be checked: their books are no longer in the library.")
+    if wrong:
+        raise click.exceptions.Exit(FAILED)
+
+
+@click.command()
+@click.argument("session", required=False)
+@click.option("--export", "path", type=click.Path(dir_okay=False), help="Write it as Markdown or JSON.")
+@common
+def sessions(
+    context: Context, session: str | None, path: str | None, data: str | None, as_json: bool
+) -> None:
+    """List the conversations, or show or export one.
+
+    \b
+      octavo sessions
+      octavo sessions 3f2a… --export talk.md
+    """
+
+    if session is None:
+        if path:
+            raise click.UsageError("--export needs the conversation that is to be exported.")
+        listed(with_library(context, data, lambda library: library.journal.sessions()), as_json=as_json)
+        return
+    wants_json = as_json or (path or "").endswith(".json")
+    text = with_library(context, data, lambda library: exported(library, session, as_json=wants_json))
+    if path:
+        written(Path(path), text)
+    else:
+        click.echo(text)

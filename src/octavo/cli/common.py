@@ -1,0 +1,146 @@
+"""Progress on standard error, with counts and the time that is left; silent when nobody is watching.
+
+What every command shares: where the library is, `--json`, how results and complaints are shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from octavo.errors import InvalidTransition, InvalidValue, NotFound, OctavoError
+from octavo.events import Compared, Embedding, IngestEvent, Parsed, Published, Storing
+from octavo.limits import _require_files
+from octavo.schemas import error_json
+
+if TYPE_CHECKING:
+    from octavo.library import Library
+
+T = TypeVar("T")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+FAILED, WRONG_CALL, NOT_SAID = 1, 2, 3
+"""File descriptors for the library: those it has open when idle, and more for a book on its way in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What was said before the command's name."""
+
+    data: str | None = None
+
+
+def common(command: Command) -> Command:
+    """The options that every command has."""
+    command = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(command)
+    data = click.option("--data", type=click.Path(file_okay=False), help="Folder of the library.")(command)
+    return click.pass_obj(data)  # type: ignore[return-value]
+
+
+def with_library(context: Context, data: str | None, work: Callable[[Library], Coroutine[Any, Any, T]]) -> T:
+    """Opens the library, runs `work` with it and closes it, whatever happens."""
+    _require_files()
+
+    from octavo.library import Library
+
+    async def run() -> T:
+        async with Library.open(data=data or context.data) as library:
+            return await work(library)
+
+    return asyncio.run(run())
+
+
+def show_json(value: object) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def counted(count: int, what: str) -> str:
+    """`1 section`, `1,234 sections`."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def complain(error: OctavoError, *, as_json: bool) -> int:
+    """Says what went wrong and what to do; returns the exit code."""
+    if as_json:
+        show_json(error_json(error))
+    click.echo(f"octavo: {error.message}", err=True)
+    if error.hint:
+        click.echo(f"  {error.hint}", err=True)
+    return exit_code(error)
+
+
+def exit_code(error: OctavoError) -> int:
+    wrong_call = isinstance(error, InvalidValue | NotFound | InvalidTransition)
+    return WRONG_CALL if wrong_call else FAILED
+
+
+def on_terminal() -> bool:
+    return sys.stderr.isatty()
+
+
+WIDTH = 78
+
+
+def clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def bar(done: int, total: int, *, width: int = 24) -> str:
+    full = width * done // max(1, total)
+    return "█" * full + "░" * (width - full)
+
+
+class Progress:
+    """Turns the events of an ingest into one line that is written over."""
+
+    def __init__(self, name: str, *, live: bool, now: Callable[[], float] = time.monotonic) -> None:
+        self._name, self._live, self._now = name, live, now
+        self._began: float | None = None
+        self._first = 0
+
+    def __call__(self, event: IngestEvent) -> None:
+        if isinstance(event, Parsed):
+            for warning in event.warnings:
+                self._keep(f"  note: {warning}")
+        line = self.line(event)
+        if line and self._live:
+            click.echo(f"\r{line[:WIDTH]:<{WIDTH}}", nl=False, err=True)
+        if isinstance(event, Published) and self._live:
+            click.echo(f"\r{'':<{WIDTH}}\r", nl=False, err=True)
+
+    def line(self, event: IngestEvent) -> str:
+        match event:
+            case Parsed():
+                size = f"{counted(event.sections, 'section')}, {counted(event.characters, 'character')}"
+                return f"{self._name}: {size}"
+            case Compared():
+                return f"{self._name}: +{event.added} ~{event.changed} −{event.removed} sections"
+            case Embedding():
+                counts = f"{event.done}/{event.total}{self._left(event)}"
+                return f"{self._name}: {bar(event.done, event.total)} {counts}"
+            case Storing():
+                return f"{self._name}: storing {event.done}/{event.total}"
+            case Published():
+                return ""
+
+    def _left(self, event: Embedding) -> str:
+        """Time left at the pace since the first batch; the first says nothing yet."""
+        now = self._now()
+        if self._began is None:
+            self._began, self._first = now, event.done
+        fresh = event.done - self._first
+        if fresh <= 0:
+            return ""
+        return f", {clock((now - self._began) / fresh * (event.total - event.done))} left"
+
+    def _keep(self, line: str) -> None:
+        click.echo(f"\r{line:<{WIDTH}}" if self._live else line, err=True)

@@ -1,0 +1,180 @@
+"""Takes a book in: load → parse → chunk → diff → embed → store → publish.
+
+An edition is prepared beside the one that readers see, and becomes visible whole in a single transaction of
+the records. A kill at any moment leaves the old edition or the new one; what was embedded is never embedded
+again. Who cancels while an edition is coming out is obeyed when it is out. The same bytes added twice change
+nothing. Several books may be on their way at once: they are read, cut and embedded side by side, and
+installed one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from octavo.concurrency import blocking, to_its_end
+from octavo.errors import OctavoError
+from octavo.events import Embedding, IngestEvent, Parsed, Published, Storing
+from octavo.ingest.context import Shelf
+from octavo.ingest.edition import Draft, Identity, Wishes, compare, draft, fingerprint_of, identify
+from octavo.readers.parsed import ParsedBook
+from octavo.readers.sandbox import parse
+from octavo.records import covers
+from octavo.store.base import digest, require_space
+from octavo.types import Book, Chunk
+
+EMBED_AT_ONCE, STORE_AT_ONCE = 64, 256
+ROOM_A_CHUNK = 16_384  # bytes on the disk, in the records and in the store
+ROOM_A_VECTOR = 4_096
+T = TypeVar("T")
+Changes = Callable[[], AbstractAsyncContextManager[Shelf]]
+
+
+async def ingest(
+    path: Path, shelf: Shelf, wishes: Wishes, *, changes: Changes
+) -> AsyncGenerator[IngestEvent, None]:
+    """The whole way of one book, as events. The last one is `Published`. To be closed if left early.
+
+    Until the book enters `changes`, where one is let in at a time, only vectors are written.
+    """
+    parsed = await parse(path, shelf.settings.limits)
+    yield Parsed(parsed.title, len(parsed.sections), parsed.characters, parsed.page_count, parsed.warnings)
+
+    identity = await _identified(parsed, path, shelf, wishes)
+    if not identity.unchanged:
+        edition = await blocking(draft, parsed, identity, embedder=shelf.embedder, settings=shelf.settings)
+        yield await compare(edition, shelf.records)
+        require_space(shelf.settings.data, len(edition.chunks) * ROOM_A_VECTOR, shelf.settings.free_space_mb)
+        async for done in _embed(edition, shelf):
+            yield done
+
+    async with changes() as shelf:
+        now = await _identified(parsed, path, shelf, wishes)  # other books may have come in meanwhile
+        if now.known and now.unchanged:
+            await covers.keep(shelf.records.database, now.known.id, parsed.cover)
+            yield Published(now.known, unchanged=True)
+            return
+        if now != identity:
+            edition = await blocking(draft, parsed, now, embedder=shelf.embedder, settings=shelf.settings)
+        database, late = shelf.records.database, None
+        async with aclosing(install(edition, shelf)) as steps:
+            async for event in steps:
+                if isinstance(event, Published):
+                    covered = covers.keep(database, event.book.id, parsed.cover, replacing=True)
+                    _, late = await to_its_end(covered)
+                yield event
+        if late is not None:
+            raise late
+
+
+async def _identified(parsed: ParsedBook, path: Path, shelf: Shelf, wishes: Wishes) -> Identity:
+    fingerprint = fingerprint_of(shelf.settings, shelf.embedder)
+    return await identify(parsed, path.name, wishes=wishes, records=shelf.records, fingerprint=fingerprint)
+
+
+async def install(new: Draft, shelf: Shelf) -> AsyncGenerator[IngestEvent, None]:
+    """Embeds and stores what the library lacks of `new`, then makes it the edition that readers see."""
+    records, store, book_id = shelf.records, shelf.store, new.book.id
+    before = await records.manifest(book_id)
+    added = [chunk for chunk in new.chunks if chunk.id not in before]
+    require_space(shelf.settings.data, len(added) * ROOM_A_CHUNK, shelf.settings.free_space_mb)
+    number = await records.begin_edition(
+        new.book,
+        words_hash=new.words_hash,
+        sections=new.sections,
+        chunks=new.chunks,
+        vector_keys=new.vector_keys,
+    )
+    try:
+        async for done in _embed(new, shelf):
+            yield done
+        async for stored in _store(added, number, new, shelf):
+            yield stored
+        await store.commit()
+        _, late = await to_its_end(records.publish(book_id, number))
+    except BaseException:
+        with suppress(OctavoError):  # what cannot be undone now is undone when the library is next opened
+            await records.abandon(book_id, number)
+            await forget_removed(book_id, shelf)
+        raise
+
+    book, later = await to_its_end(_settle(new, number, shelf, before))
+    yield Published(book)
+    if (late := later or late) is not None:
+        raise late
+
+
+async def _settle(new: Draft, number: int, shelf: Shelf, before: Mapping[str, tuple[str, str]]) -> Book:
+    """Once an edition is out: the store is told what moved in it, and drops what is gone."""
+    after = await shelf.records.manifest(new.book.id)
+    moved = [chunk for chunk in new.chunks if before.get(chunk.id, after[chunk.id]) != after[chunk.id]]
+    async for _ in _store(moved, number, new, shelf):
+        pass
+    await forget_removed(new.book.id, shelf, changed=bool(moved))
+    await shelf.records.settle(new.book.id)
+    return await shelf.records.book(new.book.id) or new.book
+
+
+async def finished(
+    steps: AsyncGenerator[IngestEvent, None], on_event: Callable[[IngestEvent], None] | None
+) -> Book:
+    """The book that `steps` end with; `on_event` is told of each of them."""
+    async with aclosing(steps):
+        async for event in steps:
+            if on_event:
+                on_event(event)
+            if isinstance(event, Published):
+                book = event.book
+    return book
+
+
+async def forget_removed(book_id: str, shelf: Shelf, *, changed: bool = False) -> None:
+    """Takes out of the store what the records have no use for any more, durably; with it, what `changed`."""
+    doomed = (await shelf.records.removals()).get(book_id, ())
+    if doomed:
+        await shelf.store.delete(doomed)
+    if doomed or changed:  # a store that has nothing to write is not made to wait for the disk
+        await shelf.store.commit()
+    if doomed:
+        await shelf.records.removed(book_id)
+
+
+async def _embed(new: Draft, shelf: Shelf) -> AsyncIterator[Embedding]:
+    """Makes the vectors that are not there yet, the short texts first, and keeps each batch."""
+    texts = {key: new.texts[id_] for id_, key in new.vector_keys.items()}
+    missing = await shelf.records.missing_vectors(texts)
+    done, total = len(texts) - len(missing), len(texts)
+    for batch in batches(sorted(missing, key=lambda key: len(texts[key])), EMBED_AT_ONCE):
+        async with shelf.embedding:
+            if lacking := await shelf.records.missing_vectors(batch):  # another book may have brought some
+                vectors = await blocking(shelf.embedder.embed, [texts[key] for key in lacking])
+                await shelf.records.put_vectors(dict(zip(lacking, vectors, strict=True)))
+        done += len(batch)
+        yield Embedding(done, total)
+
+
+async def _store(chunks: Sequence[Chunk], number: int, new: Draft, shelf: Shelf) -> AsyncIterator[Storing]:
+    done = 0
+    for batch in batches(chunks, STORE_AT_ONCE):
+        vectors = await shelf.records.vectors(new.vector_keys[chunk.id] for chunk in batch)
+        whole, digests = await blocking(_completed, batch, vectors, new.vector_keys)
+        await shelf.store.upsert(whole, edition=number)
+        await shelf.records.note_digests(new.book.id, number, digests)
+        done += len(batch)
+        yield Storing(done, len(chunks))
+
+
+def _completed(
+    chunks: Sequence[Chunk], vectors: Mapping[str, tuple[float, ...]], keys: Mapping[str, str]
+) -> tuple[list[Chunk], dict[str, str]]:
+    """The chunks with their vectors, and their digests. Too long a work to do between two questions."""
+    whole = [replace(chunk, embedding=vectors[keys[chunk.id]]) for chunk in chunks]
+    return whole, {chunk.id: digest(chunk) for chunk in whole}
+
+
+def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """The items in order, `size` at a time."""
+    return (items[start : start + size] for start in range(0, len(items), size))

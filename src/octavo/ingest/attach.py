@@ -1,0 +1,275 @@
+"""Attaches a Qdrant collection that somebody else filled: it becomes a book that can be searched and asked.
+
+The points are read once and nothing is ever written to that collection. Each web address becomes a section,
+whose text is that of its points in order of `chunk_id`; each point becomes a chunk that is a stretch of that
+text, so a quotation from it is true like any other. The vectors are taken over as they are when a sample
+shows that the library's own embedder makes the same; else the texts are embedded anew. Attaching again takes
+over what has changed and removes what is gone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from math import fsum
+from pathlib import PurePosixPath
+from statistics import median
+from urllib.parse import unquote, urlsplit
+from uuid import uuid5
+
+from octavo.concurrency import blocking
+from octavo.errors import BadBook, InvalidValue
+from octavo.events import IngestEvent, Parsed, Published
+from octavo.ingest import STORE_AT_ONCE, Changes, batches, install
+from octavo.ingest.chunking import NAMESPACE, embedded_text
+from octavo.ingest.edition import (
+    TITLE_MOST,
+    Draft,
+    Wishes,
+    bind_sections,
+    compare,
+    fingerprint_of,
+    free_id,
+    words_hash,
+)
+from octavo.protocols import Embedder
+from octavo.readers.parsed import ParsedBook, ParsedSection
+from octavo.records.catalogue import Records
+from octavo.records.rows import text_hash
+from octavo.store.qdrant_import import Passage, Source
+from octavo.text.clean import clean, collapse, slug
+from octavo.text.sentences import parts
+from octavo.types import CHUNK_LEAST, CHUNK_MOST, Book, BookFormat, Chunk, Section
+from octavo.validation import LARGEST_EXACT_INTEGER
+
+SAMPLE = 8
+SAME_MODEL = 0.9  # cosine; the same model in another precision has 0.98 and more, another model next to 0
+BETWEEN = "\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Where a passage, or a part of one that is too long for a chunk, stands in its section's text."""
+
+    start: int
+    end: int
+    passage: Passage
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """The passages of one web address, as one text."""
+
+    section: ParsedSection
+    stretches: tuple[_Stretch, ...]
+
+
+async def attach(source: Source, wishes: Wishes, *, changes: Changes) -> AsyncGenerator[IngestEvent, None]:
+    """The whole way of a collection into the library, as events. The last one is `Published`."""
+    from octavo.store.qdrant_import import all_passages
+
+    found = await all_passages(source)
+    if not found:
+        raise BadBook("no_text", f"the collection {source.collection!r} at {source.url} has no texts")
+    title = collapse(clean(wishes.title or _common_title(found) or source.collection))[:TITLE_MOST].strip()
+    pages = await blocking(_pages, found, title)
+    parsed = _parsed(title, pages)
+    async with changes() as shelf:
+        own, notes = await blocking(_comparable, found, shelf.embedder)
+        yield Parsed(title, len(pages), parsed.characters, 0, notes)
+        label = f"{urlsplit(source.url).netloc}/{source.collection}"
+        known = await _known(label, wishes, shelf.records)
+        id = known.id if known else wishes.book_id or await free_id(slug(title), shelf.records)
+        fingerprint = fingerprint_of(shelf.settings, shelf.embedder)
+        book = _book(id, title, label, found, fingerprint, wishes.base_url)
+        if known and (known.content_hash, known.index_fingerprint) == (book.content_hash, fingerprint):
+            yield Published(known, unchanged=True)
+            return
+        new, vectors = await blocking(_draft, book, parsed, pages, shelf.embedder, own)
+        yield await compare(new, shelf.records)
+        for batch in batches(list(vectors.items()), STORE_AT_ONCE):
+            await shelf.records.put_vectors({key: tuple(vector) for key, vector in batch})
+        async with aclosing(install(new, shelf)) as steps:
+            async for event in steps:
+                yield event
+
+
+async def _known(label: str, wishes: Wishes, records: Records) -> Book | None:
+    """The book that the collection has become before."""
+    if wishes.book_id is None:
+        return next((book for book in await records.books() if book.source_file == label), None)
+    named = await records.book(wishes.book_id)
+    if named is not None and named.source_file != label:
+        raise InvalidValue("book_id", f"must not be that of another book ({named.title})", named.id)
+    return named
+
+
+def _common_title(found: Sequence[Passage]) -> str:
+    """The title of all passages, if they share one."""
+    titles = {passage.source_title for passage in found}
+    return titles.pop() if len(titles) == 1 else ""
+
+
+def _comparable(found: Sequence[Passage], embedder: Embedder) -> tuple[bool, tuple[str, ...]]:
+    """Whether the vectors are such as the embedder makes, judged by a sample; and what to tell about it."""
+    sound = [p for p in found if p.vector is not None and len(p.vector) == embedder.dimension]
+    if not sound:
+        return False, ("the vectors are of another size: all texts are embedded anew",)
+    sample = sound[:: max(1, len(sound) // SAMPLE)][:SAMPLE]
+    made = embedder.embed([passage.text for passage in sample])
+    alike = median(
+        fsum(a * b for a, b in zip(p.vector or (), own, strict=True))
+        for p, own in zip(sample, made, strict=True)
+    )
+    if alike < SAME_MODEL:
+        said = f"the vectors were made by another model (a sample of {len(sample)} agrees to {alike:.2f})"
+        return False, (f"{said}: all texts are embedded anew",)
+    lacking = len(found) - len(sound)
+    return True, (f"{lacking} points have no sound vector: they are embedded anew",) if lacking else ()
+
+
+def _pages(found: Sequence[Passage], title: str) -> list[_Page]:
+    """The passages by web address; pages and passages in order of `chunk_id`, then as they were found."""
+    by_address: dict[tuple[str, str], list[Passage]] = {}
+    for passage in sorted(found, key=lambda p: p.chunk_id if p.chunk_id is not None else -1):
+        by_address.setdefault((passage.source_title, passage.url), []).append(passage)
+    addresses = Counter(name for name, _ in by_address)
+    made = [
+        _page(_headings(name, url, title, alone=addresses[name] == 1), url, those)
+        for (name, url), those in by_address.items()
+    ]
+    return [page for page in made if page.section.text]
+
+
+def _headings(source_title: str, url: str, book_title: str, *, alone: bool) -> tuple[str, ...]:
+    name, page = collapse(clean(source_title)), _page_name(url)
+    if name and alone:
+        return (name,)
+    return (page,) if not name or name == book_title else (name, page)
+
+
+def _page_name(url: str) -> str:
+    """What a page may be called whose address is all that is known of it."""
+    try:
+        place = urlsplit(url)
+    except ValueError:
+        return "Untitled"
+    path = PurePosixPath(unquote(place.path))
+    last = path.parent.name if path.stem == "index" else path.stem
+    name = collapse(clean(last.replace("-", " ").replace("_", " ")))
+    return name[:1].upper() + name[1:] or place.netloc or "Untitled"
+
+
+def _page(headings: tuple[str, ...], url: str, those: Sequence[Passage]) -> _Page:
+    said = [(words, passage) for passage in those if (words := clean(passage.text).strip())]
+    text, start = BETWEEN.join(words for words, _ in said), 0
+    stretches: list[_Stretch] = []
+    for words, passage in said:
+        spans = [*parts(text, start, start + len(words), most=CHUNK_MOST, unbroken=CHUNK_MOST)]
+        start += len(words) + len(BETWEEN)
+        fit = [(a, b) for a, b in spans if b - a >= CHUNK_LEAST]
+        stretches += [_Stretch(a, b, passage, len(spans) == 1) for a, b in fit]
+    section = ParsedSection(
+        title=headings[-1], heading_path=headings, text=text, source_file=url or headings[-1], url=url
+    )
+    return _Page(section, tuple(stretches))
+
+
+def _parsed(title: str, pages: Sequence[_Page]) -> ParsedBook:
+    return ParsedBook(
+        title=title,
+        authors=(),
+        language="",
+        format=BookFormat.HTML,
+        sections=tuple(page.section for page in pages),
+    )
+
+
+def _book(
+    id: str, title: str, label: str, found: Sequence[Passage], fingerprint: str, base_url: str | None
+) -> Book:
+    """The catalogue entry; its hash covers everything that was read."""
+    read = hashlib.sha256(f"{title}\x1f{base_url}".encode())
+    for p in found:
+        said = (p.point_id, p.chunk_id, p.url, p.source_title, p.text)
+        read.update("\x1f".join(map(str, said)).encode("utf-8", "replace"))
+        read.update(b"" if p.vector is None else p.vector.tobytes())
+    now = datetime.now(UTC)
+    return Book(
+        id=id,
+        title=title,
+        format=BookFormat.HTML,
+        source_file=label,
+        base_url=base_url,
+        content_hash=read.hexdigest(),
+        index_fingerprint=fingerprint,
+        added_at=now,
+        updated_at=now,
+    )
+
+
+def _draft(
+    book: Book, parsed: ParsedBook, pages: Sequence[_Page], embedder: Embedder, own: bool
+) -> tuple[Draft, Mapping[str, Sequence[float]]]:
+    """The edition, and the vectors that came with the collection, by their keys."""
+    sections = bind_sections(parsed, book_id=book.id, base_url=book.base_url)
+    by_page = zip((section for section in sections if section.text), pages, strict=True)
+    made = [pair for section, page in by_page for pair in _chunks(book, section, page)]
+    if not made:
+        raise BadBook("no_text", f"{book.source_file} has no passage long enough to be found")
+    chunks = [replace(chunk, document_position=n) for n, (chunk, _) in enumerate(made)]
+    texts = {chunk.id: embedded_text(chunk) for chunk in chunks}
+    keys = {id: text_hash(f"{embedder.fingerprint}\x1f{text}") for id, text in texts.items()}
+    vectors: dict[str, Sequence[float]] = {}
+    for chunk, stretch in made:
+        vector = stretch.passage.vector
+        if own and stretch.whole and vector is not None and len(vector) == embedder.dimension:
+            keys[chunk.id] = text_hash(f"{embedder.fingerprint}\x1fattached\x1f{vector.tobytes().hex()}")
+            vectors[keys[chunk.id]] = vector
+    counted = replace(book, section_count=len(sections), chunk_count=len(chunks))
+    new = Draft(
+        book=counted,
+        words_hash=words_hash(parsed),
+        sections=sections,
+        chunks=tuple(chunks),
+        texts=texts,
+        vector_keys=keys,
+    )
+    return new, vectors
+
+
+def _chunks(book: Book, section: Section, page: _Page) -> Iterator[tuple[Chunk, _Stretch]]:
+    seen: Counter[str] = Counter()
+    for index, stretch in enumerate(page.stretches):
+        content, passage = section.text[stretch.start : stretch.end], stretch.passage
+        digest = text_hash(content)
+        name = "\x1f".join((book.id, section.id, str(seen[digest]), digest))
+        seen[digest] += 1
+        identity = uuid5(NAMESPACE, name)
+        chunk = Chunk(
+            id=str(identity),
+            chunk_id=passage.chunk_id or identity.int % LARGEST_EXACT_INTEGER + 1,
+            content=content,
+            book_id=book.id,
+            section_id=section.id,
+            chapter=section.heading_path[0],
+            section=section.title,
+            document_position=0,
+            chunk_index=index,
+            url=section.url,
+            source_file=section.source_file,
+            source_location=" › ".join(dict.fromkeys((book.title, *section.heading_path))),
+            source_title=collapse(clean(passage.source_title)) or book.title,
+            start=stretch.start,
+            end=stretch.end,
+            created_at=book.updated_at,
+            heading_path=section.heading_path,
+            ancestors=section.ancestors,
+            metadata={"point_id": passage.point_id, "chunk_id": passage.chunk_id},
+        )
+        yield chunk, stretch

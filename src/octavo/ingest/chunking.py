@@ -1,0 +1,278 @@
+"""Sections into chunks: stretches of whole sentences that the embedder can read to their end.
+
+`section.text[chunk.start:chunk.end] == chunk.content`, no two chunks overlap, none crosses a section, and
+every character that is not blank lies in exactly one of them. The one exception: a chunk has ten characters
+or more, so a section whose whole text is shorter has none (the text stays in the section, which readers see
+and search does not), nor has a stray stretch of fewer than ten characters that no neighbour has room for.
+
+Borders are chosen over a whole section at once: the chunks come as near to the target as they can, a border
+between paragraphs costs nothing, one between sentences little, one inside a code block or table more. Ids are
+made from book, section and content, so a change elsewhere in the book leaves them as they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import pairwise
+from uuid import UUID, uuid5
+
+from octavo.text.sentences import parts, sentences
+from octavo.types import CHUNK_LEAST, CHUNK_MOST, Chunk, PageMark, Section, Span
+from octavo.validation import LARGEST_EXACT_INTEGER
+
+CHUNKER_VERSION = "2"
+NAMESPACE = UUID("6f1d6b1e-2d5c-5a0e-9a57-0c7a0b00c5e1")
+HEADING_BYTES = 144  # about 40 word pieces of English, 48 of Chinese
+_ATOM_MOST = 1_000
+_TINY = 10  # pieces; smaller stretches of one paragraph stay together
+_SENTENCE_BORDER, _LINE_BORDER, _BLOCK_BORDER = 0.15, 0.08, 0.3
+_LEFT_OUT = 50.0
+
+Pieces = Callable[[Sequence[str]], list[int]]
+
+
+def chunk_book(
+    book_title: str,
+    sections: Sequence[Section],
+    *,
+    pieces: Pieces,
+    max_pieces: int,
+    target: int,
+    created_at: datetime,
+) -> list[Chunk]:
+    """Every chunk of the book, in reading order."""
+    made: list[Chunk] = []
+    for section in sections:
+        spans = chunk(section, pieces=pieces, max_pieces=max_pieces, target=target)
+        made += _entities(book_title, section, spans, position=len(made), created_at=created_at)
+    return made
+
+
+def chunk(section: Section, *, pieces: Pieces, max_pieces: int, target: int) -> list[Span]:
+    """The stretches of one section that become its chunks."""
+    text, heading = section.text, heading_line(section.heading_path)
+    if len(text) < CHUNK_LEAST or text.isspace():
+        return []
+    room = max(max_pieces - pieces([heading])[0], max_pieces // 3)
+    most = max(room - _TINY, room // 2)
+    atoms = _merged(_whole_blocks(_atoms(section, pieces, most=most), section, most=most), most=most)
+    packed = _packed(atoms, room=room, target=min(target, room))
+    doubtful = [a for a in packed if a.size * 9 // 8 + text.count("\n", a.start, a.end) + _TINY > room]
+    counted = pieces([_framed(heading, text[a.start : a.end]) for a in doubtful]) if doubtful else []
+    over = {a.start for a, size in zip(doubtful, counted, strict=True) if size > max_pieces}
+    spans: list[Span] = []
+    for atom in packed:
+        span = Span(atom.start, atom.end)
+        spans += _fitted(text, span, heading, pieces, max_pieces) if atom.start in over else [span]
+    return spans
+
+
+def embedded_text(chunk: Chunk) -> str:
+    """What the embedder is given: where the passage stands, and the passage."""
+    return _framed(heading_line(chunk.heading_path), chunk.content)
+
+
+def heading_line(heading_path: Sequence[str]) -> str:
+    """The heading path on one line, its middle left out where it is long."""
+    line = " › ".join(heading_path)
+    if len(line.encode("utf-8", "replace")) <= HEADING_BYTES:
+        return line
+    ends = [heading_path[0], heading_path[-1]] if len(heading_path) > 1 else [heading_path[-1]]
+    between = " › … › " if len(heading_path) > 2 else " › "
+    share = (HEADING_BYTES - 16) // len(ends)
+    return between.join(_clipped(end, share) for end in ends)
+
+
+def _clipped(text: str, most: int) -> str:
+    data = text.encode("utf-8", "replace")
+    if len(data) <= most:
+        return text
+    kept = data[:most].decode("utf-8", "ignore")
+    return f"{kept.rsplit(' ', 1)[0] if ' ' in kept else kept}…"
+
+
+def _framed(heading: str, content: str) -> str:
+    return f"{heading}\n{content}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Atom:
+    """A stretch that is not cut any more, with its size in pieces and what a border before it costs."""
+
+    start: int
+    end: int
+    size: int
+    border: float = 0.0
+
+    def joined(self, other: _Atom) -> _Atom:
+        return replace(self, end=other.end, size=self.size + other.size)
+
+
+def _atoms(section: Section, pieces: Pieces, *, most: int) -> list[_Atom]:
+    """Sentences, and parts of those that are too long for a chunk."""
+    text = section.text
+    spans = [(s.start, s.end) for s in sentences(text, blocks=section.blocks)]
+    sizes = pieces([text[a:b] for a, b in spans])
+    found: list[_Atom] = []
+    while spans:
+        again: list[tuple[int, int]] = []
+        for (a, b), size in zip(spans, sizes, strict=True):
+            if (size <= most and b - a <= _ATOM_MOST) or b - a < 2:
+                found.append(_Atom(a, b, size))
+                continue
+            length = min(_ATOM_MOST, (b - a) * most * 9 // (max(size, most) * 10), b - a - 1)
+            again += parts(text, a, b, most=max(1, length), unbroken=max(1, length))
+        spans, sizes = again, pieces([text[a:b] for a, b in again]) if again else []
+    found.sort(key=lambda atom: atom.start)
+    for number, (before, atom) in enumerate(pairwise(found), start=1):
+        found[number] = replace(atom, border=_border(section, text[before.end : atom.start], atom))
+    return found
+
+
+def _border(section: Section, gap: str, atom: _Atom) -> float:
+    if _holding(section.blocks, atom.start - len(gap) - 1, atom.start) is not None:
+        return _BLOCK_BORDER
+    if gap.count("\n") > 1:
+        return 0.0
+    return _LINE_BORDER if "\n" in gap else _SENTENCE_BORDER
+
+
+def _holding(blocks: Sequence[Span], first: int, last: int) -> int | None:
+    """The number of the block that both characters lie in."""
+    number = bisect_right(blocks, last, key=lambda block: block.start) - 1
+    if number >= 0 and blocks[number].start <= first and last < blocks[number].end:
+        return number
+    return None
+
+
+def _whole_blocks(atoms: Sequence[_Atom], section: Section, *, most: int) -> list[_Atom]:
+    """Code blocks and tables in one piece where they fit."""
+    runs: list[list[_Atom]] = []
+    last = None
+    for atom in atoms:
+        block = _holding(section.blocks, atom.start, atom.end - 1) if section.blocks else None
+        if block is not None and block == last:
+            runs[-1].append(atom)
+        else:
+            runs.append([atom])
+        last = block
+    whole: list[_Atom] = []
+    for run in runs:
+        size, length = sum(atom.size for atom in run), run[-1].end - run[0].start
+        if size <= most and length <= CHUNK_MOST - CHUNK_LEAST:
+            whole.append(replace(run[0], end=run[-1].end, size=size))
+        else:
+            whole += run
+    return whole
+
+
+def _merged(atoms: Sequence[_Atom], *, most: int) -> list[_Atom]:
+    """Tiny stretches joined to what stands next to them, so that there is less to choose from."""
+    made: list[_Atom] = []
+    for atom in atoms:
+        if made and atom.end - made[-1].start <= _ATOM_MOST:
+            tiny = (made[-1].size < _TINY) + (atom.size < _TINY)
+            size = made[-1].size + atom.size
+            if size <= most and (tiny == 2 or (tiny == 1 and atom.border > 0 and size < 4 * _TINY)):
+                made[-1] = made[-1].joined(atom)
+                continue
+        made.append(atom)
+    return made
+
+
+def _packed(atoms: Sequence[_Atom], *, room: int, target: int) -> list[_Atom]:
+    """The cheapest way to part the atoms into chunks, found from the first to the last."""
+    count = len(atoms)
+    cost = [0.0] + [float("inf")] * count
+    back: list[tuple[int, bool]] = [(0, False)] * (count + 1)
+    for first in range(count):
+        start, so_far = atoms[first].start, cost[first] + (atoms[first].border if first else 0.0)
+        size = 0
+        for last in range(first, count):
+            size += atoms[last].size
+            length = atoms[last].end - start
+            if last > first and (size > room or length > CHUNK_MOST):
+                break
+            short = length < CHUNK_LEAST
+            if short and last > first:
+                continue
+            total = so_far + (_LEFT_OUT if short else (size / target - 1.0) ** 2)
+            if total < cost[last + 1]:
+                cost[last + 1], back[last + 1] = total, (first, not short)
+    chosen: list[_Atom] = []
+    at = count
+    while at:
+        first, kept = back[at]
+        if kept:
+            size = sum(atom.size for atom in atoms[first:at])
+            chosen.append(_Atom(atoms[first].start, atoms[at - 1].end, size))
+        at = first
+    return chosen[::-1]
+
+
+def _fitted(text: str, span: Span, heading: str, pieces: Pieces, most: int) -> Iterator[Span]:
+    """The stretch, or its parts when pieces that were counted apart turn out to be more together."""
+    content = text[span.start : span.end]
+    length = len(content)
+    if length < 4 * CHUNK_LEAST or pieces([_framed(heading, content)])[0] <= most:
+        yield span
+        return
+    for a, b in parts(text, span.start, span.end, most=length * 2 // 3, unbroken=length * 2 // 3):
+        yield from _fitted(text, Span(a, b), heading, pieces, most)
+
+
+def _entities(
+    book_title: str, section: Section, spans: Sequence[Span], *, position: int, created_at: datetime
+) -> Iterator[Chunk]:
+    seen: dict[str, int] = {}
+    for index, span in enumerate(spans):
+        content = section.text[span.start : span.end]
+        digest = hashlib.sha256(content.encode()).hexdigest()
+        occurrence = seen[digest] = seen.get(digest, -1) + 1
+        name = "\x1f".join((section.book_id, section.id, str(occurrence), digest))
+        identity = uuid5(NAMESPACE, name)
+        first, last = _page(section, span.start), _page(section, span.end - 1)
+        yield Chunk(
+            id=str(identity),
+            chunk_id=identity.int % LARGEST_EXACT_INTEGER + 1,
+            content=content,
+            book_id=section.book_id,
+            section_id=section.id,
+            chapter=section.heading_path[0],
+            section=section.heading_path[-1],
+            document_position=position + index,
+            chunk_index=index,
+            url=section.url,
+            source_file=section.source_file,
+            source_location=_location(book_title, section.heading_path, first, last),
+            source_title=book_title,
+            start=span.start,
+            end=span.end,
+            created_at=created_at,
+            heading_path=section.heading_path,
+            ancestors=section.ancestors,
+            page_number=first.number if first else None,
+            page_end=last.number if last and first else None,
+            page_label=first.label if first else None,
+        )
+
+
+def _page(section: Section, offset: int) -> PageMark | None:
+    """What `section.page_at` says, without walking through a thousand pages for each chunk."""
+    number = bisect_right(section.pages, offset, key=lambda mark: mark.offset) - 1
+    return section.pages[number] if number >= 0 else None
+
+
+def _location(title: str, heading_path: Sequence[str], first: PageMark | None, last: PageMark | None) -> str:
+    names = dict.fromkeys((title, heading_path[0], heading_path[-1]))
+    where = " › ".join(names)
+    if first is None:
+        return where
+    begin = first.label or str(first.number)
+    if last is None or last.number == first.number:
+        return f"{where}, p. {begin}"
+    return f"{where}, pp. {begin}–{last.label or last.number}"

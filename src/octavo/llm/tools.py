@@ -1,0 +1,112 @@
+"""The tools that a language model may call: each searches or reads one workspace, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from octavo.answers.workspace import FOUND_MOST, LISTED_MOST, QUERY_MOST, Room
+from octavo.errors import NotFound
+from octavo.llm import prompts
+from octavo.search.rerank import DEPTH
+
+if TYPE_CHECKING:
+    from agents import FunctionTool
+
+
+@dataclass(slots=True)
+class Calls:
+    """How many calls of tools there were, and how many there may be."""
+
+    most: int
+    seconds: float
+    made: int = 0
+
+
+def tools_of(room: Room, calls: Calls, *, nonce: str) -> list[FunctionTool]:
+    """`search_book`, `read_section` and `list_contents` for this room and no other."""
+    work: Mapping[str, Callable[[Mapping[str, Any]], Awaitable[str]]] = {
+        "search_book": lambda given: _search(room, given, nonce),
+        "read_section": lambda given: _read(room, given, nonce),
+        "list_contents": lambda given: _contents(room, given, nonce),
+    }
+    return [tool(name, work[name], calls) for name in prompts.TOOL_NAMES]
+
+
+async def _search(room: Room, given: Mapping[str, Any], nonce: str) -> str:
+    query = str(given.get("query") or "").strip()[:QUERY_MOST]
+    if not query:
+        return "Give a `query`."
+    wanted = given.get("top_k")
+    top_k = min(FOUND_MOST, max(1, wanted)) if isinstance(wanted, int) else 5
+    room.say("searching", query)
+    perused = top_k < DEPTH  # among so many the reader would change the order alone, and the model sees all
+    return prompts.passages(await room.search(query, top_k=top_k, perused=perused), nonce)
+
+
+async def _read(room: Room, given: Mapping[str, Any], nonce: str) -> str:
+    name, around = str(given.get("section") or "")[:QUERY_MOST], str(given.get("around") or "")
+    room.say("reading", name)
+    return prompts.passages(await room.section(name, around=around), nonce)
+
+
+async def _contents(room: Room, given: Mapping[str, Any], nonce: str) -> str:  # noqa: ARG001
+    room.say("reading", "the contents")
+    listed = await room.contents()
+    more = [f"… and {len(listed) - LISTED_MOST} more"] if len(listed) > LISTED_MOST else []
+    return prompts.fenced([*listed[:LISTED_MOST], *more], nonce)
+
+
+_WHAT = {
+    "search_book": (
+        "Finds the passages of the book that fit a query best.",
+        {"query": {"type": "string"}, "top_k": {"type": "integer", "description": "1 to 10"}},
+    ),
+    "read_section": (
+        "Reads a section by its title, or what stands around a sentence.",
+        {
+            "section": {
+                "type": "string",
+                "description": "its title, or empty with `around`",
+            },
+            "around": {"type": "string", "description": "id of a sentence such as s12, or empty"},
+        },
+    ),
+    "list_contents": ("Lists the sections of the book.", {}),
+}
+
+
+def tool(name: str, work: Callable[[Mapping[str, Any]], Awaitable[str]], calls: Calls) -> FunctionTool:
+    """One of the tools, doing `work`; whatever the model gets wrong is told to the model."""
+    from agents import FunctionTool
+
+    async def invoke(context: Any, arguments: str) -> str:  # noqa: ARG001
+        if calls.made >= calls.most:
+            return "There are no calls left. Answer now from what you have read."
+        calls.made += 1
+        try:
+            given = json.loads(arguments or "{}")
+        except (ValueError, RecursionError):
+            return "The arguments were not JSON."
+        if not isinstance(given, dict):
+            return "The arguments were not a JSON object."
+        try:
+            async with asyncio.timeout(calls.seconds):
+                return await work(given)
+        except NotFound as missing:
+            near = ", ".join(missing.nearest)
+            return f"There is no such section here. The nearest: {json.dumps(near, ensure_ascii=False)}"
+        except TimeoutError:
+            return "This took too long."
+
+    said, properties = _WHAT[name]
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+    return FunctionTool(name=name, description=said, params_json_schema=schema, on_invoke_tool=invoke)

@@ -1,0 +1,191 @@
+"""Examines a library from the ground up, and repairs it: disk, model, records, store, and that they agree.
+
+Each examination is a `Finding` in words. Repairing changes nothing that is sound: damaged points are written
+again from the records, a store that cannot be opened is set aside and rebuilt, and books that another
+embedder indexed are embedded anew from their recorded text. No file of the user's is needed for any of it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from octavo.concurrency import blocking
+from octavo.errors import EmbedderMismatch, OctavoError, StoreError
+from octavo.events import IngestEvent
+from octavo.ingest.context import Shelf
+from octavo.limits import MB
+from octavo.maintenance.repair import EMBEDDER, SEAL, adopt, difference, recover, reindex
+from octavo.models.embedding import load
+from octavo.protocols import Embedder
+from octavo.records.catalogue import Records
+from octavo.settings import Settings
+from octavo.store import open_store, replace_store
+
+REPAIR = "Run `octavo doctor --repair`."
+HALF_DONE = "two embedders (a repair was cut off)"
+OnEvent = Callable[[IngestEvent], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at. `hint` says what to do when it is not sound."""
+
+    what: str
+    said: str
+    sound: bool = True
+    hint: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def _failed(what: str, error: OctavoError) -> Finding:
+    return Finding(what, error.message, sound=False, hint=error.hint)
+
+
+async def examine(
+    settings: Settings,
+    records: Records,
+    *,
+    embedder: Embedder | None = None,
+    repair: bool = False,
+    on_event: OnEvent | None = None,
+) -> list[Finding]:
+    """Everything that can be wrong with a library, in the order in which it would be felt."""
+    findings = [_disk(settings), await _records(records)]
+    if settings.model:
+        findings.append(await _language_model(settings))
+    try:
+        if embedder is None:
+            embedder = await blocking(load, settings)
+        await blocking(embedder.embed, ["Does the model answer?"])
+        findings.append(Finding("model", embedder.fingerprint))
+    except OctavoError as error:
+        return [*findings, _failed("model", error)]
+    if repair:
+        try:
+            findings.append(await _repaired(settings, records, embedder, on_event))
+        except OctavoError as error:
+            findings.append(_failed("repair", error))
+    return [*findings, await _store(settings, records, embedder)]
+
+
+def _disk(settings: Settings) -> Finding:
+    free = shutil.disk_usage(settings.data).free // MB
+    said = f"{settings.data} with {free:,} MB free"
+    enough = free >= settings.free_space_mb
+    return Finding("folder", said, enough, "" if enough else "Free some space: nothing can be added now.")
+
+
+async def _records(records: Records) -> Finding:
+    try:
+        problems = await records.problems()
+        books = await records.books()
+    except OctavoError as error:
+        return _failed("records", error)
+    if problems:
+        hint = "Restore records.sqlite from a backup, or add the books again in a new folder."
+        return Finding("records", "; ".join(problems[:5]), sound=False, hint=hint)
+    chunks = sum(book.chunk_count for book in books)
+    return Finding("records", f"{len(books)} books, {chunks:,} passages")
+
+
+async def _language_model(settings: Settings) -> Finding:
+    """Whether the model that the settings name answers, and what it can do."""
+    what = "language model"
+    try:
+        tried = await (await blocking(_trial))(settings)
+    except OctavoError as error:
+        hint = error.hint or (
+            "Check OCTAVO_MODEL, OCTAVO_MODEL_URL and OCTAVO_MODEL_KEY, and that the endpoint is up. "
+            "Until then questions are answered offline."
+        )
+        return Finding(what, f"{settings.model}: {error.message}", sound=False, hint=hint)
+    said = f"{settings.model}: {', '.join(_works(name, it) for name, it in tried.items())}"
+    if not tried["structured output"]:
+        hint = "Its answers lack the form that is asked for: most will be given offline. Try another model."
+        return Finding(what, said, sound=False, hint=hint)
+    if not tried["tools"] and settings.model_mode == "agent":
+        hint = "Set OCTAVO_MODEL_MODE to auto or single: this model does not use tools."
+        return Finding(what, said, sound=False, hint=hint)
+    if not tried["tools"]:
+        said += "; it answers from what is found first (OCTAVO_MODEL_MODE=single saves it the try)"
+    return Finding(what, said)
+
+
+def _works(name: str, works: bool) -> str:
+    if name.endswith("s"):
+        return f"{name} {'work' if works else 'do not work'}"
+    return f"{name} {'works' if works else 'does not work'}"
+
+
+def _trial() -> Callable[[Settings], Awaitable[dict[str, bool]]]:
+    from octavo.llm.agent import trial
+
+    return trial
+
+
+async def _store(settings: Settings, records: Records, embedder: Embedder) -> Finding:
+    try:
+        await adopt(records, embedder)
+        async with _opened(settings, records, embedder) as shelf:
+            found = await difference(shelf)
+    except EmbedderMismatch as error:
+        return Finding("store", error.message, sound=False, hint=error.hint)
+    except OctavoError as error:
+        return _failed("store", error)
+    if found:
+        return Finding("store", f"differs from the records: {found}", sound=False, hint=REPAIR)
+    return Finding("store", "holds exactly what the records say")
+
+
+async def _repaired(
+    settings: Settings, records: Records, embedder: Embedder, on_event: OnEvent | None
+) -> Finding:
+    done = []
+    async with _opened(settings, records, embedder, rebuild=True) as shelf:
+        await records.set_meta(SEAL, "")
+        if await records.meta(EMBEDDER) != embedder.fingerprint:
+            await records.set_meta(EMBEDDER, HALF_DONE)
+        anew = 0
+        async with aclosing(reindex(shelf)) as steps:
+            async for event in steps:
+                anew += event.kind == "published"
+                if on_event:
+                    on_event(event)
+        await records.set_meta(EMBEDDER, embedder.fingerprint)
+        if anew:
+            done.append(f"embedded {anew} books anew")
+        mended = await recover(shelf, seal="broken")
+        if mended:
+            done.append(f"mended the store ({mended})")
+        await records.sweep()
+    return Finding("repair", "; ".join(done) or "nothing needed repair")
+
+
+@asynccontextmanager
+async def _opened(
+    settings: Settings, records: Records, embedder: Embedder, *, rebuild: bool = False
+) -> AsyncIterator[Shelf]:
+    """The shelf without recovery, so that nothing is mended before it was seen."""
+    books, library = bool(await records.books()), await records.library_id()
+    store = None
+    try:
+        store = await open_store(settings, dimension=embedder.dimension, expected=books, library=library)
+        if rebuild:
+            await store.digests()  # one that opens and cannot be read is rebuilt as well
+    except StoreError:
+        if store is not None:
+            with suppress(StoreError):
+                await store.close()
+        if not rebuild:
+            raise
+        store, _ = await replace_store(settings, dimension=embedder.dimension, library=library)
+    try:
+        yield Shelf(settings, records, store, embedder)
+    finally:
+        await store.close()

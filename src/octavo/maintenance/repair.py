@@ -1,0 +1,163 @@
+"""Makes the store what the records say: after a kill, after damage, after a change of embedder.
+
+The records are the truth. `recover` runs whenever a library is opened: it drops what an unfinished edition
+left behind and finishes what was published or removed. Whenever there is a sign that store and records may
+differ, it compares them point by point and mends every difference; no model is needed for that. `reindex`
+takes every book in anew from its recorded text, for another embedder or another way of cutting chunks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+from octavo.concurrency import blocking
+from octavo.errors import EmbedderMismatch, StorageLow
+from octavo.events import IngestEvent
+from octavo.ingest import STORE_AT_ONCE, batches, install
+from octavo.ingest.context import BOOKS, Shelf
+from octavo.ingest.edition import draft_of, fingerprint_of
+from octavo.protocols import ChunkStore, Embedder
+from octavo.records.catalogue import Records
+from octavo.settings import Settings
+from octavo.store import Store, open_store, seal_of
+
+EMBEDDER, SEAL = "embedder", "store seal"
+OPENING_SECONDS = 120.0  # in which another instance that is opening the library should be done
+OnStep = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How the store differs from the records, as ids of chunks."""
+
+    missing: tuple[str, ...] = ()
+    damaged: tuple[str, ...] = ()
+    strange: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.damaged or self.strange)
+
+    def __str__(self) -> str:
+        return f"{len(self.missing)} missing, {len(self.damaged)} damaged, {len(self.strange)} too many"
+
+
+async def difference(shelf: Shelf) -> Difference:
+    """Every point of the store against every chunk of the records."""
+    return await differing(shelf.records, shelf.store)
+
+
+async def differing(records: Records, store: ChunkStore) -> Difference:
+    expected = await records.digests()
+    stored = await store.digests()
+    return Difference(
+        missing=tuple(sorted(expected.keys() - stored.keys())),
+        damaged=tuple(sorted(i for i in expected.keys() & stored.keys() if expected[i] != stored[i])),
+        strange=tuple(sorted(stored.keys() - expected.keys())),
+    )
+
+
+async def mend(shelf: Shelf) -> Difference:
+    """Makes every point what the records say; returns what was not so."""
+    return await fill(shelf.records, shelf.store)
+
+
+async def fill(records: Records, store: ChunkStore, *, on_step: OnStep | None = None) -> Difference:
+    """The same for any store; `on_step` is told how many of how many points are written."""
+    found = await differing(records, store)
+    if found:
+        await store.delete((*found.damaged, *found.strange))
+        wanting = [*found.missing, *found.damaged]
+        editions, done = await records.editions(), 0
+        for batch in batches(wanting, STORE_AT_ONCE):
+            chunks = await records.embedded_chunks(batch)
+            for book_id in sorted({chunk.book_id for chunk in chunks}):
+                of_book = [chunk for chunk in chunks if chunk.book_id == book_id]
+                await store.upsert(of_book, edition=editions[book_id])
+            done += len(batch)
+            if on_step:
+                on_step(done, len(wanting))
+        await store.commit()
+    return found
+
+
+async def recover(shelf: Shelf, *, seal: str) -> Difference:
+    """Finishes what an earlier process could not. `seal` is the store's, from before it was opened."""
+    records = shelf.records
+    for book_id, number in await records.pending():
+        await records.abandon(book_id, number)
+    unsettled, removals = await records.unsettled(), await records.removals()
+    if not unsettled and not removals and await records.meta(SEAL) == seal:
+        return Difference()
+    try:
+        mended = await mend(shelf)
+    except StorageLow:
+        mended = await difference(shelf)
+        if mended.missing or mended.damaged:
+            raise
+        return mended  # what is too many is never shown; there may be room to drop it next time
+    for book_id in removals:
+        await records.removed(book_id)
+    for book_id in unsettled:
+        await records.settle(book_id)
+    return mended
+
+
+async def opened(settings: Settings, records: Records, embedder: Embedder) -> tuple[Store, Difference]:
+    """The library's store, with what an earlier process could not do done; and what that changed in it.
+
+    What is unfinished while another instance is changing books is being worked on, and left to that.
+    """
+    database = records.database
+    store: Store | None = None
+    try:
+        async with database.holding("the opening of the library", wait=OPENING_SECONDS):
+            await adopt(records, embedder)
+            expected, library = bool(await records.books()), await records.library_id()
+            found = await seal_of(settings, library=library)
+            dimension = embedder.dimension
+            store = await open_store(settings, dimension=dimension, expected=expected, library=library)
+            async with database.trying(BOOKS) as alone:
+                shelf = Shelf(settings, records, store, embedder)
+                mended = await recover(shelf, seal=found) if alone else Difference()
+        return store, mended
+    except BaseException:
+        if store is not None:
+            await store.close()
+        raise
+
+
+async def seal(settings: Settings, records: Records) -> None:
+    """Notes how the store is left, if it is left in order: the next opening can tell if anyone touched it."""
+    if not await records.unsettled():
+        await records.set_meta(SEAL, await seal_of(settings, library=await records.library_id()))
+
+
+async def adopt(records: Records, embedder: Embedder) -> None:
+    """Ties a new library to its embedder, and refuses to open an old one with another."""
+    known = await records.meta(EMBEDDER)
+    if known is None or not await records.books():
+        await records.set_meta(EMBEDDER, embedder.fingerprint)
+    elif known != embedder.fingerprint:
+        raise EmbedderMismatch(
+            f"this library was embedded by {known}, and the settings ask for {embedder.fingerprint}",
+            hint="Set OCTAVO_EMBEDDER back, or run `octavo doctor --repair` to embed every book anew.",
+        )
+
+
+async def reindex(shelf: Shelf) -> AsyncGenerator[IngestEvent, None]:
+    """Every book whose index another embedder or another chunker made, anew from its recorded text."""
+    fingerprint = fingerprint_of(shelf.settings, shelf.embedder)
+    for book in await shelf.records.books():
+        if book.index_fingerprint == fingerprint:
+            continue
+        sections = await shelf.records.sections(book.id)
+        words = await shelf.records.words_hash(book.id) or ""
+        renewed = replace(book, index_fingerprint=fingerprint)
+        edition = await blocking(
+            draft_of, renewed, sections, words_hash=words, embedder=shelf.embedder, settings=shelf.settings
+        )
+        async with aclosing(install(edition, shelf)) as steps:
+            async for event in steps:
+                yield event

@@ -1,0 +1,335 @@
+"""Where a piece of a book stands in its contents: pieces in, sections with their heading paths out.
+
+Two things say where a section begins: an entry of the contents (`enter`) and a heading in the text. They
+often say it twice, so the heading that repeats an entry is taken for the entry's own. Headings that the
+contents leave out nest by their level under the entry they follow. Page breaks are numbered through the book,
+and a section that begins in the middle of a page starts with that page.
+
+One document of an EPUB's spine set into the book's outline.
+
+Entries of the contents split the document where their fragments stand. A document that the contents do not
+name begins with its own heading, stands under what it is (a copyright page, a dedication), or goes on with
+the chapter before it. Covers, title pages and lists of links hold nothing to read and stay out.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from octavo.readers.epub.package import Entry
+from octavo.readers.files import heading as one_line
+from octavo.readers.html.dom import Break, Heading, Page, Piece, Text
+from octavo.readers.parsed import ParsedSection
+from octavo.text.clean import clean
+from octavo.types import PageMark, Span
+
+_LEAD_NOWHERE = ("contents", "tableofcontents", "shorttableofcontents", "toc", "inhalt", "sommaire")
+_NUMBERING = re.compile(
+    r"^(?:(?:chapter|part|book|section|appendix|kapitel|chapitre)\s+)?(?:\d+(?:\.\d+)*|[ivxlcdm]+)[.:)\s—–-]+",
+    re.IGNORECASE,
+)
+
+
+@dataclass(slots=True)
+class _Draft:
+    path: tuple[str, ...]
+    source_file: str
+    url: str
+    anchor: str
+    parts: list[str] = field(default_factory=list)
+    length: int = 0
+    pages: list[PageMark] = field(default_factory=list)
+    blocks: list[Span] = field(default_factory=list)
+
+    def section(self) -> ParsedSection:
+        text = "".join(self.parts)
+        pages = tuple(PageMark(min(m.offset, len(text)), m.number, m.label) for m in self.pages)
+        return ParsedSection(
+            title=self.path[-1],
+            heading_path=self.path,
+            text=text,
+            source_file=self.source_file,
+            url=self.url,
+            anchor=self.anchor,
+            pages=pages,
+            blocks=tuple(self.blocks),
+        )
+
+
+class Outline:
+    """A book's sections as they grow."""
+
+    def __init__(self) -> None:
+        self.drafts: list[_Draft] = []
+        self.page_count = 0
+        self._label: str | None = None
+        self._stack: list[tuple[int | None, str]] = []
+        self._source, self._url = "", ""
+        self._awaits_heading = False
+        self._said = ""
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        return tuple(title for _, title in self._stack)
+
+    def sections(self, *, title: str) -> list[ParsedSection]:
+        """What was set, without lines that lead nowhere: an empty contents list, the book's bare title."""
+        bare = {*_LEAD_NOWHERE, _bare(title)}
+        kept = []
+        for number, draft in enumerate(self.drafts):
+            following = self.drafts[number + 1].path if number + 1 < len(self.drafts) else ()
+            is_leaf = following[: len(draft.path)] != draft.path
+            if draft.length or not is_leaf or _bare(draft.path[-1]) not in bare:
+                kept.append(draft.section())
+        return kept
+
+    def document(self, source_file: str, *, url: str = "") -> None:
+        """The pieces that follow come from this file. Its headings may end entries that had none."""
+        self._source, self._url = clean(source_file), clean(url)
+        self._awaits_heading = False
+        last = len(self._stack) - 1
+        self._stack = [(int(i == last) if n is None else n, t) for i, (n, t) in enumerate(self._stack)]
+
+    def enter(self, path: tuple[str, ...], *, anchor: str = "") -> None:
+        """An entry of the contents begins here."""
+        clean_path = tuple(line for part in path if (line := one_line(part)))
+        if not clean_path:
+            return
+        known = dict(zip(self.path, (n for n, _ in self._stack), strict=True))
+        self._stack = [(known.get(t) or 0, t) for t in clean_path[:-1]]
+        self._stack.append((None, clean_path[-1]))
+        self._open(anchor)
+        self._awaits_heading, self._said = True, ""
+
+    def leave(self) -> None:
+        """The entry ends: what follows stands beside it, not under it."""
+        self._stack.clear()
+        self._awaits_heading = False
+
+    def add(self, pieces: Iterable[Piece]) -> None:
+        for piece in pieces:
+            if isinstance(piece, Heading):
+                self._heading(piece)
+            else:
+                self._text(piece)
+
+    def _open(self, anchor: str) -> None:
+        draft = _Draft(self.path, self._source, self._url, anchor)
+        if self.page_count:
+            draft.pages.append(PageMark(0, self.page_count, self._label))
+        self.drafts.append(draft)
+
+    def _heading(self, piece: Heading) -> None:
+        title = one_line(piece.text)
+        if not title:
+            return
+        level, entry = self._stack[-1] if self._stack else (0, "")
+        if (self._awaits_heading and self._repeats(title)) or (level is None and same_title(entry, title)):
+            self._stack[-1] = (piece.level if level is None else level, entry)
+            draft = self.drafts[-1]
+            draft.anchor = draft.anchor or piece.anchor
+            self._turn(piece, draft.length)
+            return
+        self._awaits_heading = False
+        while self._stack and self._stack[-1][0] is not None and self._stack[-1][0] >= piece.level:
+            self._stack.pop()
+        self._stack.append((piece.level, title))
+        self._open(piece.anchor)
+        self._turn(piece, 0)
+
+    def _repeats(self, title: str) -> bool:
+        """Whether a heading, alone or after the one before it, says what the entry said."""
+        entry, said = self._stack[-1][1], f"{self._said} {title}".strip()
+        if not _bare(title) or same_title(entry, title) or same_title(entry, said):
+            self._said = said
+            return True
+        if _unnumbered(entry) == _unnumbered(title):
+            self._said = entry
+            return True
+        whole, words = _words(entry), _words(title)
+        ends = not self._said and (_ends_with(whole, words) or _ends_with(words, whole))
+        if ends or _begins_with(whole, _words(said)):
+            self._said = said
+            return True
+        return False
+
+    def _text(self, piece: Text) -> None:
+        if not self.drafts:
+            if piece.text:
+                raise ValueError("text before any entry: call enter() first")
+            self._turn(piece, 0)
+            return
+        draft = self.drafts[-1]
+        if piece.text:
+            if self._awaits_heading and self._spells(piece):
+                self._turn(piece, draft.length)
+                return
+            self._awaits_heading = False
+            gap = "" if not draft.length else ("\n" if piece.tight else "\n\n")
+            start = draft.length + len(gap)
+            draft.parts += (gap, piece.text)
+            draft.length = start + len(piece.text)
+            if piece.block:
+                draft.blocks.append(Span(start, draft.length))
+            self._turn(piece, start, within=True)
+        else:
+            self._turn(piece, draft.length)
+
+    def _spells(self, piece: Text) -> bool:
+        """Whether a paragraph only sets the entry's title, as books without headings do."""
+        if piece.block or len(piece.text) > 200:
+            return False
+        entry, said = self._stack[-1][1], f"{self._said} {piece.text}".strip()
+        if not _words(said) or not (same_title(entry, said) or _begins_with(_words(entry), _words(said))):
+            return False
+        self._said = said
+        return True
+
+    def _turn(self, piece: Piece, start: int, *, within: bool = False) -> None:
+        """Turns the pages that break in this piece; `within` its text, or all where it would stand."""
+        for broken in piece.breaks:
+            self.page_count += 1
+            self._label = broken.label or None
+            if not self.drafts:
+                continue
+            draft = self.drafts[-1]
+            offset = start + broken.offset if within else start
+            mark = PageMark(offset, self.page_count, self._label)
+            if draft.pages and draft.pages[-1].offset == mark.offset:
+                draft.pages.pop()
+            draft.pages.append(mark)
+
+
+def _words(text: str) -> list[str]:
+    """The words of a title, without case and points; vowel signs of Indic scripts are part of a word."""
+    letters = (c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in text.casefold())
+    return "".join(letters).split()
+
+
+def _bare(text: str) -> str:
+    return "".join(_words(text))
+
+
+def _begins_with(words: list[str], others: list[str]) -> bool:
+    return words[: len(others)] == others
+
+
+def _ends_with(words: list[str], others: list[str]) -> bool:
+    return bool(others) and words[-len(others) :] == others
+
+
+def _unnumbered(text: str) -> str:
+    return _bare(_NUMBERING.sub("", text)) or _bare(text)
+
+
+def same_title(one: str, other: str) -> bool:
+    return _bare(one) == _bare(other)
+
+
+_LABELS = {
+    "copyright-page": "Copyright",
+    "copyright": "Copyright",
+    "colophon": "Colophon",
+    "dedication": "Dedication",
+    "epigraph": "Epigraph",
+    "acknowledgments": "Acknowledgments",
+    "acknowledgements": "Acknowledgments",
+    "foreword": "Foreword",
+    "preface": "Preface",
+    "titlepage": "Title page",
+    "title-page": "Title page",
+}
+_COVERS = frozenset(("cover", "coverpage", "cover-image"))
+_TITLE_PAGES = frozenset(("titlepage", "title-page", "halftitlepage", "halftitle"))
+_CONTENTS = frozenset(("toc", "landmarks", "loi", "lot", "doc-toc"))
+_SENTENCE = 15
+
+
+def kinds_of(attributes: Iterable[Mapping[str, str | None]], guide: str) -> frozenset[str]:
+    """What a document says it is, in its own words and in the package's guide."""
+    words = [guide.lower()]
+    for given in attributes:
+        words += (
+            f"{given.get('epub:type') or ''} {given.get('role') or ''}".lower().replace("doc-", "").split()
+        )
+    return frozenset(words) - {""}
+
+
+def is_wrapper(page: Page, kinds: frozenset[str], path: str, *, title: str) -> bool:
+    """Whether a document is only the book's wrapping: cover, title page, a page of links."""
+    stem = PurePosixPath(path).stem.lower()
+    words = page.words + sum(len(h.text.split()) for h in page.headings)
+    longest = max((len(p.text.split()) for p in page.pieces), default=0)
+    if page.linked > 0.8 and words > 4:
+        return True
+    if kinds & _CONTENTS and page.linked > 0.5:
+        return True
+    if not page.words and page.headings and all(same_title(h.text, title) for h in page.headings):
+        return True
+    if longest >= _SENTENCE or words > 80:
+        return False
+    if kinds & _COVERS or stem.startswith("cover"):
+        return True
+    return bool(kinds & _TITLE_PAGES) or stem in ("titlepage", "title_page", "title-page", "title")
+
+
+def place(
+    outline: Outline,
+    page: Page,
+    *,
+    path: str,
+    entries: list[Entry],
+    kinds: frozenset[str],
+    title: str,
+    first_label: str | None = None,
+) -> None:
+    """Sets the document into the outline."""
+    pieces = list(page.pieces)
+    if first_label is not None:
+        pieces.insert(0, Text(text="", breaks=(Break(0, first_label),)))
+    outline.document(path)
+    marks = _marks(pieces, entries)
+    lead = pieces[: marks[0][0]] if marks else pieces
+    if any(p.text for p in lead):
+        _lead(outline, lead, page, kinds, title)
+    else:
+        outline.add(lead)
+    for number, (start, entry) in enumerate(marks):
+        outline.enter(_without(title, entry.path), anchor=entry.fragment)
+        outline.add(pieces[start : marks[number + 1][0] if number + 1 < len(marks) else None])
+
+
+def _without(title: str, path: tuple[str, ...]) -> tuple[str, ...]:
+    """An entry's titles without the book's own, which some contents set above all others."""
+    return path[1:] if len(path) > 1 and same_title(path[0], title) else path
+
+
+def _marks(pieces: list[Piece], entries: list[Entry]) -> list[tuple[int, Entry]]:
+    """Where each entry begins; one whose fragment is nowhere begins with the entry before it."""
+    where: dict[str, int] = {}
+    for number, piece in enumerate(pieces):
+        for name in piece.ids:
+            where.setdefault(name, number)
+    first = next((n for n, p in enumerate(pieces) if p.text), 0)
+    marks, last = [], 0
+    for entry in entries:
+        last = where.get(entry.fragment, last) if entry.fragment else 0
+        marks.append((0 if last <= first else last, entry))
+    return sorted(marks, key=lambda mark: mark[0])
+
+
+def _lead(outline: Outline, lead: list[Piece], page: Page, kinds: frozenset[str], title: str) -> None:
+    """What stands in a document before its first entry, or all of it when the contents do not name it."""
+    begins = next(p for p in lead if p.text)
+    label = next((_LABELS[k] for k in sorted(kinds) if k in _LABELS), "")
+    if isinstance(begins, Heading):
+        pass
+    elif label:
+        outline.enter((label,))
+    elif not outline.drafts:
+        outline.enter((page.title if page.title and not same_title(page.title, title) else title,))
+    outline.add(lead)

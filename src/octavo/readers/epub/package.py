@@ -1,0 +1,277 @@
+"""The index of an EPUB: where its package is, what the package lists, and what its contents say.
+
+Everything here is data from the book, read by an XML parser that fetches nothing and expands nothing. A
+document with its own entity declarations is refused: no book needs them, and attacks do.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html.entities import html5
+from urllib.parse import unquote
+
+from lxml import etree
+
+from octavo.errors import BadBook
+from octavo.readers.files import safe_name
+from octavo.text.clean import clean, collapse, decode
+
+DOCUMENT_TYPES = frozenset(
+    ("application/xhtml+xml", "text/html", "text/x-oeb1-document", "application/html+xml", "image/svg+xml")
+)
+_DOCUMENT_ENDS = (".xhtml", ".html", ".htm", ".xht")
+_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
+_DECLARED = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.-]{1,40})["']""")
+_OWN_ENTITIES = re.compile(r"<!DOCTYPE[^<>\[]*+\[|<!ENTITY", re.IGNORECASE)
+_NAMED = re.compile(r"&([A-Za-z][A-Za-z0-9]{1,30});")
+_KEPT = frozenset(("amp", "lt", "gt", "quot", "apos"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A file of the package. `path` is None when its address points outside the book."""
+
+    id: str
+    href: str
+    path: str | None
+    media_type: str
+    properties: frozenset[str]
+    fallback: str = ""
+
+    @property
+    def is_document(self) -> bool:
+        return self.media_type in DOCUMENT_TYPES or self.href.lower().endswith(_DOCUMENT_ENDS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Package:
+    title: str
+    authors: tuple[str, ...]
+    language: str
+    items: tuple[Item, ...]
+    spine: tuple[tuple[str, bool], ...]
+    """The id of each document in reading order, and whether it is part of the main course."""
+    ncx: str
+    guide: tuple[tuple[str, str], ...]
+    """Kind and path of what the package names: cover, title page, contents."""
+    cover: str = ""
+    """The id of the cover's picture, as EPUB 2 gives it."""
+
+    def pictures(self) -> list[str]:
+        """Where the cover's picture may be, the surest place first."""
+        named = [i for i in self.items if "cover-image" in i.properties]
+        named += [i for i in self.items if self.cover and self.cover in (i.id, i.href)]
+        named += [i for i in self.items if i.media_type.startswith("image/") and "cover" in i.id.lower()]
+        return list(dict.fromkeys(item.path for item in named if item.path))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of the contents: the titles down to it, and the place it points at."""
+
+    path: tuple[str, ...]
+    file: str
+    fragment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    entries: tuple[Entry, ...] = ()
+    pages: tuple[tuple[str, str, str], ...] = ()
+    """File, fragment and printed label of each page."""
+
+
+def xml(data: bytes, *, name: str) -> etree._Element:
+    """The root of an XML document from inside a book."""
+    declared = _DECLARED.search(data[:300])
+    text = decode(data, declared.group(1).decode("ascii") if declared else None).text
+    text = _DECLARATION.sub("", text.lstrip("\ufeff"), count=1)
+    if _OWN_ENTITIES.search(text):
+        raise BadBook("bad_epub", f"{name} declares its own entities, as no book does")
+    text = _NAMED.sub(_spelled, text)
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True
+    )
+    try:
+        root = etree.fromstring(text.encode("utf-8", "replace"), parser)
+    except (etree.XMLSyntaxError, ValueError):
+        root = None
+    if root is None:
+        raise BadBook("bad_epub", f"{name} is not XML")
+    return root
+
+
+def _spelled(found: re.Match[str]) -> str:
+    name = found.group(1)
+    return found.group() if name in _KEPT else html5.get(f"{name};", found.group())
+
+
+def _local(node: etree._Element) -> str:
+    tag = node.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+def _all(root: etree._Element, *names: str) -> Iterator[etree._Element]:
+    return (node for node in root.iter() if _local(node) in names)
+
+
+def _children(node: etree._Element, *names: str) -> list[etree._Element]:
+    return [child for child in node if _local(child) in names]
+
+
+def _words(node: etree._Element | None) -> str:
+    if node is None:
+        return ""
+    return collapse(clean("".join(str(part) for part in node.itertext())))
+
+
+def resolve(base: str, href: str) -> tuple[str | None, str]:
+    """The file and the fragment that `href`, written in `base`, means; no file when it leaves the book."""
+    address, _, fragment = href.strip().partition("#")
+    if not address:
+        return base, unquote(fragment)
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", address):
+        return None, ""
+    plain = unquote(address)
+    folder = posixpath.dirname(base)
+    joined = plain if plain.startswith("/") or not folder else f"{folder}/{plain}"
+    return safe_name(joined), unquote(fragment)
+
+
+def rootfiles(data: bytes) -> list[str]:
+    """The packages that container.xml names, in its order."""
+    root = xml(data, name="META-INF/container.xml")
+    found = (collapse(node.get("full-path") or "") for node in _all(root, "rootfile"))
+    return [path for given in found if (path := safe_name(unquote(given)))]
+
+
+def package(data: bytes, *, path: str) -> Package:
+    """The package at `path`: its title page, its files and their order."""
+    root = xml(data, name=path)
+    if _local(root) != "package":
+        raise BadBook("bad_epub", f"{path} is not an EPUB package")
+    spine = next(_all(root, "spine"), None)
+    references = _children(spine, "itemref") if spine is not None else []
+    creators = (_words(node) for node in _all(root, "creator"))
+    guide = ((n.get("type") or "", resolve(path, n.get("href") or "")[0]) for n in _all(root, "reference"))
+    return Package(
+        title=_title(root),
+        authors=tuple(dict.fromkeys(name for name in creators if name)),
+        language=_words(next(_all(root, "language"), None))[:20],
+        items=tuple(_item(node, path) for node in _all(root, "item") if node.get("href")),
+        spine=tuple((n.get("idref") or "", (n.get("linear") or "yes").lower() != "no") for n in references),
+        ncx=(spine.get("toc") or "") if spine is not None else "",
+        guide=tuple((kind, file) for kind, file in guide if file),
+        cover=next((n.get("content") or "" for n in _all(root, "meta") if n.get("name") == "cover"), ""),
+    )
+
+
+def _title(root: etree._Element) -> str:
+    """The main title: the one that says so, or else the first."""
+    titles = [node for node in _all(root, "title") if _words(node)]
+    main = {
+        (meta.get("refines") or "").lstrip("#")
+        for meta in _all(root, "meta")
+        if meta.get("property") == "title-type" and _words(meta) == "main"
+    }
+    chosen = next((node for node in titles if node.get("id") in main), titles[0] if titles else None)
+    return _words(chosen)
+
+
+def _item(node: etree._Element, path: str) -> Item:
+    href = node.get("href") or ""
+    return Item(
+        id=node.get("id") or "",
+        href=href,
+        path=resolve(path, href)[0],
+        media_type=(node.get("media-type") or "").split(";")[0].strip().lower(),
+        properties=frozenset((node.get("properties") or "").split()),
+        fallback=node.get("fallback") or "",
+    )
+
+
+def ncx(data: bytes, *, path: str) -> Contents:
+    """The contents of an EPUB 2."""
+    root = xml(data, name=path)
+    chart = next(_all(root, "navMap"), None)
+    pages = []
+    for target in _all(root, "pageTarget"):
+        file, fragment = _source(target, path)
+        label = _words(next(iter(_children(target, "navLabel")), None)) or target.get("value") or ""
+        if file:
+            pages.append((file, fragment, label))
+    return Contents(tuple(_points(chart, path, ())) if chart is not None else (), tuple(pages))
+
+
+def _source(node: etree._Element, path: str) -> tuple[str | None, str]:
+    content = next(iter(_children(node, "content")), None)
+    return resolve(path, content.get("src") or "") if content is not None else (None, "")
+
+
+def _points(node: etree._Element, path: str, above: tuple[str, ...]) -> Iterator[Entry]:
+    for point in _children(node, "navPoint"):
+        label = _words(next(iter(_children(point, "navLabel")), None))
+        here = (*above, label) if label else above
+        file, fragment = _source(point, path)
+        if file and label:
+            yield Entry(here, file, fragment)
+        yield from _points(point, path, here)
+
+
+def nav(data: bytes, *, path: str) -> Contents:
+    """The contents of an EPUB 3: the list of its `toc`, and the page list."""
+    root = xml(data, name=path)
+    entries: tuple[Entry, ...] = ()
+    pages: list[tuple[str, str, str]] = []
+    for element in _all(root, "nav"):
+        kinds = _kinds(element)
+        lists = [node for node in element.iter() if _local(node) in ("ol", "ul")][:1]
+        if "page-list" in kinds or "doc-pagelist" in kinds:
+            found = (e for part in lists for e in _lines(part, path, ()))
+            pages += ((e.file, e.fragment, e.path[-1]) for e in found)
+        elif not kinds & {"landmarks", "lot", "loi", "loa", "lov", "index"} and not entries:
+            entries = tuple(e for part in lists for e in _lines(part, path, ()))
+    return Contents(entries, tuple(pages))
+
+
+def _kinds(node: etree._Element) -> set[str]:
+    types = (v for key, v in node.attrib.items() if str(key).rpartition("}")[2] in ("type", "role"))
+    return set(" ".join(str(v) for v in types).replace("epub:", "").split())
+
+
+def _lines(node: etree._Element, path: str, above: tuple[str, ...]) -> Iterator[Entry]:
+    for line in _children(node, "li"):
+        link = next((n for n in line.iter() if _local(n) in ("a", "span") and _near(n, line)), None)
+        label = _words(link)
+        here = (*above, label) if label else above
+        file, fragment = resolve(path, link.get("href") or "") if link is not None else (None, "")
+        if file and label and link is not None and link.get("href"):
+            yield Entry(here, file, fragment)
+        for deeper in line.iter():
+            if _local(deeper) in ("ol", "ul") and _near(deeper, line):
+                yield from _lines(deeper, path, here)
+
+
+def _near(node: etree._Element, line: etree._Element) -> bool:
+    """Whether a label or a list belongs to this line and not to one inside it."""
+    parent = node.getparent()
+    while parent is not None and parent is not line:
+        if _local(parent) == "li":
+            return False
+        parent = parent.getparent()
+    return parent is line
+
+
+def encrypted(data: bytes) -> list[tuple[str, str]]:
+    """What encryption.xml says is locked: the method and the file of each."""
+    root = xml(data, name="META-INF/encryption.xml")
+    found: list[tuple[str, str]] = []
+    for locked in _all(root, "EncryptedData"):
+        method = next(_all(locked, "EncryptionMethod"), None)
+        for reference in _all(locked, "CipherReference"):
+            algorithm = (method.get("Algorithm") or "") if method is not None else ""
+            found.append((algorithm, unquote(reference.get("URI") or "")))
+    return found

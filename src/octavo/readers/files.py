@@ -1,0 +1,270 @@
+"""A safe walk over a folder that holds a book.
+
+`walk` lists the files a reader asks for, naturally sorted (chapter 2 before chapter 10), and never leaves
+the folder: links to folders are not followed, links to files only when they stay inside. What tools leave
+behind (hidden folders, `node_modules`, build output beside its build file) is not part of a book. `load`
+reads one file and never more of it than a book's member may have; `inside` resolves what a file says about
+another.
+
+A zip archive that is not trusted.
+
+Opening checks what the directory claims: how many members, whether they overlap, whether one is a link.
+Reading counts the bytes that really come out and stops at the budget, whatever sizes the archive states.
+Names are plain relative paths with `/`; a member whose name is anything else cannot be reached.
+"""
+
+from __future__ import annotations
+
+import mmap
+import re
+import stat
+import unicodedata
+import zipfile
+import zlib
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from urllib.parse import unquote
+
+from octavo.errors import BadBook
+from octavo.limits import MB, Limits
+from octavo.readers.parsed import ParsedSection
+from octavo.text.clean import clean, collapse
+
+LONGEST_TITLE = 300
+_NEVER = frozenset(("node_modules", "bower_components", "__pycache__", "__MACOSX", "venv"))
+_BUILT = frozenset(("build", "dist", "target", "out", "_build", "_site"))
+_BUILD_FILES = frozenset(
+    ("package.json", "book.toml", "Cargo.toml", "pyproject.toml", "conf.py", "mkdocs.yml", "Makefile")
+)
+_NUMBERS = re.compile(r"(\d+)")
+_ORDER = re.compile(r"^\d+\s*[-_.)]+\s*(?=\D)")
+
+
+def walk(
+    root: Path, suffixes: frozenset[str], limits: Limits, *, notes: list[str] | None = None
+) -> list[Path]:
+    """Every file under `root` with one of the lower-case `suffixes`, in natural order, links out left out."""
+    home = root.resolve()
+    found: list[Path] = []
+    seen, waiting = 0, [root]
+    while waiting:
+        folder = waiting.pop()
+        entries = _entries(folder, root, notes)
+        built = any(e.name in _BUILD_FILES or e.name.startswith("docusaurus.config.") for e in entries)
+        for entry in entries:
+            if entry.name.startswith(".") or entry.name in _NEVER or (built and entry.name in _BUILT):
+                continue
+            seen += 1
+            if seen > limits.max_members:
+                raise BadBook("too_many_members", f"{root.name} holds more than {limits.max_members} files")
+            linked = entry.is_symlink()
+            if entry.is_dir():
+                if not linked:
+                    waiting.append(entry)
+                continue
+            if entry.suffix.lower() not in suffixes or not entry.is_file():
+                continue
+            if linked and not entry.resolve().is_relative_to(home):
+                _note(notes, f"{entry.relative_to(root).as_posix()}: a link out of the book was skipped")
+            else:
+                found.append(entry)
+    return sorted(found, key=lambda p: [natural(part) for part in p.relative_to(root).parts])
+
+
+def _entries(folder: Path, root: Path, notes: list[str] | None) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError as closed:
+        _note(notes, f"{folder.relative_to(root).as_posix()}: could not be opened ({closed.strerror})")
+        return []
+
+
+def _note(notes: list[str] | None, sentence: str) -> None:
+    if notes is not None:
+        notes.append(clean(sentence))
+
+
+def load(path: Path, limits: Limits) -> bytes:
+    """The bytes of a plain file; refused when it is missing, no plain file, or too large."""
+    if not path.is_file():
+        raise BadBook("not_found", f"there is no file {path.name!r}")
+    most = limits.max_member_mb * MB
+    with path.open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise BadBook("too_large", f"{path.name} is larger than {limits.max_member_mb} MB")
+    return data
+
+
+def inside(root: Path, base: Path, reference: str) -> Path | None:
+    """The file that `reference`, written in a file of folder `base`, means; None when it leaves `root`."""
+    plain = unquote(reference)
+    if "\0" in plain or plain.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", plain):
+        return None
+    try:
+        target = (base / plain.replace("\\", "/")).resolve()
+    except (OSError, ValueError, RuntimeError):  # the last for links that lead in a circle
+        return None
+    return target if target.is_relative_to(root.resolve()) else None
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """A sort key that counts: `ch2` before `ch10`, capitals among small letters."""
+    return [
+        (int(part[:18]), "") if part.isascii() and part.isdigit() else (-1, part)
+        for part in _NUMBERS.split(name.casefold())
+        if part
+    ]
+
+
+def title_of(stem: str) -> str:
+    """A file or folder name as a title: `03-first_steps` reads `First steps`."""
+    words = collapse(clean(re.sub(r"[-_]+", " ", _ORDER.sub("", stem))))
+    return heading(words[:1].upper() + words[1:]) or "Untitled"
+
+
+def heading(text: str) -> str:
+    """Any text as one line that a table of contents can show; may be empty."""
+    return one_line(clean(text))
+
+
+def one_line(text: str) -> str:
+    """The same for text that is clean already."""
+    line = collapse(text)
+    return line if len(line) <= LONGEST_TITLE else line[: LONGEST_TITLE - 1].rstrip() + "…"
+
+
+def bound(sections: list[ParsedSection], limits: Limits, *, name: str) -> tuple[ParsedSection, ...]:
+    """The sections of a whole book, refused when there is no text or too much of it."""
+    size = sum(len(s.text) for s in sections)
+    if size > limits.max_text_mb * MB:
+        raise BadBook("too_large", f"{name} holds more than {limits.max_text_mb} MB of text")
+    if not any(s.text for s in sections):
+        raise BadBook("no_text", f"{name} holds no text")
+    return tuple(sections)
+
+
+_STEP = 1 << 18
+_FREE = 10 * MB
+_ENTRY, _LOCAL_HEADER = b"PK\x01\x02", 30
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OSError, KeyError)
+
+
+def safe_name(name: str) -> str | None:
+    """A member's name or a reference as a path inside the archive; None when it points out of it."""
+    if "\0" in name or "\\" in name or name.startswith("/") or name[1:2] == ":":
+        return None
+    parts: list[str] = []
+    for part in name.split("/"):
+        if part == "..":
+            if not parts:
+                return None
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/".join(parts) or None
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+class Archive:
+    """An open archive; `names` are its files. Use it as a context manager."""
+
+    def __init__(self, path: Path, limits: Limits) -> None:
+        self.name, self._limits = path.name, limits
+        self._count(path)
+        try:
+            self._zip = zipfile.ZipFile(path)
+        except _BROKEN:
+            raise BadBook(
+                "damaged_archive", f"{path.name} is a zip archive without a readable index"
+            ) from None
+        self._out = self._in = 0
+        try:
+            self._members = self._checked()
+        except BaseException:
+            self._zip.close()
+            raise
+        self.names = frozenset(self._members)
+        self._folded = {_folded(unquote(name)): name for name in self._members}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._zip.close()
+
+    def find(self, name: str) -> str | None:
+        """The member of this name, in the archive's own spelling: books mistake capitals and accents."""
+        return name if name in self._members else self._folded.get(_folded(name))
+
+    def size(self, name: str) -> int:
+        """How many bytes the archive says that a member has."""
+        return self._members[name].file_size
+
+    def read(self, name: str) -> bytes:
+        """A member's bytes, as many as really come out; too many are refused."""
+        info = self._members[name]
+        if info.flag_bits & 1:
+            raise BadBook("drm", f"{self.name}: {name} is locked with a password")
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise BadBook("damaged_archive", f"{self.name}: {name} is packed as no book is")
+        pieces: list[bytes] = []
+        size = 0
+        self._in += info.compress_size
+        try:
+            with self._zip.open(info) as member:
+                while piece := member.read(_STEP):
+                    size += len(piece)
+                    self._spend(len(piece), size, name)
+                    pieces.append(piece)
+        except _BROKEN as broken:
+            raise BadBook("damaged_archive", f"{self.name}: {name} is damaged ({broken})") from None
+        return b"".join(pieces)
+
+    def _spend(self, piece: int, size: int, name: str) -> None:
+        self._out += piece
+        limits = self._limits
+        if size > limits.max_member_mb * MB:
+            raise BadBook(
+                "too_large_expanded", f"{self.name}: {name} unpacks to more than {limits.max_member_mb} MB"
+            )
+        if self._out > limits.max_expanded_mb * MB:
+            raise BadBook(
+                "too_large_expanded", f"{self.name} unpacks to more than {limits.max_expanded_mb} MB"
+            )
+        if self._out > _FREE and self._out > limits.max_ratio * max(1, self._in):
+            raise BadBook(
+                "too_large_expanded", f"{self.name}: {name} unpacks to over {limits.max_ratio} times its size"
+            )
+
+    def _count(self, path: Path) -> None:
+        """Counts the directory's entries before anything is built from them."""
+        most = self._limits.max_members
+        found, position = 0, 0
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            while (position := data.find(_ENTRY, position)) >= 0:
+                found, position = found + 1, position + len(_ENTRY)
+                if found > most:
+                    raise BadBook("too_many_members", f"{self.name} holds more than {most} files")
+
+    def _checked(self) -> dict[str, zipfile.ZipInfo]:
+        """The members that can be reached, after the checks that need no reading."""
+        infos = self._zip.infolist()
+        ends = 0
+        for info in sorted(infos, key=lambda i: i.header_offset):
+            if info.header_offset < ends:
+                raise BadBook("archive_overlap", f"{self.name}: {info.filename} overlaps another member")
+            ends = info.header_offset + _LOCAL_HEADER + len(info.orig_filename) + info.compress_size
+        if ends > self._zip.start_dir:
+            raise BadBook("archive_overlap", f"{self.name}: its members overlap its index")
+        for info in infos:
+            if stat.S_ISLNK(info.external_attr >> 16):
+                raise BadBook("unsafe_path", f"{self.name}: {info.filename} is a link, not a file")
+        named = ((safe_name(i.filename), i) for i in infos if not i.filename.endswith("/"))
+        return {name: info for name, info in named if name is not None}

@@ -1,0 +1,223 @@
+"""What a page is made of once its markup is gone: headings and stretches of text, in reading order.
+
+A piece remembers the ids that point at it and the page breaks inside it. `Run` sets pieces as one canonical
+text with its blocks and page marks, which is what a section holds.
+
+Type being set: one raw run of text at a time, made into finished pieces at every block boundary.
+
+Ids and page breaks met on the way wait here for the next piece that has text. Lists put their marks and
+indents before each item; `tight` sets a piece on the line after the one before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import accumulate
+
+from octavo.readers.html.inline import BREAK, settle
+from octavo.text.clean import clean
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A printed page begins `offset` characters into its piece."""
+
+    offset: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heading:
+    level: int
+    text: str
+    ids: tuple[str, ...] = ()
+    breaks: tuple[Break, ...] = ()
+
+    @property
+    def anchor(self) -> str:
+        return self.ids[0] if self.ids else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """A paragraph, list item, table or code block. `tight`: on the line after the piece before it."""
+
+    text: str
+    block: bool = False
+    tight: bool = False
+    ids: tuple[str, ...] = ()
+    breaks: tuple[Break, ...] = ()
+
+
+Piece = Heading | Text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One HTML document: what its head says, and its pieces. `linked` is the share of its text in links to
+    other pages of the book."""
+
+    title: str
+    language: str
+    authors: tuple[str, ...]
+    pieces: tuple[Piece, ...]
+    linked: float
+
+    @property
+    def words(self) -> int:
+        return sum(len(p.text.split()) for p in self.pieces if isinstance(p, Text))
+
+    @property
+    def headings(self) -> tuple[Heading, ...]:
+        return tuple(p for p in self.pieces if isinstance(p, Heading))
+
+
+_DEEPEST_INDENT = 8
+_LONGEST_LABEL = 50
+
+
+def one_label(label: str) -> str:
+    """A page's label as it is shown: one short line."""
+    return " ".join(clean(label).split())[:_LONGEST_LABEL]
+
+
+@dataclass(slots=True)
+class Listing:
+    """An open list: how its items are marked, and how many there were."""
+
+    ordered: bool
+    number: int
+    indent: str
+    begun: bool = False
+
+
+class Galley:
+    def __init__(self) -> None:
+        self.pieces: list[Piece] = []
+        self.tight = False
+        self.in_heading = False
+        self._raw: list[str] = []
+        self._ids: dict[str, None] = {}
+        self._labels: list[str] = []
+        self._lists: list[Listing] = []
+        self._marker = ""
+
+    @property
+    def last(self) -> str:
+        """The end of what the line says so far."""
+        return self._raw[-1] if self._raw else ""
+
+    def say(self, text: str) -> None:
+        self._raw.append(text)
+
+    def note_id(self, name: str) -> None:
+        self._ids[name] = None
+
+    def turn(self, label: str) -> None:
+        """A printed page ends here."""
+        self._labels.append(one_label(label))
+        self._raw.append(BREAK)
+
+    def open_list(self, *, ordered: bool, start: int) -> None:
+        indent = "  " * min(len(self._lists), _DEEPEST_INDENT)
+        self._lists.append(Listing(ordered, start - 1, indent))
+
+    def close_list(self) -> None:
+        if self._lists:
+            self._lists.pop()
+
+    def open_item(self) -> None:
+        if not self._lists:
+            return
+        holder = self._lists[-1]
+        holder.number += 1
+        self._marker = f"{holder.number}. " if holder.ordered else "- "
+        self.tight = holder.begun or len(self._lists) > 1
+        holder.begun = True
+
+    def close_item(self) -> None:
+        self._marker = ""
+
+    def flush(self) -> None:
+        """Sets the raw run as paragraphs; page breaks with no text yet wait for the next."""
+        if self.in_heading:
+            self._raw.append(" ")
+            return
+        if not self._raw:
+            return
+        waiting = 0
+        for text, offsets in self._settled():
+            if text:
+                self._set(text, (0,) * waiting + offsets)
+                waiting = 0
+            else:
+                waiting += len(offsets)
+        self._raw += [BREAK] * waiting
+
+    def close_heading(self, level: int, *, own_id: str) -> None:
+        """Sets the raw run as a heading; its own id leads the others."""
+        self.in_heading = False
+        settled = self._settled()
+        text = " ".join(" ".join(t.split()) for t, _ in settled if t)
+        if not text:
+            self._raw += [BREAK] * sum(len(offsets) for _, offsets in settled)
+            return
+        ids = tuple(sorted(self._take_ids(), key=lambda name: name != own_id))
+        breaks = self._take_breaks((0,) * len(self._labels))
+        self.pieces.append(Heading(level=level, text=text, ids=ids, breaks=breaks))
+        self.tight = False
+
+    def add_block(self, text: str, *, ids: Iterable[str] = (), labels: Iterable[str] = ()) -> None:
+        """Sets text as it is: code or a table. `labels` are those of the page breaks that stand in it."""
+        if self.in_heading:
+            self._ids.update(dict.fromkeys(ids))
+            self._labels += labels
+            self._raw.append(f" {text} ")
+            return
+        waiting = self._raw.count(BREAK)
+        self._raw.clear()
+        if self._marker:
+            self._set("", ())
+            self.tight = True
+        self._ids.update(dict.fromkeys(ids))
+        breaks = self._take_breaks((0,) * waiting)
+        lengths = accumulate(len(part) for part in text.split(BREAK)[:-1])
+        breaks += tuple(Break(offset, label) for offset, label in zip(lengths, labels, strict=True))
+        text = text.replace(BREAK, "")
+        made = Text(text=text, block=True, tight=self.tight, ids=self._take_ids(), breaks=breaks)
+        self.pieces.append(made)
+        self.tight = False
+
+    def finish(self) -> tuple[Piece, ...]:
+        """All pieces; ids and page breaks after the last text hang on an empty one."""
+        self.flush()
+        if self._ids or self._labels:
+            breaks = self._take_breaks((0,) * len(self._labels))
+            self.pieces.append(Text(text="", ids=self._take_ids(), breaks=breaks))
+        return tuple(self.pieces)
+
+    def _settled(self) -> list[tuple[str, tuple[int, ...]]]:
+        raw = "".join(self._raw)
+        self._raw.clear()
+        return settle(raw)
+
+    def _set(self, text: str, offsets: tuple[int, ...]) -> None:
+        indent = self._lists[-1].indent if self._lists else ""
+        lead = f"{indent}{self._marker}" if self._marker else (f"{indent}  " if self._lists else "")
+        tight = self.tight and bool(self.pieces) and isinstance(self.pieces[-1], Text)
+        lines_before = (text[:offset].count("\n") for offset in offsets)
+        moved = tuple(o + len(lead) * (n + 1) for o, n in zip(offsets, lines_before, strict=True))
+        text = (lead + text.replace("\n", "\n" + " " * len(lead))).rstrip()
+        breaks = self._take_breaks(moved)
+        self.pieces.append(Text(text=text, tight=tight, ids=self._take_ids(), breaks=breaks))
+        self._marker, self.tight = "", False
+
+    def _take_ids(self) -> tuple[str, ...]:
+        """The ids met since the last piece, the nearest first."""
+        ids, self._ids = tuple(reversed(self._ids)), {}
+        return ids
+
+    def _take_breaks(self, offsets: tuple[int, ...]) -> tuple[Break, ...]:
+        labels, self._labels = self._labels[: len(offsets)], self._labels[len(offsets) :]
+        return tuple(Break(offset, label) for offset, label in zip(offsets, labels, strict=False))

@@ -1,0 +1,239 @@
+"""Text inside a line: white space as a browser shows it, page breaks at exact offsets, small marks spelled.
+
+While a paragraph is gathered, line breaks and page breaks are two characters that no text may hold; `settle`
+turns the raw run into finished lines and gives the offset of each page break in them.
+
+Tables: data read row by row, one line a row with cells parted by ` | `; layout read as prose.
+
+A table is data when it has header cells or a caption, or when it has rows and columns of short cells.
+Anything else was a table only to put text in its place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath
+
+from selectolax.lexbor import LexborNode
+
+from octavo.text.clean import clean
+
+LINE, BREAK = "\ufdd0", "\ufdd1"
+_OURS = re.compile("[\ufdd0\ufdd1]")
+_PARAGRAPHS = re.compile(rf"(?:\s*{LINE}\s*){{2,}}")
+_AROUND_LINE = re.compile(rf"\s*{LINE}\s*")
+_PAGE_NUMBER = re.compile(r"\W*(?:(?:pg|p|page|seite)\b\.?)?\s*(\d{1,5}|[ivxlcdm]{1,9})\W*", re.IGNORECASE)
+_PAGE_CLASSES = frozenset(("pagenum", "pageno", "page-number", "pagebreak", "pb", "page_number"))
+_NUMBER = re.compile(r"[-+−–]?\d+$")
+_MATH_SIGNS = {
+    "mfrac": "/",
+    "msup": "^",
+    "msub": "_",
+    "msubsup": "_^",
+    "munderover": "_^",
+    "munder": "_",
+}
+_UNSEEN = frozenset(("script", "style", "annotation", "annotation-xml", "rp", "template", "noscript", "svg"))
+
+
+def visible(node: LexborNode) -> str:
+    """A text node's text, without the characters that mean breaks here."""
+    text = node.text_content or ""
+    return text if text.isascii() else _OURS.sub("", text)
+
+
+def settle(raw: str) -> list[tuple[str, tuple[int, ...]]]:
+    """Finished paragraphs of a raw run, each with the offsets of its page breaks."""
+    if not raw or raw.isspace():
+        return []
+    return [_paragraph(part) for part in _PARAGRAPHS.split(clean(raw))]
+
+
+def _paragraph(raw: str) -> tuple[str, tuple[int, ...]]:
+    raw = raw.strip().strip(LINE)
+    if BREAK not in raw:
+        return "\n".join(" ".join(line.split()) for line in _AROUND_LINE.split(raw)).strip(), ()
+    text, offsets = "", []
+    for number, part in enumerate(raw.split(BREAK)):
+        if number:
+            offsets.append(len(text))
+        shown = "\n".join(_shown(line) for line in _AROUND_LINE.split(part))
+        text += shown.lstrip() if not text or text[-1].isspace() else shown
+    text = text.rstrip()
+    return text, tuple(min(o, len(text)) for o in offsets)
+
+
+def _shown(line: str) -> str:
+    words = " ".join(line.split())
+    if not words:
+        return " " if line else ""
+    return f"{' ' if line[0].isspace() else ''}{words}{' ' if line[-1].isspace() else ''}"
+
+
+def plain(node: LexborNode) -> str:
+    """All the text of an element on one line, as for a table's cell or a formula."""
+    parts: list[str] = []
+    top, here = node, node.first_child
+    while here is not None:
+        tag = here.tag or ""
+        if tag == "-text":
+            parts.append(visible(here))
+        elif tag in ("br", "p", "div", "li", "tr", "td", "dd", "dt", "pre"):
+            parts.append(" ")
+        elif tag == "img":
+            parts.append(prose_alt(here))
+        if here.first_child is not None and tag not in _UNSEEN:
+            here = here.first_child
+            continue
+        while here is not None and here.next is None:
+            here = here.parent
+            if here is None or here.mem_id == top.mem_id:
+                return " ".join(clean("".join(parts)).split())
+        here = here.next if here is not None else None
+    return " ".join(clean("".join(parts)).split())
+
+
+def prose_alt(node: LexborNode) -> str:
+    """What stands for a picture, when it says something: four words or more, and not a file's name."""
+    alt = " ".join((node.attributes.get("alt") or "").split())
+    if _is_captioned(node):
+        return ""
+    if len(alt.split()) < 4 or PurePosixPath(alt).suffix.lower() in (".png", ".jpg", ".jpeg", ".gif", ".svg"):
+        return ""
+    return alt
+
+
+def _is_captioned(node: LexborNode) -> bool:
+    """Whether a figure's own caption already says what the picture shows."""
+    here = node.parent
+    for _ in range(4):
+        if here is None or here.tag == "figure":
+            break
+        here = here.parent
+    return here is not None and here.tag == "figure" and here.css_first("figcaption") is not None
+
+
+def raised(node: LexborNode, before: str) -> tuple[str, str]:
+    """What to write around a superscript so that 10⁹ is not 109 and a note's number not part of a word."""
+    parent = node.parent
+    if parent is not None and parent.tag == "sup":
+        return "", ""
+    text = plain(node)
+    linked = node.css_first("a[href]") is not None or (parent is not None and parent.tag == "a")
+    if linked and text.isalnum():
+        return "[", "]"
+    if before[-1:].isalnum() and _NUMBER.match(text):
+        return "^", ""
+    return "", ""
+
+
+def is_note_mark(node: LexborNode, attributes: Mapping[str, str | None]) -> bool:
+    """A link to a note that is only a number or letter, which would otherwise stick to the word before it."""
+    kinds = " ".join(attributes.get(key) or "" for key in ("class", "epub:type", "role"))
+    if not any(kind in kinds for kind in ("footnote-reference", "noteref", "footnote-ref")):
+        return False
+    text = node.text(deep=True).strip()
+    return text.isalnum() and len(text) < 5 and node.css_first("sup") is None and not _in_sup(node)
+
+
+def _in_sup(node: LexborNode) -> bool:
+    return node.parent is not None and node.parent.tag == "sup"
+
+
+def printed_page(node: LexborNode, attributes: Mapping[str, str | None]) -> str:
+    """The page number that old transcriptions print in the margin, or nothing."""
+    if not _PAGE_CLASSES & set((attributes.get("class") or "").lower().split()):
+        return ""
+    found = _PAGE_NUMBER.fullmatch(plain(node)) if len(node.text(deep=True)) < 40 else None
+    return found.group(1) if found else ""
+
+
+def math_text(node: LexborNode) -> str:
+    """A formula as its author wrote it out, or else its symbols in a row, powers and fractions marked."""
+    written = node.attributes.get("alttext")
+    if written:
+        return written
+    for tag, signs in _MATH_SIGNS.items():
+        for inner in node.css(tag):
+            parts = [part for part in inner.iter() if (part.tag or "-")[0] not in "-!"]
+            for part, sign in zip(parts[1:], signs, strict=False):
+                part.insert_before(sign)
+    return plain(node)
+
+
+_BREAKS = re.compile(BREAK)
+_EDGE = re.compile(rf"^[ {BREAK}]+|[ {BREAK}]+$")
+_SILENT = re.compile(rf"^({BREAK}+)\n|\n({BREAK}+)\Z", re.MULTILINE)
+_HIGHLIGHT = frozenset(("highlighttable", "rouge-table", "hljs-ln"))
+
+
+def is_layout(table: LexborNode) -> bool:
+    attributes = table.attributes
+    if (attributes.get("role") or "") in ("presentation", "none"):
+        return True
+    if _HIGHLIGHT & set((attributes.get("class") or "").split()):
+        return True
+    if table.css_first("table table, h1, h2, h3, h4") is not None or _nested(table):
+        return True
+    if table.css_first("th, caption, thead") is not None:
+        return False
+    rows = [r.css("td") for r in table.css("tr")]
+    if len(rows) < 2 or max((len(r) for r in rows), default=0) < 2 or table.css_first("pre") is not None:
+        return True
+    lengths = [len(c.text(deep=True)) for r in rows for c in r]
+    return sum(lengths) > 300 * len(lengths)
+
+
+def _nested(table: LexborNode) -> bool:
+    return any(t.mem_id != table.mem_id for t in table.css("table"))
+
+
+def table_text(table: LexborNode, read: Callable[[LexborNode], str]) -> str:
+    """The caption, then one line for each row that says anything; `read` gives a cell's words."""
+    lines = [read(caption) for caption in table.css("caption")]
+    spanning: dict[int, tuple[int, str]] = {}
+    for row in table.css("tr"):
+        cells = _row(row, spanning, read)
+        said = any(_BREAKS.sub("", cell) for cell in cells)
+        lines.append(_EDGE.sub(_only_breaks, " | ".join(cells)) if said else "".join(cells))
+    return _SILENT.sub(r"\1\2", "\n".join(line for line in lines if line))
+
+
+def _only_breaks(edge: re.Match[str]) -> str:
+    return edge.group().replace(" ", "")
+
+
+def _row(
+    row: LexborNode, spanning: dict[int, tuple[int, str]], read: Callable[[LexborNode], str]
+) -> list[str]:
+    """A row's cells; one that spans several rows is said again in each, so that every line is whole."""
+    cells: list[str] = []
+    column = 0
+    own = row.css("td, th")
+    for cell in own:
+        column = _say_again(spanning, column, cells)
+        words, rows = read(cell), _number(cell, "rowspan")
+        cells.append(words)
+        if rows > 1:
+            spanning[column] = (rows - 1, _BREAKS.sub("", words))
+        column += _number(cell, "colspan")
+    if own:
+        _say_again(spanning, column, cells)
+    return cells
+
+
+def _say_again(spanning: dict[int, tuple[int, str]], column: int, cells: list[str]) -> int:
+    """Fills the columns that cells from above still span, and gives the next free one."""
+    while column in spanning:
+        rows, words = spanning.pop(column)
+        cells.append(words)
+        if rows > 1:
+            spanning[column] = (rows - 1, words)
+        column += 1
+    return column
+
+
+def _number(cell: LexborNode, name: str) -> int:
+    given = cell.attributes.get(name) or "1"
+    return int(given) if given.isascii() and given.isdigit() and len(given) < 6 else 1

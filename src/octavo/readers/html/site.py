@@ -1,0 +1,182 @@
+"""The order of a book that was published as a folder of pages.
+
+A contents page decides where there is one: the order of its links, and the parts its nested lists make. Pages
+it leaves out follow the page whose "next" link names them, and what nothing names comes last by name. Titles
+lose what all pages of the site share.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from urllib.parse import unquote
+
+from octavo.readers.html.dom import Page
+from octavo.readers.html.tags import names
+
+_INDEX_NAMES = (
+    "index",
+    "toc",
+    "contents",
+    "table-of-contents",
+    "tableofcontents",
+    "summary",
+    "default",
+    "book",
+)
+_NEVER_TEXT = names("search genindex 404 print py-modindex modindex searchindex tags nav")
+_BARS = re.compile(r"\s+[—–|·»:-]+\s+|:\s+")
+_MIN_PROSE = 15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """One page of the folder, and what it says of the others."""
+
+    file: str
+    page: Page
+    targets: frozenset[str]
+    next: str
+    canonical: str
+
+    @property
+    def stem(self) -> str:
+        return PurePosixPath(self.file).stem.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Above:
+    """A part above a line of the contents: a page, or only a name."""
+
+    file: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    file: str
+    above: tuple[Above, ...] = ()
+
+
+def resolve(base: str, href: str, known: Collection[str]) -> str:
+    """The page of the folder that `href`, written on page `base`, leads to; empty when it leads elsewhere."""
+    address = href.strip().partition("#")[0].partition("?")[0]
+    if not address or address.startswith("//") or re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", address):
+        return ""
+    if address.startswith("/"):
+        return _from_root(unquote(address).strip("/"), known)
+    return _page(posixpath.normpath(posixpath.join(posixpath.dirname(base), unquote(address))), known)
+
+
+def _from_root(address: str, known: Collection[str]) -> str:
+    """An address from the site's root, which may be the folder or the folder above it."""
+    target = posixpath.normpath(address) if address else "."
+    return _page(target, known) or ("/" in target and _page(target.partition("/")[2], known)) or ""
+
+
+def _page(target: str, known: Collection[str]) -> str:
+    tries = (target, f"{target}.html", f"{target}/index.html") if target != "." else ("index.html",)
+    return next((name for name in tries if name in known), "")
+
+
+def contents_page(sheets: Mapping[str, Sheet]) -> Sheet | None:
+    """The page that leads to most of the others; among equals, the one with a contents page's name."""
+    found = [s for s in sheets.values() if s.stem not in _NEVER_TEXT and len(s.targets) > 1]
+    most = max((len(s.targets) for s in found), default=0)
+    if not found or most < 0.2 * len(sheets):
+        return None
+
+    def rank(sheet: Sheet) -> tuple[bool, int, int, int]:
+        named = sheet.stem in _INDEX_NAMES and len(sheet.targets) >= 0.5 * most
+        place = _INDEX_NAMES.index(sheet.stem) if sheet.stem in _INDEX_NAMES else len(_INDEX_NAMES)
+        return named, -sheet.file.count("/"), len(sheet.targets), -place
+
+    return max(found, key=rank)
+
+
+def in_order(sheets: Mapping[str, Sheet], lines: list[Line], *, first: str) -> tuple[list[Line], int]:
+    """Every page once, in reading order, and how many of them nothing but their names placed."""
+    placed: dict[str, Line] = {}
+    for line in ([Line(first)] if first else []) + lines:
+        _follow(line, sheets, placed, {other.file for other in lines})
+    led = {s.next for s in sheets.values()}
+    for file, sheet in sheets.items():
+        if file not in placed and sheet.next and file not in led:
+            _follow(Line(file), sheets, placed, set())
+    left = [file for file in sheets if file not in placed]
+    return [*placed.values(), *(Line(file) for file in left)], len(left)
+
+
+def _follow(line: Line, sheets: Mapping[str, Sheet], placed: dict[str, Line], named: set[str]) -> None:
+    """Places a page, then those that its "next" links lead to and that the contents do not name."""
+    file = line.file
+    while file in sheets and file not in placed:
+        placed[file] = Line(file, line.above)
+        file = sheets[file].next
+        if file in named:
+            return
+
+
+def shared_title(titles: list[str]) -> str:
+    """The part of the pages' titles that names the site: the same at the end, or the start, of most."""
+    split = [parts for title in titles if len(parts := _BARS.split(title)) > 1]
+    for place in (-1, 0):
+        counted = Counter(parts[place] for parts in split).most_common(1)
+        if counted and counted[0][1] > max(1, 0.5 * len(titles)):
+            return counted[0][0]
+    return ""
+
+
+def own_title(title: str, shared: str) -> str:
+    """A page's title without the site's."""
+    if not shared or title == shared:
+        return title
+    cut = title
+    if title.endswith(shared):
+        cut = title[: -len(shared)]
+    elif title.startswith(shared):
+        cut = title[len(shared) :]
+    return cut.strip(" \t—–|·»:-") or title
+
+
+def is_only_links(sheet: Sheet, *, is_contents: bool) -> bool:
+    """Whether a page has nothing to read: an index, a search form, a list of links."""
+    if sheet.stem in _NEVER_TEXT or sheet.stem.startswith("genindex-"):
+        return True
+    page = sheet.page
+    if is_contents and page.words < _MIN_PROSE:
+        return True
+    return (page.linked > 0.8 and page.words > 3) or not page.pieces
+
+
+def whole_books(sheets: Mapping[str, Sheet], lines: list[Line]) -> list[str]:
+    """Pages that hold all the others once more, as sites offer for printing; contents do not name them."""
+    named = {line.file for line in lines}
+    titles = {s.page.headings[0].text for s in sheets.values() if s.page.headings and s.file in named}
+    others = [s for s in sheets.values() if s.file not in named] if len(titles) > 2 else []
+    return [s.file for s in others if len(titles & {h.text for h in s.page.headings}) >= 0.8 * len(titles)]
+
+
+def base_url(sheets: Iterable[Sheet]) -> str | None:
+    """Where the site says that it stands: what most pages' canonical addresses share."""
+    counted: Counter[str] = Counter()
+    total = 0
+    for sheet in sheets:
+        total += 1
+        if not re.match(r"https?://[^\s/]+/", sheet.canonical):
+            continue
+        page = next((name for name in _addresses(sheet.file) if sheet.canonical.endswith(f"/{name}")), None)
+        if page is not None:
+            counted[sheet.canonical.removesuffix(page)] += 1
+    best = counted.most_common(1)
+    return best[0][0] if best and best[0][1] > total / 2 else None
+
+
+def _addresses(file: str) -> tuple[str, ...]:
+    """What a server may call a page, the fullest name first."""
+    bare = file.removesuffix(".html")
+    return (file, bare, bare.removesuffix("index"), bare.removesuffix("/index"))

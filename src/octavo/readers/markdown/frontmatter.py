@@ -1,0 +1,117 @@
+"""Front matter: the few lines of YAML or TOML that a Markdown file may start with.
+
+`split` parts them from the text. They are data from a stranger: no more than `max_front_matter_kb` is
+looked at, YAML is loaded safely, and aliases (the stuff of bombs), deep nesting and foreign tags make the
+whole block be ignored with a warning. A rule at the head of a text is not front matter and stays where it
+is.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from octavo.limits import Limits
+from octavo.readers.files import heading
+
+_DEEPEST = 20
+_YAML_BLOCK = re.compile(r"\A---[ \t]*\n(.*?)(?:^|\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_TOML_BLOCK = re.compile(r"\A\+\+\+[ \t]*\n(.*?)(?:^|\n)\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True, slots=True)
+class Matter:
+    """What the head of a file says, and the text below it."""
+
+    body: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    warning: str = ""
+
+    def word(self, *names: str) -> str:
+        """The first of these values that is a line of text or a number; empty when there is none."""
+        for name in names:
+            value = self.values.get(name)
+            if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+                line = heading(str(value))
+                if line:
+                    return line
+        return ""
+
+    def number(self, *names: str) -> float | None:
+        for name in names:
+            try:
+                return float(self.values[name])
+            except (KeyError, TypeError, ValueError, OverflowError):
+                continue
+        return None
+
+    def flag(self, name: str) -> bool:
+        return self.values.get(name) is True
+
+    @property
+    def authors(self) -> tuple[str, ...]:
+        found = self.values.get("authors") or self.values.get("author") or []
+        names = [
+            n.get("name") if isinstance(n, dict) else n
+            for n in (found if isinstance(found, list) else [found])
+        ]
+        return tuple(line for n in names if isinstance(n, str) and (line := heading(n)))
+
+
+def split(text: str, limits: Limits) -> Matter:
+    """Part the front matter from `text`, which has `\\n` line ends."""
+    if not text.startswith(("---", "+++")):
+        return Matter(text)
+    toml = text.startswith("+++")
+    match = (_TOML_BLOCK if toml else _YAML_BLOCK).match(text)
+    if not match:
+        return Matter(text)
+    raw, body = match.group(1), text[match.end() :]
+    if len(raw) > limits.max_front_matter_kb * 1024:
+        if toml or re.match(r"\s*[\w-]+:", raw):
+            return Matter(body, warning=f"front matter over {limits.max_front_matter_kb} kB was ignored")
+        return Matter(text)
+    try:
+        values = tomllib.loads(raw) if toml else load_yaml(raw)
+    except (yaml.scanner.ScannerError, yaml.parser.ParserError) as error:
+        return Matter(body, _line_by_line(raw), f"front matter is not valid YAML: {_reason(error)}")
+    except (yaml.YAMLError, ValueError, RecursionError, OverflowError) as error:
+        return Matter(body, warning=f"front matter was ignored: {_reason(error)}")
+    if values is None and not raw.strip(" \t\n"):
+        return Matter(body)
+    if not isinstance(values, dict):
+        return Matter(text)
+    return Matter(body, {str(k): v for k, v in values.items()})
+
+
+def load_yaml(raw: str) -> Any:
+    """YAML from a stranger, without aliases and without depth."""
+    depth = 0
+    for event in yaml.parse(raw, Loader=_LOADER):
+        if isinstance(event, yaml.AliasEvent):
+            raise ValueError("it uses aliases")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _DEEPEST:
+            raise ValueError("it is nested too deeply")
+    return yaml.load(raw, Loader=_LOADER)  # noqa: S506 (a safe loader)
+
+
+def _line_by_line(raw: str) -> dict[str, Any]:
+    """What can be saved of broken YAML such as `title: Logs: how to read them`."""
+    lines = re.findall(r"^([A-Za-z][\w-]*):[ \t]+(\S[^\n]*)$", raw, re.MULTILINE)
+    words = {"true": True, "false": False}
+    return {key: words.get(value.strip(), value.strip().strip("\"'")) for key, value in lines}
+
+
+def _reason(error: Exception) -> str:
+    problem = getattr(error, "problem", None)
+    return heading(str(problem or error))[:120]

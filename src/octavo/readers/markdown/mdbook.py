@@ -1,0 +1,314 @@
+"""mdBook: the chapters that SUMMARY.md lists, in its order and under its parts.
+
+Takes a book (with `book.toml`), its source folder, or any folder with a SUMMARY.md. Chapters without a file
+are nodes of the contents; chapters whose file is missing are left out with a warning.
+
+What mdBook's own tools do to a chapter before it is Markdown: other files are put in, hidden lines go.
+
+`Inclusions.resolve` replaces `{{#include file}}` and its kin by the file, the lines or the anchored part
+they name; what `{{#playground file}}` names becomes a block of code. Only files inside the book are read;
+what leads out of it, is missing or grows beyond all measure is left out with a warning. `visible` drops
+the lines of Rust examples that the published page hides.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from octavo.errors import BadBook
+from octavo.limits import MB, Limits
+from octavo.readers.files import bound, heading, inside, load, title_of
+from octavo.readers.markdown import open_page, pieces
+from octavo.readers.parsed import ParsedBook, ParsedSection
+from octavo.readers.parsed import mdbook as id_rule
+from octavo.readers.sections import chapter
+from octavo.text.clean import clean, decode
+from octavo.types import BookFormat
+
+_DIRECTIVE = re.compile(r"(\\?)\{\{\s*#(\w+)\s*([^{}\n]{0,1000}?)\s*\}\}")
+_ANCHOR = re.compile(r"^.*\bANCHOR(_END)?:\s*([\w-]+).*$")
+_HIDDEN = re.compile(r"^\s*#(?:\s|$)")
+_ESCAPED = re.compile(r"^(\s*)##")
+_LISTING = re.compile(r"<Listing\b((?:[^<>\"]{1,200}\"[^\"]{0,2000}\"){0,8})\s*>")
+_ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
+_DEEPEST = 10
+
+
+class Inclusions:
+    """The inclusions of one book; their sizes are counted together."""
+
+    def __init__(self, root: Path, limits: Limits, warnings: list[str]) -> None:
+        self._root, self._limits, self._warnings = root, limits, warnings
+        self._left = limits.max_text_mb * MB
+        self._read: dict[Path, str | None] = {}
+        self._missing: dict[str, list[str]] = {}
+
+    def report(self) -> None:
+        """One warning for each chapter that names files which are not there."""
+        for name, missing in self._missing.items():
+            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+            self._warnings.append(f"{name}: {missing[0]}{more} could not be put in")
+
+    def resolve(self, text: str, *, base: Path, name: str, depth: int = 0) -> str:
+        """`text` of a file in folder `base`, with everything put in; `name` is what warnings call it."""
+        if "{{" not in text:
+            return text
+
+        def put(found: re.Match[str]) -> str:
+            escape, kind, target = found.groups()
+            if escape:
+                return found.group()[1:]
+            if kind in ("include", "rustdoc_include"):
+                return self._included(target, base, name, depth)
+            if kind in ("playground", "playpen"):
+                code = self._included(target, base, name, depth)
+                return f"```rust\n{code}\n```" if code else ""
+            return ""
+
+        return _DIRECTIVE.sub(put, text)
+
+    def _included(self, target: str, base: Path, name: str, depth: int) -> str:
+        reference, _, part = target.split(" ")[0].partition(":")
+        file = inside(self._root, base, reference)
+        if file is None:
+            self._warnings.append(
+                f"{name}: {heading(reference)[:100]} leads out of the book and was left out"
+            )
+            return ""
+        whole = self._file(file)
+        if whole is None or depth >= _DEEPEST:
+            self._missing.setdefault(name, []).append(heading(reference)[:100])
+            return ""
+        text = _part(whole, part)
+        self._left -= len(text) + 1
+        if self._left < 0:
+            raise BadBook(
+                "too_large", f"{name} puts in more than {self._limits.max_text_mb} MB of other files"
+            )
+        return self.resolve(text, base=file.parent, name=name, depth=depth + 1)
+
+    def _file(self, file: Path) -> str | None:
+        if file not in self._read:
+            try:
+                self._read[file] = clean(decode(load(file, self._limits)).text).rstrip("\n")
+            except (BadBook, OSError):
+                self._read[file] = None
+        return self._read[file]
+
+
+def _part(text: str, part: str) -> str:
+    """The whole, `first:last` lines counted from one, or what stands between an anchor's two marks."""
+    lines = text.split("\n")
+    if not part:
+        return "\n".join(line for line in lines if not _ANCHOR.match(line))
+    numbers = re.fullmatch(r"(\d{0,9})(:(\d{0,9}))?", part)
+    if numbers:
+        first = int(numbers.group(1) or 1)
+        last = int(numbers.group(3) or len(lines)) if numbers.group(2) else first
+        return "\n".join(line for line in lines[max(0, first - 1) : last] if not _ANCHOR.match(line))
+    kept: list[str] = []
+    open_ = False
+    for line in lines:
+        mark = _ANCHOR.match(line)
+        if not mark:
+            if open_:
+                kept.append(line)
+        elif mark.group(2) == part:
+            open_ = not mark.group(1)
+    return "\n".join(kept)
+
+
+def visible(info: str, text: str) -> str:
+    """A code block as the page shows it: Rust lines that start with `# ` are hidden."""
+    if "#" not in text or not re.match(r"rust\b", info):
+        return text
+    lines = [_ESCAPED.sub(r"\1#", line) for line in text.split("\n") if not _HIDDEN.match(line)]
+    return "\n".join(lines)
+
+
+def listings(text: str) -> str:
+    """The captions that a `<Listing>` tag carries, as lines of text."""
+
+    def caption(found: re.Match[str]) -> str:
+        parts = dict(_ATTRIBUTE.findall(found.group(1)))
+        number = f"Listing {parts['number']}" if parts.get("number") else ""
+        title = ": ".join(part for part in (number, parts.get("caption", "")) if part)
+        file = f"Filename: {parts['file-name']}" if parts.get("file-name") else ""
+        return "\n" + "\n\n".join(part for part in (title, file) if part) + "\n"
+
+    return _LISTING.sub(caption, text).replace("</Listing>", "") if "<Listing" in text else text
+
+
+_SUMMARIES = ("SUMMARY.md", "Summary.md", "summary.md")
+_LINK = r"\[((?:[^\[\]\\]|\\.|\[[^\[\]]*\])*)\]\((<[^<>]*>|(?:[^()]|\([^()]*\))*)"
+_ENTRY = re.compile(rf"^([ \t]*)(?:[-*+]|\d{{1,9}}[.)])[ \t]+{_LINK}")
+_UNLINKED = re.compile(r"^([ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+(\S.*)$")
+_LOOSE = re.compile(rf"^{_LINK}")
+_BY_LABEL = re.compile(r"\[([^\[\]]+)\]\[([^\[\]]*)\]")
+_LABEL = re.compile(r"^ {0,3}\[([^\[\]]+)\]:[ \t]*(?:<([^<>\n]*)>|(\S+)).*$", re.MULTILINE)
+_RULE = re.compile(r"^\s*(?:(?:-\s*){3,}|(?:\*\s*){3,}|(?:_\s*){3,})$")
+_PART = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    path: tuple[str, ...]
+    link: str
+
+
+def is_mdbook(path: Path) -> bool:
+    """Whether a folder is an mdBook, its source, or has a SUMMARY.md to go by."""
+    return (
+        path.is_dir()
+        and _summary(*_sources(path, {}), *_sources(path, _settings(path, Limits()))) is not None
+    )
+
+
+def read(path: Path, limits: Limits) -> ParsedBook:
+    settings = _settings(path, limits)
+    book = settings.get("book")
+    book = book if isinstance(book, dict) else {}
+    summary = _summary(*_sources(path, settings))
+    if summary is None:
+        raise BadBook(
+            "unsupported_format", f"{path.name} has no SUMMARY.md", hint="Add the folder as Markdown."
+        )
+    warnings: list[str] = []
+    title, entries = _contents(open_page(summary, limits, name=summary.name).body)
+    reader = _Chapters(path, summary.parent, limits, warnings)
+    authors = book.get("authors")
+    return ParsedBook(
+        title=heading(str(book.get("title") or "")) or title or title_of(path.resolve().name),
+        format=BookFormat.MDBOOK,
+        sections=bound(reader.sections(entries), limits, name=path.name or "the book"),
+        authors=tuple(line for a in authors if (line := heading(str(a))))
+        if isinstance(authors, list)
+        else (),
+        language=heading(str(book.get("language") or "")),
+        warnings=tuple(warnings),
+    )
+
+
+def _sources(path: Path, settings: dict[str, Any]) -> tuple[Path, ...]:
+    """Where a book keeps its SUMMARY.md: in the folder that it names, else in `src` or right here."""
+    book = settings.get("book")
+    said = inside(path, path, str(book.get("src") or "src")) if isinstance(book, dict) else None
+    return (*((said,) if said else ()), path, path / "src")
+
+
+def _settings(path: Path, limits: Limits) -> dict[str, Any]:
+    file = path / "book.toml"
+    if not file.is_file() or file.stat().st_size > limits.max_front_matter_kb * 1024:
+        return {}
+    try:
+        return tomllib.loads(clean(decode(load(file, limits)).text))
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError):
+        return {}
+
+
+def _summary(*folders: Path) -> Path | None:
+    return next((f / name for f in folders for name in _SUMMARIES if (f / name).is_file()), None)
+
+
+def _contents(summary: str) -> tuple[str, list[_Entry]]:
+    """The book's title, when SUMMARY.md says one, and its chapters."""
+    title, part, entries = "", "", list[_Entry]()
+    above: list[tuple[int, str]] = []
+    for line in _linked(re.sub(r"<!--.*?-->", "", summary, flags=re.DOTALL)).split("\n"):
+        listed = _ENTRY.match(line) or (None if _RULE.match(line) else _UNLINKED.match(line))
+        if listed:
+            indent, name = len(listed.group(1).expandtabs(4)), _name(listed.group(2))
+            while above and above[-1][0] >= indent:
+                above.pop()
+            above.append((indent, name))
+            names = [part] if part else []
+            entries.append(_Entry((*names, *(n for _, n in above)), _target(listed)))
+        elif loose := _LOOSE.match(line):
+            above.clear()
+            entries.append(_Entry((_name(loose.group(1)),), _target(loose)))
+        elif headed := _PART.match(line):
+            above.clear()
+            if not title and not entries and not part:
+                title = _name(headed.group(1))
+                part = ""
+            else:
+                part = _name(headed.group(1))
+                entries.append(_Entry((part,), ""))
+    return ("" if title.lower() == "summary" else title), entries
+
+
+def _target(link: re.Match[str]) -> str:
+    """The file that an entry's link names, without the title that a link may have; empty for a draft."""
+    if link.re is _UNLINKED:
+        return ""
+    said = link.groups()[-1].strip()
+    if said.startswith("<"):
+        return str(said.strip("<>"))
+    quote = said.rfind(said[-1:], 0, -1) if said.endswith(('"', "'")) else -1
+    return str(said[:quote].rstrip() if quote > 0 and said[quote - 1].isspace() else said)
+
+
+def _linked(summary: str) -> str:
+    """Links that name a label of the page, as links that name their file."""
+    labels = {label.casefold(): angled or bare for label, angled, bare in _LABEL.findall(summary)}
+
+    def link(found: re.Match[str]) -> str:
+        file = labels.get((found.group(2) or found.group(1)).casefold())
+        return f"[{found.group(1)}](<{file}>)" if file else found.group()
+
+    return _BY_LABEL.sub(link, _LABEL.sub("", summary)) if labels else summary
+
+
+def _name(markdown: str) -> str:
+    return heading(" ".join(p.text for p in pieces(markdown))) or heading(markdown) or "Untitled"
+
+
+class _Chapters:
+    def __init__(self, root: Path, source: Path, limits: Limits, warnings: list[str]) -> None:
+        self._root, self._source, self._limits = root.resolve(), source.resolve(), limits
+        self._warnings = warnings
+        self._inclusions = Inclusions(self._root, limits, warnings)
+        self._seen: set[Path] = set()
+
+    def sections(self, entries: list[_Entry]) -> list[ParsedSection]:
+        made = [section for entry in entries for section in self._entry(entry)]
+        self._inclusions.report()
+        return made
+
+    def _entry(self, entry: _Entry) -> list[ParsedSection]:
+        name, title = heading(entry.link.partition("#")[0]), entry.path[-1]
+        if not name:
+            summary = (self._source / "SUMMARY.md").relative_to(self._root).as_posix()
+            return [ParsedSection(title=title, heading_path=entry.path, text="", source_file=summary)]
+        file = inside(self._root, self._source, name)
+        if file is None or not file.is_file():
+            why = "leads out of the book" if file is None else "is missing"
+            self._warnings.append(f"SUMMARY.md: {name[:100]} {why} and was left out")
+            return []
+        if file in self._seen:
+            return []
+        self._seen.add(file)
+        return self._chapter(file, entry.path)
+
+    def _chapter(self, file: Path, path: tuple[str, ...]) -> list[ParsedSection]:
+        name = file.relative_to(self._root).as_posix()
+        try:
+            page = open_page(file, self._limits, name=name)
+        except (BadBook, OSError) as refused:
+            self._warnings.append(f"{name}: left out, {refused}")
+            return []
+        self._warnings += page.warnings
+        text = self._inclusions.resolve(page.body, base=file.parent, name=name)
+        found = pieces(listings(text), rule=id_rule, code=visible)
+        home = self._source if file.is_relative_to(self._source) else self._root
+        return chapter(found, path=path, source_file=name, url=_url(file, home))
+
+
+def _url(file: Path, source: Path) -> str:
+    place = PurePosixPath(file.relative_to(source).as_posix())
+    name = "index" if place.stem.lower() == "readme" else place.stem
+    return place.with_name(f"{name}.html").as_posix()

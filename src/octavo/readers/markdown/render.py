@@ -1,0 +1,427 @@
+"""Markdown events to plain text that reads well.
+
+`compose` turns the events of one page into pieces: what stands before the first heading, then each heading
+with the text directly under it. Marks of emphasis, links and code are gone, pictures are their alternative
+text, a list item is a line with its marker, a table row is a line with its cells parted by ` | `, code is
+verbatim and footnotes follow the section that calls them. Tables and code are recorded as blocks.
+
+HTML as it stands inside Markdown: tags go, what people read stays.
+
+`plain` turns a piece of HTML into lines of text, `verbatim` one that is laid out already. `prepare`
+rewrites the two things that Markdown itself would lose: HTML tables become Markdown tables and HTML headings
+become headings. `segments` parts a source into code fences and the rest, so that nothing inside code is ever
+touched.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from unicodedata import is_normalized
+
+from octavo.readers.files import one_line
+from octavo.readers.parsed import Anchors
+from octavo.text.clean import clean, collapse
+from octavo.types import Span
+
+_FENCE = re.compile(r"^((?:[ \t>]|(?:[-*+]|\d{1,9}[.)])[ \t])*)(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
+_UNSEEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style|svg)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+_TAG = re.compile(r"<(/?)([A-Za-z][\w.:-]*)([^<>]*)>|<[!?/>][^<>]*>?")
+_ALT = re.compile(r"""\balt\s*=\s*(?:"([^"]*)"|'([^']*)'|\{\s*["'`]([^"'`]*)["'`]\s*\})""")
+_BLOCKS = frozenset(
+    re.findall(
+        r"\w+",
+        "address article aside blockquote body center dd details dialog div dl dt fieldset figcaption figure "
+        "footer form h1 h2 h3 h4 h5 h6 header hr html li main nav ol p pre section summary table tbody tfoot "
+        "thead ul",
+    )
+)
+_TABLE = re.compile(r"^ {0,3}<table\b.*?</table\s*>[ \t]*$", re.DOTALL | re.IGNORECASE | re.MULTILINE)
+_ROW = re.compile(r"<tr\b[^<>]*>", re.IGNORECASE)
+_CELL = re.compile(r"<t[dh]\b[^<>]*>", re.IGNORECASE)
+_HEADING = re.compile(
+    r"^ {0,3}<h([1-6])\b([^<>]*)>((?:(?!</?h[1-6]\b|\n\n).){1,2000}?)</h\1\s*>[ \t]*$",
+    re.DOTALL | re.IGNORECASE | re.MULTILINE,
+)
+_ID = re.compile(r"""\bid\s*=\s*["']([\w.:-]+)["']""")
+
+
+def segments(source: str) -> Iterator[tuple[bool, str]]:
+    """The source in order as (is code fence, text); joined, they are the source."""
+    start = position = 0
+    while opened := _FENCE.search(source, position):
+        position = opened.end()
+        fence, info = opened.group(2), opened.group(3)
+        if fence[0] == "`" and "`" in info:
+            continue
+        closing = re.compile(rf"^[ \t>]*{re.escape(fence[0])}{{{len(fence)},}}[ \t]*$", re.MULTILINE)
+        closed = closing.search(source, position)
+        end = closed.end() if closed else len(source)
+        if opened.start() > start:
+            yield False, source[start : opened.start()]
+        yield True, source[opened.start() : end]
+        start = position = end
+    if start < len(source):
+        yield False, source[start:]
+
+
+def outside_code(source: str, change: Callable[[str], str]) -> str:
+    """`change` applied to everything that is not in a code fence."""
+    return "".join(text if code else change(text) for code, text in segments(source))
+
+
+def plain(markup: str) -> str:
+    """The text of a piece of HTML: one line for each line or block, no tags, entities decoded."""
+    lines = "\n".join(collapse(line) for line in verbatim(markup).split("\n"))
+    return re.sub(r"\n{3,}", "\n\n", lines).strip()
+
+
+def verbatim(markup: str) -> str:
+    """The same with every blank as it was written, for what stands in `<pre>`."""
+    text = _TAG.sub(_replacement, _UNSEEN.sub("", markup))
+    return clean(html.unescape(text)) if "&" in text else text
+
+
+def alt(tag: str) -> str:
+    """What a picture's tag says for those who cannot see it."""
+    found = _ALT.search(tag)
+    return html.unescape(next((g for g in found.groups() if g), "")) if found else ""
+
+
+def _replacement(tag: re.Match[str]) -> str:
+    name = (tag.group(2) or "").lower()
+    if name == "img":
+        return alt(tag.group(0))
+    if name in ("br", "tr"):
+        return "\n"
+    if name in ("td", "th"):
+        return " | " if tag.group(1) else ""
+    return "\n\n" if name in _BLOCKS else ""
+
+
+def prepare(source: str) -> str:
+    """Tables and headings written in HTML, as Markdown writes them."""
+    lowered = source.lower()
+    change: list[Callable[[str], str]] = []
+    if "</table" in lowered:
+        change.append(lambda text: _TABLE.sub(lambda m: f"\n{_pipes(m.group(0))}\n", text))
+    if re.search(r"</h[1-6]", lowered):
+        change.append(lambda text: _HEADING.sub(_hashes, text))
+    for step in change:
+        source = outside_code(source, step)
+    return source
+
+
+def _pipes(table: str) -> str:
+    rows = [
+        [collapse(plain(cell)).strip(" |").replace("|", "\\|") for cell in _CELL.split(row)[1:]]
+        for row in _ROW.split(_UNSEEN.sub("", table))[1:]
+    ]
+    rows = [row for row in rows if any(row)]
+    if not rows:
+        return plain(table)
+    width = max(len(row) for row in rows)
+    lines = [f"| {' | '.join(row + [''] * (width - len(row)))} |" for row in rows]
+    return "\n".join([lines[0], "|" + " --- |" * width, *lines[1:]])
+
+
+def _hashes(found: re.Match[str]) -> str:
+    words = collapse(plain(found.group(3)))
+    named = _ID.search(found.group(2))
+    anchor = f" {{#{named.group(1)}}}" if named else ""
+    return f"\n{'#' * int(found.group(1))} {words}{anchor}\n" if words else ""
+
+
+_INLINE = frozenset(("Emphasis", "Strong", "Strikethrough", "Superscript", "Subscript", "Link", "Image"))
+_CJK = "\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uff00-\uff60"
+_CJK_WRAP = re.compile(rf"(?<=[{_CJK}])\x00|\x00(?=[{_CJK}])")
+_CALLOUT = re.compile(r"\[!([A-Za-z][\w-]*)\][+-]?[ \t]*([^\x00\n]*)[\x00\n]?")
+_PRE = re.compile(r"(<pre\b.*?(?:</pre\s*>|\Z))", re.DOTALL | re.IGNORECASE)
+_TRAILING = re.compile(r"[ \t]+$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A heading (level 1-6; 0 is what stands before the first) and the text directly under it."""
+
+    level: int
+    title: str
+    anchor: str
+    text: str
+    blocks: tuple[Span, ...] = ()
+
+
+@dataclass(slots=True)
+class _Sheet:
+    """A piece while it is being written."""
+
+    level: int = 0
+    title: str = ""
+    anchor: str = ""
+    parts: list[str] = field(default_factory=list)
+    size: int = 0
+    spans: list[Span] = field(default_factory=list)
+
+    def put(self, text: str, *, close: bool = False, block: bool = False) -> None:
+        if self.size:
+            text = ("\n" if close else "\n\n") + text
+        if block:
+            lead = (1 if close else 2) if self.size else 0
+            self.spans.append(Span(self.size + lead, self.size + len(text)))
+        self.parts.append(text)
+        self.size += len(text)
+
+    def append(self, other: _Sheet) -> None:
+        if other.size:
+            shift = self.size + (2 if self.size else 0)
+            self.put("".join(other.parts))
+            self.spans.extend(Span(s.start + shift, s.end + shift) for s in other.spans)
+
+    def done(self) -> Piece:
+        return Piece(self.level, self.title, self.anchor, "".join(self.parts), tuple(self.spans))
+
+
+@dataclass(slots=True)
+class _List:
+    number: int | None
+    marker: str = ""
+
+
+def compose(
+    events: Iterable[Any],
+    *,
+    anchors: Anchors,
+    code: Callable[[str, str], str] = lambda _info, text: text,
+    entities: bool = True,
+) -> list[Piece]:
+    """The pieces of a page whose source is clean; `entities` may have brought in what is not.
+
+    `code` may change the text of a code block, given its info string.
+    """
+    writer = _Writer(anchors, code, entities=entities)
+    for event in events:
+        if event.__class__ is str:
+            writer.line.append("\n" if event == "HardBreak" else "\x00" if event == "SoftBreak" else "")
+            continue
+        ((kind, value),) = event.items()
+        if kind == "Text" or kind == "Code":
+            writer.line.append(value)
+        elif kind == "Start":
+            if value not in _INLINE if value.__class__ is str else "Link" not in value:
+                writer.start(value)
+        elif kind == "End":
+            if value.__class__ is not str or value not in _INLINE:
+                writer.end(value)
+        else:
+            writer.other(kind, value)
+    return writer.finish()
+
+
+class _Writer:
+    def __init__(self, anchors: Anchors, code: Callable[[str, str], str], *, entities: bool) -> None:
+        self.line: list[str] = []
+        self._anchors, self._code, self._entities = anchors, code, entities
+        self._sheet = _Sheet()
+        self._sheets = [self._sheet]
+        self._lists: list[_List] = []
+        self._quotes = 0
+        self._in_list = self._after_term = False
+        self._rows: list[str] = []
+        self._row: list[str] = []
+        self._explicit, self._info = "", ""
+        self._notes: dict[str, tuple[_Sheet, _Sheet]] = {}
+        self._calls: dict[str, _Sheet] = {}
+        self._aside: list[tuple[_Sheet, str, list[_List]]] = []
+        self._muted = 0
+
+    def start(self, tag: Any) -> None:
+        """A block begins. Text of a tight list item has no paragraph of its own and ends here."""
+        name: str
+        value: Any
+        name, value = (tag, None) if isinstance(tag, str) else next(iter(tag.items()))
+        if name in ("Image", "TableRow", "TableHead"):
+            return
+        self._paragraph(tight=True)
+        if name == "Item":
+            self._item()
+        elif name == "List":
+            self._lists.append(_List(value))
+        elif name == "Heading":
+            self._explicit = value["id"] or ""
+        elif name == "CodeBlock":
+            self._info = value["Fenced"] if isinstance(value, dict) else ""
+        elif name == "BlockQuote":
+            self._quotes += 1
+            if value:
+                self._put(f"{value}:")
+        elif name == "FootnoteDefinition":
+            self._aside.append((self._sheet, value, self._lists))
+            self._sheet, self._lists, self._in_list = _Sheet(), [], False
+
+    def end(self, tag: Any) -> None:
+        name = tag if isinstance(tag, str) else next(iter(tag))
+        if name == "Paragraph":
+            self._paragraph()
+        elif name == "Item":
+            self._paragraph(tight=True)
+            self._lists[-1].marker = ""
+        elif name == "List":
+            self._lists.pop()
+            self._in_list = bool(self._lists)
+        elif name == "Heading":
+            self._heading(int(tag["Heading"][1]))
+        elif name == "CodeBlock":
+            self._verbatim(self._code(self._info, self._taken()))
+        elif name == "HtmlBlock":
+            self._html(self._taken())
+        elif name == "BlockQuote":
+            self._paragraph()
+            self._quotes -= 1
+        elif name == "FootnoteDefinition":
+            self._end_note()
+        elif name in ("DefinitionListTitle", "DefinitionListDefinition"):
+            self._paragraph()
+            self._after_term = name == "DefinitionListTitle"
+        else:
+            self._table(name)
+
+    def other(self, kind: str, value: Any) -> None:
+        if kind == "Html":
+            self.line.append(value)
+        elif kind == "InlineHtml":
+            self._inline_html(value)
+        elif kind == "FootnoteReference":
+            self._calls.setdefault(value, self._aside[0][0] if self._aside else self._sheet)
+            self.line.append(f"[{value}]")
+        elif kind == "TaskListMarker":
+            self.line.append("[x] " if value else "[ ] ")
+        elif kind == "InlineMath":
+            self.line.append(f"${value}$")
+        elif kind == "DisplayMath":
+            self.line.append(f"$${value}$$")
+        else:
+            self.line.append(str(value))
+
+    def finish(self) -> list[Piece]:
+        self._paragraph()
+        for label, (home, note) in self._notes.items():
+            self._calls.get(label, home).append(note)
+        return [s.done() for s in self._sheets]
+
+    def _taken(self) -> str:
+        text = "".join(self.line)
+        self.line.clear()
+        if "\x00" in text:
+            text = (text if text.isascii() else _CJK_WRAP.sub("", text)).replace("\x00", " ")
+        if text.isascii() and not self._entities:
+            return text
+        return clean(text) if self._entities or not is_normalized("NFC", text) else text
+
+    def _paragraph(self, *, tight: bool = False) -> None:
+        if self._quotes and self.line:
+            self._callout()
+        if self.line:
+            self._put(self._taken(), tight=tight)
+
+    def _callout(self) -> None:
+        """`[!tip] Title` at the head of a quote is a line that says so."""
+        text = "".join(self.line)
+        found = _CALLOUT.match(text)
+        if found:
+            kind, title = found.groups()
+            self.line[:] = [f"{kind.capitalize()}: {title}" if title else f"{kind.capitalize()}:"]
+            self._put(self._taken())
+            self.line[:] = [text[found.end() :]]
+
+    def _put(self, text: str, *, tight: bool = False) -> None:
+        text = text.strip()
+        if "\n" in text or "  " in text or "\t" in text:
+            text = re.sub(r"\n{3,}", "\n\n", "\n".join(collapse(line) for line in text.split("\n")))
+        if not text:
+            return
+        close = (tight and self._in_list) or self._after_term
+        self._after_term = False
+        if self._lists:
+            indent = "  " * (len(self._lists) - 1)
+            marker = self._lists[-1].marker or "  "
+            if "\n" in text:
+                text = re.sub(r"\n(?!\n)", f"\n{indent}  ", text)
+            text = f"{indent}{marker}{text}"
+            self._written()
+        self._sheet.put(text, close=close)
+
+    def _written(self) -> None:
+        self._in_list = True
+        for level in self._lists:
+            level.marker = ""
+
+    def _item(self) -> None:
+        current = self._lists[-1]
+        if current.number is None:
+            current.marker = "- "
+        else:
+            current.marker = f"{current.number}. "
+            current.number += 1
+
+    def _verbatim(self, text: str) -> None:
+        text = _TRAILING.sub("", text).strip("\n")
+        if text:
+            self._sheet.put(text, block=True)
+            self._after_term = False
+            if self._lists:
+                self._written()
+                self._in_list = False
+
+    def _html(self, markup: str) -> None:
+        for part in _PRE.split(markup):
+            if part[:4].lower() == "<pre":
+                self._verbatim(verbatim(part))
+            else:
+                self._put(plain(part))
+
+    def _inline_html(self, tag: str) -> None:
+        lowered = tag[:8].lower()
+        if lowered.startswith("<br"):
+            self.line.append("\n")
+        elif lowered.startswith("<img"):
+            self.line.append(alt(tag))
+        elif lowered.startswith(("<script", "<style")):
+            self._muted = len(self.line) + 1
+        elif lowered.startswith(("</script", "</style")) and self._muted:
+            del self.line[self._muted - 1 :]
+            self._muted = 0
+
+    def _heading(self, level: int) -> None:
+        title = one_line(self._taken())
+        anchor = self._anchors.of(title, self._explicit)
+        if self._lists or self._quotes or self._aside or not title:
+            self._put(title)
+            return
+        self._sheet = _Sheet(level, title, anchor)
+        self._sheets.append(self._sheet)
+        self._in_list = False
+
+    def _table(self, name: str) -> None:
+        if name == "TableCell":
+            self._row.append(collapse(self._taken()))
+        elif name in ("TableRow", "TableHead"):
+            self._rows.append(" | ".join(self._row).rstrip())
+            self._row = []
+        elif name == "Table":
+            self._verbatim("\n".join(self._rows))
+            self._rows = []
+
+    def _end_note(self) -> None:
+        self._paragraph()
+        note = self._sheet
+        self._sheet, label, self._lists = self._aside.pop()
+        self._in_list = bool(self._lists)
+        if note.size:
+            note.parts[0] = f"[{label}] {note.parts[0]}"
+            shift = len(label) + 3
+            note.size += shift
+            note.spans = [Span(s.start + shift, s.end + shift) for s in note.spans]
+        self._notes.setdefault(label, (self._sheet, note))

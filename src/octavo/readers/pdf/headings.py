@@ -1,0 +1,275 @@
+"""Where a PDF's sections begin.
+
+An outline is trusted: each of its entries is found on its page by its words, else by its height. Without an
+outline, headings are what looks like headings all through the book: lines in larger or bolder type that stand
+alone, in as many levels as there are kinds of type. When too few or too many lines look so, the book is cut
+into runs of pages instead, because a wrong table of contents is worse than a plain one.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from octavo.readers.pdf.layout import Line, figures
+from octavo.text.clean import clean, collapse
+
+RUN_OF_PAGES = 10
+DEEPEST_FOUND = 4
+LONGEST_TITLE = 300
+_PLAIN = re.compile(r"[\W_]+")
+_NUMBERED = re.compile(
+    r"(?:(?:chapter|part|section|appendix|item|annex|§)\s*)?(?:\d|[IVXLC]+\b|[A-Z]\.)", re.IGNORECASE
+)
+_NUMBER_ONLY = re.compile(r"(?:chapter|part|section|appendix|item|annex)?(?:\d*|[ivxlc]+|[a-z])")
+_COUNTED = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+_LABEL = re.compile(
+    r"(?:(?:chapter|part|book|section|appendix|annex)\b)?\s*"
+    rf"(?:\d{{1,3}}|[ivxlc]+|[a-z]|{_COUNTED.replace(' ', '|')})?[.:]?",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(
+    r"(?P<top>(?:part|book)\s+(?:[ivxlc]+|\d+|one|two|three|four|five|six)\b)"
+    r"|(?P<mid>(?:chapter|item|appendix|annex|exhibit)\s+(?:\d+[a-z]?|[ivxlc]+|[a-z])\b)"
+    r"|(?P<note>(?:note|section)\s+\d+\b)"
+    r"|(?P<num>\d{1,2}(?:\.\d{1,2}){0,3})\.\s+[A-Z]|(?P<sub>\d{1,2}(?:\.\d{1,2}){1,3})\s+[A-Z]",
+    re.IGNORECASE,
+)
+
+
+class Entry(NamedTuple):
+    """One entry of an outline: its level from 0, its title, and where it points; `page` counts from 1."""
+
+    level: int
+    title: str
+    page: int | None
+    y: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A section's path of headings, and the lines [start, body) of the book that print it."""
+
+    path: tuple[str, ...]
+    start: int
+    body: int
+
+
+def title_line(text: str) -> str:
+    return collapse(clean(text))[:LONGEST_TITLE].strip()
+
+
+def plain(text: str) -> str:
+    return _PLAIN.sub("", text).casefold()
+
+
+def from_outline(entries: Sequence[Entry], lines: Sequence[Line], *, book_title: str) -> list[Heading]:
+    """The outline's sections in reading order; a single root that repeats the book's title is left out."""
+    entries = _without_root([e._replace(title=title_line(e.title)) for e in entries], book_title)
+    firsts, printed_at = _first_lines(lines), _printed_titles(entries, lines)
+    found: list[Heading] = []
+    path: list[str] = []
+    after = 0
+    for number, entry in enumerate(entries):
+        target = _destination(entries, number)
+        if target.page is None:
+            start, body = _astray(printed_at.get(plain(entry.title), []), after, len(lines))
+        else:
+            start, body = _on_page(target._replace(title=entry.title), lines, firsts, after=after)
+        printed = title_line(" ".join(line.text for line in lines[start:body]))
+        title = printed if _NUMBERED.match(printed) and not _NUMBERED.match(entry.title) else entry.title
+        path[entry.level :] = [title or (f"Page {target.page}" if target.page else "Untitled")]
+        start = _with_label(lines, start)
+        after = max(after, body)
+        found.append(Heading(tuple(path), start, body))
+    return sorted(found, key=lambda heading: heading.start)
+
+
+def _with_label(lines: Sequence[Line], start: int) -> int:
+    """A heading's line, or that of the “Chapter Three” printed above it."""
+    while start and start < len(lines) and lines[start - 1].page == lines[start].page:
+        if not _LABEL.fullmatch(lines[start - 1].text):
+            break
+        start -= 1
+    return start
+
+
+def _without_root(entries: list[Entry], book_title: str) -> list[Entry]:
+    if sum(e.level == 0 for e in entries) == 1 and len(entries) > 1 and entries[0].level == 0:
+        root = plain(entries[0].title)
+        if root and (root in plain(book_title) or plain(book_title) in root):
+            return [e._replace(level=e.level - 1) for e in entries[1:]]
+    levels: list[Entry] = []
+    for entry in entries:  # no entry is deeper than one below the entry before it
+        deepest = levels[-1].level + 1 if levels else 0
+        levels.append(entry._replace(level=min(entry.level, deepest)))
+    return levels
+
+
+def _destination(entries: Sequence[Entry], number: int) -> Entry:
+    """Where an entry points; one that points nowhere begins with its first child."""
+    entry = entries[number]
+    for other in entries[number:]:
+        if other is not entry and other.level <= entry.level:
+            break
+        if other.page is not None:
+            return other
+    return entry
+
+
+def _printed_titles(entries: Sequence[Entry], lines: Sequence[Line]) -> dict[str, list[int]]:
+    """The lines that print the titles of entries which point nowhere."""
+    wanted = {plain(entry.title) for entry in entries if entry.page is None} - {""}
+    found: dict[str, list[int]] = {}
+    for i, line in enumerate(lines) if wanted else ():
+        if (words := plain(line.text)) in wanted:
+            found.setdefault(words, []).append(i)
+    return found
+
+
+def _astray(places: Sequence[int], after: int, end: int) -> tuple[int, int]:
+    """An entry that points nowhere stands where its title is printed next; else it has no text."""
+    place = bisect_left(places, after)
+    return (places[place], places[place] + 1) if place < len(places) else (end, end)
+
+
+def _first_lines(lines: Sequence[Line]) -> dict[int, int]:
+    firsts: dict[int, int] = {}
+    for i, line in enumerate(lines):
+        firsts.setdefault(line.page, i)
+    return firsts
+
+
+def _on_page(entry: Entry, lines: Sequence[Line], firsts: dict[int, int], *, after: int) -> tuple[int, int]:
+    """The lines [start, body) that print the entry's heading; an empty range where none do."""
+    page = entry.page or 1
+    begin = firsts.get(page)
+    if begin is None:  # nothing is printed on that page: the section begins with the next page that has text
+        later = [i for number, i in firsts.items() if number > page]
+        return (min(later), min(later)) if later else (len(lines), len(lines))
+    end = begin
+    while end < len(lines) and lines[end].page == page:
+        end += 1
+    wanted, longest = plain(entry.title), len(entry.title) + 24
+    on_page = [i for i in range(begin, end) if len(lines[i].text) <= longest] if wanted else []
+    matches = [(i, n) for i in on_page if (n := _printed(wanted, lines, i, end))]
+    if matches:
+        high = entry.y if entry.y is not None else float("inf")
+        due = [m for m in matches if m[0] >= after] or matches
+        i, n = min(
+            due, key=lambda m: (abs(lines[m[0]].y - high), m[0]) if high < float("inf") else (0.0, m[0])
+        )
+        return i, i + n
+    if entry.y is None:
+        return begin, begin
+    below = next((i for i in range(begin, end) if lines[i].y < entry.y), end)
+    return below, below
+
+
+def _printed(wanted: str, lines: Sequence[Line], i: int, end: int) -> int:
+    """How many lines from line i on print just this title, with or without its number; 0 when they do not."""
+    bare = wanted.lstrip("0123456789") or wanted
+    seen = ""
+    for n in range(1, min(4, end - i) + 1):
+        seen += plain(lines[i + n - 1].text)
+        if seen == wanted or (seen.endswith(bare) and _NUMBER_ONLY.fullmatch(seen, 0, len(seen) - len(bare))):
+            return n
+        if not wanted.startswith(seen) and not bare.startswith(seen.lstrip("0123456789") or "\0"):
+            return 0
+    return 0
+
+
+def detected(lines: Sequence[Line], *, pages: int) -> list[Heading]:
+    """Headings told by their looks, or none when that is not reliable."""
+    body = _body_size(lines)
+    kinds: dict[int, tuple[int, float, bool]] = {}
+    for i, line in enumerate(lines):
+        if _stands_out(lines, i, body):
+            kinds[i] = _kind(line, body)
+    starts = _merged(lines, kinds)
+    if not 3 <= len(starts) <= max(12, 4 * pages):
+        return []
+    above: list[tuple[tuple[int, float, bool], str]] = []
+    found: list[Heading] = []
+    for i, n in starts:
+        while above and (above[-1][0] >= kinds[i] or len(above) == DEEPEST_FOUND):
+            above.pop()
+        above.append((kinds[i], title_line(" ".join(line.text for line in lines[i : i + n]))))
+        found.append(Heading(tuple(title for _, title in above), i, i + n))
+    return found
+
+
+def _body_size(lines: Sequence[Line]) -> float:
+    sizes: Counter[float] = Counter()
+    for line in lines:
+        sizes[round(line.size * 2) / 2] += len(line.text)
+    return max(sizes, key=lambda s: sizes[s]) if sizes else 10.0
+
+
+def _kind(line: Line, body: float) -> tuple[int, float, bool]:
+    """What sorts headings into levels: the name's rank; for those without a name size, then capitals."""
+    named = _NAMED.match(line.text)
+    if named is None:
+        return 9, -max(body, round(line.size)), not line.text.isupper()
+    dots = (named.group("num") or named.group("sub") or "").count(".")
+    return (0 if named.group("top") else 2 + dots if named.group("note") else 1 + dots), 0.0, False
+
+
+def _stands_out(lines: Sequence[Line], i: int, body: float) -> bool:
+    """A short line in larger or bold type, neither row nor sentence, with ordinary text soon below it."""
+    line = lines[i]
+    text = line.text
+    if not 3 <= len(text) <= 120 or text[-1] in ".,;" or not (text[0].isupper() or text[0].isdigit()):
+        return False
+    if figures(text) > (1 if _NAMED.match(text) else 0) or sum(c.isalpha() for c in text) < 0.5 * len(text):
+        return False
+    if line.size < body * 1.15 and not (line.bold and line.size >= body * 0.95):
+        return False
+    below = next(
+        (o for o in lines[i + 1 : i + 4] if not (o.bold == line.bold and abs(o.size - line.size) < 0.6)), None
+    )
+    if below is None or figures(below.text) > 1:
+        return False
+    return not (figures(below.text) and _NAMED.match(below.text))  # that would be a table of contents
+
+
+def _merged(lines: Sequence[Line], kinds: dict[int, tuple[int, float, bool]]) -> list[tuple[int, int]]:
+    """Headings printed over several lines, as (first line, how many); a paragraph in bold type is none."""
+    starts: list[tuple[int, int]] = []
+    for i in sorted(kinds):
+        if starts and sum(starts[-1]) == i and starts[-1][1] < 3 and _same_heading(lines[i - 1], lines[i]):
+            starts[-1] = (starts[-1][0], starts[-1][1] + 1)
+        else:
+            starts.append((i, 1))
+    return [(i, n) for i, n in starts if not _runs_on(lines, i + n, kinds)]
+
+
+def _runs_on(lines: Sequence[Line], i: int, kinds: dict[int, tuple[int, float, bool]]) -> bool:
+    return (
+        i < len(lines)
+        and i not in kinds
+        and lines[i].bold == lines[i - 1].bold
+        and _same_heading(lines[i - 1], lines[i])
+    )
+
+
+def _same_heading(a: Line, b: Line) -> bool:
+    close = 0 < a.y - b.y < 1.6 * a.size
+    return a.page == b.page and abs(a.size - b.size) < 0.3 and close and not _NAMED.match(b.text)
+
+
+def runs_of_pages(lines: Sequence[Line]) -> list[Heading]:
+    """Sections of ten pages each, for a book that shows no headings."""
+    firsts = _first_lines(lines)
+    starts: dict[int, int] = {}
+    for page, i in sorted(firsts.items()):
+        starts.setdefault((page - 1) // RUN_OF_PAGES, i)
+    last = max(firsts, default=1)
+    return [
+        Heading((f"Pages {run * RUN_OF_PAGES + 1}–{min(last, (run + 1) * RUN_OF_PAGES)}",), start, start)
+        for run, start in sorted(starts.items())
+    ]

@@ -1,0 +1,391 @@
+"""The lines of a PDF's pages, and which of them are furniture.
+
+A PDF knows glyphs at places, not paragraphs; the reader hands on one `Line` for each printed line. Here the
+running heads and feet are told from the book's own words: page numbers that count along with the pages, lines
+that carry such a number at the edge of the page, and lines that stand at the same height with the same words
+on page after page. Rows of figures are never furniture.
+
+Lines become paragraphs: the text of a section as a reader would type it.
+
+Lines of one paragraph are joined by a space, words broken at a line's end become one word again, and a
+paragraph that runs over a page goes on. A break is kept where the printer meant one: a gap, an indent, a
+change of type, a line that ends although the next word would have fitted. Rows of figures stay rows and form
+one block. Where a page begins is marked at the very word.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby, pairwise
+from operator import attrgetter
+from typing import NamedTuple
+
+from octavo.types import PageMark, Span
+
+EDGE_ROWS = 3  # furniture is among the outermost rows of a page,
+ZONE = 0.16  # and but for the very outermost within this share of the page's height from its edge
+_NUMBER = re.compile(r"\d{1,5}")
+_ROMAN = re.compile(r"[ivxlcdm]+", re.IGNORECASE)
+_SMALL_ROMAN = re.compile(r"(?=.)c{0,3}(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
+_ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+_ALONE = re.compile(r"(?:page\s+)?(\d{1,5})(?:\s*(?:of|/)\s*\d{1,5})?", re.IGNORECASE)
+_FIGURE_MARKS = "0123456789.,()[]$%€£¥—–-+*"
+_FIGURE_ENDS = frozenset("0123456789)]%—–-+*$€£¥")
+_AROUND = " -–—|[]()"  # what printers set around a page number
+_HERE = "\x00"  # stands for the page's own number while lines are compared
+
+
+class Line(NamedTuple):
+    """One printed line: its words, its place on the page (y grows upwards) and its type."""
+
+    page: int
+    text: str
+    left: float
+    right: float
+    y: float
+    size: float
+    bold: bool = False
+    hyphen: bool = False
+    """The line ended in a hyphen, which is no longer in `text`."""
+
+
+_NOTHING = Line(1, "", 0, 0, 0, 10)
+
+
+class Page(NamedTuple):
+    number: int
+    label: str | None
+    bottom: float
+    height: float
+    lines: tuple[Line, ...]
+
+
+class _Edge(NamedTuple):
+    """A line near the top or bottom of its page, with its page numbers masked."""
+
+    line: Line
+    words: str
+    height: int
+    outermost: bool
+
+
+def figures(text: str) -> int:
+    """How many figures end the line: two or more make it a row of a table."""
+    count = 0
+    if text[-1:] not in _FIGURE_ENDS:
+        return 0
+    for token in reversed(text.split()):
+        if token.strip(_FIGURE_MARKS) or token.endswith((",", ".")):
+            break
+        if token not in ("$", "%", ")", "€", "£", "¥", "(", "*"):
+            count += 1
+    return count
+
+
+def without_furniture(pages: Sequence[Page]) -> list[Page]:
+    """The pages without running heads, running feet and page numbers."""
+    numbering = _numbering(pages)
+    edges = {page.number: _edges(page, numbering) for page in pages}
+    alike = Counter((e.height, e.words) for found in edges.values() for e in found)
+    numbered = Counter(e.height for found in edges.values() for e in found if _numbered(e.words))
+    large = 1.15 * statistics.median(line.size for page in pages for line in page.lines or (_NOTHING,))
+    few = 3 if len(pages) <= 20 else 4
+
+    def furniture(edge: _Edge) -> bool:
+        if edge.words.strip(_AROUND) == _HERE:
+            return True
+        if edge.line.size >= large:
+            return False
+        if _numbered(edge.words) and numbered[edge.height] >= max(5, len(pages) // 20):
+            return True
+        often = max(few, len(pages) // (25 if edge.outermost else 10))
+        return figures(edge.words) < 2 and alike[edge.height, edge.words] >= often
+
+    kept = []
+    for page in pages:
+        gone = {id(edge.line) for edge in edges[page.number] if furniture(edge)}
+        lines = tuple(line for line in page.lines if id(line) not in gone) if gone else page.lines
+        kept.append(page._replace(lines=lines))
+    return kept if any(page.lines for page in kept) else list(pages)
+
+
+def _numbered(words: str) -> bool:
+    return words.startswith(_HERE) or words.endswith(_HERE)
+
+
+def _rows(page: Page) -> Iterator[tuple[Line, bool]]:
+    """The lines of a page's outermost rows, top and bottom, and whether theirs is the very outermost."""
+    rows = [
+        list(row) for _, row in groupby(sorted(page.lines, key=attrgetter("y")), key=lambda ln: round(ln.y))
+    ]
+    low, high = page.bottom + ZONE * page.height, page.bottom + (1 - ZONE) * page.height
+    last = len(rows) - 1
+    for i in sorted({*range(min(EDGE_ROWS, last + 1)), *range(max(0, last + 1 - EDGE_ROWS), last + 1)}):
+        outermost = i in (0, last)
+        for line in rows[i]:
+            if outermost or (i < EDGE_ROWS and line.y < low) or (i > last - EDGE_ROWS and line.y > high):
+                yield line, outermost
+
+
+def _numbering(pages: Sequence[Page]) -> set[int]:
+    """By how much printed page numbers run ahead of the physical ones, where that is the rule."""
+    ahead: Counter[int] = Counter()
+    for page in pages:
+        ahead.update({number - page.number for line, _ in _rows(page) for number in _numbers(line.text)})
+    least = max(2, len(pages) // 20) if len(pages) < 40 else max(4, len(pages) // 30)
+    return {gap for gap, count in ahead.items() if count >= least}
+
+
+def _numbers(text: str) -> set[int]:
+    """The numbers of a line that may be its page's: the first word, the last, or all of it."""
+    tokens = text.split()
+    ends = {token.strip(_AROUND) for token in (tokens[:1] + tokens[-1:])}
+    found = {int(token) for token in ends if _NUMBER.fullmatch(token)}
+    alone = _number_alone(text)
+    return found if alone is None else {*found, alone}
+
+
+def _number_alone(text: str) -> int | None:
+    """The number of a line that says nothing else: `- 5 -`, `Page 5 of 90`, `xiv`."""
+    bare = text.strip(_AROUND)
+    if found := _ALONE.fullmatch(bare):
+        return int(found.group(1))
+    if not _SMALL_ROMAN.fullmatch(bare):
+        return None
+    values = [_ROMAN_VALUES[letter] for letter in bare]
+    return sum(-value if value < after else value for value, after in pairwise([*values, 0]))
+
+
+def _edges(page: Page, numbering: set[int]) -> list[_Edge]:
+    return [
+        _Edge(line, _masked(line.text, page, numbering), round((line.y - page.bottom) / 3), outermost)
+        for line, outermost in _rows(page)
+    ]
+
+
+def _masked(text: str, page: Page, numbering: set[int]) -> str:
+    """The line with the page's own number, where it stands first or last, made the same on every page."""
+    alone = _number_alone(text)
+    if alone is not None and alone - page.number in numbering:
+        return _HERE
+    tokens = text.split()
+    for place in {0, len(tokens) - 1} if tokens else ():
+        bare = tokens[place].strip(_AROUND)
+        counts_along = bool(_NUMBER.fullmatch(bare)) and int(bare) - page.number in numbering
+        if counts_along or (bare == page.label and bool(_ROMAN.fullmatch(bare) or bare[-1:].isdigit())):
+            tokens[place] = _HERE
+    return " ".join(tokens)
+
+
+LINE, PARAGRAPH = "\n", "\n\n"
+GAP = 1.3  # times the usual leading
+_ITEM = re.compile(r"(?:[•●○▪■◦‣⁃∙·➢✓]|[-–—*]\s|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]\s)")
+_ENDED = re.compile(r"[.!?:;…。！？][\"'”’»)\]\d]*$")
+_LEADERS = re.compile(r"\s*(?:[.·…] ?){4,}\s*")
+_BROKEN = re.compile(r"([^\W\d_]+)-$")
+_STARTS = re.compile(r"[^\W\d_]+")
+_WORDS = re.compile(r"[\w-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """A section's text, where its pages begin, and its tables."""
+
+    text: str
+    pages: tuple[PageMark, ...]
+    blocks: tuple[Span, ...]
+
+
+class Words:
+    """The book's own words, which decide whether a hyphen at a line's end belongs to the word."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = tuple(texts)
+
+    @cached_property
+    def _seen(self) -> Counter[str]:
+        return Counter(_WORDS.findall("\n".join(self._texts).lower()))
+
+    def hyphen_between(self, before: str, after: str) -> bool:
+        """Whether “before-after” is spelled with its hyphen elsewhere than at a line's end."""
+        seen, first, second = self._seen, before.lower(), after.lower()
+        if first + second in seen:
+            return f"{first}-{second}" in seen and seen[f"{first}-{second}"] > seen[first + second]
+        if f"{first}-{second}" in seen or not after[:1].islower():
+            return True
+        return min(len(first), len(second)) > 2 and min(seen.get(first, 0), seen.get(second, 0)) > 1
+
+
+def usual_leading(lines: Sequence[Line]) -> float:
+    """Distance from line to line in a paragraph, in units of the type's size."""
+    steps = ((a.y - b.y) / a.size for a, b in pairwise(lines) if a.page == b.page and a.size > 0)
+    close = [round(step, 2) for step in steps if 0.9 < step < 2.6]
+    return statistics.median(close) if close else 1.2
+
+
+def lay_out(
+    lines: Sequence[Line], *, words: Words, leading: float, label: Callable[[int], str | None]
+) -> Laid:
+    """The text of consecutive lines, with its page marks and tables."""
+    if not lines:
+        return Laid("", (), ())
+    tables = _tables(lines)
+    rights = _right_edges(lines)
+    parts: list[str] = []
+    marks: list[PageMark] = []
+    blocks: list[Span] = []
+    offset = table_start = opening = 0
+    for i, line in enumerate(lines):
+        text = (
+            _LEADERS.sub(" … ", line.text).strip() if ".." in line.text or ". ." in line.text else line.text
+        )
+        if i:
+            gap = (
+                _row_gap(lines, i)
+                if tables[i] and tables[i - 1]
+                else _gap(lines, i, opening, rights[i - 1], leading)
+            )
+            if tables[i] != tables[i - 1] and not lines[i - 1].hyphen:
+                gap = PARAGRAPH
+            if gap == " ":
+                offset += _join(parts, text, lines[i - 1].hyphen, words)
+            else:
+                parts.append(gap)
+                offset += len(gap)
+                opening = i
+        if not marks or marks[-1].number != line.page:
+            marks.append(PageMark(offset, line.page, label(line.page)))
+        if tables[i] and not (i and tables[i - 1]):
+            table_start = offset
+        parts.append(text)
+        offset += len(text)
+        if tables[i] and not (i + 1 < len(lines) and tables[i + 1]):
+            blocks.append(Span(table_start, offset))
+    return Laid("".join(parts), tuple(marks), tuple(blocks))
+
+
+def _join(parts: list[str], text: str, hyphen: bool, words: Words) -> int:
+    """Prepares the end of the text for the next line of the same paragraph; how much longer it got."""
+    before, after = parts[-1], _STARTS.match(text)
+    if hyphen:
+        broken = _WORDS.findall(before[-60:].split(" ")[-1])
+        keep = not (broken and after) or "-" in broken[-1] or words.hyphen_between(broken[-1], after.group())
+        parts.append("-" if keep else "")
+        return int(keep)
+    match = _BROKEN.search(before[-60:]) if before.endswith("-") else None
+    if match and after:
+        if not words.hyphen_between(match.group(1), after.group()):
+            parts[-1] = before[:-1]
+            return -1
+        return 0
+    parts.append(" ")
+    return 1
+
+
+def _gap(lines: Sequence[Line], i: int, opening: int, right: float, leading: float) -> str:
+    """What stands between line i-1 and line i: a space, a line end or a paragraph end."""
+    a, b = lines[i - 1], lines[i]
+    if a.hyphen:
+        return " "
+    em = max(a.size, b.size, 1.0)
+    step = a.y - b.y
+    if a.page != b.page or step < -0.5 * em or step > 12 * em:
+        return " " if _goes_on(a, b) else PARAGRAPH
+    if abs(a.size - b.size) > 0.12 * em or a.bold != b.bold:
+        return " " if abs(step) < 0.4 * em else PARAGRAPH
+    if abs(step) < 0.4 * em:
+        return " "
+    if step > GAP * leading * em:
+        return PARAGRAPH
+    if _ITEM.match(b.text):
+        return LINE
+    if _had_room(a, b, right):
+        return PARAGRAPH if _ended(a.text) else LINE
+    return PARAGRAPH if _indented(a, b, first=i - 1 == opening) else " "
+
+
+def _goes_on(a: Line, b: Line) -> bool:
+    """Whether a paragraph runs on over a page or column: its sentence is open and the next line goes on."""
+    if abs(a.size - b.size) > 0.12 * max(a.size, b.size) or a.bold != b.bold or figures(a.text) > 1:
+        return False
+    return bool(b.text) and not _ended(a.text) and (b.text[0].islower() or a.text.endswith((",", "-")))
+
+
+def _ended(text: str) -> bool:
+    return _ENDED.search(text[-6:]) is not None
+
+
+def _had_room(a: Line, b: Line, right: float) -> bool:
+    """Whether the next line's first word would have fitted on this line."""
+    width = (b.right - b.left) / max(1, len(b.text))
+    word = b.text.split(" ", 1)[0]
+    return right - a.right > (len(word) + 1.5) * width + 0.02 * (right - a.left)
+
+
+def _indented(a: Line, b: Line, *, first: bool) -> bool:
+    """Whether line b starts a paragraph by standing further in or out than line a."""
+    shift = b.left - a.left
+    em = max(a.size, b.size)
+    if shift > 0.9 * em:
+        return not (first and _ITEM.match(a.text)) and shift < 12 * em and not first
+    return shift < -0.9 * em and not first
+
+
+def _right_edges(lines: Sequence[Line]) -> list[float]:
+    """For each line, the right edge of its column: the second furthest end of the lines beside it."""
+    edges: list[float] = []
+    start = 0
+    while start < len(lines):
+        end = start
+        while end < len(lines) and lines[end].page == lines[start].page:
+            end += 1
+        page = lines[start:end]
+        furthest = _edge([ln.right for ln in page])
+        edges += [furthest if ln.right > furthest - ln.size else _column_edge(ln, page) for ln in page]
+        start = end
+    return edges
+
+
+def _column_edge(line: Line, page: Sequence[Line]) -> float:
+    left, right = line.left, line.right
+    return _edge([other.right for other in page if other.left < right and other.right > left] or [right])
+
+
+def _edge(ends: list[float]) -> float:
+    """The furthest end; of many lines the second furthest, because one may stick out."""
+    return max(ends) if len(ends) < 5 else sorted(ends)[-2]
+
+
+def _tables(lines: Sequence[Line]) -> list[bool]:
+    """Which lines belong to tables: runs of rows with at most two other lines between them."""
+    marked = [False] * len(lines)
+    rows = [i for i, line in enumerate(lines) if figures(line.text) > 1 or _is_leader(line.text)]
+    run: list[int] = []
+    for row in [*rows, len(lines) + 9]:
+        if run and (row - run[-1] > 3 or not _short_between(lines, run[-1], row)):
+            if len(run) > 1:
+                marked[run[0] : run[-1] + 1] = [True] * (run[-1] + 1 - run[0])
+            run = []
+        run.append(row)
+    return marked
+
+
+def _is_leader(text: str) -> bool:
+    return (". . ." in text or "...." in text) and text[-1:].isdigit()
+
+
+def _short_between(lines: Sequence[Line], row: int, other: int) -> bool:
+    """Between two rows of a table stand only labels, never sentences."""
+    return all(len(line.text) < 90 and not line.text.endswith(".") for line in lines[row + 1 : other])
+
+
+def _row_gap(lines: Sequence[Line], i: int) -> str:
+    """Rows stay rows; a label that runs on to a second line joins its row."""
+    a, b = lines[i - 1], lines[i]
+    runs_on = a.hyphen or (not figures(a.text) and b.text[:1].islower() and a.page == b.page and b.y < a.y)
+    return " " if runs_on else LINE

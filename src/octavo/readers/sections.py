@@ -1,0 +1,89 @@
+"""From the pieces of a page to sections with their place in the contents.
+
+Levels that a page skips are not invented: a heading stands below the nearest one above it that ranks
+higher. The heading that only repeats what the page is called is the chapter itself, not a section inside
+it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from octavo.readers.markdown.render import Piece
+from octavo.readers.parsed import ParsedSection
+from octavo.types import Span
+
+
+def nest(
+    pieces: Sequence[Piece], *, path: tuple[str, ...], source_file: str, url: str = ""
+) -> list[ParsedSection]:
+    """Headings below `path`, each under the nearest that ranks higher."""
+    made: list[ParsedSection] = []
+    above: list[Piece] = []
+    for piece in pieces:
+        while above and above[-1].level >= piece.level:
+            above.pop()
+        above.append(piece)
+        made.append(
+            ParsedSection(
+                title=piece.title,
+                heading_path=(*path, *(p.title for p in above)),
+                text=piece.text,
+                source_file=source_file,
+                url=url,
+                anchor=piece.anchor,
+                blocks=piece.blocks,
+            )
+        )
+    return made
+
+
+def own(pieces: Sequence[Piece]) -> Piece:
+    """Several pieces as one text."""
+    text = ""
+    blocks: list[Span] = []
+    for piece in pieces:
+        if piece.text:
+            shift = len(text) + 2 if text else 0
+            text = f"{text}\n\n{piece.text}" if text else piece.text
+            blocks += [Span(b.start + shift, b.end + shift) for b in piece.blocks]
+    return Piece(0, "", "", text, tuple(blocks))
+
+
+def chapter(
+    pieces: Sequence[Piece], *, path: tuple[str, ...], source_file: str, url: str = "", anchored: bool = True
+) -> list[ParsedSection]:
+    """A page whose own place is `path`: its text first, then the headings inside it."""
+    merged = 2 if _names_the_page(pieces, path[-1]) else 1
+    head = own(pieces[:merged])
+    first = ParsedSection(
+        title=path[-1],
+        heading_path=path,
+        text=head.text,
+        source_file=source_file,
+        url=url,
+        anchor=pieces[1].anchor if merged == 2 and anchored else "",
+        blocks=head.blocks,
+    )
+    return [first, *nest(pieces[merged:], path=path, source_file=source_file, url=url)]
+
+
+def _names_the_page(pieces: Sequence[Piece], title: str) -> bool:
+    """Whether the first heading is the page's title: a top heading, the same words, or above all others."""
+    if len(pieces) < 2:
+        return False
+    first = pieces[1]
+    if first.level == 1 or _words(first.title) == _words(title):
+        return True
+    return not pieces[0].text and all(p.level > first.level for p in pieces[2:])
+
+
+def page_title(pieces: Sequence[Piece]) -> str:
+    """What a page calls itself: its first top heading, or the one above all others; may be empty."""
+    top = next((p.title for p in pieces if p.level == 1), "")
+    return top or (pieces[1].title if _names_the_page(pieces, "") else "")
+
+
+def _words(title: str) -> str:
+    return re.sub(r"[\W_]+", "", title.casefold())

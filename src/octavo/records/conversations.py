@@ -1,0 +1,457 @@
+"""Answers and questions as rows of the journal, and back: what goes in comes out equal.
+
+What was asked and what was answered: sessions, questions and answers, each change durable when it returns.
+
+A question goes through its states one at a time, and so does its answer; a step that the state machines do
+not have raises. An answer is published together with the end of its question, in one transaction, so no
+reader ever sees one without the other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import ColumnElement, bindparam, delete, func, insert, or_, select, text, true, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from octavo.errors import NotFound
+from octavo.records.database import Database
+from octavo.records.tables import Moment, answers, feedback, questions, sessions
+from octavo.types import Answer, Chunk, Citation, Evidence, Message, Question, Refusal, Scope, Session, Trace
+from octavo.validation import AnswerState, Delivery, QuestionStatus, advance
+
+Values = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An answer as it is stored, sound or damaged. `chunks` has the passages by the id of the evidence."""
+
+    id: str
+    content: str
+    citations: tuple[Values, ...]
+    chunks: Mapping[str, Values]
+    receipt: Mapping[str, object]
+
+
+def question_values(question: Question, *, interpreted: str) -> Values:
+    return {
+        "id": question.id,
+        "session_id": question.session_id,
+        "content": question.content,
+        "interpreted": interpreted,
+        "book_id": question.book_id,
+        "selected_text": question.selected_text,
+        "scope": {k: v if v is None else str(v) for k, v in asdict(question.scope).items()},
+        "top_k": question.top_k,
+        "user_id": question.user_id,
+        "user_context": dict(question.user_context),
+        "user_preferences": dict(question.user_preferences),
+        "filters": dict(question.filters),
+        "timestamp": question.timestamp,
+        "status": str(question.status),
+    }
+
+
+def question_of(row: Any) -> Question:
+    names = {field.name for field in fields(Question)} - {"conversation_history", "scope"}
+    return Question(scope=Scope(**row.scope), **{name: getattr(row, name) for name in names})
+
+
+def answer_values(answer: Answer, *, receipt: Mapping[str, object]) -> Values:
+    refusal = answer.refusal
+    return {
+        "id": answer.id,
+        "question_id": answer.question_id,
+        "state": str(answer.state),
+        "content": answer.content,
+        "confidence": answer.confidence,
+        "processing_time_ms": answer.processing_time_ms,
+        "timestamp": answer.timestamp,
+        "citations": [_citation_json(citation) for citation in answer.citations],
+        "evidence": [_evidence_json(item) for item in answer.evidence],
+        "refusal": None
+        if refusal is None
+        else {
+            "reason": str(refusal.reason),
+            "message": refusal.message,
+            "nearest": [_evidence_json(item) for item in refusal.nearest],
+        },
+        "trace": trace_json(answer.trace),
+        "receipt": dict(receipt),
+    }
+
+
+def answer_of(row: Any) -> Answer:
+    evidence = tuple(_evidence_of(item) for item in row.evidence)
+    chunks = {item.id: item.chunk for item in evidence}
+    refusal = row.refusal
+    return Answer(
+        id=row.id,
+        question_id=row.question_id,
+        content=row.content,
+        confidence=row.confidence,
+        processing_time_ms=row.processing_time_ms,
+        timestamp=row.timestamp,
+        citations=tuple(Citation(**{**c, "chunk": chunks[c["retrieved_content_id"]]}) for c in row.citations),
+        evidence=evidence,
+        refusal=None
+        if refusal is None
+        else Refusal(**{**refusal, "nearest": tuple(_evidence_of(e) for e in refusal["nearest"])}),
+        state=row.state,
+        trace=Trace(tuple((Delivery(step), datetime.fromisoformat(at)) for step, at in row.trace)),
+    )
+
+
+def messages(question: Question, answer: Answer | None) -> tuple[Message, ...]:
+    """The turns of a conversation that a question and its answer are."""
+    asked = Message(
+        id=question.id,
+        role="user",
+        content=question.content,
+        timestamp=question.timestamp,
+        query_id=question.id,
+    )
+    if answer is None:
+        return (asked,)
+    told = Message(
+        id=answer.id,
+        role="assistant",
+        content=answer.content,
+        timestamp=answer.timestamp,
+        query_id=question.id,
+        source_references=answer.citations,
+    )
+    return asked, told
+
+
+def kept_of(row: Any) -> Kept:
+    chunks = {item["id"]: item["chunk"] for item in row.evidence}
+    return Kept(row.id, row.content, tuple(row.citations), chunks, row.receipt)
+
+
+def checksum(answer: Answer | Kept) -> str:
+    """A digest of what the reader was told and of where it was quoted from."""
+    quoted = [
+        [c.number, c.retrieved_content_id, c.start, c.end, c.content_snippet]
+        if isinstance(c, Citation)
+        else [c["number"], c["retrieved_content_id"], c["start"], c["end"], c["content_snippet"]]
+        for c in answer.citations
+    ]
+    return hashlib.sha256(json.dumps([answer.content, quoted]).encode()).hexdigest()
+
+
+def trace_json(trace: Trace) -> list[list[str]]:
+    return [[str(step), at.isoformat()] for step, at in trace.steps]
+
+
+def _citation_json(citation: Citation) -> Values:
+    names = [field.name for field in fields(citation) if field.name != "chunk"]
+    return {name: getattr(citation, name) for name in names}
+
+
+def _evidence_json(item: Evidence) -> Values:
+    chunk = {f.name: getattr(item.chunk, f.name) for f in fields(item.chunk) if f.name != "embedding"}
+    chunk |= {"created_at": item.chunk.created_at.isoformat(), "metadata": dict(item.chunk.metadata)}
+    kept = {
+        "id": item.id,
+        "relevance_score": item.relevance_score,
+        "rank": item.rank,
+        "state": str(item.state),
+    }
+    return {"chunk": chunk, **kept}
+
+
+def _evidence_of(stored: Values) -> Evidence:
+    chunk = stored["chunk"]
+    made = Chunk(
+        **{
+            **chunk,
+            "created_at": datetime.fromisoformat(chunk["created_at"]),
+            "heading_path": tuple(chunk["heading_path"]),
+            "ancestors": tuple(chunk["ancestors"]),
+        }
+    )
+    return Evidence(**{**stored, "chunk": made})
+
+
+GIVEN_UP = timedelta(minutes=15)
+_ANSWERED = answers.join(questions, answers.c.question_id == questions.c.id)
+_OPEN_SESSION = text(
+    "INSERT INTO sessions (session_id, start_time, query_count, owner)"
+    " VALUES (:session_id, :start_time, 0, :owner) ON CONFLICT (session_id) DO NOTHING"
+).bindparams(bindparam("start_time", type_=Moment))
+_PUBLISHED = answers.c.state == str(AnswerState.PUBLISHED)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A question with the answer it got, if it has one yet."""
+
+    question: Question
+    interpreted: str
+    answer: Answer | None
+    receipt: Mapping[str, object]
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """A reader's vote on an answer, `up` or `down`, and why."""
+
+    answer_id: str
+    vote: str
+    reasons: tuple[str, ...] = ()
+    comment: str = ""
+
+
+class Journal:
+    """The conversations of one library."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def start_session(self, session_id: str | None = None, *, owner: str = "") -> Session:
+        """A new session, or the one that has this id, which is open again if it had ended.
+
+        A session of another owner is not there for this one.
+        """
+        async with self._database.writing() as connection:
+            wanted = session_id or str(uuid4())
+            values = {"session_id": wanted, "start_time": datetime.now(UTC), "owner": owner or None}
+            await connection.execute(_OPEN_SESSION, values)  # another instance may be starting it as well
+            found = await self._session(connection, wanted, owner=owner)
+            if found is None:
+                raise _no_session(wanted)
+            if found.end_time is not None:
+                again = update(sessions).where(sessions.c.session_id == wanted).values(end_time=None)
+                await connection.execute(again)
+            return replace(found, end_time=None)
+
+    async def end_session(self, session_id: str, *, owner: str | None = None) -> Session:
+        async with self._database.writing() as connection:
+            found = await self._session(connection, session_id, owner=owner)
+            if found is None:
+                raise _no_session(session_id)
+            ended = replace(found, end_time=found.end_time or datetime.now(UTC))
+            changed = update(sessions).where(sessions.c.session_id == session_id)
+            await connection.execute(changed.values(end_time=ended.end_time))
+        return ended
+
+    async def session(self, session_id: str, *, owner: str | None = None) -> Session:
+        """With everything that was asked and answered in it; with `owner`, only if it is theirs."""
+        async with self._database.reading() as connection:
+            found = await self._session(connection, session_id, owner=owner)
+        if found is None:
+            raise _no_session(session_id)
+        said = await self.entries(session_id)
+        return replace(
+            found,
+            query_count=max(found.query_count, len(said)),
+            questions=tuple(entry.question for entry in said),
+            answers=tuple(entry.answer for entry in said if entry.answer is not None),
+            messages=tuple(message for entry in said for message in messages(entry.question, entry.answer)),
+        )
+
+    async def owns(self, session_id: str, *, owner: str) -> None:
+        """Raises `NotFound` unless there is such a session and it is theirs."""
+        async with self._database.reading() as connection:
+            if await self._session(connection, session_id, owner=owner) is None:
+                raise _no_session(session_id)
+
+    async def sessions(
+        self, *, owner: str | None = None, most: int | None = None, after: str | None = None
+    ) -> list[Session]:
+        """The newest first: all or those of one owner, from the beginning or after a session of that list."""
+        query = select(sessions).order_by(sessions.c.start_time.desc(), sessions.c.session_id).limit(most)
+        theirs = true() if owner is None else func.coalesce(sessions.c.owner, "") == owner
+        query = query.where(theirs)
+        if after is not None:  # one of somebody else's is as unknown as one that never was
+            last = select(sessions.c.start_time).where(sessions.c.session_id == after, theirs)
+            began = last.scalar_subquery()
+            later = (sessions.c.start_time == began) & (sessions.c.session_id > after)
+            query = query.where((sessions.c.start_time < began) | later)
+        async with self._database.reading() as connection:
+            return [_session_of(row) for row in await connection.execute(query)]
+
+    async def receive(self, question: Question, *, interpreted: str) -> None:
+        """Records a pending question, and counts it in its session."""
+        async with self._database.writing("the numbers of questions") as connection:
+            number = (await connection.scalar(select(func.max(questions.c.number))) or 0) + 1
+            values = question_values(question, interpreted=interpreted) | {"number": number}
+            await connection.execute(insert(questions), values)
+            if question.session_id is not None:
+                counted = update(sessions).where(sessions.c.session_id == question.session_id)
+                await connection.execute(counted.values(query_count=sessions.c.query_count + 1))
+
+    async def begin(self, question: Question) -> Question:
+        moved = question.to(QuestionStatus.PROCESSING)
+        async with self._database.writing() as connection:
+            advance(await self._status(connection, question), moved.status)
+            changed = update(questions).where(questions.c.id == question.id)
+            await connection.execute(changed.values(status=str(moved.status)))
+        return moved
+
+    async def fail(self, question: Question, reason: str) -> None:
+        """The question ends in `error`, with its reason, however far it had come; if it has ended, raises."""
+        async with self._database.writing() as connection:
+            current = await self._status(connection, question)
+            if current is QuestionStatus.PENDING:
+                current = advance(current, QuestionStatus.PROCESSING)
+            values = {"status": str(advance(current, QuestionStatus.ERROR)), "error": reason}
+            await connection.execute(update(questions).where(questions.c.id == question.id).values(values))
+
+    async def abandon(self) -> None:
+        """Ends in `error` what an earlier process was working on when it died.
+
+        Where other instances may be at work, only what is older than any question they could be working on.
+        """
+        alive = [str(QuestionStatus.PENDING), str(QuestionStatus.PROCESSING)]
+        left: ColumnElement[bool] = questions.c.status.in_(alive)
+        if self._database.is_shared:
+            left &= questions.c.timestamp < datetime.now(UTC) - GIVEN_UP
+        async with self._database.reading() as connection:
+            if await connection.scalar(select(questions.c.id).where(left).limit(1)) is None:
+                return
+        async with self._database.writing() as connection:
+            values = {"status": str(QuestionStatus.ERROR), "error": "the process that worked on it ended"}
+            await connection.execute(update(questions).where(left).values(values))
+
+    async def draft(self, answer: Answer, *, receipt: Mapping[str, object]) -> None:
+        async with self._database.writing() as connection:
+            await connection.execute(insert(answers), answer_values(answer, receipt=receipt))
+
+    async def validated(self, answer: Answer) -> Answer:
+        moved = answer.to(AnswerState.VALIDATED)
+        async with self._database.writing() as connection:
+            await self._answer_to(connection, moved)
+        return moved
+
+    async def publish(
+        self, question: Question, answer: Answer, *, receipt: Mapping[str, object]
+    ) -> tuple[Question, Answer]:
+        """The answer is published and the question ends, in one step."""
+        answered = answer.refusal is None
+        status = QuestionStatus.COMPLETED if answered else QuestionStatus.INSUFFICIENT_DATA
+        done, shown = question.to(status), answer.to(AnswerState.PUBLISHED)
+        async with self._database.writing() as connection:
+            advance(await self._status(connection, question), status)
+            await self._answer_to(connection, shown, receipt=dict(receipt))
+            ended = update(questions).where(questions.c.id == done.id)
+            await connection.execute(ended.values(status=str(done.status)))
+        return done, shown
+
+    async def entry(self, answer_id: str, *, owner: str | None = None) -> Entry:
+        """An answer with its question, by the id of either; with `owner`, only if they asked."""
+        async with self._database.reading() as connection:
+            of_answer = select(answers.c.question_id).where(answers.c.id == answer_id)
+            question_id = await connection.scalar(of_answer) or answer_id
+            found = await self._entries(connection, questions.c.id == question_id)
+        if not found or owner not in (None, found[0].question.user_id or ""):
+            raise _no_answer(answer_id)
+        return found[0]
+
+    async def rate(self, rating: Rating, *, owner: str) -> None:
+        """What a reader thought of an answer; what the same one thought before is replaced."""
+        values = {f.name: getattr(rating, f.name) for f in fields(rating)} | {"owner": owner}
+        values |= {"reasons": list(rating.reasons), "timestamp": datetime.now(UTC)}
+        mine = (feedback.c.answer_id == rating.answer_id, feedback.c.owner == owner)
+        async with self._database.writing() as connection:
+            await connection.execute(
+                select(answers.c.id).where(answers.c.id == rating.answer_id).with_for_update()
+            )
+            await connection.execute(delete(feedback).where(*mine))
+            await connection.execute(insert(feedback), values)
+
+    async def ratings(self, answer_id: str) -> list[Rating]:
+        query = select(feedback).where(feedback.c.answer_id == answer_id).order_by(feedback.c.timestamp)
+        async with self._database.reading() as connection:
+            found = await connection.execute(query)
+            return [Rating(row.answer_id, row.vote, tuple(row.reasons), row.comment) for row in found]
+
+    async def entries(self, session_id: str | None = None) -> list[Entry]:
+        """In the order in which they were asked: all, or those of one session. Drafts are nobody's to see."""
+        async with self._database.reading() as connection:
+            condition = true() if session_id is None else questions.c.session_id == session_id
+            return await self._entries(connection, condition)
+
+    async def turns(self, session_id: str, *, most: int) -> list[tuple[str, str]]:
+        """The last questions of a session as they were understood, with the answers; "" for a refusal."""
+        query = select(questions.c.interpreted, answers.c.content, answers.c.refusal).select_from(_ANSWERED)
+        latest = query.where(questions.c.session_id == session_id, _PUBLISHED)
+        async with self._database.reading() as connection:
+            found = await connection.execute(latest.order_by(questions.c.number.desc()).limit(most))
+            turns = [(row.interpreted, "" if row.refusal else row.content) for row in found]
+        return turns[::-1]
+
+    async def kept(self, answer_id: str | None = None) -> list[Kept]:
+        """What is stored of the answers, as it is stored, to be checked: of one answer, or of all."""
+        query = select(answers).select_from(_ANSWERED).where(_PUBLISHED).order_by(questions.c.number)
+        if answer_id is not None:
+            query = query.where(or_(answers.c.id == answer_id, questions.c.id == answer_id))
+        async with self._database.reading() as connection:
+            found = [kept_of(row) for row in await connection.execute(query)]
+        if answer_id is not None and not found:
+            raise _no_answer(answer_id)
+        return found
+
+    async def _entries(self, connection: AsyncConnection, condition: ColumnElement[bool]) -> list[Entry]:
+        asked = await connection.execute(select(questions).where(condition).order_by(questions.c.number))
+        published = select(answers).select_from(_ANSWERED).where(condition, _PUBLISHED)
+        given = await connection.execute(published)
+        by_question = {row.question_id: row for row in given}
+        return [_entry(row, by_question.get(row.id)) for row in asked]
+
+    async def _session(
+        self, connection: AsyncConnection, session_id: str, *, owner: str | None = None
+    ) -> Session | None:
+        """A session that belongs to someone else raises what one that is not there does."""
+        query = select(sessions).where(sessions.c.session_id == session_id).with_for_update()
+        row = (await connection.execute(query)).one_or_none()
+        if row is not None and owner not in (None, row.owner or ""):
+            raise _no_session(session_id)
+        return None if row is None else _session_of(row)
+
+    async def _status(self, connection: AsyncConnection, question: Question) -> QuestionStatus:
+        """As it is stored: a cancelled step may have come through."""
+        query = select(questions.c.status).where(questions.c.id == question.id).with_for_update()
+        stored = await connection.scalar(query)
+        return QuestionStatus(stored or question.status)
+
+    async def _answer_to(self, connection: AsyncConnection, answer: Answer, **more: object) -> None:
+        query = select(answers.c.state).where(answers.c.id == answer.id).with_for_update()
+        current = await connection.scalar(query)
+        advance(AnswerState(current or AnswerState.DRAFT), answer.state)
+        values = {
+            "state": str(answer.state),
+            "trace": trace_json(answer.trace),
+            "processing_time_ms": answer.processing_time_ms,
+        }
+        await connection.execute(update(answers).where(answers.c.id == answer.id).values(values | more))
+
+
+def _no_session(id_: str) -> NotFound:
+    return NotFound("session", id_, hint="`octavo sessions` lists them.")
+
+
+def _no_answer(id_: str) -> NotFound:
+    return NotFound("answer", id_, hint="`octavo sessions` lists what was asked.")
+
+
+def _entry(asked: object, given: object | None) -> Entry:
+    question = question_of(asked)
+    interpreted, error = asked.interpreted, asked.error  # type: ignore[attr-defined]
+    if given is None:
+        return Entry(question, interpreted, None, {}, error)
+    return Entry(question, interpreted, answer_of(given), given.receipt, error)  # type: ignore[attr-defined]
+
+
+def _session_of(row: object) -> Session:
+    values = {name: getattr(row, name) for name in ("session_id", "start_time", "end_time", "query_count")}
+    return Session(**values)

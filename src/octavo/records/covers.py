@@ -1,0 +1,47 @@
+"""The covers of books: one small picture each, as the book's own file had it.
+
+A cover comes with an edition and leaves with the book. It is kept and given out as bytes and never opened,
+and only what begins like a PNG, JPEG, GIF or WebP is kept at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sqlalchemy import delete, insert, select
+
+from octavo.readers.parsed import Cover
+from octavo.records.database import Database
+from octavo.records.tables import covers
+
+
+async def keep(database: Database, book_id: str, cover: Cover | None, *, replacing: bool = False) -> None:
+    """Gives a book its cover; one that brings none keeps what it has, unless it is `replacing` an edition."""
+    if cover is None and not replacing:
+        return
+    if await cover_of(database, book_id) == cover:
+        return
+    async with database.writing() as connection:
+        await connection.execute(delete(covers).where(covers.c.book_id == book_id))
+        if cover is not None:
+            entry = {"book_id": book_id, "media_type": cover.media_type, "data": cover.data}
+            await connection.execute(insert(covers), entry)
+
+
+async def cover_of(database: Database, book_id: str) -> Cover | None:
+    """The cover of a book that has one."""
+    async with database.reading() as connection:
+        data = await connection.scalar(select(covers.c.data).where(covers.c.book_id == book_id))
+        return None if data is None else Cover(data)
+
+
+async def covered(database: Database, book_ids: Collection[str]) -> set[str]:
+    """Those of the books that have a cover."""
+    async with database.reading() as connection:
+        found = await connection.scalars(select(covers.c.book_id).where(covers.c.book_id.in_(book_ids)))
+        return set(found)
+
+
+async def drop(database: Database, book_id: str) -> None:
+    async with database.writing() as connection:
+        await connection.execute(delete(covers).where(covers.c.book_id == book_id))

@@ -1,0 +1,101 @@
+"""Requests that are sent twice: the second time they get what the first time gave, and nothing is done again.
+
+The caller names a request with a key of its own choosing. The same key with the same request gives the stored
+response for a day; with another request it is a conflict, and so it is while the first is still being worked
+on. What failed is forgotten, so that it can be tried again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import bindparam, delete, select, text, update
+
+from octavo import validation
+from octavo.errors import Conflict
+from octavo.records.database import Database
+from octavo.records.tables import Moment, requests
+
+KEPT = timedelta(hours=24)
+GIVEN_UP = timedelta(minutes=10)
+"""After so long without an end the process that worked on it is taken for dead."""
+LONGEST_KEY = 200
+_FIRST = text(
+    "INSERT INTO requests (owner, key, digest, created_at) VALUES (:owner, :key, :digest, :created_at) "
+    "ON CONFLICT (owner, key) DO NOTHING"
+).bindparams(bindparam("created_at", type_=Moment))
+
+
+class InProgress(Conflict):
+    """The same request is being worked on at this moment."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(
+            f"the request with the idempotency key {key!r} is still being worked on",
+            hint="Send it again after the time that Retry-After says.",
+        )
+        self.retry_after = 2.0
+
+
+@dataclass(slots=True)
+class Once:
+    """One request. `before` is what it gave before, if it did; what it gives now goes into `response`."""
+
+    before: Any | None = None
+    response: Any | None = field(default=None)
+
+
+class Repeats:
+    """The requests of the last day that had a key."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @asynccontextmanager
+    async def once(self, key: str | None, *, owner: str, request: bytes) -> AsyncIterator[Once]:
+        """Around the work for a request; with no key, nothing is remembered."""
+        if key is None:
+            yield Once()
+            return
+        validation.text("Idempotency-Key", key, most=LONGEST_KEY)
+        once = Once(before=await self._begun(key, owner, hashlib.sha256(request).hexdigest()))
+        if once.before is not None:
+            yield once
+            return
+        try:
+            yield once
+        finally:
+            await asyncio.shield(asyncio.ensure_future(self._ended(key, owner, once.response)))
+
+    async def _begun(self, key: str, owner: str, digest: str) -> Any | None:
+        mine = (requests.c.owner == owner, requests.c.key == key)
+        async with self._database.writing() as connection:
+            now = datetime.now(UTC)
+            dead = requests.c.status.is_(None) & (requests.c.created_at < now - GIVEN_UP)
+            await connection.execute(delete(requests).where((requests.c.created_at < now - KEPT) | dead))
+            values = {"owner": owner, "key": key, "digest": digest, "created_at": now}
+            if (await connection.execute(_FIRST, values)).rowcount:
+                return None
+            row = (await connection.execute(select(requests).where(*mine))).one()
+        if row.digest != digest:
+            raise Conflict(
+                f"the idempotency key {key!r} was used before for another request",
+                hint="Use a new key for each request; the same one only to send the same request again.",
+            )
+        if row.status is None:
+            raise InProgress(key)
+        return row.response
+
+    async def _ended(self, key: str, owner: str, response: Any | None) -> None:
+        mine = (requests.c.owner == owner, requests.c.key == key)
+        async with self._database.writing() as connection:
+            if response is None:
+                await connection.execute(delete(requests).where(*mine))
+            else:
+                await connection.execute(update(requests).where(*mine).values(status=200, response=response))

@@ -1,0 +1,327 @@
+"""The queue of books that wait to be taken in, in the same database as the records.
+
+A job is queued, then running, then done, failed or cancelled, and what has ended never changes again; only a
+cancelled job whose book turns out to be in the library already becomes done, since that is what it is. Any
+number of processes may take from one queue, and no two get the same job: SQLite lets one writer in at a time,
+PostgreSQL passes over the rows that another is taking. Whoever runs a job says so every moment (`renew`); a
+job whose worker has been silent for `STALE_SECONDS` is taken by another, three times at most. Cancelling is a
+word in the database: the worker reads it at its next `renew` and stops. A job whose file a worker does not
+see is left to one that does; it fails when its turn came `LEFT_SECONDS` ago and nobody has taken it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import ColumnElement, Row, and_, delete, exists, func, insert, or_, select, text, true, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from octavo.errors import NotFound, TooMany
+from octavo.records.database import Database
+from octavo.records.tables import jobs
+
+STALE_SECONDS = 60.0
+TRIES_MOST = 3
+LEFT_SECONDS = 3_600.0
+PAGE_DEFAULT, PAGE_MOST = 20, 100
+KEPT_DAYS = 30
+_RETRY_AFTER = 15.0
+_PUTTING = 0x0C7A70  # names the lock under which PostgreSQL numbers the jobs
+_LOCK = text("SELECT pg_advisory_xact_lock(:lock)")
+
+
+class JobState(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+ENDED = (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """`done` of `total` in the step that is being taken; 0 of 0 where nothing is counted."""
+
+    step: str = "waiting"
+    done: int = 0
+    total: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """`source` is where the book lies, relative to the folder of uploads; `wishes` are the caller's words."""
+
+    id: str
+    number: int
+    owner: str
+    state: JobState
+    name: str
+    source: str
+    wishes: Mapping[str, str | None] = field(default_factory=dict)
+    progress: Progress = Progress()
+    book_id: str | None = None
+    error: Mapping[str, str] | None = None
+    worker: str | None = None
+    tries: int = 0
+    created_at: datetime
+    seen_at: datetime | None = None
+    finished_at: datetime | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self.state in ENDED
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Queue:
+    """Jobs in order of arrival; at most `capacity` of them may wait."""
+
+    def __init__(self, database: Database, *, capacity: int, now: Callable[[], datetime] = _now) -> None:
+        self._database, self._capacity, self._now = database, capacity, now
+
+    async def put(
+        self,
+        name: str,
+        *,
+        source: str,
+        owner: str = "",
+        wishes: Mapping[str, str | None] | None = None,
+        id: str = "",
+    ) -> Job:
+        """A new job at the end of the queue, or `TooMany` when the queue is full."""
+        async with self._database.writing() as connection:
+            if not self._database.is_sqlite:
+                await connection.execute(_LOCK, {"lock": _PUTTING})
+            await self._require_room(connection)
+            latest = await connection.scalar(select(func.max(jobs.c.number)))
+            job = Job(
+                id=id or str(uuid4()),
+                number=(latest or 0) + 1,
+                owner=owner,
+                state=JobState.QUEUED,
+                name=name,
+                source=source,
+                wishes=dict(wishes or {}),
+                created_at=self._now(),
+            )
+            await connection.execute(insert(jobs), _values(job))
+        return job
+
+    async def require_room(self) -> None:
+        """Raises `TooMany` when a job put now would be refused."""
+        async with self._database.reading() as connection:
+            await self._require_room(connection)
+
+    async def _require_room(self, connection: AsyncConnection) -> None:
+        waiting = await connection.scalar(
+            select(func.count()).select_from(jobs).where(jobs.c.state == JobState.QUEUED)
+        )
+        if (waiting or 0) >= self._capacity:
+            raise TooMany(
+                f"{waiting} books wait to be read already",
+                retry_after=_RETRY_AFTER,
+                hint="Send it again when some have been read; OCTAVO_SERVICE__QUEUE sets how many may wait.",
+            )
+
+    def _lost(self) -> ColumnElement[bool]:
+        silent = self._now() - timedelta(seconds=STALE_SECONDS)
+        return and_(jobs.c.state == JobState.RUNNING, jobs.c.seen_at < silent)
+
+    def _open(self) -> ColumnElement[bool]:
+        return or_(jobs.c.state == JobState.QUEUED, self._lost())
+
+    async def waiting(self) -> list[Job]:
+        """The jobs that may be taken, in order. A look costs the writers nothing."""
+        async with self._database.reading() as connection:
+            found = await connection.execute(select(jobs).where(self._open()).order_by(jobs.c.number))
+            return [_job(row) for row in found]
+
+    async def take(self, worker: str, *, among: Collection[str] | None = None) -> Job | None:
+        """The first job that waits, or whose worker has fallen silent; it is this worker's now.
+
+        `among` are the ids of those that this worker can do; the others are left to others.
+        """
+        wanted = jobs.c.id.in_(among) if among is not None else true()
+        async with self._database.writing() as connection:
+            given_up = _ending(JobState.FAILED, self._now(), error=_GIVEN_UP)
+            exhausted = and_(self._lost(), jobs.c.tries >= TRIES_MOST)
+            await connection.execute(update(jobs).where(exhausted).values(given_up))
+            first = (
+                select(jobs)
+                .where(self._open(), wanted)
+                .order_by(jobs.c.number)
+                .limit(1)
+                .with_for_update(skip_locked=True)
+            )
+            row = (await connection.execute(first)).one_or_none()
+            if row is None:
+                return None
+            taken = {
+                "state": JobState.RUNNING,
+                "worker": worker,
+                "tries": row.tries + 1,
+                "seen_at": self._now(),
+            }
+            await connection.execute(update(jobs).where(jobs.c.id == row.id).values(taken))
+        return _job(row, **taken)
+
+    async def renew(self, job: Job, progress: Progress) -> bool:
+        """Says that the job is still being worked on. False: it is not this worker's any more."""
+        return await self._change(job, {"seen_at": self._now(), "progress": asdict(progress)})
+
+    async def finish(
+        self, job: Job, *, book_id: str | None = None, error: Mapping[str, str] | None = None
+    ) -> bool:
+        """The job is done, or failed for a reason. False: it was cancelled, or taken by another.
+
+        A book that was out before the cancelling was heard of is out: then the job is done, not cancelled.
+        """
+        if error is not None:
+            return await self._change(job, _ending(JobState.FAILED, self._now(), error=error))
+        done = {"book_id": book_id, "progress": asdict(Progress("done", 1, 1))}
+        ending = _ending(JobState.DONE, self._now()) | done
+        return await self._change(job, ending, among=(JobState.RUNNING, JobState.CANCELLED))
+
+    async def give_back(self, job: Job) -> bool:
+        """The worker stops before the job is done: it waits again, and this try is not counted."""
+        waiting = {
+            "state": JobState.QUEUED,
+            "worker": None,
+            "seen_at": self._now(),
+            "tries": max(0, job.tries - 1),
+            "progress": asdict(Progress()),
+        }
+        return await self._change(job, waiting)
+
+    async def give_up(self, unseen: Collection[Job]) -> int:
+        """Fails those of the jobs that nobody took for `LEFT_SECONDS`, though it was their turn; how many.
+
+        Jobs are taken in order: whoever is at work on an earlier one may see the file, and is waited for.
+        """
+        then = self._now() - timedelta(seconds=LEFT_SECONDS)
+        old = [job.id for job in unseen if job.created_at < then]
+        if not old:
+            return 0
+        earlier = jobs.alias()
+        at_work = exists().where(earlier.c.number <= jobs.c.number, earlier.c.seen_at >= then)
+        left = update(jobs).where(jobs.c.id.in_(old), self._open(), ~at_work)
+        async with self._database.writing() as connection:
+            ended = left.values(_ending(JobState.FAILED, self._now(), error=_UNSEEN))
+            return (await connection.execute(ended)).rowcount
+
+    async def reclaim(self) -> int:
+        """Puts every running job back. Only for whoever knows that no other worker can be alive."""
+        async with self._database.writing() as connection:
+            values = {"state": JobState.QUEUED, "worker": None}
+            exhausted = and_(jobs.c.state == JobState.RUNNING, jobs.c.tries >= TRIES_MOST)
+            given_up = _ending(JobState.FAILED, self._now(), error=_GIVEN_UP)
+            await connection.execute(update(jobs).where(exhausted).values(given_up))
+            back = await connection.execute(
+                update(jobs).where(jobs.c.state == JobState.RUNNING).values(values)
+            )
+            return back.rowcount
+
+    async def cancel(self, id: str, *, owner: str | None = None) -> Job:
+        """The job as it is afterwards: cancelled, or as it had ended before."""
+        before = await self.job(id, owner=owner)
+        async with self._database.writing() as connection:
+            open_ = and_(jobs.c.id == before.id, jobs.c.state.not_in(ENDED))
+            await connection.execute(
+                update(jobs).where(open_).values(_ending(JobState.CANCELLED, self._now()))
+            )
+        return await self.job(id, owner=owner)
+
+    async def job(self, id: str, *, owner: str | None = None) -> Job:
+        """One job; another owner's is as unknown as one that never was."""
+        async with self._database.reading() as connection:
+            found = await connection.execute(select(jobs).where(jobs.c.id == id, _owned(owner)))
+            row = found.one_or_none()
+        if row is None:
+            raise NotFound("job", id)
+        return _job(row)
+
+    async def jobs(
+        self, *, owner: str | None = None, limit: int = PAGE_DEFAULT, after: int | None = None
+    ) -> list[Job]:
+        """The newest first, from the one below number `after` on."""
+        below = jobs.c.number < after if after is not None else true()
+        query = select(jobs).where(_owned(owner), below).order_by(jobs.c.number.desc()).limit(limit)
+        async with self._database.reading() as connection:
+            return [_job(row) for row in await connection.execute(query)]
+
+    async def counts(self) -> dict[JobState, int]:
+        """How many jobs there are in each state."""
+        query = select(jobs.c.state, func.count()).group_by(jobs.c.state)
+        async with self._database.reading() as connection:
+            found = {JobState(state): int(count) for state, count in await connection.execute(query)}
+        return {state: found.get(state, 0) for state in JobState}
+
+    async def sources(self) -> set[str]:
+        """Where the books lie that are still to be read."""
+        query = select(jobs.c.source).where(jobs.c.state.not_in(ENDED))
+        async with self._database.reading() as connection:
+            return set(await connection.scalars(query))
+
+    async def forget(self, days: float = KEPT_DAYS) -> int:
+        """Drops the jobs that ended so long ago; says how many."""
+        old = self._now() - timedelta(days=days)
+        async with self._database.writing() as connection:
+            return (await connection.execute(delete(jobs).where(jobs.c.finished_at < old))).rowcount
+
+    async def _change(
+        self, job: Job, values: Mapping[str, Any], *, among: Collection[JobState] = (JobState.RUNNING,)
+    ) -> bool:
+        """Changes a job that is still this worker's, and still in one of the states `among`."""
+        ours = and_(
+            jobs.c.id == job.id,
+            jobs.c.worker.is_not(None),
+            jobs.c.worker == job.worker,
+            jobs.c.tries == job.tries,
+            jobs.c.state.in_(among),
+        )
+        async with self._database.writing() as connection:
+            changed = await connection.execute(update(jobs).where(ours).values(dict(values)))
+            return changed.rowcount == 1
+
+
+_GIVEN_UP = {
+    "code": "worker_lost",
+    "message": f"the workers that read this book died {TRIES_MOST} times",
+    "hint": "Look into their logs; the book may need more memory than they have.",
+}
+
+
+_UNSEEN = {
+    "code": "not_found",
+    "message": f"no worker has seen the uploaded file for {LEFT_SECONDS / 60:.0f} minutes",
+    "hint": "The server that took it may have stopped, or look into another folder now: send it again.",
+}
+
+
+def _ending(state: JobState, at: datetime, *, error: Mapping[str, str] | None = None) -> dict[str, Any]:
+    return {"state": state, "finished_at": at, **({"error": dict(error)} if error else {})}
+
+
+def _owned(owner: str | None) -> ColumnElement[bool]:
+    return jobs.c.owner == owner if owner is not None else true()
+
+
+def _values(job: Job) -> dict[str, Any]:
+    return {**asdict(job), "state": str(job.state)}
+
+
+def _job(row: Row[Any], **changed: Any) -> Job:
+    values = {**row._mapping, **changed}
+    progress = Progress(**values.pop("progress"))
+    return Job(**values | {"state": JobState(values["state"]), "progress": progress})

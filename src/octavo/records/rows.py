@@ -1,0 +1,179 @@
+"""Books, sections, chunks and vectors as rows, and back: what goes in comes out equal.
+
+A chunk's content is not kept twice: it is cut from its section's text, and checked against its hash every
+time, so that a damaged record is an error and never a wrong quotation.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from octavo import validation
+from octavo.errors import InvalidValue
+from octavo.types import Book, BookFormat, Chunk, PageMark, Section, Span
+
+Row = Any  # a row of the database, its columns by name
+Values = dict[str, object]
+
+_BOOK: tuple[str, ...] = (
+    *("title", "language", "format", "source_file", "base_url", "content_hash", "index_fingerprint"),
+    *("section_count", "chunk_count", "page_count", "added_at", "updated_at"),
+)
+_SECTION = ("id", "book_id", "title", "level", "position", "url", "anchor", "source_file")
+_CHUNK: tuple[str, ...] = (
+    *("id", "chunk_id", "book_id", "section_id", "start", "end", "document_position", "chunk_index"),
+    *("page_number", "page_end", "page_label", "chapter", "section", "url", "source_title"),
+    *("source_location", "created_at"),
+)
+
+
+def text_hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def book_values(book: Book, *, words_hash: str) -> Values:
+    """The catalogue entry, without the id: editions and books name that differently."""
+    values: Values = {name: getattr(book, name) for name in _BOOK}
+    return values | {"format": str(book.format), "authors": list(book.authors), "words_hash": words_hash}
+
+
+def book_of(row: Row) -> Book:
+    return Book(
+        id=row.id,
+        title=row.title,
+        format=BookFormat(row.format),
+        source_file=row.source_file,
+        content_hash=row.content_hash,
+        index_fingerprint=row.index_fingerprint,
+        added_at=row.added_at,
+        updated_at=row.updated_at,
+        authors=tuple(row.authors),
+        language=row.language,
+        base_url=row.base_url,
+        section_count=row.section_count,
+        chunk_count=row.chunk_count,
+        page_count=row.page_count,
+    )
+
+
+def section_values(section: Section, *, edition: int) -> Values:
+    values: Values = {name: getattr(section, name) for name in _SECTION}
+    return values | {
+        "edition": edition,
+        "text_hash": text_hash(section.text),
+        "heading_path": list(section.heading_path),
+        "ancestors": list(section.ancestors),
+        "pages": [[mark.offset, mark.number, mark.label] for mark in section.pages],
+        "blocks": [[span.start, span.end] for span in section.blocks],
+    }
+
+
+def section_of(row: Row) -> Section:
+    """The section with its text, which must be the one its hash was made from."""
+    if text_hash(row.text) != row.text_hash:
+        raise ValueError(f"the text of section {row.id!r} of {row.book_id!r} is not what was stored")
+    pages = tuple(PageMark(offset, number, label) for offset, number, label in row.pages)
+    blocks = tuple(Span(start, end) for start, end in row.blocks)
+    return _section(row, text=row.text, pages=pages, blocks=blocks)
+
+
+def heading_of(row: Row) -> Section:
+    """The section without its text: its pages are all marked at its beginning, and it has no blocks."""
+    pages = tuple(PageMark(0, number, label) for _, number, label in row.pages)
+    return _section(row, text="", pages=pages, blocks=())
+
+
+def _section(row: Row, *, text: str, pages: tuple[PageMark, ...], blocks: tuple[Span, ...]) -> Section:
+    return Section(
+        id=row.id,
+        book_id=row.book_id,
+        title=row.title,
+        heading_path=tuple(row.heading_path),
+        level=row.level,
+        position=row.position,
+        url=row.url,
+        text=text,
+        source_file=row.source_file,
+        anchor=row.anchor,
+        pages=pages,
+        blocks=blocks,
+        ancestors=tuple(row.ancestors),
+    )
+
+
+def chunk_values(chunk: Chunk, *, edition: int, vector_key: str, digest: str | None) -> Values:
+    values: Values = {name: getattr(chunk, name) for name in _CHUNK}
+    return values | {
+        "edition": edition,
+        "content_hash": text_hash(chunk.content),
+        "vector_key": vector_key,
+        "digest": digest,
+        "metadata": dict(chunk.metadata),
+    }
+
+
+def chunk_of(row: Row, *, embedding: tuple[float, ...] | None = None) -> Chunk:
+    """The chunk, with the content that was cut from its section's text."""
+    if text_hash(row.content) != row.content_hash:
+        raise ValueError(f"the text of chunk {row.id} of {row.book_id!r} is not what was stored")
+    return Chunk(
+        id=row.id,
+        chunk_id=row.chunk_id,
+        content=row.content,
+        book_id=row.book_id,
+        section_id=row.section_id,
+        chapter=row.chapter,
+        section=row.section,
+        document_position=row.document_position,
+        chunk_index=row.chunk_index,
+        url=row.url,
+        source_file=row.source_file,
+        source_location=row.source_location,
+        source_title=row.source_title,
+        start=row.start,
+        end=row.end,
+        created_at=row.created_at,
+        heading_path=tuple(row.heading_path),
+        ancestors=tuple(row.ancestors),
+        page_number=row.page_number,
+        page_end=row.page_end,
+        page_label=row.page_label,
+        embedding=embedding,
+        metadata=row.metadata,
+    )
+
+
+def check_edition(
+    book: Book, sections: Sequence[Section], chunks: Sequence[Chunk], vector_keys: Mapping[str, str]
+) -> None:
+    """Raises `InvalidValue` unless the parts belong together, so that they can be put together again."""
+    there = {section.id: section for section in sections}
+    for section in sections:
+        if section.book_id != book.id:
+            raise InvalidValue("Section.book_id", f"must be that of the book ({book.id})", section.book_id)
+    for chunk in chunks:
+        its_section = there.get(chunk.section_id)
+        if its_section is None or chunk.book_id != book.id:
+            raise InvalidValue("Chunk.section_id", "must be a section of the book", chunk.section_id)
+        if its_section.text[chunk.start : chunk.end] != chunk.content:
+            raise InvalidValue("Chunk.content", "must be the section's text from start to end", chunk.content)
+        for name in ("heading_path", "ancestors", "source_file"):
+            if getattr(chunk, name) != getattr(its_section, name):
+                raise InvalidValue(f"Chunk.{name}", "must be that of its section", getattr(chunk, name))
+        if chunk.id not in vector_keys:
+            raise InvalidValue("vector_keys", "must have a key for every chunk", chunk.id)
+    if len(there) != len(sections) or len({chunk.id for chunk in chunks}) != len(chunks):
+        raise InvalidValue("edition", "must have no two sections and no two chunks of one id", book.id)
+
+
+def vector_bytes(vector: Sequence[float]) -> bytes:
+    """32-bit floats, lowest byte first, wherever they are written."""
+    validation.unit_vector("vector", vector)
+    return struct.pack(f"<{len(vector)}f", *vector)
+
+
+def vector_of(stored: bytes) -> tuple[float, ...]:
+    return struct.unpack(f"<{len(stored) // 4}f", stored)

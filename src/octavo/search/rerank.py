@@ -1,0 +1,71 @@
+"""Has passages read for a question by the reader that comes with Octavo, and puts the best first.
+
+Only candidates that could still come first are read: those whose first-stage score is within `REACH` of the
+best, and no more than `DEPTH`. Their order is decided by what the reader thinks and by how they were found,
+since a reader alone loses technical books. What was read is remembered, so that an answer costs no second
+reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from octavo.concurrency import blocking
+from octavo.models.cross_encoders import Glance, Passage, Reader
+from octavo.search.cache import Remembered
+from octavo.search.ranking import Fused, logistic, reader_weights
+from octavo.types import Chunk
+from octavo.verification.check import Similarity
+
+DEPTH, REACH = 5, 0.4
+FOUND = 12.0  # what the first-stage score counts beside `Glance.fit`; chosen together with the 2 in there
+
+
+class Perusal:
+    """Reads for one open library. `opinion` is a verifier's, of claims and passages."""
+
+    def __init__(self, reader: Reader, *, opinion: Similarity | None = None) -> None:
+        self._reader, self.name, self.opinion = reader, reader.name, opinion
+        self._seen: Remembered[Glance] = Remembered(most=2_000)
+
+    async def glances(self, question: str, chunks: Sequence[Chunk]) -> list[Glance]:
+        """What the reader makes of each chunk."""
+        keys = ["\x1f".join(map(str, (c.id, c.start, c.end, *c.heading_path, question))) for c in chunks]
+        known = {key: seen for key in keys if (seen := self._seen.get(key)) is not None}
+        new = {key: chunk for key, chunk in zip(keys, chunks, strict=True) if key not in known}
+        if new:
+            read = await blocking(self._reader.read, question, [_passage(chunk) for chunk in new.values()])
+            for key, glance in zip(new, read, strict=True):
+                known[key] = glance
+                self._seen.put(key, glance)
+        return [known[key] for key in keys]
+
+    async def ranked(
+        self, question: str, fused: Sequence[Fused], chunks: Mapping[str, Chunk]
+    ) -> dict[str, float]:
+        """The candidates worth reading that are in `chunks`, best first, each with its relevance."""
+        close = [candidate for candidate in reachable(fused) if candidate.id in chunks]
+        if len(close) < 2:
+            return {}
+        seen = await self.glances(question, [chunks[candidate.id] for candidate in close])
+        scores = {
+            c.id: (g.fit + FOUND * c.score, relevant(g.fit, c.score))
+            for c, g in zip(close, seen, strict=True)
+        }
+        order = sorted(scores, key=lambda id_: (-round(scores[id_][0], 4), id_))
+        return {id_: scores[id_][1] for id_ in order}
+
+
+def reachable(fused: Sequence[Fused]) -> list[Fused]:
+    """The candidates that could still come first."""
+    return [candidate for candidate in fused[:DEPTH] if candidate.score > fused[0].score - REACH]
+
+
+def relevant(fit: float, score: float) -> float:
+    """The chance that a passage is to the point, once it has been read."""
+    constant, reader, found = reader_weights()
+    return logistic(constant + reader * fit + found * score)
+
+
+def _passage(chunk: Chunk) -> Passage:
+    return Passage(chunk.content, " › ".join(chunk.heading_path))

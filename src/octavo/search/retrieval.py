@@ -1,0 +1,100 @@
+"""Finds the passages of a library that answer a query, within the bounds the reader set.
+
+The query is embedded, both halves of the search run in one round trip, their scores are fused, and the best
+are read back from the records: what the store says is a pointer, what the records say is the text. A chunk
+outside the bounds is dropped even if the store let it through. Where there is a reader, it decides which of
+the first come first. Vectors of recent queries and recently read chunks are remembered; the latter only as
+long as no edition has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from octavo.concurrency import blocking
+from octavo.protocols import ChunkStore, Embedder
+from octavo.records.catalogue import Records
+from octavo.search.cache import Remembered
+from octavo.search.ranking import Fused, fuse, relevance, stems, wanted
+from octavo.search.rerank import Perusal, reachable
+from octavo.search.scope import Bounds
+from octavo.text.clean import clean, collapse
+from octavo.types import Chunk, Evidence
+
+CANDIDATES = 50
+
+
+class Retriever:
+    """Searches one open library."""
+
+    def __init__(
+        self, store: ChunkStore, records: Records, embedder: Embedder, *, perusal: Perusal | None = None
+    ) -> None:
+        self._store, self._records, self._embedder = store, records, embedder
+        self.perusal = perusal
+        self._vectors: Remembered[tuple[float, ...]] = Remembered()
+        self._chunks: Remembered[tuple[Chunk, frozenset[str]]] = Remembered()
+        self._generation = -1
+
+    async def search(self, query: str, *, bounds: Bounds, top_k: int, perused: bool = True) -> list[Evidence]:
+        """Up to `top_k` passages, best first. Not `perused`: as they were found, without the reader."""
+        asked = collapse(clean(query))
+        vector = await self.vector(asked)
+        limit = max(CANDIDATES, 2 * top_k)
+        while True:
+            generation = await self._records.refreshed()
+            visible = bounds.hiding(self._records.unpublished)
+            found = await self._store.search(vector, asked, where=visible.where, limit=limit)
+            evidence = await self._read_back(asked, fuse(found), bounds, top_k, perused)
+            if generation == await self._records.refreshed():
+                return evidence  # else an edition came out meanwhile, and the old one is gone: look again
+
+    async def _read_back(
+        self, query: str, fused: list[Fused], bounds: Bounds, top_k: int, peruse: bool
+    ) -> list[Evidence]:
+        """The best of the fused list as the records have them; what is gone or out of bounds makes room."""
+        evidence: list[Evidence] = []
+        perused = await self._perused(query, fused, bounds) if peruse else {}
+        place = {id_: number for number, id_ in enumerate(perused)}
+        rest = sorted(fused, key=lambda candidate: place.get(candidate.id, len(place)))
+        words, most = wanted(query), 1.0
+        while rest and len(evidence) < top_k:
+            batch, rest = rest[: top_k - len(evidence)], rest[top_k - len(evidence) :]
+            read = await self._read([candidate.id for candidate in batch])
+            for candidate in batch:
+                chunk, there = read.get(candidate.id, (None, frozenset[str]()))
+                if chunk is not None and bounds.holds(chunk):
+                    told = perused.get(candidate.id)
+                    most = min(most, relevance(words, there, candidate) if told is None else told)
+                    evidence.append(Evidence(chunk=chunk, relevance_score=most, rank=len(evidence) + 1))
+        return evidence
+
+    async def _perused(self, query: str, fused: list[Fused], bounds: Bounds) -> dict[str, float]:
+        """The first candidates in the order that reading them gives, with their relevance."""
+        if self.perusal is None or not fused:
+            return {}
+        read = await self._read([candidate.id for candidate in reachable(fused)])
+        chunks = {id_: chunk for id_, (chunk, _) in read.items() if bounds.holds(chunk)}
+        return await self.perusal.ranked(query, fused, chunks)
+
+    async def vector(self, query: str) -> tuple[float, ...]:
+        """The query's vector, computed once."""
+        known = self._vectors.get(query)
+        if known is None:
+            (known,) = await blocking(self._embedder.embed, [query])
+            self._vectors.put(query, known)
+        return known
+
+    async def _read(self, ids: Sequence[str]) -> dict[str, tuple[Chunk, frozenset[str]]]:
+        """The chunks of ready editions with the stems of their words."""
+        generation = self._records.generation
+        if generation != self._generation:
+            self._chunks, self._generation = Remembered(), generation
+        read = {id_: known for id_ in ids if (known := self._chunks.get(id_)) is not None}
+        unknown = [id_ for id_ in ids if id_ not in read]
+        if unknown:
+            for chunk in await self._records.chunks_by_ids(unknown):
+                read[chunk.id] = (chunk, stems(chunk))
+                if generation == self._records.generation:
+                    self._chunks.put(chunk.id, read[chunk.id])
+        return read

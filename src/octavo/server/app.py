@@ -1,0 +1,90 @@
+"""The HTTP service: one library, asked over the network. Errors are RFC 9457 problem documents.
+
+`make_app` opens the library when the server starts and closes it when it stops. A request passes the
+`envelope` and the `intake`, is let in by `access`, and reaches its route. The shapes of requests are in
+`bodies`, those of responses in `octavo.wire`, their description in `shapes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
+
+from fastapi import FastAPI
+
+from octavo import __version__
+from octavo.answers.offline import Answerer
+from octavo.concurrency import blocking
+from octavo.library import Library
+from octavo.limits import MB
+from octavo.protocols import Embedder
+from octavo.server import errors, metrics
+from octavo.server.auth import Gate, is_loopback
+from octavo.server.logs import RequestLog
+from octavo.server.middleware import Envelope, Intake, Load
+from octavo.server.routes import answers, ask, books, health, jobs, mcp, pages, reference, sessions, widget
+from octavo.settings import Settings
+from octavo.text.sentences import sentences
+
+
+def make_app(
+    settings: Settings,
+    *,
+    embedder: Embedder | None = None,
+    answerer: Answerer | None = None,
+    host: str = "127.0.0.1",
+) -> FastAPI:
+    """The application for the library that the settings name, to listen on the address `host`."""
+    required = settings.keys_required if settings.keys_required is not None else not is_loopback(host)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with Library.open(settings=settings, embedder=embedder, answerer=answerer) as library:
+            await library.ready()
+            await blocking(sentences, "One. Two.")  # loads its model: later, everyone would wait for that
+            app.state.library = library
+            app.state.gate = Gate(library, open_here=not required)
+            desk = jobs.Desk(library, on_event=app.state.metrics.ingest())
+            async with desk.working() as app.state.desk, mcp.endpoint_of(library).running() as app.state.mcp:
+                yield
+
+    app = FastAPI(
+        title="Octavo",
+        version=__version__,
+        description="Ask your books: every sentence of every answer carries a citation to the exact passage.",
+        lifespan=lifespan,
+        redirect_slashes=False,
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.load = Load()
+    app.state.metrics = metrics.Metrics()
+    errors.install(app)
+    app.include_router(health.router)
+    app.include_router(ask.router)
+    app.include_router(sessions.router)
+    app.include_router(answers.router)
+    app.include_router(books.router)
+    app.include_router(jobs.router)
+    app.include_router(metrics.router)
+    app.include_router(mcp.router)
+    app.include_router(pages.router())
+    app.include_router(widget.router())
+    app.include_router(reference.router)
+    _wrap(app, settings, required=required)
+    return app
+
+
+def _wrap(app: FastAPI, settings: Settings, *, required: bool) -> None:
+    """The layers around the routes; the last one added is the outermost."""
+    app.add_middleware(
+        Intake,
+        limits=settings.service,
+        upload_bytes=(settings.limits.max_file_mb + 1) * MB,
+        load=app.state.load,
+    )
+    named = {*settings.hosts, *(urlsplit(origin).hostname or "" for origin in settings.origins)}
+    anything = required and not settings.hosts
+    app.add_middleware(Envelope, state=app.state, hosts=None if anything else frozenset(named))
+    app.add_middleware(RequestLog, metrics=app.state.metrics)

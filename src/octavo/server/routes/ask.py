@@ -1,0 +1,144 @@
+"""Asking and searching. `/query` is the contract of the source documents, to the letter."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Request
+from fastapi.responses import JSONResponse, Response
+
+from octavo import schemas
+from octavo.events import Answered, AskEvent
+from octavo.library import Library, answered
+from octavo.records.idempotency import LONGEST_KEY, Repeats
+from octavo.server import shapes
+from octavo.server.auth import Asking, Caller, TheLibrary, gate_of
+from octavo.server.metrics import metrics_of
+from octavo.server.shapes import AskBody, CheckBody, QueryBody, SearchBody
+from octavo.server.sse import Event, event_stream, while_connected
+
+router = APIRouter(tags=["asking"])
+STREAMED = "text/event-stream"
+_GONE = Response(status_code=499)
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        min_length=1,
+        max_length=LONGEST_KEY,
+        pattern=r"^[\x21-\x7e]+$",
+        description="A name for this request: sent again within a day, it gives the same response.",
+    ),
+]
+
+
+@router.post("/v1/search", responses=shapes.gives(shapes.Found, "Passages, the best first.", 404))
+async def search(body: SearchBody, library: TheLibrary, caller: Asking) -> Response:
+    began = time.monotonic()
+    scope = body.scope.scope() if body.scope else None
+    found = await library.search(
+        body.query,
+        book_id=body.book_id,
+        scope=scope,
+        top_k=body.top_k,
+        books=caller.books,
+        rerank=body.rerank,
+    )
+    results = [schemas.evidence_json(evidence) for evidence in found]
+    took = max(1, round((time.monotonic() - began) * 1000))
+    return JSONResponse({"results": results, "processing_time_ms": took})
+
+
+@router.post(
+    "/v1/check", responses=shapes.gives(shapes.Supported, "Whether the passages bear the claim out.")
+)
+async def check(body: CheckBody, library: TheLibrary, caller: Asking) -> Response:  # noqa: ARG001
+    return JSONResponse(schemas.support_json(await library.check(body.claim, body.passages)))
+
+
+_ASKED = shapes.gives(
+    shapes.Answered, "The answer or a refusal; or the events on the way to it.", 404, 409, 502
+)
+_ASKED[200]["content"] = {STREAMED: shapes.EVENTS}
+
+
+@router.post("/v1/ask", responses=_ASKED)
+async def ask(
+    body: AskBody,
+    request: Request,
+    library: TheLibrary,
+    caller: Asking,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """The answer as JSON; as a stream of events when the client accepts `text/event-stream`.
+
+    The events are `asked`, `scoped`, `retrieved`, `working`, `claimed` and, last, `answered` with the very
+    object that JSON gives; or `error` with a problem document.
+    """
+    await _check_session(body, library, caller)
+    repeats = gate_of(request).repeats
+    asked = metrics_of(request).watched(stream(body, library, caller), library.journal)
+    events = _events(body, asked, caller, repeats, idempotency_key)
+    if STREAMED in request.headers.get("accept", ""):
+        return await event_stream(request, caller, events, first=2)
+    final = await while_connected(request, _last(events))
+    return _GONE if final is None else JSONResponse(final)
+
+
+@router.post("/query", responses=shapes.gives(shapes.Queried, "The answer with its citations.", 404, 502))
+async def query(body: QueryBody, request: Request, library: TheLibrary, caller: Asking) -> Response:
+    asked = body.narrowed()
+    await _check_session(asked, library, caller)
+    events = metrics_of(request).watched(stream(asked, library, caller), library.journal)
+    done = await while_connected(request, answered(events))
+    return _GONE if done is None else JSONResponse(schemas.query_json(done.answer))
+
+
+def stream(body: AskBody, library: Library, caller: Caller) -> AsyncGenerator[AskEvent, None]:
+    return library.stream(
+        body.question,
+        book_id=body.book_id,
+        scope=body.scope.scope() if body.scope else None,
+        selected_text=body.selected_text,
+        session_id=body.session_id,
+        top_k=body.top_k,
+        books=caller.books,
+        owner=caller.owner,
+    )
+
+
+async def _check_session(body: AskBody, library: Library, caller: Caller) -> None:
+    """Who has a key continues a session of its own; on an open service, a new name begins one."""
+    if body.session_id is not None and caller.owner:
+        await library.journal.owns(body.session_id, owner=caller.owner)
+
+
+async def _events(
+    body: AskBody,
+    asked: AsyncGenerator[AskEvent, None],
+    caller: Caller,
+    repeats: Repeats,
+    key: str | None,
+) -> AsyncGenerator[Event, None]:
+    """The events of one question; of one that was asked before under the same key, only the last."""
+    request = f"/v1/ask {body.model_dump_json()}".encode()
+    async with repeats.once(key, owner=caller.alone, request=request) as once:
+        if once.before is not None:
+            yield "answered", once.before
+            return
+        async with aclosing(asked):
+            async for event in asked:
+                data = schemas.event_json(event)
+                if isinstance(event, Answered):
+                    once.response = data
+                yield event.kind, data
+
+
+async def _last(events: AsyncGenerator[Event, None]) -> schemas.Json:
+    async with aclosing(events):
+        async for kind, data in events:
+            if kind == "answered":
+                return data
+    raise RuntimeError("the flow ended without an answer")

@@ -1,0 +1,173 @@
+"""The books: which there are, what is in them, their covers; how one comes in and how it leaves.
+
+A restricted key sees its own books and no others. A book comes in as a file; an address is never fetched. The
+file is queued when it is whole on the disk, and the response says which job to watch.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+
+from octavo import schemas
+from octavo.errors import AccessDenied, BadBook, NotFound
+from octavo.ingest.edition import Wishes
+from octavo.ingest.worker import UPLOADS
+from octavo.limits import MB
+from octavo.records import covers
+from octavo.schemas import job_json, reading_json, shelved_json
+from octavo.server import shapes
+from octavo.server.auth import Asking, Caller, Ingesting, TheGate, TheLibrary
+from octavo.server.errors import problem, request_id_of
+from octavo.server.routes.ask import IdempotencyKey
+from octavo.server.routes.jobs import TheDesk
+from octavo.server.shapes import BookName, SectionId, ThePage
+from octavo.server.uploads import FIELDS, FILE, Upload, received
+from octavo.store.base import require_space
+
+router = APIRouter(tags=["books"])
+ROOM_FACTOR = 3  # what a book needs beside its file: its text, its vectors, its index
+_TEXT = {"type": "string"}
+_FORM: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": [FILE],
+                    "additionalProperties": False,
+                    "properties": {
+                        FILE: {"type": "string", "format": "binary"},
+                        **dict.fromkeys(FIELDS, _TEXT),
+                    },
+                }
+            }
+        },
+    }
+}
+
+
+@router.get("/v1/books", responses=shapes.gives(shapes.Books, "In the order of their ids."))
+async def books(library: TheLibrary, caller: Asking, page: ThePage) -> Response:
+    readable = [book for book in await library.books() if caller.reads(book)]
+    shown, following = page.of(readable, lambda book: book.id)
+    pictured = await covers.covered(library.database, [book.id for book in shown])
+    listed = [shelved_json(book, cover=book.id in pictured) for book in shown]
+    return JSONResponse({"books": listed, "next": following})
+
+
+@router.post(
+    "/v1/books",
+    status_code=202,
+    responses=shapes.gives(shapes.Queued, "Queued to be read.", 400, 409, 413, 415, 507, status=202),
+    openapi_extra=_FORM,
+)
+async def upload(
+    request: Request,
+    library: TheLibrary,
+    desk: TheDesk,
+    gate: TheGate,
+    caller: Ingesting,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """A book as a file: Markdown, HTML, EPUB, PDF or text. Its job says what becomes of it.
+
+    Optional fields: `title`, `base_url` (where the book is published), `book_id` (whose new edition it is).
+    """
+    content_type = request.headers.get("content-type", "")
+    if content_type.partition(";")[0].strip().lower() == "application/json":
+        return _no_addresses(request)
+    settings = library.settings
+    await desk.queue.require_room()
+    said = request.headers.get("content-length", "")
+    expected = int(said[:12]) if said.isdecimal() else 0
+    require_space(settings.data, expected * ROOM_FACTOR, settings.free_space_mb)
+    async with received(
+        request.stream(),
+        content_type=content_type,
+        uploads=settings.data / UPLOADS,
+        most_bytes=settings.limits.max_file_mb * MB,
+    ) as sent:
+        wishes = _wishes(sent, caller)
+        digest = b"/v1/books " + sent.digest
+        async with gate.repeats.once(idempotency_key, owner=caller.owner, request=digest) as once:
+            if once.before is None:
+                job = await desk.queue.put(
+                    sent.name, source=sent.source, owner=caller.owner, wishes=wishes, id=sent.id
+                )
+                once.response = {"job": job_json(job)}
+                desk.worker.wake()
+        if once.before is not None:
+            desk.worker.discard(sent.id)
+    answer = once.response or once.before or {}
+    where = {"location": f"/v1/jobs/{answer['job']['job_id']}"}
+    return JSONResponse(answer, status_code=202, headers=where)
+
+
+def _wishes(sent: Upload, caller: Caller) -> dict[str, str | None]:
+    """What the sender says about the book, checked while it is still listening."""
+    if not sent.size:
+        raise BadBook("empty_file", f"{sent.name} is empty: it has 0 bytes")
+    wishes = {name: sent.fields.get(name) for name in FIELDS}
+    Wishes(title=wishes["title"], base_url=wishes["base_url"], book_id=wishes["book_id"])
+    if caller.books is not None and wishes["book_id"] not in caller.books:
+        raise AccessDenied(
+            "this key is for some books only",
+            code="forbidden",
+            hint="Say with `book_id` which of its books this is a new edition of.",
+        )
+    return wishes
+
+
+def _no_addresses(request: Request) -> Response:
+    said = "a book is sent as a file: this service fetches no addresses and reads no JSON here"
+    hint = "Download it, and send it as multipart/form-data in the part `file`."
+    return problem(422, "url_refused", said, hint, request_id=request_id_of(request.scope))
+
+
+@router.get("/v1/books/{book_id}", responses=shapes.gives(shapes.Book, "The book.", 404))
+async def book(book_id: BookName, library: TheLibrary, caller: Asking) -> Response:
+    found = await library.book(book_id, among=caller.books)
+    pictured = await covers.covered(library.database, [found.id])
+    return JSONResponse(shelved_json(found, cover=bool(pictured)))
+
+
+@router.delete("/v1/books/{book_id}", status_code=204, responses=shapes.gives(None, "Gone.", 404, status=204))
+async def remove(book_id: BookName, library: TheLibrary, caller: Ingesting) -> Response:
+    """Takes the book out of the library, with everything stored of it."""
+    found = await library.book(book_id, among=caller.books)
+    await library.remove(found.id)
+    return Response(status_code=204)
+
+
+@router.get("/v1/books/{book_id}/contents", responses=shapes.gives(shapes.Contents, "In reading order.", 404))
+async def contents(book_id: BookName, library: TheLibrary, caller: Asking) -> Response:
+    found = await library.book(book_id, among=caller.books)
+    return JSONResponse({"sections": [schemas.section_json(s) for s in await library.contents(found.id)]})
+
+
+@router.get(
+    "/v1/books/{book_id}/sections/{section_id}",
+    responses=shapes.gives(shapes.Reading, "The section with its text.", 404),
+)
+async def section(book_id: BookName, section_id: SectionId, library: TheLibrary, caller: Asking) -> Response:
+    found = await library.book(book_id, among=caller.books)
+    return JSONResponse(reading_json(await library.section(found.id, section_id)))
+
+
+@router.get("/v1/books/{book_id}/cover", responses=shapes.pictures("The picture on the cover.", 404))
+async def cover(book_id: BookName, request: Request, library: TheLibrary, caller: Asking) -> Response:
+    found = await library.book(book_id, among=caller.books)
+    picture = await covers.cover_of(library.database, found.id)
+    if picture is None:
+        raise NotFound("cover of book", found.id)
+    tag = f'"{sha256(picture.data).hexdigest()[:20]}"'
+    headers = {"etag": tag, "cache-control": "private, no-cache", "x-content-type-options": "nosniff"}
+    known = request.headers.get("if-none-match", "")
+    if tag in (given.strip().removeprefix("W/") for given in known.split(",")):
+        return Response(status_code=304, headers=headers)
+    return Response(picture.data, media_type=picture.media_type, headers=headers)

@@ -1,0 +1,106 @@
+"""The books that wait to be read: looked at, watched, cancelled. A worker in this process reads them.
+
+A caller sees its own jobs; an administrator sees all. A stream sends the job whenever it changes, and ends
+with its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import JSONResponse, Response
+
+from octavo.errors import InvalidValue
+from octavo.events import IngestEvent
+from octavo.ingest.worker import Worker
+from octavo.library import Library
+from octavo.records.jobs import Job, Queue
+from octavo.schemas import job_json
+from octavo.server import shapes
+from octavo.server.auth import Caller, Ingesting
+from octavo.server.shapes import JobId, ThePage
+from octavo.server.sse import Event, event_stream
+
+router = APIRouter(tags=["jobs"])
+LOOK_SECONDS = 0.25
+
+
+class Desk:
+    """The queue of one running service, and the worker that takes from it."""
+
+    def __init__(self, library: Library, *, on_event: Callable[[IngestEvent], None]) -> None:
+        settings = library.settings
+        self.queue = Queue(library.database, capacity=settings.service.queue)
+        alone = not settings.store_url  # an embedded store has one process
+        self.worker = Worker(self.queue, library.add, data=settings.data, alone=alone, on_event=on_event)
+
+    @asynccontextmanager
+    async def working(self) -> AsyncIterator[Desk]:
+        async with self.worker.working():
+            yield self
+
+
+async def desk_of(request: Request) -> Desk:
+    desk: Desk = request.app.state.desk
+    return desk
+
+
+TheDesk = Annotated[Desk, Depends(desk_of)]
+
+
+def owner_of(caller: Caller) -> str | None:
+    """Whose jobs the caller may see; None for everybody's. A job names its book: not for every key to see."""
+    return None if caller.may("admin") and caller.books is None else caller.owner
+
+
+@router.get("/v1/jobs", responses=shapes.gives(shapes.Jobs, "The newest first."))
+async def jobs(desk: TheDesk, caller: Ingesting, page: ThePage) -> Response:
+    if page.after is not None and not re.fullmatch("[0-9]{1,9}", page.after):
+        raise InvalidValue("after", "must be the `next` of the page before", page.after)
+    after = int(page.after) if page.after is not None else None
+    found = await desk.queue.jobs(owner=owner_of(caller), limit=page.limit + 1, after=after)
+    shown, following = page.cut(found, lambda job: str(job.number))
+    return JSONResponse({"jobs": [job_json(job) for job in shown], "next": following})
+
+
+@router.get("/v1/jobs/{job_id}", responses=shapes.gives(shapes.Job, "Where it is.", 404))
+async def job(job_id: JobId, desk: TheDesk, caller: Ingesting) -> Response:
+    return JSONResponse(job_json(await desk.queue.job(job_id, owner=owner_of(caller))))
+
+
+@router.delete("/v1/jobs/{job_id}", responses=shapes.gives(shapes.Job, "As it is now.", 404))
+async def cancel(job_id: JobId, desk: TheDesk, caller: Ingesting) -> Response:
+    """Cancels a job that has not ended; what has ended stays as it is."""
+    before = await desk.queue.job(job_id, owner=owner_of(caller))
+    now = await desk.queue.cancel(job_id, owner=owner_of(caller))
+    if before.worker is None and not before.ended:
+        desk.worker.clear(now)  # nobody has taken it: nobody else will remove its file
+    return JSONResponse(job_json(now))
+
+
+@router.get(
+    "/v1/jobs/{job_id}/events", responses=shapes.streams("Events: `progress`, and how it ended.", 404)
+)
+async def events(job_id: JobId, request: Request, desk: TheDesk, caller: Ingesting) -> Response:
+    """The events are `progress`, whenever the job changes, and last `done`, `failed` or `cancelled`."""
+    first = await desk.queue.job(job_id, owner=owner_of(caller))
+    return await event_stream(request, caller, _changes(first, desk.queue), first=1)
+
+
+async def _changes(job: Job, queue: Queue) -> AsyncGenerator[Event, None]:
+    yield _event(job)
+    while not job.ended:
+        await asyncio.sleep(LOOK_SECONDS)
+        now = await queue.job(job.id)
+        if (now.state, now.progress) != (job.state, job.progress):
+            yield _event(now)
+        job = now
+
+
+def _event(job: Job) -> Event:
+    return (str(job.state) if job.ended else "progress", job_json(job))

@@ -1,0 +1,46 @@
+"""`/mcp`: the tools of `octavo.mcp` over streamable HTTP, behind the same door as every other route.
+
+A request is let in, counted and scoped like any other before the protocol sees it. There are no sessions to
+steal and nothing to wait for, so `POST` is the only method.
+"""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from octavo.library import Library
+from octavo.mcp import Endpoint, Visitor
+from octavo.server.auth import Asking, TheLibrary, gate_of
+from octavo.server.metrics import metrics_of
+
+router = APIRouter()
+
+
+@router.post("/mcp", include_in_schema=False)
+async def mcp(request: Request, library: TheLibrary, caller: Asking) -> Response:
+    gate, metrics = gate_of(request), metrics_of(request)
+    request.state.visitor = Visitor(
+        owner=caller.owner,
+        books=caller.books,
+        place=lambda: gate.stream(caller),
+        watched=lambda events: metrics.watched(events, library.journal),
+    )
+    return Spoken(request.app.state.mcp)
+
+
+class Spoken(Response):
+    """The response that the protocol gives."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        super().__init__()
+        self._endpoint = endpoint
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._endpoint(scope, receive, send)
+
+
+def endpoint_of(library: Library) -> Endpoint:
+    most = library.settings.service.max_body_kb * 1024
+    return Endpoint(library, visitor_of=lambda request: request.state.visitor, most_bytes=most)

@@ -1,0 +1,124 @@
+"""What is read from a collection that somebody else filled, and where it is read from.
+
+Reads a Qdrant collection that is somebody else's: only questions are sent, nothing is ever written.
+
+Such a collection holds at least `url`, `text`, `chunk_id` and `source_title`, and a dense vector with or
+without a name.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from qdrant_client import models
+
+from octavo.errors import InvalidValue, NotFound
+from octavo.store.base import LIBRARY
+from octavo.store.qdrant_client import Line
+from octavo.types import COLLECTION
+from octavo.validation import LARGEST_EXACT_INTEGER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Which collection, on which Qdrant server. `vector` names the one to read where points have several."""
+
+    url: str
+    collection: str = COLLECTION
+    key: str = field(default="", repr=False)
+    vector: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A point as it was found. Its `vector` has unit length, or is None when the point has no sound one."""
+
+    point_id: str | int
+    text: str
+    url: str
+    source_title: str
+    chunk_id: int | None
+    vector: array[float] | None
+
+
+PAGE = 256
+
+
+async def passages(source: Source) -> AsyncGenerator[Passage, None]:
+    """Every point that has a text, in the order of their ids."""
+    line = Line(source.url, key=source.key)
+    try:
+        name = await _vector_name(line, source)
+        offset: models.ExtendedPointId | None = None
+        while True:
+            records, offset = await _page(line, source, offset)
+            for record in records:
+                passage = _passage(record, name)
+                if passage is not None:
+                    yield passage
+            if offset is None:
+                return
+    finally:
+        await line.close()
+
+
+async def all_passages(source: Source) -> list[Passage]:
+    async with aclosing(passages(source)) as found:
+        return [passage async for passage in found]
+
+
+async def _vector_name(line: Line, source: Source) -> str:
+    """The name of the dense vector to read; "" for the one without a name."""
+    name = source.collection
+    if not await line.call("say what it holds", lambda server: server.collection_exists(name)):
+        there = (await line.call("list its collections", lambda server: server.get_collections())).collections
+        raise NotFound("collection", name, nearest=tuple(one.name for one in there[:5]))
+    params = (await line.call("describe it", lambda server: server.get_collection(name))).config.params
+    found = [*params.vectors] if isinstance(params.vectors, Mapping) else [""]
+    if source.vector is not None and source.vector not in found:
+        raise InvalidValue("vector", f"must be one of {', '.join(map(repr, found))}", source.vector)
+    if source.vector is None and len(found) > 1:
+        raise InvalidValue("vector", f"must be chosen: the points have {', '.join(sorted(found))}", None)
+    return found[0] if source.vector is None else source.vector
+
+
+async def _page(
+    line: Line, source: Source, offset: models.ExtendedPointId | None
+) -> tuple[list[models.Record], models.ExtendedPointId | None]:
+    return await line.call(
+        "show its points",
+        lambda server: server.scroll(
+            source.collection, limit=PAGE, offset=offset, with_payload=True, with_vectors=True
+        ),
+    )
+
+
+def _passage(record: models.Record, vector: str) -> Passage | None:
+    held = record.payload or {}
+    text, number = held.get("text"), held.get("chunk_id")
+    if not isinstance(text, str) or not text.strip():
+        return None
+    if LIBRARY in held and "digest" in held:
+        raise InvalidValue(
+            "collection", "must not be one that Octavo filled: set OCTAVO_STORE_URL to use it", record.id
+        )
+    return Passage(
+        point_id=record.id if isinstance(record.id, int) else str(record.id),
+        text=text,
+        url=str(held.get("url") or ""),
+        source_title=str(held.get("source_title") or ""),
+        chunk_id=number if type(number) is int and 0 <= number <= LARGEST_EXACT_INTEGER else None,
+        vector=_unit(record.vector, vector),
+    )
+
+
+def _unit(vectors: object, name: str) -> array[float] | None:
+    found = vectors.get(name) if isinstance(vectors, dict) else vectors
+    if not isinstance(found, list) or not all(isinstance(x, int | float) for x in found):
+        return None
+    length = math.hypot(*found)
+    return array("f", (x / length for x in found)) if math.isfinite(length) and length > 0 else None

@@ -1,0 +1,63 @@
+"""Claims become an answer with footnotes; every quotation is copied by offset."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from octavo.answers.citations import Footnoted, footnoted
+from octavo.answers.features import Sentence
+from octavo.answers.workspace import numbered
+from octavo.search.scope import everywhere
+from tests.support.builders import make_chunk, make_evidence
+
+TEXT = "The harbour was full. Ships lay there. The lamp burned. Nobody came. It rained all night."
+EVIDENCE = [make_evidence(make_chunk(TEXT, start=70))]
+SENTENCES = {s.id: s for s in numbered(EVIDENCE, everywhere())}
+
+
+def link(sentence: Sentence) -> str:
+    return f"{sentence.chunk.url}#char={sentence.start},{sentence.end}"
+
+
+def made(*claims: tuple[str, tuple[str, ...]]) -> Footnoted:
+    told = [(text, ids, 0.5) for text, ids in claims]
+    return footnoted("a1", told, sentences=SENTENCES, evidence=EVIDENCE, link=link)
+
+
+def test_a_claim_ends_with_its_marks_and_a_sentence_used_twice_keeps_its_number() -> None:
+    done = made(("It rained.", ("s5",)), ("Ships and rain.", ("s2", "s5")), ("Full.", ("s1",)))
+    assert done.content == "It rained. [1] Ships and rain. [1][2] Full. [3]"
+    assert [c.content_snippet for c in done.citations] == [
+        "It rained all night.",
+        "Ships lay there.",
+        "The harbour was full.",
+    ]
+    assert done.citations[0].link == "book://moby-dick/chapter-42#char=139,159"
+
+
+def test_a_books_own_marks_do_not_pass_for_ours() -> None:
+    assert made(("It rained [12] all night.", ("s5",))).content == "It rained (12) all night. [1]"
+
+
+def test_a_claim_of_several_lines_stands_by_itself() -> None:
+    done = made(("There are:\n- ships\n- a lamp", ("s2", "s3")), ("Full.", ("s1",)))
+    assert done.content == "There are:\n- ships\n- a lamp [1][2]\n\nFull. [3]"
+
+
+def test_ids_of_citations_come_from_the_answer_and_the_number() -> None:
+    first, again = made(("Full.", ("s1",))), made(("Rain.", ("s5",)))
+    assert first.citations[0].id == again.citations[0].id
+    assert len({c.id for c in made(("Both.", ("s1", "s2"))).citations}) == 2
+
+
+@given(st.lists(st.lists(st.sampled_from(sorted(SENTENCES)), min_size=1, max_size=4), min_size=1, max_size=6))
+def test_numbers_count_up_in_order_of_appearance_and_every_claim_is_marked(ids: list[list[str]]) -> None:
+    done = made(*((f"Claim {'abcdef'[n]}.", tuple(some)) for n, some in enumerate(ids)))
+    marks = list(dict.fromkeys(re.findall(r"\[(\d+)\]", done.content)))
+    assert [int(m) for m in marks] == [c.number for c in done.citations] == [*range(1, len(marks) + 1)]
+    assert len(re.findall(r"Claim \w\. \[", done.content)) == len(ids)
+    for citation in done.citations:
+        assert TEXT[citation.start - 70 : citation.end - 70] == citation.content_snippet

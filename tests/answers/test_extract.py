@@ -1,0 +1,346 @@
+"""Answers made of the book's own sentences."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from octavo.answers.calibration import answerable, confidence
+from octavo.answers.extract import Claim, Draft, Sentence, answer, shortlist
+from octavo.answers.features import Seen
+from tests.support.builders import make_chunk
+
+NORMANS = (
+    "The Normans were the people who gave their name to Normandy. They were descended from Norse raiders "
+    "from Denmark. Under their leader Rollo they swore fealty to King Charles in 911. The duchy grew rich "
+    "from trade because its ports were free of ice. William the Conqueror had three sons."
+)
+WEATHER = "It rained for most of the spring. The fields were wet and the farmers stayed at home."
+POINTERS = (
+    "A reference is a pointer to data that something else owns. A smart pointer owns the data that it "
+    "points to. Both can be passed to functions."
+)
+
+
+def passage(text: str, *, rank: int = 1, title: str = "Normans", start: int = 0) -> list[Sentence]:
+    """A passage parted after full stops and at line ends, as the evidence of one rank."""
+    chunk = make_chunk(text, section_id=f"section-{title}", heading_path=(title,), start=start)
+    spans = [m.span() for m in re.finditer(r"[^\s.][^.\n]*(?:\.|(?=\n|$))", text)]
+    return [
+        Sentence(f"r{rank}s{n}", chunk, a + start, b + start, text[a:b], 0.5, rank, 0.8)
+        for n, (a, b) in enumerate(spans, start=1)
+    ]
+
+
+def asked(question: str, *passages: list[Sentence]) -> Draft:
+    return answer(question, [s for p in passages for s in p])
+
+
+def said(draft: Draft) -> str:
+    return " ".join(claim.text for claim in draft.claims)
+
+
+def marked(draft: Draft) -> list[str]:
+    return [claim.text[a:b] for claim in draft.claims for a, b in claim.marks]
+
+
+@pytest.mark.parametrize(
+    ("question", "words", "mark"),
+    [
+        ("When did Rollo swear fealty to King Charles?", "in 911", "911"),
+        ("How many sons did William the Conqueror have?", "three sons", "three"),
+        ("Why did the duchy grow rich?", "because its ports", "because its ports were free of ice"),
+        ("Who was the leader that swore fealty to King Charles?", "leader Rollo", "Rollo"),
+    ],
+)
+def test_the_answering_sentence_is_given_and_its_answer_marked(question: str, words: str, mark: str) -> None:
+    draft = asked(question, passage(NORMANS), passage(WEATHER, rank=2, title="Weather"))
+    assert words in said(draft)
+    assert mark in marked(draft)
+
+
+def test_a_question_without_evidence_gets_an_empty_draft() -> None:
+    draft = answer("Who led the Normans?", [])
+    assert draft == Draft((), {})
+    assert confidence(draft.features) == 0.0
+
+
+def test_a_leaning_sentence_brings_the_one_it_leans_on() -> None:
+    text = "The Huguenots settled at the Cape. They were descended from farmers in Provence. Rain fell."
+    draft = asked("From whom were the Huguenots descended?", passage(text, title="Cape"))
+    claim = next(c for c in draft.claims if "farmers" in c.text)
+    assert claim.text.startswith("The Huguenots settled at the Cape. They were")
+    assert claim.sentences == ("r1s1", "r1s2")
+
+
+def test_a_lead_in_brings_its_items() -> None:
+    items = "- igneous rock\n- sedimentary rock\n- metamorphic rock"
+    text = f"There are three kinds of rock:\n{items}\nRocks are old."
+    draft = asked("What are the kinds of rock?", passage(text, title="Geology"))
+    assert any("igneous" in c.text and "metamorphic" in c.text for c in draft.claims)
+    assert draft.claims[0].text.startswith("There are three kinds of rock:\n- igneous rock")
+
+
+@pytest.mark.parametrize("marks", ["- - -", "— — —", "1) 2) 3)", "(i) (ii) (iii)", "| | |"])
+def test_a_lead_in_brings_its_items_however_they_are_marked(marks: str) -> None:
+    one, two, three = marks.split()
+    items = f"{one} igneous rock\n{two} sedimentary rock\n{three} metamorphic rock"
+    text = f"There are three kinds of rock:\n{items}\nIt rained."
+    draft = asked("What are the kinds of rock?", passage(text))
+    assert draft.claims[0].text == text.removesuffix("\nIt rained.")
+
+
+def test_an_introduced_line_of_code_comes_along() -> None:
+    text = "Books need a shelf. To add one, run this command:\noctavo add moby-dick\nIt prints the title."
+    draft = asked("How do I add a book?", passage(text, title="Adding"))
+    assert any("run this command:\noctavo add moby-dick" in c.text for c in draft.claims)
+
+
+def test_a_definition_is_the_sentence_that_defines() -> None:
+    text = (
+        "Many programs use a borrow checker. We saw ownership in use before. Ownership is a set of rules "
+        "that govern memory. Later chapters return to ownership."
+    )
+    draft = asked("What is ownership?", passage(text, title="Understanding Ownership"))
+    assert "Ownership is a set of rules that govern memory." in said(draft)
+
+
+def test_a_comparison_has_a_sentence_for_each_side() -> None:
+    draft = asked("What is the difference between a reference and a smart pointer?", passage(POINTERS))
+    assert "A reference is a pointer" in said(draft)
+    assert "A smart pointer owns" in said(draft)
+
+
+def test_a_yes_or_no_question_gets_the_sentence_that_states_it() -> None:
+    draft = asked("Were the Normans descended from Norse raiders?", passage(NORMANS))
+    assert "descended from Norse raiders" in said(draft)
+    assert not said(draft).lower().startswith(("yes", "no "))
+    assert marked(draft) == []
+
+
+def test_claims_of_one_section_stand_in_the_order_of_the_book() -> None:
+    early = passage("Rollo ruled Normandy well.", rank=2, start=0)
+    late = passage("Rollo ruled Normandy for long.", rank=1, start=500)
+    draft = asked("How did Rollo rule Normandy?", late, early)
+    assert [c.text for c in draft.claims] == ["Rollo ruled Normandy well.", "Rollo ruled Normandy for long."]
+
+
+def test_the_same_words_are_said_once() -> None:
+    one, other = (
+        passage("Rollo ruled Normandy.", title="One"),
+        passage("Rollo ruled Normandy.", rank=2, title="Two"),
+    )
+    assert len(asked("Who ruled Normandy?", one, other).claims) == 1
+
+
+def test_what_a_leaning_sentence_leans_on_is_not_told_twice() -> None:
+    text = (
+        "He looked around before leaving the house. He pushed open the door before it was light. Rain fell."
+    )
+    draft = asked("What did he do before leaving the house, looking around?", passage(text, title="House"))
+    assert [len(claim.sentences) for claim in draft.claims] == [1, 1]
+    assert said(draft).count("looked around") == 1
+
+
+def test_a_sentence_beyond_eighty_words_gives_way() -> None:
+    endless = "Rollo ruled Normandy " + "and ruled it well " * 30 + "until 927."
+    short = "Rollo ruled Normandy until 927."
+    draft = asked(
+        "Until when did Rollo rule Normandy?", passage(endless, title="Long"), passage(short, rank=2)
+    )
+    assert [c.text for c in draft.claims] == [short]
+    assert asked("Until when did Rollo rule Normandy?", passage(endless)).claims[0].text == endless
+
+
+@pytest.mark.parametrize(
+    ("question", "near_miss"),
+    [
+        ("When did Rollo swear fealty to King Charles?", "When did Rollo swear fealty to King Ferdinand?"),
+        ("How many sons did William have?", "How many sons did William not have?"),
+        ("Who gave their name to Normandy?", "Who gave their name to Lombardy?"),
+    ],
+)
+def test_a_near_miss_is_less_likely_answered(question: str, near_miss: str) -> None:
+    good, bad = asked(question, passage(NORMANS)), asked(near_miss, passage(NORMANS))
+    assert answerable(bad.features) < answerable(good.features)
+    assert confidence(bad.features) < confidence(good.features)
+
+
+prose = st.lists(
+    st.sampled_from(
+        NORMANS.split(". ") + WEATHER.split(". ") + ["Who knows?", "- one item", "Three things:", "x" * 30]
+    ),
+    min_size=1,
+    max_size=8,
+).map(lambda parts: ". ".join(parts) + ".")
+questions = st.sampled_from(
+    [
+        "Who led the Normans?",
+        "Why?",
+        "",
+        "what are the kinds of rain",
+        "Is it wet?",
+        "difference between a and b",
+    ]
+)
+
+
+def held(claim: Claim, sentences: list[Sentence]) -> list[Sentence]:
+    by_id = {s.id: s for s in sentences}
+    return [by_id[id_] for id_ in claim.sentences]
+
+
+@given(questions | st.text(max_size=80), st.lists(prose, min_size=1, max_size=3))
+def test_claims_are_verbatim_few_and_short(question: str, texts: list[str]) -> None:
+    sentences = [s for n, t in enumerate(texts, 1) for s in passage(t, rank=n, title=f"T{n}")]
+    draft = answer(question, sentences)
+    assert 1 <= len(draft.claims) <= 3
+    assert len(said(draft).split()) <= 80
+    for claim in draft.claims:
+        first, *_, last = [*held(claim, sentences)[:1], *held(claim, sentences)]
+        assert claim.text == first.chunk.content[first.start : last.end]
+        assert all(0 <= a < b <= len(claim.text) for a, b in claim.marks)
+    told = [id_ for claim in draft.claims for id_ in claim.sentences]
+    assert len(told) == len(set(told))
+    assert answer(question, sentences) == draft
+    assert 0.0 <= confidence(draft.features) <= 1.0
+
+
+def test_the_shortlist_has_the_sentences_with_the_words() -> None:
+    sentences = [*passage(NORMANS), *passage(WEATHER, rank=2, title="Weather")]
+    listed = shortlist("When did Rollo swear fealty to King Charles?", sentences, most=2)
+    assert listed[0] == "r1s3"
+    assert len(listed) == 2
+
+
+def test_the_shortlist_needs_no_similarity() -> None:
+    known = passage(NORMANS)
+    unknown = [replace(s, similarity=0.0) for s in known]
+    assert shortlist("Who led the Normans?", known) == shortlist("Who led the Normans?", unknown)
+    assert shortlist("Who led the Normans?", []) == ()
+
+
+def test_the_order_of_the_arguments_does_not_matter() -> None:
+    sentences = [*passage(NORMANS), *passage(WEATHER, rank=2, title="Weather")]
+    question = "Who gave their name to Normandy?"
+    assert answer(question, sentences) == answer(question, list(reversed(sentences)))
+
+
+def test_offsets_within_a_section_are_kept() -> None:
+    far = passage(NORMANS, start=1_000)
+    draft = asked("When did Rollo swear fealty?", far)
+    assert "911" in said(draft)
+    assert marked(draft) == ["911"]
+
+
+# With what a trained reader made of the sentences
+
+UNMOVED = Seen(rank=0.0, answerable=0.0, margin=-9.0, start=0, end=0)
+FEALTY = "When did Rollo swear fealty to King Charles?"
+
+
+def read_by(sentences: list[Sentence], words: str, *, margin: float = 9.0) -> dict[str, Seen]:
+    """As if the reader had found `words`, and nothing elsewhere."""
+    seen = {s.id: UNMOVED for s in sentences}
+    for s in sentences:
+        at = s.text.find(words)
+        if at >= 0:
+            seen[s.id] = Seen(rank=8.0, answerable=5.0, margin=margin, start=at, end=at + len(words))
+    return seen
+
+
+@pytest.mark.parametrize("start", [0, 1_000])
+def test_the_words_that_the_reader_found_are_given_and_marked(start: int) -> None:
+    sentences = [*passage(NORMANS, start=start), *passage(WEATHER, rank=2, title="Weather")]
+    draft = answer("What happened?", sentences, seen=read_by(sentences, "free of ice"))
+    assert "free of ice" in said(draft)
+    assert marked(draft) == ["free of ice"]
+
+
+def test_the_reader_and_the_words_decide_together() -> None:
+    sentences = passage(NORMANS)
+    with_words = answer(FEALTY, sentences, seen=read_by(sentences, "three sons", margin=-8.0))
+    assert "911" in said(with_words)
+    against = answer(FEALTY, sentences, seen=read_by(sentences, "three sons", margin=60.0))
+    assert "three sons" in against.claims[-1].text
+    assert marked(against) == ["three sons"]
+
+
+def test_words_that_the_reader_is_not_sure_of_are_not_marked() -> None:
+    sentences = passage(NORMANS)
+    for seen in (read_by(sentences, "911", margin=-0.5), {s.id: UNMOVED for s in sentences}):
+        draft = answer(FEALTY, sentences, seen=seen)
+        assert "911" in said(draft)
+        assert marked(draft) == []
+
+
+def test_marks_move_with_the_sentence_that_a_leaning_one_brings() -> None:
+    text = "The Huguenots settled at the Cape. They were descended from farmers in Provence. Rain fell."
+    sentences = passage(text, title="Cape")
+    draft = answer(
+        "From whom were the Huguenots descended?", sentences, seen=read_by(sentences, "farmers in Provence")
+    )
+    claim = next(c for c in draft.claims if "farmers" in c.text)
+    assert claim.text.startswith("The Huguenots settled")
+    assert marked(draft) == ["farmers in Provence"]
+
+
+def test_what_the_reader_thinks_is_among_the_features_and_only_then() -> None:
+    sentences = passage(NORMANS)
+    read = answer(FEALTY, sentences, seen=read_by(sentences, "911"))
+    assert (read.features["able"], read.features["able_most"], read.features["rank_read"]) == (5.0, 5.0, 8.0)
+    assert "able" not in answer(FEALTY, sentences).features
+    doubtful = answer(FEALTY, sentences, seen={s.id: UNMOVED for s in sentences})
+    assert answerable(doubtful.features) < answerable(read.features)
+    assert confidence(doubtful.features) < confidence(read.features)
+
+
+@pytest.mark.parametrize("start", [0, 1_000])
+@pytest.mark.parametrize("margin", [9.0, -0.5])
+def test_a_draft_tells_the_words_of_the_reader_and_where_they_stand(start: int, margin: float) -> None:
+    text = "Rollo came from Norway. He swore fealty in 911. Rain fell."
+    sentences = passage(text, title="Normans", start=start)
+    draft = answer(FEALTY, sentences, seen=read_by(sentences, "911", margin=margin))
+    assert draft.words == "911"
+    assert draft.around == "Normans: Rollo came from Norway. He swore fealty in 911."
+    first = answer("Who came from Norway?", sentences, seen=read_by(sentences, "Rollo", margin=60.0))
+    assert (first.words, first.around) == ("Rollo", "Normans: Rollo came from Norway.")
+
+
+def test_without_a_reader_no_words_are_told() -> None:
+    draft = answer(FEALTY, passage(NORMANS))
+    assert (draft.words, draft.around) == ("", "")
+
+
+def test_no_evidence_is_no_draft_with_a_reader_either() -> None:
+    assert answer(FEALTY, [], seen={}) == Draft((), {})
+
+
+@given(
+    questions,
+    st.lists(prose, min_size=1, max_size=3),
+    st.lists(st.tuples(st.floats(-20, 20), st.floats(-20, 20), st.integers(0, 9)), min_size=1, max_size=5),
+)
+def test_whatever_the_reader_thinks_claims_are_verbatim_few_and_short(
+    question: str, texts: list[str], thought: list[tuple[float, float, int]]
+) -> None:
+    sentences = [s for n, t in enumerate(texts, 1) for s in passage(t, rank=n, title=f"T{n}")]
+    seen = {}
+    for n, s in enumerate(sentences):
+        rank, margin, at = thought[n % len(thought)]
+        start = min(at, len(s.text))
+        seen[s.id] = Seen(rank, rank, margin, start, min(start + at, len(s.text)))
+    draft = answer(question, sentences, seen=seen)
+    assert 1 <= len(draft.claims) <= 3
+    assert len(said(draft).split()) <= 80
+    for claim in draft.claims:
+        first, *_, last = [*held(claim, sentences)[:1], *held(claim, sentences)]
+        assert claim.text == first.chunk.content[first.start : last.end]
+        assert all(0 <= a < b <= len(claim.text) for a, b in claim.marks)
+    told = [id_ for claim in draft.claims for id_ in claim.sentences]
+    assert len(told) == len(set(told))
+    assert answer(question, list(reversed(sentences)), seen=seen) == draft

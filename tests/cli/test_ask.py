@@ -1,0 +1,267 @@
+"""Asking at the command line: what is printed where, how it ends, and what is kept."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from octavo.cli import main
+from octavo.cli.ask import _surely
+from octavo.settings import Settings
+from octavo.testing import TinyEmbedder
+from tests.support.answerers import changed, with_tides
+from tests.support.copies import copied
+from tests.support.patience import PATIENCE
+
+LOST = "How many boats were lost?"
+ANSWER = "Seven boats were lost with all their nets. [1]"
+
+
+@dataclass(frozen=True)
+class Said:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Octavo = Callable[..., Said]
+
+
+@pytest.fixture(scope="module")
+def tides(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return with_tides(tmp_path_factory.mktemp("tides"))
+
+
+@pytest.fixture
+def data(tides: Path, tmp_path: Path) -> Path:
+    return copied(tides, tmp_path / "library")
+
+
+@pytest.fixture
+def octavo(data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Octavo:
+    """Runs a command in this process on a library that answers whatever it finds anything for."""
+    monkeypatch.setenv("OCTAVO_DATA", str(data))
+    monkeypatch.setenv("OCTAVO_RISK", "0.9")
+
+    def load(settings: Settings) -> TinyEmbedder:
+        return TinyEmbedder()
+
+    monkeypatch.setattr("octavo.library.load", load)
+
+    def run(*words: str | Path, stdin: str = "") -> Said:
+        monkeypatch.setattr(sys, "argv", ["octavo", *map(str, words)])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return Said(int(ended.value.code or 0), said.out, said.err)
+
+    return run
+
+
+def test_an_answer_is_printed_with_its_footnotes(octavo: Octavo) -> None:
+    said = octavo("ask", LOST)
+    lines = said.out.splitlines()
+    assert (said.code, said.err) == (0, "")
+    assert lines[0] == ANSWER
+    assert lines[2].startswith("Sure to ")
+    assert lines[3:] == ["  [1] The Tides › Storm", "      book://the-tides/storm#char=51,93"]
+
+
+@pytest.mark.usefixtures("local_models")
+def test_an_answer_by_the_models_that_come_along_is_the_same_and_its_words_are_marked(octavo: Octavo) -> None:
+    said = octavo("ask", LOST)
+    assert (said.code, said.out.splitlines()[0]) == (0, ANSWER)
+    found = octavo("search", "--json", "What did the storm break?").json["results"]
+    assert found[0]["section"] == "Storm"
+    both = [octavo("search", "--json", "storm harbour tide lamp", *more) for more in ([], ["--no-rerank"])]
+    read, found = ([r["relevance_score"] for r in said.json["results"]] for said in both)
+    assert len(read) == len(found) == 4
+    assert read != found
+    checked = octavo("verify")
+    assert checked.code == 0
+
+
+def test_a_refusal_ends_with_3_and_names_the_nearest(octavo: Octavo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OCTAVO_RISK", "0.05")
+    said = octavo("ask", "What is the capital of France?")
+    assert said.code == 3
+    assert said.out.startswith("I ")
+    assert "  see The Tides › " in said.out
+    assert "book://the-tides/" in said.out
+    refused = octavo("ask", "What is the capital of France?", "--json")
+    assert (refused.code, refused.json["status"]) == (3, "insufficient_data")
+    assert refused.json["refusal"]["message"] == refused.json["answer"]
+
+
+def test_an_empty_library_is_refused_too(octavo: Octavo, tmp_path: Path) -> None:
+    said = octavo("ask", LOST, "--data", tmp_path / "empty")
+    assert (said.code, said.out) == (3, "There is no book in the library yet. Add one first.\n")
+
+
+def test_json_is_the_object_that_the_service_gives(octavo: Octavo) -> None:
+    made = octavo("ask", LOST, "--json", "--section", "Storm", "--book", "the-tides", "--top", "1").json
+    assert made["answer"] == ANSWER
+    assert made["citations"][0]["content_snippet"] == ANSWER[:-4]
+    assert [e["section"] for e in made["evidence"]] == ["Storm"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("ask", ""),
+        ("ask", LOST, "--section", "Harbor"),
+        ("ask", LOST, "--page", "3"),
+        ("ask", LOST, "--book", "nothing"),
+        ("ask", LOST, "--section", "Storm", "--up-to", "Storm"),
+        ("ask", LOST, "--top", "21"),
+        ("ask", LOST, "--selected-text", "goats"),
+        ("ask", LOST, "--selected-text", " "),
+        ("ask", LOST, "--selected-text", "x" * 501),
+        ("ask", LOST, "--section", "Storm", "--selected-text", "Seven boats"),
+        ("ask",),
+        ("verify", "nothing"),
+        ("sessions", "nothing"),
+        ("sessions", "--export", "talk.md"),
+    ],
+)
+def test_a_wrong_call_ends_with_2_and_a_sentence(octavo: Octavo, words: tuple[str, ...]) -> None:
+    said = octavo(*words)
+    assert (said.code, said.out) == (2, "")
+    assert said.err
+    assert "Traceback" not in said.err
+
+
+def test_a_selection_comes_from_a_flag_or_from_standard_input(octavo: Octavo) -> None:
+    copied = "seven  boats were\nlost"
+    assert octavo("ask", "How many?", "--selected-text", copied).out.startswith(ANSWER)
+    assert octavo("ask", "How many?", "--selected-text", "-", stdin=f"{copied}\n").out.startswith(ANSWER)
+    own = octavo("ask", "How many goats?", "--selected-text", "-", stdin="There are twelve goats.\n")
+    assert "[1] Your selection (not found in one piece in the library)" in own.out
+    assert octavo("ask", "How many?", "--selected-text", "-", stdin="\n").code == 2
+    assert octavo("ask", "How many?", "--selected-text", "-", stdin="x" * 501).code == 2
+
+
+def test_a_conversation_is_piped_in_and_answers_come_out(octavo: Octavo) -> None:
+    lines = [
+        LOST,
+        "/sources",
+        "/scope Nowhere",
+        LOST,
+        "/scope",
+        "/what",
+        "",
+        "What broke the pier?",
+        "When?",
+        "/quit",
+    ]
+    said = octavo("chat", "--session", "talk", stdin="\n".join([*lines, "never read"]))
+    assert said.code == 0
+    assert said.out.startswith(ANSWER)
+    assert "[1] The Tides › Storm\n    “Seven boats were lost with all their nets.”" in said.out
+    assert "no section 'Nowhere' here" in said.err
+    assert "/scope SECTION" in said.err
+    assert "(interpreted as: " in said.out
+    (session,) = octavo("sessions", "--json").json["sessions"]
+    assert (session["session_id"], session["query_count"]) == ("talk", 4)
+    assert session["end_time"] is not None
+
+
+def test_a_conversation_is_narrowed_and_widened(octavo: Octavo) -> None:
+    said = octavo("chat", "--json", stdin=f"/scope Harbour\n{LOST}\n")
+    assert {e["section"] for e in said.json["evidence"]} == {"Harbour"}
+    assert "Looking in The Tides › Harbour." in said.err
+    wide = octavo("chat", "--section", "Harbour", "--json", stdin=f"/scope\n{LOST}\n")
+    assert wide.json["answer"] == ANSWER
+    assert octavo("chat", stdin="").code == 0
+
+
+def test_a_conversation_goes_on_with_ask(octavo: Octavo) -> None:
+    octavo("ask", "What broke the northern pier?", "--session", "talk")
+    said = octavo("ask", "When?", "--session", "talk")
+    assert said.out.startswith("(interpreted as: When ")
+    assert octavo("ask", "When?", "--session", "talk", "--json").json["session_id"] == "talk"
+
+
+def test_conversations_are_listed_and_exported(octavo: Octavo, tmp_path: Path) -> None:
+    assert octavo("sessions").out == "No conversations yet. `octavo chat` starts one.\n"
+    octavo("ask", LOST, "--session", "talk")
+    assert octavo("sessions").out.startswith("talk  20")
+    assert octavo("sessions").out.endswith("1 question, open\n")
+    page, data = tmp_path / "talk.md", tmp_path / "talk.json"
+    assert octavo("sessions", "talk", "--export", page) == Said(0, "", f"Written to {page}.\n")
+    assert f"## {LOST}" in page.read_text(encoding="utf-8")
+    assert "> Seven boats were lost with all their nets." in page.read_text(encoding="utf-8")
+    assert octavo("sessions", "talk", "--export", data).code == 0
+    kept = json.loads(data.read_text(encoding="utf-8"))
+    assert kept["answers"][0]["citations"][0]["content_snippet"] == ANSWER[:-4]
+    assert kept == octavo("sessions", "talk", "--json").json
+    assert octavo("sessions", "talk").out.startswith("# Conversation talk")
+    lost = octavo("sessions", "talk", "--export", tmp_path / "no" / "talk.md")
+    assert (lost.code, "cannot be written" in lost.err) == (1, True)
+
+
+def test_verify_says_how_many_quotations_are_true_and_its_exit_code_tells(octavo: Octavo, data: Path) -> None:
+    assert octavo("verify").out == "0 of 0 quotations are true.\n"
+    answer = octavo("ask", LOST, "--json").json["answer_id"]
+    octavo("ask", "Who counted the ships at dawn?")
+    assert octavo("verify", answer) == Said(0, "1 of 1 quotations are true.\n", "")
+    assert octavo("verify", "--json").json["true"] is True
+    changed(data, "UPDATE texts SET text = replace(text, 'Seven', 'Eight')")
+    said = octavo("verify")
+    assert said.code == 1
+    assert said.out.splitlines()[0].startswith(f"✗ {answer} [1] The Tides › Storm: ")
+    wrong = octavo("verify", answer, "--json")
+    assert (wrong.code, wrong.json["true"], wrong.json["citations"][0]["true"]) == (1, False, False)
+
+
+def test_verify_finds_an_answer_that_was_changed(octavo: Octavo, data: Path) -> None:
+    octavo("ask", LOST)
+    changed(data, "UPDATE answers SET citations = replace(citations, 'Seven', 'Nine')")
+    said = octavo("verify")
+    assert said.code == 1
+    assert "changed afterwards" in said.out
+
+
+def test_serve_answers_until_it_is_stopped(tmp_path: Path) -> None:
+    """The real program with its own embedder, on a library of its own."""
+    words = [sys.executable, "-m", "octavo.cli", "serve", "--port", "0", "--data", str(tmp_path / "new")]
+    served = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    assert served.stderr is not None
+    try:
+        while not (where := re.search(r"http://127\.0\.0\.1:(\d+)", line := served.stderr.readline())):
+            assert line, "the server does not come up"
+        assert ready(int(where[1])) == {"status": "ready", "books": 0}
+        busy = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE)
+        assert busy.returncode == 1
+        assert "Traceback" not in busy.stderr
+        assert "octavo: " in busy.stderr
+    finally:
+        served.send_signal(signal.SIGINT)
+        _, said = served.communicate(timeout=PATIENCE)
+    assert "Traceback" not in said
+
+
+def ready(port: int) -> Any:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=PATIENCE) as response:
+        return json.load(response)
+
+
+@pytest.mark.parametrize(("confidence", "said"), [(0.2, "A guess (20% sure)"), (0.4, "Sure to 40%.")])
+def test_a_guess_is_called_a_guess(confidence: float, said: str) -> None:
+    assert _surely(confidence).startswith(said)

@@ -1,0 +1,103 @@
+"""The conversation at the terminal: its lines, its commands, and leaving it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from octavo.cli.chat import Lines, named
+from octavo.types import Scope, ScopeType
+from tests.support.patience import PATIENCE
+from tests.support.small_books import markdown
+
+
+@pytest.mark.parametrize(
+    ("typed", "scope"),
+    [
+        ("", None),
+        ("  ", None),
+        ("Harbour", Scope(type=ScopeType.SECTION, identifier="Harbour")),
+        ("page 12", Scope(type=ScopeType.PAGE, identifier="12")),
+        ("Page xii", Scope(type=ScopeType.PAGE, identifier="xii")),
+        ("up to The Storm", Scope(type=ScopeType.UP_TO, identifier="The Storm")),
+        ("pageant", Scope(type=ScopeType.SECTION, identifier="pageant")),
+    ],
+)
+def test_a_scope_is_typed_as_it_is_spoken(typed: str, scope: Scope | None) -> None:
+    assert named(typed) == scope
+
+
+async def test_lines_come_one_by_one_however_they_are_written() -> None:
+    end, begin = os.pipe()
+    file = os.fdopen(end, "rb")
+    lines = Lines(file)
+    os.write(begin, b"one\ntw")
+    assert await lines.next() == "one"
+    waiting = asyncio.ensure_future(lines.next())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    os.write(begin, "o\nthrée".encode())
+    assert await waiting == "two"
+    os.close(begin)
+    assert await lines.next() == "thrée"
+    assert await lines.next() is None
+    file.close()
+
+
+async def test_a_plain_file_is_read_like_a_pipe(tmp_path: Path) -> None:
+    path = tmp_path / "typed.txt"
+    path.write_text("one\n\ntwo\n", encoding="utf-8")
+    with path.open("rb") as file:
+        lines = Lines(file)
+        assert [await lines.next() for _ in range(4)] == ["one", "", "two", None]
+
+
+async def test_waiting_for_a_line_can_be_given_up() -> None:
+    end, begin = os.pipe()
+    with os.fdopen(end, "rb") as file:
+        waiting = asyncio.ensure_future(Lines(file).next())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+    os.close(begin)
+
+
+def test_the_first_interrupt_at_an_idle_prompt_ends_the_conversation(tmp_path: Path) -> None:
+    """On a real terminal: nothing has to be typed after Ctrl-C."""
+    outer, inner = pty.openpty()
+    command = [sys.executable, "-m", "octavo.cli", "--data", str(tmp_path / "library"), "chat"]
+    chat = subprocess.Popen(
+        command, stdin=inner, stdout=inner, stderr=subprocess.PIPE, start_new_session=True, text=True
+    )
+    try:
+        assert chat.stderr is not None
+        while chat.stderr.read(1) not in (">", ""):
+            pass  # until the prompt
+        chat.send_signal(signal.SIGINT)
+        _, said = chat.communicate(timeout=PATIENCE)
+        assert chat.returncode != 0
+        assert "Stopped." in said
+    finally:
+        chat.kill()
+        os.close(outer)
+        os.close(inner)
+
+
+def test_a_scope_that_names_nothing_is_told_at_once_and_the_old_one_stays(tmp_path: Path) -> None:
+    book = markdown(tmp_path / "sea.md", {"Harbour": "Seven boats were lost in the storm of that year."})
+    octavo = [sys.executable, "-m", "octavo.cli", "--data", str(tmp_path / "library")]
+    subprocess.run([*octavo, "add", str(book)], check=True, capture_output=True)
+    typed = "/scope Harbor\n/scope Harbour\n/nonsense\n"
+    told = subprocess.run([*octavo, "chat"], input=typed, capture_output=True, text=True, check=True).stderr
+    assert "no section 'Harbor'" in told
+    assert "Harbour" in told.split("no section")[1]
+    assert "Looking in " in told
+    assert "/sources" in told

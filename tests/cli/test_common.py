@@ -1,0 +1,71 @@
+"""Progress is one line that is written over, with counts and the time that is left."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from octavo.cli.common import WIDTH, Progress, bar, clock
+from octavo.events import Compared, Embedding, IngestEvent, Parsed, Published, Storing
+from tests.support.builders import make_book
+
+
+def ticking(step: float) -> Progress:
+    ticks = itertools.count(step=step)
+    return Progress("moby.epub", live=True, now=lambda: float(next(ticks)))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0, "0:00"), (59.9, "0:59"), (61, "1:01"), (3600, "1:00:00"), (36_062, "10:01:02")]
+)
+def test_time_is_shown_as_a_clock_shows_it(seconds: float, shown: str) -> None:
+    assert clock(seconds) == shown
+
+
+@pytest.mark.parametrize(("done", "total", "full"), [(0, 10, 0), (5, 10, 12), (10, 10, 24), (0, 0, 0)])
+def test_the_bar_fills_with_the_work(done: int, total: int, full: int) -> None:
+    assert bar(done, total) == "█" * full + "░" * (24 - full)
+
+
+def test_the_time_left_follows_from_the_pace_since_the_first_batch() -> None:
+    progress = ticking(10.0)
+    lines = [progress.line(Embedding(done, 1000)) for done in (500, 600, 700)]
+    assert lines[0].endswith(" 500/1000")
+    assert lines[1].endswith(" 600/1000, 0:40 left")
+    assert lines[2].endswith(" 700/1000, 0:30 left")
+
+
+def test_every_event_has_its_line() -> None:
+    progress = ticking(1.0)
+    assert progress.line(Parsed("M", 3, 12_345, 0)) == "moby.epub: 3 sections, 12,345 characters"
+    assert progress.line(Parsed("M", 1, 1, 0)) == "moby.epub: 1 section, 1 character"
+    assert progress.line(Compared("m", "M", 1, 2, 3, 4, 5, 6)) == "moby.epub: +1 ~2 −3 sections"
+    assert progress.line(Storing(5, 9)) == "moby.epub: storing 5/9"
+    assert progress.line(Published(make_book())) == ""
+
+
+EVENTS: list[IngestEvent] = [
+    Parsed("M", 3, 99, 0, warnings=("page 3 is a picture",)),
+    Embedding(1, 2),
+    Published(make_book()),
+]
+
+
+def test_somebody_who_watches_sees_one_line_written_over(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = Progress("a name that is very long " * 9, live=True)
+    for event in EVENTS:
+        progress(event)
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "  note: page 3 is a picture" in said.err
+    assert "\n" not in said.err.replace("picture", "").rstrip("\n").split("note:")[0]
+    assert all(len(line) <= WIDTH + 1 for line in said.err.replace("\n", "\r").split("\r"))
+    assert said.err.endswith("\r")
+
+
+def test_nobody_who_does_not_watch_sees_more_than_the_warnings(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = Progress("moby.epub", live=False)
+    for event in EVENTS:
+        progress(event)
+    assert capsys.readouterr().err == "  note: page 3 is a picture\n"

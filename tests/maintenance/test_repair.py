@@ -1,0 +1,159 @@
+"""The store becomes what the records say: whatever was lost, added or damaged, and with no model."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from octavo.errors import EmbedderMismatch, StorageLow
+from octavo.ingest.context import Shelf
+from octavo.library import Library
+from octavo.maintenance.repair import SEAL, Difference, adopt, difference, mend, recover, reindex
+from octavo.settings import Settings
+from octavo.store import open_store, store_path
+from octavo.store.base import store_seal
+from octavo.testing import TinyEmbedder
+from tests.support import small_books
+from tests.support.builders import make_chunk, make_vector
+
+STRANGER = make_chunk("A passage that no book of this library has.", embedding=make_vector(1.0, 2.0))
+
+
+@pytest.fixture
+async def library(tmp_path: Path) -> AsyncIterator[Library]:
+    async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as opened:
+        await opened.add(small_books.markdown(tmp_path / "tides.md"))
+        yield opened
+
+
+@pytest.fixture
+async def data(tmp_path: Path) -> Path:
+    """A library that has been filled and closed."""
+    async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as opened:
+        await opened.add(small_books.markdown(tmp_path / "tides.md"))
+    return tmp_path / "library"
+
+
+async def behind_its_back(data: Path, *, drop: int = 0, add: bool = False, change: int = 0) -> None:
+    """What another program might do to the store."""
+    store = await open_store(Settings(data=data), dimension=384, expected=True)
+    ids = sorted(await store.digests())
+    await store.delete(ids[:drop])
+    if add:
+        await store.upsert([STRANGER], edition=99)
+    for id in ids[len(ids) - change :]:
+        await store.upsert([replace(STRANGER, id=id)], edition=1)
+    await store.close()
+
+
+async def test_a_difference_is_counted_and_mended(library: Library) -> None:
+    shelf = await library._shelf()
+    assert not await difference(shelf)
+    ids = sorted(await shelf.store.digests())
+    await shelf.store.delete(ids[:1])
+    await shelf.store.upsert([STRANGER, replace(STRANGER, id=ids[1])], edition=7)
+    found = await mend(shelf)
+    assert found == Difference(missing=(ids[0],), damaged=(ids[1],), strange=(STRANGER.id,))
+    assert str(found) == "1 missing, 1 damaged, 1 too many"
+    assert not await mend(shelf)
+
+
+@pytest.mark.parametrize("damage", [{"drop": 2}, {"add": True}, {"change": 2}, {"drop": 4, "add": True}])
+async def test_opening_mends_what_was_done_behind_its_back(data: Path, damage: dict[str, int]) -> None:
+    await behind_its_back(data, **damage)  # type: ignore[arg-type]
+    embedder = TinyEmbedder()
+    async with Library.open(data, embedder=embedder) as library:
+        found = await library.search("the harbour master", top_k=100)
+        assert library.mended
+        assert len(found) == 4
+        assert embedder.embedded == 1  # the query
+        assert not await difference(await library._shelf())
+    async with Library.open(data, embedder=embedder) as library:
+        assert await library.search("the harbour master", top_k=100) == found
+        assert not library.mended
+
+
+async def test_a_store_that_nobody_touched_is_not_compared(data: Path) -> None:
+    async with Library.open(data, embedder=TinyEmbedder()) as library:
+        assert await library._records.meta(SEAL) == store_seal(data)
+        await library.search("ships")
+    async with Library.open(data, embedder=TinyEmbedder()) as library:
+        assert await library._records.meta(SEAL) == store_seal(data)
+
+
+def test_the_seal_breaks_with_any_file_of_the_store(tmp_path: Path) -> None:
+    assert store_seal(tmp_path) == store_seal(tmp_path)
+    file = store_path(tmp_path) / "segments" / "a"
+    file.parent.mkdir(parents=True)
+    seals = [store_seal(tmp_path)]
+    for content in ("", "x", "xy"):
+        file.write_text(content)
+        seals.append(store_seal(tmp_path))
+    assert len(set(seals)) == 4
+
+
+async def test_a_pending_edition_is_dropped_and_a_removal_finished(library: Library) -> None:
+    shelf = await library._shelf()
+    records = shelf.records
+    (book,) = await library.books()
+    sections, chunks = await records.sections(book.id), await records.chunks(book.id)
+    keys = {id: key for id, (_, key) in (await records.manifest(book.id)).items()}
+    await records.begin_edition(
+        replace(book, title="Other"), words_hash="w", sections=sections, chunks=chunks, vector_keys=keys
+    )
+    await recover(shelf, seal="")
+    assert await records.pending() == []
+    assert (await library.books())[0].title == book.title
+    await records.remove(book.id)
+    mended = await recover(shelf, seal="")
+    assert len(mended.strange) == book.chunk_count
+    assert await shelf.store.digests() == {}
+    assert await records.removals() == {}
+
+
+async def test_with_no_room_to_drop_what_is_too_many_the_library_is_still_searched(data: Path) -> None:
+    await behind_its_back(data, add=True)
+    crowded = Settings(data=data, free_space_mb=10**9)
+    async with Library.open(settings=crowded, embedder=TinyEmbedder()) as library:
+        found = await library.search("A passage that no book of this library has", top_k=100)
+        assert STRANGER.id not in {e.chunk.id for e in found}
+        assert len(found) == 4
+    await behind_its_back(data, drop=1)
+    async with Library.open(settings=crowded, embedder=TinyEmbedder()) as library:
+        for _ in range(2):  # the second call is not told that the library is busy
+            with pytest.raises(StorageLow):
+                await library.search("ships")
+
+
+async def test_a_library_belongs_to_the_embedder_that_filled_it(data: Path) -> None:
+    other = TinyEmbedder(name="other")
+    async with Library.open(data, embedder=other) as library:
+        with pytest.raises(EmbedderMismatch, match="tiny-384") as refused:
+            await library.search("ships")
+        assert "doctor --repair" in refused.value.hint
+        assert len(await library.books()) == 1
+    async with Library.open(data, embedder=TinyEmbedder()) as library:
+        (book,) = await library.books()
+        await library.remove(book.id)
+        await adopt(library._records, other)  # an empty library takes any
+        assert await library._records.meta("embedder") == other.fingerprint
+
+
+async def test_reindexing_embeds_every_book_anew_from_its_recorded_text(
+    library: Library, tmp_path: Path
+) -> None:
+    (tmp_path / "tides.md").unlink()
+    shelf = await library._shelf()
+    before = await library.search("the harbour master", top_k=100)
+    other = TinyEmbedder(name="other")
+    anew = Shelf(shelf.settings, shelf.records, shelf.store, other)
+    kinds = [event.kind async for event in reindex(anew)]
+    assert kinds == ["embedding", "published"]
+    assert other.embedded == 4
+    assert not await difference(anew)
+    assert [event async for event in reindex(anew)] == []
+    after = await library.search("the harbour master", top_k=100)
+    assert {e.chunk.id for e in after} == {e.chunk.id for e in before}

@@ -1,0 +1,232 @@
+"""Lines to paragraphs, without a PDF: each rule on a few lines, and what holds for any lines at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from octavo.readers.pdf.headings import Entry, detected, from_outline, runs_of_pages
+from octavo.readers.pdf.layout import (
+    Laid,
+    Line,
+    Page,
+    Words,
+    figures,
+    lay_out,
+    usual_leading,
+    without_furniture,
+)
+
+WIDTH = 5.0  # of a letter
+
+
+def line(
+    text: str, row: int, *, page: int = 1, left: float = 72, size: float = 10, hyphen: bool = False
+) -> Line:
+    """A line of a page, 12 points below the one before it."""
+    return Line(page, text, left, left + WIDTH * len(text), 700 - 12 * row, size, False, hyphen)
+
+
+def lines(*texts: str, page: int = 1, left: float = 72) -> list[Line]:
+    return [line(text, row, page=page, left=left) for row, text in enumerate(texts)]
+
+
+def laid(given_lines: Sequence[Line], *, known: str = "") -> Laid:
+    words = Words([*(line.text for line in given_lines), known])
+    return lay_out(given_lines, words=words, leading=1.2, label=lambda _: None)
+
+
+def text(given_lines: Sequence[Line], *, known: str = "") -> str:
+    return laid(given_lines, known=known).text
+
+
+FULL = "This line of the paragraph reaches the right edge"
+MORE = "and so does this one, which ends near the same edge"
+
+
+def test_full_lines_are_one_paragraph() -> None:
+    assert text(lines(FULL, MORE, "and here it ends.")) == f"{FULL} {MORE} and here it ends."
+
+
+def test_a_gap_parts_paragraphs() -> None:
+    assert text([line(FULL, 0), line(MORE, 1), line(FULL, 3)]) == f"{FULL} {MORE}\n\n{FULL}"
+
+
+def test_a_short_last_line_that_ends_a_sentence_ends_the_paragraph() -> None:
+    assert text(lines(FULL, "and ends.", FULL, MORE)) == f"{FULL} and ends.\n\n{FULL} {MORE}"
+
+
+def test_an_indent_starts_a_paragraph() -> None:
+    given_lines = [line(FULL, 0), line(MORE, 1), line(FULL[:-3], 2, left=87), line(MORE, 3)]
+    assert text(given_lines) == f"{FULL} {MORE}\n\n{FULL[:-3]} {MORE}"
+
+
+def test_another_size_of_type_starts_a_paragraph() -> None:
+    assert (
+        text([line(FULL, 0), line("1 A note at the foot of the page, set small", 1, size=8)]).count("\n\n")
+        == 1
+    )
+
+
+def test_lines_that_end_early_stay_lines() -> None:
+    assert text(lines("12 River Lane", "Old Town", "The Marches", FULL, MORE)).startswith(
+        "12 River Lane\nOld Town\nThe Marches\n"
+    )
+
+
+def test_items_of_a_list_stay_apart_and_their_lines_together() -> None:
+    item = "• the first item of the list, which is so long that"
+    given_lines = [line(item, 0), line("it needs a second line", 1, left=82), line("• the next item", 2)]
+    assert text(given_lines) == f"{item} it needs a second line\n• the next item"
+
+
+def test_rows_of_figures_stay_rows_and_are_a_block() -> None:
+    given_lines = lines(FULL, MORE, "Sales 12 14 16", "Costs $ 3 4 (5)", "Profit 9 10 —", FULL)
+    made = laid(given_lines)
+    (block,) = made.blocks
+    assert made.text[block.start : block.end] == "Sales 12 14 16\nCosts $ 3 4 (5)\nProfit 9 10 —"
+
+
+def test_a_label_that_runs_on_joins_its_row() -> None:
+    given_lines = lines("Sales 12 14", "Other income", "net of taxes 3 4", "Profit 9 10")
+    assert text(given_lines) == "Sales 12 14\nOther income net of taxes 3 4\nProfit 9 10"
+
+
+def test_dots_that_lead_to_a_page_number_are_one_mark() -> None:
+    made = text(lines("1 Of rivers . . . . . . . . . . 12", "2 Of bridges ............. 34"))
+    assert made == "1 Of rivers … 12\n2 Of bridges … 34"
+
+
+@pytest.mark.parametrize(
+    ("known", "before", "after", "joined"),
+    [
+        ("", "informa", "tion", "information"),
+        ("information", "informa", "tion", "information"),
+        ("a well-known fact", "well", "known", "well-known"),
+        ("well known, well known", "well", "known", "well-known"),
+        ("noncontrolling", "non", "controlling", "noncontrolling"),
+        ("", "Half", "Installed", "Half-Installed"),
+        ("", "state-of-the", "art", "state-of-the-art"),
+    ],
+)
+def test_a_hyphen_at_the_end_of_a_line_is_judged_by_the_books_own_words(
+    known: str, before: str, after: str, joined: str
+) -> None:
+    filler = "Words that fill the line up to its right end "
+    as_marked = [line(f"{filler}{before}", 0, hyphen=True), line(f"{after} and more of it.", 1)]
+    as_printed = [line(f"{filler}{before}-", 0), line(f"{after} and more of it.", 1)]
+    assert text(as_marked, known=known) == f"{filler}{joined} and more of it."
+    if before != "state-of-the":
+        assert text(as_printed, known=known) == f"{filler}{joined} and more of it."
+
+
+def test_a_paragraph_goes_on_over_a_page_and_the_mark_is_at_its_word() -> None:
+    made = laid([line(FULL, 40), line("and goes on here.", 0, page=2)])
+    assert made.text == f"{FULL} and goes on here."
+    assert [(mark.number, made.text[mark.offset :][:3]) for mark in made.pages] == [(1, "Thi"), (2, "and")]
+
+
+def test_a_new_sentence_on_a_new_page_is_a_new_paragraph() -> None:
+    assert text([line("It ends.", 40), line("It begins.", 0, page=2)]) == "It ends.\n\nIt begins."
+
+
+def test_columns_are_read_one_after_the_other() -> None:
+    left = lines("The left column has", "lines that are short", "but full, and it ends")
+    right = lines("in the right column", "where the sentence is", "brought to its end.", left=300)
+    assert text([*left, *right]) == (
+        "The left column has lines that are short but full, and it ends "
+        "in the right column where the sentence is brought to its end."
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "count"),
+    [
+        ("Total $ 1,234 (56) 7.8%", 3),
+        ("in the years 2021 and 2022", 1),
+        ("as of December 31, 2022", 1),
+        ("It was the year 2022.", 0),
+        ("Nothing — — —", 3),
+        ("no figures at all", 0),
+        ("", 0),
+    ],
+)
+def test_figures_at_the_end_of_a_line_are_counted(row: str, count: int) -> None:
+    assert figures(row) == count
+
+
+def test_the_usual_leading_is_that_of_most_lines() -> None:
+    assert usual_leading(lines("a", "b", "c", "d")) == pytest.approx(1.2)
+    assert usual_leading([]) == pytest.approx(1.2)
+
+
+def test_without_pages_nothing_is_furniture() -> None:
+    page = Page(1, None, 0, 842, tuple(lines("Only", "these", "lines")))
+    assert without_furniture([page]) == [page]
+
+
+def test_a_roman_page_number_is_furniture_where_it_is_the_label() -> None:
+    body = lines("Words of the preface")
+    page = Page(3, "iii", 0, 842, (*body, Line(3, "iii", 300, 310, 40, 10)))
+    assert without_furniture([page])[0].lines == tuple(body)
+
+
+def test_runs_of_pages_begin_where_pages_have_text() -> None:
+    given_lines = [line("x", 0, page=page) for page in (2, 3, 11, 25)]
+    assert [(h.path[0], h.start) for h in runs_of_pages(given_lines)] == [
+        ("Pages 1–10", 0),
+        ("Pages 11–20", 2),
+        ("Pages 21–25", 3),
+    ]
+
+
+def test_a_book_where_every_line_shouts_has_no_headings() -> None:
+    shouting = [Line(1, f"Line Number {i}", 72, 200, 700 - 12 * i, 10, True) for i in range(99)]
+    assert detected(shouting, pages=1) == []
+
+
+def test_an_outline_that_jumps_levels_and_goes_backwards_is_put_in_order() -> None:
+    given_lines = [line("Beta", 0), line("words", 1), line("Alpha", 0, page=2), line("more", 1, page=2)]
+    found = from_outline(
+        [Entry(3, "Alpha", 2, None), Entry(9, "", 2, None), Entry(0, "Beta", 1, None)],
+        given_lines,
+        book_title="x",
+    )
+    assert [heading.path for heading in found] == [("Beta",), ("Alpha",), ("Alpha", "Page 2")]
+
+
+words = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=12)
+any_line = st.builds(
+    Line,
+    page=st.just(1),
+    text=st.lists(words, min_size=1, max_size=6).map(" ".join),
+    left=st.floats(0, 500),
+    right=st.floats(0, 600),
+    y=st.floats(0, 842),
+    size=st.floats(1, 40),
+    bold=st.booleans(),
+    hyphen=st.booleans(),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(any_line, st.integers(0, 1)), min_size=1, max_size=25))
+def test_any_lines_keep_their_letters_and_their_marks_stand_in_order(
+    given_lines: list[tuple[Line, int]],
+) -> None:
+    page, pages = 1, []
+    for made, turn in given_lines:
+        page += turn
+        pages.append(made._replace(page=page))
+    found = laid(pages)
+    letters = [c for made in pages for c in made.text if c.isalnum()]
+    assert [c for c in found.text if c.isalnum()] == letters
+    offsets = [mark.offset for mark in found.pages]
+    assert offsets == sorted(offsets)
+    assert offsets[0] == 0
+    assert all(offset <= len(found.text) for offset in offsets)
+    ends = [0, *(place for block in found.blocks for place in (block.start, block.end)), len(found.text)]
+    assert ends == sorted(ends)

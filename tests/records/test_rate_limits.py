@@ -1,0 +1,185 @@
+"""Rates in moving windows, and requests that are sent twice."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import update
+
+from octavo.errors import Conflict, InvalidValue, TooMany
+from octavo.records.database import Database
+from octavo.records.idempotency import GIVEN_UP, KEPT, InProgress, Repeats
+from octavo.records.rate_limits import CALLERS, STEPS, Near, Throttle
+from octavo.records.tables import requests
+from tests.support.places import Place
+from tests.support.postgres import Shelf
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 5000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+async def database(place: Place) -> AsyncIterator[Database]:
+    opened = await Database.open(place.url)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def file(tmp_path: Path) -> AsyncIterator[Database]:
+    opened = await Database.open(tmp_path / "records.sqlite")
+    yield opened
+    await opened.close()
+
+
+async def test_so_many_in_a_minute_and_no_more(file: Database) -> None:
+    clock = Clock()
+    throttle = Throttle(file, clock=clock)
+    for _ in range(3):
+        await throttle.take("requests", "ann", per_minute=3)
+    with pytest.raises(TooMany, match="more than 3 requests in a minute") as refused:
+        await throttle.take("requests", "ann", per_minute=3)
+    assert 1 <= refused.value.retry_after <= 60
+    await throttle.take("requests", "ben", per_minute=3)
+    await throttle.take("wrong keys", "ann", per_minute=3)
+    clock.now += refused.value.retry_after
+    await throttle.take("requests", "ann", per_minute=3)
+
+
+async def test_a_refused_request_does_not_make_the_wait_longer(file: Database) -> None:
+    clock = Clock()
+    throttle = Throttle(file, clock=clock)
+    await throttle.take("requests", "ann", per_minute=1)
+    for _ in range(50):
+        clock.now += 1
+        with pytest.raises(TooMany) as refused:
+            await throttle.take("requests", "ann", per_minute=1)
+    assert refused.value.retry_after <= 11
+
+
+@given(st.lists(st.floats(0, 40), min_size=1, max_size=60), st.integers(1, 10))
+def test_no_window_of_a_minute_ever_holds_more_than_the_limit(pauses: list[float], limit: int) -> None:
+    clock, taken = Clock(), []
+    near = Near(clock)
+    for pause in pauses:
+        clock.now += pause
+        if asyncio.run(near.acquire_entry("ann", limit, 60)):
+            taken.append(clock.now)
+    for at in taken:
+        assert sum(at <= other < at + 60 - 60 / STEPS for other in taken) <= limit
+    assert taken[0] == 5000.0 + pauses[0]
+
+
+async def test_callers_that_have_gone_quiet_are_forgotten() -> None:
+    clock = Clock()
+    near = Near(clock)
+    for number in range(500):
+        clock.now += 1
+        assert await near.acquire_entry(f"caller {number}", 5, 60)
+    assert len(near._counted) <= 62 < CALLERS
+    assert await near.get_moving_window("caller 1", 5, 60) == (clock.now, 0)
+    assert await near.check()
+
+
+async def test_instances_that_share_a_database_count_together(shelf: Shelf) -> None:
+    one, two = await Database.open(shelf.url), await Database.open(shelf.url)
+    here, there = Throttle(one), Throttle(two)
+    began = time.monotonic()
+    takes = [each.take("requests", "ann", per_minute=5) for each in (here, there) * 6]
+    done = await asyncio.gather(*takes, return_exceptions=True)
+    assert [type(result) for result in done].count(TooMany) == 7
+    with pytest.raises(TooMany) as refused:
+        await there.take("requests", "ann", per_minute=5)
+    assert 55 - (time.monotonic() - began) <= refused.value.retry_after <= 60
+    await there.take("requests", "ben", per_minute=5)
+    shelf.rows("UPDATE hits SET begins = begins - 61, expires = expires - 500")
+    await here.take("requests", "ann", per_minute=5)
+    for database in (one, two):
+        await database.close()
+    assert shelf.rows("SELECT sum(count) FROM hits WHERE expires > extract(epoch FROM now())") == [(1,)]
+
+
+async def test_the_same_request_gives_what_it_gave_before(database: Database) -> None:
+    repeats = Repeats(database)
+    async with repeats.once("k", owner="ann", request=b"a question") as first:
+        assert first.before is None
+        first.response = {"answer": "ü"}
+    async with repeats.once("k", owner="ann", request=b"a question") as again:
+        assert again.before == {"answer": "ü"}
+    async with repeats.once("k", owner="ben", request=b"another") as other:
+        assert other.before is None
+    async with repeats.once(None, owner="ann", request=b"a question") as unnamed:
+        assert unnamed.before is None
+
+
+async def test_another_request_under_the_same_key_is_a_conflict(database: Database) -> None:
+    repeats = Repeats(database)
+    async with repeats.once("k", owner="", request=b"one") as once:
+        once.response = {}
+        with pytest.raises(InProgress) as busy:
+            async with repeats.once("k", owner="", request=b"one"):
+                pass
+        assert busy.value.retry_after > 0
+    with pytest.raises(Conflict, match="used before for another request"):
+        async with repeats.once("k", owner="", request=b"two"):
+            pass
+
+
+async def test_what_failed_or_was_cancelled_can_be_tried_again(database: Database) -> None:
+    repeats = Repeats(database)
+    with pytest.raises(ZeroDivisionError):
+        async with repeats.once("k", owner="", request=b"one"):
+            raise ZeroDivisionError
+    started = asyncio.Event()
+
+    async def work() -> None:
+        async with repeats.once("k", owner="", request=b"one"):
+            started.set()
+            await asyncio.sleep(60)
+
+    task = asyncio.create_task(work())
+    await started.wait()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    async with repeats.once("k", owner="", request=b"two") as once:
+        assert once.before is None
+
+
+@pytest.mark.parametrize(("age", "done"), [(KEPT, True), (GIVEN_UP, False)])
+async def test_old_requests_and_those_of_a_dead_process_are_forgotten(
+    database: Database, age: timedelta, done: bool
+) -> None:
+    repeats = Repeats(database)
+
+    async def again() -> None:
+        async with database.writing() as connection:
+            then = datetime.now(UTC) - age - timedelta(seconds=1)
+            await connection.execute(update(requests).values(created_at=then))
+        async with repeats.once("k", owner="", request=b"another") as once:
+            assert once.before is None
+
+    async with repeats.once("k", owner="", request=b"one") as first:
+        first.response = {}
+        if not done:
+            await again()
+    if done:
+        await again()
+
+
+@pytest.mark.parametrize("key", ["", " ", "k" * 201, "a\x00b"])
+async def test_a_key_that_cannot_be_kept_is_refused(file: Database, key: str) -> None:
+    with pytest.raises(InvalidValue, match="Idempotency-Key"):
+        async with Repeats(file).once(key, owner="", request=b""):
+            pass

@@ -1,0 +1,62 @@
+"""A memory of limited size."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from octavo.search.cache import Remembered
+
+
+def test_what_was_put_is_there_until_there_is_no_room() -> None:
+    memory: Remembered[int] = Remembered(most=2)
+    memory.put("a", 1)
+    memory.put("b", 2)
+    assert (memory.get("a"), memory.get("b"), memory.get("c")) == (1, 2, None)
+    memory.put("c", 3)
+    assert (memory.get("a"), memory.get("b"), memory.get("c")) == (None, 2, 3)
+
+
+def test_what_was_used_longest_ago_is_forgotten_first() -> None:
+    memory: Remembered[int] = Remembered(most=2)
+    memory.put("a", 1)
+    memory.put("b", 2)
+    assert memory.get("a") == 1
+    memory.put("c", 3)
+    assert (memory.get("a"), memory.get("b")) == (1, None)
+
+
+def test_a_value_that_counts_as_false_is_remembered_too() -> None:
+    memory: Remembered[tuple[int, ...]] = Remembered(most=1)
+    memory.put("a", ())
+    assert memory.get("a") == ()
+
+
+def test_putting_a_key_again_takes_no_more_room_and_keeps_it_longer() -> None:
+    memory: Remembered[int] = Remembered(most=2)
+    for key, value in (("a", 1), ("b", 2), ("a", 3), ("c", 4)):
+        memory.put(key, value)
+    assert (memory.get("a"), memory.get("b"), memory.get("c")) == (3, None, 4)
+
+
+steps = st.lists(st.tuples(st.booleans(), st.sampled_from("abcdef"), st.integers(0, 9)), max_size=40)
+
+
+@given(steps, st.integers(1, 4))
+def test_it_holds_the_last_used_and_no_more(taken: list[tuple[bool, str, int]], most: int) -> None:
+    memory: Remembered[int] = Remembered(most=most)
+    model: OrderedDict[str, int] = OrderedDict()
+    for put, key, value in taken:
+        if put:
+            memory.put(key, value)
+            model.pop(key, None)
+            model[key] = value
+            while len(model) > most:
+                model.popitem(last=False)
+        else:
+            assert memory.get(key) == model.get(key)
+            if key in model:
+                model.move_to_end(key)
+    assert {key: memory.get(key) for key in model} == model

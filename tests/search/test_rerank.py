@@ -1,0 +1,241 @@
+"""Which candidates are read, in what order they come out, and that none is read twice."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from octavo.library import Library
+from octavo.search.ranking import Fused
+from octavo.search.rerank import DEPTH, FOUND, REACH, Perusal, reachable, relevant
+from octavo.search.retrieval import Retriever
+from octavo.search.scope import everywhere
+from octavo.testing import TinyEmbedder
+from octavo.types import Book, Scope
+from tests.support import small_books
+from tests.support.builders import make_chunk
+from tests.support.scripted_reader import ReaderAloud, glance
+
+TEXTS = {
+    "a": "The harbour master counted the ships.",
+    "b": "The keeper trimmed the lamp at dusk.",
+    "c": "A storm broke the northern pier.",
+    "d": "In the morning the gulls came back.",
+    "e": "Seven boats were lost at night.",
+    "f": "Nobody spoke of the boats.",
+    "g": "The bells had rung at noon.",
+}
+CHUNKS = {id_: make_chunk(text, id=id_) for id_, text in TEXTS.items()}
+DUSK = "Who trimmed the lamp?"
+
+
+def found(*scores: float) -> list[Fused]:
+    return [Fused(id_, score, score, 0.5) for id_, score in zip(TEXTS, scores, strict=False)]
+
+
+def read_ids(reader: ReaderAloud) -> list[str]:
+    texts = [passage.text for _, passages in reader.read_for for passage in passages]
+    return [id_ for text in texts for id_, known in TEXTS.items() if known == text]
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ((0.9, 0.8, 0.7), "abc"),
+        ((0.9, 0.5001, 0.5, 0.1), "ab"),
+        ((0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9), "abcde"),
+        ((0.9, 0.2), "a"),
+        ((0.9,), "a"),
+        ((), ""),
+    ],
+)
+def test_only_those_that_could_still_come_first_are_reachable(
+    scores: tuple[float, ...], expected: str
+) -> None:
+    assert "".join(c.id for c in reachable(found(*scores))) == expected
+    assert REACH == 0.4  # the numbers above are for this
+
+
+@given(st.lists(st.floats(0, 1), max_size=7).map(lambda s: sorted(s, reverse=True)))
+def test_the_first_is_always_reachable_and_never_too_many_are(scores: list[float]) -> None:
+    close = reachable(found(*scores))
+    assert len(close) <= DEPTH
+    assert [c.id for c in close] == [c.id for c in found(*scores)][: len(close)]
+    assert bool(close) == bool(scores)
+
+
+async def test_no_other_candidate_is_read() -> None:
+    reader = ReaderAloud()
+    await Perusal(reader).ranked(DUSK, found(0.9, 0.8, 0.7, 0.3), CHUNKS)
+    assert read_ids(reader) == ["a", "b", "c"]
+    assert reader.read_for[0][0] == DUSK
+
+
+async def test_a_first_candidate_that_stands_alone_is_not_read_at_all() -> None:
+    reader = ReaderAloud()
+    assert await Perusal(reader).ranked(DUSK, found(0.9, 0.1), CHUNKS) == {}
+    assert await Perusal(reader).ranked(DUSK, [], CHUNKS) == {}
+    assert reader.count == 0
+
+
+async def test_a_candidate_whose_text_is_not_there_is_not_read() -> None:
+    reader = ReaderAloud()
+    there = {id_: chunk for id_, chunk in CHUNKS.items() if id_ != "a"}
+    ranked = await Perusal(reader).ranked(DUSK, found(0.9, 0.8, 0.7), there)
+    assert read_ids(reader) == ["b", "c"]
+    assert set(ranked) == {"b", "c"}
+
+
+def fit(value: float) -> float:
+    """How well a passage suits of which the reader aloud says this."""
+    return glance("", "", rank=value, answerable=value).fit
+
+
+async def test_what_the_reader_thinks_and_how_it_was_found_decide_together() -> None:
+    fused = found(0.9, 0.8, 0.7)
+    assert list(await Perusal(ReaderAloud()).ranked(DUSK, fused, CHUNKS)) == ["a", "b", "c"]
+    assert fit(0.5) - fit(0.0) < FOUND * 0.1 < fit(0.6) - fit(0.0)
+    assert list(await Perusal(ReaderAloud({"lamp": 0.5})).ranked(DUSK, fused, CHUNKS)) == ["a", "b", "c"]
+    assert list(await Perusal(ReaderAloud({"lamp": 0.6})).ranked(DUSK, fused, CHUNKS)) == ["b", "a", "c"]
+    assert list(await Perusal(ReaderAloud({"pier": 9.0})).ranked(DUSK, fused, CHUNKS)) == ["c", "a", "b"]
+
+
+def test_that_a_passage_answers_counts_and_how_far_it_is_from_answering_does_not() -> None:
+    far, farther, near, nearer = (glance("", "", answerable=n).fit for n in (-6.0, -60.0, 6.0, 9.0))
+    assert far == pytest.approx(farther, abs=0.01)
+    assert nearer > near + 5
+    assert glance("", "", rank=2.0, answerable=-60.0).fit == pytest.approx(2.0)
+
+
+async def test_ties_go_by_id_whatever_order_they_came_in() -> None:
+    fused = list(reversed(found(0.5, 0.5, 0.5)))
+    assert list(await Perusal(ReaderAloud()).ranked(DUSK, fused, CHUNKS)) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(("rank", "score"), [(-20.0, 0.0), (0.0, 0.5), (20.0, 1.0)])
+def test_relevance_is_a_probability_that_grows_with_both(rank: float, score: float) -> None:
+    assert 0.0 <= relevant(rank, score) <= 1.0
+    assert relevant(rank + 1, score) > relevant(rank, score)
+    assert relevant(rank, score + 0.1) > relevant(rank, score)
+
+
+async def test_each_candidate_has_the_relevance_of_its_fit_and_score() -> None:
+    ranked = await Perusal(ReaderAloud({"lamp": 4.0})).ranked(DUSK, found(0.9, 0.8), CHUNKS)
+    assert ranked == {"b": relevant(fit(4.0), 0.8), "a": relevant(fit(0.0), 0.9)}
+
+
+# Remembered
+
+
+async def test_what_was_read_once_is_not_read_again() -> None:
+    reader = ReaderAloud({"lamp": 3.0})
+    perusal = Perusal(reader)
+    first = await perusal.ranked(DUSK, found(0.9, 0.8, 0.7), CHUNKS)
+    assert await perusal.ranked(DUSK, found(0.9, 0.8, 0.7), CHUNKS) == first
+    glances = await perusal.glances(DUSK, [CHUNKS["b"], CHUNKS["d"], CHUNKS["a"]])
+    assert [g.rank for g in glances] == [3.0, 0.0, 0.0]
+    assert read_ids(reader) == ["a", "b", "c", "d"]
+
+
+async def test_another_question_or_another_part_of_the_chunk_is_read_anew() -> None:
+    reader = ReaderAloud()
+    perusal = Perusal(reader)
+    whole = CHUNKS["a"]
+    part = replace(whole, content=whole.content[:18], end=whole.start + 18)
+    await perusal.glances(DUSK, [whole])
+    await perusal.glances(DUSK, [part])
+    await perusal.glances("Who counted the ships?", [whole])
+    assert [passages[0].text for _, passages in reader.read_for] == [
+        whole.content,
+        part.content,
+        whole.content,
+    ]
+
+
+async def test_a_chunk_that_is_given_twice_is_read_once() -> None:
+    reader = ReaderAloud({"ships": 2.0})
+    glances = await Perusal(reader).glances(DUSK, [CHUNKS["a"], CHUNKS["a"]])
+    assert glances[0] is glances[1]
+    assert reader.count == 1
+
+
+async def test_headings_are_read_with_the_chunk() -> None:
+    reader = ReaderAloud()
+    await Perusal(reader).glances(
+        DUSK, [make_chunk(heading_path=("Part I", "Lamps")), make_chunk(heading_path=("x",))]
+    )
+    assert [p.heading for p in reader.read_for[0][1]] == ["Part I › Lamps", "x"]
+
+
+# In a search
+
+
+@pytest.fixture
+async def library(tmp_path: Path) -> AsyncIterator[Library]:
+    async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def tides(library: Library, tmp_path: Path) -> Book:
+    return await library.add(small_books.markdown(tmp_path / "tides.md"))
+
+
+async def searcher(library: Library, reader: ReaderAloud) -> Retriever:
+    shelf = await library._shelf()
+    return Retriever(shelf.store, shelf.records, shelf.embedder, perusal=Perusal(reader))
+
+
+async def sections(retriever: Retriever, query: str, *, top_k: int = 4) -> list[str]:
+    evidence = await retriever.search(query, bounds=everywhere(), top_k=top_k)
+    relevance = [e.relevance_score for e in evidence]
+    assert relevance == sorted(relevance, reverse=True)
+    assert [e.rank for e in evidence] == list(range(1, len(evidence) + 1))
+    return [e.chunk.section for e in evidence]
+
+
+async def test_the_reader_decides_which_of_the_first_comes_first(library: Library, tides: Book) -> None:
+    query = "the boats in the morning and the storm at night"
+    plain = await sections(await searcher(library, ReaderAloud()), query)
+    turned = await sections(await searcher(library, ReaderAloud({TEXTS["d"][:20]: 1.0, "Seven": 9.0})), query)
+    assert turned[0] == "Storm"
+    assert sorted(turned) == sorted(plain)
+    assert await sections(await searcher(library, ReaderAloud({"gulls": 9.0})), query) != turned
+
+
+async def test_reading_brings_nothing_in_and_leaves_nothing_out(library: Library, tides: Book) -> None:
+    with_reader = await searcher(library, ReaderAloud({"lamp": 9.0, "ships": -9.0}))
+    for query in ("the lamp at dusk", "ships", "who?", "🐳"):
+        known = await library.search(query, top_k=4)
+        read = await with_reader.search(query, bounds=everywhere(), top_k=4)
+        assert {e.chunk.id for e in read} == {e.chunk.id for e in known}
+
+
+async def test_a_search_that_is_repeated_reads_nothing(library: Library, tides: Book) -> None:
+    reader = ReaderAloud()
+    retriever = await searcher(library, reader)
+    first = await sections(retriever, "the boats in the morning and the storm at night")
+    count = reader.count
+    assert await sections(retriever, " the boats in the morning\nand the storm at night") == first
+    assert count == reader.count > 0
+
+
+async def test_a_chunk_out_of_bounds_or_gone_is_never_read(
+    library: Library, tides: Book, tmp_path: Path
+) -> None:
+    other = await library.add(small_books.text(tmp_path / "o.txt", {"a": "Boats of another book lie here."}))
+    found_ = {b: [e.chunk.id for e in await library.search("boats", book_id=b)] for b in (tides.id, other.id)}
+    reader = ReaderAloud()
+    retriever = await searcher(library, reader)
+    close = [*found_[other.id], make_chunk("This one is gone.").id, *found_[tides.id]]
+    fused = [Fused(id_, 0.9, 0.9, 0.5) for id_ in close]  # a store that keeps to no bounds
+    bounds = await library._bounds(tides.id, Scope())
+    evidence = await retriever._read_back("boats", fused, bounds, 5, True)
+    assert [e.chunk.book_id for e in evidence] == [tides.id] * 4
+    assert reader.count == DEPTH - 2
+    assert not any("another book" in p.text for _, passages in reader.read_for for p in passages)

@@ -1,0 +1,144 @@
+"""Books over HTTP: sent in, listed, read, shown with their covers, and taken out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.records.test_covers import BY_PROPERTY, PNG, with_cover
+from tests.support import small_books
+from tests.support.book_service import Service, serving
+
+TIDES = b"# The Tides\n\n" + b"\n".join(
+    f"## {name}\n\n{said}\n".encode() for name, said in small_books.TIDES.items()
+)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    folder = tmp_path_factory.mktemp("books")
+    with serving(folder / "library") as made:
+        assert made.taken_in(TIDES)["state"] == "done"
+        made.taken_in(covered(folder), name="hills.epub", title="Hills")
+        yield made
+
+
+def covered(folder: Path) -> bytes:
+    """An EPUB with a cover, and other words than the tides."""
+    path = with_cover(
+        folder / "hills.epub", BY_PROPERTY, {"pic.bin": PNG}, chapters={"One": "Goats graze on a hill."}
+    )
+    return path.read_bytes()
+
+
+def test_a_book_that_was_sent_can_be_asked(service: Service) -> None:
+    answer = service.post("/v1/ask", {"question": "How many boats were lost?", "book_id": "the-tides"}).json
+    assert "Seven boats were lost" in answer["answer"]
+
+
+def test_books_are_listed_page_by_page(service: Service) -> None:
+    first = service.get("/v1/books", limit=1).json
+    assert [book["id"] for book in first["books"]] == ["hills"]
+    second = service.get("/v1/books", limit=1, after=first["next"]).json
+    assert ([book["id"] for book in second["books"]], second["next"]) == (["the-tides"], None)
+    assert service.get("/v1/books", limit=0).status == 422
+
+
+def test_one_book_is_found_by_its_id(service: Service) -> None:
+    book = service.get("/v1/books/the-tides").json
+    assert (book["title"], book["format"], book["section_count"]) == ("The Tides", "markdown", 4)
+    missing = service.get("/v1/books/the-waves")
+    assert (missing.status, missing.code) == (404, "not_found")
+
+
+def test_a_section_comes_with_its_text_and_the_places_in_it(service: Service) -> None:
+    sections = service.get("/v1/books/the-tides/contents").json["sections"]
+    storm = next(section for section in sections if section["title"] == "Storm")
+    read = service.get(f"/v1/books/the-tides/sections/{storm['id']}").json
+    assert read["text"] == small_books.TIDES["Storm"]
+    assert (read["blocks"], read["pages"], read["characters"]) == ([], [], len(read["text"]))
+    assert service.get("/v1/books/the-tides/sections/nothing").code == "not_found"
+
+
+def test_pages_of_a_section_are_told_with_their_labels(service: Service, tmp_path: Path) -> None:
+    pages = [
+        ["PREFACE", "The harbour was old before the lighthouse was built."],
+        ["More was said of it later."],
+    ]
+    data = small_books.pdf(tmp_path / "paged.pdf", pages, roman=2).read_bytes()
+    book_id = service.taken_in(data, name="paged.pdf", title="Paged")["book_id"]
+    sections = service.get(f"/v1/books/{book_id}/contents").json["sections"]
+    read = [service.get(f"/v1/books/{book_id}/sections/{s['id']}").json for s in sections]
+    marks = [mark for section in read for mark in section["pages"]]
+    assert {(mark["number"], mark["label"]) for mark in marks} == {(1, "i"), (2, "ii")}
+    assert service.call("DELETE", f"/v1/books/{book_id}").status == 204
+
+
+def test_a_cover_is_sent_as_the_picture_that_it_is(service: Service) -> None:
+    got = service.get("/v1/books/hills/cover")
+    assert (got.status, got.body, got.headers["content-type"]) == (200, PNG, "image/png")
+    assert got.headers["x-content-type-options"] == "nosniff"
+    assert got.headers["etag"].startswith('"')
+
+
+@pytest.mark.parametrize("form", ["{}", "W/{}", '"other", {}'])
+def test_a_cover_that_the_browser_has_is_not_sent_again(service: Service, form: str) -> None:
+    tag = service.get("/v1/books/hills/cover").headers["etag"]
+    again = service.call("GET", "/v1/books/hills/cover", headers={"if-none-match": form.format(tag)})
+    assert (again.status, again.body, again.headers["etag"]) == (304, b"", tag)
+
+
+def test_a_book_says_whether_there_is_a_cover_to_ask_for(service: Service) -> None:
+    listed = {book["id"]: book["cover"] for book in service.get("/v1/books").json["books"]}
+    assert {name: listed[name] for name in ("hills", "the-tides")} == {"hills": True, "the-tides": False}
+    for name in ("hills", "the-tides"):
+        assert service.get(f"/v1/books/{name}").json["cover"] is listed[name]
+        assert (service.get(f"/v1/books/{name}/cover").status == 200) is listed[name]
+
+
+def test_a_book_without_a_cover_says_so(service: Service) -> None:
+    got = service.get("/v1/books/the-tides/cover")
+    assert (got.status, got.code) == (404, "not_found")
+
+
+def test_a_removed_book_is_gone_with_all_that_was_stored_of_it(service: Service, tmp_path: Path) -> None:
+    path = with_cover(
+        tmp_path / "x.epub", BY_PROPERTY, {"pic.bin": PNG}, chapters={"A": "Bees hum in the clover."}
+    )
+    book_id = service.taken_in(path.read_bytes(), name="x.epub", title="Bees")["book_id"]
+    assert service.get(f"/v1/books/{book_id}/cover").status == 200
+    gone = service.call("DELETE", f"/v1/books/{book_id}")
+    assert (gone.status, gone.body) == (204, b"")
+    for path_ in ("", "/cover", "/contents", "/sections/s1"):
+        assert service.get(f"/v1/books/{book_id}{path_}").status == 404
+    assert service.call("DELETE", f"/v1/books/{book_id}").status == 404
+    found = service.post("/v1/search", {"query": "bees hum in the clover"}).json["results"]
+    assert all(result["book_id"] != book_id for result in found)
+
+
+def test_a_new_edition_replaces_the_old_one(service: Service) -> None:
+    first = service.taken_in(b"# Ebb\n\nThe first edition says one.", name="ebb.md")
+    second = service.taken_in(
+        b"# Ebb\n\nThe second edition says two.", name="ebb.md", book_id=first["book_id"]
+    )
+    assert second["book_id"] == first["book_id"] == "ebb"
+    found = service.post("/v1/search", {"query": "edition says", "book_id": "ebb"}).json["results"]
+    assert [result["content"] for result in found] == ["The second edition says two."]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://169.254.169.254/latest",
+        "http://127.1/",
+        "http://[::1]/",
+        "http://0x7f000001",
+        "file:///etc/passwd",
+    ],
+)
+def test_an_address_is_never_fetched(service: Service, address: str) -> None:
+    refused = service.post("/v1/books", {"url": address})
+    assert (refused.status, refused.code) == (422, "url_refused")
+    assert "file" in refused.json["hint"]

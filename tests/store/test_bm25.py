@@ -1,0 +1,62 @@
+"""The words of a query: what it sets as code counts more."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from octavo.store.bm25 import MARKED, Words
+
+words = Words()
+
+
+def index(word: str) -> int:
+    (found,) = words.of_query(word)
+    return found
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "how does `borrow` work",
+        "how does ``borrow`` work",
+        "what is wrong here? ```rust borrow ``` it fails to work",
+        "`borrow` and `borrow` and work",
+    ],
+)
+def test_words_between_backticks_count_more(query: str) -> None:
+    weights = words.of_query(query)
+    assert weights[index("borrow")] == MARKED
+    assert weights[index("work")] == 1.0
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "how does borrow work",
+        "how does `borrow work",
+        "how does ``borrow` work",
+        "why don`t they borrow and can`t they work",
+        "``borrow'' or ``work''",
+    ],
+)
+def test_what_is_not_closed_marks_nothing(query: str) -> None:
+    assert set(words.of_query(query).values()) == {1.0}
+
+
+@given(st.text(st.sampled_from("ab `é日\n'x"), max_size=40))
+def test_backticks_change_no_words_only_what_they_count(query: str) -> None:
+    marked, plain = words.of_query(query), words.of_query(query.replace("`", " "))
+    assert list(marked) == list(plain)
+    assert set(marked.values()) <= {1.0, MARKED}
+
+
+def test_a_stray_backtick_does_not_turn_the_marking_round() -> None:
+    weights = words.of_query("the ` key and the `borrow` work")
+    assert weights[index("borrow")] == MARKED
+    assert weights[index("key")] == weights[index("work")] == 1.0
+
+
+def test_a_passage_counts_its_words_with_or_without_backticks() -> None:
+    assert words.of_document("call `borrow` twice") == words.of_document("call  borrow  twice")

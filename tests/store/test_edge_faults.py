@@ -1,0 +1,333 @@
+"""Every kind of file in a store is cut, zeroed, flipped and deleted: no damage may pass for a right answer.
+
+A damaged store either refuses to open, or reports a digest that the records do not expect, and is mended
+point by point as a library mends it; or the damage was harmless, and then every answer is the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from octavo.errors import LibraryBusy, OctavoError, StoreError
+from octavo.protocols import EVERYWHERE, Hit, Where
+from octavo.settings import Settings
+from octavo.store import Store, open_store, store_path
+from octavo.store.base import digest
+from tests.support.store_contract import SIZE, chunk, vector
+
+MEMORY = Path("/dev/shm")  # hundreds of stores, each opened once, need no disk
+ROOT = Path(__file__).parents[2]
+WORDS = ("harpoon", "mast", "whale", "sail")
+CHUNKS = [
+    chunk(
+        n,
+        f"The {WORDS[n % 4]} number {n} is white and large.",
+        points=(1.0, n / 7),
+        book_id="ab"[n % 2],
+        section_id=f"s{n % 3}",
+        page=n,
+    )
+    for n in range(1, 9)
+]
+EXPECTED = {c.id: digest(c) for c in CHUNKS}
+FILTERS = (
+    EVERYWHERE,
+    Where(any_of={"book_id": ("a",)}),
+    Where(any_of={"sections": ("s1", "s2")}),
+    Where(any_of={"source_file": ("b.txt",)}, at_least={"edition": 1}),
+    Where(any_of={"edition": (1,)}, at_most={"page_end": 5}),
+    Where(any_of={"page_number": (2, 3, 4)}),
+    Where(at_least={"page_number": 3}, none_of={"book_id": ("a",)}),
+    Where(at_least={"document_position": 3}, at_most={"document_position": 6}),
+    Where(none_of={"edition": (1,)}),
+)
+Answers = list[tuple[tuple[Hit, ...], tuple[Hit, ...]]]
+Picture = dict[str, tuple[int, bytes]]
+
+
+async def opened(data: Path) -> Store:
+    return await open_store(Settings(data=data, free_space_mb=0), dimension=SIZE, expected=True)
+
+
+async def answers(store: Store) -> Answers:
+    """What the store says to everything that it can be asked, in every filter's words."""
+    found = [
+        await store.search(vector(1.0, 0.3), word, where=where, limit=20)
+        for where in FILTERS
+        for word in WORDS
+    ]
+    return [(each.dense, each.lexical) for each in found]
+
+
+def pictured(data: Path) -> Picture:
+    """Every file with its size and its bytes up to the zeros at its end: these files are mostly air."""
+    files = sorted(file for file in data.rglob("*") if file.is_file())
+    return {str(f.relative_to(data)): (f.stat().st_size, f.read_bytes().rstrip(b"\0")) for f in files}
+
+
+def painted(picture: Picture, data: Path) -> Path:
+    for name, (size, content) in picture.items():
+        file = data / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+        os.truncate(file, size)
+    return data
+
+
+def kind(name: str) -> str:
+    """A file's name without what differs from store to store and from index to index."""
+    return re.sub(r"segments/[^/]+|payload_index/[^/]+-(?=map|null|numeric)", "…", name)
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Picture:
+    data = tmp_path_factory.mktemp("sound")
+    ended = run(
+        """
+        store = asyncio.run(open_store(Settings(data=data, free_space_mb=0), dimension=SIZE))
+        asyncio.run(store.upsert(CHUNKS, edition=1))
+        asyncio.run(store.close())
+        """,
+        data,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return {name: file for name, file in pictured(data).items() if name.startswith("store")}
+
+
+@pytest.fixture
+async def right(sound: Picture, tmp_path: Path) -> Answers:
+    """The answers of the store when nothing is wrong with it."""
+    store = await opened(painted(sound, tmp_path / "right"))
+    said = await answers(store)
+    assert await store.digests() == EXPECTED
+    await store.close()
+    return said
+
+
+def run(code: str, data: Path) -> subprocess.CompletedProcess[str]:
+    """Runs `code` in a process of its own, with this module's names, the data folder and asyncio at hand."""
+    program = (
+        f"import asyncio, os, signal, sys\nsys.path.insert(0, {str(ROOT)!r})\nfrom pathlib import Path\n"
+        f"from tests.store.test_edge_faults import *\ndata = Path(sys.argv[1])\n{textwrap.dedent(code)}"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", program, str(data)], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def patched(file: Path, at: int, new: bytes) -> None:
+    with file.open("r+b") as out:
+        out.seek(at)
+        out.write(new)
+
+
+def cut(file: Path, content: bytes) -> None:
+    os.truncate(file, len(content) // 2)
+
+
+def zeroed(file: Path, content: bytes) -> None:
+    patched(file, 0, bytes(max(len(content), 1)))
+
+
+def flipped(file: Path, content: bytes) -> None:
+    for at in (len(content) // 9, len(content) // 2):
+        patched(file, at, bytes(byte ^ 0xFF for byte in content[at : at + 2] or b"\0"))
+
+
+def deleted(file: Path, content: bytes) -> None:
+    file.unlink()
+
+
+async def verdict(data: Path, right: Answers) -> str:
+    """How the damage shows: `refused`, `unreadable`, `mended`, `harmless`, or what must never be."""
+    try:
+        store = await opened(data)
+    except OctavoError as error:
+        return "refused" if "ai_book_embedding" in str(error) else f"refused without its place: {error}"
+    try:
+        reported = await store.digests()
+        if reported == EXPECTED:
+            return "harmless" if await answers(store) == right else "SILENTLY WRONG"
+        wrong = [id for id, said in reported.items() if said != EXPECTED.get(id)]
+        await store.delete(wrong)
+        await store.upsert([c for c in CHUNKS if c.id in wrong or c.id not in reported], edition=1)
+        whole = await store.digests() == EXPECTED and await answers(store) == right
+        return "mended" if whole else "NOT MENDED"
+    except StoreError:
+        return "unreadable"
+    finally:
+        await store.close()
+
+
+DAMAGES = (cut, zeroed, flipped, deleted)
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=[damage.__name__ for damage in DAMAGES])
+async def test_no_damage_to_any_kind_of_file_passes_for_a_right_answer(
+    damage: Callable[[Path, bytes], None], sound: Picture, right: Answers
+) -> None:
+    """The files of the filters' indexes are all alike: there each damage has a fourth of the kinds."""
+    kinds = {kind(name): name for name, (_, content) in sorted(sound.items(), key=lambda f: f[1][1])}
+    indexes = sorted(what for what in kinds if re.search("map|null|numeric", what))
+    assert len(kinds) > 40
+    spared = {what for n, what in enumerate(indexes) if DAMAGES[n % 4] is not damage}
+    seen = {}
+    for what, name in kinds.items():
+        if what in spared:
+            continue
+        with TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as room:
+            data = painted(sound, Path(room))
+            damage(data / name, sound[name][1])
+            seen[what] = await verdict(data, right)
+    allowed = {"refused", "unreadable", "mended", "harmless"}
+    assert {what: said for what, said in seen.items() if said not in allowed} == {}
+    assert len(seen) - Counter(seen.values())["harmless"] >= 8, Counter(seen.values())
+
+
+async def test_words_that_the_log_writes_a_second_time_are_counted_once(
+    sound: Picture, right: Answers, tmp_path: Path
+) -> None:
+    """Without its versions the engine takes every logged point for a newer one."""
+    data = painted(sound, tmp_path / "data")
+    (versions,) = data.rglob("mutable_id_tracker.versions")
+    versions.unlink()
+    store = await opened(data)
+    assert await answers(store) == right
+    await store.close()
+
+
+async def test_what_was_written_and_not_committed_is_found_whole_after_a_kill_or_not_at_all(
+    sound: Picture, right: Answers, tmp_path: Path
+) -> None:
+    data = painted(sound, tmp_path / "data")
+    ended = run(
+        """
+        store = asyncio.run(opened(data))
+        asyncio.run(store.upsert(CHUNKS[:5], edition=1))
+        asyncio.run(store.delete([CHUNKS[6].id]))
+        asyncio.run(store.upsert([CHUNKS[6]], edition=1))
+        os.kill(os.getpid(), signal.SIGKILL)
+        """,
+        data,
+    )
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    store = await opened(data)
+    assert await store.digests() == EXPECTED
+    assert await answers(store) == right
+    await store.close()
+
+
+async def test_words_of_chunks_that_are_gone_weigh_nothing_any_more(
+    sound: Picture, right: Answers, tmp_path: Path
+) -> None:
+    """The scores by words are those of a store that never held anything else, at once."""
+    store = await opened(painted(sound, tmp_path / "data"))
+    others = [chunk(n, f"A harpoon, a mast and a sail of {n}.") for n in range(20, 60)]
+    for _ in range(2):
+        await store.upsert(others, edition=2)
+        assert await answers(store) != right
+        await store.delete([c.id for c in others])
+        assert await answers(store) == right
+    await store.delete([CHUNKS[0].id, CHUNKS[5].id])
+    await store.upsert([CHUNKS[5], CHUNKS[0]], edition=1)
+    assert await answers(store) == right
+    await store.close()
+
+
+async def test_deleting_twice_or_deleting_the_unknown_changes_nothing_more(
+    sound: Picture, tmp_path: Path
+) -> None:
+    store = await opened(painted(sound, tmp_path / "data"))
+    unknown = chunk(999).id
+    await store.delete([unknown])
+    await store.delete([])
+    assert await store.digests() == EXPECTED
+    await store.delete([CHUNKS[0].id, unknown])
+    await store.delete([CHUNKS[0].id])
+    assert await store.digests() == {id: d for id, d in EXPECTED.items() if id != CHUNKS[0].id}
+    await store.close()
+
+
+def test_a_store_that_another_process_has_open_is_refused_until_that_process_dies(
+    sound: Picture, tmp_path: Path
+) -> None:
+    data = painted(sound, tmp_path / "data")
+    program = (
+        f"import asyncio, sys\nsys.path.insert(0, {str(ROOT)!r})\n"
+        "from tests.store.test_edge_faults import *\n"
+        "store = asyncio.run(opened(Path(sys.argv[1]))); print('open', flush=True); sys.stdin.read()\n"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", program, str(data)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "open\n"
+        with pytest.raises(LibraryBusy, match=f"in use by process {holder.pid} "):
+            asyncio.run(opened(data))
+    finally:
+        holder.kill()
+        holder.communicate()
+    store = asyncio.run(opened(data))
+    assert asyncio.run(store.digests()) == EXPECTED
+    asyncio.run(store.close())
+
+
+def test_a_child_forked_from_an_open_store_can_neither_read_nor_write_nor_hurt_it(
+    sound: Picture, tmp_path: Path
+) -> None:
+    ended = run(
+        """
+        store = asyncio.run(opened(data))
+        child = os.fork()
+        if child == 0:
+            refused = 0
+            for use in (store.digests(), store.upsert([chunk(70)], edition=1), store.delete([CHUNKS[0].id]),
+                        store.commit(), store.count(),
+                        store.search(vector(1.0), "whale", where=EVERYWHERE, limit=3)):
+                try:
+                    asyncio.run(use)
+                except StoreError as error:
+                    refused += "forked" in str(error)
+            asyncio.run(store.close())
+            os._exit(refused)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        print(asyncio.run(store.digests()) == EXPECTED)
+        try:
+            asyncio.run(opened(data))
+        except LibraryBusy:
+            print("still ours")
+        asyncio.run(store.close())
+        """,
+        painted(sound, tmp_path / "data"),
+    )
+    assert ended.stdout.split("\n")[:3] == ["6", "True", "still ours"], ended.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only to root")
+async def test_a_store_that_may_not_be_written_says_so_and_what_to_check(
+    sound: Picture, tmp_path: Path
+) -> None:
+    data = painted(sound, tmp_path / "data")
+    folders = [folder for folder in (store_path(data), *store_path(data).rglob("*")) if folder.is_dir()]
+    for file in store_path(data).rglob("*"):
+        file.chmod(0o500 if file.is_dir() else 0o400)
+    try:
+        with pytest.raises(StoreError, match="ai_book_embedding cannot be written to") as refused:
+            await opened(data)
+        assert "rights" in refused.value.hint
+    finally:
+        for folder in folders:
+            folder.chmod(0o700)

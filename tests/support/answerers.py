@@ -1,0 +1,112 @@
+"""Answerers that do as a test says, and what a test needs to look over an answerer's shoulder."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from octavo.answers.extract import Claim
+from octavo.answers.features import Sentence
+from octavo.answers.offline import Reply
+from octavo.errors import ModelError
+from octavo.library import Library
+from octavo.settings import Settings
+from octavo.testing import TinyEmbedder
+from octavo.types import Answer
+from tests.support import small_books
+
+
+class Scripted:
+    """Says the same claims whatever it is asked, and remembers what it was given."""
+
+    name = "scripted"
+
+    def __init__(self, *claims: tuple[str, Sequence[str]], answerable: float = 1.0) -> None:
+        self.claims = tuple(Claim(text, tuple(ids)) for text, ids in claims)
+        self.answerable = answerable
+        self.given: list[Sentence] = []
+
+    async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
+        self.given = list(given)
+        return Reply(self.claims, self.answerable, 0.9 * self.answerable)
+
+
+class Greedy:
+    """Quotes every sentence it is given, or every one that has some words in it."""
+
+    name = "greedy"
+
+    def __init__(self, words: str = "") -> None:
+        self.words = words
+
+    async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
+        claims = tuple(Claim(s.text, (s.id,)) for s in given if self.words in s.text)
+        return Reply(claims, float(bool(claims)), 0.9 * bool(claims))
+
+
+class Broken:
+    """A model that does not answer; while it `waits`, it does not even say so."""
+
+    name = "broken"
+
+    def __init__(self, *, waits: bool = False) -> None:
+        self.waits, self.reached = waits, asyncio.Event()
+
+    async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
+        self.reached.set()
+        while self.waits:  # noqa: ASYNC110 - a test in another thread lets it go
+            await asyncio.sleep(0.01)
+        raise ModelError("the model does not answer")
+
+
+def filled(data: Path, *books: Path, chunk_tokens: int = 128) -> Path:
+    """A library with these books, closed."""
+
+    async def fill() -> None:
+        settings = Settings(data=data, chunk_tokens=chunk_tokens)
+        async with Library.open(settings=settings, embedder=TinyEmbedder()) as library:
+            for book in books:
+                await library.add(book)
+
+    asyncio.run(fill())
+    return data
+
+
+def with_tides(folder: Path) -> Path:
+    return filled(folder / "library", small_books.markdown(folder / "tides.md"))
+
+
+def looked_up(library: Library, statement: str) -> list[tuple[Any, ...]]:
+    """What another process sees in the records at this moment."""
+    other = sqlite3.connect(Path(library.settings.data) / "records.sqlite")
+    try:
+        return other.execute(statement).fetchall()
+    finally:
+        other.close()
+
+
+def changed(folder: Path, statement: str) -> None:
+    """Somebody meddles with the stored records."""
+    other = sqlite3.connect(folder / "records.sqlite")
+    other.execute(statement)
+    other.commit()
+    other.close()
+
+
+async def assert_well_cited(library: Library, answer: Answer) -> None:
+    """Every quotation is the book's text at its place, numbered as the answer first needs it."""
+    assert answer.citations
+    for citation in answer.citations:
+        chunk = citation.chunk
+        sections = {s.id: s for s in await library.contents(chunk.book_id)}
+        assert sections[chunk.section_id].text[citation.start : citation.end] == citation.content_snippet
+        part = chunk.content[citation.start - chunk.start : citation.end - chunk.start]
+        assert part == citation.content_snippet
+    marks = [int(number) for number in re.findall(r"\[(\d+)\]", answer.content)]
+    assert (
+        list(dict.fromkeys(marks)) == [c.number for c in answer.citations] == list(range(1, max(marks) + 1))
+    )

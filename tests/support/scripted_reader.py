@@ -1,0 +1,43 @@
+"""A reader that thinks what a test tells it to, and notes what it was given to read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from octavo.models.cross_encoders import Glance, Passage, Reader
+
+WIDE = 8  # characters of a piece
+
+
+class ReaderAloud(Reader):
+    """A passage ranks as high as the words in it that `ranks` names; `answer` is where those words are."""
+
+    def __init__(self, ranks: Mapping[str, float] | None = None, *, answer: str = "") -> None:
+        self.ranks, self.answer = ranks or {}, answer
+        self.read_for: list[tuple[str, tuple[Passage, ...]]] = []
+
+    @property
+    def count(self) -> int:
+        return sum(len(passages) for _, passages in self.read_for)
+
+    def read(self, question: str, passages: Sequence[Passage]) -> list[Glance]:
+        self.read_for.append((question, tuple(passages)))
+        return [self._told(passage.text) for passage in passages]
+
+    def _told(self, text: str) -> Glance:
+        rank = sum(value for words, value in self.ranks.items() if words in text)
+        return glance(text, self.answer, rank=rank, answerable=rank)
+
+
+def glance(text: str, answer: str, *, rank: float = 0.0, answerable: float = 0.0) -> Glance:
+    """As if the reader were sure of `answer`, where that stands in the text, and of nothing otherwise."""
+    at = text.find(answer) if answer else -1
+    cuts = sorted({0, len(text), *range(0, len(text), WIDE), *((at, at + len(answer)) if at >= 0 else ())})
+    places = [(a, b) for a, b in pairwise(cuts)]
+    begins = [6.0 if a == at else 0.0 for a, _ in places]
+    ends = [6.0 if at >= 0 and b == at + len(answer) else 0.0 for _, b in places]
+    first, last = (np.array(values, np.float32) for values in (begins, ends))
+    return Glance(rank, answerable, 3.0, first, last, np.array(places, np.int32).reshape(-1, 2))

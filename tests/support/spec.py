@@ -1,0 +1,199 @@
+"""Every field, rule and state of the five source documents (S0-S4) and of the one model made of them (DM).
+
+A row gives the document's own word and what carries it here. S0 is the Book Agent SDK, S1 the RAG-Enabled
+Agent, S2 the RAG Chatbot Agent, S3 the RAG Retrieval Function, S4 the RAG Agent Construction.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from tests.support.builders import NOON, URL, WHALE, make_citation, make_evidence, make_vector
+
+# document, its entity, ours: its fields, each followed by ours where the name differs.
+FIELDS = """
+S0 Question Question: id content book_id timestamp selected_text
+S0 BookContentChunk Chunk: id content book_id chapter page_number document_position embedding metadata
+S0 Answer Answer: id question_id content timestamp confidence_score=confidence
+S0 SourceReference Citation: id answer_id chunk_id relevance_score content_snippet source_location
+S1 AgentResponse Answer: content sources=citations confidence timestamp
+S1 RetrievedContentChunk Evidence: id=chunk.id content=chunk.content similarity_score=relevance_score
+S1 RetrievedContentChunk Evidence: source_metadata=chunk embedding=chunk.embedding
+S1 SourceReference Citation: url section page title
+S1 QueryScope Scope: type identifier description
+S2 UserQuery Question: query_text=content timestamp request_id=id user_context
+S2 AgentResponse Answer: response_text=content confidence_level=confidence source_citations=citations
+S2 AgentResponse Answer: processing_time_ms request_id=question_id timestamp
+S2 Citation Citation: text=content_snippet url similarity_score=relevance_score
+S2 Citation Citation: chunk_id=chunk_number source_title=title
+S2 AgentSession Session: session_id start_time end_time query_count UserQuery=questions AgentResponse=answers
+S3 Query Question: id text=content timestamp session_id context
+S3 QueryContext Question: selected_text=context.selected_text filters=context.filters
+S3 QueryContext Question: conversation_history=context.conversation_history
+S3 QueryContext Question: user_preferences=context.user_preferences
+S3 RetrievedContent Evidence: id chunk_id=chunk.id content=chunk.content source_file=chunk.source_file
+S3 RetrievedContent Evidence: source_location=chunk.source_location relevance_score
+S3 RetrievedContent Evidence: embedding_vector=chunk.embedding metadata=chunk.metadata
+S3 RetrievedContent Evidence: created_at=chunk.created_at
+S3 ChatMessage Message: id role content timestamp source_references query_id
+S3 SourceReference Citation: source_file source_location content_snippet confidence retrieved_content_id
+S4 UserQuery Question: query_text=content timestamp session_id user_id
+S4 RetrievedContentChunk Evidence: id=chunk.id content=chunk.content similarity_score=relevance_score
+S4 RetrievedContentChunk Evidence: metadata=chunk.metadata source_url=chunk.url
+S4 RetrievedContentChunk Evidence: section_heading=chunk.section chunk_index=chunk.chunk_index
+S4 AgentResponse Answer: response_text=content retrieved_chunks=evidence citations timestamp
+S4 AgentResponse Answer: query_id=question_id
+S4 SourceCitation Citation: url section content_preview=content_snippet relevance_score
+DM Book Book: id title authors language format source_file base_url content_hash index_fingerprint
+DM Book Book: section_count chunk_count page_count added_at updated_at
+DM Section Section: id book_id title heading_path level position url anchor page_start page_end text
+DM Chunk Chunk: id chunk_id content book_id chapter section page_number page_label document_position
+DM Chunk Chunk: chunk_index url source_file source_location source_title start end embedding metadata
+DM Chunk Chunk: created_at
+DM Scope Scope: type identifier description
+DM Question Question: id content book_id selected_text scope top_k session_id user_id user_context
+DM Question Question: conversation_history user_preferences filters timestamp status
+DM Evidence Evidence: chunk relevance_score rank state
+DM Answer Answer: id question_id content confidence citations evidence processing_time_ms timestamp
+DM Answer Answer: state refusal delivery=trace
+DM Refusal Refusal: reason nearest_sections=nearest
+DM Citation Citation: id answer_id number chunk_id content_snippet start end relevance_score confidence
+DM Citation Citation: retrieved_content_id source_file source_location url section page title link
+DM Message Message: id role content timestamp source_references query_id
+DM Session Session: session_id start_time end_time query_count messages questions answers
+"""
+
+
+class Rule(NamedTuple):
+    seed: str
+    words: str
+    field: str
+    good: tuple[object, ...]
+    bad: tuple[object, ...]
+
+
+SCORES = (0, 0.0, 0.5, 1.0), (-0.01, 1.01, math.nan, math.inf, "0.5", None, True)
+URLS = (URL, "https://a.org:80/b?c=d#e"), ("", "nowhere", "javascript:alert(1)", "https://", "http://a b")
+NOT_BLANK = ("x", " x "), ("", " \n\t", None)
+COUNTS = (1, 2**53 - 1), (0, -1, 2**53, 1.5, "1", True)
+POSITIONS = (0, 7), (-1, 0.5, None)
+TIMES = (NOON,), (NOON.replace(tzinfo=None), "2025-03-01", None)
+VECTORS = (make_vector(), make_vector(3, 4)), ((), (1.0, 1.0), (math.nan, 1.0), ("a", "b"), (1e200, 1e200))
+OBJECTS: tuple[tuple[object, ...], tuple[object, ...]] = (
+    ({}, {"a": [1, None]}),
+    ({"a": {1}}, {"a": math.nan}, {1: 2}, [], None),
+)
+PATHS = (("The Whiteness",), ("42", "The Whiteness")), ((), ("Chapter 42",), ("", "The Whiteness"))
+
+RULES = [
+    Rule("S0", "question content 1-1000", "Question.content", ("?", "x" * 1000), ("", "x" * 1001)),
+    Rule("S0", "question not only whitespace", "Question.content", *NOT_BLANK),
+    Rule("S0", "selected_text 1-500", "Question.selected_text", (None, "x" * 500), ("", "x" * 501)),
+    Rule("S0", "chunk content 10-2000", "Chunk.content", ("x" * 10, "x" * 2000), ("x" * 9, "x" * 2001)),
+    Rule("S0", "chunk book_id given", "Chunk.book_id", *NOT_BLANK),
+    Rule("S0", "embedding a valid vector", "Chunk.embedding", *VECTORS),
+    Rule("S0", "document_position non-negative", "Chunk.document_position", *POSITIONS),
+    Rule("S0", "answer not only whitespace", "Answer.content", *NOT_BLANK),
+    Rule("S0", "answer confidence_score 0-1", "Answer.confidence", *SCORES),
+    Rule("S0", "answer question_id given", "Answer.question_id", *NOT_BLANK),
+    Rule("S0", "reference relevance_score 0-1", "Citation.relevance_score", *SCORES),
+    Rule("S0", "snippet a substring", "Citation.content_snippet", (WHALE[7:33],), ("the white whale",)),
+    Rule("S0", "source_location not empty", "Chunk.source_location", *NOT_BLANK),
+    Rule("S1", "a source for any factual claim", "Answer.citations", ((make_citation(),),), ((),)),
+    Rule("S1", "chunk content not empty", "Chunk.content", (WHALE,), ("", " " * 20)),
+    Rule("S1", "chunk has valid source metadata", "Chunk.source_title", *NOT_BLANK),
+    Rule("S1", "reference has a URL", "Chunk.url", *URLS),
+    Rule("S1", "scope full-book", "Scope.type", ("full-book",), ("whole-book", "", None)),
+    Rule("S1", "scope types", "Scope.type", ("section-specific", "page-specific"), (1,)),
+    Rule("S2", "query_text 1-1000", "Question.content", ("x", "x" * 1000), ("", "x" * 1001)),
+    Rule("S2", "citation similarity_score 0-1", "Citation.relevance_score", *SCORES),
+    Rule("S2", "citation chunk_id positive", "Chunk.chunk_id", *COUNTS),
+    Rule("S2", "processing_time_ms positive", "Answer.processing_time_ms", *COUNTS),
+    Rule("S2", "confidence_level 0-1", "Answer.confidence", *SCORES),
+    Rule("S2", "top_k 1-20", "Question.top_k", (1, 5, 20), (0, 21, -1, 2.5)),
+    Rule("S3", "query text not empty or null", "Question.content", *NOT_BLANK),
+    Rule("S3", "retrieved relevance_score 0-1", "Evidence.relevance_score", *SCORES),
+    Rule("S3", "retrieved source_file given", "Chunk.source_file", *NOT_BLANK),
+    Rule("S3", "reference confidence 0-1", "Citation.confidence", *SCORES),
+    Rule("S3", "role user or assistant", "Message.role", ("user", "assistant"), ("system", "", None)),
+    Rule("S4", "query_text not empty", "Question.content", *NOT_BLANK),
+    Rule("S4", "chunk similarity_score 0-1", "Evidence.relevance_score", *SCORES),
+    Rule("S4", "retrieved_chunks not empty", "Answer.evidence", ((make_evidence(),),), ((),)),
+    Rule("S4", "citation url valid", "Chunk.url", *URLS),
+    Rule("S4", "chunk content not empty", "Chunk.content", (WHALE,), ("",)),
+    Rule("DM", "page_number from 1", "Chunk.page_number", (None, 1), (0, -3, "iv")),
+    Rule("DM", "chunk_index from 0", "Chunk.chunk_index", *POSITIONS),
+    Rule("DM", "content is text[start:end]", "Chunk.end", (len(WHALE),), (len(WHALE) - 1, 0)),
+    Rule("DM", "metadata JSON only", "Chunk.metadata", *OBJECTS),
+    Rule("DM", "created_at a time", "Chunk.created_at", *TIMES),
+    Rule("DM", "scope types of ours", "Scope.type", ("selection", "up-to-position"), ("chapter",)),
+    Rule("DM", "scope identifier", "Scope.identifier", ("s42",), ("", None)),
+    Rule("DM", "filters JSON", "Question.filters", *OBJECTS),
+    Rule("DM", "rank from 1", "Evidence.rank", *COUNTS),
+    Rule("DM", "citation numbered from 1", "Citation.number", *COUNTS),
+    Rule("DM", "link valid", "Citation.link", *URLS),
+    Rule("DM", "question timestamp a time", "Question.timestamp", *TIMES),
+    Rule("DM", "answer timestamp a time", "Answer.timestamp", *TIMES),
+    Rule("DM", "query_count from 0", "Session.query_count", *POSITIONS),
+    Rule("DM", "session ends after it began", "Session.end_time", (None, NOON), (NOON.replace(year=2024),)),
+    Rule("DM", "book id given", "Book.id", ("moby-dick",), ("", " ", None, "x" * 201)),
+    Rule("DM", "book format known", "Book.format", ("epub", "pdf"), ("docx", None)),
+    Rule("DM", "base_url valid", "Book.base_url", (None, "https://example.org/"), ("example.org", "")),
+    Rule("DM", "heading_path ends in the title", "Section.heading_path", *PATHS),
+    Rule("DM", "section url valid", "Section.url", *URLS),
+    Rule("DM", "section text storable", "Section.text", ("", WHALE), ("a\0b", "\ud800", None)),
+]
+
+
+# document, rule in its words, and who holds it, since no value can alone.
+ELSEWHERE = """
+S0 chunk book_id exists in the catalogue :: records: foreign key
+S0 answer question_id references an existing question :: records: foreign key
+S0 one question has many references, one chunk many :: records: foreign keys
+S0 one answer has exactly one question :: records: foreign key
+S0 answer validated as based only on retrieved content :: verification
+S1 every factual sentence has a citation :: verification
+S1 responses grounded in retrieved content only :: verification
+S1 scope identified and validated before retrieval :: scope
+S2 QueryRequest question non-empty, top_k 1-20, default 5 :: service
+S2 QueryResponse answer citations confidence processing_time_ms, and no other key :: service
+S2 QueryResponse citation text url similarity_score chunk_id:int source_title :: service
+S2 collection distance cosine :: store
+S2 collection payload url text chunk_id source_title :: store
+S3 source_file is a valid book content file :: ingest
+S3 a query results in many retrieved contents :: retrieval
+S4 one query one response :: records: foreign key
+DM ids are UUIDv5 of book, section path, occurrence and content; chunk_id derived from id :: chunking
+DM embedding has as many numbers as the collection, 384 :: store
+DM identifier that names nothing is refused before retrieval, and no citation lies outside the scope :: scope
+DM a question without evidence ends as insufficient_data :: ask
+DM each state change is durable before the next step :: records
+DM session's messages, questions and answers are in order :: records
+DM POST /query takes extra optional fields; a refusal is a 200, a bad request a 422 :: service
+DM a collection with only the four payload keys can be attached read-only :: store
+"""
+HOLDERS = {"records", "verification", "scope", "service", "store", "ingest", "retrieval", "chunking", "ask"}
+
+# document, machine: every step there is. A state that leads nowhere is final.
+STATES = """
+S0 QuestionStatus: pending>processing processing>completed processing>insufficient_data processing>error
+S0 AnswerState: draft>validated validated>published
+S1 FlowStep: query_received>scope_parsed scope_parsed>retrieved retrieved>relevance_checked
+S1 FlowStep: relevance_checked>drafted drafted>returned
+S2 Delivery: received>processing processing>validated validated>formatted formatted>delivered
+S3 EvidenceState: retrieved>validated
+DM BookState: pending>ready ready>superseded
+"""
+
+# document, its state: ours that are seen as it.
+VIEWS = """
+S3 pending: QuestionStatus.pending
+S3 processed: QuestionStatus.completed QuestionStatus.insufficient_data
+S3 retrieved: EvidenceState.retrieved
+S4 received: QuestionStatus.pending QuestionStatus.processing
+S4 processed: QuestionStatus.completed QuestionStatus.insufficient_data
+S4 generating: AnswerState.draft AnswerState.validated
+S4 completed: AnswerState.published
+S4 retrieved: EvidenceState.retrieved EvidenceState.validated
+"""

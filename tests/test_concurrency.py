@@ -1,0 +1,261 @@
+"""A library and its surroundings: another process, a fork, a locked database, a clock, a wrong model."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path
+
+import pytest
+
+from octavo.errors import LibraryBusy, StoreError, WeightsError
+from octavo.library import Library
+from octavo.maintenance.repair import difference
+from octavo.models import weights as models
+from octavo.settings import Settings
+from octavo.store import store_path
+from octavo.testing import TinyEmbedder
+from octavo.types import Book
+from tests.support import small_books
+
+QUERY = "the harbour master counted the ships"
+PRELUDE = """
+import asyncio, os, sys
+from octavo.errors import LibraryBusy, OctavoError, StoreError
+from octavo.library import Library
+from octavo.testing import TinyEmbedder
+data, book = sys.argv[1:]
+"""
+
+
+@pytest.fixture
+async def data(tmp_path: Path) -> Path:
+    """A library with one book, closed."""
+    async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as library:
+        await library.add(small_books.markdown(tmp_path / "tides.md"))
+    return tmp_path / "library"
+
+
+async def passages(data: Path) -> list[tuple[str, float]]:
+    async with Library.open(data, embedder=TinyEmbedder()) as library:
+        found = [(e.chunk.id, e.relevance_score) for e in await library.search(QUERY, top_k=100)]
+        assert not await difference(await library._shelf())
+        return found
+
+
+def started(code: str, data: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", PRELUDE + textwrap.dedent(code), str(data), str(data.parent / "log.md")]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+HOLD = """
+async def main():
+    async with Library.open(data, embedder=TinyEmbedder()) as library:
+        await library.search("ships")
+        print("held", flush=True)
+        sys.stdin.read()
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, None], ids=["killed", "done"])
+async def test_a_library_in_use_names_its_holder_and_is_free_the_moment_that_is_gone(
+    data: Path, end: signal.Signals | None
+) -> None:
+    before = await passages(data)
+    holder = started(HOLD, data)
+    assert holder.stdout is not None
+    assert await asyncio.to_thread(holder.stdout.readline) == "held\n"
+    async with Library.open(data, embedder=TinyEmbedder()) as library:
+        assert len(await library.books()) == 1, "the catalogue needs no lock"
+        for use in (
+            library.search(QUERY),
+            library.add(data.parent / "tides.md"),
+            library.remove("the-tides"),
+        ):
+            with pytest.raises(LibraryBusy, match=f"in use by process {holder.pid} ") as refused:
+                await use
+            assert "One process at a time" in refused.value.hint
+        if end is not None:
+            holder.send_signal(end)
+        await asyncio.to_thread(holder.communicate)
+        assert len(await library.search(QUERY)) == len(before), "the refused library can go on"
+    assert await passages(data) == before
+
+
+def test_a_fork_of_an_open_library_is_refused_at_once_and_the_parent_goes_on(data: Path) -> None:
+    forking = started(
+        """
+        async def main():
+            async with Library.open(data, embedder=TinyEmbedder()) as library:
+                await library.search("ships")
+                store = library._store
+                child = os.fork()
+                if child == 0:
+                    try:
+                        store.commit().send(None)
+                    except StoreError as error:
+                        os._exit(7 if "forked" in str(error) else 8)
+                    os._exit(9)
+                print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+                print(len(await library.search("ships and boats")))
+        asyncio.run(main())
+        """,
+        data,
+    )
+    said, _ = forking.communicate(timeout=60)
+    assert said.split() == ["7", "4"]
+
+
+async def test_an_add_that_meets_a_locked_database_fails_clean_and_works_later(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("octavo.records_database.PRAGMAS", ("busy_timeout = 60", "journal_mode = WAL"))
+    new = small_books.markdown(
+        data.parent / "log.md", {"Day": "On this day we saw no land."}, title="The Log"
+    )
+    async with Library.open(data, embedder=TinyEmbedder()) as library:
+        before = await library.search(QUERY, top_k=100)
+        other = sqlite3.connect(data / "records.sqlite", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        for change in (library.add(new), library.remove("the-tides")):
+            with pytest.raises(LibraryBusy, match=r"records\.sqlite are being changed by another process"):
+                await change
+        assert await library.search(QUERY, top_k=100) == before, "readers are not held up"
+        other.execute("ROLLBACK")
+        other.close()
+        await library.add(new)
+        assert [b.id for b in await library.books()] == ["the-tides", "the-log"]
+        assert not await difference(await library._shelf())
+
+
+def clock(*days: int) -> type[datetime]:
+    """A clock that stands still at one day after the other, each time it is asked."""
+    left = [datetime(2025, 3, 1, 12, tzinfo=UTC) + timedelta(days=day) for day in days]
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+            return left.pop(0) if len(left) > 1 else left[0]
+
+    return Clock
+
+
+async def test_a_clock_that_goes_back_between_adds_changes_neither_order_nor_age(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("octavo.ingest.edition.datetime", clock(0, -2, -5, -9))
+    titles = ("First", "Second", "Third")
+    async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as library:
+        for title in titles:
+            said = {"I": f"The {title} book says this."}
+            await library.add(small_books.markdown(tmp_path / f"book {title}.md", said, title=title))
+        first = (await library.books())[0]
+        said = {"I": "The First book, revised."}
+        revised = await library.add(small_books.markdown(tmp_path / "book First.md", said, title="First"))
+        assert tuple(b.title for b in await library.books()) == titles
+        assert (revised.added_at, revised.updated_at) == (first.added_at, first.updated_at)
+        (best,) = await library.search("First book revised", top_k=1)
+        assert best.chunk.content == "The First book, revised."
+
+
+async def test_five_copies_and_three_editions_are_one_book_and_one_of_each_passage(tmp_path: Path) -> None:
+    embedder = TinyEmbedder()
+    async with Library.open(tmp_path / "library", embedder=embedder) as library:
+        ids = {(await library.add(small_books.markdown(tmp_path / f"copy {n}.md"))).id for n in range(5)}
+        assert embedder.embedded == 4
+        path = tmp_path / "tides.md"
+        for n in range(3):
+            new = {"Storm": f"A storm broke pier number {n} in a single night."}
+            ids.add((await library.add(small_books.markdown(path, small_books.TIDES | new))).id)
+        assert len(ids) == len(await library.books()) == 1
+        found = await library.search("a storm broke the pier in the harbour", top_k=100)
+        contents = [e.chunk.content for e in found]
+        assert len(set(contents)) == len(contents) == 4
+        assert "A storm broke pier number 2 in a single night." in contents
+        assert len(await (await library._shelf()).store.digests()) == 4
+
+
+def _empty(path: Path) -> None:
+    path.rename(path.with_name("gone"))
+    path.mkdir()
+
+
+def _a_file(path: Path) -> None:
+    path.rename(path.with_name("gone"))
+    path.write_text("not a folder")
+
+
+def _foreign(path: Path) -> None:
+    _empty(path)
+    (path / "holiday.jpg").write_bytes(b"\xff\xd8")
+
+
+def _half(path: Path) -> None:
+    (path / "segments").rename(path / "lost")
+
+
+@pytest.mark.parametrize("accident", [_empty, _a_file, _foreign, _half], ids=lambda f: f.__name__[1:])
+async def test_whatever_stands_in_the_place_of_the_store_is_named_kept_and_replaced_by_repair(
+    data: Path, accident: Callable[[Path], None]
+) -> None:
+    before = await passages(data)
+    path = store_path(data)
+    accident(path)
+    foreign = path.exists() and (path.is_file() or any(path.iterdir()))
+    embedder = TinyEmbedder()
+    async with Library.open(data, embedder=embedder) as library:
+        for _ in range(2):
+            with pytest.raises(StoreError, match="ai_book_embedding") as refused:
+                await library.search(QUERY)
+            assert "octavo doctor --repair" in refused.value.hint
+        embedder.embedded = 0
+        findings = {f.what: f for f in await library.examine(repair=True)}
+        assert findings["store"].sound, findings
+        assert embedder.embedded == 1, "only the question whether the model answers"
+    assert path.with_name("ai_book_embedding.damaged-1").exists() == foreign
+    assert await passages(data) == before
+
+
+def _truncated(weights: bytes) -> bytes:
+    return weights[:-1]
+
+
+def _other(weights: bytes) -> bytes:
+    return weights[:100] + bytes([weights[100] ^ 1]) + weights[101:]
+
+
+@pytest.mark.parametrize("damage", [_truncated, _other], ids=lambda f: f.__name__[1:])
+async def test_a_wrong_model_is_refused_with_the_digest_expected_and_embeds_nothing(
+    data: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    cache = data / "models"
+    cache.mkdir()
+    (cache / models.INT8_FILE).write_bytes(damage((models.PACKAGED / models.INT8_FILE).read_bytes()))
+    async with Library.open(settings=Settings(data=data)) as library:
+        for use in (library.search(QUERY), library.add(data.parent / "tides.md"), library.ready()):
+            with pytest.raises(WeightsError, match=models.INT8_SHA256) as refused:
+                await use
+            assert "Delete" in refused.value.hint
+        books: list[Book] = await library.books()
+        assert len(books) == 1
+    assert len(await passages(data)) == books[0].chunk_count
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only to root")
+async def test_a_library_that_may_not_be_written_says_so(data: Path) -> None:
+    (data / "octavo.lock").chmod(0o400)
+    data.chmod(0o500)
+    try:
+        async with Library.open(data, embedder=TinyEmbedder()) as library:
+            with pytest.raises(StoreError, match="cannot be opened for writing"):
+                await library.search(QUERY)
+    finally:
+        data.chmod(0o700)

@@ -1,0 +1,108 @@
+"""Words with their places, their stems and their weight."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from octavo.text.english import alike, lexicon, rarity, stem, stems, tokens
+
+
+@given(st.text(max_size=300))
+def test_every_token_stands_where_it_says(text: str) -> None:
+    found = tokens(text)
+    assert all(text[t.start : t.end] == t.text for t in found)
+    assert all(one.end <= other.start for one, other in itertools.pairwise(found))
+    assert stems(text) == {t.stem for t in found}
+
+
+@given(st.text(min_size=1, max_size=40))
+def test_stems_are_in_lower_case_and_never_fail(word: str) -> None:
+    assert stem(word) == stem(word.lower())
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("cities", "city"),
+        ("writes", "wrote"),
+        ("writing", "written"),
+        ("began", "begins"),
+        ("planned", "planning"),
+        ("kings", "king's"),
+        ("king’s", "king"),
+        ("carried", "carry"),
+        ("women", "woman"),
+        ("children", "child"),
+        ("churches", "church"),
+        ("created", "creating"),
+        ("1,000", "1000"),
+        ("1960s", "1960"),
+    ],
+)
+def test_forms_of_a_word_share_its_stem(one: str, other: str) -> None:
+    assert stem(one) == stem(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("class", "clas"), ("bus", "bu"), ("thing", "th"), ("1999", "1998"), ("king", "ring")]
+)
+def test_different_words_keep_different_stems(one: str, other: str) -> None:
+    assert stem(one) != stem(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("establish", "establishment"), ("invad", "invader"), ("norman", "normandy")]
+)
+def test_derived_words_are_alike(one: str, other: str) -> None:
+    assert alike(one, other)
+    assert alike(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("cat", "cats"), ("north", "south"), ("interest", "internal"), ("person", "personification")],
+)
+def test_words_with_little_in_common_are_not_alike(one: str, other: str) -> None:
+    assert not alike(one, other)
+
+
+@given(st.text(min_size=1, max_size=12), st.text(min_size=1, max_size=12))
+def test_being_alike_goes_both_ways(one: str, other: str) -> None:
+    assert alike(one, other) == alike(other, one)
+
+
+def test_rare_words_weigh_more_than_common_ones() -> None:
+    assert rarity("the") == 0.0
+    assert rarity("the") < rarity("king") < rarity("xylophon") == 1.0
+
+
+def test_numbers_and_stop_words_know_themselves() -> None:
+    the, year, battle = tokens("The 1066 battle")
+    assert the.stop
+    assert the.capital
+    assert year.number
+    assert not year.stop
+    assert not battle.capital
+    assert not battle.number
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("It cost $3.50, or 1,200 yen.", ["It", "cost", "3.50", "or", "1,200", "yen"]),
+        ("The 11th and 12th centuries", ["The", "11th", "and", "12th", "centuries"]),
+        ("the king's don’t-care air", ["the", "king's", "don’t", "care", "air"]),
+    ],
+)
+def test_numbers_and_apostrophes_stay_whole(text: str, words: list[str]) -> None:
+    assert [t.text for t in tokens(text)] == words
+
+
+def test_the_lists_are_there_and_in_lower_case() -> None:
+    for name in ("stop", "irregular", "opposites", "people", "place_leads", "extremes", "not_extremes"):
+        assert lexicon(name)
+        assert all(entry == entry.lower() for entry in lexicon(name))
