@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from octavo.types import Answer, Book, Evidence, Question
+if TYPE_CHECKING:
+    from octavo.types import Answer, Book, Evidence, Question
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,6 @@ from octavo.maintenance.doctor import Finding, examine
 from octavo.maintenance.repair import SEAL, Difference, adopt, opened, recover, seal
 from octavo.models.cross_encoders import LocalModels
 from octavo.models.embedding import load
-from octavo.protocols import Embedder
 from octavo.readers.sandbox import parse
 from octavo.records import covers
 from octavo.records.catalogue import Records
@@ -44,8 +43,6 @@ from octavo.search.cache import Remembered
 from octavo.search.rerank import Perusal
 from octavo.search.retrieval import Retriever
 from octavo.settings import Settings
-from octavo.store import Store
-from octavo.store.qdrant_import import Source
 from octavo.types import (
     TOP_K_DEFAULT,
     Answer,
@@ -61,6 +58,9 @@ from octavo.verification.check import Support, check
 if TYPE_CHECKING:
     from octavo.llm.agent import ModelAnswerer
     from octavo.llm.client import Endpoint
+    from octavo.protocols import Embedder
+    from octavo.store import Store
+    from octavo.store.qdrant_import import Source
 
 SEARCH_DEFAULT, SEARCH_MOST = 5, 100
 TURN_SECONDS = 120.0  # for which a change waits for that of another instance

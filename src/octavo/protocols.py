@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from octavo.types import Chunk
+if TYPE_CHECKING:
+    from octavo.types import Chunk
 
 Vector = Sequence[float]
 Values = tuple[str, ...] | tuple[int, ...]

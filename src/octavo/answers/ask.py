@@ -16,15 +16,18 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from octavo.answers.citations import Footnoted, elsewhere, empty_library, refused
-from octavo.answers.steps import Desk, Read
 from octavo.errors import OctavoError
 from octavo.events import Answered, Asked, AskEvent, Retrieved, Scoped, Working
-from octavo.search.scope import Bounds
 from octavo.types import Answer, Question, Refusal, ScopeType, Trace
 from octavo.validation import Delivery, EvidenceState
+
+if TYPE_CHECKING:
+    from octavo.answers.steps import Desk, Read
+    from octavo.search.scope import Bounds
 
 LEAST_CONFIDENCE = 0.1  # whatever the risk: an answer that is wrong nine times in ten is none
 

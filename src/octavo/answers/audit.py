@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from octavo.records.catalogue import Records
 from octavo.records.conversations import Journal, Kept, Values, checksum
 from octavo.records.rows import text_hash
 from octavo.search.scope import unplaced
 from octavo.types import CHUNK_LEAST, CHUNK_MOST
+
+if TYPE_CHECKING:
+    from octavo.records.catalogue import Records
 
 GONE = "the book is no longer in the library"
 

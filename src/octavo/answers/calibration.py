@@ -20,10 +20,13 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from octavo import validation
-from octavo.answers.features import Seen
 from octavo.search.ranking import logistic
+
+if TYPE_CHECKING:
+    from octavo.answers.features import Seen
 
 RISK = 0.2  # at most one answer in five for a question that the book does not answer
 

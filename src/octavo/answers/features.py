@@ -20,10 +20,13 @@ from dataclasses import dataclass
 from functools import cache
 from math import exp, log
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from octavo.answers.questions import Expected, Focus, Inquiry, Kind, Role, Spans, loose, negative, sure
 from octavo.text.english import BEGINNING, Token, alike, lexicon, stem, tokens
-from octavo.types import Chunk
+
+if TYPE_CHECKING:
+    from octavo.types import Chunk
 
 ALIKE = 0.8  # what a word counts that is alike, but not the same
 SORT_SHARE = 0.3  # what a word counts that only says what sort of thing is asked for

@@ -9,19 +9,21 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from octavo.answers import calibration
 from octavo.answers.extract import Claim, Draft, answer, shortlist
 from octavo.answers.features import Seen, Sentence, stated
 from octavo.answers.workspace import Room
 from octavo.concurrency import blocking
-from octavo.models.cross_encoders import Glance
-from octavo.protocols import Embedder
-from octavo.search.rerank import Perusal
 from octavo.text.sentences import ITEM
 from octavo.verification.check import Similarity, Support, check
 from octavo.verification.paraphrase import Cited, judge
+
+if TYPE_CHECKING:
+    from octavo.models.cross_encoders import Glance
+    from octavo.protocols import Embedder
+    from octavo.search.rerank import Perusal
 
 VectorOf = Callable[[str], Awaitable[tuple[float, ...]]]
 _BESIDE = 4  # characters between two sentences that follow each other

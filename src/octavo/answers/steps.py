@@ -11,12 +11,11 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from octavo import tracing
 from octavo.answers import calibration
 from octavo.answers.citations import Footnoted, footnoted, link
-from octavo.answers.extract import Claim
-from octavo.answers.features import Sentence
 from octavo.answers.followups import Turn, interpret
 from octavo.answers.offline import Answerer, Glossed, verified
 from octavo.answers.workspace import Room, Sources
@@ -24,14 +23,18 @@ from octavo.concurrency import blocking
 from octavo.errors import InvalidValue, NotFound
 from octavo.events import Claimed, Working
 from octavo.models.weights import VERIFIER
-from octavo.records.catalogue import Records
 from octavo.records.conversations import Journal, checksum
-from octavo.search.retrieval import Retriever
 from octavo.search.scope import Bounds, everywhere, locate, resolve, selected, unplaced
-from octavo.settings import Settings
 from octavo.text.clean import clean
 from octavo.text.language import foreign, language
 from octavo.types import CHUNK_LEAST, Answer, Book, Evidence, Question, ScopeType
+
+if TYPE_CHECKING:
+    from octavo.answers.extract import Claim
+    from octavo.answers.features import Sentence
+    from octavo.records.catalogue import Records
+    from octavo.search.retrieval import Retriever
+    from octavo.settings import Settings
 
 Rewrite = Callable[[str, Sequence[Turn], str], Awaitable[str | None]]
 HISTORY = 6  # turns that a follow-up may refer to

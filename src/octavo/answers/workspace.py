@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 from octavo.answers.features import Sentence
 from octavo.errors import NotFound
-from octavo.records.catalogue import Records
-from octavo.search.retrieval import Retriever
 from octavo.search.scope import Bounds, find_section
 from octavo.text.sentences import sentences
 from octavo.types import CHUNK_LEAST, Book, Chunk, Evidence, Section
-from octavo.verification.check import Similarity
+
+if TYPE_CHECKING:
+    from octavo.records.catalogue import Records
+    from octavo.search.retrieval import Retriever
+    from octavo.verification.check import Similarity
 
 FOUND_MOST, READ_MOST, LISTED_MOST = 10, 12, 200
 QUERY_MOST = 1_000

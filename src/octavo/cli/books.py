@@ -30,10 +30,10 @@ from octavo.cli.common import (
 from octavo.errors import BadBook, OctavoError
 from octavo.events import Compared, IngestEvent, Published
 from octavo.schemas import Json, book_json, change_json, error_json, section_json
-from octavo.types import Book, Section
 
 if TYPE_CHECKING:
     from octavo.library import Library
+    from octavo.types import Book, Section
 
 
 async def each(

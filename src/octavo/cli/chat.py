@@ -14,11 +14,11 @@ import click
 
 from octavo.cli.ask import answered, scope_of, scoped, show_answer
 from octavo.cli.common import Context, common, show_json, with_library
-from octavo.types import Scope
 
 if TYPE_CHECKING:
     from octavo.events import Answered
     from octavo.library import Library
+    from octavo.types import Scope
 
 COMMANDS = """/scope SECTION        look only there; also /scope page 12, /scope up to SECTION
 /scope                look everywhere again

@@ -13,18 +13,20 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, M
 from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from octavo.concurrency import blocking, to_its_end
 from octavo.errors import OctavoError
 from octavo.events import Embedding, IngestEvent, Parsed, Published, Storing
 from octavo.ingest.context import Shelf
 from octavo.ingest.edition import Draft, Identity, Wishes, compare, draft, fingerprint_of, identify
-from octavo.readers.parsed import ParsedBook
 from octavo.readers.sandbox import parse
 from octavo.records import covers
 from octavo.store.base import digest, require_space
-from octavo.types import Book, Chunk
+
+if TYPE_CHECKING:
+    from octavo.readers.parsed import ParsedBook
+    from octavo.types import Book, Chunk
 
 EMBED_AT_ONCE, STORE_AT_ONCE = 64, 256
 ROOM_A_CHUNK = 16_384  # bytes on the disk, in the records and in the store

@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from math import fsum
 from pathlib import PurePosixPath
 from statistics import median
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 from uuid import uuid5
 
@@ -36,15 +37,17 @@ from octavo.ingest.edition import (
     free_id,
     words_hash,
 )
-from octavo.protocols import Embedder
 from octavo.readers.parsed import ParsedBook, ParsedSection
-from octavo.records.catalogue import Records
 from octavo.records.rows import text_hash
-from octavo.store.qdrant_import import Passage, Source
 from octavo.text.clean import clean, collapse, slug
 from octavo.text.sentences import parts
 from octavo.types import CHUNK_LEAST, CHUNK_MOST, Book, BookFormat, Chunk, Section
 from octavo.validation import LARGEST_EXACT_INTEGER
+
+if TYPE_CHECKING:
+    from octavo.protocols import Embedder
+    from octavo.records.catalogue import Records
+    from octavo.store.qdrant_import import Passage, Source
 
 SAMPLE = 8
 SAME_MODEL = 0.9  # cosine; the same model in another precision has 0.98 and more, another model next to 0

@@ -6,12 +6,15 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from octavo.errors import LibraryBusy
-from octavo.protocols import ChunkStore, Embedder
-from octavo.records.catalogue import Records
-from octavo.records.database import Database
-from octavo.settings import Settings
+
+if TYPE_CHECKING:
+    from octavo.protocols import ChunkStore, Embedder
+    from octavo.records.catalogue import Records
+    from octavo.records.database import Database
+    from octavo.settings import Settings
 
 BOOKS = "the books"
 """The turn that whoever changes books waits for, in whichever instance."""

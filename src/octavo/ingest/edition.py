@@ -23,6 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from octavo import validation
@@ -30,14 +31,16 @@ from octavo.concurrency import blocking
 from octavo.errors import BadBook, InvalidValue
 from octavo.events import Compared
 from octavo.ingest.chunking import CHUNKER_VERSION, chunk_book, embedded_text
-from octavo.protocols import Embedder
 from octavo.readers import READERS_VERSION
 from octavo.readers.parsed import ParsedBook, ParsedSection
-from octavo.records.catalogue import Records
 from octavo.records.rows import text_hash
-from octavo.settings import Settings
 from octavo.text.clean import clean, collapse, slug
 from octavo.types import Book, Chunk, Section
+
+if TYPE_CHECKING:
+    from octavo.protocols import Embedder
+    from octavo.records.catalogue import Records
+    from octavo.settings import Settings
 
 TITLE_MOST = 300
 _WORDS = re.compile(r"\w+")

@@ -19,14 +19,16 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from uuid import uuid4
 
 from octavo.concurrency import blocking
 from octavo.errors import BadBook, OctavoError
 from octavo.events import Compared, Embedding, IngestEvent, Parsed, Published, Storing
 from octavo.records.jobs import Job, Progress, Queue
-from octavo.types import Book
+
+if TYPE_CHECKING:
+    from octavo.types import Book
 
 UPLOADS = "uploads"
 RENEW_SECONDS, IDLE_SECONDS = 0.5, 1.0

@@ -15,24 +15,26 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agents import Agent, AgentOutputSchemaBase, RunConfig, Runner
 from agents.exceptions import AgentsException, ModelRefusalError
 
 from octavo.answers.extract import Claim
-from octavo.answers.features import Sentence
-from octavo.answers.followups import Turn
 from octavo.answers.offline import UNSAID, Glossed, OfflineAnswerer, Reply, borne_out
-from octavo.answers.workspace import Room
 from octavo.concurrency import blocking
 from octavo.errors import ModelError
 from octavo.llm import prompts
 from octavo.llm.client import CallFailed, Endpoint, Exhausted, Metered, Unsupported
 from octavo.llm.prompts import Said
 from octavo.llm.tools import Calls, tool, tools_of
-from octavo.settings import Settings
 from octavo.text.language import foreign, renders
+
+if TYPE_CHECKING:
+    from octavo.answers.features import Sentence
+    from octavo.answers.followups import Turn
+    from octavo.answers.workspace import Room
+    from octavo.settings import Settings
 
 NOTHING_HELD = "none of what the model said is borne out by the book"
 _MOST_TRIED = 40  # sentences that are tried when a claim names the wrong ones

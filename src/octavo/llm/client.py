@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import openai
@@ -29,9 +29,11 @@ from agents.models.openai_responses import OpenAIResponsesModel
 from agents.usage import Usage
 
 from octavo.errors import MachineError, ModelError
-from octavo.limits import AgentLimits
 from octavo.llm.prompts import MOST_REPLY
-from octavo.settings import Settings
+
+if TYPE_CHECKING:
+    from octavo.limits import AgentLimits
+    from octavo.settings import Settings
 
 OPENAI = "https://api.openai.com/v1"
 LITELLM = "litellm/"

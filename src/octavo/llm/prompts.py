@@ -14,12 +14,14 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from octavo.answers.features import Sentence
-from octavo.answers.followups import Turn
 from octavo.text.clean import collapse
 from octavo.types import QUESTION_MOST
+
+if TYPE_CHECKING:
+    from octavo.answers.features import Sentence
+    from octavo.answers.followups import Turn
 
 MOST_CLAIMS, MOST_TEXT, MOST_IDS = 12, 1_000, 8
 MOST_REPLY = 65_536  # characters of a reply that are worth reading

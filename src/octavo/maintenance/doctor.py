@@ -11,7 +11,7 @@ import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from octavo.concurrency import blocking
 from octavo.errors import EmbedderMismatch, OctavoError, StoreError
@@ -20,10 +20,12 @@ from octavo.ingest.context import Shelf
 from octavo.limits import MB
 from octavo.maintenance.repair import EMBEDDER, SEAL, adopt, difference, recover, reindex
 from octavo.models.embedding import load
-from octavo.protocols import Embedder
-from octavo.records.catalogue import Records
-from octavo.settings import Settings
 from octavo.store import open_store, replace_store
+
+if TYPE_CHECKING:
+    from octavo.protocols import Embedder
+    from octavo.records.catalogue import Records
+    from octavo.settings import Settings
 
 REPAIR = "Run `octavo doctor --repair`."
 HALF_DONE = "two embedders (a repair was cut off)"

@@ -20,7 +20,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Table, delete, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -30,12 +30,14 @@ from octavo.ingest.context import BOOKS
 from octavo.maintenance.repair import differing, fill
 from octavo.records import tables
 from octavo.records.catalogue import Records
-from octavo.records.database import Database
 from octavo.records.tables import hits, meta
-from octavo.settings import Settings
 from octavo.store import Store, open_store
 from octavo.store.base import LibraryLock
 from octavo.types import COLLECTION, EMBEDDING_SIZE
+
+if TYPE_CHECKING:
+    from octavo.records.database import Database
+    from octavo.settings import Settings
 
 BATCH = 500
 PASSING = frozenset({hits.name})  # counters of the last minutes

@@ -11,17 +11,20 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from octavo.concurrency import blocking
 from octavo.errors import EmbedderMismatch, StorageLow
-from octavo.events import IngestEvent
 from octavo.ingest import STORE_AT_ONCE, batches, install
 from octavo.ingest.context import BOOKS, Shelf
 from octavo.ingest.edition import draft_of, fingerprint_of
-from octavo.protocols import ChunkStore, Embedder
-from octavo.records.catalogue import Records
-from octavo.settings import Settings
 from octavo.store import Store, open_store, seal_of
+
+if TYPE_CHECKING:
+    from octavo.events import IngestEvent
+    from octavo.protocols import ChunkStore, Embedder
+    from octavo.records.catalogue import Records
+    from octavo.settings import Settings
 
 EMBEDDER, SEAL = "embedder", "store seal"
 OPENING_SECONDS = 120.0  # in which another instance that is opening the library should be done

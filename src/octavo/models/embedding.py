@@ -30,12 +30,12 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from octavo.errors import InvalidValue, ModelError, WeightsError
 from octavo.models import weights as models
-from octavo.protocols import Embedder
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from octavo.protocols import Embedder
     from octavo.settings import Settings
 
 _COUNTED_AT_ONCE = 1024

@@ -23,13 +23,15 @@ import zipfile
 import zlib
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import unquote
 
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
-from octavo.readers.parsed import ParsedSection
 from octavo.text.clean import clean, collapse
+
+if TYPE_CHECKING:
+    from octavo.readers.parsed import ParsedSection
 
 LONGEST_TITLE = 300
 _NEVER = frozenset(("node_modules", "bower_components", "__pycache__", "__MACOSX", "venv"))

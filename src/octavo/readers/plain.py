@@ -25,15 +25,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from octavo.errors import BadBook
-from octavo.limits import Limits
 from octavo.readers.files import bound, heading, load, one_line, title_of
 from octavo.readers.markdown.render import Piece
 from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.readers.sections import nest
 from octavo.text.clean import clean, decode
 from octavo.types import BookFormat, Span
+
+if TYPE_CHECKING:
+    from octavo.limits import Limits
 
 _UNDERLINE = re.compile(r"^([=\-~*^\"+#'`.:_])\1{2,}$")
 _RANKS = {"volume": 1, "vol": 1, "book": 2, "part": 3, "act": 4, "scene": 6, "section": 7}

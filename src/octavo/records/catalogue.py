@@ -12,21 +12,24 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from sqlalchemy import delete, exists, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from octavo.errors import NotFound, RecordsError
-from octavo.protocols import Vector
 from octavo.records import editions as lifecycle
 from octavo.records import queries as reading
 from octavo.records import rows
 from octavo.records.database import CONNECTIONS, Database
 from octavo.records.tables import books, chunks, editions, meta, removals, sections, texts, vectors
 from octavo.store.base import digest
-from octavo.types import Book, Chunk, Section
 from octavo.validation import BookState
+
+if TYPE_CHECKING:
+    from octavo.protocols import Vector
+    from octavo.types import Book, Chunk, Section
 
 CATALOGUE = "the catalogue"
 LIBRARY = "library"

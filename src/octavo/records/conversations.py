@@ -14,17 +14,19 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from sqlalchemy import ColumnElement, bindparam, delete, func, insert, or_, select, text, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from octavo.errors import NotFound
-from octavo.records.database import Database
 from octavo.records.tables import Moment, answers, feedback, questions, sessions
 from octavo.types import Answer, Chunk, Citation, Evidence, Message, Question, Refusal, Scope, Session, Trace
 from octavo.validation import AnswerState, Delivery, QuestionStatus, advance
+
+if TYPE_CHECKING:
+    from octavo.records.database import Database
 
 Values = dict[str, Any]
 

@@ -7,12 +7,15 @@ and only what begins like a PNG, JPEG, GIF or WebP is kept at all.
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, insert, select
 
 from octavo.readers.parsed import Cover
-from octavo.records.database import Database
 from octavo.records.tables import covers
+
+if TYPE_CHECKING:
+    from octavo.records.database import Database
 
 
 async def keep(database: Database, book_id: str, cover: Cover | None, *, replacing: bool = False) -> None:

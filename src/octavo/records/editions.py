@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from sqlalchemy import (
     ColumnElement,
@@ -36,8 +37,10 @@ from octavo.records import rows
 from octavo.records.queries import BATCH, chunks_of
 from octavo.records.tables import books, chunks, editions, meta, removals, sections
 from octavo.store.base import digest
-from octavo.types import Book, Chunk, Section
 from octavo.validation import BookState, advance
+
+if TYPE_CHECKING:
+    from octavo.types import Book, Chunk, Section
 
 SET_META = text(
     "INSERT INTO meta (key, value) VALUES (:key, :value) "

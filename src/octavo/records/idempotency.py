@@ -13,14 +13,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, delete, select, text, update
 
 from octavo import validation
 from octavo.errors import Conflict
-from octavo.records.database import Database
 from octavo.records.tables import Moment, requests
+
+if TYPE_CHECKING:
+    from octavo.records.database import Database
 
 KEPT = timedelta(hours=24)
 GIVEN_UP = timedelta(minutes=10)

@@ -15,15 +15,17 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from sqlalchemy import ColumnElement, Row, and_, delete, exists, func, insert, or_, select, text, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from octavo.errors import NotFound, TooMany
-from octavo.records.database import Database
 from octavo.records.tables import jobs
+
+if TYPE_CHECKING:
+    from octavo.records.database import Database
 
 STALE_SECONDS = 60.0
 TRIES_MOST = 3

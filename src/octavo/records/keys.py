@@ -18,15 +18,17 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from sqlalchemy import insert, select, update
 
 from octavo import validation
 from octavo.errors import AccessDenied, InvalidValue, NotFound, OctavoError
-from octavo.records.database import Database
 from octavo.records.tables import api_keys
+
+if TYPE_CHECKING:
+    from octavo.records.database import Database
 
 SCOPES = ("ask", "ingest", "admin")
 FRESH_SECONDS = 1.0

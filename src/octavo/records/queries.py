@@ -7,6 +7,7 @@ a search's chunks back joins everything they need and cuts their text where it i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from sqlalchemy import ColumnElement, and_, bindparam, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -14,7 +15,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from octavo.records import rows
 from octavo.records.database import Database, sense
 from octavo.records.tables import books, chunks, editions, sections, texts, vectors
-from octavo.types import Book, Chunk, Section
+
+if TYPE_CHECKING:
+    from octavo.types import Book, Chunk, Section
 
 BATCH = 500
 

@@ -16,6 +16,7 @@ import math
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from limits import RateLimitItemPerMinute
 from limits.aio.storage import MovingWindowSupport, Storage
@@ -26,8 +27,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql import Select
 
 from octavo.errors import OctavoError, TooMany
-from octavo.records.database import Database
 from octavo.records.tables import hits
+
+if TYPE_CHECKING:
+    from octavo.records.database import Database
 
 STEPS = 60
 CALLERS = 100_000

@@ -19,11 +19,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
-from octavo.protocols import Found, Hit
 from octavo.text import english
 from octavo.text.english import rarity, tokens
-from octavo.types import Chunk
+
+if TYPE_CHECKING:
+    from octavo.protocols import Found, Hit
+    from octavo.types import Chunk
 
 DENSE_WEIGHT = 0.45  # of 0.25 to 0.6, what loses least on any kind of book
 _EXACT = 5  # decimals within which two stores agree

@@ -9,13 +9,16 @@ reading.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from octavo.concurrency import blocking
 from octavo.models.cross_encoders import Glance, Passage, Reader
 from octavo.search.cache import Remembered
 from octavo.search.ranking import Fused, logistic, reader_weights
-from octavo.types import Chunk
-from octavo.verification.check import Similarity
+
+if TYPE_CHECKING:
+    from octavo.types import Chunk
+    from octavo.verification.check import Similarity
 
 DEPTH, REACH = 5, 0.4
 FOUND = 12.0  # what the first-stage score counts beside `Glance.fit`; chosen together with the 2 in there

@@ -10,16 +10,19 @@ long as no edition has changed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from octavo.concurrency import blocking
-from octavo.protocols import ChunkStore, Embedder
-from octavo.records.catalogue import Records
 from octavo.search.cache import Remembered
 from octavo.search.ranking import Fused, fuse, relevance, stems, wanted
 from octavo.search.rerank import Perusal, reachable
-from octavo.search.scope import Bounds
 from octavo.text.clean import clean, collapse
 from octavo.types import Chunk, Evidence
+
+if TYPE_CHECKING:
+    from octavo.protocols import ChunkStore, Embedder
+    from octavo.records.catalogue import Records
+    from octavo.search.scope import Bounds
 
 CANDIDATES = 50
 

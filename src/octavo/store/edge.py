@@ -69,10 +69,11 @@ from octavo.store.base import (
     require_space,
 )
 from octavo.store.bm25 import Words
-from octavo.types import Chunk
 
 if TYPE_CHECKING:
     from qdrant_edge import ConditionType as Condition
+
+    from octavo.types import Chunk
 
 PARTS = ("edge_config.json", "segments", "wal")
 REPAIR = "Run `octavo doctor --repair`: it rebuilds the store from the records, with nothing embedded again."

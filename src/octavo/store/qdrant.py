@@ -22,6 +22,7 @@ from array import array
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from qdrant_client import models
@@ -30,7 +31,6 @@ from octavo import validation
 from octavo.concurrency import blocking
 from octavo.errors import StoreError
 from octavo.protocols import Found, Hit, Values, Vector, Where
-from octavo.settings import Settings
 from octavo.store import base as stored
 from octavo.store.base import (
     DENSE,
@@ -45,8 +45,11 @@ from octavo.store.base import (
 )
 from octavo.store.bm25 import Words
 from octavo.store.qdrant_client import Line, Patience
-from octavo.types import Chunk
 from octavo.validation import text
+
+if TYPE_CHECKING:
+    from octavo.settings import Settings
+    from octavo.types import Chunk
 
 REPAIR = (
     "Run `octavo doctor --repair`: it rebuilds the collection from the records, with nothing embedded again."

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from octavo.testing.replies import Turn
-from octavo.testing.request import ModelRequest
+if TYPE_CHECKING:
+    from octavo.testing.replies import Turn
+    from octavo.testing.request import ModelRequest
 
 CREATED = 1_750_000_000
 PIECE, MOST_PIECES = 24, 16  # characters of text in one event of a stream; events of one text

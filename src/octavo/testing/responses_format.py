@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from octavo.testing import chat_format
 from octavo.testing.replies import Turn
-from octavo.testing.request import ModelRequest
+
+if TYPE_CHECKING:
+    from octavo.testing.request import ModelRequest
 
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 

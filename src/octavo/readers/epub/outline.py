@@ -19,13 +19,16 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
-from octavo.readers.epub.package import Entry
 from octavo.readers.files import heading as one_line
 from octavo.readers.html.dom import Break, Heading, Page, Piece, Text
 from octavo.readers.parsed import ParsedSection
 from octavo.text.clean import clean
 from octavo.types import PageMark, Span
+
+if TYPE_CHECKING:
+    from octavo.readers.epub.package import Entry
 
 _LEAD_NOWHERE = ("contents", "tableofcontents", "shorttableofcontents", "toc", "inhalt", "sommaire")
 _NUMBERING = re.compile(

@@ -14,11 +14,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from octavo.errors import BadBook
-from octavo.limits import Limits
 from octavo.readers.html.boilerplate import Attributes, Place, article, is_furniture, step_bars
 from octavo.readers.html.builder import Break, Galley, Heading, Page, Piece, Text, one_label
 from octavo.readers.html.guard import guarded
@@ -37,6 +37,9 @@ from octavo.readers.html.inline import (
 )
 from octavo.readers.html.tags import names
 from octavo.text.clean import clean, collapse, decode
+
+if TYPE_CHECKING:
+    from octavo.limits import Limits
 
 _BLOCKS = names(
     "address article aside blockquote body caption center dd details div dl dt fieldset figcaption "

@@ -11,10 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from html import escape
+from typing import TYPE_CHECKING
 
 from octavo.errors import BadBook
-from octavo.limits import Limits
 from octavo.readers.html.tags import names
+
+if TYPE_CHECKING:
+    from octavo.limits import Limits
 
 VOID = names(
     "area base basefont bgsound br col embed frame hr image img input keygen link meta param source track wbr"

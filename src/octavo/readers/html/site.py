@@ -13,10 +13,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from octavo.readers.html.dom import Page
 from octavo.readers.html.tags import names
+
+if TYPE_CHECKING:
+    from octavo.readers.html.dom import Page
 
 _INDEX_NAMES = (
     "index",

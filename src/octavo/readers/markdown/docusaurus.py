@@ -21,7 +21,7 @@ import posixpath
 import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -31,11 +31,13 @@ from octavo.readers.files import bound, heading, inside, load, natural, title_of
 from octavo.readers.markdown import Page, mdx, open_page, open_pages, pieces
 from octavo.readers.markdown.frontmatter import Matter, load_yaml
 from octavo.readers.markdown.jsliteral import exported
-from octavo.readers.markdown.render import Piece
 from octavo.readers.parsed import Anchors, ParsedBook, ParsedSection
 from octavo.readers.sections import chapter
 from octavo.text.clean import clean, decode
 from octavo.types import BookFormat
+
+if TYPE_CHECKING:
+    from octavo.readers.markdown.render import Piece
 
 _CONFIGS = tuple(f"docusaurus.config.{ending}" for ending in ("ts", "js", "mjs", "cjs", "mts", "cts"))
 _SIDEBARS = tuple(f"sidebars.{ending}" for ending in ("ts", "js", "json", "mjs", "cjs", "mts", "cts"))

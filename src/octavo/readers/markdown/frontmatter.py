@@ -12,12 +12,14 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from octavo.limits import Limits
 from octavo.readers.files import heading
+
+if TYPE_CHECKING:
+    from octavo.limits import Limits
 
 _DEEPEST = 20
 _YAML_BLOCK = re.compile(r"\A---[ \t]*\n(.*?)(?:^|\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)

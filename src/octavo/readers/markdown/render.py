@@ -19,13 +19,15 @@ import html
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unicodedata import is_normalized
 
 from octavo.readers.files import one_line
-from octavo.readers.parsed import Anchors
 from octavo.text.clean import clean, collapse
 from octavo.types import Span
+
+if TYPE_CHECKING:
+    from octavo.readers.parsed import Anchors
 
 _FENCE = re.compile(r"^((?:[ \t>]|(?:[-*+]|\d{1,9}[.)])[ \t])*)(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 _UNSEEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style|svg)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
