@@ -25,7 +25,7 @@ from octavo.library import Library
 from octavo.limits import Limits
 from octavo.models.embedding import load
 from octavo.protocols import Embedder
-from octavo.readers import pdf
+from octavo.readers.pdf import reader
 from octavo.settings import Settings
 
 ROOFLINE = {
@@ -136,7 +136,7 @@ async def _searching(library: Library, embedder: Metered) -> tuple[float, float,
 
 def pages(file: Path) -> tuple[str, str, str]:
     began = time.process_time()
-    read = pdf.read(file, Limits())
+    read = reader.read(file, Limits())
     spent = time.process_time() - began
     return ("PDF pages per CPU-second", f"{read.page_count / spent:.0f}", "≥ 250")
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from octavo.limits import Limits
 from octavo.readers.parsed import ParsedBook
-from octavo.readers.pdf import read
+from octavo.readers.pdf.reader import read
 from octavo.text.clean import clean
 
 _WORD = re.compile(r"[^\W_]+")

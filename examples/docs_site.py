@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyromark
 
-from octavo.readers.markdown import pieces
+from octavo.readers.markdown.reader import pieces
 from octavo.readers.parsed import mdbook
 
 LOOKS = Path(__file__).parent / "site"

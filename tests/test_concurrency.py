@@ -117,7 +117,7 @@ def test_a_fork_of_an_open_library_is_refused_at_once_and_the_parent_goes_on(dat
 async def test_an_add_that_meets_a_locked_database_fails_clean_and_works_later(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("octavo.records_database.PRAGMAS", ("busy_timeout = 60", "journal_mode = WAL"))
+    monkeypatch.setattr("octavo.records.database.PRAGMAS", ("busy_timeout = 60", "journal_mode = WAL"))
     new = small_books.markdown(
         data.parent / "log.md", {"Day": "On this day we saw no land."}, title="The Log"
     )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.readers.markdown.render import Piece
-from octavo.readers.sections import chapter, nest, own, page_title
+from octavo.readers.sections import Piece, chapter, nest, own, page_title
 from octavo.types import Span
 
 

@@ -487,7 +487,7 @@ async def test_readers_are_not_held_up_by_a_change(tmp_path: Path, in_file: Reco
 async def test_a_change_that_another_process_blocks_says_who_is_to_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("octavo.records_database.PRAGMAS", ("busy_timeout = 50", "journal_mode = WAL"))
+    monkeypatch.setattr("octavo.records.database.PRAGMAS", ("busy_timeout = 50", "journal_mode = WAL"))
     records = await Records.open(tmp_path / "r.sqlite")
     other = sqlite3.connect(tmp_path / "r.sqlite", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

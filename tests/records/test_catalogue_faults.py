@@ -94,7 +94,7 @@ async def test_a_short_wait_for_another_writer_is_waited_for(records: Records, t
 async def test_writers_of_one_process_wait_for_each_other_however_long_it_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("octavo.records_database.PRAGMAS", ("busy_timeout = 0", "journal_mode = WAL"))
+    monkeypatch.setattr("octavo.records.database.PRAGMAS", ("busy_timeout = 0", "journal_mode = WAL"))
     records = await Records.open(tmp_path / "r.sqlite")
     at_work = 0
 
@@ -113,7 +113,7 @@ async def test_writers_of_one_process_wait_for_each_other_however_long_it_takes(
 async def test_a_long_wait_ends_with_an_error_that_says_so_and_nothing_is_half_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("octavo.records_database.PRAGMAS", ("busy_timeout = 60", "journal_mode = WAL"))
+    monkeypatch.setattr("octavo.records.database.PRAGMAS", ("busy_timeout = 60", "journal_mode = WAL"))
     file = tmp_path / "r.sqlite"
     records = await Records.open(file)
     chunks = await fill(records, *TEXTS[:3])
@@ -258,7 +258,8 @@ async def test_random_bytes_anywhere_in_the_file_never_come_out_as_words(tmp_pat
 async def test_the_log_of_a_killed_writer_is_read_back(tmp_path: Path) -> None:
     """What was committed and never copied into the main file is there for the next process."""
     code = (
-        "import asyncio, os, signal, sys\nfrom pathlib import Path\nfrom octavo.records import Records\n"
+        "import asyncio, os, signal, sys\nfrom pathlib import Path\n"
+        "from octavo.records.catalogue import Records\n"
         "async def main():\n"
         "    records = await Records.open(Path(sys.argv[1]))\n"
         "    for n in range(20):\n        await records.set_meta(f'note {n}', 'kept')\n"

@@ -236,7 +236,7 @@ async def test_what_goes_wrong_under_a_lock_is_told_as_it_is(pair: Pair) -> None
 async def test_the_lock_of_a_process_that_is_killed_is_free(pair: Pair, shelf: Shelf) -> None:
     code = """
 import asyncio, sys
-from octavo.records import Records
+from octavo.records.catalogue import Records
 
 async def main():
     records = await Records.open(sys.argv[1])

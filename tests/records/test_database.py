@@ -113,7 +113,7 @@ async def test_a_new_database_gets_exactly_the_tables_of_the_schema(records: Rec
 def test_five_processes_that_start_at_once_on_an_empty_database_all_succeed(postgres: Server) -> None:
     code = """
 import asyncio, sys
-from octavo.records import Records
+from octavo.records.catalogue import Records
 
 async def main():
     records = await Records.open(sys.argv[1])

@@ -130,8 +130,8 @@ def test_processes_that_open_at_once_all_succeed(tmp_path: Path) -> None:
     code = """
 import asyncio, sys
 from pathlib import Path
-from octavo import records_database
-from octavo.records import Records
+from octavo.records import database as records_database
+from octavo.records.catalogue import Records
 
 records_database.PRAGMAS = ("busy_timeout = 120000", *records_database.PRAGMAS[1:])
 

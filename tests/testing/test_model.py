@@ -30,13 +30,13 @@ from octavo.testing import (
     Fault,
     FaultKind,
     ModelRequest,
-    Obedient,
     Reply,
     Say,
     Script,
     ScriptedModel,
     seeded_fault,
 )
+from tests.support.obedient_model import Obedient
 from tests.support.patience import PATIENCE
 
 TOOL: Any = {

@@ -41,11 +41,11 @@ def read_book(path: Path, limits: Limits, *, announce: Announce = None) -> Parse
 
 def _read_file(path: Path, kind: str, limits: Limits, announce: Announce) -> ParsedBook:
     if kind == "pdf":
-        from octavo.readers import pdf
+        from octavo.readers.pdf import reader as pdf
 
         return pdf.read(path, limits, announce=announce)
     if kind == "epub":
-        from octavo.readers import epub
+        from octavo.readers.epub import reader as epub
 
         return epub.read(path, limits)
     return _read_written(path, kind, limits)
@@ -54,11 +54,11 @@ def _read_file(path: Path, kind: str, limits: Limits, announce: Announce) -> Par
 def _read_written(path: Path, kind: str, limits: Limits) -> ParsedBook:
     """A file or a folder in one of the formats that people write by hand."""
     if kind == "html":
-        from octavo.readers import html
+        from octavo.readers.html import reader as html
 
         return html.read(path, limits)
     if kind == "markdown":
-        from octavo.readers import markdown
+        from octavo.readers.markdown import reader as markdown
 
         return markdown.read(path, limits)
     from octavo.readers import plain

@@ -29,9 +29,8 @@ from typing import TYPE_CHECKING
 
 from octavo.errors import BadBook
 from octavo.readers.files import bound, heading, load, one_line, title_of
-from octavo.readers.markdown.render import Piece
 from octavo.readers.parsed import ParsedBook, ParsedSection
-from octavo.readers.sections import nest
+from octavo.readers.sections import Piece, nest
 from octavo.text.clean import clean, decode
 from octavo.types import BookFormat, Span
 

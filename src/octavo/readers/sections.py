@@ -9,10 +9,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from octavo.readers.markdown.render import Piece
 from octavo.readers.parsed import ParsedSection
 from octavo.types import Span
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A heading (level 1-6; 0 is what stands before the first) and the text directly under it."""
+
+    level: int
+    title: str
+    anchor: str
+    text: str
+    blocks: tuple[Span, ...] = ()
 
 
 def nest(

@@ -19,11 +19,24 @@ from octavo.concurrency import blocking
 from octavo.library import Library
 from octavo.limits import MB
 from octavo.protocols import Embedder
-from octavo.server import errors, metrics
+from octavo.server import errors
 from octavo.server.auth import Gate, is_loopback
 from octavo.server.logs import RequestLog
+from octavo.server.metrics import Metrics
 from octavo.server.middleware import Envelope, Intake, Load
-from octavo.server.routes import answers, ask, books, health, jobs, mcp, pages, reference, sessions, widget
+from octavo.server.routes import (
+    answers,
+    ask,
+    books,
+    health,
+    jobs,
+    mcp,
+    metrics,
+    pages,
+    reference,
+    sessions,
+    widget,
+)
 from octavo.settings import Settings
 from octavo.text.sentences import sentences
 
@@ -59,7 +72,7 @@ def make_app(
         redoc_url=None,
     )
     app.state.load = Load()
-    app.state.metrics = metrics.Metrics()
+    app.state.metrics = Metrics()
     errors.install(app)
     app.include_router(health.router)
     app.include_router(ask.router)

@@ -12,21 +12,16 @@ import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 
-from fastapi import APIRouter, Request
-from fastapi.responses import Response
+from fastapi import Request
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.exposition import generate_latest
 
 from octavo.errors import ModelError, OctavoError
 from octavo.events import Answered, Asked, AskEvent, Embedding, IngestEvent, Published, Retrieved, Scoped
 from octavo.records.conversations import Journal
 from octavo.records.jobs import JobState
-from octavo.server.auth import Admin
 from octavo.server.middleware import Load
-from octavo.server.routes.jobs import TheDesk
-from octavo.server.shapes import problems
 
-router = APIRouter(tags=["service"])
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 STAGES = ("scope", "retrieve", "answer", "verify", "record")
 
@@ -143,20 +138,3 @@ class Ingested:
 def metrics_of(request: Request) -> Metrics:
     metrics: Metrics = request.app.state.metrics
     return metrics
-
-
-@router.get(
-    "/metrics",
-    responses={
-        200: {
-            "description": "Prometheus' text format.",
-            "content": {"text/plain": {"schema": {"type": "string"}}},
-        },
-        **problems(403),
-    },
-)
-async def metrics(request: Request, desk: TheDesk, caller: Admin) -> Response:  # noqa: ARG001
-    numbers = metrics_of(request)
-    numbers.jobs(await desk.queue.counts())
-    numbers.working(request.app.state.load)
-    return Response(numbers.text(), media_type=CONTENT_TYPE_LATEST)

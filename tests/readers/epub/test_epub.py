@@ -14,7 +14,7 @@ import pytest
 from octavo.errors import BadBook
 from octavo.limits import Limits
 from octavo.readers.epub import package as opf
-from octavo.readers.epub import read
+from octavo.readers.epub.reader import read
 from octavo.readers.parsed import ParsedBook
 from tests.support.epub_files import CONTAINER, NAV_ITEM, NCX_ITEM, document, epub, nav, package
 

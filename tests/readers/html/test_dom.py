@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from octavo.errors import BadBook
 from octavo.limits import Limits
-from octavo.readers.html.dom import Break, Heading, Page, Text, charset, parse, read_page, unpack
+from octavo.readers.html.dom import charset, parse, read_page, unpack
 from octavo.readers.html.guard import guarded
+from octavo.readers.pages import Break, Heading, Page, Text
 from octavo.text.clean import clean
 
 LIMITS = Limits()

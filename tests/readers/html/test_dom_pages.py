@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from octavo.errors import BadBook
 from octavo.limits import Limits
-from octavo.readers.html.dom import Heading, Page, Text, parse, read_page
+from octavo.readers.html.dom import parse, read_page
+from octavo.readers.pages import Heading, Page, Text
 
 LIMITS = Limits()
 

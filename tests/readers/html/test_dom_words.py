@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octavo.limits import Limits
-from octavo.readers.html.dom import Break, Heading, Page, Text, parse, read_page
+from octavo.readers.html.dom import parse, read_page
+from octavo.readers.pages import Break, Heading, Page, Text
 
 
 def page(body: str, *, site: bool = False, page_ids: dict[str, str] | None = None) -> Page:

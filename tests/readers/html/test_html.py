@@ -9,9 +9,9 @@ import pytest
 
 from octavo.errors import BadBook
 from octavo.limits import Limits
-from octavo.readers.html import read
-from octavo.readers.html.dom import Page
+from octavo.readers.html.reader import read
 from octavo.readers.html.site import Sheet, base_url, own_title, resolve, shared_title
+from octavo.readers.pages import Page
 from octavo.readers.parsed import ParsedBook
 
 LIMITS = Limits()

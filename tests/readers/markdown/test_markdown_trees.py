@@ -8,9 +8,9 @@ import pytest
 
 from octavo.limits import Limits
 from octavo.readers import read_book
-from octavo.readers.markdown import pieces
-from octavo.readers.markdown.render import Piece
+from octavo.readers.markdown.reader import pieces
 from octavo.readers.parsed import ParsedBook
+from octavo.readers.sections import Piece
 from octavo.types import BookFormat
 
 

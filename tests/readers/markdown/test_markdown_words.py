@@ -8,9 +8,9 @@ from itertools import count
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from octavo.readers.markdown import pieces
 from octavo.readers.markdown.mdbook import visible
 from octavo.readers.markdown.mdx import shown_code, strip
+from octavo.readers.markdown.reader import pieces
 
 WORD = re.compile(r"w\d+z")
 

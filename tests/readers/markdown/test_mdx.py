@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from octavo.readers.markdown import pieces
 from octavo.readers.markdown.mdx import strip
+from octavo.readers.markdown.reader import pieces
 
 
 def text(source: str, *, strict: bool = True) -> str:

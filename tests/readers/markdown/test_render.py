@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from octavo.readers.markdown import pieces
-from octavo.readers.markdown.render import Piece
+from octavo.readers.markdown.reader import pieces
+from octavo.readers.sections import Piece
 
 
 def page(source: str) -> list[Piece]:

@@ -9,7 +9,7 @@ import pytest
 from octavo.errors import BadBook
 from octavo.limits import Limits
 from octavo.readers.parsed import ParsedBook
-from octavo.readers.pdf import read
+from octavo.readers.pdf.reader import read
 from octavo.types import BookFormat
 from tests.support.pdf_files import BOLD, Mark, Text, book, column, encrypted, file, objects, prose, stream
 

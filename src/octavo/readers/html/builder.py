@@ -1,9 +1,4 @@
-"""What a page is made of once its markup is gone: headings and stretches of text, in reading order.
-
-A piece remembers the ids that point at it and the page breaks inside it. `Run` sets pieces as one canonical
-text with its blocks and page marks, which is what a section holds.
-
-Type being set: one raw run of text at a time, made into finished pieces at every block boundary.
+"""Type being set: one raw run of text at a time, made into finished pieces at every block boundary.
 
 Ids and page breaks met on the way wait here for the next piece that has text. Lists put their marks and
 indents before each item; `tight` sets a piece on the line after the one before it.
@@ -16,62 +11,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from octavo.readers.html.inline import BREAK, settle
+from octavo.readers.pages import Break, Heading, Piece, Text
 from octavo.text.clean import clean
-
-
-@dataclass(frozen=True, slots=True)
-class Break:
-    """A printed page begins `offset` characters into its piece."""
-
-    offset: int
-    label: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heading:
-    level: int
-    text: str
-    ids: tuple[str, ...] = ()
-    breaks: tuple[Break, ...] = ()
-
-    @property
-    def anchor(self) -> str:
-        return self.ids[0] if self.ids else ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
-    """A paragraph, list item, table or code block. `tight`: on the line after the piece before it."""
-
-    text: str
-    block: bool = False
-    tight: bool = False
-    ids: tuple[str, ...] = ()
-    breaks: tuple[Break, ...] = ()
-
-
-Piece = Heading | Text
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
-    """One HTML document: what its head says, and its pieces. `linked` is the share of its text in links to
-    other pages of the book."""
-
-    title: str
-    language: str
-    authors: tuple[str, ...]
-    pieces: tuple[Piece, ...]
-    linked: float
-
-    @property
-    def words(self) -> int:
-        return sum(len(p.text.split()) for p in self.pieces if isinstance(p, Text))
-
-    @property
-    def headings(self) -> tuple[Heading, ...]:
-        return tuple(p for p in self.pieces if isinstance(p, Heading))
-
 
 _DEEPEST_INDENT = 8
 _LONGEST_LABEL = 50

@@ -20,7 +20,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from octavo.errors import BadBook
 from octavo.readers.html.boilerplate import Attributes, Place, article, is_furniture, step_bars
-from octavo.readers.html.builder import Break, Galley, Heading, Page, Piece, Text, one_label
+from octavo.readers.html.builder import Galley, one_label
 from octavo.readers.html.guard import guarded
 from octavo.readers.html.inline import (
     BREAK,
@@ -36,6 +36,7 @@ from octavo.readers.html.inline import (
     visible,
 )
 from octavo.readers.html.tags import names
+from octavo.readers.pages import Break, Heading, Page, Piece, Text
 from octavo.text.clean import clean, collapse, decode
 
 if TYPE_CHECKING:

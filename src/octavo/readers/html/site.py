@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from octavo.readers.html.tags import names
 
 if TYPE_CHECKING:
-    from octavo.readers.html.dom import Page
+    from octavo.readers.pages import Page
 
 _INDEX_NAMES = (
     "index",

@@ -28,16 +28,17 @@ import yaml
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
 from octavo.readers.files import bound, heading, inside, load, natural, title_of, walk
-from octavo.readers.markdown import Page, mdx, open_page, open_pages, pieces
+from octavo.readers.markdown import mdx
 from octavo.readers.markdown.frontmatter import Matter, load_yaml
 from octavo.readers.markdown.jsliteral import exported
+from octavo.readers.markdown.reader import Page, open_page, open_pages, pieces
 from octavo.readers.parsed import Anchors, ParsedBook, ParsedSection
 from octavo.readers.sections import chapter
 from octavo.text.clean import clean, decode
 from octavo.types import BookFormat
 
 if TYPE_CHECKING:
-    from octavo.readers.markdown.render import Piece
+    from octavo.readers.sections import Piece
 
 _CONFIGS = tuple(f"docusaurus.config.{ending}" for ending in ("ts", "js", "mjs", "cjs", "mts", "cts"))
 _SIDEBARS = tuple(f"sidebars.{ending}" for ending in ("ts", "js", "json", "mjs", "cjs", "mts", "cts"))

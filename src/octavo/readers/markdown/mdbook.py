@@ -22,7 +22,7 @@ from typing import Any
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
 from octavo.readers.files import bound, heading, inside, load, title_of
-from octavo.readers.markdown import open_page, pieces
+from octavo.readers.markdown.reader import open_page, pieces
 from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.readers.parsed import mdbook as id_rule
 from octavo.readers.sections import chapter

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import is_normalized
 
 from octavo.readers.files import one_line
+from octavo.readers.sections import Piece
 from octavo.text.clean import clean, collapse
 from octavo.types import Span
 
@@ -143,17 +144,6 @@ _CJK_WRAP = re.compile(rf"(?<=[{_CJK}])\x00|\x00(?=[{_CJK}])")
 _CALLOUT = re.compile(r"\[!([A-Za-z][\w-]*)\][+-]?[ \t]*([^\x00\n]*)[\x00\n]?")
 _PRE = re.compile(r"(<pre\b.*?(?:</pre\s*>|\Z))", re.DOTALL | re.IGNORECASE)
 _TRAILING = re.compile(r"[ \t]+$", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A heading (level 1-6; 0 is what stands before the first) and the text directly under it."""
-
-    level: int
-    title: str
-    anchor: str
-    text: str
-    blocks: tuple[Span, ...] = ()
 
 
 @dataclass(slots=True)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from octavo.limits import Limits
-from octavo.readers.epub.outline import Outline, is_wrapper, kinds_of, place
 from octavo.readers.epub.package import Entry
-from octavo.readers.html.dom import Page, parse, read_page
+from octavo.readers.epub.spine import is_wrapper, kinds_of, place
+from octavo.readers.html.dom import parse, read_page
+from octavo.readers.outline import Outline
+from octavo.readers.pages import Page
 
 SENTENCE = "It was a bright cold day in April, and the clocks of the town were striking thirteen."
 

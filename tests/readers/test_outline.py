@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from octavo.readers.epub.outline import Outline, same_title
-from octavo.readers.html.dom import Break, Heading, Piece, Text
+from octavo.readers.outline import Outline, same_title
+from octavo.readers.pages import Break, Heading, Piece, Text
 
 
 def heading(level: int, text: str, *ids: str) -> Heading:

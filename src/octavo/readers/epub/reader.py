@@ -1,0 +1,291 @@
+"""EPUB 2 and 3 books.
+
+The spine gives the order, the navigation document or the NCX the titles, the page list or the page breaks in
+the text the printed pages. A book that is merely untidy is read with warnings: files that the manifest names
+and the archive lacks, contents that are missing, encodings that are wrong. A book that is locked, cut off or
+built to harm is refused with a reason.
+
+Whether a publisher has locked an EPUB, and with what. Octavo names the lock and leaves it alone.
+
+Fonts that are only scrambled against copying lock nothing: the text is readable, and the book is taken in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from octavo.errors import BadBook
+from octavo.limits import MB, Limits
+from octavo.readers.epub import package as opf
+from octavo.readers.epub.package import Contents, Entry, Item, Package
+from octavo.readers.epub.spine import is_wrapper, kinds_of, place
+from octavo.readers.files import Archive, bound, title_of
+from octavo.readers.files import heading as one_line
+from octavo.readers.html.dom import parse, read_page, unpack
+from octavo.readers.outline import Outline
+from octavo.readers.parsed import COVER_MOST_MB, Cover, ParsedBook, cover_of
+from octavo.types import BookFormat
+
+_SCRAMBLED_FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
+_SIGNS = (
+    (b"readium.org/2014/01/lcp", "Readium LCP"),
+    (b"ns.adobe.com/adept", "Adobe ADEPT"),
+    (b"apple.com", "Apple FairPlay"),
+    (b"kobo", "Kobo"),
+)
+_DOCUMENT_ENDS = (".xhtml", ".html", ".htm", ".xht", ".xml", ".opf", ".ncx", ".svg")
+
+
+def refuse_locked(archive: Archive, package: Package) -> None:
+    """Raises when what the book says cannot be read without its publisher's key."""
+    if archive.find("META-INF/sinf.xml"):
+        _refuse(archive, "Apple FairPlay")
+    if archive.find("META-INF/license.lcpl"):
+        _refuse(archive, "Readium LCP")
+    rights = archive.find("META-INF/rights.xml")
+    if rights:
+        _refuse(archive, _scheme(archive.read(rights)))
+    listed = archive.find("META-INF/encryption.xml")
+    if not listed:
+        return
+    data = archive.read(listed)
+    documents = {item.path for item in package.items if item.is_document}
+    for method, file in opf.encrypted(data):
+        if method in _SCRAMBLED_FONTS:
+            continue
+        if file in documents or file.lower().endswith(_DOCUMENT_ENDS):
+            _refuse(archive, _scheme(data))
+
+
+def _scheme(data: bytes) -> str:
+    lowered = data[:1_000_000].lower()
+    return next((name for sign, name in _SIGNS if sign in lowered), "an unknown scheme")
+
+
+def _refuse(archive: Archive, scheme: str) -> None:
+    raise BadBook("drm", f"{archive.name} is locked by its publisher with {scheme}")
+
+
+_CONTAINER = "META-INF/container.xml"
+_SHOWN = 5
+_OTHER_FILES = (
+    ("word/", "a Word document"),
+    ("xl/", "an Excel workbook"),
+    ("ppt/", "a PowerPoint presentation"),
+    ("AndroidManifest.xml", "an Android app"),
+    ("META-INF/MANIFEST.MF", "a Java archive"),
+)
+
+
+def read(path: Path, limits: Limits) -> ParsedBook:
+    """The book in an `.epub` file."""
+    _refuse_other_files(path, limits)
+    notes: list[str] = []
+    with Archive(path, limits) as archive:
+        package = _package(archive, notes)
+        refuse_locked(archive, package)
+        contents = _contents(archive, package, notes)
+        documents = _spine(archive, package, notes)
+        title = one_line(package.title) or title_of(path.stem)
+        outline = _bind(archive, package, contents, documents, title=title, limits=limits, notes=notes)
+        cover = _cover(archive, package)
+    sections = bound(outline.sections(title=title), limits, name=path.name)
+    return ParsedBook(
+        title=title,
+        format=BookFormat.EPUB,
+        sections=sections,
+        authors=package.authors,
+        language=package.language,
+        page_count=outline.page_count,
+        warnings=tuple(notes),
+        cover=cover,
+    )
+
+
+def _cover(archive: Archive, package: Package) -> Cover | None:
+    """The picture on the cover. A book without one, or with a bad one, is as good as any."""
+    for picture in package.pictures()[:_SHOWN]:
+        path = archive.find(picture)
+        if path is not None and archive.size(path) <= COVER_MOST_MB * MB:
+            with suppress(BadBook):
+                if made := cover_of(archive.read(path)):
+                    return made
+    return None
+
+
+def _refuse_other_files(path: Path, limits: Limits) -> None:
+    if not path.is_file():
+        raise BadBook("not_found", f"there is no file {path.name!r}")
+    size = path.stat().st_size
+    if not size:
+        raise BadBook("empty_file", f"{path.name} has no bytes")
+    if size > limits.max_file_mb * MB:
+        raise BadBook("too_large", f"{path.name} is larger than {limits.max_file_mb} MB")
+    with path.open("rb") as file:
+        head = file.read(512)
+    if head.startswith(b"PK"):
+        return
+    kinds = (
+        (b"%PDF", "a PDF"),
+        (b"<", "a page of HTML or XML"),
+        (b"\xd0\xcf\x11\xe0", "an old Office document"),
+    )
+    kind = next((words for start, words in kinds if head.lstrip().startswith(start)), "no zip archive")
+    raise BadBook("type_mismatch", f"{path.name} is {kind}, not an EPUB")
+
+
+def _package(archive: Archive, notes: list[str]) -> Package:
+    """The first package that can be read."""
+    container = archive.find(_CONTAINER)
+    if container:
+        candidates = opf.rootfiles(archive.read(container))
+    else:
+        candidates = sorted(n for n in archive.names if n.lower().endswith(".opf"))
+        if not candidates:
+            _refuse_other_archives(archive)
+        notes.append(f"{archive.name}: {_CONTAINER} is missing; {candidates[0]} was taken for the package")
+    refused: BadBook | None = None
+    for candidate in candidates:
+        path = archive.find(candidate)
+        if path is None:
+            refused = refused or BadBook("bad_epub", f"{archive.name}: its package {candidate} is missing")
+            continue
+        try:
+            package = opf.package(archive.read(path), path=path)
+        except BadBook as error:
+            if error.code != "bad_epub":
+                raise
+            refused = refused or error
+            continue
+        if any(item.is_document for item in package.items):
+            return package
+        refused = refused or BadBook("bad_epub", f"{archive.name}: {path} lists no documents")
+    raise refused or BadBook("bad_epub", f"{archive.name}: {_CONTAINER} names no package")
+
+
+def _refuse_other_archives(archive: Archive) -> None:
+    kind = next(
+        (words for start, words in _OTHER_FILES if any(n.startswith(start) for n in archive.names)), ""
+    )
+    if not kind and "mimetype" in archive.names:
+        said = archive.read("mimetype")[:100].decode("ascii", "replace").strip()
+        if said == "application/epub+zip":
+            raise BadBook("bad_epub", f"{archive.name} has no {_CONTAINER} and no package")
+        kind = "an OpenDocument file" if "opendocument" in said else f"a file of type {one_line(said)}"
+    raise BadBook(
+        "type_mismatch",
+        f"{archive.name} is {kind or 'a plain zip archive'}, not an EPUB",
+        hint="Unpack it and add the book inside, or save it as PDF or EPUB and add that.",
+    )
+
+
+def _contents(archive: Archive, package: Package, notes: list[str]) -> Contents:
+    """The contents: the navigation document's, or else the NCX's; pages from whichever has them."""
+    navs = [i for i in package.items if "nav" in i.properties]
+    charts = [i for i in package.items if i.id == package.ncx or i.media_type == "application/x-dtbncx+xml"]
+    found = Contents()
+    for item in (*navs, *charts):
+        path = archive.find(item.path) if item.path else None
+        if path is None:
+            continue
+        try:
+            made = (opf.nav if item in navs else opf.ncx)(archive.read(path), path=path)
+        except BadBook as error:
+            if error.code != "bad_epub" or (item in charts and "entities" in error.message):
+                raise
+            notes.append(f"{error.message}; its contents were left out")
+            continue
+        found = Contents(found.entries or made.entries, found.pages or made.pages)
+    if not found.entries:
+        notes.append(f"{archive.name} has no contents; its headings stand for them")
+    return found
+
+
+def _spine(archive: Archive, package: Package, notes: list[str]) -> list[str]:
+    """The documents in reading order, each once; those beside the main course come last."""
+    by_id: dict[str, list[Item]] = {}
+    for item in package.items:
+        by_id.setdefault(item.id, []).append(item)
+    missing: dict[str, None] = {}
+    for item in package.items:
+        if item.path is None or archive.find(item.path) is None:
+            missing[item.href] = None
+    if missing:
+        shown = ", ".join(one_line(href.replace("\0", "")) for href in list(missing)[:_SHOWN])
+        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+        notes.append(f"{archive.name}: listed but not in the book: {shown}{more}")
+    order = [i for i, linear in package.spine if linear] + [i for i, linear in package.spine if not linear]
+    if unknown := [i for i in dict.fromkeys(order) if i not in by_id]:
+        notes.append(f"{archive.name}: the reading order names {one_line(unknown[0])!r}, which is not listed")
+    items = [item for i in dict.fromkeys(order) for item in by_id.get(i, ())]
+    if not items:
+        notes.append(f"{archive.name} has no reading order; its documents come as they are listed")
+        items = [item for item in package.items if "nav" not in item.properties]
+    chosen = (document for item in items if (document := _document(item, by_id)))
+    paths = (archive.find(document.path) for document in chosen if document.path)
+    return list(dict.fromkeys(path for path in paths if path))
+
+
+def _document(item: Item, by_id: Mapping[str, list[Item]]) -> Item | None:
+    """The item, or the document that stands in for it."""
+    for _ in range(8):
+        if item.is_document:
+            return item
+        if item.fallback not in by_id:
+            return None
+        item = by_id[item.fallback][0]
+    return None
+
+
+def _bind(
+    archive: Archive,
+    package: Package,
+    contents: Contents,
+    documents: list[str],
+    *,
+    title: str,
+    limits: Limits,
+    notes: list[str],
+) -> Outline:
+    outline = Outline()
+    entries = _by_file(archive, contents)
+    pages = _pages_by_file(archive, contents)
+    navs = {archive.find(i.path) for i in package.items if "nav" in i.properties and i.path}
+    guide = {archive.find(file): kind for kind, file in package.guide}
+    size = 0
+    for path in documents:
+        tree = parse(unpack(archive.read(path), name=path, notes=notes), limits, name=path)
+        outer = tree.css("body, body > section, body > div")[:2]
+        kinds = kinds_of((node.attributes for node in outer), guide.get(path, ""))
+        page = read_page(tree, page_ids={k: v for k, v in pages.get(path, {}).items() if k})
+        size += sum(len(p.text) for p in page.pieces)
+        if size > limits.max_text_mb * MB:
+            raise BadBook("too_large", f"{archive.name} holds more than {limits.max_text_mb} MB of text")
+        if path in navs or is_wrapper(page, kinds, path, title=title):
+            continue
+        place(
+            outline,
+            page,
+            path=path,
+            entries=entries.get(path, []),
+            kinds=kinds,
+            title=title,
+            first_label=pages.get(path, {}).get(""),
+        )
+    return outline
+
+
+def _by_file(archive: Archive, contents: Contents) -> dict[str, list[Entry]]:
+    grouped: dict[str, list[Entry]] = {}
+    for entry in contents.entries:
+        grouped.setdefault(archive.find(entry.file) or entry.file, []).append(entry)
+    return grouped
+
+
+def _pages_by_file(archive: Archive, contents: Contents) -> dict[str, dict[str, str]]:
+    grouped: dict[str, dict[str, str]] = {}
+    for file, fragment, label in contents.pages:
+        grouped.setdefault(archive.find(file) or file, {})[fragment] = label
+    return grouped

@@ -1,0 +1,337 @@
+"""PDF: pages of glyphs in, sections of text out, every word on its right page.
+
+PDFium reads the pages; `pdf_lines` drops the running heads, `pdf_headings` finds where sections begin and
+`pdf_layout` joins lines to paragraphs. What is lost is said: a page that cannot be read, a file that is cut
+off and a book that is mostly scans each leave a warning, and a file without any text is refused.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pypdfium2 as pdfium
+import pypdfium2.raw as raw
+
+from octavo.errors import BadBook
+from octavo.limits import MB, Limits
+from octavo.readers.parsed import ParsedBook, ParsedSection
+from octavo.readers.pdf import headings as pdf_headings
+from octavo.readers.pdf import scan
+from octavo.readers.pdf.headings import Entry, Heading
+from octavo.readers.pdf.layout import Line, Page, Words, lay_out, usual_leading, without_furniture
+from octavo.text.clean import clean, collapse
+from octavo.types import BookFormat
+
+MOST_ENTRIES = 20_000
+_LINES = re.compile(r"\r\n|[\r\n\x02\ufffe]")
+_BROKEN_MARKS = "\x02\ufffe"  # how PDFium writes a hyphen at a line's end
+_JUNK_TITLE = re.compile(
+    r"(?:microsoft (?:word|powerpoint|excel)\b.*|untitled.*|document\d*|title|presentation\d*|slide \d+|"
+    r".*[\\/].*|.*\.(?:docx?|rtf|indd|tex|dvi|ps|pdf|html?|qxd|fm|pptx?|xlsx?|p65|odt)|[\W\d_]*)",
+    re.IGNORECASE,
+)
+_NOBODY = re.compile(
+    r"(?:admin(?:istrator)?|user|owner|unknown|author|root|anonymous|edgar\b.*|[\W\d_]*)", re.IGNORECASE
+)
+
+
+def read(path: Path, limits: Limits, *, announce: Callable[[int], None] | None = None) -> ParsedBook:
+    """The book in a PDF. `announce` is told the number of pages before they are read."""
+    data = path.read_bytes()
+    scan.refuse_bombs(data, limits)
+    with _opened(data, path.name) as document:
+        count = _page_count(document, data, path.name, limits)
+        if announce:
+            announce(count)
+        entries = _outline(document)
+        pages, lost = _pages(document, count, limits, path.name, bold=not entries)
+        warnings = _complaints(pages, lost, count, data, path.name)
+        pages = without_furniture(pages)
+        lines = [line for page in pages for line in page.lines]
+        if not lines:
+            raise BadBook("no_text", f"none of the pages of {path.name} has text on it (pages: {count})")
+        title = _title(document, pages, path)
+        return ParsedBook(
+            title=title,
+            format=BookFormat.PDF,
+            sections=_sections(lines, _headings(entries, lines, title, count), pages, title, path.name),
+            authors=_authors(document),
+            language=_language(document),
+            page_count=count,
+            warnings=warnings,
+        )
+
+
+@contextmanager
+def _opened(data: bytes, name: str) -> Iterator[pdfium.PdfDocument]:
+    try:
+        document = pdfium.PdfDocument(data)
+    except pdfium.PdfiumError as error:
+        if error.err_code in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
+            raise BadBook("encrypted", f"{name} is locked with a password") from None
+        raise BadBook("damaged_pdf", f"{name} cannot be opened as a PDF: {error}") from None
+    try:
+        yield document
+    finally:
+        document.close()
+
+
+def _page_count(document: pdfium.PdfDocument, data: bytes, name: str, limits: Limits) -> int:
+    count = len(document)
+    if count < 1 or count > len(data) // 4:
+        raise BadBook("damaged_pdf", f"{name} says it has {count} pages in {len(data)} bytes")
+    if count > limits.max_pages:
+        raise BadBook(
+            "too_large",
+            f"{name} has {count} pages; the limit is {limits.max_pages}",
+            hint="Split the PDF, or raise OCTAVO_LIMITS__MAX_PAGES to trust it.",
+        )
+    return count
+
+
+def _pages(
+    document: pdfium.PdfDocument, count: int, limits: Limits, name: str, *, bold: bool
+) -> tuple[list[Page], list[int]]:
+    """Every page that can be read, and the numbers of those that cannot."""
+    pages: list[Page] = []
+    lost: list[int] = []
+    total = 0
+    for number in range(1, count + 1):
+        try:
+            page = _page(document, number, limits, bold=bold)
+        except pdfium.PdfiumError:
+            lost.append(number)
+            if len(lost) > 200 and not pages:
+                raise BadBook(
+                    "damaged_pdf", f"none of the first {len(lost)} pages of {name} can be read"
+                ) from None
+            continue
+        total += sum(len(line.text) for line in page.lines)
+        if total > limits.max_text_mb * MB:
+            raise BadBook("too_large", f"{name} holds more than {limits.max_text_mb} MB of text")
+        pages.append(page)
+    if not pages:
+        raise BadBook("damaged_pdf", f"none of the {count} pages of {name} can be read")
+    return pages, lost
+
+
+def _page(document: pdfium.PdfDocument, number: int, limits: Limits, *, bold: bool) -> Page:
+    page = document[number - 1]
+    try:
+        width, height = page.get_size()
+        rotation = page.get_rotation() % 360
+        sheet = page.get_textpage()
+        try:
+            glyphs = sheet.count_chars()
+            if glyphs > limits.max_page_chars:
+                raise BadBook(
+                    "too_large",
+                    f"page {number} has {glyphs} characters; the limit is {limits.max_page_chars}",
+                )
+            lines = tuple(_lines(sheet, number, rotation, bold=bold)) if glyphs else ()
+        finally:
+            sheet.close()
+        left, bottom, right, top = page.get_bbox()
+        low = {90: -right, 180: -top, 270: left}.get(rotation, bottom)
+        return Page(
+            number, document.get_page_label(number - 1) or None, low, height or top - bottom or width, lines
+        )
+    finally:
+        page.close()
+
+
+def _lines(sheet: pdfium.PdfTextPage, number: int, rotation: int, *, bold: bool) -> Iterator[Line]:
+    """The printed lines of a page in the order in which the file writes them."""
+    text = sheet.get_text_range(errors="replace")
+    wide = not text.isascii() and max(text) > "\uffff"
+    ruler = _Ruler(sheet, number, rotation, bold=bold, shifted=wide or len(text) != sheet.count_chars())
+    start = at = 0  # `at` counts in UTF-16 units, as PDFium does
+    for found in [*_LINES.finditer(text), None]:
+        end = found.start() if found else len(text)
+        segment = text[start:end]
+        units = len(segment.encode("utf-16-le", "replace")) // 2 if wide else end - start
+        words = segment.strip()
+        if words:
+            first = at + len(segment) - len(segment.lstrip())
+            last = at + units - 1 - (len(segment) - len(segment.rstrip()))
+            broken = found is not None and found.group() in _BROKEN_MARKS
+            line = ruler.line(words, first, last, hyphen=broken)
+            if line.text:
+                yield line
+        at += units + (len(found.group()) if found else 0)
+        start = found.end() if found else end
+
+
+class _Ruler:
+    """Measures lines of one page: where they stand as the page is shown, and in what type."""
+
+    def __init__(
+        self, sheet: pdfium.PdfTextPage, number: int, rotation: int, *, bold: bool, shifted: bool
+    ) -> None:
+        self._sheet, self._number, self._rotation, self._bold = sheet.raw, number, rotation, bold
+        self._box, self._matrix, self._flags = raw.FS_RECTF(), raw.FS_MATRIX(), ctypes.c_int()
+        self._name = ctypes.create_string_buffer(96)
+        self._shifted = shifted
+
+    def line(self, words: str, first: int, last: int, *, hyphen: bool) -> Line:
+        left, y, ahead = self._place(first)
+        _, other_y, right = self._place(last)
+        middle = len(words) // 2
+        size, bold = self._type(first + middle + (words[middle] == " "))
+        if not (words.isascii() and words.isprintable()):
+            words = collapse(clean(words))
+        return Line(self._number, words, left, max(right, ahead), min(y, other_y), size, bold, hyphen)
+
+    def _place(self, at: int) -> tuple[float, float, float]:
+        """Left edge, foot and right edge of a glyph, as seen when the page is turned upright."""
+        box = self._box
+        glyph = raw.FPDFText_GetCharIndexFromTextIndex(self._sheet, at) if self._shifted else at
+        if not raw.FPDFText_GetLooseCharBox(self._sheet, glyph, box):
+            return 0.0, 0.0, 0.0
+        if self._rotation == 90:
+            return box.bottom, -box.right, box.top
+        if self._rotation == 180:
+            return -box.right, -box.top, -box.left
+        if self._rotation == 270:
+            return -box.top, box.left, -box.bottom
+        return box.left, box.bottom, box.right
+
+    def _type(self, at: int) -> tuple[float, bool]:
+        glyph = raw.FPDFText_GetCharIndexFromTextIndex(self._sheet, at) if self._shifted else at
+        matrix = self._matrix
+        size = raw.FPDFText_GetFontSize(self._sheet, glyph)
+        if raw.FPDFText_GetMatrix(self._sheet, glyph, matrix):
+            size *= math.hypot(matrix.c, matrix.d)
+        if not self._bold:
+            return size, False
+        raw.FPDFText_GetFontInfo(self._sheet, glyph, self._name, 96, self._flags)
+        name = self._name.value.lower()
+        return size, b"bold" in name or b"black" in name or b"heavy" in name
+
+
+def _complaints(
+    pages: Sequence[Page], lost: Sequence[int], count: int, data: bytes, name: str
+) -> tuple[str, ...]:
+    """What a reader should know about this copy, in sentences."""
+    blank = [page.number for page in pages if not page.lines]
+    warnings = []
+    cut, claimed = scan.cut_off(data), scan.pages_claimed(data)
+    if cut:
+        warnings.append(f"{name} is cut off or damaged: its index was rebuilt and text may be missing")
+    if claimed > count:
+        warnings.append(f"pages lost: {name} should have {claimed} pages, {count} could be found")
+    gone = sorted({*lost, *blank}) if cut else list(lost)
+    if gone:
+        warnings.append(f"pages lost: {_ranges(gone)}")
+    if 2 * len(blank) > len(pages) and len(blank) < len(pages):
+        warnings.append(f"{len(blank)} of {len(pages)} pages of {name} have no text; scans need OCR first")
+    return tuple(warnings)
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """`1, 3–5, 9`."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in runs)
+
+
+def _outline(document: pdfium.PdfDocument) -> list[Entry]:
+    entries: list[Entry] = []
+    for bookmark in document.get_toc():
+        if len(entries) == MOST_ENTRIES:
+            break
+        target = bookmark.get_dest()
+        page = target.get_index() if target else None
+        entries.append(
+            Entry(bookmark.level, bookmark.get_title(), None if page is None else page + 1, _height(target))
+        )
+    return entries
+
+
+def _height(target: pdfium.PdfDest | None) -> float | None:
+    """The y that a destination points at, where it names one."""
+    if target is None:
+        return None
+    mode, numbers = target.get_view()
+    place = {raw.PDFDEST_VIEW_XYZ: 1, raw.PDFDEST_VIEW_FITH: 0, raw.PDFDEST_VIEW_FITBH: 0}.get(mode)
+    if place is None and mode == raw.PDFDEST_VIEW_FITR:
+        place = 3
+    return numbers[place] if place is not None and place < len(numbers) and numbers[place] else None
+
+
+def _headings(entries: Sequence[Entry], lines: Sequence[Line], title: str, count: int) -> list[Heading]:
+    found = pdf_headings.from_outline(entries, lines, book_title=title)
+    if found:
+        return found
+    found = pdf_headings.detected(lines, pages=count)
+    if not found and count > pdf_headings.RUN_OF_PAGES:
+        found = pdf_headings.runs_of_pages(lines)
+    return found
+
+
+def _sections(
+    lines: Sequence[Line], headings: Sequence[Heading], pages: Sequence[Page], title: str, name: str
+) -> tuple[ParsedSection, ...]:
+    """Cuts the book at its headings; what stands before the first one goes under the book's title."""
+    labels = {page.number: page.label for page in pages}
+    words, leading = Words(line.text for line in lines), usual_leading(lines)
+    sections: list[ParsedSection] = []
+    first = headings[0].start if headings else len(lines)
+    front = [Heading((title,), 0, 0)] if first > 0 else []
+    starts = [*front, *headings]
+    for heading, following in zip(starts, [*starts[1:], None], strict=True):
+        end = following.start if following else len(lines)
+        body = min(heading.body, end)
+        laid = lay_out(lines[body:end], words=words, leading=leading, label=labels.get)
+        sections.append(
+            ParsedSection(
+                title=heading.path[-1],
+                heading_path=heading.path,
+                text=laid.text,
+                source_file=name,
+                pages=laid.pages,
+                blocks=laid.blocks,
+            )
+        )
+    return tuple(sections)
+
+
+def _title(document: pdfium.PdfDocument, pages: Sequence[Page], path: Path) -> str:
+    """The title that the file states, else its largest words on the first page, else the file's name."""
+    stated = pdf_headings.title_line(document.get_metadata_value("Title"))
+    if stated and not _JUNK_TITLE.fullmatch(stated):
+        return stated
+    lines = next((page.lines for page in pages if page.lines), ())
+    sizes = sorted({round(line.size, 1) for line in lines}, reverse=True)
+    if len(sizes) > 1 and sizes[0] > 1.3 * sizes[1]:
+        large = [i for i, line in enumerate(lines) if round(line.size, 1) == sizes[0]]
+        words = pdf_headings.title_line(" ".join(lines[i].text for i in large))
+        together = large[-1] - large[0] == len(large) - 1
+        if together and 4 <= len(words) <= 150 and not _JUNK_TITLE.fullmatch(words):
+            return words
+    return pdf_headings.title_line(path.stem.replace("_", " ")) or "Untitled"
+
+
+def _authors(document: pdfium.PdfDocument) -> tuple[str, ...]:
+    stated = pdf_headings.title_line(document.get_metadata_value("Author"))
+    names = [name.strip() for name in re.split(r"\s*(?:;|\s&\s|\s+and\s+)\s*", stated)]
+    return tuple(name for name in names if name and not _NOBODY.fullmatch(name))
+
+
+def _language(document: pdfium.PdfDocument) -> str:
+    length = raw.FPDFCatalog_GetLanguage(document, None, 0)
+    if not 2 < length <= 80:
+        return ""
+    buffer = (ctypes.c_ushort * (length // 2))()
+    raw.FPDFCatalog_GetLanguage(document, buffer, length)
+    stated = bytes(buffer).decode("utf-16-le", "replace").strip("\0 ")
+    return stated if re.fullmatch(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8})*", stated) else ""
