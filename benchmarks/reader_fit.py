@@ -30,9 +30,9 @@ from benchmarks.answering_fit import Weighted, auroc, calibration_error, logisti
 from benchmarks.risk_coverage import drawn
 from benchmarks.suite import bare, covers, rows
 from octavo.answers.calibration import RISK, fitted
-from octavo.answers.workspace import Room
+from octavo.answers.workspace import Workspace
 from octavo.library import Library, Seats
-from octavo.models.cross_encoders import Glance
+from octavo.models.cross_encoders import PassageScore
 from octavo.search.ranking import fuse
 from octavo.search.rerank import reachable
 from octavo.types import Scope
@@ -134,7 +134,7 @@ async def outcomes(suite: Path, name: str, limit: int, data: Path) -> list[Outco
         for item in items:
             bounds = await library._bounds(ids.get(item.get("book", "")), Scope())
             desk = await seats.desk(shelf.records, library.journal, retriever, shelf.embedder)
-            room = Room(item["question"], bounds, retriever, shelf.records)
+            room = Workspace(item["question"], bounds, retriever, shelf.records)
             await room.search(item["question"], top_k=5)
             reply = await desk.answerer.reply(item["question"], room)
             if reply.features:
@@ -149,7 +149,7 @@ async def outcomes(suite: Path, name: str, limit: int, data: Path) -> list[Outco
 
 
 async def _passages(
-    item: dict[str, Any], room: Room, retriever: Any
+    item: dict[str, Any], room: Workspace, retriever: Any
 ) -> tuple[tuple[float, float, bool], ...]:
     """What was read for ranking, with whether it is a passage that the question was made from."""
     if not item["gold"]:
@@ -159,9 +159,11 @@ async def _passages(
     fused = reachable(fuse(await retriever._store.search(vector, item["question"], where=where, limit=50)))
     chunks = {id_: chunk for id_, (chunk, _) in (await retriever._read([f.id for f in fused])).items()}
     kept = [f for f in fused if f.id in chunks]
-    glances: list[Glance] = await retriever.perusal.glances(item["question"], [chunks[f.id] for f in kept])
+    scores: list[PassageScore] = await retriever.reranker.score_passages(
+        item["question"], [chunks[f.id] for f in kept]
+    )
     gold = covers(*item["gold"])
-    return tuple((g.fit, f.score, gold(chunks[f.id])) for f, g in zip(kept, glances, strict=True))
+    return tuple((g.fit, f.score, gold(chunks[f.id])) for f, g in zip(kept, scores, strict=True))
 
 
 def _right(said: str, golds: Sequence[str]) -> bool:

@@ -56,10 +56,10 @@ def main() -> None:
     marked, able, borne = [], [], []
     for item in items:
         text = texts[item["context_id"]]
-        (glance,) = reader.read(item["question"], [Passage(text)])
-        words = glance.within(0, len(text))
+        (score,) = reader.read(item["question"], [Passage(text)])
+        words = score.within(0, len(text))
         answer = text[words.start : words.end]
-        able.append(glance.answerable)
+        able.append(score.answerable)
         borne += verifier.support(stated(item["question"], answer), [around(text, words)])
         if item["answerable"]:
             marked.append(shared(answer, item["answers"]))

@@ -21,7 +21,7 @@ from octavo import tracing, validation
 from octavo.answers.ask import ask
 from octavo.answers.audit import Verdict, verify
 from octavo.answers.offline import Answerer, OfflineAnswerer
-from octavo.answers.steps import Desk
+from octavo.answers.steps import AskSteps
 from octavo.concurrency import blocking
 from octavo.errors import InvalidValue, NotFound
 from octavo.events import Answered, AskEvent, Compared, IngestEvent
@@ -39,8 +39,8 @@ from octavo.records.catalogue import Records
 from octavo.records.conversations import Journal
 from octavo.records.database import translated
 from octavo.search import scope
-from octavo.search.cache import Remembered
-from octavo.search.rerank import Perusal
+from octavo.search.cache import LRUCache
+from octavo.search.rerank import Reranker
 from octavo.search.retrieval import Retriever
 from octavo.settings import Settings
 from octavo.types import (
@@ -88,7 +88,7 @@ class Library:
         self._store: Store | None = None
         self._opening, self._changing = asyncio.Lock(), asyncio.Lock()
         self._retriever: Retriever | None = None
-        self._found: Remembered[tuple[Evidence, ...]] = Remembered(most=1_000)
+        self._found: LRUCache[tuple[Evidence, ...]] = LRUCache(most=1_000)
         self.models = LocalModels(settings)
         self.database = records.database
         """Where the records, the journal and the tables of the service lie."""
@@ -219,7 +219,7 @@ class Library:
             bounds = await self._bounds(book_id, scope or Scope(), books)
             shelf = await self._shelf()
             retriever = self._retriever_of(shelf)
-            known = tuple(await retriever.search(query, bounds=bounds, top_k=top_k, perused=rerank))
+            known = tuple(await retriever.search(query, bounds=bounds, top_k=top_k, rerank=rerank))
             if lasting and not self._changing.locked():  # while a book changes, so may what is found
                 self._found.put(key, known)
         return list(known)
@@ -296,12 +296,12 @@ class Library:
 
     def _retriever_of(self, shelf: Shelf) -> Retriever:
         if self._retriever is None:
-            perusal = (
-                Perusal(self.models.reader, opinion=self.models.verifier.support)
+            reranker = (
+                Reranker(self.models.reader, opinion=self.models.verifier.support)
                 if self.settings.local_models
                 else None
             )
-            self._retriever = Retriever(shelf.store, self._records, shelf.embedder, perusal=perusal)
+            self._retriever = Retriever(shelf.store, self._records, shelf.embedder, reranker=reranker)
         return self._retriever
 
     async def ready(self) -> None:
@@ -420,18 +420,18 @@ class Seats:
         embedder: Embedder,
         *,
         among: Sequence[str] | None = None,
-    ) -> Desk:
+    ) -> AskSteps:
         """The desk for one question."""
         if self._settings.tracing:
             tracing.ready()
         parts = self._settings, records, journal, retriever
-        offline = OfflineAnswerer(embedder, vector=retriever.vector, perusal=retriever.perusal)
+        offline = OfflineAnswerer(embedder, vector=retriever.vector, reranker=retriever.reranker)
         if self._given is not None or not self._settings.model:
-            return Desk(*parts, self._given or offline, among=among)
+            return AskSteps(*parts, self._given or offline, among=among)
         model_answerer, endpoint = await blocking(_language_model, self._settings.model)
         self._endpoint = self._endpoint or endpoint(self._settings)
         model = model_answerer(self._settings, self._endpoint, offline)
-        return Desk(*parts, model, among=among, offline=offline, rewrite=model.rewrite)
+        return AskSteps(*parts, model, among=among, offline=offline, rewrite=model.rewrite)
 
     async def close(self) -> None:
         if self._endpoint is not None:

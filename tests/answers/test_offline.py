@@ -8,7 +8,7 @@ import pytest
 
 from octavo.answers.offline import EMBEDDED, OfflineAnswerer
 from octavo.answers.workspace import cut, numbered, on_pages
-from octavo.search.rerank import Perusal
+from octavo.search.rerank import Reranker
 from octavo.search.scope import Place, everywhere, selected
 from octavo.testing import TinyEmbedder
 from octavo.types import Chunk, PageMark
@@ -119,7 +119,7 @@ async def test_without_evidence_there_is_nothing_to_say_and_no_chance_that_it_is
 
 async def test_the_reader_reads_each_passage_once_and_no_sentence_is_embedded() -> None:
     embedder, reader = TinyEmbedder(), ReaderAloud({"lamp": 5.0}, answer="at dusk")
-    answerer = OfflineAnswerer(embedder, perusal=Perusal(reader))
+    answerer = OfflineAnswerer(embedder, reranker=Reranker(reader))
     two = make_chunk("And then it rained. The end.", position=1, start=400)
     given = numbered([make_evidence(make_chunk(FOUR, start=100)), make_evidence(two, rank=2)], everywhere())
     reply = await answerer.reply("When did the lamp burn?", given)
@@ -130,9 +130,9 @@ async def test_the_reader_reads_each_passage_once_and_no_sentence_is_embedded() 
 
 @pytest.mark.parametrize("start", [0, 700])
 async def test_the_words_that_the_reader_found_are_marked_where_they_stand(start: int) -> None:
-    perusal = Perusal(ReaderAloud({"lamp": 5.0}, answer="at dusk"))
+    reranker = Reranker(ReaderAloud({"lamp": 5.0}, answer="at dusk"))
     given = numbered([make_evidence(make_chunk(FOUR, start=start))], everywhere())
-    reply = await OfflineAnswerer(TinyEmbedder(), perusal=perusal).reply("When did the lamp burn?", given)
+    reply = await OfflineAnswerer(TinyEmbedder(), reranker=reranker).reply("When did the lamp burn?", given)
     found = [claim.text[a:b] for claim in reply.claims for a, b in claim.marks]
     assert found == ["at dusk"]
     assert reply.features["able"] == 5.0
@@ -148,9 +148,9 @@ async def test_a_verifier_is_asked_about_question_and_answer_once(told: float) -
 
     reader = ReaderAloud({"lamp": 5.0}, answer="at dusk")
     given = numbered([make_evidence(make_chunk(FOUR))], everywhere())
-    with_both = OfflineAnswerer(TinyEmbedder(), perusal=Perusal(reader, opinion=opinion))
+    with_both = OfflineAnswerer(TinyEmbedder(), reranker=Reranker(reader, opinion=opinion))
     reply = await with_both.reply("When did the lamp burn?", given)
-    alone = await OfflineAnswerer(TinyEmbedder(), perusal=Perusal(reader)).reply(
+    alone = await OfflineAnswerer(TinyEmbedder(), reranker=Reranker(reader)).reply(
         "When did the lamp burn?", given
     )
     ((claim, (around,)),) = asked
@@ -165,8 +165,8 @@ async def test_without_evidence_no_verifier_is_asked() -> None:
     def opinion(claim: str, passages: Sequence[str]) -> list[float]:
         raise AssertionError((claim, passages))
 
-    perusal = Perusal(ReaderAloud(), opinion=opinion)
-    assert (await OfflineAnswerer(TinyEmbedder(), perusal=perusal).reply("Why?", [])).claims == ()
+    reranker = Reranker(ReaderAloud(), opinion=opinion)
+    assert (await OfflineAnswerer(TinyEmbedder(), reranker=reranker).reply("Why?", [])).claims == ()
 
 
 async def test_only_what_the_reader_may_see_is_read() -> None:
@@ -174,11 +174,11 @@ async def test_only_what_the_reader_may_see_is_read() -> None:
     item = cut(make_evidence(make_chunk(FOUR)), FOUR.index("Ships"), FOUR.index("Ships") + 3)
     assert item is not None
     given = numbered([item], everywhere())
-    await OfflineAnswerer(TinyEmbedder(), perusal=Perusal(reader)).reply("What lay there?", given)
+    await OfflineAnswerer(TinyEmbedder(), reranker=Reranker(reader)).reply("What lay there?", given)
     assert [p.text for p in reader.read_for[0][1]] == ["Ships lay there."]
 
 
 async def test_without_evidence_the_reader_reads_nothing() -> None:
     reader = ReaderAloud()
-    reply = await OfflineAnswerer(TinyEmbedder(), perusal=Perusal(reader)).reply("Why?", [])
+    reply = await OfflineAnswerer(TinyEmbedder(), reranker=Reranker(reader)).reply("Why?", [])
     assert (reply.claims, reply.answerable, reply.confidence, reader.count) == ((), 0.0, 0.0, 0)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from octavo.answers.offline import Reply
-from octavo.answers.workspace import FOUND_MOST, Room
+from octavo.answers.workspace import FOUND_MOST, Workspace
 from octavo.errors import NotFound
 from octavo.library import Library
 from octavo.llm.prompts import TOOL_NAMES
@@ -37,9 +37,9 @@ class Visitor:
     name = "visitor"
 
     def __init__(self) -> None:
-        self.room: Room | None = None
+        self.room: Workspace | None = None
 
-    async def reply(self, question: str, room: Room) -> Reply:
+    async def reply(self, question: str, room: Workspace) -> Reply:
         self.room = self.room or room  # a second one may be looked at beyond the scope
         return Reply((), 0.0, 0.0)
 
@@ -78,7 +78,7 @@ async def entered(
     scope: Scope | None = None,
     text: str | None = None,
     top_k: int = 2,
-) -> Room:
+) -> Workspace:
     library, visitor = visiting
     asking = library.stream(ASKED, book_id=book, scope=scope, selected_text=text, top_k=top_k)
     async for _ in asking:
@@ -93,12 +93,12 @@ def section(name: str) -> Scope:
     return Scope(type=ScopeType.SECTION, identifier=name)
 
 
-def codes(room: Room) -> set[str]:
+def codes(room: Workspace) -> set[str]:
     return {code for s in room for code in re.findall(r"pearl(\w+)", s.text)}
 
 
 async def use(
-    room: Room, name: str, arguments: Mapping[str, Any] | str, *, calls: Calls | None = None
+    room: Workspace, name: str, arguments: Mapping[str, Any] | str, *, calls: Calls | None = None
 ) -> str:
     """Calls a tool as the model does."""
     made = {t.name: t for t in tools_of(room, calls or Calls(5, PATIENCE), nonce="ab12")}[name]

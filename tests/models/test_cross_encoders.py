@@ -18,9 +18,9 @@ from octavo.models.cross_encoders import (
     LONGEST,
     NOWHERE,
     READ_MOST,
-    Glance,
     LocalModels,
     Passage,
+    PassageScore,
     Reader,
     Verifier,
 )
@@ -49,8 +49,8 @@ def verifier() -> Verifier:
     return Verifier(threads=1)
 
 
-def found(glance: Glance, text: str, start: int = 0, end: int | None = None) -> str:
-    words = glance.within(start, len(text) if end is None else end)
+def found(score: PassageScore, text: str, start: int = 0, end: int | None = None) -> str:
+    words = score.within(start, len(text) if end is None else end)
     return text[words.start : words.end]
 
 
@@ -58,10 +58,10 @@ def found(glance: Glance, text: str, start: int = 0, end: int | None = None) -> 
 
 
 def test_the_reader_finds_the_year_in_the_sentence_about_it(reader: Reader) -> None:
-    (glance,) = reader.read(PUBLISHED, [NOVEL])
-    assert found(glance, NOVEL.text) == "1851"
-    assert glance.within(0, len(NOVEL.text)).margin > 2
-    assert glance.answerable > 2
+    (score,) = reader.read(PUBLISHED, [NOVEL])
+    assert found(score, NOVEL.text) == "1851"
+    assert score.within(0, len(NOVEL.text)).margin > 2
+    assert score.answerable > 2
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ def test_the_verifier_looks_at_the_passage_and_not_only_at_the_claim(verifier: V
 # The same in any company
 
 
-def numbers(glance: Glance) -> tuple[object, ...]:
-    return glance.rank, glance.answerable, glance.within(0, 10_000)
+def numbers(score: PassageScore) -> tuple[object, ...]:
+    return score.rank, score.answerable, score.within(0, 10_000)
 
 
 def test_a_pair_has_the_same_scores_in_any_company_and_on_any_number_of_threads(reader: Reader) -> None:
@@ -155,22 +155,22 @@ def test_a_claim_has_the_same_support_in_any_company(verifier: Verifier) -> None
 def test_the_place_of_the_answer_is_exact_whatever_stands_before_it(
     reader: Reader, text: str, answer: str, heading: str
 ) -> None:
-    (glance,) = reader.read("When was the house built?", [Passage(text, heading)])
-    assert found(glance, text) == answer
+    (score,) = reader.read("When was the house built?", [Passage(text, heading)])
+    assert found(score, text) == answer
 
 
 def test_an_accent_that_is_a_sign_of_its_own_belongs_to_its_letter(reader: Reader) -> None:
     text = "The house was built by Zoe\u0308, and it closed in 1901."
-    (glance,) = reader.read("Who built the house?", [Passage(text)])
-    assert found(glance, text) == "Zoe\u0308"
+    (score,) = reader.read("Who built the house?", [Passage(text)])
+    assert found(score, text) == "Zoe\u0308"
 
 
 @given(st.text(alphabet="ab .é🐳\u0301\u200d中İß\n", max_size=60), st.sampled_from(["", "Head", "É🐳 x"]))
 @settings(max_examples=40, deadline=None)
 def test_words_lie_within_the_stretch_and_are_whole_signs(reader: Reader, text: str, heading: str) -> None:
-    (glance,) = reader.read("Who is it?", [Passage(text, heading)])
+    (score,) = reader.read("Who is it?", [Passage(text, heading)])
     for start in range(0, len(text), 7):
-        words = glance.within(start, start + 15)
+        words = score.within(start, start + 15)
         if words.margin > NOWHERE:
             assert start <= words.start < words.end <= min(start + 15, len(text))
             assert words.end == len(text) or text[words.end] != "\u0301"
@@ -178,22 +178,22 @@ def test_words_lie_within_the_stretch_and_are_whole_signs(reader: Reader, text: 
 
 def by_hand(
     begins: list[float], ends: list[float], *, silence: float = 0.0, first: int = 0, wide: int = 5
-) -> Glance:
-    """A glance at pieces of `wide` characters each, of which the first stands at `first`."""
+) -> PassageScore:
+    """A score at pieces of `wide` characters each, of which the first stands at `first`."""
     places = [(first + wide * n, first + wide * (n + 1)) for n in range(len(begins))]
     starts, stops = (np.array(values, np.float32) for values in (begins, ends))
-    return Glance(1.0, 2.0, silence, starts, stops, np.array(places, np.int32).reshape(-1, 2))
+    return PassageScore(1.0, 2.0, silence, starts, stops, np.array(places, np.int32).reshape(-1, 2))
 
 
 def test_the_best_words_are_those_whose_beginning_and_end_together_score_most() -> None:
-    glance = by_hand([0, 4, 1, 0], [3, 0, 2, 1], silence=1.5)
-    assert (glance.within(0, 20).start, glance.within(0, 20).end) == (5, 15)
-    assert glance.within(0, 20).margin == 4.5
+    score = by_hand([0, 4, 1, 0], [3, 0, 2, 1], silence=1.5)
+    assert (score.within(0, 20).start, score.within(0, 20).end) == (5, 15)
+    assert score.within(0, 20).margin == 4.5
 
 
 def test_words_never_end_before_they_begin() -> None:
-    glance = by_hand([0, 0, 9], [9, 0, 1])
-    words = glance.within(0, 15)
+    score = by_hand([0, 0, 9], [9, 0, 1])
+    words = score.within(0, 15)
     assert (words.start, words.end, words.margin) == (10, 15, 10.0)
 
 
@@ -209,9 +209,9 @@ def test_only_pieces_that_lie_whole_within_the_stretch_count(
 
 
 def test_a_stretch_without_a_whole_piece_holds_no_answer() -> None:
-    glance = by_hand([3, 2], [1, 1])
+    score = by_hand([3, 2], [1, 1])
     for start, end in ((6, 9), (10, 90), (0, 0), (2, 7)):
-        assert glance.within(start, end).margin == NOWHERE
+        assert score.within(start, end).margin == NOWHERE
 
 
 def test_pieces_of_the_heading_are_never_an_answer() -> None:
@@ -221,25 +221,25 @@ def test_pieces_of_the_heading_are_never_an_answer() -> None:
 
 def test_an_answer_is_no_longer_than_it_may_be() -> None:
     many = LONGEST + 10
-    glance = by_hand([9.0] + [0.0] * (many - 1), [0.0] * (many - 1) + [9.0], wide=1)
-    words = glance.within(0, many)
+    score = by_hand([9.0] + [0.0] * (many - 1), [0.0] * (many - 1) + [9.0], wide=1)
+    words = score.within(0, many)
     assert words.end - words.start <= LONGEST
     assert words.margin == 9.0
 
 
 def test_what_lies_beyond_the_model_is_not_guessed_at(reader: Reader) -> None:
     text = "The sea was calm and the ship went slowly on her way home. " * 60 + "The captain was called Ahab."
-    (glance,) = reader.read("Who was the captain?", [Passage(text)])
+    (score,) = reader.read("Who was the captain?", [Passage(text)])
     pieces = len(tokenizer(weights.shipped_tokenizer()).encode(text, add_special_tokens=False).ids)
     assert pieces > READ_MOST
-    assert glance.within(len(text) - 28, len(text)).margin == NOWHERE
-    early = glance.within(0, len(text))
+    assert score.within(len(text) - 28, len(text)).margin == NOWHERE
+    early = score.within(0, len(text))
     assert 0 <= early.start < early.end < 2_000
 
 
 def test_a_question_of_any_length_leaves_room_for_the_passage(reader: Reader) -> None:
-    (glance,) = reader.read(f"{PUBLISHED} {'Please tell me. ' * 200}", [NOVEL])
-    assert found(glance, NOVEL.text) == "1851"
+    (score,) = reader.read(f"{PUBLISHED} {'Please tell me. ' * 200}", [NOVEL])
+    assert found(score, NOVEL.text) == "1851"
 
 
 @pytest.mark.parametrize("text", ["", " ", "\u200b"])
@@ -252,11 +252,11 @@ def test_an_empty_text_answers_nothing(reader: Reader, text: str) -> None:
 
 
 def test_the_sentences_of_a_passage_are_searched_one_by_one(reader: Reader) -> None:
-    (glance,) = reader.read("Who wrote the novel?", [NOVEL])
+    (score,) = reader.read("Who wrote the novel?", [NOVEL])
     stops = [0, *(n + 1 for n, sign in enumerate(NOVEL.text) if sign == ".")]
-    margins = [glance.within(a, b).margin for a, b in pairwise(stops)]
+    margins = [score.within(a, b).margin for a, b in pairwise(stops)]
     assert margins[0] == max(margins)
-    assert found(glance, NOVEL.text, 0, stops[1]) == "Herman Melville"
+    assert found(score, NOVEL.text, 0, stops[1]) == "Herman Melville"
 
 
 # Checked, and loaded when they are needed

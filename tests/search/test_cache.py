@@ -7,11 +7,11 @@ from collections import OrderedDict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.search.cache import Remembered
+from octavo.search.cache import LRUCache
 
 
 def test_what_was_put_is_there_until_there_is_no_room() -> None:
-    memory: Remembered[int] = Remembered(most=2)
+    memory: LRUCache[int] = LRUCache(most=2)
     memory.put("a", 1)
     memory.put("b", 2)
     assert (memory.get("a"), memory.get("b"), memory.get("c")) == (1, 2, None)
@@ -20,7 +20,7 @@ def test_what_was_put_is_there_until_there_is_no_room() -> None:
 
 
 def test_what_was_used_longest_ago_is_forgotten_first() -> None:
-    memory: Remembered[int] = Remembered(most=2)
+    memory: LRUCache[int] = LRUCache(most=2)
     memory.put("a", 1)
     memory.put("b", 2)
     assert memory.get("a") == 1
@@ -29,13 +29,13 @@ def test_what_was_used_longest_ago_is_forgotten_first() -> None:
 
 
 def test_a_value_that_counts_as_false_is_remembered_too() -> None:
-    memory: Remembered[tuple[int, ...]] = Remembered(most=1)
+    memory: LRUCache[tuple[int, ...]] = LRUCache(most=1)
     memory.put("a", ())
     assert memory.get("a") == ()
 
 
 def test_putting_a_key_again_takes_no_more_room_and_keeps_it_longer() -> None:
-    memory: Remembered[int] = Remembered(most=2)
+    memory: LRUCache[int] = LRUCache(most=2)
     for key, value in (("a", 1), ("b", 2), ("a", 3), ("c", 4)):
         memory.put(key, value)
     assert (memory.get("a"), memory.get("b"), memory.get("c")) == (3, None, 4)
@@ -46,7 +46,7 @@ steps = st.lists(st.tuples(st.booleans(), st.sampled_from("abcdef"), st.integers
 
 @given(steps, st.integers(1, 4))
 def test_it_holds_the_last_used_and_no_more(taken: list[tuple[bool, str, int]], most: int) -> None:
-    memory: Remembered[int] = Remembered(most=most)
+    memory: LRUCache[int] = LRUCache(most=most)
     model: OrderedDict[str, int] = OrderedDict()
     for put, key, value in taken:
         if put:

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from octavo.library import Library
 from octavo.search.ranking import Fused
-from octavo.search.rerank import DEPTH, FOUND, REACH, Perusal, reachable, relevant
+from octavo.search.rerank import DEPTH, FOUND, REACH, Reranker, reachable, relevant
 from octavo.search.retrieval import Retriever
 from octavo.search.scope import everywhere
 from octavo.testing import TinyEmbedder
 from octavo.types import Book, Scope
 from tests.support import small_books
 from tests.support.builders import make_chunk
-from tests.support.scripted_reader import ReaderAloud, glance
+from tests.support.scripted_reader import ReaderAloud, passage_score
 
 TEXTS = {
     "a": "The harbour master counted the ships.",
@@ -71,50 +71,50 @@ def test_the_first_is_always_reachable_and_never_too_many_are(scores: list[float
 
 async def test_no_other_candidate_is_read() -> None:
     reader = ReaderAloud()
-    await Perusal(reader).ranked(DUSK, found(0.9, 0.8, 0.7, 0.3), CHUNKS)
+    await Reranker(reader).ranked(DUSK, found(0.9, 0.8, 0.7, 0.3), CHUNKS)
     assert read_ids(reader) == ["a", "b", "c"]
     assert reader.read_for[0][0] == DUSK
 
 
 async def test_a_first_candidate_that_stands_alone_is_not_read_at_all() -> None:
     reader = ReaderAloud()
-    assert await Perusal(reader).ranked(DUSK, found(0.9, 0.1), CHUNKS) == {}
-    assert await Perusal(reader).ranked(DUSK, [], CHUNKS) == {}
+    assert await Reranker(reader).ranked(DUSK, found(0.9, 0.1), CHUNKS) == {}
+    assert await Reranker(reader).ranked(DUSK, [], CHUNKS) == {}
     assert reader.count == 0
 
 
 async def test_a_candidate_whose_text_is_not_there_is_not_read() -> None:
     reader = ReaderAloud()
     there = {id_: chunk for id_, chunk in CHUNKS.items() if id_ != "a"}
-    ranked = await Perusal(reader).ranked(DUSK, found(0.9, 0.8, 0.7), there)
+    ranked = await Reranker(reader).ranked(DUSK, found(0.9, 0.8, 0.7), there)
     assert read_ids(reader) == ["b", "c"]
     assert set(ranked) == {"b", "c"}
 
 
 def fit(value: float) -> float:
     """How well a passage suits of which the reader aloud says this."""
-    return glance("", "", rank=value, answerable=value).fit
+    return passage_score("", "", rank=value, answerable=value).fit
 
 
 async def test_what_the_reader_thinks_and_how_it_was_found_decide_together() -> None:
     fused = found(0.9, 0.8, 0.7)
-    assert list(await Perusal(ReaderAloud()).ranked(DUSK, fused, CHUNKS)) == ["a", "b", "c"]
+    assert list(await Reranker(ReaderAloud()).ranked(DUSK, fused, CHUNKS)) == ["a", "b", "c"]
     assert fit(0.5) - fit(0.0) < FOUND * 0.1 < fit(0.6) - fit(0.0)
-    assert list(await Perusal(ReaderAloud({"lamp": 0.5})).ranked(DUSK, fused, CHUNKS)) == ["a", "b", "c"]
-    assert list(await Perusal(ReaderAloud({"lamp": 0.6})).ranked(DUSK, fused, CHUNKS)) == ["b", "a", "c"]
-    assert list(await Perusal(ReaderAloud({"pier": 9.0})).ranked(DUSK, fused, CHUNKS)) == ["c", "a", "b"]
+    assert list(await Reranker(ReaderAloud({"lamp": 0.5})).ranked(DUSK, fused, CHUNKS)) == ["a", "b", "c"]
+    assert list(await Reranker(ReaderAloud({"lamp": 0.6})).ranked(DUSK, fused, CHUNKS)) == ["b", "a", "c"]
+    assert list(await Reranker(ReaderAloud({"pier": 9.0})).ranked(DUSK, fused, CHUNKS)) == ["c", "a", "b"]
 
 
 def test_that_a_passage_answers_counts_and_how_far_it_is_from_answering_does_not() -> None:
-    far, farther, near, nearer = (glance("", "", answerable=n).fit for n in (-6.0, -60.0, 6.0, 9.0))
+    far, farther, near, nearer = (passage_score("", "", answerable=n).fit for n in (-6.0, -60.0, 6.0, 9.0))
     assert far == pytest.approx(farther, abs=0.01)
     assert nearer > near + 5
-    assert glance("", "", rank=2.0, answerable=-60.0).fit == pytest.approx(2.0)
+    assert passage_score("", "", rank=2.0, answerable=-60.0).fit == pytest.approx(2.0)
 
 
 async def test_ties_go_by_id_whatever_order_they_came_in() -> None:
     fused = list(reversed(found(0.5, 0.5, 0.5)))
-    assert list(await Perusal(ReaderAloud()).ranked(DUSK, fused, CHUNKS)) == ["a", "b", "c"]
+    assert list(await Reranker(ReaderAloud()).ranked(DUSK, fused, CHUNKS)) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(("rank", "score"), [(-20.0, 0.0), (0.0, 0.5), (20.0, 1.0)])
@@ -125,7 +125,7 @@ def test_relevance_is_a_probability_that_grows_with_both(rank: float, score: flo
 
 
 async def test_each_candidate_has_the_relevance_of_its_fit_and_score() -> None:
-    ranked = await Perusal(ReaderAloud({"lamp": 4.0})).ranked(DUSK, found(0.9, 0.8), CHUNKS)
+    ranked = await Reranker(ReaderAloud({"lamp": 4.0})).ranked(DUSK, found(0.9, 0.8), CHUNKS)
     assert ranked == {"b": relevant(fit(4.0), 0.8), "a": relevant(fit(0.0), 0.9)}
 
 
@@ -134,22 +134,22 @@ async def test_each_candidate_has_the_relevance_of_its_fit_and_score() -> None:
 
 async def test_what_was_read_once_is_not_read_again() -> None:
     reader = ReaderAloud({"lamp": 3.0})
-    perusal = Perusal(reader)
-    first = await perusal.ranked(DUSK, found(0.9, 0.8, 0.7), CHUNKS)
-    assert await perusal.ranked(DUSK, found(0.9, 0.8, 0.7), CHUNKS) == first
-    glances = await perusal.glances(DUSK, [CHUNKS["b"], CHUNKS["d"], CHUNKS["a"]])
-    assert [g.rank for g in glances] == [3.0, 0.0, 0.0]
+    reranker = Reranker(reader)
+    first = await reranker.ranked(DUSK, found(0.9, 0.8, 0.7), CHUNKS)
+    assert await reranker.ranked(DUSK, found(0.9, 0.8, 0.7), CHUNKS) == first
+    scores = await reranker.score_passages(DUSK, [CHUNKS["b"], CHUNKS["d"], CHUNKS["a"]])
+    assert [g.rank for g in scores] == [3.0, 0.0, 0.0]
     assert read_ids(reader) == ["a", "b", "c", "d"]
 
 
 async def test_another_question_or_another_part_of_the_chunk_is_read_anew() -> None:
     reader = ReaderAloud()
-    perusal = Perusal(reader)
+    reranker = Reranker(reader)
     whole = CHUNKS["a"]
     part = replace(whole, content=whole.content[:18], end=whole.start + 18)
-    await perusal.glances(DUSK, [whole])
-    await perusal.glances(DUSK, [part])
-    await perusal.glances("Who counted the ships?", [whole])
+    await reranker.score_passages(DUSK, [whole])
+    await reranker.score_passages(DUSK, [part])
+    await reranker.score_passages("Who counted the ships?", [whole])
     assert [passages[0].text for _, passages in reader.read_for] == [
         whole.content,
         part.content,
@@ -159,14 +159,14 @@ async def test_another_question_or_another_part_of_the_chunk_is_read_anew() -> N
 
 async def test_a_chunk_that_is_given_twice_is_read_once() -> None:
     reader = ReaderAloud({"ships": 2.0})
-    glances = await Perusal(reader).glances(DUSK, [CHUNKS["a"], CHUNKS["a"]])
-    assert glances[0] is glances[1]
+    scores = await Reranker(reader).score_passages(DUSK, [CHUNKS["a"], CHUNKS["a"]])
+    assert scores[0] is scores[1]
     assert reader.count == 1
 
 
 async def test_headings_are_read_with_the_chunk() -> None:
     reader = ReaderAloud()
-    await Perusal(reader).glances(
+    await Reranker(reader).score_passages(
         DUSK, [make_chunk(heading_path=("Part I", "Lamps")), make_chunk(heading_path=("x",))]
     )
     assert [p.heading for p in reader.read_for[0][1]] == ["Part I › Lamps", "x"]
@@ -188,7 +188,7 @@ async def tides(library: Library, tmp_path: Path) -> Book:
 
 async def searcher(library: Library, reader: ReaderAloud) -> Retriever:
     shelf = await library._shelf()
-    return Retriever(shelf.store, shelf.records, shelf.embedder, perusal=Perusal(reader))
+    return Retriever(shelf.store, shelf.records, shelf.embedder, reranker=Reranker(reader))
 
 
 async def sections(retriever: Retriever, query: str, *, top_k: int = 4) -> list[str]:

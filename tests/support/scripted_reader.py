@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from octavo.models.cross_encoders import Glance, Passage, Reader
+from octavo.models.cross_encoders import Passage, PassageScore, Reader
 
 WIDE = 8  # characters of a piece
 
@@ -23,16 +23,16 @@ class ReaderAloud(Reader):
     def count(self) -> int:
         return sum(len(passages) for _, passages in self.read_for)
 
-    def read(self, question: str, passages: Sequence[Passage]) -> list[Glance]:
+    def read(self, question: str, passages: Sequence[Passage]) -> list[PassageScore]:
         self.read_for.append((question, tuple(passages)))
         return [self._told(passage.text) for passage in passages]
 
-    def _told(self, text: str) -> Glance:
+    def _told(self, text: str) -> PassageScore:
         rank = sum(value for words, value in self.ranks.items() if words in text)
-        return glance(text, self.answer, rank=rank, answerable=rank)
+        return passage_score(text, self.answer, rank=rank, answerable=rank)
 
 
-def glance(text: str, answer: str, *, rank: float = 0.0, answerable: float = 0.0) -> Glance:
+def passage_score(text: str, answer: str, *, rank: float = 0.0, answerable: float = 0.0) -> PassageScore:
     """As if the reader were sure of `answer`, where that stands in the text, and of nothing otherwise."""
     at = text.find(answer) if answer else -1
     cuts = sorted({0, len(text), *range(0, len(text), WIDE), *((at, at + len(answer)) if at >= 0 else ())})
@@ -40,4 +40,4 @@ def glance(text: str, answer: str, *, rank: float = 0.0, answerable: float = 0.0
     begins = [6.0 if a == at else 0.0 for a, _ in places]
     ends = [6.0 if at >= 0 and b == at + len(answer) else 0.0 for _, b in places]
     first, last = (np.array(values, np.float32) for values in (begins, ends))
-    return Glance(rank, answerable, 3.0, first, last, np.array(places, np.int32).reshape(-1, 2))
+    return PassageScore(rank, answerable, 3.0, first, last, np.array(places, np.int32).reshape(-1, 2))

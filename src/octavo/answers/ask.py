@@ -26,13 +26,13 @@ from octavo.types import Answer, Question, Refusal, ScopeType, Trace
 from octavo.validation import Delivery, EvidenceState
 
 if TYPE_CHECKING:
-    from octavo.answers.steps import Desk, Read
+    from octavo.answers.steps import AskSteps, Read
     from octavo.search.scope import Bounds
 
 LEAST_CONFIDENCE = 0.1  # whatever the risk: an answer that is wrong nine times in ten is none
 
 
-async def ask(question: Question, desk: Desk) -> AsyncGenerator[AskEvent, None]:
+async def ask(question: Question, desk: AskSteps) -> AsyncGenerator[AskEvent, None]:
     """The whole way of one question, as events. The last one is `Answered`."""
     clock = Clock()
     interpreted = await desk.interpret(question)
@@ -74,7 +74,7 @@ async def ask(question: Question, desk: Desk) -> AsyncGenerator[AskEvent, None]:
     yield Answered(question, answer, interpreted, read.dropped, read.answerer, clock.stages, claims)
 
 
-async def _failed(question: Question, failure: BaseException, desk: Desk, clock: Clock) -> None:
+async def _failed(question: Question, failure: BaseException, desk: AskSteps, clock: Clock) -> None:
     """Notes why the question has no answer, even while the asking is being cancelled."""
     desk.trace(question, clock.stages, failed=type(failure).__name__)
     said = str(failure) or "stopped before there was an answer"
@@ -84,7 +84,7 @@ async def _failed(question: Question, failure: BaseException, desk: Desk, clock:
 
 
 async def _decide(
-    question: Question, interpreted: str, bounds: Bounds, read: Read, desk: Desk, clock: Clock
+    question: Question, interpreted: str, bounds: Bounds, read: Read, desk: AskSteps, clock: Clock
 ) -> Answer:
     """The answer with its footnotes when the evidence carries one, else the refusal that is true."""
     answer_id = str(uuid4())
@@ -105,7 +105,7 @@ async def _decide(
 
 
 async def _refusal(
-    question: Question, interpreted: str, bounds: Bounds, read: Read, desk: Desk
+    question: Question, interpreted: str, bounds: Bounds, read: Read, desk: AskSteps
 ) -> Refusal | None:
     sure = read.answerable >= desk.threshold and read.confidence >= LEAST_CONFIDENCE
     if read.claims and sure:

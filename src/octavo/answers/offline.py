@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Protocol
 from octavo.answers import calibration
 from octavo.answers.extract import Claim, Draft, answer, shortlist
 from octavo.answers.features import Seen, Sentence, stated
-from octavo.answers.workspace import Room
+from octavo.answers.workspace import Workspace
 from octavo.concurrency import blocking
 from octavo.text.sentences import ITEM
 from octavo.verification.check import Similarity, Support, check
 from octavo.verification.paraphrase import Cited, judge
 
 if TYPE_CHECKING:
-    from octavo.models.cross_encoders import Glance
+    from octavo.models.cross_encoders import PassageScore
     from octavo.protocols import Embedder
-    from octavo.search.rerank import Perusal
+    from octavo.search.rerank import Reranker
 
 VectorOf = Callable[[str], Awaitable[tuple[float, ...]]]
 _BESIDE = 4  # characters between two sentences that follow each other
@@ -63,7 +63,7 @@ class Answerer(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def reply(self, question: str, room: Room, /) -> Reply: ...
+    async def reply(self, question: str, room: Workspace, /) -> Reply: ...
 
 
 class OfflineAnswerer:
@@ -72,16 +72,16 @@ class OfflineAnswerer:
     name = "offline"
 
     def __init__(
-        self, embedder: Embedder, *, vector: VectorOf | None = None, perusal: Perusal | None = None
+        self, embedder: Embedder, *, vector: VectorOf | None = None, reranker: Reranker | None = None
     ) -> None:
         """`vector` gives a question's vector where that is known already."""
-        self._embedder, self._perusal = embedder, perusal
+        self._embedder, self._reranker = embedder, reranker
         self._vector = vector or self._embedded
 
     async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
-        if self._perusal is not None:
-            drafted = answer(question, given, seen=await self._seen(question, given, self._perusal))
-            opinion = given.opinion if isinstance(given, Room) else self._perusal.opinion
+        if self._reranker is not None:
+            drafted = answer(question, given, seen=await self._seen(question, given, self._reranker))
+            opinion = given.opinion if isinstance(given, Workspace) else self._reranker.opinion
             features = await _with_opinion(question, drafted, opinion)
         else:
             drafted = answer(question, await self._with_similarity(question, given))
@@ -93,11 +93,13 @@ class OfflineAnswerer:
             features=features,
         )
 
-    async def _seen(self, question: str, given: Sequence[Sentence], perusal: Perusal) -> dict[str, Seen]:
+    async def _seen(self, question: str, given: Sequence[Sentence], reranker: Reranker) -> dict[str, Seen]:
         """What the reader makes of every sentence."""
         chunks = {(s.chunk.id, s.chunk.start): s.chunk for s in given}
-        glances = dict(zip(chunks, await perusal.glances(question, list(chunks.values())), strict=True))
-        return {s.id: _seen(s, glances[s.chunk.id, s.chunk.start]) for s in given}
+        scores = dict(
+            zip(chunks, await reranker.score_passages(question, list(chunks.values())), strict=True)
+        )
+        return {s.id: _seen(s, scores[s.chunk.id, s.chunk.start]) for s in given}
 
     async def _with_similarity(self, question: str, given: Sequence[Sentence]) -> list[Sentence]:
         """Nearness in meaning for the likeliest sentences; 0 for the others."""
@@ -219,10 +221,10 @@ async def _with_opinion(question: str, drafted: Draft, opinion: Similarity | Non
     return MappingProxyType({**drafted.features, "stated": round(float(told), 4)})
 
 
-def _seen(sentence: Sentence, glance: Glance) -> Seen:
+def _seen(sentence: Sentence, score: PassageScore) -> Seen:
     at = sentence.start - sentence.chunk.start
-    words = glance.within(at, at + len(sentence.text))
-    return Seen(glance.rank, glance.answerable, words.margin, words.start - at, words.end - at)
+    words = score.within(at, at + len(sentence.text))
+    return Seen(score.rank, score.answerable, words.margin, words.start - at, words.end - at)
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:

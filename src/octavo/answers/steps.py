@@ -18,7 +18,7 @@ from octavo.answers import calibration
 from octavo.answers.citations import Footnoted, footnoted, link
 from octavo.answers.followups import Turn, interpret
 from octavo.answers.offline import Answerer, Glossed, verified
-from octavo.answers.workspace import Room, Sources
+from octavo.answers.workspace import Sources, Workspace
 from octavo.concurrency import blocking
 from octavo.errors import InvalidValue, NotFound
 from octavo.events import Claimed, Working
@@ -74,7 +74,7 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class AskSteps:
     settings: Settings
     records: Records
     journal: Journal
@@ -90,12 +90,12 @@ class Desk:
 
     @property
     def threshold(self) -> float:
-        return calibration.threshold(self.settings.risk, reader=self.retriever.perusal is not None)
+        return calibration.threshold(self.settings.risk, reader=self.retriever.reranker is not None)
 
     @property
     def silence(self) -> float:
         """Less likely than this: the book is silent, not unclear. A reader's figures lie closer together."""
-        return self.threshold * (0.5 if self.retriever.perusal else 0.25)
+        return self.threshold * (0.5 if self.retriever.reranker else 0.25)
 
     async def interpret(self, question: Question) -> str:
         """The question on its own feet: a follow-up is completed from the session's history.
@@ -178,13 +178,13 @@ class Desk:
         whole = replace(bounds.where, any_of={"book_id": books}, at_most={}, at_least={})
         return Bounds(whole, "the whole book")
 
-    async def enter(self, question: Question, interpreted: str, bounds: Bounds) -> Room:
+    async def enter(self, question: Question, interpreted: str, bounds: Bounds) -> Workspace:
         """A room with the evidence that is found first within the bounds."""
-        room = Room(question.content, bounds, self.retriever, self.records)
+        room = Workspace(question.content, bounds, self.retriever, self.records)
         await room.search(interpreted, top_k=question.top_k)
         return room
 
-    async def reading(self, interpreted: str, room: Room) -> AsyncGenerator[Working | Read, None]:
+    async def reading(self, interpreted: str, room: Workspace) -> AsyncGenerator[Working | Read, None]:
         """Has the evidence read. What is being done meanwhile comes as it happens, what came of it last."""
         steps: asyncio.Queue[Working | None] = asyncio.Queue()
         room.tell(lambda step, detail: steps.put_nowait(Working(step, detail)))
@@ -203,7 +203,7 @@ class Desk:
         room = await self.enter(question, interpreted, wider)
         return await self._read(interpreted, room, self.offline or self.answerer)
 
-    async def _read(self, interpreted: str, room: Room, answerer: Answerer) -> Read:
+    async def _read(self, interpreted: str, room: Workspace, answerer: Answerer) -> Read:
         """Keeps the claims that hold."""
         first = tuple(room.evidence)
         reply = await answerer.reply(interpreted, room)
@@ -232,10 +232,10 @@ class Desk:
             order=order,
         )
 
-    def _local(self, room: Room) -> tuple[str, ...]:
+    def _local(self, room: Workspace) -> tuple[str, ...]:
         """The reader, where there was something to read; the verifier, where it was asked about a claim."""
-        perusal = self.retriever.perusal
-        reader = (perusal.name,) if perusal and room.evidence else ()
+        reranker = self.retriever.reranker
+        reader = (reranker.name,) if reranker and room.evidence else ()
         return (*reader, *((VERIFIER.name,) if room.opinion and room.opinion.asked else ()))
 
     async def cite(self, answer_id: str, read: Read) -> Footnoted:
@@ -261,7 +261,7 @@ class Desk:
             "index": {book.id: [book.index_fingerprint, book.content_hash] for book in books},
             "seal": checksum(answer),
             "answerer": read.answerer,
-            "calibration": calibration.fitted(reader=self.retriever.perusal is not None).version,
+            "calibration": calibration.fitted(reader=self.retriever.reranker is not None).version,
             "local": list(read.local),
             "interpreted": interpreted,
             "scope": bounds.description,

@@ -74,14 +74,14 @@ class Opinion:
         return bool(self._told)
 
 
-class Room(Sequence[Sentence]):
+class Workspace(Sequence[Sentence]):
     """The sentences found so far, and the way to more of them within the bounds."""
 
     def __init__(self, asked: str, bounds: Bounds, retriever: Retriever, records: Records) -> None:
         """`asked` is the question in the reader's own words."""
         self.asked, self.bounds = asked, bounds
         self.evidence: list[Evidence] = []
-        verifier = retriever.perusal.opinion if retriever.perusal else None
+        verifier = retriever.reranker.opinion if retriever.reranker else None
         self.opinion = Opinion(verifier) if verifier else None
         self._retriever, self._records = retriever, records
         self._sources = Sources(records)
@@ -107,13 +107,13 @@ class Room(Sequence[Sentence]):
         if self._notice is not None:
             self._notice(step, detail)
 
-    async def search(self, query: str, *, top_k: int, perused: bool = True) -> list[Sentence]:
+    async def search(self, query: str, *, top_k: int, rerank: bool = True) -> list[Sentence]:
         """The sentences of the passages that fit best, known ones under the numbers they have."""
         if self.bounds.passage is not None:
             own = Evidence(chunk=self.bounds.passage, relevance_score=1.0, rank=1)
             return await self._take([own])
         return await self._take(
-            await self._retriever.search(query, bounds=self.bounds, top_k=top_k, perused=perused)
+            await self._retriever.search(query, bounds=self.bounds, top_k=top_k, rerank=rerank)
         )
 
     async def section(self, name: str, *, around: str = "") -> list[Sentence]:
@@ -137,7 +137,7 @@ class Room(Sequence[Sentence]):
             inside = {"book_id": (section.book_id,), "sections": (section.id,)}
             where = replace(where, any_of={**where.any_of, **inside})
         narrowed = replace(self.bounds, where=where)
-        found = await self._retriever.search(self.asked, bounds=narrowed, top_k=READ_MOST, perused=False)
+        found = await self._retriever.search(self.asked, bounds=narrowed, top_k=READ_MOST, rerank=False)
         held = [item for item in found if self.bounds.holds(item.chunk)]
         return await self._take(sorted(held, key=lambda item: item.chunk.document_position))
 

@@ -33,7 +33,7 @@ from octavo.text.language import foreign, renders
 if TYPE_CHECKING:
     from octavo.answers.features import Sentence
     from octavo.answers.followups import Turn
-    from octavo.answers.workspace import Room
+    from octavo.answers.workspace import Workspace
     from octavo.settings import Settings
 
 NOTHING_HELD = "none of what the model said is borne out by the book"
@@ -62,7 +62,7 @@ class ModelAnswerer:
             return None  # the answer itself will tell of a model that is down
         return prompts.rewritten(run.text, question, turns, translated=bool(sample))
 
-    async def reply(self, question: str, room: Room) -> Reply:
+    async def reply(self, question: str, room: Workspace) -> Reply:
         """What the model says as far as it holds; the offline answer where the model fails."""
         quoted = await self._offline.reply(question, room)
         held = _Held(room, question, foreign=_foreign(room))
@@ -96,7 +96,7 @@ class ModelAnswerer:
             notes={**notes, **self._ledger.notes()},
         )
 
-    async def _ask(self, question: str, room: Room, held: _Held, calls: Calls) -> str:
+    async def _ask(self, question: str, room: Workspace, held: _Held, calls: Calls) -> str:
         """Has the model answer, and says in which mode it did."""
         breaker = self._endpoint.breaker
         breaker.check()
@@ -112,7 +112,7 @@ class ModelAnswerer:
         breaker.note(failed=False)
         return mode
 
-    async def _in_some_mode(self, question: str, room: Room, held: _Held, calls: Calls) -> str:
+    async def _in_some_mode(self, question: str, room: Workspace, held: _Held, calls: Calls) -> str:
         if self._mode == "single" or (self._mode == "auto" and "tools" in self._endpoint.lacking):
             await self._converse(question, room, held, None)
             return "single"
@@ -127,7 +127,7 @@ class ModelAnswerer:
             return "single"
         return "agent"
 
-    async def _converse(self, question: str, room: Room, held: _Held, calls: Calls | None) -> None:
+    async def _converse(self, question: str, room: Workspace, held: _Held, calls: Calls | None) -> None:
         """One conversation: question, searches, claims, and one chance to mend those that do not hold."""
         nonce, limits = secrets.token_hex(4), self._endpoint.limits
         model = Metered(self._endpoint, self._ledger, on_text=_once(room))
@@ -161,7 +161,7 @@ class ModelAnswerer:
             raise _Unreadable
         await blocking(held.mend, failed, mended or [], whole=said is None)
 
-    async def _answerable(self, question: str, room: Room, held: _Held) -> float:
+    async def _answerable(self, question: str, room: Workspace, held: _Held) -> float:
         """The chance that the passages which the model cites answer the question, judged as it is offline."""
         cited = {held.sentences[id_].chunk.id for claim in held.claims for id_ in claim.sentences}
         more = [sentence for sentence in room if sentence.chunk.id in cited]
@@ -177,7 +177,7 @@ class _Unreadable(ModelError):
 class _Held:
     """The claims of one question that hold so far, those given up, and how well the book bears them out."""
 
-    room: Room
+    room: Workspace
     question: str
     foreign: bool
     claims: list[Claim] = field(default_factory=list)
@@ -257,11 +257,11 @@ class _Held:
         self.dropped += [(one.text[: prompts.MOST_TEXT], why) for one, why in failed]
 
 
-def _foreign(room: Room) -> bool:
+def _foreign(room: Workspace) -> bool:
     return foreign(room.asked, " ".join(sentence.text for sentence in room[:20]))
 
 
-def _once(room: Room) -> Any:
+def _once(room: Workspace) -> Any:
     """Tells the reader when the model begins to write, once."""
     told: list[bool] = []
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from octavo.answers.workspace import FOUND_MOST, LISTED_MOST, QUERY_MOST, Room
+from octavo.answers.workspace import FOUND_MOST, LISTED_MOST, QUERY_MOST, Workspace
 from octavo.errors import NotFound
 from octavo.llm import prompts
 from octavo.search.rerank import DEPTH
@@ -26,7 +26,7 @@ class Calls:
     made: int = 0
 
 
-def tools_of(room: Room, calls: Calls, *, nonce: str) -> list[FunctionTool]:
+def tools_of(room: Workspace, calls: Calls, *, nonce: str) -> list[FunctionTool]:
     """`search_book`, `read_section` and `list_contents` for this room and no other."""
     work: Mapping[str, Callable[[Mapping[str, Any]], Awaitable[str]]] = {
         "search_book": lambda given: _search(room, given, nonce),
@@ -36,24 +36,24 @@ def tools_of(room: Room, calls: Calls, *, nonce: str) -> list[FunctionTool]:
     return [tool(name, work[name], calls) for name in prompts.TOOL_NAMES]
 
 
-async def _search(room: Room, given: Mapping[str, Any], nonce: str) -> str:
+async def _search(room: Workspace, given: Mapping[str, Any], nonce: str) -> str:
     query = str(given.get("query") or "").strip()[:QUERY_MOST]
     if not query:
         return "Give a `query`."
     wanted = given.get("top_k")
     top_k = min(FOUND_MOST, max(1, wanted)) if isinstance(wanted, int) else 5
     room.say("searching", query)
-    perused = top_k < DEPTH  # among so many the reader would change the order alone, and the model sees all
-    return prompts.passages(await room.search(query, top_k=top_k, perused=perused), nonce)
+    rerank = top_k < DEPTH  # among so many the reader would change the order alone, and the model sees all
+    return prompts.passages(await room.search(query, top_k=top_k, rerank=rerank), nonce)
 
 
-async def _read(room: Room, given: Mapping[str, Any], nonce: str) -> str:
+async def _read(room: Workspace, given: Mapping[str, Any], nonce: str) -> str:
     name, around = str(given.get("section") or "")[:QUERY_MOST], str(given.get("around") or "")
     room.say("reading", name)
     return prompts.passages(await room.section(name, around=around), nonce)
 
 
-async def _contents(room: Room, given: Mapping[str, Any], nonce: str) -> str:  # noqa: ARG001
+async def _contents(room: Workspace, given: Mapping[str, Any], nonce: str) -> str:  # noqa: ARG001
     room.say("reading", "the contents")
     listed = await room.contents()
     more = [f"… and {len(listed) - LISTED_MOST} more"] if len(listed) > LISTED_MOST else []

@@ -58,7 +58,7 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Glance:
+class PassageScore:
     """What the reader makes of one passage. `rank` compares passages, `answerable` is in log odds."""
 
     rank: float
@@ -102,11 +102,11 @@ class Reader:
     def __init__(self, *, threads: int = 0) -> None:
         self._pairs = _Pairs(weights.READER, threads=threads)
 
-    def read(self, question: str, passages: Sequence[Passage]) -> list[Glance]:
+    def read(self, question: str, passages: Sequence[Passage]) -> list[PassageScore]:
         asked = self._pairs.pieces(question)[0][:QUESTION_MOST]
-        return self._pairs.each(lambda passage: self._glance(asked, passage), passages)
+        return self._pairs.each(lambda passage: self._score(asked, passage), passages)
 
-    def _glance(self, asked: list[int], passage: Passage) -> Glance:
+    def _score(self, asked: list[int], passage: Passage) -> PassageScore:
         import numpy as np
 
         ids, places = self._pairs.pieces(passage.introduced)
@@ -114,7 +114,7 @@ class Reader:
         out = self._pairs.run(asked, ids[:room])
         shift, begin = len(passage.introduced) - len(passage.text), len(asked) + 2
         span = out["span"][0]
-        return Glance(
+        return PassageScore(
             rank=float(out["rank"][0, 0]),
             answerable=float(out["answerable"][0, 0]),
             _silence=float(span[0, 0] + span[0, 1]),

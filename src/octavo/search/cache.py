@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Generic, TypeVar
 
-REMEMBERED = 10_000
+DEFAULT_SIZE = 10_000
 T = TypeVar("T")
 
 
-class Remembered(Generic[T]):
+class LRUCache(Generic[T]):
     """The values that were used last, by key."""
 
-    def __init__(self, *, most: int = REMEMBERED) -> None:
+    def __init__(self, *, most: int = DEFAULT_SIZE) -> None:
         self._most = most
         self._known: OrderedDict[str, T] = OrderedDict()
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from octavo.concurrency import blocking
-from octavo.models.cross_encoders import Glance, Passage, Reader
-from octavo.search.cache import Remembered
+from octavo.models.cross_encoders import Passage, PassageScore, Reader
+from octavo.search.cache import LRUCache
 from octavo.search.ranking import Fused, logistic, reader_weights
 
 if TYPE_CHECKING:
@@ -21,26 +21,28 @@ if TYPE_CHECKING:
     from octavo.verification.check import Similarity
 
 DEPTH, REACH = 5, 0.4
-FOUND = 12.0  # what the first-stage score counts beside `Glance.fit`; chosen together with the 2 in there
+FOUND = (
+    12.0  # what the first-stage score counts beside `PassageScore.fit`; chosen together with the 2 in there
+)
 
 
-class Perusal:
+class Reranker:
     """Reads for one open library. `opinion` is a verifier's, of claims and passages."""
 
     def __init__(self, reader: Reader, *, opinion: Similarity | None = None) -> None:
         self._reader, self.name, self.opinion = reader, reader.name, opinion
-        self._seen: Remembered[Glance] = Remembered(most=2_000)
+        self._seen: LRUCache[PassageScore] = LRUCache(most=2_000)
 
-    async def glances(self, question: str, chunks: Sequence[Chunk]) -> list[Glance]:
+    async def score_passages(self, question: str, chunks: Sequence[Chunk]) -> list[PassageScore]:
         """What the reader makes of each chunk."""
         keys = ["\x1f".join(map(str, (c.id, c.start, c.end, *c.heading_path, question))) for c in chunks]
         known = {key: seen for key in keys if (seen := self._seen.get(key)) is not None}
         new = {key: chunk for key, chunk in zip(keys, chunks, strict=True) if key not in known}
         if new:
             read = await blocking(self._reader.read, question, [_passage(chunk) for chunk in new.values()])
-            for key, glance in zip(new, read, strict=True):
-                known[key] = glance
-                self._seen.put(key, glance)
+            for key, score in zip(new, read, strict=True):
+                known[key] = score
+                self._seen.put(key, score)
         return [known[key] for key in keys]
 
     async def ranked(
@@ -50,7 +52,7 @@ class Perusal:
         close = [candidate for candidate in reachable(fused) if candidate.id in chunks]
         if len(close) < 2:
             return {}
-        seen = await self.glances(question, [chunks[candidate.id] for candidate in close])
+        seen = await self.score_passages(question, [chunks[candidate.id] for candidate in close])
         scores = {
             c.id: (g.fit + FOUND * c.score, relevant(g.fit, c.score))
             for c, g in zip(close, seen, strict=True)

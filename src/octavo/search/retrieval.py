@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from octavo.concurrency import blocking
-from octavo.search.cache import Remembered
+from octavo.search.cache import LRUCache
 from octavo.search.ranking import Fused, fuse, relevance, stems, wanted
-from octavo.search.rerank import Perusal, reachable
+from octavo.search.rerank import Reranker, reachable
 from octavo.text.clean import clean, collapse
 from octavo.types import Chunk, Evidence
 
@@ -31,16 +31,16 @@ class Retriever:
     """Searches one open library."""
 
     def __init__(
-        self, store: ChunkStore, records: Records, embedder: Embedder, *, perusal: Perusal | None = None
+        self, store: ChunkStore, records: Records, embedder: Embedder, *, reranker: Reranker | None = None
     ) -> None:
         self._store, self._records, self._embedder = store, records, embedder
-        self.perusal = perusal
-        self._vectors: Remembered[tuple[float, ...]] = Remembered()
-        self._chunks: Remembered[tuple[Chunk, frozenset[str]]] = Remembered()
+        self.reranker = reranker
+        self._vectors: LRUCache[tuple[float, ...]] = LRUCache()
+        self._chunks: LRUCache[tuple[Chunk, frozenset[str]]] = LRUCache()
         self._generation = -1
 
-    async def search(self, query: str, *, bounds: Bounds, top_k: int, perused: bool = True) -> list[Evidence]:
-        """Up to `top_k` passages, best first. Not `perused`: as they were found, without the reader."""
+    async def search(self, query: str, *, bounds: Bounds, top_k: int, rerank: bool = True) -> list[Evidence]:
+        """Up to `top_k` passages, best first. Not `rerank`: as they were found, without the reader."""
         asked = collapse(clean(query))
         vector = await self.vector(asked)
         limit = max(CANDIDATES, 2 * top_k)
@@ -48,17 +48,17 @@ class Retriever:
             generation = await self._records.refreshed()
             visible = bounds.hiding(self._records.unpublished)
             found = await self._store.search(vector, asked, where=visible.where, limit=limit)
-            evidence = await self._read_back(asked, fuse(found), bounds, top_k, perused)
+            evidence = await self._read_back(asked, fuse(found), bounds, top_k, rerank)
             if generation == await self._records.refreshed():
                 return evidence  # else an edition came out meanwhile, and the old one is gone: look again
 
     async def _read_back(
-        self, query: str, fused: list[Fused], bounds: Bounds, top_k: int, peruse: bool
+        self, query: str, fused: list[Fused], bounds: Bounds, top_k: int, rerank: bool
     ) -> list[Evidence]:
         """The best of the fused list as the records have them; what is gone or out of bounds makes room."""
         evidence: list[Evidence] = []
-        perused = await self._perused(query, fused, bounds) if peruse else {}
-        place = {id_: number for number, id_ in enumerate(perused)}
+        reranked = await self._rerank(query, fused, bounds) if rerank else {}
+        place = {id_: number for number, id_ in enumerate(reranked)}
         rest = sorted(fused, key=lambda candidate: place.get(candidate.id, len(place)))
         words, most = wanted(query), 1.0
         while rest and len(evidence) < top_k:
@@ -67,18 +67,18 @@ class Retriever:
             for candidate in batch:
                 chunk, there = read.get(candidate.id, (None, frozenset[str]()))
                 if chunk is not None and bounds.holds(chunk):
-                    told = perused.get(candidate.id)
+                    told = reranked.get(candidate.id)
                     most = min(most, relevance(words, there, candidate) if told is None else told)
                     evidence.append(Evidence(chunk=chunk, relevance_score=most, rank=len(evidence) + 1))
         return evidence
 
-    async def _perused(self, query: str, fused: list[Fused], bounds: Bounds) -> dict[str, float]:
+    async def _rerank(self, query: str, fused: list[Fused], bounds: Bounds) -> dict[str, float]:
         """The first candidates in the order that reading them gives, with their relevance."""
-        if self.perusal is None or not fused:
+        if self.reranker is None or not fused:
             return {}
         read = await self._read([candidate.id for candidate in reachable(fused)])
         chunks = {id_: chunk for id_, (chunk, _) in read.items() if bounds.holds(chunk)}
-        return await self.perusal.ranked(query, fused, chunks)
+        return await self.reranker.ranked(query, fused, chunks)
 
     async def vector(self, query: str) -> tuple[float, ...]:
         """The query's vector, computed once."""
@@ -92,7 +92,7 @@ class Retriever:
         """The chunks of ready editions with the stems of their words."""
         generation = self._records.generation
         if generation != self._generation:
-            self._chunks, self._generation = Remembered(), generation
+            self._chunks, self._generation = LRUCache(), generation
         read = {id_: known for id_ in ids if (known := self._chunks.get(id_)) is not None}
         unknown = [id_ for id_ in ids if id_ not in read]
         if unknown:
