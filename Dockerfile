@@ -6,7 +6,8 @@ WORKDIR /build
 RUN python -m venv /opt/octavo
 COPY pyproject.toml constraints.txt README.md LICENSE NOTICE ./
 COPY src ./src
-RUN /opt/octavo/bin/pip install --no-cache-dir --disable-pip-version-check -c constraints.txt .
+COPY packages ./packages
+RUN /opt/octavo/bin/pip install --no-cache-dir --disable-pip-version-check -c constraints.txt ./packages/octavo-models .
 
 FROM python:3.12-slim
 RUN useradd --uid 10001 --create-home --shell /usr/sbin/nologin octavo \

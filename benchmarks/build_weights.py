@@ -15,8 +15,10 @@ from pathlib import Path
 
 from octavo.models import graph, weights
 
+PACKAGE = Path(__file__).parent.parent / "packages" / "octavo-models" / "octavo_models"
 
-def main(folder: Path, *, target: Path = weights.PACKAGED) -> None:
+
+def main(folder: Path, *, target: Path = PACKAGE) -> None:
     source, tokenizer = folder / "model.safetensors", folder / "tokenizer.json"
     weights.check(source, weights.SOURCE_SHA256, hint="Get the published file.")
     weights.check(tokenizer, weights.TOKENIZER_SHA256, hint="Get the published file.")

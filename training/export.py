@@ -1,6 +1,6 @@
 """Writes trained weights as the ONNX files that Octavo ships, and says their SHA-256.
 
-    python training/export.py BASE TRAINED [TRAINED ...] src/octavo/weights/reader-int8.onnx
+    python training/export.py BASE TRAINED [TRAINED ...] packages/octavo-models/octavo_models/reader-int8.onnx
 
 BASE is the published model.safetensors, TRAINED what `reader.py` or `verifier.py` wrote. Several that began
 with the same weights are averaged. Needs `octavo[build]`, no torch. The same weights give the same bytes.

@@ -18,12 +18,13 @@ from torch.utils.data import DataLoader, IterableDataset
 T = TypeVar("T")
 WARMING = 400  # steps until the full rate
 SAVING = 120.0  # seconds until the weights so far are written
+TOKENIZER = Path("packages/octavo-models/octavo_models/tokenizer.json")
 
 
 def options(doc: str | None, *, steps: int) -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--base", type=Path, required=True)
-    made.add_argument("--tokenizer", type=Path, default=Path("src/octavo/weights/tokenizer.json"))
+    made.add_argument("--tokenizer", type=Path, default=TOKENIZER)
     made.add_argument("--data", type=Path, required=True)
     made.add_argument("--out", type=Path, required=True)
     made.add_argument("--seed", type=int, default=1)

@@ -25,6 +25,7 @@ from octavo.models.cross_encoders import (
     Verifier,
 )
 from octavo.models.embedding import session, tokenizer
+from octavo.models.weights import INT8_FILE, INT8_SHA256, find_shipped
 from octavo.settings import Settings
 
 NOVEL = Passage(
@@ -264,7 +265,13 @@ def test_the_sentences_of_a_passage_are_searched_one_by_one(reader: Reader) -> N
 
 @pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(weights, "PACKAGED", tmp_path)
+    """An `octavo-models` that is found before the installed one, with whatever files a test puts in."""
+    info = tmp_path / "octavo_models-9.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: octavo-models\nVersion: 9\n")
+    files = ("tokenizer.json", weights.READER.file, weights.VERIFIER.file)
+    (info / "RECORD").write_text("".join(f"{name},,\n" for name in files))
+    monkeypatch.syspath_prepend(str(tmp_path))
     return tmp_path
 
 
@@ -272,13 +279,16 @@ def test_a_file_that_is_another_is_refused_with_what_was_expected(elsewhere: Pat
     (elsewhere / weights.READER.file).write_bytes(b"not the model")
     with pytest.raises(WeightsError, match=f"expected SHA-256 {weights.READER.sha256}") as refused:
         weights.READER.find()
-    assert "Install octavo again" in str(refused.value.hint)
+    assert "again" in refused.value.hint
+    assert weights.INSTALL in refused.value.hint
 
 
 def test_a_file_that_is_missing_is_refused_with_what_was_expected(elsewhere: Path) -> None:
-    (elsewhere / "tokenizer.json").write_bytes((ROOT / "src/octavo/weights/tokenizer.json").read_bytes())
-    with pytest.raises(WeightsError, match=weights.VERIFIER.sha256):
+    tokenizer_json = ROOT / "packages/octavo-models/octavo_models/tokenizer.json"
+    (elsewhere / "tokenizer.json").write_bytes(tokenizer_json.read_bytes())
+    with pytest.raises(WeightsError, match=weights.VERIFIER.sha256) as refused:
         Verifier().support("A claim.", ["A passage."])
+    assert weights.INSTALL in refused.value.hint
 
 
 def test_a_tokenizer_that_is_another_is_refused(elsewhere: Path) -> None:
@@ -294,7 +304,7 @@ def test_nothing_is_read_before_it_is_used(elsewhere: Path) -> None:
 
 def test_a_model_that_fails_says_so_in_our_words() -> None:
     broken = Reader(threads=1)
-    broken._pairs._session = session(weights.PACKAGED / weights.INT8_FILE)  # it takes no second text
+    broken._pairs._session = session(find_shipped(INT8_FILE, INT8_SHA256))  # it takes no second text
     with pytest.raises(ModelError, match=r"reader-int8\.onnx failed on"):
         broken.read("Who?", [NOVEL])
 
@@ -318,7 +328,7 @@ def test_torch_is_needed_for_training_alone() -> None:
 
 def test_reading_needs_no_torch_at_run_time() -> None:
     code = (
-        "import sys\nsys.modules['torch'] = None\nfrom octavo.local import Passage, Reader\n"
+        "import sys\nsys.modules['torch'] = None\nfrom octavo.models.cross_encoders import Passage, Reader\n"
         "print(Reader(threads=1).read('When?', [Passage('In 1851.')])[0].within(0, 8).end)\n"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

