@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from octavo.ingest.context import Shelf
+from octavo.ingest.context import LibraryContext
 from octavo.library import Library
 from octavo.maintenance.repair import Difference, difference
 from octavo.testing import TinyEmbedder
@@ -104,16 +104,16 @@ class TrippingLibrary(Library):
 
     fatal = 0
 
-    async def _shelf(self) -> Shelf:
+    async def _context(self) -> LibraryContext:
         if self._opened is None:
-            shelf = await super()._shelf()
+            context = await super()._context()
             steps = Steps(self.fatal)
-            records: Any = Tripwire(shelf.records, steps)
-            store: Any = Tripwire(shelf.store, steps)
+            records: Any = Tripwire(context.records, steps)
+            store: Any = Tripwire(context.store, steps)
             self._records = records
-            self._opened = Shelf(shelf.settings, records, store, shelf.embedder)
+            self._opened = LibraryContext(context.settings, records, store, context.embedder)
             print(READY, flush=True)
-        return await super()._shelf()
+        return await super()._context()
 
 
 async def work(data: Path, job: str, fatal: int) -> None:
@@ -129,8 +129,8 @@ async def work(data: Path, job: str, fatal: int) -> None:
 async def look(data: Path) -> Remains:
     """Opens what is left as any user would, and looks at it from every side."""
     async with Library.open(data, embedder=TinyEmbedder()) as library:
-        shelf = await library._shelf()
-        differing = await difference(shelf)
+        context = await library._context()
+        differing = await difference(context)
         if differing:
             return Remains("?", sound=False, why=f"store and records differ: {differing}")
         books = await library.books()
@@ -152,7 +152,7 @@ async def look_without_recovery(data: Path) -> Remains:
     """The control: the store and the records as the kill left them."""
     from octavo.maintenance import repair as composition
 
-    async def nothing(_: Shelf, *, seal: str) -> Difference:  # noqa: ARG001
+    async def nothing(_: LibraryContext, *, seal: str) -> Difference:  # noqa: ARG001
         return Difference()
 
     kept = composition.recover

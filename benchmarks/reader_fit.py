@@ -128,13 +128,13 @@ async def outcomes(suite: Path, name: str, limit: int, data: Path) -> list[Outco
     found = []
     async with Library.open(data / name) as library:
         ids = {title: (await library.add(path, title=title)).id for title, path in books}
-        shelf = await library._shelf()
-        retriever = library._retriever_of(shelf)
+        context = await library._context()
+        retriever = library._retriever_of(context)
         seats = Seats(library.settings, None)
         for item in items:
             bounds = await library._bounds(ids.get(item.get("book", "")), Scope())
-            desk = await seats.desk(shelf.records, library.journal, retriever, shelf.embedder)
-            room = Workspace(item["question"], bounds, retriever, shelf.records)
+            desk = await seats.desk(context.records, library.journal, retriever, context.embedder)
+            room = Workspace(item["question"], bounds, retriever, context.records)
             await room.search(item["question"], top_k=5)
             reply = await desk.answerer.reply(item["question"], room)
             if reply.features:

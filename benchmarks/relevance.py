@@ -83,12 +83,12 @@ async def measure(train: Path, folder: Path) -> dict[str, tuple[Rows, Rows]]:
 
 
 async def _shown(library: Library, question: str, book: str) -> list[tuple[list[float], str]]:
-    shelf = await library._shelf()
+    context = await library._context()
     bounds = await library._bounds(book, Scope())
-    (vector,) = shelf.embedder.embed([question])
-    found = await shelf.store.search(vector, question, where=bounds.where, limit=CANDIDATES)
+    (vector,) = context.embedder.embed([question])
+    found = await context.store.search(vector, question, where=bounds.where, limit=CANDIDATES)
     best = fuse(found)[:SHOWN]
-    chunks = {c.id: c for c in await shelf.records.chunks_by_ids([f.id for f in best])}
+    chunks = {c.id: c for c in await context.records.chunks_by_ids([f.id for f in best])}
     query = wanted(question)
     return [([1.0, *features(query, stems(chunks[f.id]), f).values()], chunks[f.id].section) for f in best]
 

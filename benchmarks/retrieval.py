@@ -44,11 +44,11 @@ async def trials(suite: Path, name: str, limit: int, data: Path) -> list[Trial]:
 
 
 async def _trial(library: Library, item: Item, ids: dict[str, str]) -> Trial:
-    shelf = await library._shelf()
+    context = await library._context()
     bounds = await library._bounds(ids[item.book] if item.book else None, Scope())
-    (vector,) = shelf.embedder.embed([item.question])
-    found = await shelf.store.search(vector, item.question, where=bounds.where, limit=CANDIDATES)
-    chunks = await shelf.records.chunks_by_ids(list({h.id for h in (*found.dense, *found.lexical)}))
+    (vector,) = context.embedder.embed([item.question])
+    found = await context.store.search(vector, item.question, where=bounds.where, limit=CANDIDATES)
+    chunks = await context.records.chunks_by_ids(list({h.id for h in (*found.dense, *found.lexical)}))
     gold = frozenset(c.id for c in chunks if item.is_gold(c))
     return Trial(item.question, found, gold, {c.id: c for c in chunks})
 

@@ -46,7 +46,7 @@ async def data(tmp_path: Path) -> Path:
 async def passages(data: Path) -> list[tuple[str, float]]:
     async with Library.open(data, embedder=TinyEmbedder()) as library:
         found = [(e.chunk.id, e.relevance_score) for e in await library.search(QUERY, top_k=100)]
-        assert not await difference(await library._shelf())
+        assert not await difference(await library._context())
         return found
 
 
@@ -133,7 +133,7 @@ async def test_an_add_that_meets_a_locked_database_fails_clean_and_works_later(
         other.close()
         await library.add(new)
         assert [b.id for b in await library.books()] == ["the-tides", "the-log"]
-        assert not await difference(await library._shelf())
+        assert not await difference(await library._context())
 
 
 def clock(*days: int) -> type[datetime]:
@@ -180,7 +180,7 @@ async def test_five_copies_and_three_editions_are_one_book_and_one_of_each_passa
         contents = [e.chunk.content for e in found]
         assert len(set(contents)) == len(contents) == 4
         assert "A storm broke pier number 2 in a single night." in contents
-        assert len(await (await library._shelf()).store.digests()) == 4
+        assert len(await (await library._context()).store.digests()) == 4
 
 
 def _empty(path: Path) -> None:

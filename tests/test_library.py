@@ -140,8 +140,8 @@ async def test_removing_a_book_leaves_nothing_of_it_and_the_others_whole(
     )
     assert await library.remove("The Tides") == tides
     assert await library.books() == [other]
-    shelf = await library._shelf()
-    assert set(await shelf.store.digests()) == set(await shelf.records.digests())
+    context = await library._context()
+    assert set(await context.store.digests()) == set(await context.records.digests())
     assert {e.chunk.book_id for e in await library.search("ships at dawn", top_k=100)} == {other.id}
     with pytest.raises(NotFound):
         await library.remove(tides.id)
@@ -245,8 +245,8 @@ async def test_without_local_models_neither_is_loaded_and_words_and_meaning_deci
     assert loaded(library) == [False, False]
     receipt = (await library.journal.entry(answer.id)).receipt
     assert (receipt["local"], receipt["calibration"]) == ([], fitted().version)
-    shelf = await library._shelf()
-    plain = Retriever(shelf.store, shelf.records, shelf.embedder)
+    context = await library._context()
+    plain = Retriever(context.store, context.records, context.embedder)
     assert await library.search(LOST) == await plain.search(LOST, bounds=everywhere(), top_k=5)
     support = check("Few boats were lost.", [small_books.TIDES["Storm"]])
     assert await library.check("Few boats were lost.", [small_books.TIDES["Storm"]]) == support
@@ -287,8 +287,8 @@ async def test_by_default_the_verifier_has_a_say_in_whether_a_claim_is_borne_out
 async def test_a_search_without_the_reader_gives_the_passages_as_they_were_found(
     library: Library, tides: Book
 ) -> None:
-    shelf, several = await library._shelf(), "storm harbour tide lamp"
-    plain = Retriever(shelf.store, shelf.records, shelf.embedder)
+    context, several = await library._context(), "storm harbour tide lamp"
+    plain = Retriever(context.store, context.records, context.embedder)
     found = await plain.search(several, bounds=everywhere(), top_k=5)
     assert await library.search(several, rerank=False, top_k=5) == found
     assert loaded(library) == [False, False]

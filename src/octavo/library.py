@@ -27,8 +27,8 @@ from octavo.errors import InvalidValue, NotFound
 from octavo.events import Answered, AskEvent, Compared, IngestEvent
 from octavo.ingest import finished, forget_removed, ingest
 from octavo.ingest.attach import attach
-from octavo.ingest.context import BOOKS, Shelf, beside_others
-from octavo.ingest.edition import Wishes, compare, draft, fingerprint_of, identify
+from octavo.ingest.context import BOOKS, LibraryContext, beside_others
+from octavo.ingest.edition import compare, draft, fingerprint_of, identify
 from octavo.maintenance.doctor import Finding, examine
 from octavo.maintenance.repair import SEAL, Difference, adopt, opened, recover, seal
 from octavo.models.cross_encoders import LocalModels
@@ -38,6 +38,7 @@ from octavo.records import covers
 from octavo.records.catalogue import Records
 from octavo.records.conversations import Journal
 from octavo.records.database import translated
+from octavo.records.options import BookOptions
 from octavo.search import scope
 from octavo.search.cache import LRUCache
 from octavo.search.rerank import Reranker
@@ -83,7 +84,7 @@ class Library:
         self._embedder, self._seats = embedder, Seats(settings, answerer)
         self._closing = closing
         closing.push_async_callback(self._seats.close)
-        self._opened: Shelf | None = None
+        self._opened: LibraryContext | None = None
         self._joined = False
         self._store: Store | None = None
         self._opening, self._changing = asyncio.Lock(), asyncio.Lock()
@@ -129,15 +130,19 @@ class Library:
         on_event: OnEvent | None = None,
     ) -> Book:
         """Takes a book in, or a new edition of one; returns it when readers can find it."""
-        wishes = Wishes(title=title, base_url=base_url, book_id=book_id)
-        steps = ingest(_named(path), await self._shelf(), wishes, changes=self._changes)
+        options = BookOptions(title=title, base_url=base_url, book_id=book_id)
+        return await self.ingest(path, options, on_event)
+
+    async def ingest(self, path: str | Path, options: BookOptions, on_event: OnEvent | None = None) -> Book:
+        """Does what `add` does, for callers that have the options as one value."""
+        steps = ingest(_named(path), await self._context(), options, changes=self._changes)
         return await finished(steps, on_event)
 
     async def attach(
-        self, source: Source, *, wishes: Wishes | None = None, on_event: OnEvent | None = None
+        self, source: Source, *, options: BookOptions | None = None, on_event: OnEvent | None = None
     ) -> Book:
         """Makes a book of a Qdrant collection that somebody else filled, without writing to it."""
-        return await finished(attach(source, wishes or Wishes(), changes=self._changes), on_event)
+        return await finished(attach(source, options or BookOptions(), changes=self._changes), on_event)
 
     async def preview(
         self,
@@ -148,16 +153,16 @@ class Library:
         book_id: str | None = None,
     ) -> Compared:
         """What `add` would change, without changing anything."""
-        shelf = await self._shelf()
-        fingerprint = fingerprint_of(self.settings, shelf.embedder)
-        wishes = Wishes(title=title, base_url=base_url, book_id=book_id)
+        context = await self._context()
+        fingerprint = fingerprint_of(self.settings, context.embedder)
+        options = BookOptions(title=title, base_url=base_url, book_id=book_id)
         parsed = await parse(_named(path), self.settings.limits)
         identity = await identify(
-            parsed, _named(path).name, wishes=wishes, records=self._records, fingerprint=fingerprint
+            parsed, _named(path).name, options=options, records=self._records, fingerprint=fingerprint
         )
         if identity.known and identity.unchanged:
             return Compared.unchanged(identity.known)
-        edition = await blocking(draft, parsed, identity, embedder=shelf.embedder, settings=self.settings)
+        edition = await blocking(draft, parsed, identity, embedder=context.embedder, settings=self.settings)
         return await compare(edition, self._records)
 
     async def books(self) -> list[Book]:
@@ -188,10 +193,10 @@ class Library:
     async def remove(self, name: str) -> Book:
         """Takes a book out of the library, with everything that was stored of it."""
         book = await self.book(name)
-        async with self._changes() as shelf:
+        async with self._changes() as context:
             await self._records.remove(book.id)
             await covers.drop(self.database, book.id)
-            await forget_removed(book.id, shelf)
+            await forget_removed(book.id, context)
             await self._records.sweep()
         return book
 
@@ -217,8 +222,8 @@ class Library:
         known = self._found.get(key) if lasting else None
         if known is None:
             bounds = await self._bounds(book_id, scope or Scope(), books)
-            shelf = await self._shelf()
-            retriever = self._retriever_of(shelf)
+            context = await self._context()
+            retriever = self._retriever_of(context)
             known = tuple(await retriever.search(query, bounds=bounds, top_k=top_k, rerank=rerank))
             if lasting and not self._changing.locked():  # while a book changes, so may what is found
                 self._found.put(key, known)
@@ -272,11 +277,11 @@ class Library:
             user_id=owner or None,
             top_k=top_k,
         )
-        shelf = await self._shelf()
+        context = await self._context()
         if session_id is not None:
             await self.journal.start_session(session_id, owner=owner)
-        retriever = self._retriever_of(shelf)
-        desk = await self._seats.desk(self._records, self.journal, retriever, shelf.embedder, among=books)
+        retriever = self._retriever_of(context)
+        desk = await self._seats.desk(self._records, self.journal, retriever, context.embedder, among=books)
         async with aclosing(ask(asked, desk)) as events:
             async for event in events:
                 yield event
@@ -294,24 +299,24 @@ class Library:
         opinion = self.models.verifier.support if self.settings.local_models else None
         return await blocking(check, claim, passages, opinion=opinion)
 
-    def _retriever_of(self, shelf: Shelf) -> Retriever:
+    def _retriever_of(self, context: LibraryContext) -> Retriever:
         if self._retriever is None:
             reranker = (
                 Reranker(self.models.reader, opinion=self.models.verifier.support)
                 if self.settings.local_models
                 else None
             )
-            self._retriever = Retriever(shelf.store, self._records, shelf.embedder, reranker=reranker)
+            self._retriever = Retriever(context.store, self._records, context.embedder, reranker=reranker)
         return self._retriever
 
     async def ready(self) -> None:
         """Opens everything now that would otherwise be opened by the first search."""
-        await self._shelf()
+        await self._context()
 
     async def respond(self) -> None:
         """Raises unless the records and the store answer at this moment."""
         await self._records.books()
-        await self._shelf()
+        await self._context()
         if self._store is not None:
             await self._store.count()
 
@@ -346,7 +351,7 @@ class Library:
         sections = await self._records.outline(book.id)
         return scope.resolve(wanted, book=book, sections=sections, ends=await self._records.ends(book.id))
 
-    async def _shelf(self) -> Shelf:
+    async def _context(self) -> LibraryContext:
         """Opens the store and the embedder, and finishes what an earlier process could not."""
         async with self._opening:
             if self._opened is None:
@@ -359,7 +364,7 @@ class Library:
                     self._joined = True
                 store, self.mended = await opened(self.settings, self._records, embedder)
                 self._closing.push_async_callback(self._close, store)
-                self._opened = Shelf(self.settings, self._records, store, embedder)
+                self._opened = LibraryContext(self.settings, self._records, store, embedder)
                 self._store = store
                 await self.journal.abandon()
             return self._opened
@@ -374,19 +379,19 @@ class Library:
                     await seal(self.settings, self._records)
 
     @asynccontextmanager
-    async def _changes(self) -> AsyncIterator[Shelf]:
+    async def _changes(self) -> AsyncIterator[LibraryContext]:
         """One change at a time, in this instance and in all others.
 
         The store's seal is broken first, and made anew when nobody can be changing it any more.
         """
         async with self._changing:
-            shelf = await self._shelf()
+            context = await self._context()
             async with self.database.holding(BOOKS, wait=TURN_SECONDS):
                 if self.database.is_shared:
-                    await adopt(self._records, shelf.embedder)  # another instance may have come first
+                    await adopt(self._records, context.embedder)  # another instance may have come first
                 await self._records.set_meta(SEAL, "")
-                await recover(shelf, seal="")  # finishes a change that was cancelled too late to be undone
-                yield shelf
+                await recover(context, seal="")  # finishes a change that was cancelled too late to be undone
+                yield context
                 if self.settings.store_url:
                     await seal(self.settings, self._records)
 

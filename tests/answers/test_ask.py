@@ -339,7 +339,7 @@ async def test_nothing_comes_from_further_on_than_the_reader_is(rooms: Library) 
 
 
 async def test_nothing_comes_from_another_page_though_passages_run_over_pages(rooms: Library) -> None:
-    shelf = await rooms._shelf()
+    shelf = await rooms._context()
     assert any(c.page_number != c.page_end for c in await shelf.records.chunks("pages"))
     for first in range(1, 9):
         for last in (first, min(8, first + 1)):

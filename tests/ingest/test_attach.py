@@ -10,8 +10,8 @@ import pytest
 
 from octavo.errors import BadBook, InvalidValue, NotFound, StoreError
 from octavo.events import Compared, Embedding, IngestEvent, Parsed, Published
-from octavo.ingest.edition import Wishes
 from octavo.library import Library
+from octavo.records.options import BookOptions
 from octavo.schemas import query_json
 from octavo.settings import Settings
 from octavo.store.qdrant_import import Source
@@ -95,7 +95,7 @@ async def test_pages_that_share_a_title_stand_under_it(tmp_path: Path, server: Q
     )
     fill(server, points, embedder=TinyEmbedder())
     async with library(tmp_path) as robots:
-        await robots.attach(source(server), wishes=Wishes(title="Works", book_id="works"))
+        await robots.attach(source(server), options=BookOptions(title="Works", book_id="works"))
         paths = [section.heading_path for section in await robots.contents("works")]
         assert paths == [("Volume One",), ("Volume One", "One"), ("Volume One", "Two"), ("Volume Two",)]
 
@@ -257,7 +257,7 @@ async def test_wrong_names_are_refused(tmp_path: Path, server: QdrantServer) -> 
             await robots.attach(source(server, vector="sparse"))
         await robots.add(markdown(tmp_path / "tides.md"))
         with pytest.raises(InvalidValue, match=r"another book \(The Tides\)"):
-            await robots.attach(source(server), wishes=Wishes(book_id="the-tides"))
+            await robots.attach(source(server), options=BookOptions(book_id="the-tides"))
         assert [book.id for book in await robots.books()] == ["the-tides"]
 
 

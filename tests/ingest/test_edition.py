@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from octavo.errors import BadBook, InvalidValue
-from octavo.ingest.edition import Identity, Wishes, compare, draft, draft_of, fingerprint_of, identify
+from octavo.ingest.edition import Identity, compare, draft, draft_of, fingerprint_of, identify
 from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.records.catalogue import Records
+from octavo.records.options import BookOptions
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.types import BookFormat
@@ -43,19 +44,19 @@ async def records(tmp_path: Path) -> AsyncIterator[Records]:
     await opened.close()
 
 
-async def look(records: Records, book: ParsedBook, wishes: Wishes | None = None) -> Identity:
+async def look(records: Records, book: ParsedBook, options: BookOptions | None = None) -> Identity:
     return await identify(
         book,
         book.sections[0].source_file,
-        wishes=wishes or Wishes(),
+        options=options or BookOptions(),
         records=records,
         fingerprint=fingerprint_of(SETTINGS, EMBEDDER),
     )
 
 
-async def shelve(records: Records, book: ParsedBook, wishes: Wishes | None = None) -> str:
+async def shelve(records: Records, book: ParsedBook, options: BookOptions | None = None) -> str:
     """Adds without a store: what identity needs to see is in the records."""
-    new = draft(book, await look(records, book, wishes), embedder=EMBEDDER, settings=SETTINGS)
+    new = draft(book, await look(records, book, options), embedder=EMBEDDER, settings=SETTINGS)
     number = await records.begin_edition(
         new.book,
         words_hash=new.words_hash,
@@ -78,7 +79,7 @@ async def test_the_same_edition_is_unchanged_until_the_index_is_made_otherwise(r
     await shelve(records, parsed(TEXTS))
     assert (await look(records, parsed(TEXTS))).unchanged
     later = await identify(
-        parsed(TEXTS), "tides.md", wishes=Wishes(), records=records, fingerprint="chunks-2 tiny"
+        parsed(TEXTS), "tides.md", options=BookOptions(), records=records, fingerprint="chunks-2 tiny"
     )
     assert later.known is not None
     assert not later.unchanged
@@ -88,14 +89,14 @@ async def test_a_new_title_or_address_for_the_same_words_is_a_change(records: Re
     await shelve(records, parsed(TEXTS))
     copy = parsed(TEXTS, format=BookFormat.EPUB, file="tides.epub")
     assert (await look(records, copy)).unchanged
-    for wishes in (Wishes(title="High Tides"), Wishes(base_url="https://example.org/")):
+    for options in (BookOptions(title="High Tides"), BookOptions(base_url="https://example.org/")):
         for book in (parsed(TEXTS), copy):
-            seen = await look(records, book, wishes)
+            seen = await look(records, book, options)
             assert (seen.book_id, seen.unchanged) == ("tides", False)
 
 
 async def test_a_given_title_and_address_stay_for_later_editions(records: Records) -> None:
-    await shelve(records, parsed(TEXTS), Wishes(title="High Tides", base_url="https://example.org/"))
+    await shelve(records, parsed(TEXTS), BookOptions(title="High Tides", base_url="https://example.org/"))
     again = await look(records, parsed(TEXTS))
     assert (again.title, again.base_url, again.unchanged) == ("High Tides", "https://example.org/", True)
     revised = await look(records, parsed({**TEXTS, "Storm": "Another storm in another year came."}))
@@ -125,20 +126,20 @@ async def test_a_hundred_copies_are_one_book_and_never_more_than_one_set_of_vect
     await shelve(records, parsed(TEXTS))
     for number in range(100):
         assert (await look(records, parsed(TEXTS, file=f"copy {number}.md"))).unchanged
-    copy = await look(records, parsed(TEXTS), Wishes(book_id="copy"))  # asked for by name
+    copy = await look(records, parsed(TEXTS), BookOptions(book_id="copy"))  # asked for by name
     new = draft(parsed(TEXTS), copy, embedder=EMBEDDER, settings=SETTINGS)
     assert await records.missing_vectors(new.vector_keys.values()) == []
 
 
 async def test_a_given_id_decides_which_book_it_is(records: Records) -> None:
     await shelve(records, parsed(TEXTS))
-    assert (await look(records, parsed(TEXTS), Wishes(book_id="copy"))).known is None
-    taken = await look(records, parsed(OTHER, title="Rivers"), Wishes(book_id="tides"))
+    assert (await look(records, parsed(TEXTS), BookOptions(book_id="copy"))).known is None
+    taken = await look(records, parsed(OTHER, title="Rivers"), BookOptions(book_id="tides"))
     assert (taken.book_id, taken.title, taken.unchanged) == ("tides", "Tides", False)
 
 
 @pytest.mark.parametrize(
-    ("wishes", "field"),
+    ("options", "field"),
     [
         ({"title": ""}, "title"),
         ({"title": " \n\u200b"}, "title"),
@@ -151,9 +152,9 @@ async def test_a_given_id_decides_which_book_it_is(records: Records) -> None:
         ({"book_id": "a" * 201}, "book_id"),
     ],
 )
-def test_wishes_that_break_a_rule_are_refused(wishes: dict[str, str], field: str) -> None:
+def test_options_that_break_a_rule_are_refused(options: dict[str, str], field: str) -> None:
     with pytest.raises(InvalidValue) as refused:
-        Wishes(**wishes)
+        BookOptions(**options)
     assert refused.value.field == field
 
 
@@ -170,7 +171,7 @@ async def test_what_a_source_says_wrongly_of_itself_is_not_held_against_the_book
     "name", ["../../x", "CON", "n" * 300, "🐳.md", "a\r\nb.md", ";rm -rf", "\udcff.md", "\x1b[31m"]
 )
 async def test_a_file_name_is_only_shown(records: Records, name: str) -> None:
-    seen = await identify(parsed(TEXTS), name, wishes=Wishes(), records=records, fingerprint="f")
+    seen = await identify(parsed(TEXTS), name, options=BookOptions(), records=records, fingerprint="f")
     new = draft(parsed(TEXTS), seen, embedder=EMBEDDER, settings=SETTINGS)
     assert new.book.source_file.isprintable()
 

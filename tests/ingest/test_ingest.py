@@ -14,10 +14,10 @@ import pytest
 from octavo.errors import BadBook, ModelError, OctavoError, StorageLow
 from octavo.events import Embedding, IngestEvent, Published, Storing
 from octavo.ingest import ingest
-from octavo.ingest.edition import Wishes
 from octavo.library import Library
 from octavo.maintenance.repair import difference
 from octavo.records import covers
+from octavo.records.options import BookOptions
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.types import Scope, ScopeType
@@ -53,10 +53,10 @@ def long_book(path: Path, *, chapters: int = 150) -> Path:
 
 async def untouched(library: Library) -> bool:
     """Nothing is on its way, nothing is left over, and store and records agree."""
-    shelf = await library._shelf()
-    records = shelf.records
+    context = await library._context()
+    records = context.records
     left = await records.pending() or await records.unsettled() or await records.removals()
-    return not left and not await difference(shelf)
+    return not left and not await difference(context)
 
 
 async def test_adding_the_same_book_twice_does_nothing(desk: Desk) -> None:
@@ -140,8 +140,8 @@ async def test_copies_keep_one_copy_of_the_vectors(desk: Desk) -> None:
     for number in range(2):  # asked for by name, copies are books of their own, and still embed nothing
         await desk.library.add(path, book_id=f"copy-{number}")
     assert len(await desk.library.books()) == 3
-    shelf = await desk.library._shelf()
-    keys = {key for _, key in (await shelf.records.manifest()).values()}
+    context = await desk.library._context()
+    keys = {key for _, key in (await context.records.manifest()).values()}
     assert len(keys) == desk.embedder.embedded == first.chunk_count
 
 
@@ -194,7 +194,7 @@ async def test_who_cancels_while_a_book_comes_out_is_told_that_it_is_out(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     seen = list[IngestEvent]()
-    doing = covers if step == "keep" else (await desk.library._shelf()).records
+    doing = covers if step == "keep" else (await desk.library._context()).records
     really = getattr(doing, step)
 
     async def cancelled_meanwhile(*place: object, **more: bool) -> None:
@@ -253,9 +253,9 @@ async def test_what_a_late_cancel_left_open_is_finished_by_the_next_change(desk:
     library = desk.library
     path = small_books.markdown(desk.folder / "tides.md")
     await library.add(path)
-    shelf = await library._shelf()
+    context = await library._context()
     book = (await library.books())[0]
-    await shelf.records.remove(book.id)  # as if it had been cancelled before the store was told
+    await context.records.remove(book.id)  # as if it had been cancelled before the store was told
     assert not await untouched(library)
     await library.add(small_books.markdown(desk.folder / "other.md", {"A": "Goats graze."}, title="Hills"))
     assert await untouched(library)
@@ -314,7 +314,7 @@ async def test_an_edition_on_its_way_takes_no_room_from_the_one_that_readers_see
     old = {e.chunk.id for e in await library.search("storm day wind miles", top_k=100)}
     flood = {f"Day {n}": f"Storm day {n} with storm wind {n} and {n * 7} storm miles." for n in range(150)}
     small_books.markdown(path, flood | small_books.TIDES)
-    steps = ingest(path, await library._shelf(), Wishes(), changes=library._changes)
+    steps = ingest(path, await library._context(), BookOptions(), changes=library._changes)
     async with aclosing(steps):
         async for event in steps:
             found = await library.search("storm day wind miles", top_k=100)

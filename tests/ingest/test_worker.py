@@ -12,14 +12,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from octavo import events
-from octavo.ingest.worker import ABANDONED_SECONDS, UPLOADS, Worker, progress_of
+from octavo.ingest.worker import ABANDONED_SECONDS, UPLOADS, OnEvent, Worker, progress_of
 from octavo.library import Library
 from octavo.records.jobs import Job, JobState, Progress, Queue
+from octavo.records.options import BookOptions
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.types import Book
@@ -54,7 +54,7 @@ class Desk:
     embedder: Held
     uploads: Path
 
-    async def sent(self, name: str = "tides.md", *, pages: int = 0, **wishes: str | None) -> Job:
+    async def sent(self, name: str = "tides.md", *, pages: int = 0, **options: str | None) -> Job:
         """A book put into the queue, as an upload does it; with `pages`, one that takes a while."""
         id = f"upload-{name}"
         (self.uploads / id).mkdir(parents=True)
@@ -62,7 +62,7 @@ class Desk:
             f"Day {n}": f"The log of day {n} tells of wind {n * 3} and of wave {n * 7}." for n in range(pages)
         }
         small_books.markdown(self.uploads / id / name, small_books.TIDES | more, title=name)
-        return await self.queue.put(name, source=f"{id}/{name}", wishes=wishes)
+        return await self.queue.put(name, source=f"{id}/{name}", options=BookOptions(**options))
 
     async def until(self, job: Job, *states: JobState) -> Job:
         return await self.when(lambda now: now.state in states, job)
@@ -83,7 +83,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     settings = Settings(data=tmp_path / "library")
     async with Library.open(settings=settings, embedder=embedder) as library:
         queue = Queue(library.database, capacity=9)
-        worker = Worker(queue, library.add, data=settings.data)
+        worker = Worker(queue, library.ingest, data=settings.data)
         yield Desk(library, queue, worker, embedder, settings.data / UPLOADS)
         embedder.gate.set()
 
@@ -124,7 +124,7 @@ async def test_a_file_that_this_worker_does_not_see_is_left_to_one_that_does(
     (tmp_path / "elsewhere" / UPLOADS / "near").mkdir(parents=True)
     small_books.markdown(tmp_path / "elsewhere" / UPLOADS / "near" / "near.md", title="Near")
     near = await desk.queue.put("near.md", source="near/near.md")
-    other = Worker(desk.queue, desk.library.add, data=tmp_path / "elsewhere")
+    other = Worker(desk.queue, desk.library.ingest, data=tmp_path / "elsewhere")
     assert [await other.once() for _ in range(3)] == [True, False, False], "the one behind it, and no more"
     assert (await desk.queue.job(near.id)).state is JobState.DONE
     assert await desk.queue.job(far.id) == far, "nobody has touched it"
@@ -137,7 +137,7 @@ async def test_two_running_workers_with_folders_of_their_own_read_what_each_of_t
     desk: Desk, tmp_path: Path
 ) -> None:
     jobs = [await desk.sent(f"book {n}.md") for n in range(3)]
-    other = Worker(desk.queue, desk.library.add, data=tmp_path / "elsewhere")
+    other = Worker(desk.queue, desk.library.ingest, data=tmp_path / "elsewhere")
     async with other.working(), desk.worker.working():
         ended = [await desk.until(job, JobState.DONE, JobState.FAILED) for job in jobs]
     assert [(job.state, job.tries) for job in ended] == [(JobState.DONE, 1)] * 3
@@ -147,7 +147,7 @@ async def test_a_file_that_nobody_sees_fails_when_it_was_left_long_enough(desk: 
     job = await desk.queue.put("gone.md", source="gone/gone.md")
     assert not await desk.worker.once()
     later = Queue(desk.library.database, capacity=9, now=lambda: job.created_at + timedelta(hours=2))
-    assert not await Worker(later, desk.library.add, data=desk.library.settings.data).once()
+    assert not await Worker(later, desk.library.ingest, data=desk.library.settings.data).once()
     failed = await desk.queue.job(job.id)
     assert failed.state is JobState.FAILED
     assert failed.error is not None
@@ -157,7 +157,7 @@ async def test_a_file_that_nobody_sees_fails_when_it_was_left_long_enough(desk: 
 
 async def test_a_worker_that_is_alone_waits_for_nobody_to_find_a_file(desk: Desk) -> None:
     job = await desk.queue.put("gone.md", source="gone/gone.md")
-    alone = Worker(desk.queue, desk.library.add, data=desk.library.settings.data, alone=True)
+    alone = Worker(desk.queue, desk.library.ingest, data=desk.library.settings.data, alone=True)
     assert await alone.once()
     error = (await desk.queue.job(job.id)).error
     assert error is not None
@@ -174,10 +174,10 @@ async def test_a_source_outside_the_uploads_is_never_read(desk: Desk, tmp_path: 
 
 
 async def test_a_mistake_of_ours_fails_the_job_and_not_the_worker(desk: Desk) -> None:
-    async def broken(path: Path, **_: object) -> None:
+    async def broken(path: Path, options: BookOptions, note: OnEvent) -> Book:
         raise ZeroDivisionError("secret words")
 
-    worker = Worker(desk.queue, broken, data=desk.library.settings.data)  # type: ignore[arg-type]
+    worker = Worker(desk.queue, broken, data=desk.library.settings.data)
     job = await desk.sent()
     assert await worker.once()
     error = (await desk.queue.job(job.id)).error
@@ -216,8 +216,8 @@ async def test_a_cancelled_book_stops_at_the_batch_that_is_under_way_and_leaves_
 async def test_a_job_that_is_cancelled_when_its_book_is_out_is_done(desk: Desk) -> None:
     job = await desk.sent()
 
-    async def add(path: Path, **more: Any) -> Book:
-        book = await desk.library.add(path, **more)
+    async def add(path: Path, options: BookOptions, note: OnEvent) -> Book:
+        book = await desk.library.ingest(path, options, note)
         assert (await desk.queue.cancel(job.id)).state is JobState.CANCELLED
         return book
 
@@ -230,8 +230,8 @@ async def test_a_job_that_is_cancelled_when_its_book_is_out_is_done(desk: Desk) 
 async def test_a_worker_that_is_stopped_when_its_book_is_out_does_not_give_it_back(desk: Desk) -> None:
     job, out = await desk.sent(), asyncio.Event()
 
-    async def add(path: Path, **more: Any) -> Book:
-        await desk.library.add(path, **more)
+    async def add(path: Path, options: BookOptions, note: OnEvent) -> Book:
+        await desk.library.ingest(path, options, note)
         out.set()
         return await asyncio.Future[Book]()  # until it is cancelled
 
@@ -262,7 +262,7 @@ async def test_a_worker_that_stops_gives_its_book_back_and_another_goes_on(desk:
     assert (waiting.state, waiting.tries) == (JobState.QUEUED, 0)
     assert (desk.uploads / job.source).exists()
     desk.embedder.gate.set()
-    other = Worker(desk.queue, desk.library.add, data=desk.library.settings.data)
+    other = Worker(desk.queue, desk.library.ingest, data=desk.library.settings.data)
     assert await other.once()
     assert (await desk.queue.job(job.id)).state is JobState.DONE
     assert desk.embedder.embedded <= 504 + 64  # again only the batch that was under way
@@ -271,7 +271,7 @@ async def test_a_worker_that_stops_gives_its_book_back_and_another_goes_on(desk:
 async def test_a_worker_that_is_alone_takes_up_what_a_killed_process_left(desk: Desk) -> None:
     job = await desk.sent()
     assert await desk.queue.take("a process that is no more") is not None
-    alone = Worker(desk.queue, desk.library.add, data=desk.library.settings.data, alone=True)
+    alone = Worker(desk.queue, desk.library.ingest, data=desk.library.settings.data, alone=True)
     async with alone.working():
         assert (await desk.until(job, JobState.DONE)).tries == 2
 
@@ -286,7 +286,7 @@ async def test_a_sleeping_worker_is_woken_by_the_bell(desk: Desk) -> None:
 
 async def test_two_workers_share_one_queue_and_read_every_book_once(desk: Desk) -> None:
     jobs = [await desk.sent(f"book {n}.md", pages=3 * n) for n in range(4)]
-    other = Worker(desk.queue, desk.library.add, data=desk.library.settings.data)
+    other = Worker(desk.queue, desk.library.ingest, data=desk.library.settings.data)
     async with desk.worker.working(), other.working():
         ended = [await desk.until(job, JobState.DONE, JobState.FAILED) for job in jobs]
     assert [job.state for job in ended] == [JobState.DONE] * 4
@@ -300,7 +300,7 @@ async def test_the_same_book_sent_twice_at_once_is_one_book(desk: Desk) -> None:
     copied = desk.uploads / "again" / "tides.md"
     copied.write_bytes((desk.uploads / first.source).read_bytes())
     second = await desk.queue.put("tides.md", source="again/tides.md")
-    other = Worker(desk.queue, desk.library.add, data=desk.library.settings.data)
+    other = Worker(desk.queue, desk.library.ingest, data=desk.library.settings.data)
     async with desk.worker.working(), other.working():
         ids = {(await desk.until(job, JobState.DONE, JobState.FAILED)).book_id for job in (first, second)}
     assert ids == {"tides-md"}
@@ -349,7 +349,7 @@ async def test_events_reach_whoever_counts_them(desk: Desk) -> None:
     seen: list[str] = []
     worker = Worker(
         desk.queue,
-        desk.library.add,
+        desk.library.ingest,
         data=desk.library.settings.data,
         on_event=lambda event: seen.append(event.kind),
     )

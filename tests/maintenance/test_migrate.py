@@ -76,7 +76,7 @@ async def found(settings: Settings) -> list[Found]:
     """What both halves of the search find, scores included."""
     async with opened(settings) as library:
         assert not library.mended
-        shelf = await library._shelf()
+        shelf = await library._context()
         assert not library.mended
         vectors = shelf.embedder.embed(QUERIES)
         bounds = (await library._bounds(None, _EVERYWHERE)).where
@@ -228,7 +228,7 @@ async def test_a_damaged_store_is_moved_from_the_records_and_reported(
     tmp_path: Path, home: Settings, server: QdrantServer
 ) -> None:
     async with opened(home) as library:
-        shelf = await library._shelf()
+        shelf = await library._context()
         await shelf.store.delete(sorted(await shelf.store.digests())[:2])
     moved = await move(home, to=server.url)
     assert moved.chunks == 6

@@ -55,7 +55,7 @@ async def opened_and_seen(data: Path) -> Seen:
     embedder = TinyEmbedder()
     async with Library.open(data, embedder=embedder) as library:
         said = await seen(library)
-        assert not await difference(await library._shelf())
+        assert not await difference(await library._context())
         assert await library._records.pending() == []
         assert await library._records.problems() == []
     return said

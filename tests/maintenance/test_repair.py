@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from octavo.errors import EmbedderMismatch, StorageLow
-from octavo.ingest.context import Shelf
+from octavo.ingest.context import LibraryContext
 from octavo.library import Library
 from octavo.maintenance.repair import SEAL, Difference, adopt, difference, mend, recover, reindex
 from octavo.settings import Settings
@@ -50,15 +50,15 @@ async def behind_its_back(data: Path, *, drop: int = 0, add: bool = False, chang
 
 
 async def test_a_difference_is_counted_and_mended(library: Library) -> None:
-    shelf = await library._shelf()
-    assert not await difference(shelf)
-    ids = sorted(await shelf.store.digests())
-    await shelf.store.delete(ids[:1])
-    await shelf.store.upsert([STRANGER, replace(STRANGER, id=ids[1])], edition=7)
-    found = await mend(shelf)
+    context = await library._context()
+    assert not await difference(context)
+    ids = sorted(await context.store.digests())
+    await context.store.delete(ids[:1])
+    await context.store.upsert([STRANGER, replace(STRANGER, id=ids[1])], edition=7)
+    found = await mend(context)
     assert found == Difference(missing=(ids[0],), damaged=(ids[1],), strange=(STRANGER.id,))
     assert str(found) == "1 missing, 1 damaged, 1 too many"
-    assert not await mend(shelf)
+    assert not await mend(context)
 
 
 @pytest.mark.parametrize("damage", [{"drop": 2}, {"add": True}, {"change": 2}, {"drop": 4, "add": True}])
@@ -70,7 +70,7 @@ async def test_opening_mends_what_was_done_behind_its_back(data: Path, damage: d
         assert library.mended
         assert len(found) == 4
         assert embedder.embedded == 1  # the query
-        assert not await difference(await library._shelf())
+        assert not await difference(await library._context())
     async with Library.open(data, embedder=embedder) as library:
         assert await library.search("the harbour master", top_k=100) == found
         assert not library.mended
@@ -96,21 +96,21 @@ def test_the_seal_breaks_with_any_file_of_the_store(tmp_path: Path) -> None:
 
 
 async def test_a_pending_edition_is_dropped_and_a_removal_finished(library: Library) -> None:
-    shelf = await library._shelf()
-    records = shelf.records
+    context = await library._context()
+    records = context.records
     (book,) = await library.books()
     sections, chunks = await records.sections(book.id), await records.chunks(book.id)
     keys = {id: key for id, (_, key) in (await records.manifest(book.id)).items()}
     await records.begin_edition(
         replace(book, title="Other"), words_hash="w", sections=sections, chunks=chunks, vector_keys=keys
     )
-    await recover(shelf, seal="")
+    await recover(context, seal="")
     assert await records.pending() == []
     assert (await library.books())[0].title == book.title
     await records.remove(book.id)
-    mended = await recover(shelf, seal="")
+    mended = await recover(context, seal="")
     assert len(mended.strange) == book.chunk_count
-    assert await shelf.store.digests() == {}
+    assert await context.store.digests() == {}
     assert await records.removals() == {}
 
 
@@ -146,10 +146,10 @@ async def test_reindexing_embeds_every_book_anew_from_its_recorded_text(
     library: Library, tmp_path: Path
 ) -> None:
     (tmp_path / "tides.md").unlink()
-    shelf = await library._shelf()
+    context = await library._context()
     before = await library.search("the harbour master", top_k=100)
     other = TinyEmbedder(name="other")
-    anew = Shelf(shelf.settings, shelf.records, shelf.store, other)
+    anew = LibraryContext(context.settings, context.records, context.store, other)
     kinds = [event.kind async for event in reindex(anew)]
     assert kinds == ["embedding", "published"]
     assert other.embedded == 4

@@ -26,6 +26,7 @@ from octavo.records.jobs import (
     Progress,
     Queue,
 )
+from octavo.records.options import BookOptions
 from tests.support.places import Place
 
 ERROR = {"code": "no_text", "message": "nothing in it", "hint": "try another"}
@@ -57,7 +58,7 @@ async def queue(place: Place, clock: Clock) -> AsyncIterator[Queue]:
 
 
 async def put(queue: Queue, name: str = "tides.md", *, owner: str = "") -> Job:
-    return await queue.put(name, source=f"x/{name}", owner=owner, wishes={"title": "The Tides"})
+    return await queue.put(name, source=f"x/{name}", owner=owner, options=BookOptions(title="The Tides"))
 
 
 async def taken(queue: Queue, worker: str = "w1") -> Job:
@@ -74,7 +75,7 @@ async def test_what_is_put_comes_out_equal(queue: Queue, clock: Clock) -> None:
         clock.time,
         Progress("waiting", 0, 0),
     )
-    assert job.wishes == {"title": "The Tides"}
+    assert job.options == BookOptions(title="The Tides")
     assert await queue.job(job.id) == job
 
 

@@ -187,8 +187,8 @@ async def tides(library: Library, tmp_path: Path) -> Book:
 
 
 async def searcher(library: Library, reader: ReaderAloud) -> Retriever:
-    shelf = await library._shelf()
-    return Retriever(shelf.store, shelf.records, shelf.embedder, reranker=Reranker(reader))
+    context = await library._context()
+    return Retriever(context.store, context.records, context.embedder, reranker=Reranker(reader))
 
 
 async def sections(retriever: Retriever, query: str, *, top_k: int = 4) -> list[str]:

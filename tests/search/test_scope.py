@@ -183,9 +183,9 @@ def test_hidden_editions_are_asked_of_the_store_alone() -> None:
 
 async def chunks_in(library: Library, bounds: Bounds) -> set[str]:
     """What the store's filter lets through, by itself."""
-    shelf = await library._shelf()
-    found = await shelf.store.search(
-        shelf.embedder.embed(["pearl"])[0], "pearl", where=bounds.where, limit=1000
+    context = await library._context()
+    found = await context.store.search(
+        context.embedder.embed(["pearl"])[0], "pearl", where=bounds.where, limit=1000
     )
     return {hit.id for hit in (*found.dense, *found.lexical)}
 
@@ -216,8 +216,8 @@ async def test_planted_words_outside_a_scope_never_come_back(tmp_path: Path) -> 
             asked.append((paged.id, Scope(type=ScopeType.PAGE, identifier=f"#{first}-#{last}")))
             asked.append((paged.id, Scope(type=ScopeType.PAGE, identifier=f"#{first}")))
             asked.append((paged.id, Scope(type=ScopeType.UP_TO, identifier=f"p. #{last}")))
-        shelf = await library._shelf()
-        everything = [c for b in (paged, rooms) for c in await shelf.records.chunks(b.id)]
+        context = await library._context()
+        everything = [c for b in (paged, rooms) for c in await context.records.chunks(b.id)]
         assert any(c.page_number != c.page_end for c in everything)
         for book_id, wanted in asked:
             bounds = await library._bounds(book_id, wanted)

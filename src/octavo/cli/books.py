@@ -9,7 +9,7 @@ import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ from octavo.cli.common import (
 )
 from octavo.errors import BadBook, OctavoError
 from octavo.events import Compared, IngestEvent, Published
+from octavo.records.options import BookOptions
 from octavo.schemas import Json, book_json, change_json, error_json, section_json
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ async def _work(library: Library, *, until_empty: bool) -> int:
     settings = library.settings
     queue = Queue(library.database, capacity=settings.service.queue)
     alone = not settings.store_url  # an embedded store has one process: the one before this is gone
-    worker = Worker(queue, library.add, data=settings.data, alone=alone)
+    worker = Worker(queue, library.ingest, data=settings.data, alone=alone)
     if alone:
         await queue.reclaim()
     count = 0
@@ -152,13 +153,17 @@ def add(
 
     if "" in paths:
         raise click.UsageError("A PATH is empty; '.' names this folder.")
-    given = Given(title, base_url, book_id, quiet=as_json, alone=workers == 1)
-    one = _planned if dry_run else _taken_in
 
     async def work(library: Library) -> tuple[list[Json], list[OctavoError]]:
-        return await each(
-            [Path(path) for path in paths], lambda path: one(library, path, given), workers=workers
-        )
+        async def one(path: Path) -> Json:
+            options = BookOptions(title=title, base_url=base_url, book_id=book_id)
+            if dry_run:
+                return await _preview_book(library, path, options, quiet=as_json)
+            # Two progress lines would overwrite each other.
+            live = workers == 1 and not as_json and on_terminal()
+            return await _add_book(library, path, options, quiet=as_json, live=live)
+
+        return await each([Path(path) for path in paths], one, workers=workers)
 
     done, failed = with_library(context, data, work)
     if as_json:
@@ -168,49 +173,32 @@ def add(
         raise click.exceptions.Exit(max(map(exit_code, failed)))
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What was said about a book on the command line; `quiet` leaves standard output to JSON.
-
-    Only a book that is `alone` shows its progress: two would write over each other's.
-    """
-
-    title: str | None
-    base_url: str | None
-    book_id: str | None
-    quiet: bool
-    alone: bool = True
+async def _preview_book(library: Library, path: Path, options: BookOptions, *, quiet: bool) -> Json:
+    """Print what adding the book would change."""
+    change = await library.preview(path, **asdict(options))
+    _print_line(f"{change.title}: {summary(change)} (nothing was changed)", quiet)
+    return {"id": change.book_id, "title": change.title, "dry_run": True, "change": change_json(change)}
 
 
-async def _planned(library: Library, path: Path, given: Given) -> Json:
-    """What adding would change."""
-    planned = await library.preview(path, title=given.title, base_url=given.base_url, book_id=given.book_id)
-    _say(f"{planned.title}: {summary(planned)} (nothing was changed)", given.quiet)
-    change = change_json(planned)
-    return {"id": planned.book_id, "title": planned.title, "dry_run": True, "change": change}
-
-
-async def _taken_in(library: Library, path: Path, given: Given) -> Json:
-    """Adds the book, with progress for whoever watches."""
+async def _add_book(library: Library, path: Path, options: BookOptions, *, quiet: bool, live: bool) -> Json:
+    """Add the book; with `live`, show the progress."""
     seen: dict[str, IngestEvent] = {}
-    progress = Progress(path.name, live=on_terminal() and given.alone and not given.quiet)
+    progress = Progress(path.name, live=live)
 
     def watch(event: IngestEvent) -> None:
         seen[event.kind] = event
         progress(event)
 
-    book = await library.add(
-        path, title=given.title, base_url=given.base_url, book_id=given.book_id, on_event=watch
-    )
+    book = await library.ingest(path, options, watch)
     compared, published = seen.get("compared"), seen["published"]
     change = compared if isinstance(compared, Compared) else Compared.unchanged(book)
     unchanged = isinstance(published, Published) and published.unchanged
-    _say(_added(book, change, unchanged=unchanged), given.quiet)
+    _print_line(_describe_added(book, change, unchanged=unchanged), quiet)
     return {**book_json(book), "unchanged": unchanged, "change": change_json(change)}
 
 
-def _say(line: str, as_json: bool) -> None:
-    if not as_json:
+def _print_line(line: str, quiet: bool) -> None:
+    if not quiet:
         click.echo(line)
 
 
@@ -219,7 +207,7 @@ def summary(change: Compared) -> str:
     return f"{sections}, +{change.chunks_new} −{change.chunks_gone} passages"
 
 
-def _added(book: Book, change: Compared, *, unchanged: bool) -> str:
+def _describe_added(book: Book, change: Compared, *, unchanged: bool) -> str:
     if unchanged:
         return f"{book.title}: already here as {book.id!r}, nothing to do"
     pages = f", {counted(book.page_count, 'page')}" if book.page_count else ""

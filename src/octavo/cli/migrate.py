@@ -59,11 +59,11 @@ def attach(
       octavo attach http://localhost:6333
       octavo attach https://name.cloud.qdrant.io:6333 --collection handbook --key-file key.txt
     """
-    from octavo.ingest.edition import Wishes
+    from octavo.records.options import BookOptions
     from octavo.store.qdrant_import import Source
 
     given = "" if key_file is None else key_file.read().strip()
-    wishes = Wishes(title=title, book_id=book_id, base_url=base_url)
+    options = BookOptions(title=title, book_id=book_id, base_url=base_url)
     unchanged = False
 
     async def work(library: Library) -> Book:
@@ -76,7 +76,7 @@ def attach(
             unchanged = isinstance(event, Published) and event.unchanged
             progress(event)
 
-        return await library.attach(source, wishes=wishes, on_event=on_event)
+        return await library.attach(source, options=options, on_event=on_event)
 
     book = with_library(context, data, work)
     if as_json:

@@ -18,51 +18,56 @@ from typing import TYPE_CHECKING, TypeVar
 from octavo.concurrency import blocking, to_its_end
 from octavo.errors import OctavoError
 from octavo.events import Embedding, IngestEvent, Parsed, Published, Storing
-from octavo.ingest.context import Shelf
-from octavo.ingest.edition import Draft, Identity, Wishes, compare, draft, fingerprint_of, identify
+from octavo.ingest.context import LibraryContext
+from octavo.ingest.edition import Draft, Identity, compare, draft, fingerprint_of, identify
 from octavo.readers.sandbox import parse
 from octavo.records import covers
 from octavo.store.base import digest, require_space
 
 if TYPE_CHECKING:
     from octavo.readers.parsed import ParsedBook
+    from octavo.records.options import BookOptions
     from octavo.types import Book, Chunk
 
 EMBED_AT_ONCE, STORE_AT_ONCE = 64, 256
 ROOM_A_CHUNK = 16_384  # bytes on the disk, in the records and in the store
 ROOM_A_VECTOR = 4_096
 T = TypeVar("T")
-Changes = Callable[[], AbstractAsyncContextManager[Shelf]]
+Changes = Callable[[], AbstractAsyncContextManager[LibraryContext]]
 
 
 async def ingest(
-    path: Path, shelf: Shelf, wishes: Wishes, *, changes: Changes
+    path: Path, context: LibraryContext, options: BookOptions, *, changes: Changes
 ) -> AsyncGenerator[IngestEvent, None]:
     """The whole way of one book, as events. The last one is `Published`. To be closed if left early.
 
     Until the book enters `changes`, where one is let in at a time, only vectors are written.
     """
-    parsed = await parse(path, shelf.settings.limits)
+    parsed = await parse(path, context.settings.limits)
     yield Parsed(parsed.title, len(parsed.sections), parsed.characters, parsed.page_count, parsed.warnings)
 
-    identity = await _identified(parsed, path, shelf, wishes)
+    identity = await _identified(parsed, path, context, options)
     if not identity.unchanged:
-        edition = await blocking(draft, parsed, identity, embedder=shelf.embedder, settings=shelf.settings)
-        yield await compare(edition, shelf.records)
-        require_space(shelf.settings.data, len(edition.chunks) * ROOM_A_VECTOR, shelf.settings.free_space_mb)
-        async for done in _embed(edition, shelf):
+        edition = await blocking(
+            draft, parsed, identity, embedder=context.embedder, settings=context.settings
+        )
+        yield await compare(edition, context.records)
+        require_space(
+            context.settings.data, len(edition.chunks) * ROOM_A_VECTOR, context.settings.free_space_mb
+        )
+        async for done in _embed(edition, context):
             yield done
 
-    async with changes() as shelf:
-        now = await _identified(parsed, path, shelf, wishes)  # other books may have come in meanwhile
+    async with changes() as context:
+        now = await _identified(parsed, path, context, options)  # other books may have come in meanwhile
         if now.known and now.unchanged:
-            await covers.keep(shelf.records.database, now.known.id, parsed.cover)
+            await covers.keep(context.records.database, now.known.id, parsed.cover)
             yield Published(now.known, unchanged=True)
             return
         if now != identity:
-            edition = await blocking(draft, parsed, now, embedder=shelf.embedder, settings=shelf.settings)
-        database, late = shelf.records.database, None
-        async with aclosing(install(edition, shelf)) as steps:
+            edition = await blocking(draft, parsed, now, embedder=context.embedder, settings=context.settings)
+        database, late = context.records.database, None
+        async with aclosing(install(edition, context)) as steps:
             async for event in steps:
                 if isinstance(event, Published):
                     covered = covers.keep(database, event.book.id, parsed.cover, replacing=True)
@@ -72,17 +77,21 @@ async def ingest(
             raise late
 
 
-async def _identified(parsed: ParsedBook, path: Path, shelf: Shelf, wishes: Wishes) -> Identity:
-    fingerprint = fingerprint_of(shelf.settings, shelf.embedder)
-    return await identify(parsed, path.name, wishes=wishes, records=shelf.records, fingerprint=fingerprint)
+async def _identified(
+    parsed: ParsedBook, path: Path, context: LibraryContext, options: BookOptions
+) -> Identity:
+    fingerprint = fingerprint_of(context.settings, context.embedder)
+    return await identify(
+        parsed, path.name, options=options, records=context.records, fingerprint=fingerprint
+    )
 
 
-async def install(new: Draft, shelf: Shelf) -> AsyncGenerator[IngestEvent, None]:
+async def install(new: Draft, context: LibraryContext) -> AsyncGenerator[IngestEvent, None]:
     """Embeds and stores what the library lacks of `new`, then makes it the edition that readers see."""
-    records, store, book_id = shelf.records, shelf.store, new.book.id
+    records, store, book_id = context.records, context.store, new.book.id
     before = await records.manifest(book_id)
     added = [chunk for chunk in new.chunks if chunk.id not in before]
-    require_space(shelf.settings.data, len(added) * ROOM_A_CHUNK, shelf.settings.free_space_mb)
+    require_space(context.settings.data, len(added) * ROOM_A_CHUNK, context.settings.free_space_mb)
     number = await records.begin_edition(
         new.book,
         words_hash=new.words_hash,
@@ -91,33 +100,35 @@ async def install(new: Draft, shelf: Shelf) -> AsyncGenerator[IngestEvent, None]
         vector_keys=new.vector_keys,
     )
     try:
-        async for done in _embed(new, shelf):
+        async for done in _embed(new, context):
             yield done
-        async for stored in _store(added, number, new, shelf):
+        async for stored in _store(added, number, new, context):
             yield stored
         await store.commit()
         _, late = await to_its_end(records.publish(book_id, number))
     except BaseException:
         with suppress(OctavoError):  # what cannot be undone now is undone when the library is next opened
             await records.abandon(book_id, number)
-            await forget_removed(book_id, shelf)
+            await forget_removed(book_id, context)
         raise
 
-    book, later = await to_its_end(_settle(new, number, shelf, before))
+    book, later = await to_its_end(_settle(new, number, context, before))
     yield Published(book)
     if (late := later or late) is not None:
         raise late
 
 
-async def _settle(new: Draft, number: int, shelf: Shelf, before: Mapping[str, tuple[str, str]]) -> Book:
+async def _settle(
+    new: Draft, number: int, context: LibraryContext, before: Mapping[str, tuple[str, str]]
+) -> Book:
     """Once an edition is out: the store is told what moved in it, and drops what is gone."""
-    after = await shelf.records.manifest(new.book.id)
+    after = await context.records.manifest(new.book.id)
     moved = [chunk for chunk in new.chunks if before.get(chunk.id, after[chunk.id]) != after[chunk.id]]
-    async for _ in _store(moved, number, new, shelf):
+    async for _ in _store(moved, number, new, context):
         pass
-    await forget_removed(new.book.id, shelf, changed=bool(moved))
-    await shelf.records.settle(new.book.id)
-    return await shelf.records.book(new.book.id) or new.book
+    await forget_removed(new.book.id, context, changed=bool(moved))
+    await context.records.settle(new.book.id)
+    return await context.records.book(new.book.id) or new.book
 
 
 async def finished(
@@ -133,38 +144,40 @@ async def finished(
     return book
 
 
-async def forget_removed(book_id: str, shelf: Shelf, *, changed: bool = False) -> None:
+async def forget_removed(book_id: str, context: LibraryContext, *, changed: bool = False) -> None:
     """Takes out of the store what the records have no use for any more, durably; with it, what `changed`."""
-    doomed = (await shelf.records.removals()).get(book_id, ())
+    doomed = (await context.records.removals()).get(book_id, ())
     if doomed:
-        await shelf.store.delete(doomed)
+        await context.store.delete(doomed)
     if doomed or changed:  # a store that has nothing to write is not made to wait for the disk
-        await shelf.store.commit()
+        await context.store.commit()
     if doomed:
-        await shelf.records.removed(book_id)
+        await context.records.removed(book_id)
 
 
-async def _embed(new: Draft, shelf: Shelf) -> AsyncIterator[Embedding]:
+async def _embed(new: Draft, context: LibraryContext) -> AsyncIterator[Embedding]:
     """Makes the vectors that are not there yet, the short texts first, and keeps each batch."""
     texts = {key: new.texts[id_] for id_, key in new.vector_keys.items()}
-    missing = await shelf.records.missing_vectors(texts)
+    missing = await context.records.missing_vectors(texts)
     done, total = len(texts) - len(missing), len(texts)
     for batch in batches(sorted(missing, key=lambda key: len(texts[key])), EMBED_AT_ONCE):
-        async with shelf.embedding:
-            if lacking := await shelf.records.missing_vectors(batch):  # another book may have brought some
-                vectors = await blocking(shelf.embedder.embed, [texts[key] for key in lacking])
-                await shelf.records.put_vectors(dict(zip(lacking, vectors, strict=True)))
+        async with context.embedding:
+            if lacking := await context.records.missing_vectors(batch):  # another book may have brought some
+                vectors = await blocking(context.embedder.embed, [texts[key] for key in lacking])
+                await context.records.put_vectors(dict(zip(lacking, vectors, strict=True)))
         done += len(batch)
         yield Embedding(done, total)
 
 
-async def _store(chunks: Sequence[Chunk], number: int, new: Draft, shelf: Shelf) -> AsyncIterator[Storing]:
+async def _store(
+    chunks: Sequence[Chunk], number: int, new: Draft, context: LibraryContext
+) -> AsyncIterator[Storing]:
     done = 0
     for batch in batches(chunks, STORE_AT_ONCE):
-        vectors = await shelf.records.vectors(new.vector_keys[chunk.id] for chunk in batch)
+        vectors = await context.records.vectors(new.vector_keys[chunk.id] for chunk in batch)
         whole, digests = await blocking(_completed, batch, vectors, new.vector_keys)
-        await shelf.store.upsert(whole, edition=number)
-        await shelf.records.note_digests(new.book.id, number, digests)
+        await context.store.upsert(whole, edition=number)
+        await context.records.note_digests(new.book.id, number, digests)
         done += len(batch)
         yield Storing(done, len(chunks))
 

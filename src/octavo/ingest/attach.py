@@ -30,7 +30,6 @@ from octavo.ingest.chunking import NAMESPACE, embedded_text
 from octavo.ingest.edition import (
     TITLE_MOST,
     Draft,
-    Wishes,
     bind_sections,
     compare,
     fingerprint_of,
@@ -47,6 +46,7 @@ from octavo.validation import LARGEST_EXACT_INTEGER
 if TYPE_CHECKING:
     from octavo.protocols import Embedder
     from octavo.records.catalogue import Records
+    from octavo.records.options import BookOptions
     from octavo.store.qdrant_import import Passage, Source
 
 SAMPLE = 8
@@ -72,41 +72,43 @@ class _Page:
     stretches: tuple[_Stretch, ...]
 
 
-async def attach(source: Source, wishes: Wishes, *, changes: Changes) -> AsyncGenerator[IngestEvent, None]:
+async def attach(
+    source: Source, options: BookOptions, *, changes: Changes
+) -> AsyncGenerator[IngestEvent, None]:
     """The whole way of a collection into the library, as events. The last one is `Published`."""
     from octavo.store.qdrant_import import all_passages
 
     found = await all_passages(source)
     if not found:
         raise BadBook("no_text", f"the collection {source.collection!r} at {source.url} has no texts")
-    title = collapse(clean(wishes.title or _common_title(found) or source.collection))[:TITLE_MOST].strip()
+    title = collapse(clean(options.title or _common_title(found) or source.collection))[:TITLE_MOST].strip()
     pages = await blocking(_pages, found, title)
     parsed = _parsed(title, pages)
-    async with changes() as shelf:
-        own, notes = await blocking(_comparable, found, shelf.embedder)
+    async with changes() as context:
+        own, notes = await blocking(_comparable, found, context.embedder)
         yield Parsed(title, len(pages), parsed.characters, 0, notes)
         label = f"{urlsplit(source.url).netloc}/{source.collection}"
-        known = await _known(label, wishes, shelf.records)
-        id = known.id if known else wishes.book_id or await free_id(slug(title), shelf.records)
-        fingerprint = fingerprint_of(shelf.settings, shelf.embedder)
-        book = _book(id, title, label, found, fingerprint, wishes.base_url)
+        known = await _known(label, options, context.records)
+        id = known.id if known else options.book_id or await free_id(slug(title), context.records)
+        fingerprint = fingerprint_of(context.settings, context.embedder)
+        book = _book(id, title, label, found, fingerprint, options.base_url)
         if known and (known.content_hash, known.index_fingerprint) == (book.content_hash, fingerprint):
             yield Published(known, unchanged=True)
             return
-        new, vectors = await blocking(_draft, book, parsed, pages, shelf.embedder, own)
-        yield await compare(new, shelf.records)
+        new, vectors = await blocking(_draft, book, parsed, pages, context.embedder, own)
+        yield await compare(new, context.records)
         for batch in batches(list(vectors.items()), STORE_AT_ONCE):
-            await shelf.records.put_vectors({key: tuple(vector) for key, vector in batch})
-        async with aclosing(install(new, shelf)) as steps:
+            await context.records.put_vectors({key: tuple(vector) for key, vector in batch})
+        async with aclosing(install(new, context)) as steps:
             async for event in steps:
                 yield event
 
 
-async def _known(label: str, wishes: Wishes, records: Records) -> Book | None:
+async def _known(label: str, options: BookOptions, records: Records) -> Book | None:
     """The book that the collection has become before."""
-    if wishes.book_id is None:
+    if options.book_id is None:
         return next((book for book in await records.books() if book.source_file == label), None)
-    named = await records.book(wishes.book_id)
+    named = await records.book(options.book_id)
     if named is not None and named.source_file != label:
         raise InvalidValue("book_id", f"must not be that of another book ({named.title})", named.id)
     return named

@@ -21,7 +21,7 @@ BOOKS = "the books"
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class LibraryContext:
     settings: Settings
     records: Records
     store: ChunkStore

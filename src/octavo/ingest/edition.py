@@ -40,6 +40,7 @@ from octavo.types import Book, Chunk, Section
 if TYPE_CHECKING:
     from octavo.protocols import Embedder
     from octavo.records.catalogue import Records
+    from octavo.records.options import BookOptions
     from octavo.settings import Settings
 
 TITLE_MOST = 300
@@ -167,24 +168,6 @@ RETITLED_SHARE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
-    """What the caller says about a book; what is None is taken from the book itself."""
-
-    title: str | None = None
-    base_url: str | None = None
-    book_id: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.title is not None and not collapse(clean(self.title)):
-            raise InvalidValue("title", "must not be empty or only whitespace", self.title)
-        if self.base_url is not None:
-            validation.url("base_url", self.base_url)
-        if self.book_id is not None and slug(self.book_id, most=200) != self.book_id:
-            rule = f"must be lower-case letters, digits and hyphens, such as {slug(self.book_id, most=200)!r}"
-            raise InvalidValue("book_id", rule, self.book_id)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
     """Which book a parsed file is. `known` is the one on the shelf, `unchanged` when it is the very same."""
 
@@ -219,22 +202,22 @@ def fingerprint_of(settings: Settings, embedder: Embedder) -> str:
 
 
 async def identify(
-    parsed: ParsedBook, source_file: str, *, wishes: Wishes, records: Records, fingerprint: str
+    parsed: ParsedBook, source_file: str, *, options: BookOptions, records: Records, fingerprint: str
 ) -> Identity:
     """Finds out whether the library has this book, and whether it has exactly this edition."""
     source_file = collapse(clean(source_file)) or "book"  # a name to be shown, not a path to be opened
     words = await blocking(words_hash, parsed)
-    known = await _known(parsed, source_file, words, wishes, records)
-    title = title_of(parsed, wishes.title or (known.title if known else None))
-    base_url = wishes.base_url or (known.base_url if known else None) or web_address(parsed.base_url)
+    known = await _known(parsed, source_file, words, options, records)
+    title = title_of(parsed, options.title or (known.title if known else None))
+    base_url = options.base_url or (known.base_url if known else None) or web_address(parsed.base_url)
     content = await blocking(content_hash, parsed, title=title, base_url=base_url, source_file=source_file)
     unchanged = (
         known is not None
         and known.index_fingerprint == fingerprint
-        and (known.content_hash == content or await _is_copy(parsed, words, known, wishes, records))
+        and (known.content_hash == content or await _is_copy(parsed, words, known, options, records))
     )
     return Identity(
-        book_id=known.id if known else wishes.book_id or await free_id(slug(title), records),
+        book_id=known.id if known else options.book_id or await free_id(slug(title), records),
         title=title,
         base_url=base_url,
         source_file=source_file,
@@ -247,14 +230,14 @@ async def identify(
 
 
 async def _known(
-    parsed: ParsedBook, source_file: str, words: str, wishes: Wishes, records: Records
+    parsed: ParsedBook, source_file: str, words: str, options: BookOptions, records: Records
 ) -> Book | None:
-    if wishes.book_id is not None:
-        return await records.book(wishes.book_id)
+    if options.book_id is not None:
+        return await records.book(options.book_id)
     same_words = await records.find_by_words_hash(words)
     if same_words is not None:
         return same_words
-    title = title_of(parsed, wishes.title)
+    title = title_of(parsed, options.title)
     books = await records.books()
     namesakes = [b for b in books if b.title == title or b.id == slug(title)]
     named_after_file = slug(title) == slug(PurePath(source_file).stem)  # then title and name say one thing
@@ -271,9 +254,11 @@ async def _known(
     return None
 
 
-async def _is_copy(parsed: ParsedBook, words: str, known: Book, wishes: Wishes, records: Records) -> bool:
+async def _is_copy(
+    parsed: ParsedBook, words: str, known: Book, options: BookOptions, records: Records
+) -> bool:
     """Another format of what is on the shelf, with nothing new said about it."""
-    nothing_new = wishes.title in (None, known.title) and wishes.base_url in (None, known.base_url)
+    nothing_new = options.title in (None, known.title) and options.base_url in (None, known.base_url)
     return nothing_new and known.format != parsed.format and words == await records.words_hash(known.id)
 
 

@@ -16,19 +16,17 @@ import os
 import shutil
 import socket
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
 from uuid import uuid4
 
 from octavo.concurrency import blocking
 from octavo.errors import BadBook, OctavoError
 from octavo.events import Compared, Embedding, IngestEvent, Parsed, Published, Storing
 from octavo.records.jobs import Job, Progress, Queue
-
-if TYPE_CHECKING:
-    from octavo.types import Book
+from octavo.records.options import BookOptions
+from octavo.types import Book
 
 UPLOADS = "uploads"
 RENEW_SECONDS, IDLE_SECONDS = 0.5, 1.0
@@ -36,20 +34,7 @@ ABANDONED_SECONDS = 3_600.0
 _TRIES, _PAUSE = 5, 1.0
 _LOG = logging.getLogger("octavo.workers")
 OnEvent = Callable[[IngestEvent], None]
-
-
-class Adds(Protocol):
-    """What a worker needs of a library."""
-
-    async def __call__(
-        self,
-        path: Path,
-        *,
-        title: str | None,
-        base_url: str | None,
-        book_id: str | None,
-        on_event: OnEvent,
-    ) -> Book: ...
+AddBook = Callable[[Path, BookOptions, OnEvent], Awaitable[Book]]
 
 
 class Worker:
@@ -62,7 +47,7 @@ class Worker:
     def __init__(
         self,
         queue: Queue,
-        add: Adds,
+        add: AddBook,
         *,
         data: Path,
         alone: bool = False,
@@ -200,14 +185,7 @@ class Worker:
         if not self._is_inside(path) or not path.exists():
             said = f"the uploaded file of {job.name!r} is not in the folder of uploads any more"
             raise BadBook("not_found", said, hint="Send it again.")
-        wishes = job.wishes
-        return await self._add(
-            path,
-            title=wishes.get("title"),
-            base_url=wishes.get("base_url"),
-            book_id=wishes.get("book_id"),
-            on_event=note,
-        )
+        return await self._add(path, job.options, note)
 
     def clear(self, job: Job) -> None:
         """Removes the file of a job that has ended."""

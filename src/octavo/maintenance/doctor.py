@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from octavo.concurrency import blocking
 from octavo.errors import EmbedderMismatch, OctavoError, StoreError
 from octavo.events import IngestEvent
-from octavo.ingest.context import Shelf
+from octavo.ingest.context import LibraryContext
 from octavo.limits import MB
 from octavo.maintenance.repair import EMBEDDER, SEAL, adopt, difference, recover, reindex
 from octavo.models.embedding import load
@@ -134,8 +134,8 @@ def _trial() -> Callable[[Settings], Awaitable[dict[str, bool]]]:
 async def _store(settings: Settings, records: Records, embedder: Embedder) -> Finding:
     try:
         await adopt(records, embedder)
-        async with _opened(settings, records, embedder) as shelf:
-            found = await difference(shelf)
+        async with _opened(settings, records, embedder) as context:
+            found = await difference(context)
     except EmbedderMismatch as error:
         return Finding("store", error.message, sound=False, hint=error.hint)
     except OctavoError as error:
@@ -149,12 +149,12 @@ async def _repaired(
     settings: Settings, records: Records, embedder: Embedder, on_event: OnEvent | None
 ) -> Finding:
     done = []
-    async with _opened(settings, records, embedder, rebuild=True) as shelf:
+    async with _opened(settings, records, embedder, rebuild=True) as context:
         await records.set_meta(SEAL, "")
         if await records.meta(EMBEDDER) != embedder.fingerprint:
             await records.set_meta(EMBEDDER, HALF_DONE)
         anew = 0
-        async with aclosing(reindex(shelf)) as steps:
+        async with aclosing(reindex(context)) as steps:
             async for event in steps:
                 anew += event.kind == "published"
                 if on_event:
@@ -162,7 +162,7 @@ async def _repaired(
         await records.set_meta(EMBEDDER, embedder.fingerprint)
         if anew:
             done.append(f"embedded {anew} books anew")
-        mended = await recover(shelf, seal="broken")
+        mended = await recover(context, seal="broken")
         if mended:
             done.append(f"mended the store ({mended})")
         await records.sweep()
@@ -172,7 +172,7 @@ async def _repaired(
 @asynccontextmanager
 async def _opened(
     settings: Settings, records: Records, embedder: Embedder, *, rebuild: bool = False
-) -> AsyncIterator[Shelf]:
+) -> AsyncIterator[LibraryContext]:
     """The shelf without recovery, so that nothing is mended before it was seen."""
     books, library = bool(await records.books()), await records.library_id()
     store = None
@@ -188,6 +188,6 @@ async def _opened(
             raise
         store, _ = await replace_store(settings, dimension=embedder.dimension, library=library)
     try:
-        yield Shelf(settings, records, store, embedder)
+        yield LibraryContext(settings, records, store, embedder)
     finally:
         await store.close()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from octavo.concurrency import blocking
 from octavo.errors import EmbedderMismatch, StorageLow
 from octavo.ingest import STORE_AT_ONCE, batches, install
-from octavo.ingest.context import BOOKS, Shelf
+from octavo.ingest.context import BOOKS, LibraryContext
 from octavo.ingest.edition import draft_of, fingerprint_of
 from octavo.store import Store, open_store, seal_of
 
@@ -46,9 +46,9 @@ class Difference:
         return f"{len(self.missing)} missing, {len(self.damaged)} damaged, {len(self.strange)} too many"
 
 
-async def difference(shelf: Shelf) -> Difference:
+async def difference(context: LibraryContext) -> Difference:
     """Every point of the store against every chunk of the records."""
-    return await differing(shelf.records, shelf.store)
+    return await differing(context.records, context.store)
 
 
 async def differing(records: Records, store: ChunkStore) -> Difference:
@@ -61,9 +61,9 @@ async def differing(records: Records, store: ChunkStore) -> Difference:
     )
 
 
-async def mend(shelf: Shelf) -> Difference:
+async def mend(context: LibraryContext) -> Difference:
     """Makes every point what the records say; returns what was not so."""
-    return await fill(shelf.records, shelf.store)
+    return await fill(context.records, context.store)
 
 
 async def fill(records: Records, store: ChunkStore, *, on_step: OnStep | None = None) -> Difference:
@@ -85,18 +85,18 @@ async def fill(records: Records, store: ChunkStore, *, on_step: OnStep | None = 
     return found
 
 
-async def recover(shelf: Shelf, *, seal: str) -> Difference:
+async def recover(context: LibraryContext, *, seal: str) -> Difference:
     """Finishes what an earlier process could not. `seal` is the store's, from before it was opened."""
-    records = shelf.records
+    records = context.records
     for book_id, number in await records.pending():
         await records.abandon(book_id, number)
     unsettled, removals = await records.unsettled(), await records.removals()
     if not unsettled and not removals and await records.meta(SEAL) == seal:
         return Difference()
     try:
-        mended = await mend(shelf)
+        mended = await mend(context)
     except StorageLow:
-        mended = await difference(shelf)
+        mended = await difference(context)
         if mended.missing or mended.damaged:
             raise
         return mended  # what is too many is never shown; there may be room to drop it next time
@@ -122,8 +122,8 @@ async def opened(settings: Settings, records: Records, embedder: Embedder) -> tu
             dimension = embedder.dimension
             store = await open_store(settings, dimension=dimension, expected=expected, library=library)
             async with database.trying(BOOKS) as alone:
-                shelf = Shelf(settings, records, store, embedder)
-                mended = await recover(shelf, seal=found) if alone else Difference()
+                context = LibraryContext(settings, records, store, embedder)
+                mended = await recover(context, seal=found) if alone else Difference()
         return store, mended
     except BaseException:
         if store is not None:
@@ -149,18 +149,23 @@ async def adopt(records: Records, embedder: Embedder) -> None:
         )
 
 
-async def reindex(shelf: Shelf) -> AsyncGenerator[IngestEvent, None]:
+async def reindex(context: LibraryContext) -> AsyncGenerator[IngestEvent, None]:
     """Every book whose index another embedder or another chunker made, anew from its recorded text."""
-    fingerprint = fingerprint_of(shelf.settings, shelf.embedder)
-    for book in await shelf.records.books():
+    fingerprint = fingerprint_of(context.settings, context.embedder)
+    for book in await context.records.books():
         if book.index_fingerprint == fingerprint:
             continue
-        sections = await shelf.records.sections(book.id)
-        words = await shelf.records.words_hash(book.id) or ""
+        sections = await context.records.sections(book.id)
+        words = await context.records.words_hash(book.id) or ""
         renewed = replace(book, index_fingerprint=fingerprint)
         edition = await blocking(
-            draft_of, renewed, sections, words_hash=words, embedder=shelf.embedder, settings=shelf.settings
+            draft_of,
+            renewed,
+            sections,
+            words_hash=words,
+            embedder=context.embedder,
+            settings=context.settings,
         )
-        async with aclosing(install(edition, shelf)) as steps:
+        async with aclosing(install(edition, context)) as steps:
             async for event in steps:
                 yield event

@@ -22,6 +22,7 @@ from sqlalchemy import ColumnElement, Row, and_, delete, exists, func, insert, o
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from octavo.errors import NotFound, TooMany
+from octavo.records.options import BookOptions
 from octavo.records.tables import jobs
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """`source` is where the book lies, relative to the folder of uploads; `wishes` are the caller's words."""
+    """`source` is where the book lies, relative to the folder of uploads; `options` are
+    what the sender said about the book."""
 
     id: str
     number: int
@@ -67,7 +69,7 @@ class Job:
     state: JobState
     name: str
     source: str
-    wishes: Mapping[str, str | None] = field(default_factory=dict)
+    options: BookOptions = field(default_factory=BookOptions)
     progress: Progress = Progress()
     book_id: str | None = None
     error: Mapping[str, str] | None = None
@@ -98,7 +100,7 @@ class Queue:
         *,
         source: str,
         owner: str = "",
-        wishes: Mapping[str, str | None] | None = None,
+        options: BookOptions | None = None,
         id: str = "",
     ) -> Job:
         """A new job at the end of the queue, or `TooMany` when the queue is full."""
@@ -114,7 +116,7 @@ class Queue:
                 state=JobState.QUEUED,
                 name=name,
                 source=source,
-                wishes=dict(wishes or {}),
+                options=options or BookOptions(),
                 created_at=self._now(),
             )
             await connection.execute(insert(jobs), _values(job))
@@ -320,10 +322,15 @@ def _owned(owner: str | None) -> ColumnElement[bool]:
 
 
 def _values(job: Job) -> dict[str, Any]:
-    return {**asdict(job), "state": str(job.state)}
+    values = {**asdict(job), "state": str(job.state)}
+    # The column kept its first name: renaming it would need a migration of every database.
+    values["wishes"] = values.pop("options")
+    return values
 
 
 def _job(row: Row[Any], **changed: Any) -> Job:
     values = {**row._mapping, **changed}
-    progress = Progress(**values.pop("progress"))
-    return Job(**values | {"state": JobState(values["state"]), "progress": progress})
+    values["progress"] = Progress(**values["progress"])
+    values["options"] = BookOptions(**values.pop("wishes"))
+    values["state"] = JobState(values["state"])
+    return Job(**values)

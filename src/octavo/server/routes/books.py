@@ -14,10 +14,10 @@ from fastapi.responses import JSONResponse, Response
 
 from octavo import schemas
 from octavo.errors import AccessDenied, BadBook, NotFound
-from octavo.ingest.edition import Wishes
 from octavo.ingest.worker import UPLOADS
 from octavo.limits import MB
 from octavo.records import covers
+from octavo.records.options import BookOptions
 from octavo.schemas import job_json, reading_json, shelved_json
 from octavo.server import shapes
 from octavo.server.auth import Asking, Caller, Ingesting, TheGate, TheLibrary
@@ -92,12 +92,12 @@ async def upload(
         uploads=settings.data / UPLOADS,
         most_bytes=settings.limits.max_file_mb * MB,
     ) as sent:
-        wishes = _wishes(sent, caller)
+        options = _check_options(sent, caller)
         digest = b"/v1/books " + sent.digest
         async with gate.repeats.once(idempotency_key, owner=caller.owner, request=digest) as once:
             if once.before is None:
                 job = await desk.queue.put(
-                    sent.name, source=sent.source, owner=caller.owner, wishes=wishes, id=sent.id
+                    sent.name, source=sent.source, owner=caller.owner, options=options, id=sent.id
                 )
                 once.response = {"job": job_json(job)}
                 desk.worker.wake()
@@ -108,19 +108,18 @@ async def upload(
     return JSONResponse(answer, status_code=202, headers=where)
 
 
-def _wishes(sent: Upload, caller: Caller) -> dict[str, str | None]:
-    """What the sender says about the book, checked while it is still listening."""
+def _check_options(sent: Upload, caller: Caller) -> BookOptions:
+    """Read what the sender says about the book, and refuse it before the response is sent."""
     if not sent.size:
         raise BadBook("empty_file", f"{sent.name} is empty: it has 0 bytes")
-    wishes = {name: sent.fields.get(name) for name in FIELDS}
-    Wishes(title=wishes["title"], base_url=wishes["base_url"], book_id=wishes["book_id"])
-    if caller.books is not None and wishes["book_id"] not in caller.books:
+    options = BookOptions(**sent.fields)
+    if caller.books is not None and options.book_id not in caller.books:
         raise AccessDenied(
             "this key is for some books only",
             code="forbidden",
             hint="Say with `book_id` which of its books this is a new edition of.",
         )
-    return wishes
+    return options
 
 
 def _no_addresses(request: Request) -> Response:

@@ -37,7 +37,7 @@ class Desk:
         settings = library.settings
         self.queue = Queue(library.database, capacity=settings.service.queue)
         alone = not settings.store_url  # an embedded store has one process
-        self.worker = Worker(self.queue, library.add, data=settings.data, alone=alone, on_event=on_event)
+        self.worker = Worker(self.queue, library.ingest, data=settings.data, alone=alone, on_event=on_event)
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[Desk]:

@@ -1,0 +1,27 @@
+"""What a caller says about a book when adding it: one shape for all who add books."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from octavo import validation
+from octavo.errors import InvalidValue
+from octavo.text.clean import clean, collapse, slug
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BookOptions:
+    """What is None is taken from the book itself."""
+
+    title: str | None = None
+    base_url: str | None = None
+    book_id: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.title is not None and not collapse(clean(self.title)):
+            raise InvalidValue("title", "must not be empty or only whitespace", self.title)
+        if self.base_url is not None:
+            validation.url("base_url", self.base_url)
+        if self.book_id is not None and slug(self.book_id, most=200) != self.book_id:
+            rule = f"must be lower-case letters, digits and hyphens, such as {slug(self.book_id, most=200)!r}"
+            raise InvalidValue("book_id", rule, self.book_id)
