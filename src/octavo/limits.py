@@ -36,8 +36,6 @@ class Limits:
     """Most attributes of one tag."""
     max_html_tag_kb: int = 64
     """Longest single tag."""
-    max_unbroken: int = 2_000
-    """Longest run without a space before it is cut."""
     max_front_matter_kb: int = 64
     parser_memory_mb: int = 2_048
     """Address space of the parser's process."""
