@@ -18,7 +18,7 @@ import pytest
 
 from octavo.errors import BadBook
 from octavo.limits import Limits
-from octavo.readers import child, read_book, sandbox
+from octavo.readers import child, messages, read_book, sandbox
 from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.readers.sandbox import parse
 from octavo.types import BookFormat, PageMark, Span
@@ -68,7 +68,7 @@ from pathlib import Path
 from octavo.limits import Limits
 from octavo.readers import child
 import json, socket, subprocess, os, shutil, tempfile, ctypes
-child._confine(Path({str(path)!r}), Limits())
+child._confine_process(Path({str(path)!r}), Limits())
 results = []
 for attempt in {code.splitlines()!r}:
     try:
@@ -213,9 +213,11 @@ for path in sorted(Path(sys.argv[1]).iterdir()):
 def test_the_child_says_how_many_pages_a_pdf_has(tmp_path: Path) -> None:
     path = tmp_path / "book.pdf"
     path.write_bytes(pdf_files.prose(3))
-    done = subprocess.run(sandbox._COMMAND, input=child.request(path, QUICK), capture_output=True, check=True)
+    done = subprocess.run(
+        sandbox._COMMAND, input=messages.write_request(path, QUICK), capture_output=True, check=True
+    )
     assert done.stderr == b"pages 3\n"
-    assert done.stdout.startswith(child.BOOK)
+    assert done.stdout.startswith(messages.BOOK_PREFIX)
 
 
 async def test_a_pdf_gets_more_time_for_each_of_its_pages_once() -> None:
@@ -226,7 +228,7 @@ async def test_a_pdf_gets_more_time_for_each_of_its_pages_once() -> None:
             *(sys.executable, "-c", "import sys; print('pages 40\\npages 40', file=sys.stderr)"),
             stderr=asyncio.subprocess.PIPE,
         )
-        await sandbox._listen(talker, clock)
+        await sandbox._watch_stderr(talker, clock)
         await talker.wait()
     assert clock.when() == pytest.approx(1e9 + 2.0)
 
@@ -387,10 +389,10 @@ def test_whatever_is_raised_in_the_child_has_an_answer() -> None:
         KeyboardInterrupt(): "parser_crash",
     }
     for error, code in raised.items():
-        said = child._said(error)
-        assert said["code"] == code
-        assert said["message"]
-        assert said["hint"]
+        told = child._translate(error)
+        assert told.code == code
+        assert told.message
+        assert told.hint
 
 
 def test_a_bad_request_is_answered_too() -> None:
@@ -413,7 +415,7 @@ WAYS_TO_DIE = {
 @pytest.mark.parametrize(("code", "expected"), WAYS_TO_DIE.items())
 def test_each_way_to_die_has_its_code(code: int, expected: str) -> None:
     with pytest.raises(BadBook) as caught:
-        sandbox._explain(code, "book.pdf")
+        sandbox._raise_exit_error(code, "book.pdf")
     assert caught.value.code == expected
 
 
@@ -442,10 +444,10 @@ def section(**changes: object) -> ParsedSection:
 )
 def test_a_book_that_does_not_hold_together_is_not_believed(changed: ParsedSection) -> None:
     sound = ParsedBook(title="T", format=BookFormat.PDF, sections=(section(),))
-    assert sandbox._book(child.BOOK + sound.to_json().encode() + b"}", "x") == sound
+    assert sandbox._read_answer(messages.BOOK_PREFIX + sound.to_json().encode() + b"}", "x") == sound
     broken = replace(sound, sections=(changed,))
     with pytest.raises(BadBook, match="nonsense"):
-        sandbox._book(child.BOOK + broken.to_json().encode() + b"}", "x")
+        sandbox._read_answer(messages.BOOK_PREFIX + broken.to_json().encode() + b"}", "x")
 
 
 @pytest.mark.parametrize(
@@ -464,14 +466,14 @@ def test_a_book_that_does_not_hold_together_is_not_believed(changed: ParsedSecti
 )
 def test_nonsense_is_a_crash(answer: bytes) -> None:
     with pytest.raises(BadBook) as caught:
-        sandbox._book(answer, "book.pdf")
+        sandbox._read_answer(answer, "book.pdf")
     assert caught.value.code == "parser_crash"
 
 
 def test_an_unknown_code_from_the_child_is_a_crash() -> None:
     answer = json.dumps({"error": {"code": "made_up", "message": "m", "hint": "h"}}).encode()
     with pytest.raises(BadBook, match="m") as caught:
-        sandbox._book(answer, "book.pdf")
+        sandbox._read_answer(answer, "book.pdf")
     assert caught.value.code == "parser_crash"
 
 
@@ -481,7 +483,7 @@ async def test_an_answer_without_end_is_cut_off(tmp_path: Path) -> None:
         *(sys.executable, "-c", program), stdout=asyncio.subprocess.PIPE, start_new_session=True
     )
     with pytest.raises(BadBook) as caught:
-        await sandbox._answer(talker, Limits(max_text_mb=1), "book.pdf")
-    await sandbox._end(talker)
+        await sandbox._receive(talker, Limits(max_text_mb=1), "book.pdf")
+    await sandbox._stop(talker)
     assert caught.value.code == "too_large"
     assert children() == []

@@ -152,10 +152,10 @@ def test_a_folders_cover_is_never_taken_from_outside(tmp_path: Path) -> None:
 
 
 def test_a_parser_that_was_taken_over_cannot_hand_back_a_page_as_cover() -> None:
-    from octavo.readers.sandbox import _book
+    from octavo.readers.sandbox import _read_answer
 
     with pytest.raises(BadBook, match="answered nonsense"):
-        _book(b'{"book": {"title": "x", "cover": "PGh0bWw+", "sections": []}}', "x.epub")
+        _read_answer(b'{"book": {"title": "x", "cover": "PGh0bWw+", "sections": []}}', "x.epub")
 
 
 async def test_a_cover_comes_with_the_book_and_leaves_with_it(library: Library, tmp_path: Path) -> None:

@@ -1,119 +1,108 @@
-"""The parser's process: it may read one book, and nothing else.
+"""The parser process: it reads one book and can do nothing else.
 
-Started with `python -I -m octavo.readers.child`. One JSON request comes in on stdin, one JSON answer goes out
-on stdout: `{"book": …}` or `{"error": {"code", "message", "hint"}}`. Before a byte of the book is read the
-process gives up memory, time and the writing of files to the kernel; then the network, other programs and
-every file that is not the book's or Python's, by Python's own guard everywhere and by a fence of the kernel's
-where it has one: a hostile file can spoil only its own reading. On stderr goes one line, `pages N`, when a
-PDF's pages are counted: it buys the reader more time.
+The library starts it with `python -I -m octavo.readers.child` and talks to it as `messages` describes. Before
+it reads a byte of the book, the process limits its own memory, CPU time and file sizes. Then it gives up the
+network, other programs and every file that belongs neither to the book nor to Python: with an audit hook on
+every system, and with the kernel's own confinement where there is one. A hostile file can spoil only its own
+reading.
 """
 
 from __future__ import annotations
 
 import errno
-import json
 import math
 import os
 import resource
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from octavo.errors import BadBook, OctavoError
 from octavo.limits import MB, Limits
 from octavo.readers import read_book
-from octavo.readers.confine import enclose
+from octavo.readers.confine import confine
+from octavo.readers.messages import SECONDS_PER_PAGE, read_request, write_book, write_error, write_page_count
 
-SECONDS_PER_PAGE = 0.05
-BOOK = b'{"book": '
-_OPEN_FILES = 64
-_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-_REFUSED = (
+_MOST_OPEN_FILES = 64
+_WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_REFUSED_EVENTS = (
     *("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "pty."),
     *("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate", "shutil."),
     *("os.chmod", "os.chown", "os.kill", "os.putenv", "tempfile.", "sqlite3.", "webbrowser."),
     *("urllib.", "http.", "ftplib.", "smtplib."),
 )
-_PLACES = ("open", "os.listdir", "os.scandir", "os.chdir")
+_PATH_EVENTS = ("open", "os.listdir", "os.scandir", "os.chdir")
 
 
 def main() -> None:
-    """Answers one request; whatever goes wrong becomes an answer too."""
-    answers = _own_stdout()
+    """Answer one request. Whatever goes wrong becomes an answer too."""
+    stdout = _reserve_stdout()
     try:
-        request = json.loads(sys.stdin.buffer.read())
-        path, limits = Path(request["path"]), Limits(**request["limits"])
-        _confine(path, limits)
-        book = read_book(path, limits, announce=_announcer(limits))
-        sent = BOOK + book.to_json().encode("utf-8", "replace") + b"}"
+        path, limits = read_request(sys.stdin.buffer.read())
+        _confine_process(path, limits)
+        book = read_book(path, limits, announce=_make_announcer(limits))
+        answer = write_book(book.to_json())
     except BaseException as error:
-        sent = json.dumps({"error": _said(error)}).encode()
-    view = memoryview(sent)
+        told = _translate(error)
+        answer = write_error(code=told.code, message=told.message, hint=told.hint)
+    view = memoryview(answer)
     while view:
-        view = view[os.write(answers, view) :]
-    os._exit(0)  # without the libraries' farewells, which a hostile file may have spoiled
+        view = view[os.write(stdout, view) :]
+    # Skip the libraries' exit handlers: a hostile file may have damaged them.
+    os._exit(0)
 
 
-def _own_stdout() -> int:
-    """Keeps stdout for the answer alone: libraries that print are sent to stderr."""
-    answers = os.dup(1)
+def _reserve_stdout() -> int:
+    """Keep stdout for the answer: what libraries print goes to stderr."""
+    stdout = os.dup(1)
     os.dup2(2, 1)
-    return answers
+    return stdout
 
 
-def _said(error: BaseException) -> dict[str, str]:
+def _translate(error: BaseException) -> OctavoError:
     if isinstance(error, OctavoError):
-        return {"code": error.code, "message": error.message, "hint": error.hint}
+        return error
     if isinstance(error, MemoryError) or _is_out_of_memory(error):
-        return _fields(BadBook("parser_limit", "the file needs more memory than its parser may use"))
+        return BadBook("parser_limit", "the file needs more memory than its parser may use")
     if isinstance(error, PermissionError):
-        return _fields(
-            BadBook("not_found", f"the file cannot be opened: {error}", hint="Check who may read it.")
-        )
+        return BadBook("not_found", f"the file cannot be opened: {error}", hint="Check who may read it.")
     if isinstance(error, FileNotFoundError):
-        return _fields(BadBook("not_found", f"a file vanished while it was read: {error.filename}"))
-    return _fields(
-        BadBook("parser_crash", f"the file broke its parser: {type(error).__name__}: {str(error)[:200]}")
-    )
+        return BadBook("not_found", f"a file vanished while it was read: {error.filename}")
+    return BadBook("parser_crash", f"the file broke its parser: {type(error).__name__}: {str(error)[:200]}")
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
-    """Libraries that are loaded into a full address space fail in their own words."""
+    """Recognise how a library fails when it is loaded into a full address space."""
     full = isinstance(error, OSError) and error.errno == errno.ENOMEM
     return full or (isinstance(error, ImportError | OSError) and "failed to map segment" in str(error))
 
 
-def _fields(error: BadBook) -> dict[str, str]:
-    return {"code": error.code, "message": error.message, "hint": error.hint}
-
-
-def _announcer(limits: Limits) -> Callable[[int], None]:
+def _make_announcer(limits: Limits) -> Callable[[int], None]:
     def announce(pages: int) -> None:
-        _allow_seconds(limits.parser_seconds + SECONDS_PER_PAGE * pages)
-        os.write(2, f"pages {pages}\n".encode())
+        _limit_cpu_seconds(limits.parser_seconds + SECONDS_PER_PAGE * pages)
+        os.write(2, write_page_count(pages))
 
     return announce
 
 
-def _confine(path: Path, limits: Limits) -> None:
-    """Gives up all that reading a book does not need. What the machine does not support is left as it is."""
+def _confine_process(path: Path, limits: Limits) -> None:
+    """Give up everything that reading the book at `path` does not need, as far as the system allows."""
     memory = limits.parser_memory_mb * MB
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    files = _OPEN_FILES if most == resource.RLIM_INFINITY else min(most, _OPEN_FILES)
+    files = _MOST_OPEN_FILES if most == resource.RLIM_INFINITY else min(most, _MOST_OPEN_FILES)
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
-    _allow_seconds(limits.parser_seconds)
+    _limit_cpu_seconds(limits.parser_seconds)
     sys.dont_write_bytecode = True
-    places = _readable(path)
-    enclose(places)
-    sys.addaudithook(_guard(places))
+    paths = _list_readable_paths(path)
+    confine(paths)
+    sys.addaudithook(_make_audit_hook(paths))
 
 
-def _allow_seconds(seconds: float) -> None:
+def _limit_cpu_seconds(seconds: float) -> None:
     _, most = resource.getrlimit(resource.RLIMIT_CPU)
     asked = max(1, math.ceil(seconds))
     resource.setrlimit(
@@ -121,36 +110,32 @@ def _allow_seconds(seconds: float) -> None:
     )
 
 
-def _readable(path: Path) -> tuple[str, ...]:
-    """The places of the book, of Python and of Octavo's own code."""
+def _list_readable_paths(book: Path) -> tuple[str, ...]:
+    """List where the book, Python and Octavo's own code are."""
     code = Path(__file__).resolve().parents[2]
     own = [sys.prefix, sys.base_prefix, sys.exec_prefix, *sys.path, str(code), "/usr/share/zoneinfo"]
-    return tuple({os.path.realpath(place) for place in (*own, os.fspath(path)) if place})
+    return tuple({os.path.realpath(path) for path in (*own, os.fspath(book)) if path})
 
 
-def _guard(allowed: tuple[str, ...]) -> Callable[[str, tuple[Any, ...]], None]:
-    """The audit hook that refuses what a parser has no business with."""
+def _make_audit_hook(allowed: tuple[str, ...]) -> Callable[[str, tuple[Any, ...]], None]:
+    """Make the hook that refuses writing, paths outside `allowed`, programs and the network."""
 
-    def inside(place: Any) -> bool:
-        if not isinstance(place, str | bytes | os.PathLike):
-            return True  # a descriptor that is open already
-        real = os.path.realpath(os.fsdecode(place))
+    def is_allowed(path: Any) -> bool:
+        if not isinstance(path, str | bytes | os.PathLike):
+            # A descriptor that is open already.
+            return True
+        real = os.path.realpath(os.fsdecode(path))
         return any(real == root or real.startswith(root.rstrip(os.sep) + os.sep) for root in allowed)
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
-        if event in _PLACES:
-            writes = event == "open" and isinstance(args[2], int) and args[2] & _WRITES
-            if writes or not inside(args[0]):
+        if event in _PATH_EVENTS:
+            writes = event == "open" and isinstance(args[2], int) and args[2] & _WRITE_FLAGS
+            if writes or not is_allowed(args[0]):
                 raise PermissionError(f"a parser may not {event} {args[0]!r}")
-        elif event.startswith(_REFUSED):
+        elif event.startswith(_REFUSED_EVENTS):
             raise PermissionError(f"a parser may not use {event}")
 
     return hook
-
-
-def request(path: Path, limits: Limits) -> bytes:
-    """What this process expects on its stdin."""
-    return json.dumps({"path": os.fspath(path), "limits": asdict(limits)}).encode()
 
 
 if __name__ == "__main__":

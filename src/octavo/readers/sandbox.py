@@ -1,8 +1,8 @@
-"""Books are parsed in a process of their own, which is killed when it takes too long.
+"""Parse a book in a process of its own, which is killed when it takes too long.
 
-`parse` gives back the book or raises `BadBook`, whatever the file does to its parser: hang, crash, eat the
-memory or answer nonsense. The parser sees no secret of this process, shares nothing with it but two pipes,
-and is gone, with all that it started, before `parse` returns.
+`parse` returns the book or raises `BadBook`, whatever the file does to its parser: hang, crash, use up the
+memory or answer nonsense. The parser gets none of this process's secrets and shares nothing with it but three
+pipes. It is gone, with everything it started, before `parse` returns.
 """
 
 from __future__ import annotations
@@ -19,31 +19,36 @@ from typing import NoReturn
 from octavo.concurrency import blocking
 from octavo.errors import BAD_BOOK_CODES, BadBook, MachineError
 from octavo.limits import MB, Limits
-from octavo.readers import child
+from octavo.readers.messages import (
+    BOOK_PREFIX,
+    PARSER_MODULE,
+    SECONDS_PER_PAGE,
+    read_page_count,
+    write_request,
+)
 from octavo.readers.parsed import ParsedBook
 
 GRACE_SECONDS = 2.0
-_ANSWER_MB = 64  # what an answer may have besides the book's text
-_COMMAND = (sys.executable, "-I", "-B", "-X", "utf8", "-m", "octavo.readers.child")
-_CANNOT_LINK = 127  # how the dynamic linker ends a process that has no memory left to bind a function
-_TOOK_TOO_LONG = (signal.SIGXCPU,)
-_RAN_OUT = (
-    signal.SIGABRT,
-    signal.SIGKILL,
-    signal.SIGTRAP,
-    signal.SIGILL,
-)  # how parsers and kernels end for want of memory
+_COMMAND = (sys.executable, "-I", "-B", "-X", "utf8", "-m", PARSER_MODULE)
+# What an answer may hold besides the book's text.
+_ANSWER_EXTRA_MB = 64
+_MOST_PAGES = 100_000
+# How the dynamic linker exits when it has no memory left to bind a function.
+_LINKER_FAILED = 127
+_TIMEOUT_SIGNALS = (signal.SIGXCPU,)
+# How parsers and kernels end a process for want of memory.
+_MEMORY_SIGNALS = (signal.SIGABRT, signal.SIGKILL, signal.SIGTRAP, signal.SIGILL)
 
 
 async def parse(path: Path, limits: Limits) -> ParsedBook:
-    """The book at `path`, read in a child process."""
-    process = await _started(path.name)
+    """Read the book at `path` in a child process."""
+    process = await _start_parser(path.name)
     try:
-        async with asyncio.timeout(limits.parser_seconds + GRACE_SECONDS) as clock:
+        async with asyncio.timeout(limits.parser_seconds + GRACE_SECONDS) as deadline:
             _, answer, _ = await asyncio.gather(
-                _ask(process, child.request(path.absolute(), limits)),
-                _answer(process, limits, path.name),
-                _listen(process, clock),
+                _send(process, write_request(path.absolute(), limits)),
+                _receive(process, limits, path.name),
+                _watch_stderr(process, deadline),
             )
             code = await process.wait()
     except TimeoutError:
@@ -51,13 +56,13 @@ async def parse(path: Path, limits: Limits) -> ParsedBook:
             "parser_timeout", f"{path.name} took longer than {limits.parser_seconds:g} s to read"
         ) from None
     finally:
-        await asyncio.shield(_end(process))
+        await asyncio.shield(_stop(process))
     if code != 0 or not answer:
-        _explain(code, path.name)
-    return await blocking(_book, answer, path.name)
+        _raise_exit_error(code, path.name)
+    return await blocking(_read_answer, answer, path.name)
 
 
-async def _started(name: str) -> asyncio.subprocess.Process:
+async def _start_parser(name: str) -> asyncio.subprocess.Process:
     try:
         return await asyncio.create_subprocess_exec(
             *_COMMAND,
@@ -67,14 +72,15 @@ async def _started(name: str) -> asyncio.subprocess.Process:
             env={"LANG": "C.UTF-8", "PATH": os.defpath},
             start_new_session=True,
         )
-    except OSError as error:  # no memory for it, too many processes, too many files
+    except OSError as error:
+        # No memory for it, too many processes, or too many open files.
         raise MachineError(
-            f"no process can be started to read {name}: {error.strerror}",
-            hint="Look at the limits of this machine, `ulimit -a`, and try again.",
+            f"cannot start a process to read {name}: {error.strerror}",
+            hint="Check this machine's limits with `ulimit -a`, then try again.",
         ) from error
 
 
-async def _ask(process: asyncio.subprocess.Process, request: bytes) -> None:
+async def _send(process: asyncio.subprocess.Process, request: bytes) -> None:
     assert process.stdin is not None
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         process.stdin.write(request)
@@ -83,35 +89,35 @@ async def _ask(process: asyncio.subprocess.Process, request: bytes) -> None:
         await process.stdin.wait_closed()
 
 
-async def _answer(process: asyncio.subprocess.Process, limits: Limits, name: str) -> bytes:
-    """All that the child says on stdout, up to what a book may weigh as JSON."""
+async def _receive(process: asyncio.subprocess.Process, limits: Limits, name: str) -> bytes:
+    """Read all of the child's stdout, up to what the largest book takes as JSON."""
     assert process.stdout is not None
-    most = (4 * limits.max_text_mb + _ANSWER_MB) * MB
+    most = (4 * limits.max_text_mb + _ANSWER_EXTRA_MB) * MB
     pieces: list[bytes] = []
     size = 0
     while piece := await process.stdout.read(1 << 16):
         size += len(piece)
         if size > most:
-            raise BadBook("too_large", f"{name} holds more than {limits.max_text_mb} MB of text")
+            raise BadBook("too_large", f"{name} has more than {limits.max_text_mb} MB of text")
         pieces.append(piece)
     return b"".join(pieces)
 
 
-async def _listen(process: asyncio.subprocess.Process, clock: asyncio.Timeout) -> None:
-    """Drains stderr. When the child has counted a PDF's pages, the clock is set later by so much for each."""
+async def _watch_stderr(process: asyncio.subprocess.Process, deadline: asyncio.Timeout) -> None:
+    """Drain stderr. When the child has counted a PDF's pages, extend the deadline once, by so much a page."""
     assert process.stderr is not None
-    heard, granted = b"", False
+    last, is_extended = b"", False
     while piece := await process.stderr.read(1 << 12):
-        heard = (heard + piece)[-4096:]
-        for line in heard.splitlines():
-            when = clock.when()
-            if line.startswith(b"pages ") and line[6:].isdigit() and not granted and when is not None:
-                granted = True
-                clock.reschedule(when + child.SECONDS_PER_PAGE * min(int(line[6:]), 100_000))
+        last = (last + piece)[-4096:]
+        for line in last.splitlines():
+            pages, when = read_page_count(line), deadline.when()
+            if pages is not None and not is_extended and when is not None:
+                is_extended = True
+                deadline.reschedule(when + SECONDS_PER_PAGE * min(pages, _MOST_PAGES))
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kills the child's whole group if it still runs, and waits until it is gone."""
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    """Kill the child's whole process group if it still runs, and wait until it is gone."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -122,23 +128,25 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     await process.wait()
 
 
-def _explain(code: int, name: str) -> NoReturn:
-    """A child that died without a word."""
-    died_by = -code if code < 0 else 0
-    how = signal.Signals(died_by).name if died_by else f"exit {code}"
-    if died_by in _TOOK_TOO_LONG:
+def _raise_exit_error(code: int, name: str) -> NoReturn:
+    """Explain a child that ended without an answer."""
+    number = -code if code < 0 else 0
+    how = signal.Signals(number).name if number else f"exit {code}"
+    if number in _TIMEOUT_SIGNALS:
         raise BadBook("parser_timeout", f"{name} took more CPU time than its parser may use")
-    if died_by in _RAN_OUT or code == _CANNOT_LINK:
+    if number in _MEMORY_SIGNALS or code == _LINKER_FAILED:
         raise BadBook(
-            "parser_limit", f"the parser of {name} ended with {how}, most likely for want of memory"
+            "parser_limit", f"the parser of {name} ended with {how}, most likely because it ran out of memory"
         )
     raise BadBook("parser_crash", f"the parser of {name} crashed ({how})")
 
 
-def _book(answer: bytes, name: str) -> ParsedBook:
+def _read_answer(answer: bytes, name: str) -> ParsedBook:
     try:
-        if answer.startswith(child.BOOK):
-            return _sane(ParsedBook.from_json(answer[len(child.BOOK) : -1]))
+        if answer.startswith(BOOK_PREFIX):
+            book = ParsedBook.from_json(answer[len(BOOK_PREFIX) : -1])
+            _check_book(book)
+            return book
         error = json.loads(answer)["error"]
         code = error["code"] if error["code"] in BAD_BOOK_CODES else "parser_crash"
         refusal = BadBook(code, str(error["message"]), hint=str(error["hint"]))
@@ -149,11 +157,11 @@ def _book(answer: bytes, name: str) -> ParsedBook:
     raise refusal
 
 
-def _sane(book: ParsedBook) -> ParsedBook:
-    """A parser that a file took over may say anything: only text with places inside it is believed."""
-    said: list[object] = [book.title, book.language, *book.authors, *book.warnings]
+def _check_book(book: ParsedBook) -> None:
+    """Accept only text with offsets inside it: a parser that a file has taken over may answer anything."""
+    words: list[object] = [book.title, book.language, *book.authors, *book.warnings]
     for section in book.sections:
-        said += [
+        words += [
             section.title,
             section.text,
             section.source_file,
@@ -161,9 +169,8 @@ def _sane(book: ParsedBook) -> ParsedBook:
             section.anchor,
             *section.heading_path,
         ]
-        places = [mark.offset for mark in section.pages] + [span.end for span in section.blocks]
-        if not section.heading_path or any(place > len(section.text) for place in places):
-            raise ValueError("places outside the text")
-    if not book.sections or not all(isinstance(word, str) for word in said):
+        offsets = [mark.offset for mark in section.pages] + [span.end for span in section.blocks]
+        if not section.heading_path or any(offset > len(section.text) for offset in offsets):
+            raise ValueError("offsets outside the text")
+    if not book.sections or not all(isinstance(word, str) for word in words):
         raise TypeError("not text")
-    return book
