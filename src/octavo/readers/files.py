@@ -41,6 +41,10 @@ _BUILD_FILES = frozenset(
 )
 _NUMBERS = re.compile(r"(\d+)")
 _ORDER = re.compile(r"^\d+\s*[-_.)]+\s*(?=\D)")
+_STEP = 1 << 18
+_FREE = 10 * MB
+_ENTRY, _LOCAL_HEADER = b"PK\x01\x02", 30
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OSError, KeyError)
 
 
 def walk(
@@ -145,12 +149,6 @@ def bound(sections: list[ParsedSection], limits: Limits, *, name: str) -> tuple[
     if not any(s.text for s in sections):
         raise BadBook("no_text", f"{name} holds no text")
     return tuple(sections)
-
-
-_STEP = 1 << 18
-_FREE = 10 * MB
-_ENTRY, _LOCAL_HEADER = b"PK\x01\x02", 30
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OSError, KeyError)
 
 
 def safe_name(name: str) -> str | None:

@@ -12,16 +12,12 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from octavo.readers.files import heading as one_line
 from octavo.readers.pages import Heading, Piece, Text
 from octavo.readers.parsed import ParsedSection
 from octavo.text.clean import clean
 from octavo.types import PageMark, Span
-
-if TYPE_CHECKING:
-    pass
 
 _LEAD_NOWHERE = ("contents", "tableofcontents", "shorttableofcontents", "toc", "inhalt", "sommaire")
 _NUMBERING = re.compile(

@@ -24,6 +24,8 @@ from octavo.limits import MB
 from octavo.types import BookFormat, PageMark, Span
 
 COVER_MOST_MB = 2
+_GITHUB = re.compile(r"[^\w\- ]")
+_MDBOOK = re.compile(r"[^\w\-\s]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +129,6 @@ class ParsedBook:
             warnings=tuple(made["warnings"]),
             cover=Cover(b64decode(made["cover"], validate=True)) if made["cover"] else None,
         )
-
-
-_GITHUB = re.compile(r"[^\w\- ]")
-_MDBOOK = re.compile(r"[^\w\-\s]")
 
 
 def github(text: str) -> str:

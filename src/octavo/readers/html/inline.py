@@ -35,6 +35,10 @@ _MATH_SIGNS = {
     "munder": "_",
 }
 _UNSEEN = frozenset(("script", "style", "annotation", "annotation-xml", "rp", "template", "noscript", "svg"))
+_BREAKS = re.compile(BREAK)
+_EDGE = re.compile(rf"^[ {BREAK}]+|[ {BREAK}]+$")
+_SILENT = re.compile(rf"^({BREAK}+)\n|\n({BREAK}+)\Z", re.MULTILINE)
+_HIGHLIGHT = frozenset(("highlighttable", "rouge-table", "hljs-ln"))
 
 
 def visible(node: LexborNode) -> str:
@@ -160,12 +164,6 @@ def math_text(node: LexborNode) -> str:
             for part, sign in zip(parts[1:], signs, strict=False):
                 part.insert_before(sign)
     return plain(node)
-
-
-_BREAKS = re.compile(BREAK)
-_EDGE = re.compile(rf"^[ {BREAK}]+|[ {BREAK}]+$")
-_SILENT = re.compile(rf"^({BREAK}+)\n|\n({BREAK}+)\Z", re.MULTILINE)
-_HIGHLIGHT = frozenset(("highlighttable", "rouge-table", "hljs-ln"))
 
 
 def is_layout(table: LexborNode) -> bool:

@@ -50,94 +50,6 @@ _HEADING = re.compile(
     re.DOTALL | re.IGNORECASE | re.MULTILINE,
 )
 _ID = re.compile(r"""\bid\s*=\s*["']([\w.:-]+)["']""")
-
-
-def segments(source: str) -> Iterator[tuple[bool, str]]:
-    """The source in order as (is code fence, text); joined, they are the source."""
-    start = position = 0
-    while opened := _FENCE.search(source, position):
-        position = opened.end()
-        fence, info = opened.group(2), opened.group(3)
-        if fence[0] == "`" and "`" in info:
-            continue
-        closing = re.compile(rf"^[ \t>]*{re.escape(fence[0])}{{{len(fence)},}}[ \t]*$", re.MULTILINE)
-        closed = closing.search(source, position)
-        end = closed.end() if closed else len(source)
-        if opened.start() > start:
-            yield False, source[start : opened.start()]
-        yield True, source[opened.start() : end]
-        start = position = end
-    if start < len(source):
-        yield False, source[start:]
-
-
-def outside_code(source: str, change: Callable[[str], str]) -> str:
-    """`change` applied to everything that is not in a code fence."""
-    return "".join(text if code else change(text) for code, text in segments(source))
-
-
-def plain(markup: str) -> str:
-    """The text of a piece of HTML: one line for each line or block, no tags, entities decoded."""
-    lines = "\n".join(collapse(line) for line in verbatim(markup).split("\n"))
-    return re.sub(r"\n{3,}", "\n\n", lines).strip()
-
-
-def verbatim(markup: str) -> str:
-    """The same with every blank as it was written, for what stands in `<pre>`."""
-    text = _TAG.sub(_replacement, _UNSEEN.sub("", markup))
-    return clean(html.unescape(text)) if "&" in text else text
-
-
-def alt(tag: str) -> str:
-    """What a picture's tag says for those who cannot see it."""
-    found = _ALT.search(tag)
-    return html.unescape(next((g for g in found.groups() if g), "")) if found else ""
-
-
-def _replacement(tag: re.Match[str]) -> str:
-    name = (tag.group(2) or "").lower()
-    if name == "img":
-        return alt(tag.group(0))
-    if name in ("br", "tr"):
-        return "\n"
-    if name in ("td", "th"):
-        return " | " if tag.group(1) else ""
-    return "\n\n" if name in _BLOCKS else ""
-
-
-def prepare(source: str) -> str:
-    """Tables and headings written in HTML, as Markdown writes them."""
-    lowered = source.lower()
-    change: list[Callable[[str], str]] = []
-    if "</table" in lowered:
-        change.append(lambda text: _TABLE.sub(lambda m: f"\n{_pipes(m.group(0))}\n", text))
-    if re.search(r"</h[1-6]", lowered):
-        change.append(lambda text: _HEADING.sub(_hashes, text))
-    for step in change:
-        source = outside_code(source, step)
-    return source
-
-
-def _pipes(table: str) -> str:
-    rows = [
-        [collapse(plain(cell)).strip(" |").replace("|", "\\|") for cell in _CELL.split(row)[1:]]
-        for row in _ROW.split(_UNSEEN.sub("", table))[1:]
-    ]
-    rows = [row for row in rows if any(row)]
-    if not rows:
-        return plain(table)
-    width = max(len(row) for row in rows)
-    lines = [f"| {' | '.join(row + [''] * (width - len(row)))} |" for row in rows]
-    return "\n".join([lines[0], "|" + " --- |" * width, *lines[1:]])
-
-
-def _hashes(found: re.Match[str]) -> str:
-    words = collapse(plain(found.group(3)))
-    named = _ID.search(found.group(2))
-    anchor = f" {{#{named.group(1)}}}" if named else ""
-    return f"\n{'#' * int(found.group(1))} {words}{anchor}\n" if words else ""
-
-
 _INLINE = frozenset(("Emphasis", "Strong", "Strikethrough", "Superscript", "Subscript", "Link", "Image"))
 _CJK = "\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uff00-\uff60"
 _CJK_WRAP = re.compile(rf"(?<=[{_CJK}])\x00|\x00(?=[{_CJK}])")
@@ -417,3 +329,89 @@ class _Writer:
             note.size += shift
             note.spans = [Span(s.start + shift, s.end + shift) for s in note.spans]
         self._notes.setdefault(label, (self._sheet, note))
+
+
+def segments(source: str) -> Iterator[tuple[bool, str]]:
+    """The source in order as (is code fence, text); joined, they are the source."""
+    start = position = 0
+    while opened := _FENCE.search(source, position):
+        position = opened.end()
+        fence, info = opened.group(2), opened.group(3)
+        if fence[0] == "`" and "`" in info:
+            continue
+        closing = re.compile(rf"^[ \t>]*{re.escape(fence[0])}{{{len(fence)},}}[ \t]*$", re.MULTILINE)
+        closed = closing.search(source, position)
+        end = closed.end() if closed else len(source)
+        if opened.start() > start:
+            yield False, source[start : opened.start()]
+        yield True, source[opened.start() : end]
+        start = position = end
+    if start < len(source):
+        yield False, source[start:]
+
+
+def outside_code(source: str, change: Callable[[str], str]) -> str:
+    """`change` applied to everything that is not in a code fence."""
+    return "".join(text if code else change(text) for code, text in segments(source))
+
+
+def plain(markup: str) -> str:
+    """The text of a piece of HTML: one line for each line or block, no tags, entities decoded."""
+    lines = "\n".join(collapse(line) for line in verbatim(markup).split("\n"))
+    return re.sub(r"\n{3,}", "\n\n", lines).strip()
+
+
+def verbatim(markup: str) -> str:
+    """The same with every blank as it was written, for what stands in `<pre>`."""
+    text = _TAG.sub(_replacement, _UNSEEN.sub("", markup))
+    return clean(html.unescape(text)) if "&" in text else text
+
+
+def alt(tag: str) -> str:
+    """What a picture's tag says for those who cannot see it."""
+    found = _ALT.search(tag)
+    return html.unescape(next((g for g in found.groups() if g), "")) if found else ""
+
+
+def _replacement(tag: re.Match[str]) -> str:
+    name = (tag.group(2) or "").lower()
+    if name == "img":
+        return alt(tag.group(0))
+    if name in ("br", "tr"):
+        return "\n"
+    if name in ("td", "th"):
+        return " | " if tag.group(1) else ""
+    return "\n\n" if name in _BLOCKS else ""
+
+
+def prepare(source: str) -> str:
+    """Tables and headings written in HTML, as Markdown writes them."""
+    lowered = source.lower()
+    change: list[Callable[[str], str]] = []
+    if "</table" in lowered:
+        change.append(lambda text: _TABLE.sub(lambda m: f"\n{_pipes(m.group(0))}\n", text))
+    if re.search(r"</h[1-6]", lowered):
+        change.append(lambda text: _HEADING.sub(_hashes, text))
+    for step in change:
+        source = outside_code(source, step)
+    return source
+
+
+def _pipes(table: str) -> str:
+    rows = [
+        [collapse(plain(cell)).strip(" |").replace("|", "\\|") for cell in _CELL.split(row)[1:]]
+        for row in _ROW.split(_UNSEEN.sub("", table))[1:]
+    ]
+    rows = [row for row in rows if any(row)]
+    if not rows:
+        return plain(table)
+    width = max(len(row) for row in rows)
+    lines = [f"| {' | '.join(row + [''] * (width - len(row)))} |" for row in rows]
+    return "\n".join([lines[0], "|" + " --- |" * width, *lines[1:]])
+
+
+def _hashes(found: re.Match[str]) -> str:
+    words = collapse(plain(found.group(3)))
+    named = _ID.search(found.group(2))
+    anchor = f" {{#{named.group(1)}}}" if named else ""
+    return f"\n{'#' * int(found.group(1))} {words}{anchor}\n" if words else ""

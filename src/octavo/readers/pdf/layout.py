@@ -38,6 +38,14 @@ _FIGURE_MARKS = "0123456789.,()[]$%€£¥—–-+*"
 _FIGURE_ENDS = frozenset("0123456789)]%—–-+*$€£¥")
 _AROUND = " -–—|[]()"  # what printers set around a page number
 _HERE = "\x00"  # stands for the page's own number while lines are compared
+LINE, PARAGRAPH = "\n", "\n\n"
+GAP = 1.3  # times the usual leading
+_ITEM = re.compile(r"(?:[•●○▪■◦‣⁃∙·➢✓]|[-–—*]\s|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]\s)")
+_ENDED = re.compile(r"[.!?:;…。！？][\"'”’»)\]\d]*$")
+_LEADERS = re.compile(r"\s*(?:[.·…] ?){4,}\s*")
+_BROKEN = re.compile(r"([^\W\d_]+)-$")
+_STARTS = re.compile(r"[^\W\d_]+")
+_WORDS = re.compile(r"[\w-]+")
 
 
 class Line(NamedTuple):
@@ -180,16 +188,6 @@ def _masked(text: str, page: Page, numbering: set[int]) -> str:
         if counts_along or (bare == page.label and bool(_ROMAN.fullmatch(bare) or bare[-1:].isdigit())):
             tokens[place] = _HERE
     return " ".join(tokens)
-
-
-LINE, PARAGRAPH = "\n", "\n\n"
-GAP = 1.3  # times the usual leading
-_ITEM = re.compile(r"(?:[•●○▪■◦‣⁃∙·➢✓]|[-–—*]\s|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]\s)")
-_ENDED = re.compile(r"[.!?:;…。！？][\"'”’»)\]\d]*$")
-_LEADERS = re.compile(r"\s*(?:[.·…] ?){4,}\s*")
-_BROKEN = re.compile(r"([^\W\d_]+)-$")
-_STARTS = re.compile(r"[^\W\d_]+")
-_WORDS = re.compile(r"[\w-]+")
 
 
 @dataclass(frozen=True, slots=True)
