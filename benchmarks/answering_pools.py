@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octavo.answers.features import Sentence
 from octavo.protocols import Embedder
 from octavo.text.english import tokens
 from octavo.text.sentences import sentences
 from octavo.types import CHUNK_LEAST, CHUNK_MOST, Chunk
+from octavo.verification.claims import Sentence
 
 SHOWN, CANDIDATES = 8, 50
 NEAR_MISS = "squad2"

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.answers.citations import Footnoted, footnoted
-from octavo.answers.features import Sentence
 from octavo.answers.workspace import numbered
 from octavo.search.scope import everywhere
+from octavo.verification.claims import Sentence
 from tests.support.builders import make_chunk, make_evidence
 
 TEXT = "The harbour was full. Ships lay there. The lamp burned. Nobody came. It rained all night."

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.answers.calibration import answerable, confidence
-from octavo.answers.extract import Claim, Draft, Sentence, answer, shortlist
+from octavo.answers.extract import Draft, answer, shortlist
 from octavo.answers.features import Seen
+from octavo.verification.claims import Claim, Sentence
 from tests.support.builders import make_chunk
 
 NORMANS = (

@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.answers.features import ALIKE, Reading, Sentence, best_of, matches, read_all, share, weights
+from octavo.answers.features import ALIKE, Reading, best_of, matches, read_all, share, weights
 from octavo.answers.questions import read
+from octavo.verification.claims import Sentence
 from tests.support.builders import make_chunk
 
 STORY = "Rollo led the Norse. He settled in Normandy in 911. The duchy grew rich."

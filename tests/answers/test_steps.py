@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from octavo.answers.extract import Claim
-from octavo.answers.offline import Answerer, verified
+from octavo.answers.offline import Answerer
 from octavo.answers.workspace import numbered
 from octavo.errors import InvalidValue
 from octavo.library import Library
@@ -16,6 +15,8 @@ from octavo.search.scope import everywhere
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.types import Answer, Refusal, RefusalReason, Scope, ScopeType
+from octavo.verification.claims import Claim
+from octavo.verification.gate import verify_claims
 from tests.support import small_books
 from tests.support.answerers import Greedy, Scripted, assert_well_cited, filled, with_tides
 from tests.support.builders import make_chunk, make_evidence
@@ -198,7 +199,7 @@ def test_a_claim_holds_when_its_sentences_bear_it_out() -> None:
         Claim("Ahab has one leg, and the ship has three masts.", ("s1", "s2")),
         Claim("Ahab has no leg.", ("s1",)),
     ]
-    kept, dropped = verified(claims, sentences)
+    kept, dropped = verify_claims(claims, sentences)
     assert kept == (claims[0], claims[3])
     assert [text for text, _ in dropped] == [claims[n].text for n in (1, 2, 4)]
     assert all(reason for _, reason in dropped)

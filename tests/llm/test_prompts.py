@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.answers.features import Sentence
 from octavo.answers.followups import Turn
 from octavo.answers.workspace import numbered
 from octavo.llm import prompts
 from octavo.llm.prompts import Said, parse, presentable
 from octavo.search.scope import everywhere
 from octavo.text.language import common, foreign, language, renders
+from octavo.verification.claims import Sentence
 from tests.support.builders import make_chunk, make_evidence
 
 SEVEN = "Seven boats were lost."

@@ -19,11 +19,11 @@ from typing import Any
 import pytest
 from fastapi import Request
 
-from octavo.answers.features import Sentence
 from octavo.answers.offline import Reply
 from octavo.limits import ServiceLimits
 from octavo.server.auth import Caller
 from octavo.server.sse import Event, Flow, event_stream
+from octavo.verification.claims import Sentence
 from tests.support.answerers import Broken, Greedy, filled, with_tides
 from tests.support.patience import PATIENCE, until
 from tests.support.serving import Served, serving

@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from octavo.answers.extract import Claim
-from octavo.answers.features import Sentence
 from octavo.answers.offline import Reply
 from octavo.errors import ModelError
 from octavo.library import Library
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.types import Answer
+from octavo.verification.claims import Claim, Sentence
 from tests.support import small_books
 
 

@@ -20,13 +20,13 @@ from typing import Any, Literal
 import uvicorn
 from playwright.sync_api import Locator, Page, expect
 
-from octavo.answers.features import Sentence
 from octavo.answers.offline import Reply
 from octavo.library import Library
 from octavo.server.app import make_app
 from octavo.server.routes.widget import ENTRY, WEB, bundle
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
+from octavo.verification.claims import Sentence
 from tests.support.answerers import Greedy
 from tests.support.browser import Stage, window
 

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from octavo.answers.extract import Claim
-from octavo.answers.features import Sentence
-from octavo.answers.offline import borne_out, verified
 from octavo.answers.workspace import Opinion, numbered
 from octavo.search.scope import everywhere
+from octavo.verification.claims import Claim, Sentence
 from octavo.verification.context import readings
+from octavo.verification.gate import verify_claim, verify_claims
 from octavo.verification.paraphrase import Cited, judge, objections
 from octavo.verification.tokens import words
 from tests.support.builders import make_chunk, make_evidence
@@ -31,7 +30,7 @@ SENTENCES = shelved(SHELF)
 
 
 def held(question: str, ids: str, text: str) -> bool:
-    return borne_out(Claim(text, tuple(ids.split())), SENTENCES, given=question).supported
+    return verify_claim(Claim(text, tuple(ids.split())), SENTENCES, given=question).supported
 
 
 def test_most_of_what_is_honestly_answered_is_kept() -> None:
@@ -92,7 +91,7 @@ def test_a_lead_is_a_line_that_does_not_end_by_itself(text: str, lead: str) -> N
     water = [id_ for id_, one in sentences.items() if "water" in one.text][-1]
     said = f"{lead.rstrip(':')} {sentences[water].text.removeprefix('- ')}."
     claim = Claim(said if lead else "It has rusted water.", (water,))
-    assert borne_out(claim, sentences, given="").supported is bool(lead)
+    assert verify_claim(claim, sentences, given="").supported is bool(lead)
 
 
 @pytest.mark.parametrize("marks", ["- -", "• •", "— —", "1. 2.", "a) b)", "(i) (ii)", "III. IV."])
@@ -100,8 +99,8 @@ def test_an_item_is_one_however_its_list_is_marked(marks: str) -> None:
     first, second = marks.split()
     sentences = shelved({("Pumps",): f"Every pump needs:\n\n{first} oil\n{second} clean water"})
     (water,) = (id_ for id_, one in sentences.items() if "water" in one.text)
-    assert borne_out(Claim("Every pump needs clean water.", (water,)), sentences, given="").supported
-    assert not borne_out(Claim("Every pump needs oil.", (water,)), sentences, given="").supported
+    assert verify_claim(Claim("Every pump needs clean water.", (water,)), sentences, given="").supported
+    assert not verify_claim(Claim("Every pump needs oil.", (water,)), sentences, given="").supported
 
 
 def test_a_row_of_a_table_is_no_item_that_a_line_leads_into() -> None:
@@ -143,7 +142,7 @@ def test_a_pronoun_does_not_reach_into_the_paragraph_before() -> None:
     for gap, holds in ((" ", True), ("\n\n", False)):
         sentences = shelved({("Notes",): f"The miller locked the door.{gap}He kept the key for years."})
         claim = Claim("The miller kept the key for years.", ("s2",))
-        assert borne_out(claim, sentences, given="What did the miller keep?").supported is holds
+        assert verify_claim(claim, sentences, given="What did the miller keep?").supported is holds
 
 
 def test_a_heading_is_meant_where_a_paragraph_begins_or_has_spoken_of_it() -> None:
@@ -220,10 +219,10 @@ class Verifier:
 
 def test_an_opinion_moves_the_score_of_a_claim_and_lifts_no_objection() -> None:
     claim = Claim("A letter of more than 20 MB may be refused by the sorter.", ("s3",))
-    scores = [borne_out(claim, SENTENCES, opinion=Verifier(odds)).score for odds in (-4.0, 0.0, 4.0)]
+    scores = [verify_claim(claim, SENTENCES, opinion=Verifier(odds)).score for odds in (-4.0, 0.0, 4.0)]
     assert scores == sorted(set(scores))
     lie = Claim("The sorter refuses a letter of more than 20 MB.", ("s3",))
-    sure = borne_out(lie, SENTENCES, opinion=Verifier(4.0))
+    sure = verify_claim(lie, SENTENCES, opinion=Verifier(4.0))
     assert not sure.supported
     assert sure.reasons == ("the sentences say 'may'",)
 
@@ -233,7 +232,7 @@ def test_claims_are_checked_with_the_opinion_that_is_given() -> None:
         Claim("A letter of more than 20 MB may be refused by the sorter.", ("s3",)),
         Verifier(4.0),
     )
-    assert verified([claim], SENTENCES, opinion=verifier) == ((claim,), ())
+    assert verify_claims([claim], SENTENCES, opinion=verifier) == ((claim,), ())
     assert verifier.asked == [claim.text]
 
 
@@ -241,9 +240,9 @@ def test_a_verifier_is_asked_once_about_the_same_claim_and_not_about_a_quotation
     verifier = Verifier(4.0)
     opinion = Opinion(verifier)
     quoted = Claim(SENTENCES["s3"].text, ("s3",))
-    assert borne_out(quoted, SENTENCES, opinion=opinion).supported
+    assert verify_claim(quoted, SENTENCES, opinion=opinion).supported
     assert (opinion.asked, verifier.asked) == (False, [])
     claim = Claim("A letter of more than 20 MB may be refused by the sorter.", ("s3",))
-    first = borne_out(claim, SENTENCES, opinion=opinion)
-    assert borne_out(claim, SENTENCES, opinion=opinion) == first
+    first = verify_claim(claim, SENTENCES, opinion=opinion)
+    assert verify_claim(claim, SENTENCES, opinion=opinion) == first
     assert (opinion.asked, verifier.asked) == (True, [claim.text])

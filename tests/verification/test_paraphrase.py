@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.answers.extract import Claim
-from octavo.answers.features import Sentence
-from octavo.answers.offline import borne_out
 from octavo.answers.workspace import numbered
 from octavo.search.scope import everywhere
+from octavo.verification.claims import Claim, Sentence
+from octavo.verification.gate import verify_claim
 from octavo.verification.paraphrase import Cited, objections
 from tests.support.builders import make_chunk, make_evidence
 from tests.support.paraphrases import FALSE, HONEST, KINDS, SHELF, lies
@@ -33,7 +32,7 @@ SENTENCES = shelved(SHELF)
 
 
 def held(text: str, ids: Sequence[str]) -> bool:
-    return borne_out(Claim(text, tuple(ids)), SENTENCES).supported
+    return verify_claim(Claim(text, tuple(ids)), SENTENCES).supported
 
 
 def test_most_of_what_is_honestly_said_in_other_words_is_kept() -> None:
@@ -64,7 +63,7 @@ def test_a_question_and_what_the_speaker_says_of_himself_are_not_claims_of_an_an
         "Was the pier built in 1890?": False,
         "I built the pier in 1890.": False,
     }.items():
-        assert borne_out(Claim(text, (id_,)), shelf).supported is kept, text
+        assert verify_claim(Claim(text, (id_,)), shelf).supported is kept, text
 
 
 def test_every_sentence_may_be_quoted_and_several_in_one_claim() -> None:

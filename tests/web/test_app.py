@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from octavo.answers.features import Sentence
 from octavo.answers.offline import Reply
 from octavo.errors import ModelError
+from octavo.verification.claims import Sentence
 from tests.support import small_books
 from tests.support.answerers import Broken, Greedy, Scripted, filled
 from tests.support.browser import Stage, Visit, serving, window

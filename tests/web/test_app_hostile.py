@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Route, expect
 
-from octavo.answers.extract import Claim
-from octavo.answers.features import Sentence
 from octavo.answers.offline import Reply
+from octavo.verification.claims import Claim, Sentence
 from tests.support.answerers import filled
 from tests.support.browser import Stage, Visit, serving, until, window
 from tests.support.payloads import FAR, PAYLOADS, PWNED

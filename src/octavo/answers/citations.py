@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from urllib.parse import quote, urldefrag
 from uuid import UUID, uuid5
 
-from octavo.answers.features import Sentence
 from octavo.types import Book, BookFormat, Chunk, Citation, Evidence, Refusal, RefusalReason
+from octavo.verification.claims import Sentence
 
 NAMESPACE = UUID("0c7a0b00-71c0-5a0e-9a57-6f1d6b1e2d5c")
 _OWN_MARK, _PLAIN = re.compile(r"\[(\d+)\]"), r"(\1)"  # a book's own "[3]" must not pass for one of ours

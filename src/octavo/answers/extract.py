@@ -13,12 +13,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from octavo.answers.calibration import read_score, sentence_score
 from octavo.answers.features import (
     Reading,
     Seen,
-    Sentence,
     leans,
     odds_of,
     of_answer,
@@ -31,8 +31,10 @@ from octavo.answers.features import (
 from octavo.answers.questions import Expected, Inquiry, Kind, read
 from octavo.text.english import tokens
 from octavo.text.sentences import ITEM
+from octavo.verification.claims import Claim
 
-__all__ = ["Claim", "Draft", "Sentence", "answer", "compose", "shortlist"]
+if TYPE_CHECKING:
+    from octavo.verification.claims import Sentence
 
 MOST_CLAIMS, MOST_WORDS, SHORTLIST = 3, 80, 10
 ENOUGH, TOO_LITTLE = (
@@ -50,15 +52,6 @@ _DEFINES = re.compile(r"\b(?:is|are|was|were|means?|refers? to|denotes?)\b")
 _SIDES = re.compile(
     r"\b(?:between\s+)?(.+?)\s+(?:and|or|versus|vs\.?|than|from|with|to)\s+(.+)", re.IGNORECASE
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A part of the answer: its words, the sentences it rests on, and where the answer itself stands."""
-
-    text: str
-    sentences: tuple[str, ...]
-    marks: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

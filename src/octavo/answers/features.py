@@ -26,26 +26,12 @@ from octavo.answers.questions import Expected, Focus, Inquiry, Kind, Role, Spans
 from octavo.text.english import BEGINNING, Token, alike, lexicon, stem, tokens
 
 if TYPE_CHECKING:
-    from octavo.types import Chunk
+    from octavo.verification.claims import Sentence
 
 ALIKE = 0.8  # what a word counts that is alike, but not the same
 SORT_SHARE = 0.3  # what a word counts that only says what sort of thing is asked for
 
 Matches = tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """A sentence of the evidence. `start` and `end` point into the section's text, as the chunk's own do."""
-
-    id: str
-    chunk: Chunk
-    start: int
-    end: int
-    text: str
-    similarity: float
-    evidence_rank: int
-    evidence_score: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from octavo import tracing
 from octavo.answers import calibration
 from octavo.answers.citations import Footnoted, footnoted, link
 from octavo.answers.followups import Turn, interpret
-from octavo.answers.offline import Answerer, Glossed, verified
 from octavo.answers.workspace import Sources, Workspace
 from octavo.concurrency import blocking
 from octavo.errors import InvalidValue, NotFound
@@ -28,13 +27,15 @@ from octavo.search.scope import Bounds, everywhere, locate, resolve, selected, u
 from octavo.text.clean import clean
 from octavo.text.language import foreign, language
 from octavo.types import CHUNK_LEAST, Answer, Book, Evidence, Question, ScopeType
+from octavo.verification.claims import GlossedClaim
+from octavo.verification.gate import verify_claims
 
 if TYPE_CHECKING:
-    from octavo.answers.extract import Claim
-    from octavo.answers.features import Sentence
+    from octavo.answers.offline import Answerer
     from octavo.records.catalogue import Records
     from octavo.search.retrieval import Retriever
     from octavo.settings import Settings
+    from octavo.verification.claims import Claim, Sentence
 
 Rewrite = Callable[[str, Sequence[Turn], str], Awaitable[str | None]]
 HISTORY = 6  # turns that a follow-up may refer to
@@ -210,7 +211,7 @@ class AskSteps:
         sentences = {sentence.id: sentence for sentence in room}
         began = time.monotonic()
         claims, dropped = await blocking(
-            verified, reply.claims, sentences, given=interpreted, opinion=room.opinion
+            verify_claims, reply.claims, sentences, given=interpreted, opinion=room.opinion
         )
         checking = reply.checking + time.monotonic() - began
         order: dict[str, int] = {}
@@ -268,7 +269,9 @@ class AskSteps:
             "evidence": [[e.chunk.id, round(e.relevance_score, 6)] for e in read.evidence],
             "claims": [[claim.text, list(claim.sentences)] for claim in read.claims],
             "told": [[c.text, c.citations, c.marks] for c in read.told()] if answer.refusal is None else [],
-            "translated": [[claim.text, claim.gloss] for claim in read.claims if isinstance(claim, Glossed)],
+            "translated": [
+                [claim.text, claim.gloss] for claim in read.claims if isinstance(claim, GlossedClaim)
+            ],
             "dropped": [list(pair) for pair in read.dropped],
             "answerable": round(read.answerable, 6),
             "confidence": round(read.confidence, 6),

@@ -12,16 +12,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, overload
 
-from octavo.answers.features import Sentence
 from octavo.errors import NotFound
 from octavo.search.scope import Bounds, find_section
 from octavo.text.sentences import sentences
 from octavo.types import CHUNK_LEAST, Book, Chunk, Evidence, Section
+from octavo.verification.claims import Sentence
 
 if TYPE_CHECKING:
     from octavo.records.catalogue import Records
     from octavo.search.retrieval import Retriever
-    from octavo.verification.check import Similarity
+    from octavo.verification.claims import SupportModel
 
 FOUND_MOST, READ_MOST, LISTED_MOST = 10, 12, 200
 QUERY_MOST = 1_000
@@ -59,7 +59,7 @@ class Sources:
 class Opinion:
     """A trained verifier's opinion of claims, asked once about each, and whether it was asked at all."""
 
-    def __init__(self, verifier: Similarity) -> None:
+    def __init__(self, verifier: SupportModel) -> None:
         self._verifier = verifier
         self._told: dict[tuple[str, ...], Sequence[float]] = {}
 

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 from agents import Agent, AgentOutputSchemaBase, RunConfig, Runner
 from agents.exceptions import AgentsException, ModelRefusalError
 
-from octavo.answers.extract import Claim
-from octavo.answers.offline import UNSAID, Glossed, OfflineAnswerer, Reply, borne_out
+from octavo.answers.offline import OfflineAnswerer, Reply
 from octavo.concurrency import blocking
 from octavo.errors import ModelError
 from octavo.llm import prompts
@@ -29,12 +28,14 @@ from octavo.llm.client import CallFailed, Endpoint, Exhausted, Metered, Unsuppor
 from octavo.llm.prompts import Said
 from octavo.llm.tools import Calls, tool, tools_of
 from octavo.text.language import foreign, renders
+from octavo.verification.claims import Claim, GlossedClaim
+from octavo.verification.gate import UNSAID, verify_claim
 
 if TYPE_CHECKING:
-    from octavo.answers.features import Sentence
     from octavo.answers.followups import Turn
     from octavo.answers.workspace import Workspace
     from octavo.settings import Settings
+    from octavo.verification.claims import Sentence
 
 NOTHING_HELD = "none of what the model said is borne out by the book"
 _MOST_TRIED = 40  # sentences that are tried when a claim names the wrong ones
@@ -204,7 +205,7 @@ class _Held:
             if claim is None:
                 failed.append((one, why))
                 continue
-            support = borne_out(claim, sentences, given=self.question, opinion=self.room.opinion)
+            support = verify_claim(claim, sentences, given=self.question, opinion=self.room.opinion)
             if not support.supported:
                 failed.append((one, "; ".join(support.reasons) or UNSAID))
             elif claim.text not in {kept.text for kept in self.claims}:
@@ -225,7 +226,7 @@ class _Held:
             return None, "the claim is not in the book's language and has no gloss that is"
         if not renders(text, gloss, cited):
             return None, "the claim and its gloss do not say the same"
-        return Glossed(text, one.sentences, gloss=gloss), ""
+        return GlossedClaim(text, one.sentences, gloss=gloss), ""
 
     def pointed(self, failed: Sequence[tuple[Said, str]]) -> list[tuple[Said, str]]:
         """The reasons as the model is told them, with the sentence that carries a claim if it named another.
@@ -240,7 +241,7 @@ class _Held:
     def _carrier(self, one: Said, sentences: Mapping[str, Sentence]) -> str:
         for id_ in list(sentences)[:_MOST_TRIED]:
             claim, _ = self._claim(replace(one, sentences=(id_,)), sentences)
-            if claim is not None and borne_out(claim, sentences, given=self.question).supported:
+            if claim is not None and verify_claim(claim, sentences, given=self.question).supported:
                 return id_
         return ""
 

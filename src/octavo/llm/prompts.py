@@ -20,8 +20,8 @@ from octavo.text.clean import collapse
 from octavo.types import QUESTION_MOST
 
 if TYPE_CHECKING:
-    from octavo.answers.features import Sentence
     from octavo.answers.followups import Turn
+    from octavo.verification.claims import Sentence
 
 MOST_CLAIMS, MOST_TEXT, MOST_IDS = 12, 1_000, 8
 MOST_REPLY = 65_536  # characters of a reply that are worth reading

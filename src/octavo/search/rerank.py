@@ -18,7 +18,7 @@ from octavo.search.ranking import Fused, logistic, reader_weights
 
 if TYPE_CHECKING:
     from octavo.types import Chunk
-    from octavo.verification.check import Similarity
+    from octavo.verification.claims import SupportModel
 
 DEPTH, REACH = 5, 0.4
 FOUND = (
@@ -29,7 +29,7 @@ FOUND = (
 class Reranker:
     """Reads for one open library. `opinion` is a verifier's, of claims and passages."""
 
-    def __init__(self, reader: Reader, *, opinion: Similarity | None = None) -> None:
+    def __init__(self, reader: Reader, *, opinion: SupportModel | None = None) -> None:
         self._reader, self.name, self.opinion = reader, reader.name, opinion
         self._seen: LRUCache[PassageScore] = LRUCache(most=2_000)
 

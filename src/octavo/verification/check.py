@@ -22,6 +22,7 @@ from functools import reduce
 from itertools import pairwise
 from math import exp
 from operator import or_
+from typing import TYPE_CHECKING
 
 from octavo.text.english import (
     Word,
@@ -36,6 +37,9 @@ from octavo.text.english import (
     written,
 )
 from octavo.text.sentences import parts
+
+if TYPE_CHECKING:
+    from octavo.verification.claims import SupportModel
 
 _QUOTES, _QUESTION, _AFTER_QUESTION = "\"'“”‘’«»", re.compile("[?？؟\u037e]"), "?？؟\u037e!.…)]*_ \t\n"
 _TELLING = re.compile(
@@ -170,7 +174,7 @@ def check(
     passages: Sequence[str],
     *,
     similarity: Similarity | None = None,
-    opinion: Similarity | None = None,
+    opinion: SupportModel | None = None,
 ) -> Support:
     """Whether the passages bear the claim out.
 

@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 
-from octavo.answers.extract import Claim
-from octavo.answers.features import Sentence
 from octavo.answers.offline import Reply
 from octavo.errors import ModelError
 from octavo.library import Library
+from octavo.verification.claims import Claim, Sentence
 from tests.support.answerers import Broken, Greedy, looked_up, with_tides
 from tests.support.patience import PATIENCE, until
 from tests.support.serving import PROBLEM, Served, made_key, serving

@@ -1,0 +1,43 @@
+"""What is checked: a claim of an answer, and the sentences of the evidence that it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from octavo.types import Chunk
+
+SupportModel = Callable[[str, Sequence[str]], Sequence[float]]
+"""A trained verifier: for a claim and some passages, the log odds that each passage supports the claim."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of the evidence. `start` and `end` point into the section's text, as the chunk's own do."""
+
+    id: str
+    chunk: Chunk
+    start: int
+    end: int
+    text: str
+    similarity: float
+    evidence_rank: int
+    evidence_score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A part of an answer: its words, the ids of the sentences it rests on, and where the answer stands."""
+
+    text: str
+    sentences: tuple[str, ...]
+    marks: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GlossedClaim(Claim):
+    """A claim in another language than the book's. `gloss` says it in the book's, and is what is checked."""
+
+    gloss: str = ""
