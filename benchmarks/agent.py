@@ -48,7 +48,7 @@ async def measure(settings: Settings, questions: int) -> tuple[float, list[int]]
         began = time.process_time()
         for n in range(1, questions + 1):
             answer = await library.ask(QUESTION.format(n=n))
-            model = (await library.journal.entry(answer.id)).receipt.get("model", {})
+            model = (await library.conversations.find_exchange(answer.id)).receipt.get("model", {})
             turns.append(model.get("turns", 0) if isinstance(model, dict) else 0)
         return (time.process_time() - began) / questions, turns
 

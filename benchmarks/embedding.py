@@ -53,7 +53,7 @@ def passages(paths: list[Path], embedder: OnnxEmbedder) -> tuple[list[str], list
         made = chunk_book(
             path.stem,
             [section],
-            pieces=embedder.pieces,
+            pieces=embedder.count_pieces,
             max_pieces=embedder.max_pieces,
             target=160,
             created_at=datetime.now(UTC),
@@ -131,7 +131,7 @@ def main(folder: Path, books: list[Path], contexts: Path | None, questions: Path
                 "cosine_mean": round(float(cosines.mean()), 4),
                 "sentence_cosine_mean": round(float(near.mean()), 4),
                 "company": round(company(path, shipped.tokenizer, long, vectors), 4),
-                "pieces_per_cpu_s": round(sum(embedder.pieces(long)) / seconds),
+                "pieces_per_cpu_s": round(sum(embedder.count_pieces(long)) / seconds),
                 "sentence_cpu_ms": round(1000 * query_seconds / len(short), 2),
                 "load_cpu_s": round(load, 3),
             }

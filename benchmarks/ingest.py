@@ -47,15 +47,15 @@ class Metered:
         self.seconds = 0.0
         self.read = self.texts = 0
 
-    def pieces(self, texts: Sequence[str]) -> list[int]:
-        return self._behind.pieces(texts)
+    def count_pieces(self, texts: Sequence[str]) -> list[int]:
+        return self._behind.count_pieces(texts)
 
     def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
         began = time.process_time()
         vectors = self._behind.embed(texts)
         self.seconds += time.process_time() - began
         self.texts += len(texts)
-        self.read += sum(self._behind.pieces(texts))
+        self.read += sum(self._behind.count_pieces(texts))
         return vectors
 
 

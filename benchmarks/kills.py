@@ -152,7 +152,7 @@ async def look_without_recovery(data: Path) -> Remains:
     """The control: the store and the records as the kill left them."""
     from octavo.maintenance import repair as composition
 
-    async def nothing(_: LibraryContext, *, seal: str) -> Difference:  # noqa: ARG001
+    async def nothing(_: LibraryContext, *, state: str) -> Difference:  # noqa: ARG001
         return Difference()
 
     kept = composition.recover

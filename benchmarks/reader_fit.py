@@ -133,7 +133,7 @@ async def outcomes(suite: Path, name: str, limit: int, data: Path) -> list[Outco
         seats = Seats(library.settings, None)
         for item in items:
             bounds = await library._bounds(ids.get(item.get("book", "")), Scope())
-            desk = await seats.desk(context.records, library.journal, retriever, context.embedder)
+            desk = await seats.desk(context.records, library.conversations, retriever, context.embedder)
             room = Workspace(item["question"], bounds, retriever, context.records)
             await room.search(item["question"], top_k=5)
             reply = await desk.answerer.reply(item["question"], room)

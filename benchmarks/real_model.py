@@ -109,7 +109,7 @@ async def hear(library: Library, asked: Asked) -> Heard:
     events = [event async for event in library.stream(asked.words, top_k=TOP_K)]
     last = events[-1]
     assert isinstance(last, Answered)
-    model = (await library.journal.entry(last.answer.id)).receipt.get("model", {})
+    model = (await library.conversations.find_exchange(last.answer.id)).receipt.get("model", {})
     return Heard(
         asked,
         last.answer,

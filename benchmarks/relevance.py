@@ -88,7 +88,7 @@ async def _shown(library: Library, question: str, book: str) -> list[tuple[list[
     (vector,) = context.embedder.embed([question])
     found = await context.store.search(vector, question, where=bounds.where, limit=CANDIDATES)
     best = fuse(found)[:SHOWN]
-    chunks = {c.id: c for c in await context.records.chunks_by_ids([f.id for f in best])}
+    chunks = {c.id: c for c in await context.records.find_chunks([f.id for f in best])}
     query = wanted(question)
     return [([1.0, *features(query, stems(chunks[f.id]), f).values()], chunks[f.id].section) for f in best]
 

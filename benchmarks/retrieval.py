@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.suite import Item, load
 from octavo.library import Library
-from octavo.protocols import Found
+from octavo.protocols import StoreHits
 from octavo.search.ranking import fuse
 from octavo.search.retrieval import CANDIDATES
 from octavo.types import Chunk, Scope
@@ -29,7 +29,7 @@ class Trial:
     """What the store found for one question, and which of it is gold."""
 
     question: str
-    found: Found
+    found: StoreHits
     gold: frozenset[str]
     chunks: dict[str, Chunk]
 
@@ -48,7 +48,7 @@ async def _trial(library: Library, item: Item, ids: dict[str, str]) -> Trial:
     bounds = await library._bounds(ids[item.book] if item.book else None, Scope())
     (vector,) = context.embedder.embed([item.question])
     found = await context.store.search(vector, item.question, where=bounds.where, limit=CANDIDATES)
-    chunks = await context.records.chunks_by_ids(list({h.id for h in (*found.dense, *found.lexical)}))
+    chunks = await context.records.find_chunks(list({h.id for h in (*found.dense, *found.lexical)}))
     gold = frozenset(c.id for c in chunks if item.is_gold(c))
     return Trial(item.question, found, gold, {c.id: c for c in chunks})
 

@@ -20,7 +20,7 @@ from octavo.library import Library
 from octavo.maintenance.repair import difference
 from octavo.models import weights as models
 from octavo.settings import Settings
-from octavo.store import store_path
+from octavo.store import locate_store
 from octavo.testing import TinyEmbedder
 from octavo.types import Book
 from tests.support import small_books
@@ -180,7 +180,7 @@ async def test_five_copies_and_three_editions_are_one_book_and_one_of_each_passa
         contents = [e.chunk.content for e in found]
         assert len(set(contents)) == len(contents) == 4
         assert "A storm broke pier number 2 in a single night." in contents
-        assert len(await (await library._context()).store.digests()) == 4
+        assert len(await (await library._context()).store.read_digests()) == 4
 
 
 def _empty(path: Path) -> None:
@@ -207,7 +207,7 @@ async def test_whatever_stands_in_the_place_of_the_store_is_named_kept_and_repla
     data: Path, accident: Callable[[Path], None]
 ) -> None:
     before = await passages(data)
-    path = store_path(data)
+    path = locate_store(data)
     accident(path)
     foreign = path.exists() and (path.is_file() or any(path.iterdir()))
     embedder = TinyEmbedder()

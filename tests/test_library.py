@@ -141,7 +141,7 @@ async def test_removing_a_book_leaves_nothing_of_it_and_the_others_whole(
     assert await library.remove("The Tides") == tides
     assert await library.books() == [other]
     context = await library._context()
-    assert set(await context.store.digests()) == set(await context.records.digests())
+    assert set(await context.store.read_digests()) == set(await context.records.read_digests())
     assert {e.chunk.book_id for e in await library.search("ships at dawn", top_k=100)} == {other.id}
     with pytest.raises(NotFound):
         await library.remove(tides.id)
@@ -243,7 +243,7 @@ async def test_without_local_models_neither_is_loaded_and_words_and_meaning_deci
     answer = await library.ask(LOST)
     assert (await library.check("Seven boats were lost.", [small_books.TIDES["Storm"]])).supported
     assert loaded(library) == [False, False]
-    receipt = (await library.journal.entry(answer.id)).receipt
+    receipt = (await library.conversations.find_exchange(answer.id)).receipt
     assert (receipt["local"], receipt["calibration"]) == ([], fitted().version)
     context = await library._context()
     plain = Retriever(context.store, context.records, context.embedder)
@@ -263,7 +263,7 @@ async def test_by_default_the_reader_finds_the_words_and_the_receipt_names_it(tm
             ("Seven boats were lost with all their nets.", ["Seven"])
         ]
         assert loaded(library) == [True, True], "the verifier is asked about question and answer"
-        entry = await library.journal.entry((await answered(replay(events))).answer.id)
+        entry = await library.conversations.find_exchange((await answered(replay(events))).answer.id)
         assert (entry.receipt["local"], entry.receipt["calibration"]) == ([READER.name, VERIFIER.name], 2)
         assert entry.receipt["threshold"] == threshold(library.settings.risk, reader=True)
         refused = await library.ask("How many horses were sold at the market?")

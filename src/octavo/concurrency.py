@@ -14,12 +14,12 @@ T = TypeVar("T")
 _POOL = ThreadPoolExecutor(max_workers=2, thread_name_prefix="octavo")  # more threads only fight for cores
 
 
-async def blocking(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+async def run_blocking(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Runs `work` in a worker thread and returns what it returns."""
     return await asyncio.get_running_loop().run_in_executor(_POOL, partial(work, *args, **kwargs))
 
 
-async def to_its_end(work: Coroutine[Any, Any, T]) -> tuple[T, asyncio.CancelledError | None]:
+async def run_to_completion(work: Coroutine[Any, Any, T]) -> tuple[T, asyncio.CancelledError | None]:
     """Does what must not be left half done. Who cancels meanwhile waits, and is to be obeyed afterwards."""
     task, late = asyncio.ensure_future(work), None
     while not task.done():

@@ -22,7 +22,7 @@ from octavo.answers.ask import ask
 from octavo.answers.audit import Verdict, verify
 from octavo.answers.offline import Answerer, OfflineAnswerer
 from octavo.answers.steps import AskSteps
-from octavo.concurrency import blocking
+from octavo.concurrency import run_blocking
 from octavo.errors import InvalidValue, NotFound
 from octavo.events import Answered, AskEvent, Compared, IngestEvent
 from octavo.ingest import finished, forget_removed, ingest
@@ -30,14 +30,14 @@ from octavo.ingest.attach import attach
 from octavo.ingest.context import BOOKS, LibraryContext, beside_others
 from octavo.ingest.edition import compare, draft, fingerprint_of, identify
 from octavo.maintenance.doctor import Finding, examine
-from octavo.maintenance.repair import SEAL, Difference, adopt, opened, recover, seal
+from octavo.maintenance.repair import STORE_STATE, Difference, adopt, opened, recover, save_store_state
 from octavo.models.cross_encoders import LocalModels
 from octavo.models.embedding import load
 from octavo.readers.sandbox import parse
 from octavo.records import covers
 from octavo.records.catalogue import Records
-from octavo.records.conversations import Journal
-from octavo.records.database import translated
+from octavo.records.conversations import Conversations
+from octavo.records.database import translate_errors
 from octavo.records.options import BookOptions
 from octavo.search import scope
 from octavo.search.cache import LRUCache
@@ -92,8 +92,8 @@ class Library:
         self._found: LRUCache[tuple[Evidence, ...]] = LRUCache(most=1_000)
         self.models = LocalModels(settings)
         self.database = records.database
-        """Where the records, the journal and the tables of the service lie."""
-        self.journal = Journal(records.database)
+        """Where the records, the conversations and the tables of the service lie."""
+        self.conversations = Conversations(records.database)
         """Sessions, questions and answers."""
         self.mended = Difference()
         """What had to be mended in the store when it was opened."""
@@ -113,7 +113,7 @@ class Library:
         if settings is not None and data is not None:
             chosen = settings.model_copy(update={"data": Path(data)})
         async with AsyncExitStack() as closing:
-            with translated(str(chosen.data)):
+            with translate_errors(str(chosen.data)):
                 chosen.data.mkdir(parents=True, exist_ok=True)
             where = chosen.records_url or chosen.data / "records.sqlite"
             records = await Records.open(where, connections=chosen.records_pool)
@@ -162,15 +162,17 @@ class Library:
         )
         if identity.known and identity.unchanged:
             return Compared.unchanged(identity.known)
-        edition = await blocking(draft, parsed, identity, embedder=context.embedder, settings=self.settings)
+        edition = await run_blocking(
+            draft, parsed, identity, embedder=context.embedder, settings=self.settings
+        )
         return await compare(edition, self._records)
 
     async def books(self) -> list[Book]:
-        return await self._records.books()
+        return await self._records.list_books()
 
     async def book(self, name: str, *, among: Sequence[str] | None = None) -> Book:
         """By id, or by title when that names exactly one; with `among`, other books are not there."""
-        books = [b for b in await self._records.books() if among is None or b.id in among]
+        books = [b for b in await self._records.list_books() if among is None or b.id in among]
         matching = [b for b in books if b.id == name] or [
             b for b in books if b.title.casefold() == name.casefold()
         ]
@@ -181,11 +183,11 @@ class Library:
 
     async def contents(self, name: str) -> list[Section]:
         """The sections of a book in reading order."""
-        return await self._records.sections((await self.book(name)).id)
+        return await self._records.list_sections((await self.book(name)).id)
 
     async def section(self, name: str, section_id: str) -> Section:
         """One section of a book, with its text."""
-        found = await self._records.section((await self.book(name)).id, section_id)
+        found = await self._records.find_section((await self.book(name)).id, section_id)
         if found is None:
             raise NotFound("section", section_id, hint="`octavo contents BOOK` shows the sections.")
         return found
@@ -195,7 +197,7 @@ class Library:
         book = await self.book(name)
         async with self._changes() as context:
             await self._records.remove(book.id)
-            await covers.drop(self.database, book.id)
+            await covers.delete_cover(self.database, book.id)
             await forget_removed(book.id, context)
             await self._records.sweep()
         return book
@@ -279,25 +281,29 @@ class Library:
         )
         context = await self._context()
         if session_id is not None:
-            await self.journal.start_session(session_id, owner=owner)
+            await self.conversations.start_session(session_id, owner=owner)
         retriever = self._retriever_of(context)
-        desk = await self._seats.desk(self._records, self.journal, retriever, context.embedder, among=books)
+        desk = await self._seats.desk(
+            self._records, self.conversations, retriever, context.embedder, among=books
+        )
         async with aclosing(ask(asked, desk)) as events:
             async for event in events:
                 yield event
 
     async def session(self, session_id: str | None = None) -> Session:
         """A conversation with all that was said in it: the one with this id, or a new one."""
-        return await self.journal.session((await self.journal.start_session(session_id)).session_id)
+        return await self.conversations.find_session(
+            (await self.conversations.start_session(session_id)).session_id
+        )
 
     async def verify(self, answer_id: str | None = None) -> list[Verdict]:
         """Checks the citations of one answer, or of all, against the stored text, to the letter."""
-        return await verify(self.journal, self._records, answer_id)
+        return await verify(self.conversations, self._records, answer_id)
 
     async def check(self, claim: str, passages: Sequence[str]) -> Support:
         """Whether a claim is borne out by passages, wherever they come from."""
         opinion = self.models.verifier.support if self.settings.local_models else None
-        return await blocking(check, claim, passages, opinion=opinion)
+        return await run_blocking(check, claim, passages, opinion=opinion)
 
     def _retriever_of(self, context: LibraryContext) -> Retriever:
         if self._retriever is None:
@@ -315,7 +321,7 @@ class Library:
 
     async def respond(self) -> None:
         """Raises unless the records and the store answer at this moment."""
-        await self._records.books()
+        await self._records.list_books()
         await self._context()
         if self._store is not None:
             await self._store.count()
@@ -326,7 +332,7 @@ class Library:
             if self._store is not None:
                 await self._close(self._store)
                 self._opened = self._retriever = None
-            async with self.database.holding(BOOKS, wait=TURN_SECONDS):
+            async with self.database.lock(BOOKS, wait=TURN_SECONDS):
                 return await examine(
                     self.settings, self._records, embedder=self._embedder, repair=repair, on_event=on_event
                 )
@@ -341,15 +347,17 @@ class Library:
         if name is None and wanted.identifier is None:
             return scope.everywhere(among)
         if name is None:
-            books = [b for b in await self._records.books() if among is None or b.id in among]
+            books = [b for b in await self._records.list_books() if among is None or b.id in among]
             if len(books) != 1:
                 raise InvalidValue("book_id", "must say which book the scope is in", name)
             name = books[0].id
         book = await self.book(name, among=among)
         if wanted.identifier is None:
             return scope.resolve(wanted, book=book, sections=(), ends={})
-        sections = await self._records.outline(book.id)
-        return scope.resolve(wanted, book=book, sections=sections, ends=await self._records.ends(book.id))
+        sections = await self._records.list_outline(book.id)
+        return scope.resolve(
+            wanted, book=book, sections=sections, ends=await self._records.find_section_ends(book.id)
+        )
 
     async def _context(self) -> LibraryContext:
         """Opens the store and the embedder, and finishes what an earlier process could not."""
@@ -357,7 +365,7 @@ class Library:
             if self._opened is None:
                 embedder = self._embedder
                 if embedder is None:
-                    embedder = await blocking(load, self.settings)
+                    embedder = await run_blocking(load, self.settings)
                 if not self._joined:
                     place = beside_others(self.database, alone=not self.settings.store_url)
                     await self._closing.enter_async_context(place)
@@ -366,7 +374,7 @@ class Library:
                 self._closing.push_async_callback(self._close, store)
                 self._opened = LibraryContext(self.settings, self._records, store, embedder)
                 self._store = store
-                await self.journal.abandon()
+                await self.conversations.fail_abandoned()
             return self._opened
 
     async def _close(self, store: Store) -> None:
@@ -374,26 +382,26 @@ class Library:
         await store.close()
         if self._store is store:
             self._store = None
-            async with self.database.trying(BOOKS) as alone:
+            async with self.database.try_lock(BOOKS) as alone:
                 if alone:
-                    await seal(self.settings, self._records)
+                    await save_store_state(self.settings, self._records)
 
     @asynccontextmanager
     async def _changes(self) -> AsyncIterator[LibraryContext]:
         """One change at a time, in this instance and in all others.
 
-        The store's seal is broken first, and made anew when nobody can be changing it any more.
+        Clears the saved state of the store first, and saves it again when nobody can be changing it any more.
         """
         async with self._changing:
             context = await self._context()
-            async with self.database.holding(BOOKS, wait=TURN_SECONDS):
+            async with self.database.lock(BOOKS, wait=TURN_SECONDS):
                 if self.database.is_shared:
                     await adopt(self._records, context.embedder)  # another instance may have come first
-                await self._records.set_meta(SEAL, "")
-                await recover(context, seal="")  # finishes a change that was cancelled too late to be undone
+                await self._records.set_meta(STORE_STATE, "")
+                await recover(context, state="")  # finishes a change that was cancelled too late to be undone
                 yield context
                 if self.settings.store_url:
-                    await seal(self.settings, self._records)
+                    await save_store_state(self.settings, self._records)
 
 
 async def answered(events: AsyncGenerator[AskEvent, None]) -> Answered:
@@ -420,7 +428,7 @@ class Seats:
     async def desk(
         self,
         records: Records,
-        journal: Journal,
+        conversations: Conversations,
         retriever: Retriever,
         embedder: Embedder,
         *,
@@ -429,11 +437,11 @@ class Seats:
         """The desk for one question."""
         if self._settings.tracing:
             tracing.ready()
-        parts = self._settings, records, journal, retriever
+        parts = self._settings, records, conversations, retriever
         offline = OfflineAnswerer(embedder, vector=retriever.vector, reranker=retriever.reranker)
         if self._given is not None or not self._settings.model:
             return AskSteps(*parts, self._given or offline, among=among)
-        model_answerer, endpoint = await blocking(_language_model, self._settings.model)
+        model_answerer, endpoint = await run_blocking(_language_model, self._settings.model)
         self._endpoint = self._endpoint or endpoint(self._settings)
         model = model_answerer(self._settings, self._endpoint, offline)
         return AskSteps(*parts, model, among=among, offline=offline, rewrite=model.rewrite)

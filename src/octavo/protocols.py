@@ -19,7 +19,7 @@ Values = tuple[str, ...] | tuple[int, ...]
 
 
 class Embedder(Protocol):
-    """Text to unit vectors. Blocking: call it through `concurrency.blocking`."""
+    """Text to unit vectors. Blocking: call it through `concurrency.run_blocking`."""
 
     @property
     def fingerprint(self) -> str:
@@ -34,7 +34,7 @@ class Embedder(Protocol):
         """How many word pieces the model reads; the rest of a longer text is invisible to it."""
         ...
 
-    def pieces(self, texts: Sequence[str]) -> list[int]:
+    def count_pieces(self, texts: Sequence[str]) -> list[int]:
         """How many word pieces each text has, without the model's own marks."""
         ...
 
@@ -69,7 +69,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StoreHits:
     """The two halves of a search, each best first, ties in order of id."""
 
     dense: tuple[Hit, ...]
@@ -85,11 +85,11 @@ class ChunkStore(Protocol):
 
     async def delete(self, ids: Collection[str]) -> None: ...
 
-    async def search(self, vector: Vector, text: str, *, where: Where, limit: int) -> Found:
+    async def search(self, vector: Vector, text: str, *, where: Where, limit: int) -> StoreHits:
         """Up to `limit` chunks by cosine to `vector`, and up to `limit` by BM25 for `text`."""
         ...
 
-    async def digests(self) -> dict[str, str]:
+    async def read_digests(self) -> dict[str, str]:
         """A digest of each stored point (payload and vector), to be compared with the records'."""
         ...
 

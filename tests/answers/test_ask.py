@@ -104,7 +104,7 @@ async def test_a_model_that_fails_leaves_an_error_with_its_reason_and_no_answer(
             await library.ask(LOST)
         assert looked_up(library, STATES) == [("error", "ModelError: the model does not answer")]
         assert looked_up(library, "SELECT count(*) FROM answers") == [(0,)]
-        (entry,) = await library.journal.entries()
+        (entry,) = await library.conversations.list_exchanges()
         assert (entry.answer, entry.question.status) == (None, QuestionStatus.ERROR)
 
 
@@ -180,7 +180,7 @@ def without_ids_and_times(answer: Answer) -> Answer:
 async def test_the_same_question_gets_the_same_answer_and_receipt(library: Library, question: str) -> None:
     first, second = await library.ask(question), await library.ask(question)
     assert without_ids_and_times(first) == without_ids_and_times(second)
-    receipts = [dict((await library.journal.entry(a.id)).receipt) for a in (first, second)]
+    receipts = [dict((await library.conversations.find_exchange(a.id)).receipt) for a in (first, second)]
     assert all(isinstance(r.pop("milliseconds"), int) for r in receipts)
     assert all(set(r.pop("stages")) == set(STAGES) for r in receipts)  # type: ignore[call-overload]
     assert receipts[0] == receipts[1]
@@ -189,9 +189,9 @@ async def test_the_same_question_gets_the_same_answer_and_receipt(library: Libra
 
 async def test_what_was_asked_and_answered_comes_back_from_the_journal_as_it_was(library: Library) -> None:
     _, done = await finished(library, LOST)
-    kept = await library.journal.entry(done.answer.id)
+    kept = await library.conversations.find_exchange(done.answer.id)
     assert (kept.question, kept.answer) == (done.question, done.answer)
-    assert kept == await library.journal.entry(done.question.id)
+    assert kept == await library.conversations.find_exchange(done.question.id)
 
 
 async def test_claims_without_ground_are_dropped_and_the_receipt_says_why(data: Path) -> None:
@@ -207,7 +207,7 @@ async def test_claims_without_ground_are_dropped_and_the_receipt_says_why(data: 
     async with Library.open(data, embedder=TinyEmbedder(), answerer=says) as library:
         answer = await library.ask(LOST, scope=section)
         assert answer.content == "Seven boats were lost with all their nets. [1]"
-        dropped = (await library.journal.entry(answer.id)).receipt["dropped"]
+        dropped = (await library.conversations.find_exchange(answer.id)).receipt["dropped"]
         assert isinstance(dropped, list)
         assert [text for text, _ in dropped] == [text for text, _ in [(c.text, 0) for c in says.claims[1:]]]
         assert "nine" in dropped[0][1].lower()
@@ -216,7 +216,7 @@ async def test_claims_without_ground_are_dropped_and_the_receipt_says_why(data: 
         refused = await library.ask(LOST, scope=section)
         assert refused.refusal is not None
         assert refused.citations == ()
-        kept = await library.journal.entry(refused.id)
+        kept = await library.conversations.find_exchange(refused.id)
         assert kept.question.status is QuestionStatus.INSUFFICIENT_DATA
         assert len(kept.receipt["dropped"]) == 5  # type: ignore[arg-type]
 
@@ -340,7 +340,7 @@ async def test_nothing_comes_from_further_on_than_the_reader_is(rooms: Library) 
 
 async def test_nothing_comes_from_another_page_though_passages_run_over_pages(rooms: Library) -> None:
     shelf = await rooms._context()
-    assert any(c.page_number != c.page_end for c in await shelf.records.chunks("pages"))
+    assert any(c.page_number != c.page_end for c in await shelf.records.list_chunks("pages"))
     for first in range(1, 9):
         for last in (first, min(8, first + 1)):
             scope = Scope(type=ScopeType.PAGE, identifier=f"#{first}-#{last}")

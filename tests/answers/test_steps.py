@@ -168,7 +168,7 @@ async def test_with_any_risk_taken_nothing_to_say_is_still_a_refusal(data: Path)
 
 async def test_the_receipt_says_how_the_answer_came_about(library: Library) -> None:
     answer = await library.ask("How was the sea?", book_id="selection")
-    receipt = (await library.journal.entry(answer.id)).receipt
+    receipt = (await library.conversations.find_exchange(answer.id)).receipt
     (book,) = [b for b in await library.books() if b.id == "selection-2"]
     assert receipt["index"] == {"selection-2": [book.index_fingerprint, book.content_hash]}
     assert receipt["evidence"] == [[e.chunk.id, round(e.relevance_score, 6)] for e in answer.evidence]

@@ -15,7 +15,7 @@ from octavo.cli.books import each
 from octavo.errors import BadBook, OctavoError, StorageLow
 from octavo.ingest.worker import UPLOADS
 from octavo.records.database import Database
-from octavo.records.jobs import JobState, Queue
+from octavo.records.jobs import JobQueue, JobState
 from octavo.schemas import Json
 from tests.support import small_books
 from tests.support.patience import PATIENCE, until
@@ -34,7 +34,7 @@ def queued(data: Path, *names: str) -> list[str]:
 
     async def put() -> list[str]:
         database = await Database.open(data / "records.sqlite")
-        queue = Queue(database, capacity=9)
+        queue = JobQueue(database, capacity=9)
         made = []
         for name in names:
             (data / UPLOADS / name).mkdir(parents=True)
@@ -50,7 +50,7 @@ def queued(data: Path, *names: str) -> list[str]:
 def states(data: Path, ids: list[str]) -> list[JobState]:
     async def look() -> list[JobState]:
         database = await Database.open(data / "records.sqlite")
-        found = [(await Queue(database, capacity=9).job(id)).state for id in ids]
+        found = [(await JobQueue(database, capacity=9).find(id)).state for id in ids]
         await database.close()
         return found
 

@@ -172,10 +172,10 @@ async def test_a_changed_vector_alone_is_taken_over(tmp_path: Path, server: Qdra
     fill(server, ROBOTS, embedder=TinyEmbedder())
     async with library(tmp_path) as robots:
         await robots.attach(source(server))
-        before = await robots._records.digests()
+        before = await robots._records.read_digests()
         fill(server, ROBOTS[1:2], embedder=_Tilted(), first_id=2)
         await robots.attach(source(server))
-        after = await robots._records.digests()
+        after = await robots._records.read_digests()
         assert before.keys() == after.keys()
         assert sum(before[id] != after[id] for id in before) == 1
         assert all(finding.sound for finding in await robots.examine())
@@ -194,7 +194,7 @@ async def test_chunks_obey_the_rules_of_length(tmp_path: Path, server: QdrantSer
     fill(server, [Found(0, long), Found(1, "Short."), Found(2, ROBOTS[0].text)], embedder=TinyEmbedder())
     async with library(tmp_path) as robots:
         book = await robots.attach(source(server))
-        chunks = await robots._records.chunks(book.id)
+        chunks = await robots._records.list_chunks(book.id)
         (section,) = await robots.contents(book.id)
         assert all(10 <= len(chunk.content) <= 2000 for chunk in chunks)
         assert "Short." in section.text
@@ -218,7 +218,7 @@ async def test_numbers_addresses_and_texts_that_are_none_do_no_harm(
     fill(server, points, embedder=TinyEmbedder())
     async with library(tmp_path) as robots:
         book = await robots.attach(source(server))
-        chunks = await robots._records.chunks(book.id)
+        chunks = await robots._records.list_chunks(book.id)
         assert len(chunks) == 4
         assert [chunk.metadata["chunk_id"] for chunk in chunks] == [None, None, None, 4]
         assert all(chunk.chunk_id >= 1 for chunk in chunks)

@@ -65,7 +65,7 @@ async def shelve(records: Records, book: ParsedBook, options: BookOptions | None
         vector_keys=new.vector_keys,
     )
     vectors = EMBEDDER.embed([new.texts[id_] for id_ in new.vector_keys])
-    await records.put_vectors(dict(zip(new.vector_keys.values(), vectors, strict=True)))
+    await records.save_vectors(dict(zip(new.vector_keys.values(), vectors, strict=True)))
     await records.publish(new.book.id, number)
     return new.book.id
 
@@ -128,7 +128,7 @@ async def test_a_hundred_copies_are_one_book_and_never_more_than_one_set_of_vect
         assert (await look(records, parsed(TEXTS, file=f"copy {number}.md"))).unchanged
     copy = await look(records, parsed(TEXTS), BookOptions(book_id="copy"))  # asked for by name
     new = draft(parsed(TEXTS), copy, embedder=EMBEDDER, settings=SETTINGS)
-    assert await records.missing_vectors(new.vector_keys.values()) == []
+    assert await records.find_missing_vectors(new.vector_keys.values()) == []
 
 
 async def test_a_given_id_decides_which_book_it_is(records: Records) -> None:

@@ -55,7 +55,7 @@ async def untouched(library: Library) -> bool:
     """Nothing is on its way, nothing is left over, and store and records agree."""
     context = await library._context()
     records = context.records
-    left = await records.pending() or await records.unsettled() or await records.removals()
+    left = await records.list_pending() or await records.list_unsettled() or await records.list_removals()
     return not left and not await difference(context)
 
 
@@ -141,7 +141,7 @@ async def test_copies_keep_one_copy_of_the_vectors(desk: Desk) -> None:
         await desk.library.add(path, book_id=f"copy-{number}")
     assert len(await desk.library.books()) == 3
     context = await desk.library._context()
-    keys = {key for _, key in (await context.records.manifest()).values()}
+    keys = {key for _, key in (await context.records.read_manifest()).values()}
     assert len(keys) == desk.embedder.embedded == first.chunk_count
 
 

@@ -18,7 +18,7 @@ import pytest
 from octavo import events
 from octavo.ingest.worker import ABANDONED_SECONDS, UPLOADS, OnEvent, Worker, progress_of
 from octavo.library import Library
-from octavo.records.jobs import Job, JobState, Progress, Queue
+from octavo.records.jobs import Job, JobProgress, JobQueue, JobState
 from octavo.records.options import BookOptions
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
@@ -49,7 +49,7 @@ class Held(TinyEmbedder):
 @dataclass
 class Desk:
     library: Library
-    queue: Queue
+    queue: JobQueue
     worker: Worker
     embedder: Held
     uploads: Path
@@ -71,10 +71,10 @@ class Desk:
         """The job, when it is as it should become."""
 
         async def found() -> bool:
-            return check(await self.queue.job(job.id))
+            return check(await self.queue.find(job.id))
 
         await eventually(found)
-        return await self.queue.job(job.id)
+        return await self.queue.find(job.id)
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     embedder = Held()
     settings = Settings(data=tmp_path / "library")
     async with Library.open(settings=settings, embedder=embedder) as library:
-        queue = Queue(library.database, capacity=9)
+        queue = JobQueue(library.database, capacity=9)
         worker = Worker(queue, library.ingest, data=settings.data)
         yield Desk(library, queue, worker, embedder, settings.data / UPLOADS)
         embedder.gate.set()
@@ -91,8 +91,8 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
 async def test_a_book_in_the_queue_becomes_a_book_in_the_library(desk: Desk) -> None:
     job = await desk.sent(title="High Water", base_url="https://example.org/tides/")
     assert await desk.worker.once()
-    done = await desk.queue.job(job.id)
-    assert (done.state, done.progress) == (JobState.DONE, Progress("done", 1, 1))
+    done = await desk.queue.find(job.id)
+    assert (done.state, done.progress) == (JobState.DONE, JobProgress("done", 1, 1))
     book = await desk.library.book(done.book_id or "")
     assert (book.title, book.base_url) == ("High Water", "https://example.org/tides/")
     assert not await desk.worker.once()
@@ -111,7 +111,7 @@ async def test_a_book_that_cannot_be_read_fails_with_the_readers_words(desk: Des
     job = await desk.sent()
     (desk.uploads / job.source).write_bytes(b"")
     await desk.worker.once()
-    failed = await desk.queue.job(job.id)
+    failed = await desk.queue.find(job.id)
     assert failed.state is JobState.FAILED
     assert failed.error is not None
     assert (failed.error["code"], "0 bytes" in failed.error["message"]) == ("empty_file", True)
@@ -126,11 +126,11 @@ async def test_a_file_that_this_worker_does_not_see_is_left_to_one_that_does(
     near = await desk.queue.put("near.md", source="near/near.md")
     other = Worker(desk.queue, desk.library.ingest, data=tmp_path / "elsewhere")
     assert [await other.once() for _ in range(3)] == [True, False, False], "the one behind it, and no more"
-    assert (await desk.queue.job(near.id)).state is JobState.DONE
-    assert await desk.queue.job(far.id) == far, "nobody has touched it"
+    assert (await desk.queue.find(near.id)).state is JobState.DONE
+    assert await desk.queue.find(far.id) == far, "nobody has touched it"
     assert [far.id in record.message for record in caplog.records] == [True], "told once"
     assert await desk.worker.once()
-    assert (await desk.queue.job(far.id)).state is JobState.DONE
+    assert (await desk.queue.find(far.id)).state is JobState.DONE
 
 
 async def test_two_running_workers_with_folders_of_their_own_read_what_each_of_them_sees(
@@ -146,9 +146,9 @@ async def test_two_running_workers_with_folders_of_their_own_read_what_each_of_t
 async def test_a_file_that_nobody_sees_fails_when_it_was_left_long_enough(desk: Desk) -> None:
     job = await desk.queue.put("gone.md", source="gone/gone.md")
     assert not await desk.worker.once()
-    later = Queue(desk.library.database, capacity=9, now=lambda: job.created_at + timedelta(hours=2))
+    later = JobQueue(desk.library.database, capacity=9, now=lambda: job.created_at + timedelta(hours=2))
     assert not await Worker(later, desk.library.ingest, data=desk.library.settings.data).once()
-    failed = await desk.queue.job(job.id)
+    failed = await desk.queue.find(job.id)
     assert failed.state is JobState.FAILED
     assert failed.error is not None
     assert "60 minutes" in failed.error["message"]
@@ -159,7 +159,7 @@ async def test_a_worker_that_is_alone_waits_for_nobody_to_find_a_file(desk: Desk
     job = await desk.queue.put("gone.md", source="gone/gone.md")
     alone = Worker(desk.queue, desk.library.ingest, data=desk.library.settings.data, alone=True)
     assert await alone.once()
-    error = (await desk.queue.job(job.id)).error
+    error = (await desk.queue.find(job.id)).error
     assert error is not None
     assert (error["code"], "'gone.md'" in error["message"]) == ("not_found", True)
 
@@ -168,7 +168,7 @@ async def test_a_source_outside_the_uploads_is_never_read(desk: Desk, tmp_path: 
     secret = small_books.markdown(tmp_path / "secret.md")
     job = await desk.queue.put("secret.md", source="../../secret.md")
     await desk.worker.once()
-    assert (await desk.queue.job(job.id)).state is JobState.FAILED
+    assert (await desk.queue.find(job.id)).state is JobState.FAILED
     assert await desk.library.books() == []
     assert secret.exists()
 
@@ -180,7 +180,7 @@ async def test_a_mistake_of_ours_fails_the_job_and_not_the_worker(desk: Desk) ->
     worker = Worker(desk.queue, broken, data=desk.library.settings.data)
     job = await desk.sent()
     assert await worker.once()
-    error = (await desk.queue.job(job.id)).error
+    error = (await desk.queue.find(job.id)).error
     assert error is not None
     assert error["code"] == "internal"
     assert "secret words" not in str(error)
@@ -191,7 +191,7 @@ async def test_progress_can_be_watched_while_a_book_is_read(desk: Desk) -> None:
     job = await desk.sent(pages=260)
     async with desk.worker.working():
         seen = await desk.when(lambda now: now.progress.done >= 128, job)
-        assert (seen.state, seen.progress) == (JobState.RUNNING, Progress("embedding", 128, 264))
+        assert (seen.state, seen.progress) == (JobState.RUNNING, JobProgress("embedding", 128, 264))
         desk.embedder.gate.set()
         assert (await desk.until(job, JobState.DONE, JobState.FAILED)).state is JobState.DONE
 
@@ -210,7 +210,7 @@ async def test_a_cancelled_book_stops_at_the_batch_that_is_under_way_and_leaves_
         await desk.until(after, JobState.DONE)
         assert desk.embedder.embedded <= 64 + 64 + 4  # that batch, and the next book
     assert [book.id for book in await desk.library.books()] == ["next-md"]
-    assert (await desk.queue.job(job.id)).state is JobState.CANCELLED
+    assert (await desk.queue.find(job.id)).state is JobState.CANCELLED
 
 
 async def test_a_job_that_is_cancelled_when_its_book_is_out_is_done(desk: Desk) -> None:
@@ -222,7 +222,7 @@ async def test_a_job_that_is_cancelled_when_its_book_is_out_is_done(desk: Desk) 
         return book
 
     assert await Worker(desk.queue, add, data=desk.library.settings.data).once()
-    done = await desk.queue.job(job.id)
+    done = await desk.queue.find(job.id)
     assert (done.state, done.book_id) == (JobState.DONE, "tides-md")
     assert [book.id for book in await desk.library.books()] == ["tides-md"]
 
@@ -237,7 +237,7 @@ async def test_a_worker_that_is_stopped_when_its_book_is_out_does_not_give_it_ba
 
     async with Worker(desk.queue, add, data=desk.library.settings.data).working():
         await out.wait()
-    assert (await desk.queue.job(job.id)).state is JobState.DONE
+    assert (await desk.queue.find(job.id)).state is JobState.DONE
     assert not (desk.uploads / job.source).exists()
 
 
@@ -258,13 +258,13 @@ async def test_a_worker_that_stops_gives_its_book_back_and_another_goes_on(desk:
     async with desk.worker.working():
         await desk.when(lambda now: now.progress.done >= 128, job)
         await eventually(desk.embedder.waiting.is_set)
-    waiting = await desk.queue.job(job.id)
+    waiting = await desk.queue.find(job.id)
     assert (waiting.state, waiting.tries) == (JobState.QUEUED, 0)
     assert (desk.uploads / job.source).exists()
     desk.embedder.gate.set()
     other = Worker(desk.queue, desk.library.ingest, data=desk.library.settings.data)
     assert await other.once()
-    assert (await desk.queue.job(job.id)).state is JobState.DONE
+    assert (await desk.queue.find(job.id)).state is JobState.DONE
     assert desk.embedder.embedded <= 504 + 64  # again only the batch that was under way
 
 
@@ -358,16 +358,16 @@ async def test_events_reach_whoever_counts_them(desk: Desk) -> None:
     assert seen == ["parsed", "compared", "embedding", "storing", "published"]
 
 
-STEPS: tuple[tuple[Callable[[], events.IngestEvent], Progress], ...] = (
-    (lambda: events.Parsed("t", 1, 2, 3), Progress("cutting", 0, 0)),
-    (lambda: events.Compared("b", "t", 1, 0, 0, 0, 7, 0), Progress("embedding", 0, 7)),
-    (lambda: events.Embedding(3, 7), Progress("embedding", 3, 7)),
-    (lambda: events.Storing(5, 7), Progress("storing", 5, 7)),
+STEPS: tuple[tuple[Callable[[], events.IngestEvent], JobProgress], ...] = (
+    (lambda: events.Parsed("t", 1, 2, 3), JobProgress("cutting", 0, 0)),
+    (lambda: events.Compared("b", "t", 1, 0, 0, 0, 7, 0), JobProgress("embedding", 0, 7)),
+    (lambda: events.Embedding(3, 7), JobProgress("embedding", 3, 7)),
+    (lambda: events.Storing(5, 7), JobProgress("storing", 5, 7)),
 )
 
 
 @pytest.mark.parametrize(("make", "step"), STEPS, ids=["parsed", "compared", "embedding", "storing"])
-def test_each_event_is_a_step_of_the_way(make: Callable[[], events.IngestEvent], step: Progress) -> None:
+def test_each_event_is_a_step_of_the_way(make: Callable[[], events.IngestEvent], step: JobProgress) -> None:
     assert progress_of(make()) == step
 
 
@@ -377,4 +377,4 @@ async def test_a_worker_that_is_not_working_does_nothing(desk: Desk) -> None:
         pass
     with suppress(TimeoutError):
         await asyncio.wait_for(desk.until(job, JobState.DONE), 0.2)
-    assert (await desk.queue.job(job.id)).state is JobState.QUEUED
+    assert (await desk.queue.find(job.id)).state is JobState.QUEUED

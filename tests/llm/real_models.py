@@ -91,7 +91,7 @@ async def test_every_citation_is_true_to_the_letter_and_every_question_is_on_rec
     async with Library.open(session.data) as library:
         verdicts = await library.verify()
         for heard in session.heard:
-            entry = await library.journal.entry(heard.answer.id)
+            entry = await library.conversations.find_exchange(heard.answer.id)
             answered = heard.answer.refusal is None
             assert entry.question.status is (
                 QuestionStatus.COMPLETED if answered else QuestionStatus.INSUFFICIENT_DATA

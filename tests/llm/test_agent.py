@@ -79,7 +79,7 @@ def quoting(words: str, *, said: str = "") -> Script:
 
 
 async def receipt(library: Library, answer_id: str) -> Mapping[str, Any]:
-    return (await library.journal.entry(answer_id)).receipt
+    return (await library.conversations.find_exchange(answer_id)).receipt
 
 
 def spent(receipt: Mapping[str, Any]) -> dict[str, Any]:

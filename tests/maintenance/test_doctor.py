@@ -14,7 +14,7 @@ from octavo.library import Library
 from octavo.maintenance.doctor import Finding
 from octavo.maintenance.repair import EMBEDDER
 from octavo.settings import Settings
-from octavo.store import store_path
+from octavo.store import locate_store
 from octavo.testing import Call, Fault, FaultKind, ModelRequest, Reply, Say, ScriptedModel, TinyEmbedder
 from tests.support import small_books
 from tests.support.copies import copied
@@ -48,7 +48,7 @@ async def test_a_sound_library_is_called_so_and_left_alone(data: Path) -> None:
 
 async def test_a_store_that_is_gone_is_an_error_and_rebuilt_without_embedding(data: Path) -> None:
     before = await passages(data, TinyEmbedder())
-    shutil.rmtree(store_path(data))
+    shutil.rmtree(locate_store(data))
     async with Library.open(data, embedder=TinyEmbedder()) as library:
         with pytest.raises(StoreError, match="missing") as refused:
             await library.search("ships")
@@ -64,7 +64,7 @@ async def test_a_store_that_is_gone_is_an_error_and_rebuilt_without_embedding(da
 
 async def test_a_store_that_opens_and_cannot_be_read_is_rebuilt(data: Path) -> None:
     before = await passages(data, TinyEmbedder())
-    pages = [f for f in store_path(data).rglob("payload_storage/page_*.dat") if f.stat().st_size]
+    pages = [f for f in locate_store(data).rglob("payload_storage/page_*.dat") if f.stat().st_size]
     assert pages
     for page in pages:
         page.write_bytes(b"\0" * page.stat().st_size)
@@ -76,7 +76,7 @@ async def test_a_store_that_opens_and_cannot_be_read_is_rebuilt(data: Path) -> N
 
 async def test_every_damaged_file_of_the_store_is_noticed_and_repaired(data: Path, tmp_path: Path) -> None:
     before = await passages(data, TinyEmbedder())
-    files = sorted(f for f in store_path(data).rglob("*") if f.is_file() and "vector" in str(f))
+    files = sorted(f for f in locate_store(data).rglob("*") if f.is_file() and "vector" in str(f))
     files = [f for f in files if f.stat().st_size and any(f.read_bytes())]
     assert files
     for number, file in enumerate(files[:4]):
@@ -125,7 +125,7 @@ async def test_a_repair_that_is_cut_off_leaves_no_library_of_two_minds(data: Pat
                 await library.search("ships")
     assert (await examine(data, other, repair=True))["store"].sound
     async with Library.open(data, embedder=other) as library:
-        assert await library._records.meta(EMBEDDER) == other.fingerprint
+        assert await library._records.get_meta(EMBEDDER) == other.fingerprint
         assert await library.search("ships")
 
 

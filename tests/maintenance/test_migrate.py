@@ -16,7 +16,7 @@ import pytest
 from octavo.errors import InvalidValue, LibraryBusy, RecordsError, StoreError
 from octavo.library import Library
 from octavo.maintenance.migrate import EMBEDDED, move
-from octavo.protocols import Found
+from octavo.protocols import StoreHits
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.types import Scope
@@ -72,7 +72,7 @@ def home(template: Path, tmp_path: Path) -> Settings:
     return Settings(data=tmp_path / "library", free_space_mb=0)
 
 
-async def found(settings: Settings) -> list[Found]:
+async def found(settings: Settings) -> list[StoreHits]:
     """What both halves of the search find, scores included."""
     async with opened(settings) as library:
         assert not library.mended
@@ -229,7 +229,7 @@ async def test_a_damaged_store_is_moved_from_the_records_and_reported(
 ) -> None:
     async with opened(home) as library:
         shelf = await library._context()
-        await shelf.store.delete(sorted(await shelf.store.digests())[:2])
+        await shelf.store.delete(sorted(await shelf.store.read_digests())[:2])
     moved = await move(home, to=server.url)
     assert moved.chunks == 6
     assert moved.source_differs == "2 missing, 0 damaged, 0 too many"

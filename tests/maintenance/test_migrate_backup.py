@@ -56,8 +56,8 @@ async def opened_and_seen(data: Path) -> Seen:
     async with Library.open(data, embedder=embedder) as library:
         said = await seen(library)
         assert not await difference(await library._context())
-        assert await library._records.pending() == []
-        assert await library._records.problems() == []
+        assert await library._records.list_pending() == []
+        assert await library._records.find_problems() == []
     return said
 
 

@@ -11,10 +11,10 @@ import pytest
 from octavo.errors import EmbedderMismatch, StorageLow
 from octavo.ingest.context import LibraryContext
 from octavo.library import Library
-from octavo.maintenance.repair import SEAL, Difference, adopt, difference, mend, recover, reindex
+from octavo.maintenance.repair import STORE_STATE, Difference, adopt, difference, mend, recover, reindex
 from octavo.settings import Settings
-from octavo.store import open_store, store_path
-from octavo.store.base import store_seal
+from octavo.store import locate_store, open_store
+from octavo.store.base import read_files_state
 from octavo.testing import TinyEmbedder
 from tests.support import small_books
 from tests.support.builders import make_chunk, make_vector
@@ -40,7 +40,7 @@ async def data(tmp_path: Path) -> Path:
 async def behind_its_back(data: Path, *, drop: int = 0, add: bool = False, change: int = 0) -> None:
     """What another program might do to the store."""
     store = await open_store(Settings(data=data), dimension=384, expected=True)
-    ids = sorted(await store.digests())
+    ids = sorted(await store.read_digests())
     await store.delete(ids[:drop])
     if add:
         await store.upsert([STRANGER], edition=99)
@@ -52,7 +52,7 @@ async def behind_its_back(data: Path, *, drop: int = 0, add: bool = False, chang
 async def test_a_difference_is_counted_and_mended(library: Library) -> None:
     context = await library._context()
     assert not await difference(context)
-    ids = sorted(await context.store.digests())
+    ids = sorted(await context.store.read_digests())
     await context.store.delete(ids[:1])
     await context.store.upsert([STRANGER, replace(STRANGER, id=ids[1])], edition=7)
     found = await mend(context)
@@ -78,20 +78,20 @@ async def test_opening_mends_what_was_done_behind_its_back(data: Path, damage: d
 
 async def test_a_store_that_nobody_touched_is_not_compared(data: Path) -> None:
     async with Library.open(data, embedder=TinyEmbedder()) as library:
-        assert await library._records.meta(SEAL) == store_seal(data)
+        assert await library._records.get_meta(STORE_STATE) == read_files_state(data)
         await library.search("ships")
     async with Library.open(data, embedder=TinyEmbedder()) as library:
-        assert await library._records.meta(SEAL) == store_seal(data)
+        assert await library._records.get_meta(STORE_STATE) == read_files_state(data)
 
 
 def test_the_seal_breaks_with_any_file_of_the_store(tmp_path: Path) -> None:
-    assert store_seal(tmp_path) == store_seal(tmp_path)
-    file = store_path(tmp_path) / "segments" / "a"
+    assert read_files_state(tmp_path) == read_files_state(tmp_path)
+    file = locate_store(tmp_path) / "segments" / "a"
     file.parent.mkdir(parents=True)
-    seals = [store_seal(tmp_path)]
+    seals = [read_files_state(tmp_path)]
     for content in ("", "x", "xy"):
         file.write_text(content)
-        seals.append(store_seal(tmp_path))
+        seals.append(read_files_state(tmp_path))
     assert len(set(seals)) == 4
 
 
@@ -99,19 +99,19 @@ async def test_a_pending_edition_is_dropped_and_a_removal_finished(library: Libr
     context = await library._context()
     records = context.records
     (book,) = await library.books()
-    sections, chunks = await records.sections(book.id), await records.chunks(book.id)
-    keys = {id: key for id, (_, key) in (await records.manifest(book.id)).items()}
+    sections, chunks = await records.list_sections(book.id), await records.list_chunks(book.id)
+    keys = {id: key for id, (_, key) in (await records.read_manifest(book.id)).items()}
     await records.begin_edition(
         replace(book, title="Other"), words_hash="w", sections=sections, chunks=chunks, vector_keys=keys
     )
-    await recover(context, seal="")
-    assert await records.pending() == []
+    await recover(context, state="")
+    assert await records.list_pending() == []
     assert (await library.books())[0].title == book.title
     await records.remove(book.id)
-    mended = await recover(context, seal="")
+    mended = await recover(context, state="")
     assert len(mended.strange) == book.chunk_count
-    assert await context.store.digests() == {}
-    assert await records.removals() == {}
+    assert await context.store.read_digests() == {}
+    assert await records.list_removals() == {}
 
 
 async def test_with_no_room_to_drop_what_is_too_many_the_library_is_still_searched(data: Path) -> None:
@@ -139,7 +139,7 @@ async def test_a_library_belongs_to_the_embedder_that_filled_it(data: Path) -> N
         (book,) = await library.books()
         await library.remove(book.id)
         await adopt(library._records, other)  # an empty library takes any
-        assert await library._records.meta("embedder") == other.fingerprint
+        assert await library._records.get_meta("embedder") == other.fingerprint
 
 
 async def test_reindexing_embeds_every_book_anew_from_its_recorded_text(

@@ -244,7 +244,7 @@ async def test_answers_and_conversations_belong_to_who_asked(opened: Library) ->
         first = await given(mine, "ask_book", question=LOST, session_id="new")
         again = await given(mine, "ask_book", question=LOST, session_id=first["session_id"])
         assert again["session_id"] == first["session_id"] not in (None, "new")
-        assert (await opened.journal.session(first["session_id"], owner="mine")).query_count == 2
+        assert (await opened.conversations.find_session(first["session_id"], owner="mine")).query_count == 2
         code, _ = await complaint(theirs, "ask_book", question=LOST, session_id=first["session_id"])
         assert code == "not_found"
         code, _ = await complaint(theirs, "verify_answer", answer_id=first["answer_id"])

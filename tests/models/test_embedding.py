@@ -80,7 +80,7 @@ def test_the_number_of_threads_changes_nothing(embedder: OnnxEmbedder, tmp_path:
 
 def test_what_fits_is_read_to_its_end_and_what_does_not_is_cut_there(embedder: OnnxEmbedder) -> None:
     fits = " ".join(["water"] * 253 + ["bread"])
-    assert embedder.pieces([fits]) == [embedder.max_pieces]
+    assert embedder.count_pieces([fits]) == [embedder.max_pieces]
     shorter = " ".join(["water"] * 253)
     longer = f"{fits} and much more that cannot be seen"
     fit, short, long = embedder.embed([fits, shorter, longer])
@@ -89,9 +89,9 @@ def test_what_fits_is_read_to_its_end_and_what_does_not_is_cut_there(embedder: O
 
 
 def test_pieces_are_counted_without_marks_and_without_an_end(embedder: OnnxEmbedder) -> None:
-    assert embedder.pieces(["", "water", "water water", "water " * 5_000]) == [0, 1, 2, 5_000]
-    assert embedder.pieces([]) == []
-    many = embedder.pieces(["a b c"] * 2_500)
+    assert embedder.count_pieces(["", "water", "water water", "water " * 5_000]) == [0, 1, 2, 5_000]
+    assert embedder.count_pieces([]) == []
+    many = embedder.count_pieces(["a b c"] * 2_500)
     assert many == [3] * 2_500
 
 
@@ -258,7 +258,7 @@ def test_a_batch_is_bounded_by_size_and_by_number(endpoint: Endpoint) -> None:
 
 
 def test_pieces_at_an_endpoint_are_estimated_on_the_safe_side(endpoint: Endpoint) -> None:
-    assert remote(endpoint).pieces(["", "abc", "abcd", "漢字", "🐳"]) == [0, 1, 2, 2, 2]
+    assert remote(endpoint).count_pieces(["", "abc", "abcd", "漢字", "🐳"]) == [0, 1, 2, 2, 2]
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from octavo.errors import InvalidTransition, InvalidValue, LibraryBusy, NotFound, OctavoError, RecordsError
 from octavo.records.catalogue import Records
-from octavo.store.base import digest
+from octavo.store.base import digest_chunk
 from octavo.types import Book, BookFormat, Chunk, PageMark, Section, Span
 from tests.support.builders import NOON, make_book, make_chunk, make_section, make_vector
 from tests.support.places import File, Place
@@ -72,7 +72,7 @@ async def begin(records: Records, *texts: str, book: Book | None = None) -> tupl
     number = await records.begin_edition(
         book, words_hash=f"words of {len(texts)}", sections=sections, chunks=chunks, vector_keys=keys
     )
-    await records.put_vectors({k: make_vector(1.0, n) for n, k in enumerate(keys.values())})
+    await records.save_vectors({k: make_vector(1.0, n) for n, k in enumerate(keys.values())})
     return number, chunks
 
 
@@ -87,17 +87,17 @@ def ids(chunks: Sequence[Chunk]) -> list[str]:
 
 
 async def test_a_new_library_is_empty(records: Records) -> None:
-    assert await records.books() == []
-    assert await records.manifest() == {}
-    assert await records.chunks_by_ids([]) == []
-    assert await records.book("emma") is None
+    assert await records.list_books() == []
+    assert await records.read_manifest() == {}
+    assert await records.find_chunks([]) == []
+    assert await records.find_book("emma") is None
 
 
 async def test_notes_are_kept_and_replaced(records: Records) -> None:
-    assert await records.meta("embedder") is None
+    assert await records.get_meta("embedder") is None
     await records.set_meta("embedder", "minilm")
     await records.set_meta("embedder", "minilm-int8")
-    assert await records.meta("embedder") == "minilm-int8"
+    assert await records.get_meta("embedder") == "minilm-int8"
 
 
 async def test_a_book_comes_out_as_it_went_in(records: Records) -> None:
@@ -112,14 +112,14 @@ async def test_a_book_comes_out_as_it_went_in(records: Records) -> None:
         updated_at=NOON + timedelta(days=1, microseconds=7),
     )
     await add(records, FIRST, book=book)
-    assert await records.book(book.id) == book
-    assert await records.books() == [book]
+    assert await records.find_book(book.id) == book
+    assert await records.list_books() == [book]
 
 
 async def test_times_are_kept_to_the_microsecond_in_any_zone(records: Records) -> None:
     there = NOON.replace(microsecond=999_999).astimezone(timezone(timedelta(hours=-9, minutes=30)))
     await add(records, FIRST, book=replace(make_book(), added_at=there))
-    found = await records.book("moby-dick")
+    found = await records.find_book("moby-dick")
     assert found is not None
     assert found.added_at == there
     assert found.added_at.utcoffset() == timedelta(0)
@@ -140,10 +140,10 @@ async def test_sections_come_out_as_they_went_in_and_in_order(records: Records) 
         make_book(), words_hash="w", sections=[plain, empty, rich], chunks=[], vector_keys={}
     )
     await records.publish("moby-dick", number)
-    assert await records.sections("moby-dick") == [rich, plain, empty]
-    assert await records.section("moby-dick", "a") == rich
-    assert await records.section("moby-dick", "z") is None
-    assert await records.section_hashes("moby-dick") == {
+    assert await records.list_sections("moby-dick") == [rich, plain, empty]
+    assert await records.find_section("moby-dick", "a") == rich
+    assert await records.find_section("moby-dick", "z") is None
+    assert await records.list_section_hashes("moby-dick") == {
         s.id: hashlib.sha256(s.text.encode()).hexdigest() for s in (rich, plain, empty)
     }
 
@@ -154,7 +154,7 @@ async def test_an_outline_has_the_pages_and_not_the_text(records: Records) -> No
         make_book(), words_hash="w", sections=[paged], chunks=[], vector_keys={}
     )
     await records.publish("moby-dick", number)
-    (heading,) = await records.outline("moby-dick")
+    (heading,) = await records.list_outline("moby-dick")
     assert heading == replace(paged, text="", blocks=(), pages=(PageMark(0, 3, "iii"), PageMark(0, 4)))
     assert (heading.page_start, heading.page_end) == (3, 4)
 
@@ -206,13 +206,13 @@ def test_chunks_come_out_as_they_went_in(
             chunks=[made],
             vector_keys={made.id: key(made)},
         )
-        await records.put_vectors({key(made): make_vector(3.0, 4.0)})
+        await records.save_vectors({key(made): make_vector(3.0, 4.0)})
         await records.publish("moby-dick", number)
-        assert await records.chunks("moby-dick") == [made]
-        assert await records.chunks_by_ids([made.id]) == [made]
-        (embedded,) = await records.embedded_chunks([made.id])
+        assert await records.list_chunks("moby-dick") == [made]
+        assert await records.find_chunks([made.id]) == [made]
+        (embedded,) = await records.find_embedded_chunks([made.id])
         assert embedded.embedding == pytest.approx(make_vector(3.0, 4.0))
-        assert (await records.manifest())[made.id] == (digest(embedded), key(made))
+        assert (await records.read_manifest())[made.id] == (digest_chunk(embedded), key(made))
         await records.close()
 
     asyncio.run(round_trip())
@@ -221,30 +221,30 @@ def test_chunks_come_out_as_they_went_in(
 async def test_chunks_by_ids_come_in_the_order_asked_for_without_the_unknown(records: Records) -> None:
     a, b = await add(records, FIRST, SECOND)
     unknown = make_chunk("Nobody has ever stored this.").id
-    assert ids(await records.chunks_by_ids([b.id, unknown, a.id])) == [b.id, a.id]
+    assert ids(await records.find_chunks([b.id, unknown, a.id])) == [b.id, a.id]
 
 
 async def test_more_ids_than_one_statement_takes_are_no_trouble(records: Records) -> None:
     chunks = await add(records, *(f"Sentence number {n} of a long book." for n in range(1203)))
-    assert await records.chunks_by_ids(ids(chunks)) == chunks
+    assert await records.find_chunks(ids(chunks)) == chunks
     keys = [key(c) for c in chunks]
-    assert len(await records.vectors(keys)) == 1203
-    assert await records.missing_vectors(["x", *keys, "y", "x"]) == ["x", "y"]
+    assert len(await records.find_vectors(keys)) == 1203
+    assert await records.find_missing_vectors(["x", *keys, "y", "x"]) == ["x", "y"]
 
 
 async def test_the_ends_of_sections_are_the_positions_of_their_last_chunks(records: Records) -> None:
     await add(records, FIRST, SECOND)
-    assert await records.ends("moby-dick") == {"s0": 0, "s1": 1}
+    assert await records.find_section_ends("moby-dick") == {"s0": 0, "s1": 1}
 
 
 async def test_a_book_is_found_by_what_it_holds(records: Records) -> None:
     await add(records, FIRST)
-    book = await records.book("moby-dick")
+    book = await records.find_book("moby-dick")
     assert await records.find_by_content_hash("5d41402abc4b2a76") == book
     assert await records.find_by_words_hash("words of 1") == book
-    assert await records.words_hash("moby-dick") == "words of 1"
+    assert await records.find_words_hash("moby-dick") == "words of 1"
     assert await records.find_by_words_hash("other") is None
-    assert await records.words_hash("emma") is None
+    assert await records.find_words_hash("emma") is None
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ async def test_parts_that_do_not_belong_together_are_refused(
         await records.begin_edition(
             make_book(), words_hash="w", sections=[home], chunks=[odd], vector_keys={made.id: key(made)}
         )
-    assert await records.pending() == []
+    assert await records.list_pending() == []
 
 
 async def test_two_chunks_of_one_id_are_refused(records: Records) -> None:
@@ -287,26 +287,28 @@ async def test_two_chunks_of_one_id_are_refused(records: Records) -> None:
 
 async def test_a_pending_edition_is_seen_by_nobody(records: Records) -> None:
     number, chunks = await begin(records, FIRST)
-    assert await records.pending() == [("moby-dick", number)]
-    assert await records.books() == []
-    assert await records.sections("moby-dick") == []
-    assert await records.chunks_by_ids(ids(chunks)) == []
-    assert await records.manifest() == {}
+    assert await records.list_pending() == [("moby-dick", number)]
+    assert await records.list_books() == []
+    assert await records.list_sections("moby-dick") == []
+    assert await records.find_chunks(ids(chunks)) == []
+    assert await records.read_manifest() == {}
 
 
 async def test_a_published_edition_is_seen_whole_and_waits_for_the_store(records: Records) -> None:
     chunks = await add(records, FIRST, SECOND)
-    assert await records.pending() == []
-    assert await records.unsettled() == ["moby-dick"]
-    assert await records.chunks("moby-dick") == chunks
-    assert await records.editions() == {"moby-dick": 1}
+    assert await records.list_pending() == []
+    assert await records.list_unsettled() == ["moby-dick"]
+    assert await records.list_chunks("moby-dick") == chunks
+    assert await records.list_editions() == {"moby-dick": 1}
     await records.settle("moby-dick")
-    assert await records.unsettled() == []
+    assert await records.list_unsettled() == []
 
 
 async def test_digests_are_what_the_store_will_report(records: Records) -> None:
     chunks = await add(records, FIRST, SECOND)
-    assert await records.digests() == {c.id: digest(c) for c in await records.embedded_chunks(ids(chunks))}
+    assert await records.read_digests() == {
+        c.id: digest_chunk(c) for c in await records.find_embedded_chunks(ids(chunks))
+    }
 
 
 async def test_digests_that_are_given_are_kept(records: Records) -> None:
@@ -321,7 +323,7 @@ async def test_digests_that_are_given_are_kept(records: Records) -> None:
         digests={made.id: "d" * 32},
     )
     await records.publish("moby-dick", number)
-    assert await records.digests() == {made.id: "d" * 32}
+    assert await records.read_digests() == {made.id: "d" * 32}
 
 
 async def test_an_edition_without_all_its_vectors_is_not_published(records: Records) -> None:
@@ -332,8 +334,8 @@ async def test_an_edition_without_all_its_vectors_is_not_published(records: Reco
     )
     with pytest.raises(RecordsError, match="1 chunks have no vector"):
         await records.publish("moby-dick", number)
-    assert await records.books() == []
-    assert await records.pending() == [("moby-dick", number)]
+    assert await records.list_books() == []
+    assert await records.list_pending() == [("moby-dick", number)]
 
 
 async def test_a_new_edition_replaces_the_old_one_at_once(records: Records) -> None:
@@ -342,11 +344,11 @@ async def test_a_new_edition_replaces_the_old_one_at_once(records: Records) -> N
     new = await add(
         records, FIRST, "An entirely new second chapter.", book=replace(later, added_at=later.updated_at)
     )
-    assert await records.book("moby-dick") == later  # with the day on which the first edition came
-    assert await records.chunks("moby-dick") == new
-    assert await records.editions() == {"moby-dick": 2}
-    assert ids(await records.chunks_by_ids(ids(old))) == [old[0].id]
-    assert await records.removals() == {"moby-dick": (old[1].id,)}
+    assert await records.find_book("moby-dick") == later  # with the day on which the first edition came
+    assert await records.list_chunks("moby-dick") == new
+    assert await records.list_editions() == {"moby-dick": 2}
+    assert ids(await records.find_chunks(ids(old))) == [old[0].id]
+    assert await records.list_removals() == {"moby-dick": (old[1].id,)}
 
 
 async def test_the_text_of_a_superseded_edition_stays_for_its_citations(
@@ -372,20 +374,20 @@ async def test_a_text_is_kept_once_for_all_who_have_it(records: Records, place: 
 async def test_a_second_beginning_replaces_the_first(records: Records) -> None:
     first, abandoned = await begin(records, FIRST, SECOND)
     second, kept = await begin(records, FIRST)
-    assert await records.pending() == [("moby-dick", second)]
+    assert await records.list_pending() == [("moby-dick", second)]
     assert second > first, "a number is never used again"
-    assert await records.removals() == {"moby-dick": (abandoned[1].id,)}
+    assert await records.list_removals() == {"moby-dick": (abandoned[1].id,)}
     await records.publish("moby-dick", second)
-    assert await records.chunks("moby-dick") == kept
+    assert await records.list_chunks("moby-dick") == kept
 
 
 async def test_an_abandoned_edition_leaves_the_ready_one_and_a_note_for_the_store(records: Records) -> None:
     ready = await add(records, FIRST)
     number, pending = await begin(records, FIRST, SECOND)
     await records.abandon("moby-dick", number)
-    assert await records.pending() == []
-    assert await records.chunks("moby-dick") == ready
-    assert await records.removals() == {"moby-dick": (pending[1].id,)}
+    assert await records.list_pending() == []
+    assert await records.list_chunks("moby-dick") == ready
+    assert await records.list_removals() == {"moby-dick": (pending[1].id,)}
 
 
 async def test_steps_that_the_states_do_not_have_are_refused(records: Records) -> None:
@@ -397,7 +399,7 @@ async def test_steps_that_the_states_do_not_have_are_refused(records: Records) -
     await add(records, SECOND)
     with pytest.raises(InvalidTransition):
         await records.publish("moby-dick", 1)
-    assert await records.editions() == {"moby-dick": 2}
+    assert await records.list_editions() == {"moby-dick": 2}
 
 
 async def test_what_is_not_there_cannot_be_published_settled_or_removed(records: Records) -> None:
@@ -417,20 +419,20 @@ async def test_a_removed_book_is_gone_and_the_store_has_a_list_of_what_to_drop(r
     _, pending = await begin(records, FIRST, SECOND)
     doomed = await records.remove("moby-dick")
     assert set(doomed) == {*ids(ready), *ids(pending)}
-    assert [book.id for book in await records.books()] == ["emma"]
-    assert await records.pending() == []
-    assert set((await records.removals())["moby-dick"]) == set(doomed)
-    await records.removed("moby-dick")
-    assert await records.removals() == {}
+    assert [book.id for book in await records.list_books()] == ["emma"]
+    assert await records.list_pending() == []
+    assert set((await records.list_removals())["moby-dick"]) == set(doomed)
+    await records.clear_removals("moby-dick")
+    assert await records.list_removals() == {}
     assert await records.sweep() == (1, 1)
-    assert await records.chunks("emma") == stays
+    assert await records.list_chunks("emma") == stays
 
 
 async def test_a_book_that_comes_back_is_not_dropped_by_an_old_list(records: Records) -> None:
     chunks = await add(records, FIRST, SECOND)
     await records.remove("moby-dick")
     await add(records, FIRST)
-    assert await records.removals() == {"moby-dick": (chunks[1].id,)}
+    assert await records.list_removals() == {"moby-dick": (chunks[1].id,)}
 
 
 async def test_the_list_of_a_removal_outlives_the_process(place: Place) -> None:
@@ -439,22 +441,22 @@ async def test_the_list_of_a_removal_outlives_the_process(place: Place) -> None:
     await records.remove("moby-dick")
     await records.close()
     again = await Records.open(place.url)
-    assert await again.removals() == {"moby-dick": (chunks[0].id,)}
+    assert await again.list_removals() == {"moby-dick": (chunks[0].id,)}
     await again.close()
 
 
 async def test_vectors_are_kept_as_they_first_were(records: Records) -> None:
-    await records.put_vectors({"k": make_vector(1.0, 0.0)})
-    await records.put_vectors({"k": make_vector(0.0, 1.0)})
-    await records.put_vectors({})
-    assert await records.vectors(["k", "l", "k"]) == {"k": make_vector(1.0, 0.0)}
+    await records.save_vectors({"k": make_vector(1.0, 0.0)})
+    await records.save_vectors({"k": make_vector(0.0, 1.0)})
+    await records.save_vectors({})
+    assert await records.find_vectors(["k", "l", "k"]) == {"k": make_vector(1.0, 0.0)}
 
 
 @pytest.mark.parametrize("bad", [(0.0, 0.0), (float("nan"), 1.0), (2.0, 0.0), ()])
 async def test_a_bad_vector_is_refused_with_its_whole_batch(records: Records, bad: tuple[float, ...]) -> None:
     with pytest.raises(InvalidValue):
-        await records.put_vectors({"good": make_vector(1.0), "bad": bad})
-    assert await records.missing_vectors(["good", "bad"]) == ["good", "bad"]
+        await records.save_vectors({"good": make_vector(1.0), "bad": bad})
+    assert await records.find_missing_vectors(["good", "bad"]) == ["good", "bad"]
 
 
 async def test_a_cancelled_change_is_undone_and_the_records_stay_usable(records: Records) -> None:
@@ -467,11 +469,11 @@ async def test_a_cancelled_change_is_undone_and_the_records_stay_usable(records:
         await asyncio.sleep(delay)
         change.cancel()
         await asyncio.gather(change, return_exceptions=True)
-        for left in await records.pending():
+        for left in await records.list_pending():
             await records.abandon(*left)
         await records.set_meta("still", "writable")
-    assert [book.id for book in await records.books()] == ["moby-dick"]
-    assert await records.problems() == []
+    assert [book.id for book in await records.list_books()] == ["moby-dick"]
+    assert await records.find_problems() == []
 
 
 async def test_readers_are_not_held_up_by_a_change(tmp_path: Path, in_file: Records) -> None:
@@ -479,7 +481,7 @@ async def test_readers_are_not_held_up_by_a_change(tmp_path: Path, in_file: Reco
     other = sqlite3.connect(tmp_path / "records.sqlite", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     other.execute("DELETE FROM chunks")
-    assert len(await in_file.chunks("moby-dick")) == 1
+    assert len(await in_file.list_chunks("moby-dick")) == 1
     other.execute("ROLLBACK")
     other.close()
 
@@ -499,7 +501,7 @@ async def test_a_change_that_another_process_blocks_says_who_is_to_wait(
 
 
 async def test_commits_are_on_the_disk_before_they_return(in_file: Records) -> None:
-    async with in_file._database.reading() as connection:
+    async with in_file._database.connect() as connection:
         said = [
             (await connection.exec_driver_sql(f"PRAGMA {name}")).scalar()
             for name in ("journal_mode", "synchronous", "foreign_keys")
@@ -529,13 +531,13 @@ async def test_a_changed_text_is_never_quoted(place: Place, records: Records) ->
     chunks = await add(records, FIRST)
     place.rows("UPDATE texts SET text = replace(text, 'Ishmael', 'Ishmaels')")
     for read in (
-        records.chunks_by_ids(ids(chunks)),
-        records.sections("moby-dick"),
-        records.section("moby-dick", "s0"),
+        records.find_chunks(ids(chunks)),
+        records.list_sections("moby-dick"),
+        records.find_section("moby-dick", "s0"),
     ):
         with pytest.raises(RecordsError, match=r"the records at .+ are damaged: the text of"):
             await read
-    assert await records.problems() == [
+    assert await records.find_problems() == [
         f"a text is damaged ({hashlib.sha256(FIRST.encode()).hexdigest()[:12]})"
     ]
 
@@ -552,21 +554,21 @@ async def test_rows_that_make_no_sense_are_damage(place: Place, records: Records
     await add(records, FIRST)
     place.rows(damage)
     with pytest.raises(RecordsError, match=r"the records at .+ are damaged"):
-        await records.outline("moby-dick")
+        await records.list_outline("moby-dick")
 
 
 async def test_json_that_is_none_is_damage(tmp_path: Path, in_file: Records) -> None:
     await add(in_file, FIRST)
     File(tmp_path / "records.sqlite").rows("UPDATE sections SET heading_path = '[1'")
     with pytest.raises(RecordsError, match=r"records\.sqlite are damaged"):
-        await in_file.outline("moby-dick")
+        await in_file.list_outline("moby-dick")
 
 
 async def test_flipped_pages_are_errors_of_ours_or_change_nothing(tmp_path: Path) -> None:
     file = tmp_path / "r.sqlite"
     records = await Records.open(file)
     chunks = await add(records, *(f"Sentence number {n}, quite long enough." for n in range(60)))
-    book = await records.book("moby-dick")
+    book = await records.find_book("moby-dick")
     await records.close()
     sound = file.read_bytes()
     chance = random.Random(7)
@@ -588,4 +590,4 @@ async def test_flipped_pages_are_errors_of_ours_or_change_nothing(tmp_path: Path
 
 
 async def records_seen(records: Records, chunks: list[Chunk]) -> tuple[Book | None, list[Chunk]]:
-    return await records.book("moby-dick"), await records.chunks_by_ids(ids(chunks))
+    return await records.find_book("moby-dick"), await records.find_chunks(ids(chunks))

@@ -57,7 +57,7 @@ async def fill(records: Records, *texts: str, book_id: str = "moby-dick") -> lis
     number = await records.begin_edition(
         make_book(book_id), words_hash="w", sections=sections, chunks=chunks, vector_keys=keys
     )
-    await records.put_vectors({k: make_vector(1.0, n) for n, k in enumerate(keys.values())})
+    await records.save_vectors({k: make_vector(1.0, n) for n, k in enumerate(keys.values())})
     await records.publish(book_id, number)
     return chunks
 
@@ -88,7 +88,7 @@ async def test_a_short_wait_for_another_writer_is_waited_for(records: Records, t
     timer.start()
     await fill(records, *TEXTS[:2])
     timer.join()
-    assert len(await records.chunks("moby-dick")) == 2
+    assert len(await records.list_chunks("moby-dick")) == 2
 
 
 async def test_writers_of_one_process_wait_for_each_other_however_long_it_takes(
@@ -100,7 +100,7 @@ async def test_writers_of_one_process_wait_for_each_other_however_long_it_takes(
 
     async def write() -> None:
         nonlocal at_work
-        async with records.database.writing():
+        async with records.database.begin():
             at_work += 1
             await asyncio.sleep(0.01)
             assert at_work == 1
@@ -120,7 +120,7 @@ async def test_a_long_wait_ends_with_an_error_that_says_so_and_nothing_is_half_d
     writer = Writer(file)
     for change in (
         records.set_meta("a", "b"),
-        records.put_vectors({"k": make_vector(1.0)}),
+        records.save_vectors({"k": make_vector(1.0)}),
         records.remove("moby-dick"),
         records.settle("moby-dick"),
         fill(records, *TEXTS[5:9]),
@@ -128,10 +128,10 @@ async def test_a_long_wait_ends_with_an_error_that_says_so_and_nothing_is_half_d
         with pytest.raises(LibraryBusy, match=r"r\.sqlite are being changed by another process") as busy:
             await change
         assert "Try again" in busy.value.hint
-    assert await records.chunks("moby-dick") == chunks
+    assert await records.list_chunks("moby-dick") == chunks
     writer.release()
-    assert await records.meta("a") is None
-    assert await records.missing_vectors(["k"]) == ["k"]
+    assert await records.get_meta("a") is None
+    assert await records.find_missing_vectors(["k"]) == ["k"]
     assert await records.remove("moby-dick")
     await records.close()
 
@@ -142,7 +142,7 @@ async def test_opening_waits_for_whoever_is_just_making_the_tables(tmp_path: Pat
     timer.start()
     records = await Records.open(tmp_path / "new.sqlite")
     timer.join()
-    assert await records.books() == []
+    assert await records.list_books() == []
     await records.close()
 
 
@@ -166,19 +166,19 @@ async def test_a_publication_that_is_cut_off_at_any_moment_hides_nothing_and_loc
         else:
             about *= 0.8  # it took longer when it was measured than it does now
         await asyncio.gather(task, return_exceptions=True)
-        if (await records.editions())["moby-dick"] == number:
+        if (await records.list_editions())["moby-dick"] == number:
             assert number not in records.unpublished, trial
         else:
             await records.abandon("moby-dick", number)
     assert cut_off > 5
-    assert await records.pending() == []
-    assert await records.problems() == []
+    assert await records.list_pending() == []
+    assert await records.find_problems() == []
 
 
 async def begin_again(records: Records) -> int:
     """A pending edition with what the book has already."""
-    sections, chunks = await records.sections("moby-dick"), await records.chunks("moby-dick")
-    keys = {id: key for id, (_, key) in (await records.manifest("moby-dick")).items()}
+    sections, chunks = await records.list_sections("moby-dick"), await records.list_chunks("moby-dick")
+    keys = {id: key for id, (_, key) in (await records.read_manifest("moby-dick")).items()}
     return await records.begin_edition(
         make_book(), words_hash="w", sections=sections, chunks=chunks, vector_keys=keys
     )
@@ -207,9 +207,9 @@ async def test_reading_everything_finds_damage_in_whatever_is_found_and_quoted(
     records: Records, tmp_path: Path, damage: str
 ) -> None:
     await fill(records, *TEXTS[:6])
-    assert await records.problems() == []
+    assert await records.find_problems() == []
     spoil(tmp_path / "records.sqlite", DAMAGES[damage])
-    problems = await records.problems()
+    problems = await records.find_problems()
     assert problems, damage
     assert all("damaged" in said or "not what was stored" in said for said in problems), problems
 
@@ -217,7 +217,7 @@ async def test_reading_everything_finds_damage_in_whatever_is_found_and_quoted(
 async def test_damage_of_one_passage_is_not_said_of_the_others(records: Records, tmp_path: Path) -> None:
     chunks = await fill(records, *TEXTS)
     spoil(tmp_path / "records.sqlite", DAMAGES["an address"])
-    assert await records.problems() == [f"a passage or its vector is damaged ({chunks[2].id})"]
+    assert await records.find_problems() == [f"a passage or its vector is damaged ({chunks[2].id})"]
 
 
 async def test_random_bytes_anywhere_in_the_file_never_come_out_as_words(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ async def test_random_bytes_anywhere_in_the_file_never_come_out_as_words(tmp_pat
     file = tmp_path / "r.sqlite"
     records = await Records.open(file)
     chunks = await fill(records, *TEXTS)
-    sections = await records.sections("moby-dick")
+    sections = await records.list_sections("moby-dick")
     await records.close()
     sound, chance, told = file.read_bytes(), random.Random(11), 0
     for number in range(60):
@@ -244,9 +244,9 @@ async def test_random_bytes_anywhere_in_the_file_never_come_out_as_words(tmp_pat
             told += "r.sqlite" in str(error)
             continue
         try:
-            seen = (await again.sections("moby-dick"), await again.chunks("moby-dick"))
+            seen = (await again.list_sections("moby-dick"), await again.list_chunks("moby-dick"))
             if seen != (sections, chunks):
-                assert await again.problems(), (number, at)
+                assert await again.find_problems(), (number, at)
                 told += 1
         except RecordsError:
             told += 1
@@ -277,7 +277,7 @@ async def test_the_log_of_a_killed_writer_is_read_back(tmp_path: Path) -> None:
     assert ended.returncode == -9, ended.stderr
     assert Path(f"{file}-wal").stat().st_size > 0
     records = await Records.open(file)
-    assert [await records.meta(f"note {n}") for n in range(20)] == ["kept"] * 20
+    assert [await records.get_meta(f"note {n}") for n in range(20)] == ["kept"] * 20
     await records.close()
 
 
@@ -322,7 +322,7 @@ async def test_a_library_of_the_first_schema_opens_with_all_it_had_and_a_copy_of
         assert embedder.embedded == 1  # the query
         answer = await library.ask("Who trimmed the lamp at dusk?")
         assert (await library.verify(answer.id)) or answer.refusal
-        assert await library._records.problems() == []
+        assert await library._records.find_problems() == []
     kept = sqlite3.connect(data / "records.sqlite.backup-0001")
     assert kept.execute("SELECT version_num FROM alembic_version").fetchall() == [("0001",)]
     assert kept.execute("SELECT count(*) FROM chunks").fetchone() == (books[0].chunk_count,)
@@ -337,14 +337,14 @@ async def test_a_copy_of_the_records_holds_what_is_committed_and_not_what_is_on_
     records: Records, tmp_path: Path
 ) -> None:
     chunks = await fill(records, *TEXTS[:3])
-    async with records.database.writing() as connection:
+    async with records.database.begin() as connection:
         await connection.exec_driver_sql("DELETE FROM books")
         copy = back_up(tmp_path / "records.sqlite", "now")
         await connection.exec_driver_sql("ROLLBACK")
         await connection.exec_driver_sql("BEGIN IMMEDIATE")
     restored = await Records.open(copy)
-    assert await restored.chunks("moby-dick") == chunks
-    assert await restored.problems() == []
+    assert await restored.list_chunks("moby-dick") == chunks
+    assert await restored.find_problems() == []
     await restored.close()
 
 
@@ -354,8 +354,8 @@ async def test_two_books_that_share_passages_do_not_take_them_from_each_other(re
     swept = await records.sweep()
     await records.remove("emma")
     assert (await records.sweep(), swept) == ((0, 0), (0, 0)), "the other book needs every text and vector"
-    assert len(await records.chunks("moby-dick")) == 3
-    assert await records.problems() == []
+    assert len(await records.list_chunks("moby-dick")) == 3
+    assert await records.find_problems() == []
     await records.remove("moby-dick")
     assert await records.sweep() == (3, 3)
 
@@ -364,9 +364,9 @@ async def test_a_section_that_moved_between_editions_is_cut_from_the_text_of_its
     records: Records,
 ) -> None:
     await fill(records, "An early text of this chapter, as it first was.")
-    old = await records.section_texts("moby-dick", "s0")
+    old = await records.list_section_texts("moby-dick", "s0")
     await fill(records, "A later text of the chapter, rather longer than it was at first.")
-    (chunk,) = await records.chunks("moby-dick")
+    (chunk,) = await records.list_chunks("moby-dick")
     assert chunk.content.startswith("A later text")
-    assert await records.section_texts("moby-dick", "s0") == [chunk.content, *old]
-    assert await records.chunks_by_ids([chunk.id, replace(chunk, id="gone").id]) == [chunk]
+    assert await records.list_section_texts("moby-dick", "s0") == [chunk.content, *old]
+    assert await records.find_chunks([chunk.id, replace(chunk, id="gone").id]) == [chunk]

@@ -17,8 +17,8 @@ import pytest
 
 from octavo.errors import InvalidTransition, LibraryBusy, NotFound, OctavoError
 from octavo.records.catalogue import Records
-from octavo.records.conversations import Journal, Rating
-from octavo.records.rows import text_hash
+from octavo.records.conversations import Conversations, Rating
+from octavo.records.rows import hash_text
 from octavo.types import Question
 from octavo.validation import QuestionStatus
 from tests.support.builders import (
@@ -53,11 +53,11 @@ async def begin(records: Records, book_id: str, *said: str) -> int:
         make_chunk(s.text, book_id=book_id, section_id=s.id, heading_path=("H",), position=n)
         for n, s in enumerate(made)
     ]
-    keys = {c.id: text_hash(c.content) for c in cut}
+    keys = {c.id: hash_text(c.content) for c in cut}
     number = await records.begin_edition(
         make_book(book_id), words_hash="w", sections=made, chunks=cut, vector_keys=keys
     )
-    await records.put_vectors({key: make_vector(1.0, n) for n, key in enumerate(keys.values())})
+    await records.save_vectors({key: make_vector(1.0, n) for n, key in enumerate(keys.values())})
     return number
 
 
@@ -74,9 +74,9 @@ async def test_books_taken_in_at_once_get_numbers_of_their_own_and_are_all_there
     names = [f"book-{n}" for n in range(12)]
     numbers = await asyncio.gather(*(take_in(pair[n % 2], name) for n, name in enumerate(names)))
     assert sorted(numbers) == list(range(1, 13))
-    assert {b.id for b in await pair[0].books()} == set(names)
-    assert await pair[1].problems() == []
-    assert await pair[0].unsettled() == []
+    assert {b.id for b in await pair[0].list_books()} == set(names)
+    assert await pair[1].find_problems() == []
+    assert await pair[0].list_unsettled() == []
 
 
 async def test_editions_of_one_book_begun_at_once_leave_one_pending_and_one_ready_at_most(
@@ -97,7 +97,7 @@ async def test_editions_of_one_book_begun_at_once_leave_one_pending_and_one_read
     states = shelf.rows("SELECT state, count(*) FROM editions WHERE state <> 'superseded' GROUP BY state")
     assert ("ready", 1) in states
     assert dict(states).get("pending", 0) <= 1
-    assert await pair[0].problems() == []
+    assert await pair[0].find_problems() == []
 
 
 async def test_sweeping_takes_nothing_that_another_instance_is_just_using(pair: Pair) -> None:
@@ -114,37 +114,37 @@ async def test_sweeping_takes_nothing_that_another_instance_is_just_using(pair: 
             await second.sweep()
 
     await asyncio.gather(come_and_go("emma"), come_and_go("walden"), sweep())
-    assert len(await second.chunks("emma")) == len(await second.chunks("walden")) == 6
-    assert [s.text for s in await second.sections("emma")] == list(SAID)
+    assert len(await second.list_chunks("emma")) == len(await second.list_chunks("walden")) == 6
+    assert [s.text for s in await second.list_sections("emma")] == list(SAID)
 
 
 async def test_vectors_kept_by_two_at_once_in_any_order_do_not_block_each_other(pair: Pair) -> None:
     keys = [f"{n:064d}" for n in range(200)]
     await asyncio.gather(
         *(
-            pair[n % 2].put_vectors({key: make_vector(1.0) for key in (keys if n < 2 else keys[::-1])})
+            pair[n % 2].save_vectors({key: make_vector(1.0) for key in (keys if n < 2 else keys[::-1])})
             for n in range(4)
         )
     )
-    assert await pair[0].missing_vectors(keys) == []
+    assert await pair[0].find_missing_vectors(keys) == []
 
 
 async def test_an_instance_sees_at_once_what_another_begins_publishes_and_removes(pair: Pair) -> None:
     writer, reader = pair
-    before = await reader.refreshed()
+    before = await reader.refresh()
     number = await begin(writer, "emma", *SAID)
-    begun = await reader.refreshed()
+    begun = await reader.refresh()
     assert (begun > before, reader.unpublished) == (True, {number}), "in the store, and not to be seen"
     await writer.publish("emma", number)
-    published = await reader.refreshed()
+    published = await reader.refresh()
     assert (published > begun, reader.unpublished) == (True, set())
-    assert await reader.refreshed() == published, "nothing has changed since"
+    assert await reader.refresh() == published, "nothing has changed since"
     pending = await begin(writer, "emma", *SAID[:2])
     await writer.abandon("emma", pending)
-    abandoned = await reader.refreshed()
+    abandoned = await reader.refresh()
     assert (abandoned > published, reader.unpublished) == (True, set())
     await writer.remove("emma")
-    assert await reader.refreshed() > abandoned
+    assert await reader.refresh() > abandoned
 
 
 # The journal
@@ -157,48 +157,48 @@ def question(name: str, *, session_id: str | None = None) -> Question:
 async def test_questions_received_at_once_are_numbered_and_counted_one_by_one(
     pair: Pair, shelf: Shelf
 ) -> None:
-    journals = [Journal(records.database) for records in pair]
-    started = await asyncio.gather(*(journals[n % 2].start_session("talk") for n in range(8)))
+    conversations = [Conversations(records.database) for records in pair]
+    started = await asyncio.gather(*(conversations[n % 2].start_session("talk") for n in range(8)))
     assert {s.start_time for s in started} == {started[0].start_time}, "one session, whoever asked for it"
     asked = [question(f"q{n}", session_id="talk") for n in range(40)]
-    await asyncio.gather(*(journals[n % 2].receive(q, interpreted="?") for n, q in enumerate(asked)))
+    await asyncio.gather(*(conversations[n % 2].receive(q, interpreted="?") for n, q in enumerate(asked)))
     assert [n for (n,) in shelf.rows("SELECT number FROM questions ORDER BY number")] == list(range(1, 41))
-    session = await journals[1].session("talk")
+    session = await conversations[1].find_session("talk")
     assert (session.query_count, len(session.questions)) == (40, 40)
 
 
 async def test_a_step_that_two_instances_want_to_take_is_taken_by_one(pair: Pair) -> None:
-    journals = [Journal(records.database) for records in pair]
+    conversations = [Conversations(records.database) for records in pair]
     for n in range(8):
         asked = question(f"q{n}")
         answer = make_answer(id=f"a{n}", question_id=asked.id)
-        await journals[0].receive(asked, interpreted="?")
-        both = await asyncio.gather(*(j.begin(asked) for j in journals), return_exceptions=True)
+        await conversations[0].receive(asked, interpreted="?")
+        both = await asyncio.gather(*(j.begin(asked) for j in conversations), return_exceptions=True)
         (begun,) = [b for b in both if isinstance(b, Question)]
-        await journals[0].draft(answer, receipt={})
-        valid = await journals[0].validated(answer)
+        await conversations[0].save_draft(answer, receipt={})
+        valid = await conversations[0].mark_validated(answer)
         ends = await asyncio.gather(
-            journals[0].publish(begun, valid, receipt={}),
-            journals[1].fail(begun, "ModelError: no"),
+            conversations[0].publish(begun, valid, receipt={}),
+            conversations[1].fail(begun, "ModelError: no"),
             return_exceptions=True,
         )
         assert [isinstance(e, InvalidTransition) for e in ends].count(True) == 1, ends
-        entry = await journals[1].entry(asked.id)
+        entry = await conversations[1].find_exchange(asked.id)
         published = entry.question.status is QuestionStatus.COMPLETED
         assert published == (entry.answer is not None) == (entry.error is None)
 
 
 async def test_a_vote_that_comes_twice_at_once_is_one_vote(pair: Pair) -> None:
-    journals = [Journal(records.database) for records in pair]
+    conversations = [Conversations(records.database) for records in pair]
     asked = question("q1")
-    await journals[0].receive(asked, interpreted="?")
-    await journals[0].draft(make_answer(question_id="q1"), receipt={})
+    await conversations[0].receive(asked, interpreted="?")
+    await conversations[0].save_draft(make_answer(question_id="q1"), receipt={})
     for _ in range(5):
         votes = ("up", "down", "up", "down")
         await asyncio.gather(
-            *(journals[n % 2].rate(Rating("a1", vote), owner="me") for n, vote in enumerate(votes))
+            *(conversations[n % 2].rate(Rating("a1", vote), owner="me") for n, vote in enumerate(votes))
         )
-    assert len(await journals[0].ratings("a1")) == 1
+    assert len(await conversations[0].list_ratings("a1")) == 1
 
 
 # Locks for longer than a transaction
@@ -206,30 +206,30 @@ async def test_a_vote_that_comes_twice_at_once_is_one_vote(pair: Pair) -> None:
 
 async def test_a_lock_is_kept_from_others_and_given_back(pair: Pair) -> None:
     first, second = (records.database for records in pair)
-    async with first.holding("the books"):
+    async with first.lock("the books"):
         with pytest.raises(LibraryBusy, match="another instance is working on the books"):
-            async with second.holding("the books", wait=0):
+            async with second.lock("the books", wait=0):
                 pass
-        async with second.trying("the books") as granted, second.trying("the lamps") as other:
+        async with second.try_lock("the books") as granted, second.try_lock("the lamps") as other:
             assert (granted, other) == (False, True)
-    async with second.holding("the books", wait=0), first.trying("the books") as granted:
+    async with second.lock("the books", wait=0), first.try_lock("the books") as granted:
         assert not granted
 
 
 async def test_those_who_share_a_lock_keep_out_only_who_does_not(pair: Pair) -> None:
     first, second = (records.database for records in pair)
-    async with first.trying("a place", shared=True) as one, second.trying("a place", shared=True) as two:
+    async with first.try_lock("a place", shared=True) as one, second.try_lock("a place", shared=True) as two:
         assert one
         assert two
-        async with second.trying("a place") as alone:
+        async with second.try_lock("a place") as alone:
             assert not alone
 
 
 async def test_what_goes_wrong_under_a_lock_is_told_as_it_is(pair: Pair) -> None:
     with pytest.raises(FileNotFoundError):
-        async with pair[0].database.holding("the books"):
+        async with pair[0].database.lock("the books"):
             raise FileNotFoundError("a book")
-    async with pair[1].database.trying("the books") as granted:
+    async with pair[1].database.try_lock("the books") as granted:
         assert granted
 
 
@@ -252,12 +252,12 @@ asyncio.run(main())
     assert holder.stdout is not None
     try:
         assert await asyncio.to_thread(holder.stdout.readline) == "held\n"
-        async with pair[0].database.trying("the books") as granted:
+        async with pair[0].database.try_lock("the books") as granted:
             assert not granted
     finally:
         holder.send_signal(signal.SIGKILL)
         await asyncio.to_thread(holder.communicate)
-    async with pair[0].database.holding("the books", wait=PATIENCE):
+    async with pair[0].database.lock("the books", wait=PATIENCE):
         pass
 
 

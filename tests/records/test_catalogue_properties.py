@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from octavo.errors import NotFound
 from octavo.records.catalogue import Records
-from octavo.store.base import digest
+from octavo.store.base import digest_chunk
 from octavo.types import Book, BookFormat, Chunk, PageMark, Section, Span
 from tests.support.builders import NOON, make_book, make_chunk, make_section, make_vector
 from tests.support.places import File, Place
@@ -130,7 +130,7 @@ async def take_in(records: Records, book: Book, made: Sequence[Section], cut: Se
     number = await records.begin_edition(
         book, words_hash="w", sections=made, chunks=cut, vector_keys={c.id: key(c) for c in cut}
     )
-    await records.put_vectors({key(c): make_vector(1.0, n) for n, c in enumerate(cut)})
+    await records.save_vectors({key(c): make_vector(1.0, n) for n, c in enumerate(cut)})
     return number
 
 
@@ -149,17 +149,17 @@ def test_what_is_valid_comes_out_as_it_went_in(
         records = await Records.open(place.url)
         try:
             await records.publish(book.id, await take_in(records, book, made, cut))
-            assert await records.book(book.id) == book
-            assert await records.sections(book.id) == made
-            assert await records.chunks(book.id) == cut
+            assert await records.find_book(book.id) == book
+            assert await records.list_sections(book.id) == made
+            assert await records.list_chunks(book.id) == cut
             ids = [c.id for c in cut]
-            embedded = await records.embedded_chunks(ids)
+            embedded = await records.find_embedded_chunks(ids)
             assert [replace(c, embedding=None) for c in embedded] == cut
-            assert {c.id: digest(c) for c in embedded} == await records.digests()
+            assert {c.id: digest_chunk(c) for c in embedded} == await records.read_digests()
             for c in cut:
-                around = await records.chunks_within(book.id, c.section_id, c.start, c.end)
+                around = await records.find_chunks_within(book.id, c.section_id, c.start, c.end)
                 assert c in around
-            assert await records.problems() == []
+            assert await records.find_problems() == []
             await records.remove(book.id)
             await records.sweep()
         finally:
@@ -236,7 +236,7 @@ async def step(
         model.pending.pop(book_id, None)
         model.past.pop(book_id, None)
     elif what == "removed":
-        await records.removed(book_id)
+        await records.clear_removals(book_id)
     elif what == "settle" and book_id in model.ready:
         await records.settle(book_id)
     else:
@@ -247,14 +247,14 @@ async def step(
 
 async def check(records: Records, model: Model, place: Place, trail: list[str]) -> None:
     """The catalogue is the model's, and no row of any table is there without a reason."""
-    shown = {b.id: [c.content for c in await records.chunks(b.id)] for b in await records.books()}
+    shown = {b.id: [c.content for c in await records.list_chunks(b.id)] for b in await records.list_books()}
     assert shown == model.ready, trail
-    assert {(b, n) for b, (n, _) in model.pending.items()} == set(await records.pending()), trail
+    assert {(b, n) for b, (n, _) in model.pending.items()} == set(await records.list_pending()), trail
     live = {id for b, said in model.ready.items() for id in chunk_ids(b, said)}
     coming = {id for b, (_, said) in model.pending.items() for id in chunk_ids(b, said)}
-    doomed = {id for ids in (await records.removals()).values() for id in ids}
+    doomed = {id for ids in (await records.list_removals()).values() for id in ids}
     assert not doomed & (live | coming), trail
-    assert set(await records.digests()) == live, trail
+    assert set(await records.read_digests()) == live, trail
     per_book = place.rows("SELECT book_id, count(*) FROM editions WHERE state = 'ready' GROUP BY 1")
     assert dict(per_book) == dict.fromkeys(model.ready, 1), trail
     rows = place.rows("SELECT DISTINCT e.state FROM chunks c JOIN editions e USING (book_id, edition)")
@@ -273,16 +273,16 @@ async def test_no_sequence_of_steps_breaks_the_catalogue(records: Records, place
             await check(records, model, place, trail)
         ever |= {id for b, (_, said) in model.pending.items() for id in chunk_ids(b, said)}
         if number % 10 == 9:
-            before = {b: await records.sections(b) for b in model.ready}
+            before = {b: await records.list_sections(b) for b in model.ready}
             await records.sweep()
-            assert {b: await records.sections(b) for b in model.ready} == before, trail
+            assert {b: await records.list_sections(b) for b in model.ready} == before, trail
             for book_id, editions_before in model.past.items():
                 for said in editions_before:
                     for text in said:
                         section_id = f"s-{SENTENCES.index(text)}"
-                        assert text in await records.section_texts(book_id, section_id), trail
+                        assert text in await records.list_section_texts(book_id, section_id), trail
     assert len(set(trail)) > 10
-    assert await records.problems() == []
+    assert await records.find_problems() == []
     assert ever
 
 
@@ -298,13 +298,13 @@ async def test_what_the_store_must_drop_is_listed_until_it_says_that_it_has(
         for book_id, (_, said) in model.pending.items():
             stored |= chunk_ids(book_id, said)
         if chance.random() < 0.3:
-            for book_id, ids in (await records.removals()).items():
+            for book_id, ids in (await records.list_removals()).items():
                 stored -= set(ids)
-                await records.removed(book_id)
+                await records.clear_removals(book_id)
     for book_id, (number, _) in list(model.pending.items()):
         await records.abandon(book_id, number)
-    listed = {id for ids in (await records.removals()).values() for id in ids}
-    assert stored - listed == set(await records.digests())
+    listed = {id for ids in (await records.list_removals()).values() for id in ids}
+    assert stored - listed == set(await records.read_digests())
 
 
 async def test_books_stand_in_the_order_of_adding_whatever_the_clock_said(records: Records) -> None:
@@ -313,11 +313,11 @@ async def test_books_stand_in_the_order_of_adding_whatever_the_clock_said(record
         book = replace(make_book(f"book-{number}"), added_at=NOON + timedelta(days=days))
         await records.publish(book.id, await take_in(records, book, *edition_of(book.id, SENTENCES[:1])))
         order.append(book.id)
-    assert [b.id for b in await records.books()] == order
+    assert [b.id for b in await records.list_books()] == order
     again = replace(make_book("book-3"), added_at=NOON, updated_at=NOON)
     await records.publish("book-3", await take_in(records, again, *edition_of("book-3", SENTENCES[1:3])))
     await records.remove("book-0")
-    assert [b.id for b in await records.books()] == order[1:]
+    assert [b.id for b in await records.list_books()] == order[1:]
     found = await records.find_by_words_hash("w")
     assert found is not None
     assert found.id == "book-1", "of several, the one that came first"
@@ -337,7 +337,7 @@ def test_a_clock_that_goes_back_does_not_make_a_book_older(
         for when, said in ((first, SENTENCES[:2]), (second, SENTENCES[1:4])):
             book = replace(make_book(), added_at=when, updated_at=when)
             await records.publish(book.id, await take_in(records, book, *edition_of(book.id, said)))
-        found = await records.book("moby-dick")
+        found = await records.find_book("moby-dick")
         await records.remove("moby-dick")
         await records.close()
         return found

@@ -10,7 +10,7 @@ import pytest
 
 from octavo.errors import InvalidTransition, NotFound, RecordsError
 from octavo.records.catalogue import Records
-from octavo.records.conversations import Journal, checksum
+from octavo.records.conversations import Conversations, checksum_answer
 from octavo.types import Question, Scope, ScopeType, Trace
 from octavo.validation import AnswerState, Delivery, QuestionStatus
 from tests.support.builders import NOON, make_answer, make_question, make_refusal
@@ -25,25 +25,27 @@ async def records(place: Place) -> AsyncIterator[Records]:
 
 
 @pytest.fixture
-def journal(records: Records) -> Journal:
-    return Journal(records.database)
+def conversations(records: Records) -> Conversations:
+    return Conversations(records.database)
 
 
 def question(number: int, *, session_id: str | None = None) -> Question:
     return replace(make_question(f"Question {number}?", id=f"q{number}"), session_id=session_id)
 
 
-async def told(journal: Journal, asked: Question, *, refused: bool = False) -> None:
-    await journal.receive(asked, interpreted=f"{asked.content} Really?")
-    begun = await journal.begin(asked)
+async def told(conversations: Conversations, asked: Question, *, refused: bool = False) -> None:
+    await conversations.receive(asked, interpreted=f"{asked.content} Really?")
+    begun = await conversations.begin(asked)
     answer = replace(make_answer(id=f"a-{asked.id}", question_id=asked.id))
     if refused:
         answer = replace(answer, citations=(), refusal=make_refusal())
-    await journal.draft(answer, receipt={"draft": True})
-    await journal.publish(begun, await journal.validated(answer), receipt={"seal": checksum(answer)})
+    await conversations.save_draft(answer, receipt={"draft": True})
+    await conversations.publish(
+        begun, await conversations.mark_validated(answer), receipt={"seal": checksum_answer(answer)}
+    )
 
 
-async def test_a_question_and_its_answer_come_back_equal(journal: Journal) -> None:
+async def test_a_question_and_its_answer_come_back_equal(conversations: Conversations) -> None:
     scope = Scope(type=ScopeType.SECTION, identifier="Loomings", description="the first chapter")
     asked = replace(
         question(1),
@@ -54,55 +56,57 @@ async def test_a_question_and_its_answer_come_back_equal(journal: Journal) -> No
         filters={"a": [1]},
         user_preferences={"short": True},
     )
-    await journal.receive(asked, interpreted="Who is Ishmael?")
-    begun = await journal.begin(asked)
+    await conversations.receive(asked, interpreted="Who is Ishmael?")
+    begun = await conversations.begin(asked)
     answer = replace(make_answer(question_id="q1"), trace=Trace().reach(Delivery.RECEIVED, NOON))
-    await journal.draft(answer, receipt={})
-    valid = await journal.validated(answer)
-    done, shown = await journal.publish(begun, valid, receipt={"threshold": 0.5})
-    entry = await journal.entry(answer.id)
+    await conversations.save_draft(answer, receipt={})
+    valid = await conversations.mark_validated(answer)
+    done, shown = await conversations.publish(begun, valid, receipt={"threshold": 0.5})
+    entry = await conversations.find_exchange(answer.id)
     assert (entry.question, entry.answer, entry.interpreted) == (done, shown, "Who is Ishmael?")
     assert entry.receipt == {"threshold": 0.5}
     assert (done.status, shown.state) == (QuestionStatus.COMPLETED, AnswerState.PUBLISHED)
 
 
-async def test_a_refusal_ends_its_question_as_insufficient_data(journal: Journal) -> None:
-    await told(journal, question(1), refused=True)
-    entry = await journal.entry("q1")
+async def test_a_refusal_ends_its_question_as_insufficient_data(conversations: Conversations) -> None:
+    await told(conversations, question(1), refused=True)
+    entry = await conversations.find_exchange("q1")
     assert entry.question.status is QuestionStatus.INSUFFICIENT_DATA
     assert entry.answer is not None
     assert entry.answer.refusal == make_refusal()
 
 
-async def test_a_step_that_the_states_do_not_have_raises_and_changes_nothing(journal: Journal) -> None:
+async def test_a_step_that_the_states_do_not_have_raises_and_changes_nothing(
+    conversations: Conversations,
+) -> None:
     asked = question(1)
-    await journal.receive(asked, interpreted=asked.content)
-    begun = await journal.begin(asked)
+    await conversations.receive(asked, interpreted=asked.content)
+    begun = await conversations.begin(asked)
     with pytest.raises(InvalidTransition):
-        await journal.begin(asked)
+        await conversations.begin(asked)
     answer = make_answer(question_id="q1")
-    await journal.draft(answer, receipt={})
+    await conversations.save_draft(answer, receipt={})
     with pytest.raises(InvalidTransition):
-        await journal.publish(begun, answer, receipt={})
-    valid = await journal.validated(answer)
+        await conversations.publish(begun, answer, receipt={})
+    valid = await conversations.mark_validated(answer)
     with pytest.raises(InvalidTransition):
-        await journal.validated(answer)
-    await journal.publish(begun, valid, receipt={})
-    for again in (journal.publish(begun, valid, receipt={}), journal.fail(begun, "too late")):
+        await conversations.mark_validated(answer)
+    await conversations.publish(begun, valid, receipt={})
+    for again in (conversations.publish(begun, valid, receipt={}), conversations.fail(begun, "too late")):
         with pytest.raises(InvalidTransition):
             await again
-    entry = await journal.entry("q1")
+    entry = await conversations.find_exchange("q1")
     assert (entry.question.status, entry.error) == (QuestionStatus.COMPLETED, None)
 
 
 @pytest.mark.parametrize("begun", [True, False])
-async def test_a_question_fails_however_far_it_had_come(journal: Journal, begun: bool) -> None:
+async def test_a_question_fails_however_far_it_had_come(conversations: Conversations, begun: bool) -> None:
     asked = question(1)
-    await journal.receive(asked, interpreted=asked.content)
+    await conversations.receive(asked, interpreted=asked.content)
     if begun:
-        await journal.begin(asked)
-    await journal.fail(asked, "ModelError: no")
-    entry = await journal.entry("q1")
+        await conversations.begin(asked)
+    await conversations.fail(asked, "ModelError: no")
+    entry = await conversations.find_exchange("q1")
     assert (entry.question.status, entry.error, entry.answer) == (
         QuestionStatus.ERROR,
         "ModelError: no",
@@ -110,24 +114,24 @@ async def test_a_question_fails_however_far_it_had_come(journal: Journal, begun:
     )
 
 
-async def test_a_draft_is_nobodys_to_see(journal: Journal) -> None:
+async def test_a_draft_is_nobodys_to_see(conversations: Conversations) -> None:
     asked = question(1)
-    await journal.receive(asked, interpreted=asked.content)
-    await journal.begin(asked)
-    await journal.draft(make_answer(question_id="q1"), receipt={})
-    assert (await journal.entry("a1")).answer is None
+    await conversations.receive(asked, interpreted=asked.content)
+    await conversations.begin(asked)
+    await conversations.save_draft(make_answer(question_id="q1"), receipt={})
+    assert (await conversations.find_exchange("a1")).answer is None
     with pytest.raises(NotFound):
-        await journal.kept("a1")
-    assert await journal.kept() == []
+        await conversations.list_stored_answers("a1")
+    assert await conversations.list_stored_answers() == []
 
 
-async def test_a_session_counts_its_questions_and_holds_them_in_order(journal: Journal) -> None:
-    started = await journal.start_session("talk")
+async def test_a_session_counts_its_questions_and_holds_them_in_order(conversations: Conversations) -> None:
+    started = await conversations.start_session("talk")
     assert (started.query_count, started.end_time) == (0, None)
     for number in (1, 2, 3):
-        await told(journal, question(number, session_id="talk"), refused=number == 2)
-    await told(journal, question(4))
-    session = await journal.session("talk")
+        await told(conversations, question(number, session_id="talk"), refused=number == 2)
+    await told(conversations, question(4))
+    session = await conversations.find_session("talk")
     assert session.query_count == 3
     assert [q.id for q in session.questions] == ["q1", "q2", "q3"]
     assert [a.id for a in session.answers] == ["a-q1", "a-q2", "a-q3"]
@@ -137,65 +141,74 @@ async def test_a_session_counts_its_questions_and_holds_them_in_order(journal: J
         ("user", "q2"),
     ]
     assert session.messages[1].source_references == session.answers[0].citations
-    assert [e.question.id for e in await journal.entries()] == ["q1", "q2", "q3", "q4"]
+    assert [e.question.id for e in await conversations.list_exchanges()] == ["q1", "q2", "q3", "q4"]
 
 
-async def test_a_session_ends_once_and_goes_on_when_it_is_taken_up_again(journal: Journal) -> None:
-    new = await journal.start_session()
-    ended = await journal.end_session(new.session_id)
+async def test_a_session_ends_once_and_goes_on_when_it_is_taken_up_again(
+    conversations: Conversations,
+) -> None:
+    new = await conversations.start_session()
+    ended = await conversations.end_session(new.session_id)
     assert ended.end_time is not None
-    assert await journal.end_session(new.session_id) == ended
-    assert (await journal.start_session(new.session_id)).end_time is None
-    assert (await journal.session(new.session_id)).end_time is None
-    other = await journal.start_session()
-    assert [s.session_id for s in await journal.sessions()] == [other.session_id, new.session_id]
+    assert await conversations.end_session(new.session_id) == ended
+    assert (await conversations.start_session(new.session_id)).end_time is None
+    assert (await conversations.find_session(new.session_id)).end_time is None
+    other = await conversations.start_session()
+    assert [s.session_id for s in await conversations.list_sessions()] == [other.session_id, new.session_id]
 
 
-async def test_the_last_turns_are_remembered_and_refusals_say_nothing(journal: Journal) -> None:
-    await journal.start_session("talk")
+async def test_the_last_turns_are_remembered_and_refusals_say_nothing(conversations: Conversations) -> None:
+    await conversations.start_session("talk")
     for number in range(1, 6):
-        await told(journal, question(number, session_id="talk"), refused=number == 4)
-    await journal.receive(question(6, session_id="talk"), interpreted="Not answered yet?")
+        await told(conversations, question(number, session_id="talk"), refused=number == 4)
+    await conversations.receive(question(6, session_id="talk"), interpreted="Not answered yet?")
     said = make_answer().content
     turns = [(f"Question {n}? Really?", said if n != 4 else "") for n in (3, 4, 5)]
-    assert await journal.turns("talk", most=3) == turns
+    assert await conversations.list_turns("talk", most=3) == turns
 
 
-@pytest.mark.parametrize("call", ["session", "end_session", "entry", "kept"])
-async def test_what_is_not_there_is_said_to_be_not_there(journal: Journal, call: str) -> None:
+@pytest.mark.parametrize("call", ["find_session", "end_session", "find_exchange", "list_stored_answers"])
+async def test_what_is_not_there_is_said_to_be_not_there(conversations: Conversations, call: str) -> None:
     with pytest.raises(NotFound, match="'nothing'"):
-        await getattr(journal, call)("nothing")
+        await getattr(conversations, call)("nothing")
 
 
-async def test_a_damaged_answer_is_not_read_but_can_be_checked(journal: Journal, place: Place) -> None:
-    await told(journal, question(1))
-    (kept,) = await journal.kept("q1")
-    assert kept.receipt["seal"] == checksum(kept)
+async def test_a_damaged_answer_is_not_read_but_can_be_checked(
+    conversations: Conversations, place: Place
+) -> None:
+    await told(conversations, question(1))
+    (kept,) = await conversations.list_stored_answers("q1")
+    assert kept.receipt["seal"] == checksum_answer(kept)
     other = "CAST(replace(CAST(citations AS TEXT), 'whiteness', 'blackness') AS JSON)"
     if isinstance(place, File):
         other = "replace(citations, 'whiteness', 'blackness')"
     place.rows(f"UPDATE answers SET citations = {other}")
     with pytest.raises(RecordsError, match="damaged"):
-        await journal.entry("q1")
-    (kept,) = await journal.kept("a-q1")
-    assert kept.receipt["seal"] != checksum(kept)
+        await conversations.find_exchange("q1")
+    (kept,) = await conversations.list_stored_answers("a-q1")
+    assert kept.receipt["seal"] != checksum_answer(kept)
 
 
-async def test_what_a_dead_process_left_unanswered_ends_in_error(journal: Journal) -> None:
-    await journal.receive(question(1), interpreted="Question 1?")
-    await journal.receive(question(2), interpreted="Question 2?")
-    await journal.begin(question(2))
-    await told(journal, question(3))
-    await journal.abandon()
-    left = {entry.question.id: (str(entry.question.status), entry.error) for entry in await journal.entries()}
+async def test_what_a_dead_process_left_unanswered_ends_in_error(conversations: Conversations) -> None:
+    await conversations.receive(question(1), interpreted="Question 1?")
+    await conversations.receive(question(2), interpreted="Question 2?")
+    await conversations.begin(question(2))
+    await told(conversations, question(3))
+    await conversations.fail_abandoned()
+    left = {
+        entry.question.id: (str(entry.question.status), entry.error)
+        for entry in await conversations.list_exchanges()
+    }
     ended = ("error", "the process that worked on it ended")
     assert left == {"q1": ended, "q2": ended, "q3": ("completed", None)}
 
 
-async def test_what_another_instance_may_be_working_on_is_left_to_it(journal: Journal, place: Place) -> None:
+async def test_what_another_instance_may_be_working_on_is_left_to_it(
+    conversations: Conversations, place: Place
+) -> None:
     fresh = replace(question(1), timestamp=datetime.now(UTC) - timedelta(minutes=5))
-    await journal.receive(fresh, interpreted="Question 1?")
-    await journal.abandon()
-    status = (await journal.entry("q1")).question.status
+    await conversations.receive(fresh, interpreted="Question 1?")
+    await conversations.fail_abandoned()
+    status = (await conversations.find_exchange("q1")).question.status
     alone = isinstance(place, File)  # who has the file has the only instance
     assert status is (QuestionStatus.ERROR if alone else QuestionStatus.PENDING)

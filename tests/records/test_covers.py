@@ -161,19 +161,19 @@ def test_a_parser_that_was_taken_over_cannot_hand_back_a_page_as_cover() -> None
 async def test_a_cover_comes_with_the_book_and_leaves_with_it(library: Library, tmp_path: Path) -> None:
     path = with_cover(tmp_path / "tides.epub", BY_PROPERTY, {"pic.bin": PNG})
     book = await library.add(path)
-    assert await covers.cover_of(library.database, book.id) == Cover(PNG)
+    assert await covers.find_cover(library.database, book.id) == Cover(PNG)
     await library.remove(book.id)
-    assert await covers.cover_of(library.database, book.id) is None
+    assert await covers.find_cover(library.database, book.id) is None
 
 
 async def test_a_new_edition_brings_its_own_cover_or_none(library: Library, tmp_path: Path) -> None:
     path = with_cover(tmp_path / "tides.epub", BY_PROPERTY, {"pic.bin": PNG})
     book = await library.add(path)
     await library.add(with_cover(path, BY_PROPERTY, {"pic.bin": JPEG}))  # only the picture is another
-    assert await covers.cover_of(library.database, book.id) == Cover(JPEG)
+    assert await covers.find_cover(library.database, book.id) == Cover(JPEG)
     more = small_books.TIDES | {"Evening": "The nets were mended by the evening, and the ledger was closed."}
     assert (await library.add(small_books.epub(path, more))).id == book.id
-    assert await covers.cover_of(library.database, book.id) is None
+    assert await covers.find_cover(library.database, book.id) is None
 
 
 async def test_the_same_book_in_a_format_without_cover_keeps_the_cover(
@@ -182,13 +182,15 @@ async def test_the_same_book_in_a_format_without_cover_keeps_the_cover(
     path = with_cover(tmp_path / "tides.epub", BY_PROPERTY, {"pic.bin": PNG})
     book = await library.add(path)
     assert (await library.add(small_books.epub(tmp_path / "tides.epub"))).id == book.id
-    assert await covers.cover_of(library.database, book.id) == Cover(PNG)
+    assert await covers.find_cover(library.database, book.id) == Cover(PNG)
 
 
 async def test_the_books_with_covers_are_told_from_those_without(library: Library, tmp_path: Path) -> None:
     pictured = await library.add(with_cover(tmp_path / "tides.epub", BY_PROPERTY, {"pic.bin": PNG}))
     hills = small_books.markdown(tmp_path / "hills.md", {"Top": "Goats graze there."}, title="The Hills")
     bare = await library.add(hills)
-    assert await covers.covered(library.database, [pictured.id, bare.id, "unknown"]) == {pictured.id}
-    assert await covers.covered(library.database, [bare.id]) == set()
-    assert await covers.covered(library.database, []) == set()
+    assert await covers.find_covered_books(library.database, [pictured.id, bare.id, "unknown"]) == {
+        pictured.id
+    }
+    assert await covers.find_covered_books(library.database, [bare.id]) == set()
+    assert await covers.find_covered_books(library.database, []) == set()

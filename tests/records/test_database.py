@@ -22,8 +22,8 @@ from sqlalchemy import Connection, select, text
 from octavo.errors import InvalidValue, LibraryBusy, OctavoError, Overloaded, RecordsError, StorageLow
 from octavo.records import database
 from octavo.records.catalogue import Records
-from octavo.records.conversations import Journal
-from octavo.records.database import address, shown
+from octavo.records.conversations import Conversations
+from octavo.records.database import format_address, parse_address
 from octavo.records.tables import HEAD, meta, metadata
 from octavo.types import Question
 from octavo.validation import QuestionStatus
@@ -53,10 +53,10 @@ def hurried(monkeypatch: pytest.MonkeyPatch, **soon: str) -> None:
     "given", ["postgres://", "postgresql://", "postgresql+asyncpg://", "postgres+asyncpg://"]
 )
 def test_an_address_of_postgresql_may_be_spelled_as_elsewhere(given: str) -> None:
-    url = address(f"{given}reader:{SECRET}@db.example/books?sslmode=require&channel_binding=require")
+    url = parse_address(f"{given}reader:{SECRET}@db.example/books?sslmode=require&channel_binding=require")
     assert url.drivername == "postgresql+asyncpg"
     assert dict(url.query) == {"ssl": "require"}
-    assert shown(url) == "postgresql://reader@db.example/books"
+    assert format_address(url) == "postgresql://reader@db.example/books"
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_an_address_of_postgresql_may_be_spelled_as_elsewhere(given: str) -> Non
 )
 def test_an_address_that_is_none_is_refused_without_telling_the_password(wrong: str) -> None:
     with pytest.raises(RecordsError) as refused:
-        address(wrong)
+        parse_address(wrong)
     assert SECRET not in str(refused.value) + refused.value.hint
 
 
@@ -79,7 +79,7 @@ async def test_a_wrong_password_is_refused_and_not_told(postgres: Server, shelf:
         await Records.open(postgres.network_url(shelf.name, password=SECRET))
     assert SECRET not in f"{refused.value}{refused.value.hint}"
     right = await Records.open(postgres.network_url(shelf.name))
-    assert await right.books() == []
+    assert await right.list_books() == []
     assert PASSWORD not in right.database.place
     await right.close()
 
@@ -106,7 +106,7 @@ async def test_a_new_database_gets_exactly_the_tables_of_the_schema(records: Rec
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         return compare_metadata(context, metadata)
 
-    async with records.database.reading() as connection:
+    async with records.database.connect() as connection:
         assert await connection.run_sync(differences) == []
 
 
@@ -167,11 +167,11 @@ async def test_a_change_waits_for_another_only_so_long_and_readers_not_at_all(
     await other.execute("UPDATE meta SET value = 'mine'")
     with pytest.raises(LibraryBusy, match="are being changed by another process"):
         await records.set_meta("embedder", "other")
-    assert await records.meta("embedder") == "minilm"
+    assert await records.get_meta("embedder") == "minilm"
     await held.rollback()
     await other.close()
     await records.set_meta("embedder", "other")
-    assert await records.meta("embedder") == "other"
+    assert await records.get_meta("embedder") == "other"
     await records.close()
 
 
@@ -181,9 +181,9 @@ async def test_a_statement_that_takes_too_long_is_ended(
     hurried(monkeypatch, statement_timeout="3000")
     records = await Records.open(shelf.url)
     with pytest.raises(LibraryBusy, match="took too long"):
-        async with records.database.reading() as connection:
+        async with records.database.connect() as connection:
             await connection.execute(text("SELECT pg_sleep(300)"))
-    assert await records.books() == []
+    assert await records.list_books() == []
     await records.close()
 
 
@@ -192,11 +192,11 @@ async def test_more_who_want_a_connection_than_there_are_are_told_to_come_back(
 ) -> None:
     monkeypatch.setattr(database, "PATIENCE", 2.0)
     records = await Records.open(shelf.url, connections=2)
-    async with records.database.reading(), records.database.reading():
+    async with records.database.connect(), records.database.connect():
         with pytest.raises(Overloaded, match="all connections") as full:
-            await records.books()
+            await records.list_books()
     assert full.value.retry_after > 0
-    assert await records.books() == []
+    assert await records.list_books() == []
     await records.close()
 
 
@@ -228,18 +228,22 @@ async def test_what_the_server_refuses_is_told_by_what_it_means(
     finally:
         shelf.rows("DROP TRIGGER refusing ON meta")
     await records.set_meta("a", "b")
-    assert await records.meta("a") == "b"
+    assert await records.get_meta("a") == "b"
 
 
 async def test_a_nul_is_the_callers_mistake_wherever_it_comes_from(records: Records) -> None:
     """Values hold none, by their rules; what is only looked up may."""
-    journal = Journal(records.database)
-    for asked in (records.book("a\0b"), journal.entry("a\0b"), journal.session("a\0b")):
+    conversations = Conversations(records.database)
+    for asked in (
+        records.find_book("a\0b"),
+        conversations.find_exchange("a\0b"),
+        conversations.find_session("a\0b"),
+    ):
         with pytest.raises(InvalidValue, match="NUL"):
             await asked
     with pytest.raises(InvalidValue):
         replace(make_question(), content="a\0b")
-    assert await records.books() == []
+    assert await records.list_books() == []
 
 
 # A server that goes away
@@ -255,16 +259,18 @@ async def test_a_server_that_comes_back_in_time_was_never_missed(
     postgres: Server, records: Records, how: signal.Signals
 ) -> None:
     await records.set_meta("before", "kept")
-    await asyncio.gather(*(records.meta("before") for _ in range(8)))  # so that many connections will be dead
+    await asyncio.gather(
+        *(records.get_meta("before") for _ in range(8))
+    )  # so that many connections will be dead
     postgres.stop(how)
     found, _, rows, _ = await asyncio.gather(
-        records.meta("before"),
+        records.get_meta("before"),
         records.set_meta("during", "kept"),
         records.database.look_up(select(meta.c.value).where(meta.c.key == "before"), {}),
         started_in(postgres, 0.5),
     )
     assert (found, [row.value for row in rows]) == ("kept", ["kept"])
-    assert await records.meta("during") == "kept"
+    assert await records.get_meta("during") == "kept"
 
 
 async def test_a_server_that_stays_away_is_told_and_used_again_when_it_is_back(
@@ -276,32 +282,32 @@ async def test_a_server_that_stays_away_is_told_and_used_again_when_it_is_back(
     patient = database.PATIENCE
     monkeypatch.setattr(database, "PATIENCE", 0.4)
     try:
-        for asked in (records.meta("before"), records.set_meta("a", "b"), records.chunks_by_ids(["a"])):
+        for asked in (records.get_meta("before"), records.set_meta("a", "b"), records.find_chunks(["a"])):
             with pytest.raises(LibraryBusy, match="cannot be reached") as away:
                 await asked
             assert "database server" in away.value.hint
     finally:
         postgres.start()
     monkeypatch.setattr(database, "PATIENCE", patient)
-    assert await records.meta("before") == "kept"
-    assert await records.meta("a") is None
+    assert await records.get_meta("before") == "kept"
+    assert await records.get_meta("a") is None
     await records.close()
 
 
-async def turn(journal: Journal, asked: Question) -> None:
-    await journal.receive(asked, interpreted=asked.content)
-    begun = await journal.begin(asked)
+async def turn(conversations: Conversations, asked: Question) -> None:
+    await conversations.receive(asked, interpreted=asked.content)
+    begun = await conversations.begin(asked)
     answer = make_answer(id=f"a-{asked.id}", question_id=asked.id)
-    await journal.draft(answer, receipt={})
-    await journal.publish(begun, await journal.validated(answer), receipt={})
+    await conversations.save_draft(answer, receipt={})
+    await conversations.publish(begun, await conversations.mark_validated(answer), receipt={})
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT], ids=["stopped", "crashed"])
 async def test_no_turn_is_lost_when_the_server_restarts_amid_a_conversation(
     postgres: Server, records: Records, how: signal.Signals
 ) -> None:
-    journal = Journal(records.database)
-    await journal.start_session("talk")
+    conversations = Conversations(records.database)
+    await conversations.start_session("talk")
     told: list[str] = []
     refused: list[str] = []
     enough = asyncio.Event()
@@ -310,7 +316,7 @@ async def test_no_turn_is_lost_when_the_server_restarts_amid_a_conversation(
         for number in range(40):
             asked = replace(make_question(id=f"{name}-{number}"), session_id="talk")
             try:
-                await turn(journal, asked)
+                await turn(conversations, asked)
                 told.append(asked.id)
             except LibraryBusy:
                 refused.append(asked.id)
@@ -322,8 +328,12 @@ async def test_no_turn_is_lost_when_the_server_restarts_amid_a_conversation(
     await asyncio.to_thread(postgres.stop, how)
     await started_in(postgres, 0.3)
     await asyncio.gather(*readers)
-    done = {e.question.id for e in await journal.entries("talk") if e.answer is not None}
+    done = {e.question.id for e in await conversations.list_exchanges("talk") if e.answer is not None}
     assert set(told) <= done
     assert len(told) + len(refused) == 160
     assert len(refused) <= 4, "only what was in the middle of a transaction"
-    assert all(e.question.status is QuestionStatus.COMPLETED for e in await journal.entries() if e.answer)
+    assert all(
+        e.question.status is QuestionStatus.COMPLETED
+        for e in await conversations.list_exchanges()
+        if e.answer
+    )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from octavo.errors import AccessDenied, InvalidValue, NotFound
 from octavo.records.database import Database
-from octavo.records.keys import FRESH_SECONDS, Key, Keyring, origin_of
+from octavo.records.keys import FRESH_SECONDS, Key, Keyring, parse_origin
 from octavo.records.tables import api_keys
 from tests.support.places import Place
 
@@ -39,7 +39,7 @@ async def test_a_key_has_256_random_bits_and_only_their_hash_is_stored(database:
     key, token = await ring.create("laptop")
     start, id_, secret = token.split("_")
     assert (start, id_, len(bytes.fromhex(secret))) == ("octv", key.id, 32)
-    async with database.reading() as connection:
+    async with database.connect() as connection:
         (row,) = (await connection.execute(api_keys.select())).all()
     assert row.hash == hashlib.sha256(secret.encode()).hexdigest()
     assert secret not in repr(tuple(row))
@@ -52,7 +52,7 @@ async def test_the_right_key_is_known_with_all_that_it_may(database: Database) -
     found = await Keyring(database).check(token)
     assert found == key
     assert (found.scopes, found.books, found.per_minute) == (("ask", "ingest"), ("a", "b"), 7)
-    assert [found.may(scope) for scope in ("ask", "ingest", "admin")] == [True, True, False]
+    assert [found.allows(scope) for scope in ("ask", "ingest", "admin")] == [True, True, False]
 
 
 async def test_every_key_that_does_not_work_is_refused_with_the_same_words(database: Database) -> None:
@@ -111,32 +111,32 @@ async def test_revoking_here_takes_effect_at_once_and_twice_changes_nothing(data
 async def test_the_list_has_every_key_and_when_it_was_used(database: Database) -> None:
     clock = Clock()
     ring = Keyring(database, clock=clock)
-    assert not await ring.any_works()
+    assert not await ring.has_valid_key()
     first, token = await ring.create("first")
     second, _ = await ring.create("second", days=2)
-    assert await ring.all() == [first, second]
+    assert await ring.list_keys() == [first, second]
     await ring.check(token)
-    used = (await ring.all())[0].used_at
+    used = (await ring.list_keys())[0].used_at
     assert used is not None
     await ring.check(token)
-    assert (await ring.all())[0].used_at == used  # not written down again so soon
+    assert (await ring.list_keys())[0].used_at == used  # not written down again so soon
     clock.now += 61
     await ring.check(token)
-    assert ((await ring.all())[0].used_at or used) > used
-    assert await ring.any_works()
+    assert ((await ring.list_keys())[0].used_at or used) > used
+    assert await ring.has_valid_key()
     for key in (first, second):
         await ring.revoke(key.id)
-    assert not await ring.any_works()
+    assert not await ring.has_valid_key()
 
 
 async def test_the_origins_are_those_of_working_keys(database: Database) -> None:
     clock = Clock()
     ring = Keyring(database, clock=clock)
     key, _ = await ring.create("site", public=True, origins=["https://a.example"])
-    assert await ring.origins() == {"https://a.example"}
+    assert await ring.list_origins() == {"https://a.example"}
     await ring.revoke(key.id)
     clock.now += FRESH_SECONDS
-    assert await ring.origins() == frozenset()
+    assert await ring.list_origins() == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -160,15 +160,15 @@ async def test_a_key_that_makes_no_sense_is_not_made(
     ring = Keyring(database)
     with pytest.raises(InvalidValue, match=said):
         await ring.create("odd", **wishes)  # type: ignore[arg-type]
-    assert await ring.all() == []
+    assert await ring.list_keys() == []
 
 
 def test_a_key_expires_at_its_moment() -> None:
     noon = datetime(2025, 3, 1, 12, tzinfo=UTC)
     key = Key(id="k", name="n", scopes=("admin",), created_at=noon, expires_at=noon + timedelta(days=1))
-    assert key.works(noon + timedelta(hours=23))
-    assert not key.works(noon + timedelta(days=1))
-    assert all(key.may(scope) for scope in ("ask", "ingest", "admin"))
+    assert key.is_valid(noon + timedelta(hours=23))
+    assert not key.is_valid(noon + timedelta(days=1))
+    assert all(key.allows(scope) for scope in ("ask", "ingest", "admin"))
 
 
 @pytest.mark.parametrize(
@@ -187,9 +187,9 @@ def test_a_key_expires_at_its_moment() -> None:
     ],
 )
 def test_the_origin_of_an_address_is_as_browsers_write_it(url: str, origin: str) -> None:
-    assert origin_of(url) == origin
+    assert parse_origin(url) == origin
 
 
 @given(st.text())
 def test_an_origin_is_its_own_origin_and_nothing_breaks_it(url: str) -> None:
-    assert origin_of(origin_of(url)) == origin_of(url)
+    assert parse_origin(parse_origin(url)) == parse_origin(url)

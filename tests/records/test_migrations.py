@@ -85,7 +85,7 @@ async def test_an_older_file_is_copied_before_it_is_upgraded(tmp_path: Path) -> 
     backup = tmp_path / f"r.sqlite.backup-{HEAD}"
     assert "loans" not in _tables(backup)
     old = await Records.open(backup)
-    assert await old.meta("embedder") == "minilm"
+    assert await old.get_meta("embedder") == "minilm"
     await old.close()
 
 
@@ -122,7 +122,7 @@ async def test_a_backup_has_what_was_committed_and_still_in_the_log(tmp_path: Pa
     copy = back_up(file, "0001")
     await records.close()
     again = await Records.open(copy)
-    assert await again.meta("late") == "note"
+    assert await again.get_meta("late") == "note"
     await again.close()
 
 
@@ -155,7 +155,7 @@ asyncio.run(main())
 
     async def notes() -> list[str | None]:
         records = await Records.open(file)
-        found = [await records.meta(f"process {n}") for n in range(4)]
+        found = [await records.get_meta(f"process {n}") for n in range(4)]
         await records.close()
         return found
 

@@ -15,8 +15,8 @@ from sqlalchemy import update
 
 from octavo.errors import Conflict, InvalidValue, TooMany
 from octavo.records.database import Database
-from octavo.records.idempotency import GIVEN_UP, KEPT, InProgress, Repeats
-from octavo.records.rate_limits import CALLERS, STEPS, Near, Throttle
+from octavo.records.idempotency import GIVEN_UP, KEPT, IdempotentRequests, RequestInProgress
+from octavo.records.rate_limits import CALLERS, STEPS, MemoryWindows, RateLimiter
 from octavo.records.tables import requests
 from tests.support.places import Place
 from tests.support.postgres import Shelf
@@ -46,7 +46,7 @@ async def file(tmp_path: Path) -> AsyncIterator[Database]:
 
 async def test_so_many_in_a_minute_and_no_more(file: Database) -> None:
     clock = Clock()
-    throttle = Throttle(file, clock=clock)
+    throttle = RateLimiter(file, clock=clock)
     for _ in range(3):
         await throttle.take("requests", "ann", per_minute=3)
     with pytest.raises(TooMany, match="more than 3 requests in a minute") as refused:
@@ -60,7 +60,7 @@ async def test_so_many_in_a_minute_and_no_more(file: Database) -> None:
 
 async def test_a_refused_request_does_not_make_the_wait_longer(file: Database) -> None:
     clock = Clock()
-    throttle = Throttle(file, clock=clock)
+    throttle = RateLimiter(file, clock=clock)
     await throttle.take("requests", "ann", per_minute=1)
     for _ in range(50):
         clock.now += 1
@@ -72,7 +72,7 @@ async def test_a_refused_request_does_not_make_the_wait_longer(file: Database) -
 @given(st.lists(st.floats(0, 40), min_size=1, max_size=60), st.integers(1, 10))
 def test_no_window_of_a_minute_ever_holds_more_than_the_limit(pauses: list[float], limit: int) -> None:
     clock, taken = Clock(), []
-    near = Near(clock)
+    near = MemoryWindows(clock)
     for pause in pauses:
         clock.now += pause
         if asyncio.run(near.acquire_entry("ann", limit, 60)):
@@ -84,7 +84,7 @@ def test_no_window_of_a_minute_ever_holds_more_than_the_limit(pauses: list[float
 
 async def test_callers_that_have_gone_quiet_are_forgotten() -> None:
     clock = Clock()
-    near = Near(clock)
+    near = MemoryWindows(clock)
     for number in range(500):
         clock.now += 1
         assert await near.acquire_entry(f"caller {number}", 5, 60)
@@ -95,7 +95,7 @@ async def test_callers_that_have_gone_quiet_are_forgotten() -> None:
 
 async def test_instances_that_share_a_database_count_together(shelf: Shelf) -> None:
     one, two = await Database.open(shelf.url), await Database.open(shelf.url)
-    here, there = Throttle(one), Throttle(two)
+    here, there = RateLimiter(one), RateLimiter(two)
     began = time.monotonic()
     takes = [each.take("requests", "ann", per_minute=5) for each in (here, there) * 6]
     done = await asyncio.gather(*takes, return_exceptions=True)
@@ -112,40 +112,40 @@ async def test_instances_that_share_a_database_count_together(shelf: Shelf) -> N
 
 
 async def test_the_same_request_gives_what_it_gave_before(database: Database) -> None:
-    repeats = Repeats(database)
-    async with repeats.once("k", owner="ann", request=b"a question") as first:
-        assert first.before is None
+    repeats = IdempotentRequests(database)
+    async with repeats.claim("k", owner="ann", request=b"a question") as first:
+        assert first.previous is None
         first.response = {"answer": "ü"}
-    async with repeats.once("k", owner="ann", request=b"a question") as again:
-        assert again.before == {"answer": "ü"}
-    async with repeats.once("k", owner="ben", request=b"another") as other:
-        assert other.before is None
-    async with repeats.once(None, owner="ann", request=b"a question") as unnamed:
-        assert unnamed.before is None
+    async with repeats.claim("k", owner="ann", request=b"a question") as again:
+        assert again.previous == {"answer": "ü"}
+    async with repeats.claim("k", owner="ben", request=b"another") as other:
+        assert other.previous is None
+    async with repeats.claim(None, owner="ann", request=b"a question") as unnamed:
+        assert unnamed.previous is None
 
 
 async def test_another_request_under_the_same_key_is_a_conflict(database: Database) -> None:
-    repeats = Repeats(database)
-    async with repeats.once("k", owner="", request=b"one") as once:
+    repeats = IdempotentRequests(database)
+    async with repeats.claim("k", owner="", request=b"one") as once:
         once.response = {}
-        with pytest.raises(InProgress) as busy:
-            async with repeats.once("k", owner="", request=b"one"):
+        with pytest.raises(RequestInProgress) as busy:
+            async with repeats.claim("k", owner="", request=b"one"):
                 pass
         assert busy.value.retry_after > 0
     with pytest.raises(Conflict, match="used before for another request"):
-        async with repeats.once("k", owner="", request=b"two"):
+        async with repeats.claim("k", owner="", request=b"two"):
             pass
 
 
 async def test_what_failed_or_was_cancelled_can_be_tried_again(database: Database) -> None:
-    repeats = Repeats(database)
+    repeats = IdempotentRequests(database)
     with pytest.raises(ZeroDivisionError):
-        async with repeats.once("k", owner="", request=b"one"):
+        async with repeats.claim("k", owner="", request=b"one"):
             raise ZeroDivisionError
     started = asyncio.Event()
 
     async def work() -> None:
-        async with repeats.once("k", owner="", request=b"one"):
+        async with repeats.claim("k", owner="", request=b"one"):
             started.set()
             await asyncio.sleep(60)
 
@@ -153,24 +153,24 @@ async def test_what_failed_or_was_cancelled_can_be_tried_again(database: Databas
     await started.wait()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    async with repeats.once("k", owner="", request=b"two") as once:
-        assert once.before is None
+    async with repeats.claim("k", owner="", request=b"two") as once:
+        assert once.previous is None
 
 
 @pytest.mark.parametrize(("age", "done"), [(KEPT, True), (GIVEN_UP, False)])
 async def test_old_requests_and_those_of_a_dead_process_are_forgotten(
     database: Database, age: timedelta, done: bool
 ) -> None:
-    repeats = Repeats(database)
+    repeats = IdempotentRequests(database)
 
     async def again() -> None:
-        async with database.writing() as connection:
+        async with database.begin() as connection:
             then = datetime.now(UTC) - age - timedelta(seconds=1)
             await connection.execute(update(requests).values(created_at=then))
-        async with repeats.once("k", owner="", request=b"another") as once:
-            assert once.before is None
+        async with repeats.claim("k", owner="", request=b"another") as once:
+            assert once.previous is None
 
-    async with repeats.once("k", owner="", request=b"one") as first:
+    async with repeats.claim("k", owner="", request=b"one") as first:
         first.response = {}
         if not done:
             await again()
@@ -181,5 +181,5 @@ async def test_old_requests_and_those_of_a_dead_process_are_forgotten(
 @pytest.mark.parametrize("key", ["", " ", "k" * 201, "a\x00b"])
 async def test_a_key_that_cannot_be_kept_is_refused(file: Database, key: str) -> None:
     with pytest.raises(InvalidValue, match="Idempotency-Key"):
-        async with Repeats(file).once(key, owner="", request=b""):
+        async with IdempotentRequests(file).claim(key, owner="", request=b""):
             pass

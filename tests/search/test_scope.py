@@ -217,7 +217,7 @@ async def test_planted_words_outside_a_scope_never_come_back(tmp_path: Path) -> 
             asked.append((paged.id, Scope(type=ScopeType.PAGE, identifier=f"#{first}")))
             asked.append((paged.id, Scope(type=ScopeType.UP_TO, identifier=f"p. #{last}")))
         context = await library._context()
-        everything = [c for b in (paged, rooms) for c in await context.records.chunks(b.id)]
+        everything = [c for b in (paged, rooms) for c in await context.records.list_chunks(b.id)]
         assert any(c.page_number != c.page_end for c in everything)
         for book_id, wanted in asked:
             bounds = await library._bounds(book_id, wanted)

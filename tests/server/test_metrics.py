@@ -102,7 +102,9 @@ async def test_an_error_on_the_way_is_counted_by_its_code(tmp_path: Path) -> Non
     way = (Asked(question, "why"), Scoped("the book"), Retrieved(()))
     async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as library:
         with pytest.raises(ModelError):
-            _ = [e async for e in metrics.watched(events(*way, error=ModelError("no")), library.journal)]
+            _ = [
+                e async for e in metrics.watched(events(*way, error=ModelError("no")), library.conversations)
+            ]
     text = metrics.text().decode()
     assert "octavo_model_failures_total 1.0" in text
     assert 'octavo_errors_total{code="model_error"} 1.0' in text
@@ -120,12 +122,12 @@ async def test_what_a_model_reads_and_writes_is_counted_and_so_is_its_failure(da
 
     async def asked(library: Library) -> Answered:
         stream = library.stream("How many boats were lost?")
-        events = [event async for event in metrics.watched(stream, library.journal)]
+        events = [event async for event in metrics.watched(stream, library.conversations)]
         assert isinstance(events[-1], Answered)
         return events[-1]
 
     async with ScriptedModel(Obedient()) as model, asking(data, model) as library:
-        receipt = (await library.journal.entry((await asked(library)).answer.id)).receipt
+        receipt = (await library.conversations.find_exchange((await asked(library)).answer.id)).receipt
     spent = receipt["model"]
     assert isinstance(spent, dict)
     assert spent["tokens_in"] > 0

@@ -32,7 +32,7 @@ def unit(numbers: list[float]) -> tuple[float, ...]:
 
 
 def test_a_payload_has_the_four_keys_of_the_collection_and_ours() -> None:
-    made = stored.payload(chunk(7, ancestors=("part-1",), page=3), edition=2)
+    made = stored.build_payload(chunk(7, ancestors=("part-1",), page=3), edition=2)
     assert made == {
         "url": "book://moby-dick/ch-1",
         "text": "The whale is white and large.",
@@ -49,50 +49,53 @@ def test_a_payload_has_the_four_keys_of_the_collection_and_ours() -> None:
 
 
 def test_a_book_without_pages_has_no_page_keys() -> None:
-    assert not {"page_number", "page_end"} & stored.payload(chunk(1), edition=1).keys()
+    assert not {"page_number", "page_end"} & stored.build_payload(chunk(1), edition=1).keys()
 
 
 def test_a_payload_holds_strings_and_integers_only() -> None:
-    made = stored.payload(chunk(1, page=3), edition=1)
+    made = stored.build_payload(chunk(1, page=3), edition=1)
     kinds = {type(v) for value in made.values() for v in (value if isinstance(value, list) else [value])}
     assert kinds == {str, int}
 
 
 def test_every_filter_key_is_in_the_payload() -> None:
-    assert {*stored.KEYWORDS, *stored.NUMBERS} <= stored.payload(chunk(1, page=1), edition=1).keys()
+    assert {*stored.KEYWORDS, *stored.NUMBERS} <= stored.build_payload(chunk(1, page=1), edition=1).keys()
 
 
 def test_the_words_of_a_chunk_are_its_headings_and_its_content() -> None:
-    assert stored.words(chunk(1, "It is white.", headings=("Part", "Whale"))) == "Part\nWhale\nIt is white."
+    assert (
+        stored.build_indexed_text(chunk(1, "It is white.", headings=("Part", "Whale")))
+        == "Part\nWhale\nIt is white."
+    )
 
 
 @given(directions)
 def test_a_canonical_vector_is_of_unit_length_as_far_as_the_engine_looks(numbers: list[float]) -> None:
-    kept = array("f", stored.canonical(unit(numbers)))
+    kept = array("f", stored.encode_vector(unit(numbers)))
     assert abs(math.fsum(x * x for x in kept) - 1.0) < 1e-6
 
 
 @given(directions)
 def test_making_a_vector_canonical_twice_changes_nothing(numbers: list[float]) -> None:
-    once = stored.canonical(unit(numbers))
-    assert stored.canonical(array("f", once)) == once
+    once = stored.encode_vector(unit(numbers))
+    assert stored.encode_vector(array("f", once)) == once
 
 
 @given(directions)
 def test_a_vector_is_the_same_before_and_after_it_was_kept_as_32_bit_floats(numbers: list[float]) -> None:
     exact = unit(numbers)
-    assert stored.canonical(exact) == stored.canonical(array("f", exact))
+    assert stored.encode_vector(exact) == stored.encode_vector(array("f", exact))
 
 
 def test_a_vector_a_little_off_unit_length_is_brought_to_it() -> None:
     off = tuple(x * 1.0004 for x in vector(0.6, 0.8))
-    kept = array("f", stored.canonical(off))
+    kept = array("f", stored.encode_vector(off))
     assert math.hypot(*kept) == pytest.approx(1.0, abs=1e-7)
 
 
 def test_a_digest_needs_a_vector() -> None:
     with pytest.raises(InvalidValue, match="embedding"):
-        stored.digest(replace(chunk(1), embedding=None))
+        stored.digest_chunk(replace(chunk(1), embedding=None))
 
 
 @pytest.mark.parametrize(
@@ -113,36 +116,38 @@ def test_a_digest_needs_a_vector() -> None:
     ],
 )
 def test_a_digest_changes_with_everything_that_is_stored(other: Chunk) -> None:
-    assert stored.digest(other) != stored.digest(chunk(1))
+    assert stored.digest_chunk(other) != stored.digest_chunk(chunk(1))
 
 
 def test_a_digest_does_not_change_with_what_is_not_stored() -> None:
-    assert stored.digest(replace(chunk(1), metadata={"a": 1}, page_label="iv")) == stored.digest(chunk(1))
+    assert stored.digest_chunk(replace(chunk(1), metadata={"a": 1}, page_label="iv")) == stored.digest_chunk(
+        chunk(1)
+    )
 
 
 @given(st.integers(0, 4 * SIZE - 1), st.integers(0, 7))
 def test_a_digest_sees_every_single_bit_of_the_vector(byte: int, bit: int) -> None:
-    raw = bytearray(stored.canonical(vector(0.6, 0.8)))
-    held = stored.payload(chunk(1), edition=1)
-    before = stored.digest_of(held, bytes(raw))
+    raw = bytearray(stored.encode_vector(vector(0.6, 0.8)))
+    held = stored.build_payload(chunk(1), edition=1)
+    before = stored.digest_payload(held, bytes(raw))
     raw[byte] ^= 1 << bit
-    assert stored.digest_of(held, bytes(raw)) != before
+    assert stored.digest_payload(held, bytes(raw)) != before
 
 
 def test_a_seal_covers_the_edition_and_the_words() -> None:
     seals = {
-        stored.seal("d", 1, indices=[1, 2], weights=[0.5, 0.25]),
-        stored.seal("e", 1, indices=[1, 2], weights=[0.5, 0.25]),
-        stored.seal("d", 2, indices=[1, 2], weights=[0.5, 0.25]),
-        stored.seal("d", 1, indices=[1, 3], weights=[0.5, 0.25]),
-        stored.seal("d", 1, indices=[1, 2], weights=[0.5, 0.5]),
+        stored.checksum_point("d", 1, indices=[1, 2], weights=[0.5, 0.25]),
+        stored.checksum_point("e", 1, indices=[1, 2], weights=[0.5, 0.25]),
+        stored.checksum_point("d", 2, indices=[1, 2], weights=[0.5, 0.25]),
+        stored.checksum_point("d", 1, indices=[1, 3], weights=[0.5, 0.25]),
+        stored.checksum_point("d", 1, indices=[1, 2], weights=[0.5, 0.5]),
     }
     assert len(seals) == 5
 
 
 def test_of_two_chunks_with_one_id_the_last_is_stored() -> None:
     first, last = chunk(1, "The first of the two."), chunk(1, "The second of the two.")
-    assert stored.checked([first, chunk(2), last], edition=1, dimension=SIZE) == [last, chunk(2)]
+    assert stored.check_chunks([first, chunk(2), last], edition=1, dimension=SIZE) == [last, chunk(2)]
 
 
 @pytest.mark.parametrize(
@@ -166,4 +171,4 @@ def test_a_vector_that_the_engine_would_take_and_never_find_is_refused(
 @pytest.mark.parametrize("edition", [0, -1, True])
 def test_an_edition_is_a_positive_number(edition: int) -> None:
     with pytest.raises(InvalidValue, match="edition"):
-        stored.checked([chunk(1)], edition=edition, dimension=SIZE)
+        stored.check_chunks([chunk(1)], edition=edition, dimension=SIZE)

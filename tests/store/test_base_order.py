@@ -18,10 +18,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from octavo.errors import InvalidValue
-from octavo.protocols import EVERYWHERE, Found, Hit, Where
+from octavo.protocols import EVERYWHERE, Hit, StoreHits, Where
 from octavo.settings import Settings
 from octavo.store import Store, open_store
-from octavo.store.base import digest
+from octavo.store.base import digest_chunk
 from octavo.types import Chunk
 from tests.support.store_contract import SIZE, chunk, numbers, vector
 
@@ -49,7 +49,7 @@ def store(shared: Store) -> Store:
 
 
 async def emptied(store: Store) -> None:
-    await store.delete(await store.digests())
+    await store.delete(await store.read_digests())
 
 
 def library(seed: int, size: int = 60) -> list[Chunk]:
@@ -101,7 +101,7 @@ async def test_the_nearest_by_meaning_are_those_of_a_plain_loop(store: Store, se
     check_against_the_loop(found.dense, chunks, query)
 
 
-async def asked(store: Store, where: Where = EVERYWHERE, limit: int = 60) -> list[Found]:
+async def asked(store: Store, where: Where = EVERYWHERE, limit: int = 60) -> list[StoreHits]:
     queries = [(vector(1.0, -0.5, 0.2), "whale in the harbour"), (vector(0.0, 1.0), "gull rope lantern")]
     return [await store.search(point, text, where=where, limit=limit) for point, text in queries]
 
@@ -121,11 +121,11 @@ async def test_the_answer_does_not_depend_on_the_order_or_the_portions_of_fillin
 async def test_storing_again_what_is_stored_changes_nothing(store: Store) -> None:
     chunks = library(8)
     await store.upsert(chunks, edition=1)
-    first, sealed = await asked(store), await store.digests()
+    first, sealed = await asked(store), await store.read_digests()
     for part in (chunks, chunks[20:40], chunks[::-1], [chunks[3]] * 5):
         await store.upsert(part, edition=1)
         assert await store.count() == len(chunks)
-        assert await store.digests() == sealed == {c.id: digest(c) for c in chunks}
+        assert await store.read_digests() == sealed == {c.id: digest_chunk(c) for c in chunks}
         assert await asked(store) == first
 
 
@@ -263,12 +263,12 @@ async def test_digests_and_answers_are_the_same_when_the_store_is_opened_again(
     await store.upsert(chunks[:200], edition=1)
     await store.delete([c.id for c in chunks[50:60]])
     await store.upsert(chunks[50:], edition=1)
-    first, sealed = await asked(store, limit=100), await store.digests()
-    assert sealed == {c.id: digest(c) for c in chunks}
+    first, sealed = await asked(store, limit=100), await store.read_digests()
+    assert sealed == {c.id: digest_chunk(c) for c in chunks}
     for _ in range(2):
         await store.close()
         store = await open_store(where, dimension=SIZE, expected=True)
-        assert await store.digests() == sealed
+        assert await store.read_digests() == sealed
         assert await asked(store, limit=100) == first
     await store.close()
 

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.store.bm25 import MARKED, Words
+from octavo.store.bm25 import CODE_WEIGHT, Bm25Encoder
 
-words = Words()
+words = Bm25Encoder()
 
 
 def index(word: str) -> int:
-    (found,) = words.of_query(word)
+    (found,) = words.encode_query(word)
     return found
 
 
@@ -26,8 +26,8 @@ def index(word: str) -> int:
     ],
 )
 def test_words_between_backticks_count_more(query: str) -> None:
-    weights = words.of_query(query)
-    assert weights[index("borrow")] == MARKED
+    weights = words.encode_query(query)
+    assert weights[index("borrow")] == CODE_WEIGHT
     assert weights[index("work")] == 1.0
 
 
@@ -42,21 +42,21 @@ def test_words_between_backticks_count_more(query: str) -> None:
     ],
 )
 def test_what_is_not_closed_marks_nothing(query: str) -> None:
-    assert set(words.of_query(query).values()) == {1.0}
+    assert set(words.encode_query(query).values()) == {1.0}
 
 
 @given(st.text(st.sampled_from("ab `é日\n'x"), max_size=40))
 def test_backticks_change_no_words_only_what_they_count(query: str) -> None:
-    marked, plain = words.of_query(query), words.of_query(query.replace("`", " "))
+    marked, plain = words.encode_query(query), words.encode_query(query.replace("`", " "))
     assert list(marked) == list(plain)
-    assert set(marked.values()) <= {1.0, MARKED}
+    assert set(marked.values()) <= {1.0, CODE_WEIGHT}
 
 
 def test_a_stray_backtick_does_not_turn_the_marking_round() -> None:
-    weights = words.of_query("the ` key and the `borrow` work")
-    assert weights[index("borrow")] == MARKED
+    weights = words.encode_query("the ` key and the `borrow` work")
+    assert weights[index("borrow")] == CODE_WEIGHT
     assert weights[index("key")] == weights[index("work")] == 1.0
 
 
 def test_a_passage_counts_its_words_with_or_without_backticks() -> None:
-    assert words.of_document("call `borrow` twice") == words.of_document("call  borrow  twice")
+    assert words.encode_document("call `borrow` twice") == words.encode_document("call  borrow  twice")

@@ -22,9 +22,9 @@ from qdrant_edge import EdgeShard, ScrollRequest
 from octavo.errors import LibraryBusy, OctavoError, StorageLow, StoreError
 from octavo.protocols import EVERYWHERE, ChunkStore, Where
 from octavo.settings import Settings
-from octavo.store import Store, edge, open_store, replace_store, store_path
-from octavo.store.base import DAMAGED, LibraryLock, digest
-from octavo.store.edge import EdgeStore, settle, translated
+from octavo.store import Store, edge, locate_store, open_store, replace_store
+from octavo.store.base import DAMAGED, LibraryLock, digest_chunk
+from octavo.store.edge import EdgeStore, sync_files, translate_errors
 from octavo.types import Chunk
 from tests.support.store_contract import PROMISES, SIZE, chunk, numbers, vector
 
@@ -50,7 +50,7 @@ def store(shared: Store) -> Store:
 
 
 async def _empty(store: Store) -> None:
-    await store.delete(await store.digests())
+    await store.delete(await store.read_digests())
 
 
 async def _filled(data: Path, *chunks: Chunk) -> Path:
@@ -58,7 +58,7 @@ async def _filled(data: Path, *chunks: Chunk) -> Path:
     opened = await open_store(settings(data), dimension=SIZE)
     await opened.upsert(chunks or [chunk(n) for n in range(1, 6)], edition=1)
     await opened.close()
-    return store_path(data)
+    return locate_store(data)
 
 
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.__name__)
@@ -162,7 +162,7 @@ async def test_a_store_is_what_it_was_when_it_is_opened_again(tmp_path: Path) ->
     await _filled(tmp_path)
     again = await open_store(settings(tmp_path), dimension=SIZE, expected=True)
     assert await again.count() == 5
-    assert await again.digests() == {chunk(n).id: digest(chunk(n)) for n in range(1, 6)}
+    assert await again.read_digests() == {chunk(n).id: digest_chunk(chunk(n)) for n in range(1, 6)}
     await again.close()
     await again.close()
 
@@ -170,7 +170,7 @@ async def test_a_store_is_what_it_was_when_it_is_opened_again(tmp_path: Path) ->
 async def test_a_closed_store_says_so(tmp_path: Path) -> None:
     opened = await open_store(settings(tmp_path), dimension=SIZE)
     await opened.close()
-    for use in (opened.count, opened.digests, opened.commit):
+    for use in (opened.count, opened.read_digests, opened.commit):
         with pytest.raises(StoreError, match=r"ai_book_embedding cannot be used: it has been closed"):
             await use()
 
@@ -231,7 +231,7 @@ async def test_what_was_committed_survives_a_kill(tmp_path: Path) -> None:
     )
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     again = await open_store(settings(tmp_path), dimension=SIZE, expected=True)
-    assert await again.digests() == {chunk(n).id: digest(chunk(n)) for n in range(1, 300)}
+    assert await again.read_digests() == {chunk(n).id: digest_chunk(chunk(n)) for n in range(1, 300)}
     await again.close()
 
 
@@ -259,12 +259,12 @@ def test_every_file_of_a_store_is_seen_to_and_one_that_cannot_be_is_told(tmp_pat
     (tmp_path / "store" / "segment").mkdir(parents=True)
     for name in ("log", "segment/points", "segment/words"):
         (tmp_path / "store" / name).write_bytes(b"x")
-    assert settle(tmp_path / "store") == 5
+    assert sync_files(tmp_path / "store") == 5
     (tmp_path / "store" / "gone").symlink_to("nowhere")
-    assert settle(tmp_path / "store") == 6  # a name that leads nowhere any more is no failure
+    assert sync_files(tmp_path / "store") == 6  # a name that leads nowhere any more is no failure
     (tmp_path / "store" / "circle").symlink_to("circle")
     with pytest.raises(StoreError, match="store"):
-        settle(tmp_path / "store")
+        sync_files(tmp_path / "store")
 
 
 def test_a_process_that_may_open_no_more_files_says_so_when_a_store_is_to_be_made_durable(
@@ -275,13 +275,13 @@ def test_a_process_that_may_open_no_more_files_says_so_when_a_store_is_to_be_mad
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
         with pytest.raises(StoreError, match="may not open more files"):
-            settle(tmp_path / "store")
+            sync_files(tmp_path / "store")
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_too_few_files_are_no_damage() -> None:
-    with pytest.raises(StoreError, match="may not open more files") as told, translated(Path("store")):
+    with pytest.raises(StoreError, match="may not open more files") as told, translate_errors(Path("store")):
         raise OSError(24, "Too many open files")
     assert "ulimit -n" in told.value.hint
 
@@ -333,7 +333,7 @@ def _is_a_folder_of_something_else(path: Path) -> None:
 async def test_what_is_no_store_is_left_alone_and_named(
     foreign: Callable[[Path], None], tmp_path: Path
 ) -> None:
-    foreign(store_path(tmp_path))
+    foreign(locate_store(tmp_path))
     with pytest.raises(StoreError, match="ai_book_embedding is not a whole chunk store") as refused:
         await open_store(settings(tmp_path), dimension=SIZE)
     assert "octavo doctor --repair" in refused.value.hint
@@ -377,7 +377,7 @@ async def _digests_or_refusal(data: Path) -> dict[str, str]:
     except OctavoError as error:
         return {"": str(error)}
     try:
-        return await opened.digests()
+        return await opened.read_digests()
     except OctavoError as error:
         return {"": str(error)}
     finally:
@@ -392,7 +392,7 @@ async def test_one_flipped_bit_in_a_vector_is_seen(tmp_path: Path) -> None:
     at = raw.index(struct.pack("<f", 0.28)) + 1
     _write(file, at, bytes([raw[at] ^ 0x04]))
     found = await _digests_or_refusal(tmp_path)
-    assert found == {first.id: digest(first), second.id: DAMAGED}
+    assert found == {first.id: digest_chunk(first), second.id: DAMAGED}
 
 
 @pytest.mark.parametrize("storage", ["payload_storage", "vector_storage-bm25"])
@@ -406,10 +406,10 @@ async def test_flipped_bytes_in_payloads_and_words_are_seen(storage: str, tmp_pa
     seen = 0
     for at in places:
         _write(file, at, bytes([whole[at] ^ 0x01]))
-        seen += await _digests_or_refusal(tmp_path) != {chunk(1).id: digest(chunk(1))}
+        seen += await _digests_or_refusal(tmp_path) != {chunk(1).id: digest_chunk(chunk(1))}
         _write(file, at, whole[at : at + 1])
     assert seen >= len(places) - 1
-    assert await _digests_or_refusal(tmp_path) == {chunk(1).id: digest(chunk(1))}
+    assert await _digests_or_refusal(tmp_path) == {chunk(1).id: digest_chunk(chunk(1))}
 
 
 @pytest.mark.parametrize("index", ["book_id-map", "edition-numeric"])
@@ -432,7 +432,7 @@ async def test_an_index_of_words_that_lost_its_chunks_is_seen(tmp_path: Path) ->
 async def test_chunks_without_a_word_that_counts_are_sound(tmp_path: Path) -> None:
     silent = chunk(1, "the of and to the of and", headings=("the",))
     await _filled(tmp_path, silent)
-    assert await _digests_or_refusal(tmp_path) == {silent.id: digest(silent)}
+    assert await _digests_or_refusal(tmp_path) == {silent.id: digest_chunk(silent)}
 
 
 async def test_a_nearly_full_disk_refuses_writes_before_the_store_is_touched(tmp_path: Path) -> None:
@@ -461,7 +461,7 @@ async def test_a_replaced_store_is_empty_and_what_was_there_is_kept(tmp_path: Pa
 
 
 async def test_replacing_nothing_just_makes_a_store(tmp_path: Path) -> None:
-    draft = store_path(tmp_path).with_name("ai_book_embedding.new")
+    draft = locate_store(tmp_path).with_name("ai_book_embedding.new")
     (draft / "segments").mkdir(parents=True)  # what a kill while making a store leaves behind
     opened, kept = await replace_store(settings(tmp_path), dimension=SIZE)
     assert kept is None

@@ -23,8 +23,8 @@ import pytest
 from octavo.errors import LibraryBusy, OctavoError, StoreError
 from octavo.protocols import EVERYWHERE, Hit, Where
 from octavo.settings import Settings
-from octavo.store import Store, open_store, store_path
-from octavo.store.base import digest
+from octavo.store import Store, locate_store, open_store
+from octavo.store.base import digest_chunk
 from tests.support.store_contract import SIZE, chunk, vector
 
 MEMORY = Path("/dev/shm")  # hundreds of stores, each opened once, need no disk
@@ -41,7 +41,7 @@ CHUNKS = [
     )
     for n in range(1, 9)
 ]
-EXPECTED = {c.id: digest(c) for c in CHUNKS}
+EXPECTED = {c.id: digest_chunk(c) for c in CHUNKS}
 FILTERS = (
     EVERYWHERE,
     Where(any_of={"book_id": ("a",)}),
@@ -111,7 +111,7 @@ async def right(sound: Picture, tmp_path: Path) -> Answers:
     """The answers of the store when nothing is wrong with it."""
     store = await opened(painted(sound, tmp_path / "right"))
     said = await answers(store)
-    assert await store.digests() == EXPECTED
+    assert await store.read_digests() == EXPECTED
     await store.close()
     return said
 
@@ -157,13 +157,13 @@ async def verdict(data: Path, right: Answers) -> str:
     except OctavoError as error:
         return "refused" if "ai_book_embedding" in str(error) else f"refused without its place: {error}"
     try:
-        reported = await store.digests()
+        reported = await store.read_digests()
         if reported == EXPECTED:
             return "harmless" if await answers(store) == right else "SILENTLY WRONG"
         wrong = [id for id, said in reported.items() if said != EXPECTED.get(id)]
         await store.delete(wrong)
         await store.upsert([c for c in CHUNKS if c.id in wrong or c.id not in reported], edition=1)
-        whole = await store.digests() == EXPECTED and await answers(store) == right
+        whole = await store.read_digests() == EXPECTED and await answers(store) == right
         return "mended" if whole else "NOT MENDED"
     except StoreError:
         return "unreadable"
@@ -224,7 +224,7 @@ async def test_what_was_written_and_not_committed_is_found_whole_after_a_kill_or
     )
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     store = await opened(data)
-    assert await store.digests() == EXPECTED
+    assert await store.read_digests() == EXPECTED
     assert await answers(store) == right
     await store.close()
 
@@ -253,10 +253,10 @@ async def test_deleting_twice_or_deleting_the_unknown_changes_nothing_more(
     unknown = chunk(999).id
     await store.delete([unknown])
     await store.delete([])
-    assert await store.digests() == EXPECTED
+    assert await store.read_digests() == EXPECTED
     await store.delete([CHUNKS[0].id, unknown])
     await store.delete([CHUNKS[0].id])
-    assert await store.digests() == {id: d for id, d in EXPECTED.items() if id != CHUNKS[0].id}
+    assert await store.read_digests() == {id: d for id, d in EXPECTED.items() if id != CHUNKS[0].id}
     await store.close()
 
 
@@ -281,7 +281,7 @@ def test_a_store_that_another_process_has_open_is_refused_until_that_process_die
         holder.kill()
         holder.communicate()
     store = asyncio.run(opened(data))
-    assert asyncio.run(store.digests()) == EXPECTED
+    assert asyncio.run(store.read_digests()) == EXPECTED
     asyncio.run(store.close())
 
 
@@ -321,8 +321,8 @@ async def test_a_store_that_may_not_be_written_says_so_and_what_to_check(
     sound: Picture, tmp_path: Path
 ) -> None:
     data = painted(sound, tmp_path / "data")
-    folders = [folder for folder in (store_path(data), *store_path(data).rglob("*")) if folder.is_dir()]
-    for file in store_path(data).rglob("*"):
+    folders = [folder for folder in (locate_store(data), *locate_store(data).rglob("*")) if folder.is_dir()]
+    for file in locate_store(data).rglob("*"):
         file.chmod(0o500 if file.is_dir() else 0o400)
     try:
         with pytest.raises(StoreError, match="ai_book_embedding cannot be written to") as refused:

@@ -18,8 +18,8 @@ import pytest
 from octavo.errors import InvalidValue, StoreError
 from octavo.protocols import EVERYWHERE, ChunkStore
 from octavo.settings import Settings
-from octavo.store import open_store, replace_store, seal_of
-from octavo.store.base import DAMAGED, digest
+from octavo.store import open_store, read_store_state, replace_store
+from octavo.store.base import DAMAGED, digest_chunk
 from octavo.store.qdrant import EXACT_UP_TO, QdrantStore, connect
 from octavo.store.qdrant_client import Patience
 from tests.support.qdrant_server import QdrantServer
@@ -53,7 +53,7 @@ async def opened(
 
 
 async def _emptied(store: QdrantStore) -> QdrantStore:
-    await store.delete(await store.digests())
+    await store.delete(await store.read_digests())
     return store
 
 
@@ -229,7 +229,7 @@ async def test_points_that_others_slip_in_are_neither_counted_nor_removed(server
         await store.upsert([chunk(1)], edition=1)
         put(server, "slipped", {"id": 5, "vector": {"": list(vector(0.0, 1.0))}, "payload": {"text": "x"}})
         assert await store.count() == 1
-        assert list(await store.digests()) == [chunk(1).id]
+        assert list(await store.read_digests()) == [chunk(1).id]
 
 
 async def test_a_point_that_was_tampered_with_is_damaged(server: QdrantServer) -> None:
@@ -243,7 +243,7 @@ async def test_a_point_that_was_tampered_with_is_damaged(server: QdrantServer) -
             "tampered",
             {"id": chunk(1).id, "vector": {"": list(vector(1.0)), "bm25": sparse}, "payload": forged},
         )
-        assert await store.digests() == {chunk(1).id: DAMAGED, chunk(2).id: digest(chunk(2))}
+        assert await store.read_digests() == {chunk(1).id: DAMAGED, chunk(2).id: digest_chunk(chunk(2))}
 
 
 async def test_a_key_opens_a_server_that_asks_for_one(tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ async def test_a_closed_store_says_so(server: QdrantServer) -> None:
             store.search(vector(1.0), "whale", where=EVERYWHERE, limit=1),
             store.upsert([chunk(1)], edition=1),
             store.delete([chunk(1).id]),
-            store.digests(),
+            store.read_digests(),
             store.count(),
             store.commit(),
         ):
@@ -288,22 +288,22 @@ async def test_a_seal_changes_with_the_points_and_is_never_the_same_when_unknown
     server: QdrantServer,
 ) -> None:
     where = settings(server.url, "sealed")
-    unknown = await seal_of(where, library=MINE)
-    assert unknown != await seal_of(where, library=MINE)
+    unknown = await read_store_state(where, library=MINE)
+    assert unknown != await read_store_state(where, library=MINE)
     async with opened(server.url, "sealed") as store:
-        empty = await seal_of(where, library=MINE)
+        empty = await read_store_state(where, library=MINE)
         await store.upsert([chunk(1)], edition=1)
-        full = await seal_of(where, library=MINE)
+        full = await read_store_state(where, library=MINE)
     assert len({unknown, empty, full}) == 3
-    assert full == await seal_of(where, library=MINE)
+    assert full == await read_store_state(where, library=MINE)
 
 
 async def test_only_a_large_collection_is_searched_by_its_index(server: QdrantServer) -> None:
     async with opened(server.url, "large") as store:
         await store.upsert([chunk(1)], edition=1)
-        assert (await store._params()).exact is True
+        assert (await store._choose_params()).exact is True
         store._points = EXACT_UP_TO + 1
-        params = await store._params()
+        params = await store._choose_params()
         assert not params.exact
         assert params.quantization is not None
         assert params.quantization.rescore is True
@@ -317,4 +317,4 @@ async def test_a_point_without_words_may_come_back_without_a_sparse_vector(serve
         (point,) = ask(server, "wordless/points", ids=[empty.id], with_payload=True)
         remove(server, "wordless", empty.id)
         put(server, "wordless", {"id": empty.id, "vector": list(vector(1.0)), "payload": point["payload"]})
-        assert await store.digests() == {empty.id: digest(empty)}
+        assert await store.read_digests() == {empty.id: digest_chunk(empty)}

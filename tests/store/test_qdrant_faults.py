@@ -12,7 +12,7 @@ from octavo.errors import StoreError
 from octavo.library import Library
 from octavo.protocols import EVERYWHERE
 from octavo.settings import Settings
-from octavo.store.base import digest
+from octavo.store.base import digest_chunk
 from octavo.store.qdrant import BATCH, QdrantStore, connect
 from octavo.store.qdrant_client import Patience
 from octavo.testing import TinyEmbedder
@@ -70,7 +70,7 @@ async def test_a_write_that_fails_is_made_again_until_all_of_it_is_there(
     async with opened(server) as store:
         server.fail(fault, fault)
         await store.upsert(chunks, edition=1)
-        assert await store.digests() == {c.id: digest(c) for c in chunks}
+        assert await store.read_digests() == {c.id: digest_chunk(c) for c in chunks}
     assert made_again(server, UPSERT) == 3
 
 
@@ -97,10 +97,13 @@ async def test_no_answer_in_time_counts_as_a_failure(server: QdrantServer) -> No
     async with opened(server, tries=2) as store:
         await store.upsert([chunk(1)], edition=1)
         server.fail(*[Fault(kind="slow", to=SEARCH, seconds=1.0)] * 2)
-        patient, store._line._patience = store._line._patience, Patience(seconds=0.2, tries=2, pause=0.005)
+        patient, store._connection._patience = (
+            store._line._patience,
+            Patience(seconds=0.2, tries=2, pause=0.005),
+        )
         with pytest.raises(StoreError, match="did not search"):
             await store.search(vector(1.0), "whale", where=EVERYWHERE, limit=5)
-        store._line._patience = patient
+        store._connection._patience = patient
         assert await by_meaning(store) == [1]
 
 
@@ -130,7 +133,7 @@ async def test_a_restart_in_between_loses_nothing_that_was_acknowledged(server: 
             await store.search(vector(1.0), "whale", where=EVERYWHERE, limit=5)
         server.start()
         assert await by_meaning(store) == [1, 2]
-        assert await store.digests() == {c.id: digest(c) for c in (chunk(1), chunk(2))}
+        assert await store.read_digests() == {c.id: digest_chunk(c) for c in (chunk(1), chunk(2))}
 
 
 async def test_collections_that_appear_while_they_are_made_are_taken(server: QdrantServer) -> None:
@@ -155,8 +158,8 @@ async def test_a_long_batch_that_breaks_off_leaves_whole_points_only(server: Qdr
         server.fail(Fault(kind="slow", to=UPSERT), Fault(kind="half", to=UPSERT))
         with pytest.raises(StoreError, match="half of it"):
             await store.upsert(chunks, edition=1)
-        expected = {c.id: digest(c) for c in chunks}
-        stored = await store.digests()
+        expected = {c.id: digest_chunk(c) for c in chunks}
+        stored = await store.read_digests()
         assert len(stored) == BATCH + 9
         assert stored.items() <= expected.items()
 
@@ -226,8 +229,8 @@ async def test_points_that_the_server_lost_are_written_again_when_the_library_is
 ) -> None:
     async with library(tmp_path, server) as tides:
         await tides.add(markdown(tmp_path / "tides.md"))
-        name = await tides._records.library_id()
-        ids = sorted(await tides._records.digests())
+        name = await tides._records.ensure_library_id()
+        ids = sorted(await tides._records.read_digests())
     store = await connect(Settings(data=tmp_path, store_url=server.url), dimension=384, library=name)
     await store.delete(ids[:2])
     await store.close()

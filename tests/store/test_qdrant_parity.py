@@ -18,9 +18,9 @@ from qdrant_client import AsyncQdrantClient, models
 from octavo.protocols import EVERYWHERE, Hit, Where
 from octavo.settings import Settings
 from octavo.store import Store, open_store
-from octavo.store.base import payload, words
-from octavo.store.bm25 import Words
-from octavo.store.qdrant import server_filter
+from octavo.store.base import build_indexed_text, build_payload
+from octavo.store.bm25 import Bm25Encoder
+from octavo.store.qdrant import build_filter
 from octavo.types import Chunk
 from tests.support.qdrant_server import QdrantServer
 from tests.support.store_contract import SIZE, chunk
@@ -77,13 +77,13 @@ class Stores:
     async def fill(self, chunks: Sequence[Chunk], *, edition: int = 1) -> None:
         for store in (self.edge, self.server):
             await store.upsert(chunks, edition=edition)
-        weights = Words()
+        weights = Bm25Encoder()
         points = []
         for one in chunks:
-            made = weights.of_document(words(one))
+            made = weights.encode_document(build_indexed_text(one))
             sparse = models.SparseVector(indices=list(made), values=list(made.values()))
             vectors: dict[str, models.Vector] = {"": list(one.embedding or ()), "bm25": sparse}
-            held = payload(one, edition=edition)
+            held = build_payload(one, edition=edition)
             points.append(models.PointStruct(id=one.id, vector=vectors, payload=held))
         await self.oracle.upsert("oracle", points)
 
@@ -96,8 +96,8 @@ class Stores:
         self, query: Sequence[float], text: str, where: Where
     ) -> tuple[list[Hit], list[Hit]]:
         """Everything that passes, in both halves, in our order."""
-        allowed = server_filter(where)
-        sparse = Words().of_query(text)
+        allowed = build_filter(where)
+        sparse = Bm25Encoder().encode_query(text)
         asked = models.SparseVector(indices=list(sparse), values=list(sparse.values()))
         halves = []
         for vector, name in ((list(query), None), (asked, "bm25")):
@@ -162,7 +162,7 @@ async def test_three_engines_find_the_same(tmp_path: Path, seed: int) -> None:
                 text = " ".join(chance.choices(VOCABULARY, k=chance.randint(0, 4)))
                 await all_stores.agree(query, text, where, limit=limit)
                 checks += 1
-        assert await all_stores.server.digests() == await all_stores.edge.digests()
+        assert await all_stores.server.read_digests() == await all_stores.edge.read_digests()
     assert checks == 60
 
 
@@ -174,7 +174,7 @@ async def test_they_still_do_after_changes_and_deletions(tmp_path: Path) -> None
         await all_stores.drop([one.id for one in chunks[::3]])
         renewed = [replace(one, embedding=chunks[0].embedding) for one in chunks[1::3]]
         await all_stores.fill(renewed, edition=2)
-        assert await all_stores.server.digests() == await all_stores.edge.digests()
+        assert await all_stores.server.read_digests() == await all_stores.edge.read_digests()
         for where in (
             *filters(chance, 12),
             Where(any_of={"edition": (2,)}),

@@ -15,7 +15,7 @@ import pytest
 
 from octavo.errors import InvalidValue
 from octavo.protocols import EVERYWHERE, ChunkStore, Hit, Where
-from octavo.store.base import digest
+from octavo.store.base import digest_chunk
 from octavo.types import Chunk
 
 SIZE = 8
@@ -80,7 +80,7 @@ async def by_words(store: ChunkStore, text: str, *, limit: int = 20) -> list[int
 async def an_empty_store_finds_nothing(store: ChunkStore) -> None:
     found = await store.search(vector(1.0), "whale", where=EVERYWHERE, limit=5)
     assert (found.dense, found.lexical) == ((), ())
-    assert await store.digests() == {}
+    assert await store.read_digests() == {}
 
 
 async def chunks_are_found_by_meaning_best_first_with_their_cosine(store: ChunkStore) -> None:
@@ -108,7 +108,7 @@ async def a_query_of_empty_words_finds_nothing_by_words(store: ChunkStore) -> No
 async def a_chunk_of_empty_words_is_kept_soundly_and_found_by_meaning(store: ChunkStore) -> None:
     empty = chunk(1, "To be or not to be", headings=("The",))
     await store.upsert([empty, chunk(2, points=(0.0, 1.0))], edition=1)
-    assert await store.digests() == {c.id: digest(c) for c in (empty, chunk(2, points=(0.0, 1.0)))}
+    assert await store.read_digests() == {c.id: digest_chunk(c) for c in (empty, chunk(2, points=(0.0, 1.0)))}
     assert await by_meaning(store, limit=1) == [1]
     assert await by_words(store, "to be or not to be") == []
 
@@ -119,13 +119,13 @@ async def an_upsert_replaces_what_was_there(store: ChunkStore) -> None:
     assert await by_words(store, "ropes") == []
     assert await by_words(store, "sails") == [1]
     assert await by_meaning(store, Where(any_of={"edition": (1,)})) == []
-    assert list(await store.digests()) == [str(UUID(int=1))]
+    assert list(await store.read_digests()) == [str(UUID(int=1))]
 
 
 async def of_two_chunks_with_one_id_the_last_wins(store: ChunkStore) -> None:
     first, last = chunk(1, "The first of the two."), chunk(1, "The second of the two.")
     await store.upsert([first, last], edition=1)
-    assert await store.digests() == {last.id: digest(last)}
+    assert await store.read_digests() == {last.id: digest_chunk(last)}
 
 
 async def a_batch_with_one_bad_vector_writes_nothing(store: ChunkStore) -> None:
@@ -134,7 +134,7 @@ async def a_batch_with_one_bad_vector_writes_nothing(store: ChunkStore) -> None:
         object.__setattr__(unfit, "embedding", bad)
         with pytest.raises(InvalidValue, match="embedding"):
             await store.upsert([chunk(1), unfit, chunk(3)], edition=1)
-    assert await store.digests() == {}
+    assert await store.read_digests() == {}
 
 
 async def an_id_that_is_no_uuid_is_refused(store: ChunkStore) -> None:
@@ -226,7 +226,7 @@ async def digests_are_those_that_the_chunks_promise(store: ChunkStore) -> None:
     ]
     await store.upsert(stored, edition=7)
     await store.commit()
-    assert await store.digests() == {c.id: digest(c) for c in stored}
+    assert await store.read_digests() == {c.id: digest_chunk(c) for c in stored}
 
 
 PROMISES: tuple[Callable[[ChunkStore], Awaitable[None]], ...] = (

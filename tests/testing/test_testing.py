@@ -37,4 +37,4 @@ def test_it_counts_what_it_embeds_and_names_itself() -> None:
     embedder.embed(["c"])
     assert embedder.embedded == 3
     assert embedder.fingerprint == "other-8"
-    assert embedder.pieces(["a longerwordthaneight, b", ""]) == [6, 0]
+    assert embedder.count_pieces(["a longerwordthaneight, b", ""]) == [6, 0]

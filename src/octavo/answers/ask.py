@@ -37,10 +37,10 @@ async def ask(question: Question, desk: AskSteps) -> AsyncGenerator[AskEvent, No
     clock = Clock()
     interpreted = await desk.interpret(question)
     clock.lap("interpret")
-    await desk.journal.receive(question, interpreted=interpreted)
+    await desk.conversations.receive(question, interpreted=interpreted)
     try:
         yield Asked(question, interpreted)
-        question = await desk.journal.begin(question)
+        question = await desk.conversations.begin(question)
         bounds = await desk.bounds(question)
         clock.lap("scope")
         yield Scoped(bounds.description)
@@ -57,11 +57,11 @@ async def ask(question: Question, desk: AskSteps) -> AsyncGenerator[AskEvent, No
         answer = await _decide(question, interpreted, bounds, read, desk, clock)
         clock.lap("answer", checking=read.checking)
         receipt = await desk.receipt(interpreted, bounds, read, answer, clock.stages)
-        await desk.journal.draft(answer, receipt=receipt)
-        answer = await desk.journal.validated(clock.stamped(answer, Delivery.VALIDATED))
+        await desk.conversations.save_draft(answer, receipt=receipt)
+        answer = await desk.conversations.mark_validated(clock.stamped(answer, Delivery.VALIDATED))
         answer = clock.stamped(clock.stamped(answer, Delivery.FORMATTED), Delivery.DELIVERED)
         clock.lap("record")
-        question, answer = await desk.journal.publish(
+        question, answer = await desk.conversations.publish(
             question, answer, receipt={**receipt, "stages": clock.stages}
         )
     except BaseException as failure:
@@ -78,7 +78,7 @@ async def _failed(question: Question, failure: BaseException, desk: AskSteps, cl
     """Notes why the question has no answer, even while the asking is being cancelled."""
     desk.trace(question, clock.stages, failed=type(failure).__name__)
     said = str(failure) or "stopped before there was an answer"
-    noted = asyncio.ensure_future(desk.journal.fail(question, f"{type(failure).__name__}: {said}"))
+    noted = asyncio.ensure_future(desk.conversations.fail(question, f"{type(failure).__name__}: {said}"))
     with suppress(OctavoError):  # the first failure is the one to tell
         await asyncio.shield(noted)
 
@@ -110,7 +110,7 @@ async def _refusal(
     sure = read.answerable >= desk.threshold and read.confidence >= LEAST_CONFIDENCE
     if read.claims and sure:
         return None
-    if not await desk.records.books():
+    if not await desk.records.list_books():
         return empty_library()
     wider = desk.widened(bounds)
     if wider is not None:

@@ -2,7 +2,7 @@
 
 Each citation points into the canonical text of a section. The text is looked up in the records, in the
 edition that readers see or in an older one, and compared from `start` to `end` with what the answer quoted.
-What is stored of an answer is taken as it is, damaged or not; its seal tells whether it was changed since.
+An answer is read as it is stored, damaged or not; its checksum shows whether it was changed since.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from octavo.records.conversations import Journal, Kept, Values, checksum
-from octavo.records.rows import text_hash
+from octavo.records.conversations import Conversations, StoredAnswer, Values, checksum_answer
+from octavo.records.rows import hash_text
 from octavo.search.scope import unplaced
 from octavo.types import CHUNK_LEAST, CHUNK_MOST
 
@@ -39,18 +39,20 @@ class Verdict:
     """False when there is nothing left to check against: the book has been removed."""
 
 
-async def verify(journal: Journal, records: Records, answer_id: str | None = None) -> list[Verdict]:
+async def verify(
+    conversations: Conversations, records: Records, answer_id: str | None = None
+) -> list[Verdict]:
     """A verdict for every citation of one answer, or of all."""
     shelf = _Texts(records)
     found: list[Verdict] = []
-    for kept in await journal.kept(answer_id):
-        if kept.receipt.get("seal") != checksum(kept):
+    for kept in await conversations.list_stored_answers(answer_id):
+        if kept.receipt.get("seal") != checksum_answer(kept):
             found.append(Verdict(kept.id, 0, False, "the stored answer was changed afterwards", "", ""))
         found += [await _verdict(kept, citation, shelf) for citation in kept.citations]
     return found
 
 
-async def _verdict(kept: Kept, citation: Values, shelf: _Texts) -> Verdict:
+async def _verdict(kept: StoredAnswer, citation: Values, shelf: _Texts) -> Verdict:
     chunk = kept.chunks.get(citation["retrieved_content_id"])
     number, snippet = citation["number"], citation["content_snippet"]
     if chunk is None:
@@ -70,7 +72,7 @@ async def _compared(citation: Values, chunk: Values, shelf: _Texts) -> tuple[boo
     editions = [text for text in texts if text[start:end] == snippet]
     if not editions:
         return False, "the text of the section does not say this at that place"
-    shown = any(text_hash(text) == present for text in editions)
+    shown = any(hash_text(text) == present for text in editions)
     return True, "in the present edition" if shown else "in an earlier edition"
 
 
@@ -93,8 +95,8 @@ class _Texts:
     async def of(self, book_id: str, section_id: str) -> tuple[str | None, list[str]]:
         """The hash of the text that readers see, and the texts of all editions."""
         if book_id not in self.hashes:
-            self.hashes[book_id] = await self.records.section_hashes(book_id)
+            self.hashes[book_id] = await self.records.list_section_hashes(book_id)
         place = (book_id, section_id)
         if place not in self.texts:
-            self.texts[place] = await self.records.section_texts(book_id, section_id)
+            self.texts[place] = await self.records.list_section_texts(book_id, section_id)
         return self.hashes[book_id].get(section_id), self.texts[place]

@@ -15,7 +15,7 @@ from octavo.answers import calibration
 from octavo.answers.extract import Draft, answer, shortlist
 from octavo.answers.features import Seen, stated
 from octavo.answers.workspace import Workspace
-from octavo.concurrency import blocking
+from octavo.concurrency import run_blocking
 
 if TYPE_CHECKING:
     from octavo.models.cross_encoders import PassageScore
@@ -96,12 +96,12 @@ class OfflineAnswerer:
         if not texts:
             return list(given)
         asked = await self._vector(question)
-        vectors = await blocking(self._embedder.embed, list(texts.values()))
+        vectors = await run_blocking(self._embedder.embed, list(texts.values()))
         near = {id_: _cosine(asked, vector) for id_, vector in zip(texts, vectors, strict=True)}
         return [replace(sentence, similarity=near.get(sentence.id, 0.0)) for sentence in given]
 
     async def _embedded(self, question: str) -> tuple[float, ...]:
-        (vector,) = await blocking(self._embedder.embed, [question])
+        (vector,) = await run_blocking(self._embedder.embed, [question])
         return vector
 
 
@@ -109,7 +109,7 @@ async def _with_opinion(question: str, drafted: Draft, opinion: SupportModel | N
     """The features, with what a verifier thinks of question and answer as one statement."""
     if opinion is None or not drafted.around:
         return drafted.features
-    (told,) = await blocking(opinion, stated(question, drafted.words), [drafted.around])
+    (told,) = await run_blocking(opinion, stated(question, drafted.words), [drafted.around])
     return MappingProxyType({**drafted.features, "stated": round(float(told), 4)})
 
 

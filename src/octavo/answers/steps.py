@@ -18,11 +18,11 @@ from octavo.answers import calibration
 from octavo.answers.citations import Footnoted, footnoted, link
 from octavo.answers.followups import Turn, interpret
 from octavo.answers.workspace import Sources, Workspace
-from octavo.concurrency import blocking
+from octavo.concurrency import run_blocking
 from octavo.errors import InvalidValue, NotFound
 from octavo.events import Claimed, Working
 from octavo.models.weights import VERIFIER
-from octavo.records.conversations import Journal, checksum
+from octavo.records.conversations import Conversations, checksum_answer
 from octavo.search.scope import Bounds, everywhere, locate, resolve, selected, unplaced
 from octavo.text.clean import clean
 from octavo.text.language import foreign, language
@@ -78,7 +78,7 @@ class Read:
 class AskSteps:
     settings: Settings
     records: Records
-    journal: Journal
+    conversations: Conversations
     retriever: Retriever
     answerer: Answerer
     among: Sequence[str] | None = None
@@ -105,7 +105,7 @@ class AskSteps:
         """
         turns: list[Turn] = []
         if question.session_id is not None:
-            past = await self.journal.turns(question.session_id, most=HISTORY)
+            past = await self.conversations.list_turns(question.session_id, most=HISTORY)
             turns = [Turn(asked, told) for asked, told in past]
         if self.rewrite is not None:
             sample = await self._sample(question.content)
@@ -135,16 +135,16 @@ class AskSteps:
             return await self._selection(question, book)
         if book is None:
             return everywhere(self.among)
-        sections = await self.records.outline(book.id) if scope.identifier is not None else []
-        ends = await self.records.ends(book.id) if scope.identifier is not None else {}
+        sections = await self.records.list_outline(book.id) if scope.identifier is not None else []
+        ends = await self.records.find_section_ends(book.id) if scope.identifier is not None else {}
         return resolve(scope, book=book, sections=sections, ends=ends)
 
     async def _books(self) -> list[Book]:
-        return [b for b in await self.records.books() if self.among is None or b.id in self.among]
+        return [b for b in await self.records.list_books() if self.among is None or b.id in self.among]
 
     async def _book(self, question: Question) -> Book | None:
         if question.book_id is not None:
-            book = await self.records.book(question.book_id)
+            book = await self.records.find_book(question.book_id)
             if book is None:
                 near = tuple(b.id for b in (await self._books())[:5])
                 raise NotFound("book", question.book_id, nearest=near, hint="`octavo list` shows the books.")
@@ -159,10 +159,12 @@ class AskSteps:
     async def _selection(self, question: Question, book: Book | None) -> Bounds:
         text = question.selected_text or question.scope.identifier or ""
         for candidate in [book] if book else await self._books():
-            place = await blocking(locate, text, await self.records.sections(candidate.id))
+            place = await run_blocking(locate, text, await self.records.list_sections(candidate.id))
             if place is not None:
                 section = place.section
-                chunks = await self.records.chunks_within(candidate.id, section.id, place.start, place.end)
+                chunks = await self.records.find_chunks_within(
+                    candidate.id, section.id, place.start, place.end
+                )
                 return selected(place, chunks, book=candidate)
         kept = clean(text).strip()
         if len(kept) < CHUNK_LEAST:
@@ -210,7 +212,7 @@ class AskSteps:
         reply = await answerer.reply(interpreted, room)
         sentences = {sentence.id: sentence for sentence in room}
         began = time.monotonic()
-        claims, dropped = await blocking(
+        claims, dropped = await run_blocking(
             verify_claims, reply.claims, sentences, given=interpreted, opinion=room.opinion
         )
         checking = reply.checking + time.monotonic() - began
@@ -257,10 +259,10 @@ class AskSteps:
     ) -> dict[str, object]:
         """How this answer came about: enough to check it, and to get it again."""
         used = {item.chunk.book_id for item in read.evidence}
-        books = [book for book in await self.records.books() if book.id in used]
+        books = [book for book in await self.records.list_books() if book.id in used]
         return {
             "index": {book.id: [book.index_fingerprint, book.content_hash] for book in books},
-            "seal": checksum(answer),
+            "seal": checksum_answer(answer),
             "answerer": read.answerer,
             "calibration": calibration.fitted(reader=self.retriever.reranker is not None).version,
             "local": list(read.local),

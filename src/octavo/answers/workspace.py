@@ -39,20 +39,20 @@ class Sources:
 
     async def book(self, chunk: Chunk) -> Book | None:
         if chunk.book_id not in self.books:
-            self.books[chunk.book_id] = await self.records.book(chunk.book_id)
+            self.books[chunk.book_id] = await self.records.find_book(chunk.book_id)
         return self.books[chunk.book_id]
 
     async def section(self, chunk: Chunk) -> Section | None:
         place = (chunk.book_id, chunk.section_id)
         if place not in self.sections:
-            self.sections[place] = await self.records.section(*place)
+            self.sections[place] = await self.records.find_section(*place)
         return self.sections[place]
 
     async def page(self, chunk: Chunk) -> str:
         """The whole text of the web page that the passage is on."""
         place = (chunk.book_id, chunk.source_file)
         if place not in self.pages:
-            self.pages[place] = await self.records.page_text(*place)
+            self.pages[place] = await self.records.read_page(*place)
         return self.pages[place]
 
 
@@ -144,7 +144,7 @@ class Workspace(Sequence[Sentence]):
     async def contents(self) -> list[str]:
         """The headings within the bounds, each with those above it; of several books, with the title."""
         sections = await self._visible()
-        titles = {b.id: (b.title,) for b in await self._records.books()}
+        titles = {b.id: (b.title,) for b in await self._records.list_books()}
         several = len({section.book_id for section in sections}) > 1
         return [" › ".join((titles[s.book_id] if several else ()) + s.heading_path) for s in sections]
 
@@ -162,11 +162,11 @@ class Workspace(Sequence[Sentence]):
         """The sections that have something within the bounds."""
         if self.bounds.passage is not None:
             return []
-        books = self.bounds.where.any_of.get("book_id") or [b.id for b in await self._records.books()]
+        books = self.bounds.where.any_of.get("book_id") or [b.id for b in await self._records.list_books()]
         found: list[Section] = []
         for book_id in books:
-            ends, first = await self._records.ends(str(book_id)), 0
-            for section in await self._records.outline(str(book_id)):
+            ends, first = await self._records.find_section_ends(str(book_id)), 0
+            for section in await self._records.list_outline(str(book_id)):
                 if section.id in ends:
                     if _inside(section, first, ends[section.id], self.bounds):
                         found.append(section)

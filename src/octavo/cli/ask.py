@@ -122,8 +122,11 @@ async def exported(library: Library, session_id: str, *, as_json: bool) -> str:
     """One conversation with its citations."""
     from octavo.answers.export import session_json, session_markdown
 
-    session = await library.journal.session(session_id)
-    meant = {entry.question.id: entry.interpreted for entry in await library.journal.entries(session_id)}
+    session = await library.conversations.find_session(session_id)
+    meant = {
+        entry.question.id: entry.interpreted
+        for entry in await library.conversations.list_exchanges(session_id)
+    }
     if as_json:
         return json.dumps(session_json(session, interpreted=meant), ensure_ascii=False, indent=2)
     return session_markdown(session, interpreted=meant)
@@ -311,7 +314,10 @@ def sessions(
     if session is None:
         if path:
             raise click.UsageError("--export needs the conversation that is to be exported.")
-        listed(with_library(context, data, lambda library: library.journal.sessions()), as_json=as_json)
+        listed(
+            with_library(context, data, lambda library: library.conversations.list_sessions()),
+            as_json=as_json,
+        )
         return
     wants_json = as_json or (path or "").endswith(".json")
     text = with_library(context, data, lambda library: exported(library, session, as_json=wants_json))

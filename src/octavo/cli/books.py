@@ -87,11 +87,11 @@ def work(context: Context, until_empty: bool, data: str | None, as_json: bool) -
 
 async def _work(library: Library, *, until_empty: bool) -> int:
     from octavo.ingest.worker import IDLE_SECONDS, Worker
-    from octavo.records.jobs import Queue
+    from octavo.records.jobs import JobQueue
 
     await library.ready()
     settings = library.settings
-    queue = Queue(library.database, capacity=settings.service.queue)
+    queue = JobQueue(library.database, capacity=settings.service.queue)
     alone = not settings.store_url  # an embedded store has one process: the one before this is gone
     worker = Worker(queue, library.ingest, data=settings.data, alone=alone)
     if alone:

@@ -48,12 +48,12 @@ def chat(
     start = scope_of(section, page, up_to)
 
     async def work(library: Library) -> None:
-        session = await library.journal.start_session(session_id)
+        session = await library.conversations.start_session(session_id)
         click.secho(f"Session {session.session_id}. /quit ends it.", dim=True, err=True)
         try:
             await Chat(library, session.session_id, book_id, start, as_json=as_json).run()
         finally:
-            await library.journal.end_session(session.session_id)
+            await library.conversations.end_session(session.session_id)
 
     with_library(context, data, work)
 

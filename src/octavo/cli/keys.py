@@ -90,7 +90,7 @@ def list_(context: Context, data: str | None, as_json: bool) -> None:
     async def work(library: Library) -> list[Key]:
         from octavo.records.keys import Keyring
 
-        return await Keyring(library.database).all()
+        return await Keyring(library.database).list_keys()
 
     found = with_library(context, data, work)
     if as_json:
@@ -128,7 +128,7 @@ def _state(key: Key) -> str:
         return "revoked"
     if key.expires_at is None:
         return "works"
-    return f"works until {key.expires_at:%Y-%m-%d}" if key.works(datetime.now(UTC)) else "expired"
+    return f"works until {key.expires_at:%Y-%m-%d}" if key.is_valid(datetime.now(UTC)) else "expired"
 
 
 def _json(key: Key) -> Json:

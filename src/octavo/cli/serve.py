@@ -104,7 +104,7 @@ async def _prepared(library: Library, host: str, *, exposed: bool) -> None:
             f"on {host} anyone who can reach this machine could read the library and change it",
             hint="Unset OCTAVO_KEYS_REQUIRED, or listen on 127.0.0.1 behind a proxy that asks for passwords.",
         )
-    if exposed and not await Keyring(library.database).any_works():
+    if exposed and not await Keyring(library.database).has_valid_key():
         raise AccessDenied(
             f"on {host} every caller needs a key, and there is none that works",
             hint="`octavo keys create NAME --scope admin` makes one; --host 127.0.0.1 needs none.",

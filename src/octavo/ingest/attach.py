@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 from uuid import uuid5
 
-from octavo.concurrency import blocking
+from octavo.concurrency import run_blocking
 from octavo.errors import BadBook, InvalidValue
 from octavo.events import IngestEvent, Parsed, Published
 from octavo.ingest import STORE_AT_ONCE, Changes, batches, install
@@ -37,7 +37,7 @@ from octavo.ingest.edition import (
     words_hash,
 )
 from octavo.readers.parsed import ParsedBook, ParsedSection
-from octavo.records.rows import text_hash
+from octavo.records.rows import hash_text
 from octavo.text.clean import clean, collapse, slug
 from octavo.text.sentences import parts
 from octavo.types import CHUNK_LEAST, CHUNK_MOST, Book, BookFormat, Chunk, Section
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from octavo.protocols import Embedder
     from octavo.records.catalogue import Records
     from octavo.records.options import BookOptions
-    from octavo.store.qdrant_import import Passage, Source
+    from octavo.store.qdrant_import import CollectionPoint, Source
 
 SAMPLE = 8
 SAME_MODEL = 0.9  # cosine; the same model in another precision has 0.98 and more, another model next to 0
@@ -60,7 +60,7 @@ class _Stretch:
 
     start: int
     end: int
-    passage: Passage
+    passage: CollectionPoint
     whole: bool
 
 
@@ -76,16 +76,16 @@ async def attach(
     source: Source, options: BookOptions, *, changes: Changes
 ) -> AsyncGenerator[IngestEvent, None]:
     """The whole way of a collection into the library, as events. The last one is `Published`."""
-    from octavo.store.qdrant_import import all_passages
+    from octavo.store.qdrant_import import read_all_points
 
-    found = await all_passages(source)
+    found = await read_all_points(source)
     if not found:
         raise BadBook("no_text", f"the collection {source.collection!r} at {source.url} has no texts")
     title = collapse(clean(options.title or _common_title(found) or source.collection))[:TITLE_MOST].strip()
-    pages = await blocking(_pages, found, title)
+    pages = await run_blocking(_pages, found, title)
     parsed = _parsed(title, pages)
     async with changes() as context:
-        own, notes = await blocking(_comparable, found, context.embedder)
+        own, notes = await run_blocking(_comparable, found, context.embedder)
         yield Parsed(title, len(pages), parsed.characters, 0, notes)
         label = f"{urlsplit(source.url).netloc}/{source.collection}"
         known = await _known(label, options, context.records)
@@ -95,10 +95,10 @@ async def attach(
         if known and (known.content_hash, known.index_fingerprint) == (book.content_hash, fingerprint):
             yield Published(known, unchanged=True)
             return
-        new, vectors = await blocking(_draft, book, parsed, pages, context.embedder, own)
+        new, vectors = await run_blocking(_draft, book, parsed, pages, context.embedder, own)
         yield await compare(new, context.records)
         for batch in batches(list(vectors.items()), STORE_AT_ONCE):
-            await context.records.put_vectors({key: tuple(vector) for key, vector in batch})
+            await context.records.save_vectors({key: tuple(vector) for key, vector in batch})
         async with aclosing(install(new, context)) as steps:
             async for event in steps:
                 yield event
@@ -107,20 +107,20 @@ async def attach(
 async def _known(label: str, options: BookOptions, records: Records) -> Book | None:
     """The book that the collection has become before."""
     if options.book_id is None:
-        return next((book for book in await records.books() if book.source_file == label), None)
-    named = await records.book(options.book_id)
+        return next((book for book in await records.list_books() if book.source_file == label), None)
+    named = await records.find_book(options.book_id)
     if named is not None and named.source_file != label:
         raise InvalidValue("book_id", f"must not be that of another book ({named.title})", named.id)
     return named
 
 
-def _common_title(found: Sequence[Passage]) -> str:
+def _common_title(found: Sequence[CollectionPoint]) -> str:
     """The title of all passages, if they share one."""
     titles = {passage.source_title for passage in found}
     return titles.pop() if len(titles) == 1 else ""
 
 
-def _comparable(found: Sequence[Passage], embedder: Embedder) -> tuple[bool, tuple[str, ...]]:
+def _comparable(found: Sequence[CollectionPoint], embedder: Embedder) -> tuple[bool, tuple[str, ...]]:
     """Whether the vectors are such as the embedder makes, judged by a sample; and what to tell about it."""
     sound = [p for p in found if p.vector is not None and len(p.vector) == embedder.dimension]
     if not sound:
@@ -138,9 +138,9 @@ def _comparable(found: Sequence[Passage], embedder: Embedder) -> tuple[bool, tup
     return True, (f"{lacking} points have no sound vector: they are embedded anew",) if lacking else ()
 
 
-def _pages(found: Sequence[Passage], title: str) -> list[_Page]:
+def _pages(found: Sequence[CollectionPoint], title: str) -> list[_Page]:
     """The passages by web address; pages and passages in order of `chunk_id`, then as they were found."""
-    by_address: dict[tuple[str, str], list[Passage]] = {}
+    by_address: dict[tuple[str, str], list[CollectionPoint]] = {}
     for passage in sorted(found, key=lambda p: p.chunk_id if p.chunk_id is not None else -1):
         by_address.setdefault((passage.source_title, passage.url), []).append(passage)
     addresses = Counter(name for name, _ in by_address)
@@ -170,7 +170,7 @@ def _page_name(url: str) -> str:
     return name[:1].upper() + name[1:] or place.netloc or "Untitled"
 
 
-def _page(headings: tuple[str, ...], url: str, those: Sequence[Passage]) -> _Page:
+def _page(headings: tuple[str, ...], url: str, those: Sequence[CollectionPoint]) -> _Page:
     said = [(words, passage) for passage in those if (words := clean(passage.text).strip())]
     text, start = BETWEEN.join(words for words, _ in said), 0
     stretches: list[_Stretch] = []
@@ -196,7 +196,7 @@ def _parsed(title: str, pages: Sequence[_Page]) -> ParsedBook:
 
 
 def _book(
-    id: str, title: str, label: str, found: Sequence[Passage], fingerprint: str, base_url: str | None
+    id: str, title: str, label: str, found: Sequence[CollectionPoint], fingerprint: str, base_url: str | None
 ) -> Book:
     """The catalogue entry; its hash covers everything that was read."""
     read = hashlib.sha256(f"{title}\x1f{base_url}".encode())
@@ -229,12 +229,12 @@ def _draft(
         raise BadBook("no_text", f"{book.source_file} has no passage long enough to be found")
     chunks = [replace(chunk, document_position=n) for n, (chunk, _) in enumerate(made)]
     texts = {chunk.id: embedded_text(chunk) for chunk in chunks}
-    keys = {id: text_hash(f"{embedder.fingerprint}\x1f{text}") for id, text in texts.items()}
+    keys = {id: hash_text(f"{embedder.fingerprint}\x1f{text}") for id, text in texts.items()}
     vectors: dict[str, Sequence[float]] = {}
     for chunk, stretch in made:
         vector = stretch.passage.vector
         if own and stretch.whole and vector is not None and len(vector) == embedder.dimension:
-            keys[chunk.id] = text_hash(f"{embedder.fingerprint}\x1fattached\x1f{vector.tobytes().hex()}")
+            keys[chunk.id] = hash_text(f"{embedder.fingerprint}\x1fattached\x1f{vector.tobytes().hex()}")
             vectors[keys[chunk.id]] = vector
     counted = replace(book, section_count=len(sections), chunk_count=len(chunks))
     new = Draft(
@@ -252,7 +252,7 @@ def _chunks(book: Book, section: Section, page: _Page) -> Iterator[tuple[Chunk, 
     seen: Counter[str] = Counter()
     for index, stretch in enumerate(page.stretches):
         content, passage = section.text[stretch.start : stretch.end], stretch.passage
-        digest = text_hash(content)
+        digest = hash_text(content)
         name = "\x1f".join((book.id, section.id, str(seen[digest]), digest))
         seen[digest] += 1
         identity = uuid5(NAMESPACE, name)

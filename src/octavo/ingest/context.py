@@ -36,7 +36,7 @@ async def beside_others(database: Database, *, alone: bool) -> AsyncIterator[Non
 
     A store in an instance's own folder cannot know what the others change: whoever has one must be alone.
     """
-    async with database.trying("the instances", shared=not alone) as granted:
+    async with database.try_lock("the instances", shared=not alone) as granted:
         if not granted:
             raise LibraryBusy(
                 f"the records at {database.place} are in use by another instance, and "

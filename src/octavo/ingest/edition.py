@@ -27,13 +27,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from octavo import validation
-from octavo.concurrency import blocking
+from octavo.concurrency import run_blocking
 from octavo.errors import BadBook, InvalidValue
 from octavo.events import Compared
 from octavo.ingest.chunking import CHUNKER_VERSION, chunk_book, embedded_text
 from octavo.readers import READERS_VERSION
 from octavo.readers.parsed import ParsedBook, ParsedSection
-from octavo.records.rows import text_hash
+from octavo.records.rows import hash_text
 from octavo.text.clean import clean, collapse, slug
 from octavo.types import Book, Chunk, Section
 
@@ -206,11 +206,13 @@ async def identify(
 ) -> Identity:
     """Finds out whether the library has this book, and whether it has exactly this edition."""
     source_file = collapse(clean(source_file)) or "book"  # a name to be shown, not a path to be opened
-    words = await blocking(words_hash, parsed)
+    words = await run_blocking(words_hash, parsed)
     known = await _known(parsed, source_file, words, options, records)
     title = title_of(parsed, options.title or (known.title if known else None))
     base_url = options.base_url or (known.base_url if known else None) or web_address(parsed.base_url)
-    content = await blocking(content_hash, parsed, title=title, base_url=base_url, source_file=source_file)
+    content = await run_blocking(
+        content_hash, parsed, title=title, base_url=base_url, source_file=source_file
+    )
     unchanged = (
         known is not None
         and known.index_fingerprint == fingerprint
@@ -233,21 +235,21 @@ async def _known(
     parsed: ParsedBook, source_file: str, words: str, options: BookOptions, records: Records
 ) -> Book | None:
     if options.book_id is not None:
-        return await records.book(options.book_id)
+        return await records.find_book(options.book_id)
     same_words = await records.find_by_words_hash(words)
     if same_words is not None:
         return same_words
     title = title_of(parsed, options.title)
-    books = await records.books()
+    books = await records.list_books()
     namesakes = [b for b in books if b.title == title or b.id == slug(title)]
     named_after_file = slug(title) == slug(PurePath(source_file).stem)  # then title and name say one thing
     for book in namesakes:
         if book.source_file == source_file and not named_after_file:
             return book
-    ours = {text_hash(s.text) for s in parsed.sections if s.text}
+    ours = {hash_text(s.text) for s in parsed.sections if s.text}
     retitled = [b for b in books if b.source_file == source_file]
     for book in (*namesakes, *retitled):
-        theirs = set((await records.section_hashes(book.id)).values())
+        theirs = set((await records.list_section_hashes(book.id)).values())
         share = SAME_BOOK_SHARE if book in namesakes else RETITLED_SHARE
         if ours and len(ours & theirs) >= share * len(ours):
             return book
@@ -259,12 +261,12 @@ async def _is_copy(
 ) -> bool:
     """Another format of what is on the shelf, with nothing new said about it."""
     nothing_new = options.title in (None, known.title) and options.base_url in (None, known.base_url)
-    return nothing_new and known.format != parsed.format and words == await records.words_hash(known.id)
+    return nothing_new and known.format != parsed.format and words == await records.find_words_hash(known.id)
 
 
 async def free_id(wanted: str, records: Records) -> str:
     """The id, with a number behind it where a book on the shelf has it already."""
-    taken = {book.id for book in await records.books()} | {RESERVED}
+    taken = {book.id for book in await records.list_books()} | {RESERVED}
     number = 2
     candidate = wanted
     while candidate in taken:
@@ -273,7 +275,7 @@ async def free_id(wanted: str, records: Records) -> str:
 
 
 def draft(parsed: ParsedBook, identity: Identity, *, embedder: Embedder, settings: Settings) -> Draft:
-    """Sections and chunks of the edition. Takes CPU time: call it through `concurrency.blocking`."""
+    """Sections and chunks of the edition. Takes CPU time: call it through `concurrency.run_blocking`."""
     sections = bind_sections(parsed, book_id=identity.book_id, base_url=identity.base_url)
     now = datetime.now(UTC)
     book = Book(
@@ -301,7 +303,7 @@ def draft_of(
     chunks = chunk_book(
         book.title,
         sections,
-        pieces=embedder.pieces,
+        pieces=embedder.count_pieces,
         max_pieces=embedder.max_pieces,
         target=settings.chunk_tokens,
         created_at=book.updated_at,
@@ -315,17 +317,17 @@ def draft_of(
         sections=tuple(sections),
         chunks=tuple(chunks),
         texts=texts,
-        vector_keys={id_: text_hash(f"{embedder.fingerprint}\x1f{text}") for id_, text in texts.items()},
+        vector_keys={id_: hash_text(f"{embedder.fingerprint}\x1f{text}") for id_, text in texts.items()},
     )
 
 
 async def compare(new: Draft, records: Records) -> Compared:
     """What installing `new` would change: in sections for people, in chunks for the work to be done."""
-    before = await records.section_hashes(new.book.id)
-    after = {s.id: text_hash(s.text) for s in new.sections}
+    before = await records.list_section_hashes(new.book.id)
+    after = {s.id: hash_text(s.text) for s in new.sections}
     shared = before.keys() & after.keys()
     changed = sum(before[id_] != after[id_] for id_ in shared)
-    stored = (await records.manifest(new.book.id)).keys()
+    stored = (await records.read_manifest(new.book.id)).keys()
     ids = {chunk.id for chunk in new.chunks}
     return Compared(
         book_id=new.book.id,

@@ -21,10 +21,10 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
-from octavo.concurrency import blocking
+from octavo.concurrency import run_blocking
 from octavo.errors import BadBook, OctavoError
 from octavo.events import Compared, Embedding, IngestEvent, Parsed, Published, Storing
-from octavo.records.jobs import Job, Progress, Queue
+from octavo.records.jobs import Job, JobProgress, JobQueue
 from octavo.records.options import BookOptions
 from octavo.types import Book
 
@@ -46,7 +46,7 @@ class Worker:
 
     def __init__(
         self,
-        queue: Queue,
+        queue: JobQueue,
         add: AddBook,
         *,
         data: Path,
@@ -110,10 +110,10 @@ class Worker:
 
     async def _seen(self) -> list[str]:
         """The jobs whose files this worker sees. The others are left to others, for a while."""
-        waiting = await self._queue.waiting()
+        waiting = await self._queue.list_waiting()
         if self._alone or not waiting:
             return [job.id for job in waiting]
-        seen = await blocking(lambda: [job.id for job in waiting if self._sees(job)])
+        seen = await run_blocking(lambda: [job.id for job in waiting if self._sees(job)])
         left = [job for job in waiting if job.id not in seen]
         for job in left:
             if job.id not in self._left:
@@ -132,7 +132,7 @@ class Worker:
 
     async def _read(self, job: Job) -> None:
         """Reads the book and notes how it ended; stops when the job is not this worker's any more."""
-        latest, out = Progress("reading"), None
+        latest, out = JobProgress("reading"), None
 
         def note(event: IngestEvent) -> None:
             nonlocal latest, out
@@ -155,7 +155,7 @@ class Worker:
             if ended or out is not None:
                 await asyncio.shield(self._ended(job, out, reading))
 
-    async def _renewed(self, job: Job, latest: Progress) -> bool:
+    async def _renewed(self, job: Job, latest: JobProgress) -> bool:
         """A database that fails for a moment is not a reason to stop."""
         try:
             return await self._queue.renew(job, latest)
@@ -201,7 +201,7 @@ class Worker:
         """Removes what was left of uploads that no job knows, once nobody can be sending them any more."""
         try:
             await self._queue.forget()
-            known = {Path(source).parts[0] for source in await self._queue.sources()}
+            known = {Path(source).parts[0] for source in await self._queue.list_sources()}
         except OctavoError:
             return
         old = time.time() - ABANDONED_SECONDS
@@ -211,17 +211,17 @@ class Worker:
                     shutil.rmtree(left)
 
 
-def progress_of(event: IngestEvent) -> Progress | None:
+def progress_of(event: IngestEvent) -> JobProgress | None:
     """Where a book is on its way; None where the event says nothing about that."""
     match event:
         case Parsed():
-            return Progress("cutting")
+            return JobProgress("cutting")
         case Compared():
-            return Progress("embedding", 0, event.chunks_new)
+            return JobProgress("embedding", 0, event.chunks_new)
         case Embedding():
-            return Progress("embedding", event.done, event.total)
+            return JobProgress("embedding", event.done, event.total)
         case Storing():
-            return Progress("storing", event.done, event.total)
+            return JobProgress("storing", event.done, event.total)
         case Published():
             return None
 

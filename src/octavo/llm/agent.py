@@ -21,7 +21,7 @@ from agents import Agent, AgentOutputSchemaBase, RunConfig, Runner
 from agents.exceptions import AgentsException, ModelRefusalError
 
 from octavo.answers.offline import OfflineAnswerer, Reply
-from octavo.concurrency import blocking
+from octavo.concurrency import run_blocking
 from octavo.errors import ModelError
 from octavo.llm import prompts
 from octavo.llm.client import CallFailed, Endpoint, Exhausted, Metered, Unsupported
@@ -145,12 +145,12 @@ class ModelAnswerer:
         message = prompts.asking(room.asked, question, list(room), where=where, nonce=nonce)
         run = await _run(agent, message, turns=limits.turns)
         said = prompts.parse(run.text)
-        failed = [] if said is None else await blocking(held.take, said)
+        failed = [] if said is None else await run_blocking(held.take, said)
         if said is not None and not failed:
             return
         room.say("mending", "the form" if said is None else f"{len(failed)} of {len(said)} claims")
         try:
-            told = _user(prompts.mending(await blocking(held.pointed, failed)))
+            told = _user(prompts.mending(await run_blocking(held.pointed, failed)))
             again = await _run(agent, [*run.history, told], turns=limits.turns)
         except ModelError:
             if said is None:
@@ -160,7 +160,7 @@ class ModelAnswerer:
         mended = prompts.parse(again.text)
         if said is None and mended is None:
             raise _Unreadable
-        await blocking(held.mend, failed, mended or [], whole=said is None)
+        await run_blocking(held.mend, failed, mended or [], whole=said is None)
 
     async def _answerable(self, question: str, room: Workspace, held: _Held) -> float:
         """The chance that the passages which the model cites answer the question, judged as it is offline."""

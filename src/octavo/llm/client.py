@@ -197,7 +197,7 @@ def _model(settings: Settings, client: openai.AsyncOpenAI) -> Model:
 def load_litellm(name: str) -> Any:
     """LiteLLM's kind of model; kept from asking the internet for prices and from writing to stderr.
 
-    Takes seconds the first time: call it through `concurrency.blocking`.
+    Takes seconds the first time: call it through `concurrency.run_blocking`.
     """
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     try:

@@ -13,12 +13,12 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from octavo.concurrency import blocking
+from octavo.concurrency import run_blocking
 from octavo.errors import EmbedderMismatch, OctavoError, StoreError
 from octavo.events import IngestEvent
 from octavo.ingest.context import LibraryContext
 from octavo.limits import MB
-from octavo.maintenance.repair import EMBEDDER, SEAL, adopt, difference, recover, reindex
+from octavo.maintenance.repair import EMBEDDER, STORE_STATE, adopt, difference, recover, reindex
 from octavo.models.embedding import load
 from octavo.store import open_store, replace_store
 
@@ -63,8 +63,8 @@ async def examine(
         findings.append(await _language_model(settings))
     try:
         if embedder is None:
-            embedder = await blocking(load, settings)
-        await blocking(embedder.embed, ["Does the model answer?"])
+            embedder = await run_blocking(load, settings)
+        await run_blocking(embedder.embed, ["Does the model answer?"])
         findings.append(Finding("model", embedder.fingerprint))
     except OctavoError as error:
         return [*findings, _failed("model", error)]
@@ -85,8 +85,8 @@ def _disk(settings: Settings) -> Finding:
 
 async def _records(records: Records) -> Finding:
     try:
-        problems = await records.problems()
-        books = await records.books()
+        problems = await records.find_problems()
+        books = await records.list_books()
     except OctavoError as error:
         return _failed("records", error)
     if problems:
@@ -100,7 +100,7 @@ async def _language_model(settings: Settings) -> Finding:
     """Whether the model that the settings name answers, and what it can do."""
     what = "language model"
     try:
-        tried = await (await blocking(_trial))(settings)
+        tried = await (await run_blocking(_trial))(settings)
     except OctavoError as error:
         hint = error.hint or (
             "Check OCTAVO_MODEL, OCTAVO_MODEL_URL and OCTAVO_MODEL_KEY, and that the endpoint is up. "
@@ -150,8 +150,8 @@ async def _repaired(
 ) -> Finding:
     done = []
     async with _opened(settings, records, embedder, rebuild=True) as context:
-        await records.set_meta(SEAL, "")
-        if await records.meta(EMBEDDER) != embedder.fingerprint:
+        await records.set_meta(STORE_STATE, "")
+        if await records.get_meta(EMBEDDER) != embedder.fingerprint:
             await records.set_meta(EMBEDDER, HALF_DONE)
         anew = 0
         async with aclosing(reindex(context)) as steps:
@@ -162,7 +162,7 @@ async def _repaired(
         await records.set_meta(EMBEDDER, embedder.fingerprint)
         if anew:
             done.append(f"embedded {anew} books anew")
-        mended = await recover(context, seal="broken")
+        mended = await recover(context, state="broken")
         if mended:
             done.append(f"mended the store ({mended})")
         await records.sweep()
@@ -174,12 +174,12 @@ async def _opened(
     settings: Settings, records: Records, embedder: Embedder, *, rebuild: bool = False
 ) -> AsyncIterator[LibraryContext]:
     """The shelf without recovery, so that nothing is mended before it was seen."""
-    books, library = bool(await records.books()), await records.library_id()
+    books, library = bool(await records.list_books()), await records.ensure_library_id()
     store = None
     try:
         store = await open_store(settings, dimension=embedder.dimension, expected=books, library=library)
         if rebuild:
-            await store.digests()  # one that opens and cannot be read is rebuilt as well
+            await store.read_digests()  # one that opens and cannot be read is rebuilt as well
     except StoreError:
         if store is not None:
             with suppress(StoreError):

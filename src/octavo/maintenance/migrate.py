@@ -64,7 +64,7 @@ async def copy_records(
 ) -> Mapping[str, int]:
     """Copies everything; returns how many rows each table has."""
     read: dict[str, Sum] = {}
-    async with source.reading() as reading, target.writing("moving") as writing:
+    async with source.connect() as reading, target.begin("moving") as writing:
         there = {table.name: await _sum(writing, table) for table in TABLES}
         if any(there[table.name].rows for table in TABLES if table is not meta):
             return await _same(reading, there, target)
@@ -164,8 +164,8 @@ async def move(
     step = on_step or (lambda *_: None)
     source = await Records.open(_place(settings), connections=settings.records_pool)
     try:
-        async with source.database.holding(BOOKS), _locked(settings, goal) as lock:
-            if await source.pending() or await source.unsettled() or await source.removals():
+        async with source.database.lock(BOOKS), _locked(settings, goal) as lock:
+            if await source.list_pending() or await source.list_unsettled() or await source.list_removals():
                 raise RecordsError(
                     f"the library at {source.database.place} has a change that is not finished",
                     hint="`octavo doctor --repair` finishes it.",
@@ -208,7 +208,7 @@ async def _locked(settings: Settings, goal: Settings) -> AsyncIterator[LibraryLo
 
 
 async def _moved_records(source: Records, goal: Settings, step: OnStep) -> Mapping[str, int]:
-    await source.library_id()  # the same at both places, or the points would be a stranger's
+    await source.ensure_library_id()  # the same at both places, or the points would be a stranger's
     target = await Records.open(_place(goal), connections=goal.records_pool)
     try:
         return await copy_records(
@@ -226,10 +226,10 @@ async def _moved_chunks(
     lock: LibraryLock | None,
     step: OnStep,
 ) -> Moved:
-    library, dimension = await source.library_id(), await _dimension(source)
+    library, dimension = await source.ensure_library_id(), await _dimension(source)
     differs = ""
     if (settings.store_url, settings.collection) != (goal.store_url, goal.collection):
-        before = await _opened(settings, dimension, library, lock, expected=bool(await source.digests()))
+        before = await _opened(settings, dimension, library, lock, expected=bool(await source.read_digests()))
         try:
             found = await differing(source, before)
             differs = str(found) if found else ""
@@ -265,8 +265,8 @@ async def _opened(
 
 async def _dimension(records: Records) -> int:
     """How many numbers the vectors have."""
-    for id in await records.digests():
-        (chunk,) = await records.embedded_chunks([id])
+    for id in await records.read_digests():
+        (chunk,) = await records.find_embedded_chunks([id])
         return len(chunk.embedding or ()) or EMBEDDING_SIZE
     return EMBEDDING_SIZE
 
@@ -284,6 +284,6 @@ def _to_be_set(goal: Settings) -> dict[str, str]:
 
 def _shown(goal: Settings) -> str:
     """Where the records are, without a password."""
-    from octavo.records.database import address, shown
+    from octavo.records.database import format_address, parse_address
 
-    return shown(address(_place(goal)))
+    return format_address(parse_address(_place(goal)))

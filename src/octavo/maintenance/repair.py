@@ -13,12 +13,12 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from octavo.concurrency import blocking
+from octavo.concurrency import run_blocking
 from octavo.errors import EmbedderMismatch, StorageLow
 from octavo.ingest import STORE_AT_ONCE, batches, install
 from octavo.ingest.context import BOOKS, LibraryContext
 from octavo.ingest.edition import draft_of, fingerprint_of
-from octavo.store import Store, open_store, seal_of
+from octavo.store import Store, open_store, read_store_state
 
 if TYPE_CHECKING:
     from octavo.events import IngestEvent
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from octavo.records.catalogue import Records
     from octavo.settings import Settings
 
-EMBEDDER, SEAL = "embedder", "store seal"
+EMBEDDER, STORE_STATE = "embedder", "store seal"
 OPENING_SECONDS = 120.0  # in which another instance that is opening the library should be done
 OnStep = Callable[[int, int], None]
 
@@ -52,8 +52,8 @@ async def difference(context: LibraryContext) -> Difference:
 
 
 async def differing(records: Records, store: ChunkStore) -> Difference:
-    expected = await records.digests()
-    stored = await store.digests()
+    expected = await records.read_digests()
+    stored = await store.read_digests()
     return Difference(
         missing=tuple(sorted(expected.keys() - stored.keys())),
         damaged=tuple(sorted(i for i in expected.keys() & stored.keys() if expected[i] != stored[i])),
@@ -72,9 +72,9 @@ async def fill(records: Records, store: ChunkStore, *, on_step: OnStep | None = 
     if found:
         await store.delete((*found.damaged, *found.strange))
         wanting = [*found.missing, *found.damaged]
-        editions, done = await records.editions(), 0
+        editions, done = await records.list_editions(), 0
         for batch in batches(wanting, STORE_AT_ONCE):
-            chunks = await records.embedded_chunks(batch)
+            chunks = await records.find_embedded_chunks(batch)
             for book_id in sorted({chunk.book_id for chunk in chunks}):
                 of_book = [chunk for chunk in chunks if chunk.book_id == book_id]
                 await store.upsert(of_book, edition=editions[book_id])
@@ -85,13 +85,13 @@ async def fill(records: Records, store: ChunkStore, *, on_step: OnStep | None = 
     return found
 
 
-async def recover(context: LibraryContext, *, seal: str) -> Difference:
-    """Finishes what an earlier process could not. `seal` is the store's, from before it was opened."""
+async def recover(context: LibraryContext, *, state: str) -> Difference:
+    """Finishes what an earlier process could not. `state` is what the store had before it was opened."""
     records = context.records
-    for book_id, number in await records.pending():
+    for book_id, number in await records.list_pending():
         await records.abandon(book_id, number)
-    unsettled, removals = await records.unsettled(), await records.removals()
-    if not unsettled and not removals and await records.meta(SEAL) == seal:
+    unsettled, removals = await records.list_unsettled(), await records.list_removals()
+    if not unsettled and not removals and await records.get_meta(STORE_STATE) == state:
         return Difference()
     try:
         mended = await mend(context)
@@ -101,7 +101,7 @@ async def recover(context: LibraryContext, *, seal: str) -> Difference:
             raise
         return mended  # what is too many is never shown; there may be room to drop it next time
     for book_id in removals:
-        await records.removed(book_id)
+        await records.clear_removals(book_id)
     for book_id in unsettled:
         await records.settle(book_id)
     return mended
@@ -115,15 +115,15 @@ async def opened(settings: Settings, records: Records, embedder: Embedder) -> tu
     database = records.database
     store: Store | None = None
     try:
-        async with database.holding("the opening of the library", wait=OPENING_SECONDS):
+        async with database.lock("the opening of the library", wait=OPENING_SECONDS):
             await adopt(records, embedder)
-            expected, library = bool(await records.books()), await records.library_id()
-            found = await seal_of(settings, library=library)
+            expected, library = bool(await records.list_books()), await records.ensure_library_id()
+            found = await read_store_state(settings, library=library)
             dimension = embedder.dimension
             store = await open_store(settings, dimension=dimension, expected=expected, library=library)
-            async with database.trying(BOOKS) as alone:
+            async with database.try_lock(BOOKS) as alone:
                 context = LibraryContext(settings, records, store, embedder)
-                mended = await recover(context, seal=found) if alone else Difference()
+                mended = await recover(context, state=found) if alone else Difference()
         return store, mended
     except BaseException:
         if store is not None:
@@ -131,16 +131,18 @@ async def opened(settings: Settings, records: Records, embedder: Embedder) -> tu
         raise
 
 
-async def seal(settings: Settings, records: Records) -> None:
+async def save_store_state(settings: Settings, records: Records) -> None:
     """Notes how the store is left, if it is left in order: the next opening can tell if anyone touched it."""
-    if not await records.unsettled():
-        await records.set_meta(SEAL, await seal_of(settings, library=await records.library_id()))
+    if not await records.list_unsettled():
+        await records.set_meta(
+            STORE_STATE, await read_store_state(settings, library=await records.ensure_library_id())
+        )
 
 
 async def adopt(records: Records, embedder: Embedder) -> None:
     """Ties a new library to its embedder, and refuses to open an old one with another."""
-    known = await records.meta(EMBEDDER)
-    if known is None or not await records.books():
+    known = await records.get_meta(EMBEDDER)
+    if known is None or not await records.list_books():
         await records.set_meta(EMBEDDER, embedder.fingerprint)
     elif known != embedder.fingerprint:
         raise EmbedderMismatch(
@@ -152,13 +154,13 @@ async def adopt(records: Records, embedder: Embedder) -> None:
 async def reindex(context: LibraryContext) -> AsyncGenerator[IngestEvent, None]:
     """Every book whose index another embedder or another chunker made, anew from its recorded text."""
     fingerprint = fingerprint_of(context.settings, context.embedder)
-    for book in await context.records.books():
+    for book in await context.records.list_books():
         if book.index_fingerprint == fingerprint:
             continue
-        sections = await context.records.sections(book.id)
-        words = await context.records.words_hash(book.id) or ""
+        sections = await context.records.list_sections(book.id)
+        words = await context.records.find_words_hash(book.id) or ""
         renewed = replace(book, index_fingerprint=fingerprint)
-        edition = await blocking(
+        edition = await run_blocking(
             draft_of,
             renewed,
             sections,

@@ -121,7 +121,7 @@ async def ask_book(wanted: shapes.AskBook, call: Call) -> shapes.Answered:
 
 async def verify_answer(wanted: shapes.VerifyAnswer, call: Call) -> shapes.Verified:
     visitor = call.visitor
-    entry = await call.library.journal.entry(wanted.answer_id, owner=visitor.owner)
+    entry = await call.library.conversations.find_exchange(wanted.answer_id, owner=visitor.owner)
     answer = entry.answer
     if answer is None or not _reads_all(visitor, [c.chunk.book_id for c in answer.citations]):
         raise NotFound("answer", wanted.answer_id)
@@ -138,9 +138,9 @@ def _reads_all(visitor: Visitor, books: Sequence[str]) -> bool:
 async def _session(wanted: str | None, call: Call) -> str | None:
     """Who has a key goes on with a session of its own; elsewhere, a name that is new begins one."""
     if wanted == shapes.NEW:
-        return (await call.library.journal.start_session(owner=call.visitor.owner)).session_id
+        return (await call.library.conversations.start_session(owner=call.visitor.owner)).session_id
     if wanted is not None and call.visitor.owner:
-        await call.library.journal.owns(wanted, owner=call.visitor.owner)
+        await call.library.conversations.check_owner(wanted, owner=call.visitor.owner)
     return wanted
 
 

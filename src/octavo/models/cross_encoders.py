@@ -95,7 +95,7 @@ class PassageScore:
 
 
 class Reader:
-    """Blocking: call it through `concurrency.blocking`."""
+    """Blocking: call it through `concurrency.run_blocking`."""
 
     name = weights.READER.name
 
@@ -125,7 +125,7 @@ class Reader:
 
 
 class Verifier:
-    """Blocking: call it through `concurrency.blocking`."""
+    """Blocking: call it through `concurrency.run_blocking`."""
 
     name = weights.VERIFIER.name
 

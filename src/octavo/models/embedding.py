@@ -83,7 +83,7 @@ class OnnxEmbedder:
     def max_pieces(self) -> int:
         return self._weights.max_pieces - int(self._encoder.num_special_tokens_to_add(False))
 
-    def pieces(self, texts: Sequence[str]) -> list[int]:
+    def count_pieces(self, texts: Sequence[str]) -> list[int]:
         counts: list[int] = []
         for first in range(0, len(texts), _COUNTED_AT_ONCE):
             batch = list(texts[first : first + _COUNTED_AT_ONCE])
@@ -224,7 +224,7 @@ class OpenAIEmbedder:
     def dimension(self) -> int:
         return len(self.embed(["How long is a vector?"])[0])
 
-    def pieces(self, texts: Sequence[str]) -> list[int]:
+    def count_pieces(self, texts: Sequence[str]) -> list[int]:
         return [-(-len(text.encode("utf-8", "replace")) // 3) for text in texts]
 
     def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
@@ -236,7 +236,7 @@ class OpenAIEmbedder:
     def _batches(self, texts: Sequence[str]) -> Iterator[list[str]]:
         batch: list[str] = []
         size = 0
-        for text, pieces in zip(texts, self.pieces(texts), strict=True):
+        for text, pieces in zip(texts, self.count_pieces(texts), strict=True):
             if batch and (size + pieces > self._batch_pieces or len(batch) == 64):
                 yield batch
                 batch, size = [], 0

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from octavo.concurrency import blocking
+from octavo.concurrency import run_blocking
 from octavo.errors import BAD_BOOK_CODES, BadBook, MachineError
 from octavo.limits import MB, Limits
 from octavo.readers.messages import (
@@ -59,7 +59,7 @@ async def parse(path: Path, limits: Limits) -> ParsedBook:
         await asyncio.shield(_stop(process))
     if code != 0 or not answer:
         _raise_exit_error(code, path.name)
-    return await blocking(_read_answer, answer, path.name)
+    return await run_blocking(_read_answer, answer, path.name)
 
 
 async def _start_parser(name: str) -> asyncio.subprocess.Process:

@@ -32,7 +32,7 @@ Values = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredAnswer:
     """An answer as it is stored, sound or damaged. `chunks` has the passages by the id of the evidence."""
 
     id: str
@@ -133,12 +133,12 @@ def messages(question: Question, answer: Answer | None) -> tuple[Message, ...]:
     return asked, told
 
 
-def kept_of(row: Any) -> Kept:
+def kept_of(row: Any) -> StoredAnswer:
     chunks = {item["id"]: item["chunk"] for item in row.evidence}
-    return Kept(row.id, row.content, tuple(row.citations), chunks, row.receipt)
+    return StoredAnswer(row.id, row.content, tuple(row.citations), chunks, row.receipt)
 
 
-def checksum(answer: Answer | Kept) -> str:
+def checksum_answer(answer: Answer | StoredAnswer) -> str:
     """A digest of what the reader was told and of where it was quoted from."""
     quoted = [
         [c.number, c.retrieved_content_id, c.start, c.end, c.content_snippet]
@@ -193,7 +193,7 @@ _PUBLISHED = answers.c.state == str(AnswerState.PUBLISHED)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Exchange:
     """A question with the answer it got, if it has one yet."""
 
     question: Question
@@ -213,7 +213,7 @@ class Rating:
     comment: str = ""
 
 
-class Journal:
+class Conversations:
     """The conversations of one library."""
 
     def __init__(self, database: Database) -> None:
@@ -224,11 +224,11 @@ class Journal:
 
         A session of another owner is not there for this one.
         """
-        async with self._database.writing() as connection:
+        async with self._database.begin() as connection:
             wanted = session_id or str(uuid4())
             values = {"session_id": wanted, "start_time": datetime.now(UTC), "owner": owner or None}
             await connection.execute(_OPEN_SESSION, values)  # another instance may be starting it as well
-            found = await self._session(connection, wanted, owner=owner)
+            found = await self._find_session(connection, wanted, owner=owner)
             if found is None:
                 raise _no_session(wanted)
             if found.end_time is not None:
@@ -237,8 +237,8 @@ class Journal:
             return replace(found, end_time=None)
 
     async def end_session(self, session_id: str, *, owner: str | None = None) -> Session:
-        async with self._database.writing() as connection:
-            found = await self._session(connection, session_id, owner=owner)
+        async with self._database.begin() as connection:
+            found = await self._find_session(connection, session_id, owner=owner)
             if found is None:
                 raise _no_session(session_id)
             ended = replace(found, end_time=found.end_time or datetime.now(UTC))
@@ -246,13 +246,13 @@ class Journal:
             await connection.execute(changed.values(end_time=ended.end_time))
         return ended
 
-    async def session(self, session_id: str, *, owner: str | None = None) -> Session:
+    async def find_session(self, session_id: str, *, owner: str | None = None) -> Session:
         """With everything that was asked and answered in it; with `owner`, only if it is theirs."""
-        async with self._database.reading() as connection:
-            found = await self._session(connection, session_id, owner=owner)
+        async with self._database.connect() as connection:
+            found = await self._find_session(connection, session_id, owner=owner)
         if found is None:
             raise _no_session(session_id)
-        said = await self.entries(session_id)
+        said = await self.list_exchanges(session_id)
         return replace(
             found,
             query_count=max(found.query_count, len(said)),
@@ -261,13 +261,13 @@ class Journal:
             messages=tuple(message for entry in said for message in messages(entry.question, entry.answer)),
         )
 
-    async def owns(self, session_id: str, *, owner: str) -> None:
+    async def check_owner(self, session_id: str, *, owner: str) -> None:
         """Raises `NotFound` unless there is such a session and it is theirs."""
-        async with self._database.reading() as connection:
-            if await self._session(connection, session_id, owner=owner) is None:
+        async with self._database.connect() as connection:
+            if await self._find_session(connection, session_id, owner=owner) is None:
                 raise _no_session(session_id)
 
-    async def sessions(
+    async def list_sessions(
         self, *, owner: str | None = None, most: int | None = None, after: str | None = None
     ) -> list[Session]:
         """The newest first: all or those of one owner, from the beginning or after a session of that list."""
@@ -279,12 +279,12 @@ class Journal:
             began = last.scalar_subquery()
             later = (sessions.c.start_time == began) & (sessions.c.session_id > after)
             query = query.where((sessions.c.start_time < began) | later)
-        async with self._database.reading() as connection:
+        async with self._database.connect() as connection:
             return [_session_of(row) for row in await connection.execute(query)]
 
     async def receive(self, question: Question, *, interpreted: str) -> None:
         """Records a pending question, and counts it in its session."""
-        async with self._database.writing("the numbers of questions") as connection:
+        async with self._database.begin("the numbers of questions") as connection:
             number = (await connection.scalar(select(func.max(questions.c.number))) or 0) + 1
             values = question_values(question, interpreted=interpreted) | {"number": number}
             await connection.execute(insert(questions), values)
@@ -294,22 +294,22 @@ class Journal:
 
     async def begin(self, question: Question) -> Question:
         moved = question.to(QuestionStatus.PROCESSING)
-        async with self._database.writing() as connection:
-            advance(await self._status(connection, question), moved.status)
+        async with self._database.begin() as connection:
+            advance(await self._read_status(connection, question), moved.status)
             changed = update(questions).where(questions.c.id == question.id)
             await connection.execute(changed.values(status=str(moved.status)))
         return moved
 
     async def fail(self, question: Question, reason: str) -> None:
         """The question ends in `error`, with its reason, however far it had come; if it has ended, raises."""
-        async with self._database.writing() as connection:
-            current = await self._status(connection, question)
+        async with self._database.begin() as connection:
+            current = await self._read_status(connection, question)
             if current is QuestionStatus.PENDING:
                 current = advance(current, QuestionStatus.PROCESSING)
             values = {"status": str(advance(current, QuestionStatus.ERROR)), "error": reason}
             await connection.execute(update(questions).where(questions.c.id == question.id).values(values))
 
-    async def abandon(self) -> None:
+    async def fail_abandoned(self) -> None:
         """Ends in `error` what an earlier process was working on when it died.
 
         Where other instances may be at work, only what is older than any question they could be working on.
@@ -318,21 +318,21 @@ class Journal:
         left: ColumnElement[bool] = questions.c.status.in_(alive)
         if self._database.is_shared:
             left &= questions.c.timestamp < datetime.now(UTC) - GIVEN_UP
-        async with self._database.reading() as connection:
+        async with self._database.connect() as connection:
             if await connection.scalar(select(questions.c.id).where(left).limit(1)) is None:
                 return
-        async with self._database.writing() as connection:
+        async with self._database.begin() as connection:
             values = {"status": str(QuestionStatus.ERROR), "error": "the process that worked on it ended"}
             await connection.execute(update(questions).where(left).values(values))
 
-    async def draft(self, answer: Answer, *, receipt: Mapping[str, object]) -> None:
-        async with self._database.writing() as connection:
+    async def save_draft(self, answer: Answer, *, receipt: Mapping[str, object]) -> None:
+        async with self._database.begin() as connection:
             await connection.execute(insert(answers), answer_values(answer, receipt=receipt))
 
-    async def validated(self, answer: Answer) -> Answer:
+    async def mark_validated(self, answer: Answer) -> Answer:
         moved = answer.to(AnswerState.VALIDATED)
-        async with self._database.writing() as connection:
-            await self._answer_to(connection, moved)
+        async with self._database.begin() as connection:
+            await self._advance_answer(connection, moved)
         return moved
 
     async def publish(
@@ -342,19 +342,19 @@ class Journal:
         answered = answer.refusal is None
         status = QuestionStatus.COMPLETED if answered else QuestionStatus.INSUFFICIENT_DATA
         done, shown = question.to(status), answer.to(AnswerState.PUBLISHED)
-        async with self._database.writing() as connection:
-            advance(await self._status(connection, question), status)
-            await self._answer_to(connection, shown, receipt=dict(receipt))
+        async with self._database.begin() as connection:
+            advance(await self._read_status(connection, question), status)
+            await self._advance_answer(connection, shown, receipt=dict(receipt))
             ended = update(questions).where(questions.c.id == done.id)
             await connection.execute(ended.values(status=str(done.status)))
         return done, shown
 
-    async def entry(self, answer_id: str, *, owner: str | None = None) -> Entry:
+    async def find_exchange(self, answer_id: str, *, owner: str | None = None) -> Exchange:
         """An answer with its question, by the id of either; with `owner`, only if they asked."""
-        async with self._database.reading() as connection:
+        async with self._database.connect() as connection:
             of_answer = select(answers.c.question_id).where(answers.c.id == answer_id)
             question_id = await connection.scalar(of_answer) or answer_id
-            found = await self._entries(connection, questions.c.id == question_id)
+            found = await self._list_exchanges(connection, questions.c.id == question_id)
         if not found or owner not in (None, found[0].question.user_id or ""):
             raise _no_answer(answer_id)
         return found[0]
@@ -364,53 +364,55 @@ class Journal:
         values = {f.name: getattr(rating, f.name) for f in fields(rating)} | {"owner": owner}
         values |= {"reasons": list(rating.reasons), "timestamp": datetime.now(UTC)}
         mine = (feedback.c.answer_id == rating.answer_id, feedback.c.owner == owner)
-        async with self._database.writing() as connection:
+        async with self._database.begin() as connection:
             await connection.execute(
                 select(answers.c.id).where(answers.c.id == rating.answer_id).with_for_update()
             )
             await connection.execute(delete(feedback).where(*mine))
             await connection.execute(insert(feedback), values)
 
-    async def ratings(self, answer_id: str) -> list[Rating]:
+    async def list_ratings(self, answer_id: str) -> list[Rating]:
         query = select(feedback).where(feedback.c.answer_id == answer_id).order_by(feedback.c.timestamp)
-        async with self._database.reading() as connection:
+        async with self._database.connect() as connection:
             found = await connection.execute(query)
             return [Rating(row.answer_id, row.vote, tuple(row.reasons), row.comment) for row in found]
 
-    async def entries(self, session_id: str | None = None) -> list[Entry]:
+    async def list_exchanges(self, session_id: str | None = None) -> list[Exchange]:
         """In the order in which they were asked: all, or those of one session. Drafts are nobody's to see."""
-        async with self._database.reading() as connection:
+        async with self._database.connect() as connection:
             condition = true() if session_id is None else questions.c.session_id == session_id
-            return await self._entries(connection, condition)
+            return await self._list_exchanges(connection, condition)
 
-    async def turns(self, session_id: str, *, most: int) -> list[tuple[str, str]]:
+    async def list_turns(self, session_id: str, *, most: int) -> list[tuple[str, str]]:
         """The last questions of a session as they were understood, with the answers; "" for a refusal."""
         query = select(questions.c.interpreted, answers.c.content, answers.c.refusal).select_from(_ANSWERED)
         latest = query.where(questions.c.session_id == session_id, _PUBLISHED)
-        async with self._database.reading() as connection:
+        async with self._database.connect() as connection:
             found = await connection.execute(latest.order_by(questions.c.number.desc()).limit(most))
             turns = [(row.interpreted, "" if row.refusal else row.content) for row in found]
         return turns[::-1]
 
-    async def kept(self, answer_id: str | None = None) -> list[Kept]:
+    async def list_stored_answers(self, answer_id: str | None = None) -> list[StoredAnswer]:
         """What is stored of the answers, as it is stored, to be checked: of one answer, or of all."""
         query = select(answers).select_from(_ANSWERED).where(_PUBLISHED).order_by(questions.c.number)
         if answer_id is not None:
             query = query.where(or_(answers.c.id == answer_id, questions.c.id == answer_id))
-        async with self._database.reading() as connection:
+        async with self._database.connect() as connection:
             found = [kept_of(row) for row in await connection.execute(query)]
         if answer_id is not None and not found:
             raise _no_answer(answer_id)
         return found
 
-    async def _entries(self, connection: AsyncConnection, condition: ColumnElement[bool]) -> list[Entry]:
+    async def _list_exchanges(
+        self, connection: AsyncConnection, condition: ColumnElement[bool]
+    ) -> list[Exchange]:
         asked = await connection.execute(select(questions).where(condition).order_by(questions.c.number))
         published = select(answers).select_from(_ANSWERED).where(condition, _PUBLISHED)
         given = await connection.execute(published)
         by_question = {row.question_id: row for row in given}
         return [_entry(row, by_question.get(row.id)) for row in asked]
 
-    async def _session(
+    async def _find_session(
         self, connection: AsyncConnection, session_id: str, *, owner: str | None = None
     ) -> Session | None:
         """A session that belongs to someone else raises what one that is not there does."""
@@ -420,13 +422,13 @@ class Journal:
             raise _no_session(session_id)
         return None if row is None else _session_of(row)
 
-    async def _status(self, connection: AsyncConnection, question: Question) -> QuestionStatus:
+    async def _read_status(self, connection: AsyncConnection, question: Question) -> QuestionStatus:
         """As it is stored: a cancelled step may have come through."""
         query = select(questions.c.status).where(questions.c.id == question.id).with_for_update()
         stored = await connection.scalar(query)
         return QuestionStatus(stored or question.status)
 
-    async def _answer_to(self, connection: AsyncConnection, answer: Answer, **more: object) -> None:
+    async def _advance_answer(self, connection: AsyncConnection, answer: Answer, **more: object) -> None:
         query = select(answers.c.state).where(answers.c.id == answer.id).with_for_update()
         current = await connection.scalar(query)
         advance(AnswerState(current or AnswerState.DRAFT), answer.state)
@@ -446,12 +448,12 @@ def _no_answer(id_: str) -> NotFound:
     return NotFound("answer", id_, hint="`octavo sessions` lists what was asked.")
 
 
-def _entry(asked: object, given: object | None) -> Entry:
+def _entry(asked: object, given: object | None) -> Exchange:
     question = question_of(asked)
     interpreted, error = asked.interpreted, asked.error  # type: ignore[attr-defined]
     if given is None:
-        return Entry(question, interpreted, None, {}, error)
-    return Entry(question, interpreted, answer_of(given), given.receipt, error)  # type: ignore[attr-defined]
+        return Exchange(question, interpreted, None, {}, error)
+    return Exchange(question, interpreted, answer_of(given), given.receipt, error)  # type: ignore[attr-defined]
 
 
 def _session_of(row: object) -> Session:

@@ -18,33 +18,35 @@ if TYPE_CHECKING:
     from octavo.records.database import Database
 
 
-async def keep(database: Database, book_id: str, cover: Cover | None, *, replacing: bool = False) -> None:
+async def save_cover(
+    database: Database, book_id: str, cover: Cover | None, *, replacing: bool = False
+) -> None:
     """Gives a book its cover; one that brings none keeps what it has, unless it is `replacing` an edition."""
     if cover is None and not replacing:
         return
-    if await cover_of(database, book_id) == cover:
+    if await find_cover(database, book_id) == cover:
         return
-    async with database.writing() as connection:
+    async with database.begin() as connection:
         await connection.execute(delete(covers).where(covers.c.book_id == book_id))
         if cover is not None:
             entry = {"book_id": book_id, "media_type": cover.media_type, "data": cover.data}
             await connection.execute(insert(covers), entry)
 
 
-async def cover_of(database: Database, book_id: str) -> Cover | None:
+async def find_cover(database: Database, book_id: str) -> Cover | None:
     """The cover of a book that has one."""
-    async with database.reading() as connection:
+    async with database.connect() as connection:
         data = await connection.scalar(select(covers.c.data).where(covers.c.book_id == book_id))
         return None if data is None else Cover(data)
 
 
-async def covered(database: Database, book_ids: Collection[str]) -> set[str]:
+async def find_covered_books(database: Database, book_ids: Collection[str]) -> set[str]:
     """Those of the books that have a cover."""
-    async with database.reading() as connection:
+    async with database.connect() as connection:
         found = await connection.scalars(select(covers.c.book_id).where(covers.c.book_id.in_(book_ids)))
         return set(found)
 
 
-async def drop(database: Database, book_id: str) -> None:
-    async with database.writing() as connection:
+async def delete_cover(database: Database, book_id: str) -> None:
+    async with database.begin() as connection:
         await connection.execute(delete(covers).where(covers.c.book_id == book_id))

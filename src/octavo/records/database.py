@@ -44,7 +44,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from octavo.errors import LibraryBusy, RecordsError
-from octavo.records.errors import is_lost, sense, translated
+from octavo.records.errors import is_lost, report_damage, translate_errors
 from octavo.records.tables import HEAD
 
 _HINT = "It looks like postgresql://user:password@host/name, or is the path of a file."
@@ -53,7 +53,7 @@ _KNOWN = {"host", "port", "ssl"}
 _WITHOUT_MEANING = {"channel_binding", "application_name", "connect_timeout", "target_session_attrs"}
 
 
-def address(where: Path | str) -> URL:
+def parse_address(where: Path | str) -> URL:
     """The address as SQLAlchemy takes it, however it was spelled."""
     if isinstance(where, Path) or "://" not in where:
         return URL.create("sqlite+aiosqlite", database=str(where))
@@ -68,7 +68,7 @@ def address(where: Path | str) -> URL:
     return given.set(drivername="postgresql+asyncpg", query=_options(given))
 
 
-def shown(url: URL) -> str:
+def format_address(url: URL) -> str:
     """The address for people: no password, nothing after the name."""
     if url.get_backend_name() == "sqlite":
         return url.database or ""
@@ -108,11 +108,11 @@ class Locks:
         )
 
     @asynccontextmanager
-    async def held(self, name: str, *, shared: bool, wait: float) -> AsyncIterator[bool]:
+    async def acquire(self, name: str, *, shared: bool, wait: float) -> AsyncIterator[bool]:
         """Says whether the lock could be had in time. Those who share it keep out only who does not."""
         connection = self._engine.connect()
         try:
-            with translated(self._place):
+            with translate_errors(self._place):
                 await connection.start()
                 granted = await _granted(connection, name, shared=shared, wait=wait)
             yield granted
@@ -123,19 +123,19 @@ class Locks:
 
 async def _granted(connection: AsyncConnection, name: str, *, shared: bool, wait: float) -> bool:
     until = time.monotonic() + wait
-    while not await connection.scalar(_TRY[shared], {"number": number_of(name)}):
+    while not await connection.scalar(_TRY[shared], {"number": hash_lock_name(name)}):
         if time.monotonic() >= until:
             return False
         await asyncio.sleep(_OFTEN)
     return True
 
 
-def number_of(name: str) -> int:
+def hash_lock_name(name: str) -> int:
     """The number by which the server knows a lock."""
     return int.from_bytes(sha256(f"octavo {name}".encode()).digest()[:8], "big", signed=True)
 
 
-__all__ = ["Database", "sense", "translated"]
+__all__ = ["Database", "report_damage", "translate_errors"]
 
 PRAGMAS = (
     "busy_timeout = 5000",
@@ -173,8 +173,8 @@ class Database:
     @classmethod
     async def open(cls, where: Path | str, *, connections: int = CONNECTIONS) -> Database:
         """Opens a SQLite file, or the database at a URL, and brings its schema up to date."""
-        url = address(where)
-        place = shown(url)
+        url = parse_address(where)
+        place = format_address(url)
         if url.get_backend_name() == "sqlite":
             opened = cls(_local(url), place=place, file=Path(url.database or ""), locks=None)
         else:
@@ -188,7 +188,7 @@ class Database:
         return opened
 
     async def close(self) -> None:
-        with translated(self.place):
+        with translate_errors(self.place):
             await self._engine.dispose()
             if self._nearby is not None:
                 self._nearby.dispose()
@@ -203,16 +203,16 @@ class Database:
         return self._locks is not None
 
     @asynccontextmanager
-    async def reading(self) -> AsyncIterator[AsyncConnection]:
+    async def connect(self) -> AsyncIterator[AsyncConnection]:
         """For one statement, which sees one state of the records. A row that makes no sense is damage."""
-        with translated(self.place):
-            async with self._connected("" if self.is_sqlite else "SELECT 1") as connection:
-                with sense(self.place):
+        with translate_errors(self.place):
+            async with self._connect("" if self.is_sqlite else "SELECT 1") as connection:
+                with report_damage(self.place):
                     yield connection
 
     async def look_up(self, statement: Select[Any], parameters: Mapping[str, object]) -> Sequence[Row[Any]]:
         """A few rows by their keys: from a local file, sooner than a thread could be asked for them."""
-        with translated(self.place):
+        with translate_errors(self.place):
             if self._nearby is not None:
                 with self._nearby.connect() as connection:
                     near: Sequence[Row[Any]] = connection.execute(statement, parameters).all()
@@ -230,20 +230,20 @@ class Database:
             return await _patiently(fetched)
 
     @asynccontextmanager
-    async def writing(self, turn: str = "") -> AsyncIterator[AsyncConnection]:
+    async def begin(self, turn: str = "") -> AsyncIterator[AsyncConnection]:
         """A transaction: whole and on the disk when the block ends, undone when it raises.
 
         Those with the same `turn` come one after the other, whichever process they are in. A file has one
         writer at a time: those of this process wait for each other however long that takes.
         """
         first = "BEGIN IMMEDIATE" if self.is_sqlite else "BEGIN"
-        with translated(self.place):
-            async with self._pen, self._connected(first) as connection:
+        with translate_errors(self.place):
+            async with self._pen, self._connect(first) as connection:
                 try:
                     if turn and not self.is_sqlite:
                         await connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{TURN_SECONDS}s'")
-                        await connection.execute(_TURN, {"number": number_of(turn)})
-                    with sense(self.place):
+                        await connection.execute(_TURN, {"number": hash_lock_name(turn)})
+                    with report_damage(self.place):
                         yield connection
                     await connection.exec_driver_sql("COMMIT")
                 except BaseException:
@@ -251,12 +251,12 @@ class Database:
                     raise
 
     @asynccontextmanager
-    async def holding(self, name: str, *, wait: float = PATIENCE) -> AsyncIterator[None]:
+    async def lock(self, name: str, *, wait: float = PATIENCE) -> AsyncIterator[None]:
         """Keeps other instances from what is called `name`, for longer than one transaction may last.
 
         `LibraryBusy` when one of them keeps it for longer than we would wait. Nobody shares a file with us.
         """
-        async with self.trying(name, wait=wait) as granted:
+        async with self.try_lock(name, wait=wait) as granted:
             if not granted:
                 raise LibraryBusy(
                     f"another instance is working on {name} in the records at {self.place}",
@@ -265,7 +265,7 @@ class Database:
             yield
 
     @asynccontextmanager
-    async def trying(self, name: str, *, shared: bool = False, wait: float = 0) -> AsyncIterator[bool]:
+    async def try_lock(self, name: str, *, shared: bool = False, wait: float = 0) -> AsyncIterator[bool]:
         """Keeps others from what is called `name`, if that can be had in time; says whether it could.
 
         Those who share it keep out only those who would not.
@@ -273,11 +273,11 @@ class Database:
         if self._locks is None:
             yield True
             return
-        async with self._locks.held(name, shared=shared, wait=wait) as granted:
+        async with self._locks.acquire(name, shared=shared, wait=wait) as granted:
             yield granted
 
     @asynccontextmanager
-    async def _connected(self, first: str) -> AsyncIterator[AsyncConnection]:
+    async def _connect(self, first: str) -> AsyncIterator[AsyncConnection]:
         """A connection on which `first` went well: a server that is away is asked again for a while."""
 
         async def begun() -> AsyncConnection:
@@ -298,17 +298,17 @@ class Database:
             await _closed(connection)
 
     async def _bring_up_to_date(self) -> None:
-        if await self._current() != HEAD:
-            async with self.writing("the tables") as connection:  # whoever came first has done it by then
+        if await self._read_version() != HEAD:
+            async with self.begin("the tables") as connection:  # whoever came first has done it by then
                 if not self.is_sqlite:
                     await connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
                 await connection.run_sync(self._upgrade)
 
-    async def _current(self) -> str | None:
+    async def _read_version(self) -> str | None:
         if self._nearby is not None:  # also finds out, without a thread, that a file cannot be opened
-            with translated(self.place), self._nearby.connect() as connection:
+            with translate_errors(self.place), self._nearby.connect() as connection:
                 return _version(connection)
-        async with self.reading() as distant:
+        async with self.connect() as distant:
             return await distant.run_sync(_version)
 
     def _upgrade(self, connection: Connection) -> None:
@@ -357,7 +357,7 @@ async def _roll_back(connection: AsyncConnection) -> None:
 
 def _local(url: URL) -> AsyncEngine:
     file = Path(url.database or "")
-    with translated(str(file)):
+    with translate_errors(str(file)):
         file.parent.mkdir(parents=True, exist_ok=True)
         engine = create_async_engine(url, isolation_level="AUTOCOMMIT", skip_autocommit_rollback=True)
     event.listen(engine.sync_engine, "connect", _prepare)

@@ -36,7 +36,7 @@ from octavo.errors import NotFound, RecordsError
 from octavo.records import rows
 from octavo.records.queries import BATCH, chunks_of
 from octavo.records.tables import books, chunks, editions, meta, removals, sections
-from octavo.store.base import digest
+from octavo.store.base import digest_chunk
 from octavo.validation import BookState, advance
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ async def begin(
     }
     await connection.execute(insert(editions), entry)
     if new_sections:
-        kept = {rows.text_hash(section.text): section.text for section in new_sections}
+        kept = {rows.hash_text(section.text): section.text for section in new_sections}
         await _put(connection, _KEEP_TEXT, ({"hash": h, "text": t} for h, t in kept.items()))
         made = (rows.section_values(section, edition=number) for section in new_sections)
         await _put(connection, insert(sections), made)
@@ -182,7 +182,7 @@ async def _fill_digests(connection: AsyncConnection, book_id: str, number: int) 
                 f"edition {number} of {book_id!r} cannot be published: {len(lacking)} chunks have no vector",
                 hint="Add the book again.",
             )
-        await set_digests(connection, book_id, number, {chunk.id: digest(chunk) for chunk in found})
+        await set_digests(connection, book_id, number, {chunk.id: digest_chunk(chunk) for chunk in found})
 
 
 async def set_digests(

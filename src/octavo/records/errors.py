@@ -24,7 +24,7 @@ _DAMAGED = ("malformed", "not a database", "decode", "corrupt")
 
 
 @contextmanager
-def sense(place: str) -> Iterator[None]:
+def report_damage(place: str) -> Iterator[None]:
     """Rows that break the rules of the types, or are no JSON, were not written by us."""
     try:
         yield
@@ -33,7 +33,7 @@ def sense(place: str) -> Iterator[None]:
 
 
 @contextmanager
-def translated(place: str) -> Iterator[None]:
+def translate_errors(place: str) -> Iterator[None]:
     """What the database raises inside, as one of our errors."""
     try:
         yield

@@ -34,7 +34,7 @@ _FIRST = text(
 ).bindparams(bindparam("created_at", type_=Moment))
 
 
-class InProgress(Conflict):
+class RequestInProgress(Conflict):
     """The same request is being worked on at this moment."""
 
     def __init__(self, key: str) -> None:
@@ -46,38 +46,38 @@ class InProgress(Conflict):
 
 
 @dataclass(slots=True)
-class Once:
+class IdempotentRequest:
     """One request. `before` is what it gave before, if it did; what it gives now goes into `response`."""
 
-    before: Any | None = None
+    previous: Any | None = None
     response: Any | None = field(default=None)
 
 
-class Repeats:
+class IdempotentRequests:
     """The requests of the last day that had a key."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     @asynccontextmanager
-    async def once(self, key: str | None, *, owner: str, request: bytes) -> AsyncIterator[Once]:
+    async def claim(self, key: str | None, *, owner: str, request: bytes) -> AsyncIterator[IdempotentRequest]:
         """Around the work for a request; with no key, nothing is remembered."""
         if key is None:
-            yield Once()
+            yield IdempotentRequest()
             return
         validation.text("Idempotency-Key", key, most=LONGEST_KEY)
-        once = Once(before=await self._begun(key, owner, hashlib.sha256(request).hexdigest()))
-        if once.before is not None:
+        once = IdempotentRequest(previous=await self._begin(key, owner, hashlib.sha256(request).hexdigest()))
+        if once.previous is not None:
             yield once
             return
         try:
             yield once
         finally:
-            await asyncio.shield(asyncio.ensure_future(self._ended(key, owner, once.response)))
+            await asyncio.shield(asyncio.ensure_future(self._end(key, owner, once.response)))
 
-    async def _begun(self, key: str, owner: str, digest: str) -> Any | None:
+    async def _begin(self, key: str, owner: str, digest: str) -> Any | None:
         mine = (requests.c.owner == owner, requests.c.key == key)
-        async with self._database.writing() as connection:
+        async with self._database.begin() as connection:
             now = datetime.now(UTC)
             dead = requests.c.status.is_(None) & (requests.c.created_at < now - GIVEN_UP)
             await connection.execute(delete(requests).where((requests.c.created_at < now - KEPT) | dead))
@@ -91,12 +91,12 @@ class Repeats:
                 hint="Use a new key for each request; the same one only to send the same request again.",
             )
         if row.status is None:
-            raise InProgress(key)
+            raise RequestInProgress(key)
         return row.response
 
-    async def _ended(self, key: str, owner: str, response: Any | None) -> None:
+    async def _end(self, key: str, owner: str, response: Any | None) -> None:
         mine = (requests.c.owner == owner, requests.c.key == key)
-        async with self._database.writing() as connection:
+        async with self._database.begin() as connection:
             if response is None:
                 await connection.execute(delete(requests).where(*mine))
             else:

@@ -50,7 +50,7 @@ ENDED = (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class JobProgress:
     """`done` of `total` in the step that is being taken; 0 of 0 where nothing is counted."""
 
     step: str = "waiting"
@@ -70,7 +70,7 @@ class Job:
     name: str
     source: str
     options: BookOptions = field(default_factory=BookOptions)
-    progress: Progress = Progress()
+    progress: JobProgress = JobProgress()
     book_id: str | None = None
     error: Mapping[str, str] | None = None
     worker: str | None = None
@@ -80,7 +80,7 @@ class Job:
     finished_at: datetime | None = None
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         return self.state in ENDED
 
 
@@ -88,7 +88,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class Queue:
+class JobQueue:
     """Jobs in order of arrival; at most `capacity` of them may wait."""
 
     def __init__(self, database: Database, *, capacity: int, now: Callable[[], datetime] = _now) -> None:
@@ -104,7 +104,7 @@ class Queue:
         id: str = "",
     ) -> Job:
         """A new job at the end of the queue, or `TooMany` when the queue is full."""
-        async with self._database.writing() as connection:
+        async with self._database.begin() as connection:
             if not self._database.is_sqlite:
                 await connection.execute(_LOCK, {"lock": _PUTTING})
             await self._require_room(connection)
@@ -124,7 +124,7 @@ class Queue:
 
     async def require_room(self) -> None:
         """Raises `TooMany` when a job put now would be refused."""
-        async with self._database.reading() as connection:
+        async with self._database.connect() as connection:
             await self._require_room(connection)
 
     async def _require_room(self, connection: AsyncConnection) -> None:
@@ -138,17 +138,17 @@ class Queue:
                 hint="Send it again when some have been read; OCTAVO_SERVICE__QUEUE sets how many may wait.",
             )
 
-    def _lost(self) -> ColumnElement[bool]:
+    def _is_lost(self) -> ColumnElement[bool]:
         silent = self._now() - timedelta(seconds=STALE_SECONDS)
         return and_(jobs.c.state == JobState.RUNNING, jobs.c.seen_at < silent)
 
-    def _open(self) -> ColumnElement[bool]:
-        return or_(jobs.c.state == JobState.QUEUED, self._lost())
+    def _is_open(self) -> ColumnElement[bool]:
+        return or_(jobs.c.state == JobState.QUEUED, self._is_lost())
 
-    async def waiting(self) -> list[Job]:
+    async def list_waiting(self) -> list[Job]:
         """The jobs that may be taken, in order. A look costs the writers nothing."""
-        async with self._database.reading() as connection:
-            found = await connection.execute(select(jobs).where(self._open()).order_by(jobs.c.number))
+        async with self._database.connect() as connection:
+            found = await connection.execute(select(jobs).where(self._is_open()).order_by(jobs.c.number))
             return [_job(row) for row in found]
 
     async def take(self, worker: str, *, among: Collection[str] | None = None) -> Job | None:
@@ -157,13 +157,13 @@ class Queue:
         `among` are the ids of those that this worker can do; the others are left to others.
         """
         wanted = jobs.c.id.in_(among) if among is not None else true()
-        async with self._database.writing() as connection:
+        async with self._database.begin() as connection:
             given_up = _ending(JobState.FAILED, self._now(), error=_GIVEN_UP)
-            exhausted = and_(self._lost(), jobs.c.tries >= TRIES_MOST)
+            exhausted = and_(self._is_lost(), jobs.c.tries >= TRIES_MOST)
             await connection.execute(update(jobs).where(exhausted).values(given_up))
             first = (
                 select(jobs)
-                .where(self._open(), wanted)
+                .where(self._is_open(), wanted)
                 .order_by(jobs.c.number)
                 .limit(1)
                 .with_for_update(skip_locked=True)
@@ -180,7 +180,7 @@ class Queue:
             await connection.execute(update(jobs).where(jobs.c.id == row.id).values(taken))
         return _job(row, **taken)
 
-    async def renew(self, job: Job, progress: Progress) -> bool:
+    async def renew(self, job: Job, progress: JobProgress) -> bool:
         """Says that the job is still being worked on. False: it is not this worker's any more."""
         return await self._change(job, {"seen_at": self._now(), "progress": asdict(progress)})
 
@@ -193,7 +193,7 @@ class Queue:
         """
         if error is not None:
             return await self._change(job, _ending(JobState.FAILED, self._now(), error=error))
-        done = {"book_id": book_id, "progress": asdict(Progress("done", 1, 1))}
+        done = {"book_id": book_id, "progress": asdict(JobProgress("done", 1, 1))}
         ending = _ending(JobState.DONE, self._now()) | done
         return await self._change(job, ending, among=(JobState.RUNNING, JobState.CANCELLED))
 
@@ -204,7 +204,7 @@ class Queue:
             "worker": None,
             "seen_at": self._now(),
             "tries": max(0, job.tries - 1),
-            "progress": asdict(Progress()),
+            "progress": asdict(JobProgress()),
         }
         return await self._change(job, waiting)
 
@@ -219,14 +219,14 @@ class Queue:
             return 0
         earlier = jobs.alias()
         at_work = exists().where(earlier.c.number <= jobs.c.number, earlier.c.seen_at >= then)
-        left = update(jobs).where(jobs.c.id.in_(old), self._open(), ~at_work)
-        async with self._database.writing() as connection:
+        left = update(jobs).where(jobs.c.id.in_(old), self._is_open(), ~at_work)
+        async with self._database.begin() as connection:
             ended = left.values(_ending(JobState.FAILED, self._now(), error=_UNSEEN))
             return (await connection.execute(ended)).rowcount
 
     async def reclaim(self) -> int:
         """Puts every running job back. Only for whoever knows that no other worker can be alive."""
-        async with self._database.writing() as connection:
+        async with self._database.begin() as connection:
             values = {"state": JobState.QUEUED, "worker": None}
             exhausted = and_(jobs.c.state == JobState.RUNNING, jobs.c.tries >= TRIES_MOST)
             given_up = _ending(JobState.FAILED, self._now(), error=_GIVEN_UP)
@@ -238,49 +238,49 @@ class Queue:
 
     async def cancel(self, id: str, *, owner: str | None = None) -> Job:
         """The job as it is afterwards: cancelled, or as it had ended before."""
-        before = await self.job(id, owner=owner)
-        async with self._database.writing() as connection:
+        before = await self.find(id, owner=owner)
+        async with self._database.begin() as connection:
             open_ = and_(jobs.c.id == before.id, jobs.c.state.not_in(ENDED))
             await connection.execute(
                 update(jobs).where(open_).values(_ending(JobState.CANCELLED, self._now()))
             )
-        return await self.job(id, owner=owner)
+        return await self.find(id, owner=owner)
 
-    async def job(self, id: str, *, owner: str | None = None) -> Job:
+    async def find(self, id: str, *, owner: str | None = None) -> Job:
         """One job; another owner's is as unknown as one that never was."""
-        async with self._database.reading() as connection:
+        async with self._database.connect() as connection:
             found = await connection.execute(select(jobs).where(jobs.c.id == id, _owned(owner)))
             row = found.one_or_none()
         if row is None:
             raise NotFound("job", id)
         return _job(row)
 
-    async def jobs(
+    async def list_jobs(
         self, *, owner: str | None = None, limit: int = PAGE_DEFAULT, after: int | None = None
     ) -> list[Job]:
         """The newest first, from the one below number `after` on."""
         below = jobs.c.number < after if after is not None else true()
         query = select(jobs).where(_owned(owner), below).order_by(jobs.c.number.desc()).limit(limit)
-        async with self._database.reading() as connection:
+        async with self._database.connect() as connection:
             return [_job(row) for row in await connection.execute(query)]
 
-    async def counts(self) -> dict[JobState, int]:
+    async def count_by_state(self) -> dict[JobState, int]:
         """How many jobs there are in each state."""
         query = select(jobs.c.state, func.count()).group_by(jobs.c.state)
-        async with self._database.reading() as connection:
+        async with self._database.connect() as connection:
             found = {JobState(state): int(count) for state, count in await connection.execute(query)}
         return {state: found.get(state, 0) for state in JobState}
 
-    async def sources(self) -> set[str]:
+    async def list_sources(self) -> set[str]:
         """Where the books lie that are still to be read."""
         query = select(jobs.c.source).where(jobs.c.state.not_in(ENDED))
-        async with self._database.reading() as connection:
+        async with self._database.connect() as connection:
             return set(await connection.scalars(query))
 
     async def forget(self, days: float = KEPT_DAYS) -> int:
         """Drops the jobs that ended so long ago; says how many."""
         old = self._now() - timedelta(days=days)
-        async with self._database.writing() as connection:
+        async with self._database.begin() as connection:
             return (await connection.execute(delete(jobs).where(jobs.c.finished_at < old))).rowcount
 
     async def _change(
@@ -294,7 +294,7 @@ class Queue:
             jobs.c.tries == job.tries,
             jobs.c.state.in_(among),
         )
-        async with self._database.writing() as connection:
+        async with self._database.begin() as connection:
             changed = await connection.execute(update(jobs).where(ours).values(dict(values)))
             return changed.rowcount == 1
 
@@ -330,7 +330,7 @@ def _values(job: Job) -> dict[str, Any]:
 
 def _job(row: Row[Any], **changed: Any) -> Job:
     values = {**row._mapping, **changed}
-    values["progress"] = Progress(**values["progress"])
+    values["progress"] = JobProgress(**values["progress"])
     values["options"] = BookOptions(**values.pop("wishes"))
     values["state"] = JobState(values["state"])
     return Job(**values)

@@ -65,7 +65,7 @@ class Key:
         if self.books is not None and not self.books:
             raise InvalidValue("Key.books", "must name a book, or be left out for all of them", self.books)
         for origin in self.origins:
-            if origin != origin_of(origin):
+            if origin != parse_origin(origin):
                 rule = "must be a scheme and a host, like https://example.com"
                 raise InvalidValue("Key.origins", rule, origin)
         if self.per_minute is not None:
@@ -75,10 +75,10 @@ class Key:
         if self.public and not self.origins:
             raise InvalidValue("Key.origins", "of a public key must name the sites that use it", self.origins)
 
-    def works(self, now: datetime) -> bool:
+    def is_valid(self, now: datetime) -> bool:
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
-    def may(self, scope: str) -> bool:
+    def allows(self, scope: str) -> bool:
         return scope in self.scopes or "admin" in self.scopes
 
 
@@ -118,23 +118,23 @@ class Keyring:
             expires_at=None if days is None else now + timedelta(days=days),
         )
         secret = secrets.token_hex(32)
-        async with self._database.writing() as connection:
+        async with self._database.begin() as connection:
             await connection.execute(insert(api_keys), _values(key) | {"hash": _hash(secret)})
         return key, f"octv_{key.id}_{secret}"
 
-    async def all(self) -> list[Key]:
+    async def list_keys(self) -> list[Key]:
         """The oldest first, revoked and expired ones too."""
-        async with self._database.reading() as connection:
+        async with self._database.connect() as connection:
             query = select(api_keys).order_by(api_keys.c.created_at, api_keys.c.id)
             return [_key(row) for row in await connection.execute(query)]
 
-    async def any_works(self) -> bool:
+    async def has_valid_key(self) -> bool:
         now = datetime.now(UTC)
-        return any(key.works(now) for key in await self.all())
+        return any(key.is_valid(now) for key in await self.list_keys())
 
     async def revoke(self, key_id: str) -> Key:
         """The key ends now; revoking it again changes nothing."""
-        async with self._database.writing() as connection:
+        async with self._database.begin() as connection:
             query = select(api_keys).where(api_keys.c.id == key_id)
             row = (await connection.execute(query)).one_or_none()
             if row is None:
@@ -151,17 +151,17 @@ class Keyring:
         id_, secret = (shape[1], shape[2]) if shape else ("", token)
         key, kept = await self._look_up(id_) if shape else (None, _NO_HASH)
         same = hmac.compare_digest(_hash(secret), kept)
-        if key is None or not same or not key.works(datetime.now(UTC)):
-            raise denied()
+        if key is None or not same or not key.is_valid(datetime.now(UTC)):
+            raise deny_access()
         await self._note(key.id)
         return key
 
-    async def origins(self) -> frozenset[str]:
+    async def list_origins(self) -> frozenset[str]:
         """Every site that a working public key names."""
         now = self._clock()
         if self._origins is None or now - self._origins[0] >= FRESH_SECONDS:
             moment = datetime.now(UTC)
-            found = {o for key in await self.all() if key.works(moment) for o in key.origins}
+            found = {o for key in await self.list_keys() if key.is_valid(moment) for o in key.origins}
             self._origins = (now, frozenset(found))
         return self._origins[1]
 
@@ -170,7 +170,7 @@ class Keyring:
         known = self._known.get(id_)
         if known is not None and now - known[0] < FRESH_SECONDS:
             return known[1], known[2]
-        async with self._database.reading() as connection:
+        async with self._database.connect() as connection:
             row = (await connection.execute(select(api_keys).where(api_keys.c.id == id_))).one_or_none()
         found = (None, _NO_HASH) if row is None else (_key(row), str(row.hash))
         self._known[id_] = (now, *found)
@@ -185,12 +185,12 @@ class Keyring:
             return
         self._noted[id_] = now
         with suppress(OctavoError):
-            async with self._database.writing() as connection:
+            async with self._database.begin() as connection:
                 used = update(api_keys).where(api_keys.c.id == id_).values(used_at=datetime.now(UTC))
                 await connection.execute(used)
 
 
-def denied() -> AccessDenied:
+def deny_access() -> AccessDenied:
     """What every caller without a good key is told, whatever is wrong with it."""
     return AccessDenied(
         "this needs a key that works",
@@ -198,7 +198,7 @@ def denied() -> AccessDenied:
     )
 
 
-def origin_of(url: str) -> str:
+def parse_origin(url: str) -> str:
     """The origin of an address as browsers write it; "" for what has none."""
     try:
         parts = urlsplit(url)

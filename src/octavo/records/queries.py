@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, and_, bindparam, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from octavo.records import rows
-from octavo.records.database import Database, sense
+from octavo.records.database import Database, report_damage
 from octavo.records.tables import books, chunks, editions, sections, texts, vectors
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ async def chunks_by_ids(database: Database, ids: Sequence[str], *, embedded: boo
     found: dict[str, Chunk] = {}
     for batch in batches(ids):
         answer = await database.look_up(_BY_IDS[embedded], {"ids": list(batch)})
-        with sense(database.place):
+        with report_damage(database.place):
             found.update((row.id, _chunk(row, embedded)) for row in answer)
     return [found[id] for id in ids if id in found]
 
@@ -189,6 +189,6 @@ async def wrong_texts(connection: AsyncConnection) -> list[str]:
     wrong: list[str] = []
     last = ""
     while some := (await connection.execute(_SOME_TEXTS, {"last": last})).all():
-        wrong += [row.hash for row in some if rows.text_hash(row.text) != row.hash]
+        wrong += [row.hash for row in some if rows.hash_text(row.text) != row.hash]
         last = some[-1].hash
     return wrong

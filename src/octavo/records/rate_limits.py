@@ -69,7 +69,7 @@ class Windows(Storage, MovingWindowSupport):
         raise NotImplementedError
 
 
-class Near(Windows):
+class MemoryWindows(Windows):
     """In the memory of this process, on a clock that only goes forward."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -116,7 +116,7 @@ class Near(Windows):
 _CLOCK: Select[tuple[float]] = select(func.extract("epoch", func.clock_timestamp()))
 
 
-class Shared(Windows):
+class DatabaseWindows(Windows):
     """In PostgreSQL, for all instances, on the database's clock."""
 
     def __init__(self, database: Database) -> None:
@@ -125,11 +125,11 @@ class Shared(Windows):
         self._swept = 0.0
 
     async def now(self) -> float:
-        async with self._database.reading() as connection:
+        async with self._database.connect() as connection:
             return await _now(connection)
 
     async def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
-        async with self._database.writing(turn=f"hits {key}") as connection:
+        async with self._database.begin(turn=f"hits {key}") as connection:
             now = await _now(connection)
             _, count = await _window(connection, key, now - expiry)
             if count + amount > limit:
@@ -144,7 +144,7 @@ class Shared(Windows):
         return True
 
     async def get_moving_window(self, key: str, limit: int, expiry: int) -> tuple[float, int]:  # noqa: ARG002
-        async with self._database.reading() as connection:
+        async with self._database.connect() as connection:
             now = await _now(connection)
             oldest, count = await _window(connection, key, now - expiry)
         return (now if oldest is None else oldest), count
@@ -160,11 +160,11 @@ async def _window(connection: AsyncConnection, key: str, since: float) -> tuple[
     return oldest, int(count)
 
 
-class Throttle:
+class RateLimiter:
     """Counts what callers do and says when it is enough."""
 
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._windows = Near(clock) if database.is_sqlite else Shared(database)
+        self._windows = MemoryWindows(clock) if database.is_sqlite else DatabaseWindows(database)
         self._limiter = MovingWindowRateLimiter(self._windows)
 
     async def take(self, what: str, who: str, *, per_minute: int) -> None:

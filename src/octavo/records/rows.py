@@ -30,7 +30,7 @@ _CHUNK: tuple[str, ...] = (
 )
 
 
-def text_hash(text: str) -> str:
+def hash_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -63,7 +63,7 @@ def section_values(section: Section, *, edition: int) -> Values:
     values: Values = {name: getattr(section, name) for name in _SECTION}
     return values | {
         "edition": edition,
-        "text_hash": text_hash(section.text),
+        "text_hash": hash_text(section.text),
         "heading_path": list(section.heading_path),
         "ancestors": list(section.ancestors),
         "pages": [[mark.offset, mark.number, mark.label] for mark in section.pages],
@@ -73,7 +73,7 @@ def section_values(section: Section, *, edition: int) -> Values:
 
 def section_of(row: Row) -> Section:
     """The section with its text, which must be the one its hash was made from."""
-    if text_hash(row.text) != row.text_hash:
+    if hash_text(row.text) != row.text_hash:
         raise ValueError(f"the text of section {row.id!r} of {row.book_id!r} is not what was stored")
     pages = tuple(PageMark(offset, number, label) for offset, number, label in row.pages)
     blocks = tuple(Span(start, end) for start, end in row.blocks)
@@ -108,7 +108,7 @@ def chunk_values(chunk: Chunk, *, edition: int, vector_key: str, digest: str | N
     values: Values = {name: getattr(chunk, name) for name in _CHUNK}
     return values | {
         "edition": edition,
-        "content_hash": text_hash(chunk.content),
+        "content_hash": hash_text(chunk.content),
         "vector_key": vector_key,
         "digest": digest,
         "metadata": dict(chunk.metadata),
@@ -117,7 +117,7 @@ def chunk_values(chunk: Chunk, *, edition: int, vector_key: str, digest: str | N
 
 def chunk_of(row: Row, *, embedding: tuple[float, ...] | None = None) -> Chunk:
     """The chunk, with the content that was cut from its section's text."""
-    if text_hash(row.content) != row.content_hash:
+    if hash_text(row.content) != row.content_hash:
         raise ValueError(f"the text of chunk {row.id} of {row.book_id!r} is not what was stored")
     return Chunk(
         id=row.id,

@@ -25,7 +25,7 @@ from octavo.text import english
 from octavo.text.english import rarity, tokens
 
 if TYPE_CHECKING:
-    from octavo.protocols import Found, Hit
+    from octavo.protocols import Hit, StoreHits
     from octavo.types import Chunk
 
 DENSE_WEIGHT = 0.45  # of 0.25 to 0.6, what loses least on any kind of book
@@ -42,7 +42,7 @@ class Fused:
     cosine: float
 
 
-def fuse(found: Found, *, dense_weight: float = DENSE_WEIGHT) -> list[Fused]:
+def fuse(found: StoreHits, *, dense_weight: float = DENSE_WEIGHT) -> list[Fused]:
     """All candidates of both halves, best first."""
     meaning, words = _Half(found.dense, dense_weight), _Half(found.lexical, 1 - dense_weight)
     mixed = []

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from octavo.concurrency import blocking
+from octavo.concurrency import run_blocking
 from octavo.models.cross_encoders import Passage, PassageScore, Reader
 from octavo.search.cache import LRUCache
 from octavo.search.ranking import Fused, logistic, reader_weights
@@ -39,7 +39,9 @@ class Reranker:
         known = {key: seen for key in keys if (seen := self._seen.get(key)) is not None}
         new = {key: chunk for key, chunk in zip(keys, chunks, strict=True) if key not in known}
         if new:
-            read = await blocking(self._reader.read, question, [_passage(chunk) for chunk in new.values()])
+            read = await run_blocking(
+                self._reader.read, question, [_passage(chunk) for chunk in new.values()]
+            )
             for key, score in zip(new, read, strict=True):
                 known[key] = score
                 self._seen.put(key, score)

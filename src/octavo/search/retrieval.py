@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from octavo.concurrency import blocking
+from octavo.concurrency import run_blocking
 from octavo.search.cache import LRUCache
 from octavo.search.ranking import Fused, fuse, relevance, stems, wanted
 from octavo.search.rerank import Reranker, reachable
@@ -45,11 +45,11 @@ class Retriever:
         vector = await self.vector(asked)
         limit = max(CANDIDATES, 2 * top_k)
         while True:
-            generation = await self._records.refreshed()
+            generation = await self._records.refresh()
             visible = bounds.hiding(self._records.unpublished)
             found = await self._store.search(vector, asked, where=visible.where, limit=limit)
             evidence = await self._read_back(asked, fuse(found), bounds, top_k, rerank)
-            if generation == await self._records.refreshed():
+            if generation == await self._records.refresh():
                 return evidence  # else an edition came out meanwhile, and the old one is gone: look again
 
     async def _read_back(
@@ -84,7 +84,7 @@ class Retriever:
         """The query's vector, computed once."""
         known = self._vectors.get(query)
         if known is None:
-            (known,) = await blocking(self._embedder.embed, [query])
+            (known,) = await run_blocking(self._embedder.embed, [query])
             self._vectors.put(query, known)
         return known
 
@@ -96,7 +96,7 @@ class Retriever:
         read = {id_: known for id_ in ids if (known := self._chunks.get(id_)) is not None}
         unknown = [id_ for id_ in ids if id_ not in read]
         if unknown:
-            for chunk in await self._records.chunks_by_ids(unknown):
+            for chunk in await self._records.find_chunks(unknown):
                 read[chunk.id] = (chunk, stems(chunk))
                 if generation == self._records.generation:
                     self._chunks.put(chunk.id, read[chunk.id])

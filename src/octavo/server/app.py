@@ -15,7 +15,7 @@ from fastapi import FastAPI
 
 from octavo import __version__
 from octavo.answers.offline import Answerer
-from octavo.concurrency import blocking
+from octavo.concurrency import run_blocking
 from octavo.library import Library
 from octavo.limits import MB
 from octavo.protocols import Embedder
@@ -55,7 +55,7 @@ def make_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with Library.open(settings=settings, embedder=embedder, answerer=answerer) as library:
             await library.ready()
-            await blocking(sentences, "One. Two.")  # loads its model: later, everyone would wait for that
+            await run_blocking(sentences, "One. Two.")  # loads its model: later, everyone would wait for that
             app.state.library = library
             app.state.gate = Gate(library, open_here=not required)
             desk = jobs.Desk(library, on_event=app.state.metrics.ingest())

@@ -20,9 +20,9 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from octavo.errors import AccessDenied, TooMany
 from octavo.library import Library
-from octavo.records.idempotency import Repeats
-from octavo.records.keys import SCOPES, Key, Keyring, denied, origin_of
-from octavo.records.rate_limits import Throttle
+from octavo.records.idempotency import IdempotentRequests
+from octavo.records.keys import SCOPES, Key, Keyring, deny_access, parse_origin
+from octavo.records.rate_limits import RateLimiter
 from octavo.settings import Settings
 from octavo.types import Book
 
@@ -70,8 +70,8 @@ class Gate:
     def __init__(self, library: Library, *, open_here: bool) -> None:
         self.settings: Settings = library.settings
         self.keyring = Keyring(library.database)
-        self.throttle = Throttle(library.database)
-        self.repeats = Repeats(library.database)
+        self.throttle = RateLimiter(library.database)
+        self.repeats = IdempotentRequests(library.database)
         self.open_here = open_here
         self._streams: Counter[str] = Counter()
 
@@ -88,7 +88,7 @@ class Gate:
         if token is None and self.open_here and (local or self.settings.keys_required is False):
             return Caller(address=address)
         if token is None:
-            raise denied()
+            raise deny_access()
         key = await self._checked(token, address)
         if key.public and not inside and origin not in key.origins:
             raise AccessDenied(
@@ -113,7 +113,7 @@ class Gate:
 
     async def knows_origin(self, origin: str) -> bool:
         """Whether pages of that origin may read what the service says."""
-        return origin in self.settings.origins or origin in await self.keyring.origins()
+        return origin in self.settings.origins or origin in await self.keyring.list_origins()
 
     @contextmanager
     def stream(self, caller: Caller) -> Iterator[None]:
@@ -178,7 +178,9 @@ async def caller_of(
     gate = gate_of(request)
     origin = request.headers.get("origin")
     host = request.headers.get("host", "")
-    inside = origin_of(origin) in (f"http://{host}", f"https://{host}") if origin else _from_inside(request)
+    inside = (
+        parse_origin(origin) in (f"http://{host}", f"https://{host}") if origin else _from_inside(request)
+    )
     client = (request.client.host, request.client.port) if request.client else None
     token = given.credentials if given else None
     relayed = any(name in request.headers for name in RELAYED)

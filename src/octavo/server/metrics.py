@@ -18,7 +18,7 @@ from prometheus_client.exposition import generate_latest
 
 from octavo.errors import ModelError, OctavoError
 from octavo.events import Answered, Asked, AskEvent, Embedding, IngestEvent, Published, Retrieved, Scoped
-from octavo.records.conversations import Journal
+from octavo.records.conversations import Conversations
 from octavo.records.jobs import JobState
 from octavo.server.middleware import Load
 
@@ -78,7 +78,7 @@ class Metrics:
         self._working.set(load.working)
 
     async def watched(
-        self, events: AsyncGenerator[AskEvent, None], journal: Journal
+        self, events: AsyncGenerator[AskEvent, None], conversations: Conversations
     ) -> AsyncGenerator[AskEvent, None]:
         """The same events, counted. What a model cost is read from the answer's receipt."""
         began = time.monotonic()
@@ -89,7 +89,7 @@ class Metrics:
                     self._event(event, now - began)
                     began = now if isinstance(event, Asked | Scoped | Retrieved) else began
                     if isinstance(event, Answered) and event.answerer != "offline":
-                        self._cost((await journal.entry(event.answer.id)).receipt)
+                        self._cost((await conversations.find_exchange(event.answer.id)).receipt)
                     yield event
         except OctavoError as error:
             self._errors.labels(error.code).inc()

@@ -23,7 +23,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from octavo.concurrency import blocking
+from octavo.concurrency import run_blocking
 from octavo.limits import MB
 from octavo.text.clean import clean, collapse
 
@@ -87,7 +87,7 @@ async def received(
     try:
         with (folder / "part").open("xb") as file:
             await _written(body, form, file)
-            await blocking(_synced, file)
+            await run_blocking(_synced, file)
         name = safe_name(form.name)
         (folder / "part").rename(folder / name)
         yield Upload(
@@ -108,11 +108,11 @@ async def _written(body: AsyncGenerator[bytes, None], form: Form, file: IO[bytes
         async for piece in body:
             form.feed(piece)
             if form.waiting >= _AT_ONCE:
-                await blocking(file.write, form.taken())
+                await run_blocking(file.write, form.taken())
     except ClientDisconnect:
         raise HTTPException(400, "the client left in the middle of the upload", headers=_CLOSE) from None
     form.end()
-    await blocking(file.write, form.taken())
+    await run_blocking(file.write, form.taken())
 
 
 def _synced(file: IO[bytes]) -> None:

@@ -14,15 +14,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from octavo.concurrency import blocking, to_its_end
+from octavo.concurrency import run_blocking, run_to_completion
 from octavo.errors import OctavoError
 from octavo.protocols import ChunkStore
-from octavo.store.base import LibraryLock, require_space, store_path, store_seal
+from octavo.store.base import LibraryLock, locate_store, read_files_state, require_space
 
 if TYPE_CHECKING:
     from octavo.settings import Settings
 
-__all__ = ["Store", "open_store", "replace_store", "seal_of", "store_path"]
+__all__ = ["Store", "locate_store", "open_store", "read_store_state", "replace_store"]
 
 ROOM_FOR_AN_EMPTY_STORE = 64 << 20
 T = TypeVar("T")
@@ -62,7 +62,9 @@ async def open_store(
     """
     if settings.store_url:
         return await _connect(settings, dimension, expected, library)
-    return await _carried_through(blocking(_open, settings, dimension, expected, lock), lambda store: store)
+    return await _carried_through(
+        run_blocking(_open, settings, dimension, expected, lock), lambda store: store
+    )
 
 
 async def replace_store(
@@ -76,28 +78,28 @@ async def replace_store(
     """
     if settings.store_url:
         return await _reconnect(settings, dimension, library), None
-    return await _carried_through(blocking(_replace, settings, dimension, lock), lambda made: made[0])
+    return await _carried_through(run_blocking(_replace, settings, dimension, lock), lambda made: made[0])
 
 
-async def seal_of(settings: Settings, *, library: str = "") -> str:
+async def read_store_state(settings: Settings, *, library: str = "") -> str:
     """Names the state of the store, before it is opened or after it was closed.
 
     The embedded store's is the same only as long as nothing has written to its files; a server's, as long
     as the collection has as many points of ours. One that cannot be told is unlike any other.
     """
     if settings.store_url:
-        from octavo.store.qdrant import seal
+        from octavo.store.qdrant import read_collection_state
 
-        return await seal(settings, library=library)
-    return await blocking(store_seal, settings.data)
+        return await read_collection_state(settings, library=library)
+    return await run_blocking(read_files_state, settings.data)
 
 
 async def _carried_through(opening: Coroutine[Any, Any, T], store_of: Callable[[T], Store]) -> T:
     """A thread opens to the end what nobody waits for any more: it is closed again, and the lock is free."""
-    made, late = await to_its_end(opening)
+    made, late = await run_to_completion(opening)
     if late is not None:
         with suppress(OctavoError):
-            await to_its_end(store_of(made).close())
+            await run_to_completion(store_of(made).close())
         raise late
     return made
 
@@ -117,7 +119,7 @@ async def _reconnect(settings: Settings, dimension: int, library: str) -> Store:
 def _open(settings: Settings, dimension: int, expected: bool, lock: LibraryLock | None) -> Store:
     from octavo.store.edge import EdgeStore, create, is_empty
 
-    path = store_path(settings.data)
+    path = locate_store(settings.data)
     with _locked(settings.data, lock) as own:
         if not expected and is_empty(path):
             require_space(path, ROOM_FOR_AN_EMPTY_STORE, settings.free_space_mb)
@@ -128,7 +130,7 @@ def _open(settings: Settings, dimension: int, expected: bool, lock: LibraryLock 
 def _replace(settings: Settings, dimension: int, lock: LibraryLock | None) -> tuple[Store, Path | None]:
     from octavo.store.edge import EdgeStore, create, set_aside
 
-    path = store_path(settings.data)
+    path = locate_store(settings.data)
     with _locked(settings.data, lock) as own:
         require_space(path, ROOM_FOR_AN_EMPTY_STORE, settings.free_space_mb)
         kept = set_aside(path)

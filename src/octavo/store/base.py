@@ -52,7 +52,7 @@ Payload = dict[str, str | int | list[str]]
 DENSE, LEXICAL = "", "bm25"
 KEYWORDS = ("book_id", "sections", "source_file")
 NUMBERS = ("edition", "page_number", "page_end", "document_position")
-SEAL = "digest"
+CHECKSUM = "digest"
 LIBRARY = "library"  # on a server only, where several libraries could meet
 DAMAGED = "damaged"
 _DIGESTED = (
@@ -71,7 +71,7 @@ _NORMAL = 4e-7  # the engine leaves a vector alone whose squared length is withi
 _write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def payload(chunk: Chunk, *, edition: int) -> Payload:
+def build_payload(chunk: Chunk, *, edition: int) -> Payload:
     """The payload of a chunk without its seal. Pages that a book does not have are left out."""
     made: Payload = {
         "url": chunk.url,
@@ -90,12 +90,12 @@ def payload(chunk: Chunk, *, edition: int) -> Payload:
     return made
 
 
-def words(chunk: Chunk) -> str:
+def build_indexed_text(chunk: Chunk) -> str:
     """The text that BM25 indexes: the headings that lead to a chunk, then the chunk."""
     return "\n".join((*chunk.heading_path, chunk.content))
 
 
-def canonical(vector: Sequence[float]) -> bytes:
+def encode_vector(vector: Sequence[float]) -> bytes:
     """A vector as 32-bit floats of unit length, exactly as the engine keeps them."""
     kept = array("f", vector)
     length = math.hypot(*kept)
@@ -104,20 +104,22 @@ def canonical(vector: Sequence[float]) -> bytes:
     return kept.tobytes()
 
 
-def digest(chunk: Chunk) -> str:
+def digest_chunk(chunk: Chunk) -> str:
     """What `ChunkStore.digests` reports of this chunk as long as the store is sound."""
     if chunk.embedding is None:
         raise InvalidValue("Chunk.embedding", "must be there before the chunk can be stored", None)
-    return digest_of(payload(chunk, edition=1), canonical(chunk.embedding))
+    return digest_payload(build_payload(chunk, edition=1), encode_vector(chunk.embedding))
 
 
-def digest_of(stored: Mapping[str, object], vector: bytes) -> str:
+def digest_payload(stored: Mapping[str, object], vector: bytes) -> str:
     """The digest of a payload and the bytes of its vector."""
     said = _write([stored.get(key) for key in _DIGESTED])
     return blake2b(said.encode() + vector, digest_size=16).hexdigest()
 
 
-def seal(digested: str, edition: object, *, indices: Sequence[int], weights: Sequence[float]) -> str:
+def checksum_point(
+    digested: str, edition: object, *, indices: Sequence[int], weights: Sequence[float]
+) -> str:
     """Covers the digest, the edition and the sparse vector, whose entries stand in order of their index."""
     made = blake2b(f"{digested}\x1f{edition}\x1f".encode(), digest_size=16)
     made.update(array("Q", indices).tobytes())
@@ -125,25 +127,27 @@ def seal(digested: str, edition: object, *, indices: Sequence[int], weights: Seq
     return made.hexdigest()
 
 
-def sealed(chunk: Chunk, *, edition: int, weights: Mapping[int, float]) -> tuple[Payload, list[float]]:
+def build_point(chunk: Chunk, *, edition: int, weights: Mapping[int, float]) -> tuple[Payload, list[float]]:
     """What is stored of a chunk whose words have these weights: its payload with its seal, and its vector."""
-    vector = canonical(chunk.embedding or ())
-    made = payload(chunk, edition=edition)
-    digested = digest_of(made, vector)
-    made[SEAL] = seal(digested, edition, indices=list(weights), weights=list(weights.values()))
+    vector = encode_vector(chunk.embedding or ())
+    made = build_payload(chunk, edition=edition)
+    digested = digest_payload(made, vector)
+    made[CHECKSUM] = checksum_point(digested, edition, indices=list(weights), weights=list(weights.values()))
     return made, array("f", vector).tolist()
 
 
-def digest_as_stored(
+def digest_stored_point(
     held: Mapping[str, object], vector: Sequence[float], *, indices: Sequence[int], weights: Sequence[float]
 ) -> str:
     """The digest of a point as it was read back, or `DAMAGED` where its seal belies it."""
-    digested = digest_of(held, array("f", vector).tobytes())
-    sound = held.get(SEAL) == seal(digested, held.get("edition"), indices=indices, weights=weights)
+    digested = digest_payload(held, array("f", vector).tobytes())
+    sound = held.get(CHECKSUM) == checksum_point(
+        digested, held.get("edition"), indices=indices, weights=weights
+    )
     return digested if sound else DAMAGED
 
 
-def checked(chunks: Sequence[Chunk], *, edition: int, dimension: int) -> list[Chunk]:
+def check_chunks(chunks: Sequence[Chunk], *, edition: int, dimension: int) -> list[Chunk]:
     """The chunks of a batch, fit to be stored: the last of those that share an id, none with a bad vector."""
     validation.whole("edition", edition, least=1)
     last = {chunk.id: chunk for chunk in chunks}
@@ -190,7 +194,7 @@ def matches_nothing(where: Where) -> bool:
     return any(not values for values in where.any_of.values())
 
 
-def conditions(where: Where) -> Conditions | None:
+def read_conditions(where: Where) -> Conditions | None:
     """The conditions of `where`, or None where everything passes; what makes no sense is refused."""
     made = Conditions(_checked(where.any_of), _checked(where.none_of), _ranges(where))
     return made if made.any_of or made.none_of or made.ranges else None
@@ -308,7 +312,7 @@ DECIMALS = 5  # scores that agree this far are equal
 FEW_MORE, MANY_MORE = 16, 512
 
 
-def portions(limit: int) -> tuple[int, int]:
+def plan_limits(limit: int) -> tuple[int, int]:
     """How many to ask for at first, and how many if that cannot be certain."""
     return limit + FEW_MORE, 2 * limit + MANY_MORE
 
@@ -327,13 +331,13 @@ def cut(scored: Iterable[tuple[str, float]], *, asked: int, limit: int) -> tuple
     return tuple((whole or hits)[:limit]), len(whole) >= limit
 
 
-def store_path(data: Path) -> Path:
+def locate_store(data: Path) -> Path:
     return data / "store" / COLLECTION
 
 
-def store_seal(data: Path) -> str:
+def read_files_state(data: Path) -> str:
     """Names the state of the store's files: the same as long as nothing has written to them."""
-    path = store_path(data)
+    path = locate_store(data)
     files = sorted(file for file in path.rglob("*") if file.is_file())
     said = []
     for file in files:

@@ -10,24 +10,26 @@ import re
 from qdrant_edge import Bm25, Bm25Config
 
 WORDS_A_CHUNK = 120
-MARKED = 1.5  # what a word of a query counts that is set as code, between backticks
+CODE_WEIGHT = 1.5  # what a word of a query counts that is set as code, between backticks
 _CODE = re.compile(r"(?<![`\w])(`+)([^`]+)\1(?![`\w])")
 
 
-class Words:
+class Bm25Encoder:
     """Texts to sparse vectors, as weights by index, in order of the index."""
 
     def __init__(self) -> None:
         self._bm25 = Bm25(Bm25Config(language="english", avg_len=WORDS_A_CHUNK))
 
-    def of_document(self, text: str) -> dict[int, float]:
+    def encode_document(self, text: str) -> dict[int, float]:
         made = self._bm25.embed_document(text)
         return dict(sorted(zip(made.indices, made.values, strict=True)))
 
-    def of_query(self, text: str) -> dict[int, float]:
+    def encode_query(self, text: str) -> dict[int, float]:
         """Words that the query sets as code count more: they name what it is about."""
         made = self._bm25.embed_query(text)
         weights = dict(sorted(zip(made.indices, made.values, strict=True)))
         code = " ".join(found[2] for found in _CODE.finditer(text))
         marked = set(self._bm25.embed_query(code).indices) if code else set[int]()
-        return {index: weight * MARKED if index in marked else weight for index, weight in weights.items()}
+        return {
+            index: weight * CODE_WEIGHT if index in marked else weight for index, weight in weights.items()
+        }

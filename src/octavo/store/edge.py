@@ -51,9 +51,9 @@ from qdrant_edge import (
 )
 
 from octavo import validation
-from octavo.concurrency import blocking
+from octavo.concurrency import run_blocking
 from octavo.errors import LibraryBusy, OctavoError, StorageLow, StoreError
-from octavo.protocols import Found, Hit, Vector, Where
+from octavo.protocols import Hit, StoreHits, Vector, Where
 from octavo.store import base as stored
 from octavo.store.base import (
     DENSE,
@@ -62,13 +62,13 @@ from octavo.store.base import (
     LEXICAL,
     NUMBERS,
     LibraryLock,
-    conditions,
     cut,
     matches_nothing,
-    portions,
+    plan_limits,
+    read_conditions,
     require_space,
 )
-from octavo.store.bm25 import Words
+from octavo.store.bm25 import Bm25Encoder
 
 if TYPE_CHECKING:
     from qdrant_edge import ConditionType as Condition
@@ -86,7 +86,7 @@ ACCESS = "Check the rights and the owner of this directory, and that its disk is
 def create(path: Path, *, dimension: int) -> None:
     """Makes an empty store at `path`, where nothing may be. A kill in between leaves nothing there."""
     draft = path.with_name(f"{path.name}.new")
-    with translated(path):
+    with translate_errors(path):
         shutil.rmtree(draft, ignore_errors=True)
         if path.is_dir():
             path.rmdir()
@@ -100,13 +100,13 @@ def create(path: Path, *, dimension: int) -> None:
 
 def is_empty(path: Path) -> bool:
     """Nothing is at `path`, or a folder with nothing in it."""
-    with translated(path):
+    with translate_errors(path):
         return not path.exists() or (path.is_dir() and not any(path.iterdir()))
 
 
 def set_aside(path: Path) -> Path | None:
     """Gives what is at `path` another name beside it, and says which."""
-    with translated(path):
+    with translate_errors(path):
         if is_empty(path):
             return None
         number = 1
@@ -117,14 +117,14 @@ def set_aside(path: Path) -> Path | None:
 
 def load(path: Path, *, dimension: int) -> EdgeShard:
     """Opens the store at `path`."""
-    with translated(path):
+    with translate_errors(path):
         missing = [part for part in PARTS if not (path / part).exists()]
     if is_empty(path):
         raise StoreError(f"the chunk store is missing: there is nothing at {path}", hint=REPAIR)
     if missing:
         raise StoreError(f"{path} is not a whole chunk store: it has no {missing[0]}", hint=REPAIR)
     require_space(path, 0, LEAST_MB)
-    with translated(path):
+    with translate_errors(path):
         _check_places(path)
         shard = EdgeShard.load(str(path), _config(dimension))
         said = shard.info()
@@ -150,7 +150,7 @@ def _check_places(path: Path) -> None:
 
 
 @contextmanager
-def translated(path: Path) -> Iterator[None]:
+def translate_errors(path: Path) -> Iterator[None]:
     """What the engine raises inside, as one of our errors."""
     try:
         yield
@@ -183,13 +183,13 @@ def _ours(error: BaseException, path: Path) -> OctavoError:
     return StoreError(f"the store at {path} failed or is damaged: {said[:500]}", hint=REPAIR)
 
 
-def settle(path: Path) -> int:
+def sync_files(path: Path) -> int:
     """Returns when all that lies under `path` is on the disk: a power cut then leaves what a kill leaves.
 
     The engine's own flush does more and waits for the disk as often, but lets no other thread run meanwhile.
     Says how many files and folders there are.
     """
-    with translated(path):
+    with translate_errors(path):
         there = [path, *path.rglob("*")]
         for place in reversed(there):  # a folder after what is in it
             with suppress(FileNotFoundError):  # the engine has just given an empty log its name
@@ -221,9 +221,9 @@ def _index(shard: EdgeShard) -> None:
             shard.update(UpdateOperation.create_field_index(key, kind))
 
 
-def edge_filter(where: Where) -> Filter | None:
+def build_filter(where: Where) -> Filter | None:
     """The filter for `where`, or None where everything passes."""
-    wanted = conditions(where)
+    wanted = read_conditions(where)
     if wanted is None:
         return None
     must: list[Condition] = [
@@ -265,37 +265,37 @@ class EdgeStore:
         self._why_shut = ""
         self._floor_mb = max(free_space_mb, RESERVE_MB)
         self._lock = lock
-        self._words = Words()
+        self._words = Bm25Encoder()
         self._logged, self._asked = LOG_WORTH, 0.0  # an earlier process may have left a long log
         me = weakref.ref(self)
         os.register_at_fork(after_in_child=lambda: _shut_in_child(me))
 
     async def upsert(self, chunks: Sequence[Chunk], *, edition: int) -> None:
         """Adds or replaces. Nothing is written when any chunk is unfit."""
-        await self._working(self._upsert, chunks, edition)
+        await self._run(self._upsert, chunks, edition)
 
     async def delete(self, ids: Collection[str]) -> None:
         """Removes the points that are there; the others are no error."""
         for id in ids:
             stored.check_id("Chunk.id", id)
-        await self._working(self._delete, list(ids))
+        await self._run(self._delete, list(ids))
 
-    async def search(self, vector: Vector, text: str, *, where: Where, limit: int) -> Found:
+    async def search(self, vector: Vector, text: str, *, where: Where, limit: int) -> StoreHits:
         """Up to `limit` chunks by cosine, and up to `limit` by BM25, in one call of the engine."""
         stored.check_vector("query vector", vector, dimension=self.dimension)
         validation.whole("limit", limit, least=1, most=10_000)
         self._asked = time.monotonic()
-        allowed = edge_filter(where)
+        allowed = build_filter(where)
         if matches_nothing(where):
-            return Found(dense=(), lexical=())
+            return StoreHits(dense=(), lexical=())
         by_meaning = Query.Nearest(list(vector), using=DENSE)
-        by_words = Query.Nearest(_sparse(self._words.of_query(text)), using=LEXICAL)
+        by_words = Query.Nearest(_sparse(self._words.encode_query(text)), using=LEXICAL)
         dense, lexical = self._ask((by_meaning, by_words), allowed, limit)
-        return Found(dense=dense, lexical=lexical)
+        return StoreHits(dense=dense, lexical=lexical)
 
-    async def digests(self) -> dict[str, str]:
+    async def read_digests(self) -> dict[str, str]:
         """Recomputed from what is really stored; a point that a filter or its seal belies is `damaged`."""
-        return await self._working(self._digests)
+        return await self._run(self._read_digests)
 
     async def count(self) -> int:
         with self._engine() as shard:
@@ -303,14 +303,14 @@ class EdgeStore:
 
     async def commit(self) -> None:
         """Returns when everything written so far is on the disk."""
-        await self._working(self._flush)
+        await self._run(self._flush)
 
     async def close(self) -> None:
         """Flushes, closes and gives the library back. Calling it again does nothing."""
         if self._why_shut:
             return
         try:
-            await blocking(self._close)
+            await run_blocking(self._close)
         finally:
             if self._lock is not None:
                 self._lock.release()
@@ -326,23 +326,23 @@ class EdgeStore:
                 hint="Open the library anew in the process that is to use it.",
             )
 
-    async def _working(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def _run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """In a worker thread; but not in a forked child, which has none and would wait for one for ever."""
         self._check_open()
-        return await blocking(work, *args, **kwargs)
+        return await run_blocking(work, *args, **kwargs)
 
     @contextmanager
     def _engine(self) -> Iterator[EdgeShard]:
         self._check_open()
-        with translated(self.path):
+        with translate_errors(self.path):
             yield self._shard
 
     def _upsert(self, chunks: Sequence[Chunk], edition: int) -> None:
-        fit = stored.checked(chunks, edition=edition, dimension=self.dimension)
+        fit = stored.check_chunks(chunks, edition=edition, dimension=self.dimension)
         for start in range(0, len(fit), AT_ONCE):
             batch = fit[start : start + AT_ONCE]
-            require_space(self.path, sum(map(self._weight, batch)), self._floor_mb)
-            points = [self._point(chunk, edition) for chunk in batch]
+            require_space(self.path, sum(map(self._estimate_bytes, batch)), self._floor_mb)
+            points = [self._build_point(chunk, edition) for chunk in batch]
             with self._engine() as shard:
                 shard.update(UpdateOperation.upsert_points(points))
             self._logged += len(points)
@@ -352,12 +352,12 @@ class EdgeStore:
             batch = ids[start : start + BATCH]
             require_space(self.path, BATCH * 64, self._floor_mb)
             with suppress(StoreError):  # words that are damaged beyond this go with their point all the same
-                self._silence(batch)
+                self._clear_words(batch)
             with self._engine() as shard:
                 shard.update(UpdateOperation.delete_points([*batch]))
             self._logged += len(batch)
 
-    def _silence(self, ids: list[str]) -> None:
+    def _clear_words(self, ids: list[str]) -> None:
         """Takes the words out of points that are to go: the engine would count them for ever in every IDF."""
         with self._engine() as shard:
             there = shard.retrieve([*ids], with_payload=False, with_vector=False)
@@ -365,18 +365,18 @@ class EdgeStore:
             if wordless:
                 shard.update(UpdateOperation.update_vectors(wordless))
 
-    def _weight(self, chunk: Chunk) -> int:
+    def _estimate_bytes(self, chunk: Chunk) -> int:
         """About four times the bytes of a point: its log entry, its storage, its indexes, and a margin."""
         return 4 * (4 * self.dimension + 4 * len(chunk.content) + 1024)
 
-    def _point(self, chunk: Chunk, edition: int) -> Point:
-        weights = self._words.of_document(stored.words(chunk))
-        made, vector = stored.sealed(chunk, edition=edition, weights=weights)
+    def _build_point(self, chunk: Chunk, edition: int) -> Point:
+        weights = self._words.encode_document(stored.build_indexed_text(chunk))
+        made, vector = stored.build_point(chunk, edition=edition, weights=weights)
         return Point(chunk.id, {DENSE: vector, LEXICAL: _sparse(weights)}, made)
 
     def _ask(self, halves: Sequence[Query], allowed: Filter | None, limit: int) -> list[tuple[Hit, ...]]:
         """Asks for a few more than wanted, and once for many more when equals stand across the cut."""
-        for asked in portions(limit):
+        for asked in plan_limits(limit):
             requests = [
                 QueryRequest(limit=asked, query=q, filter=allowed, with_payload=False) for q in halves
             ]
@@ -388,7 +388,7 @@ class EdgeStore:
                 break
         return [hits for hits, _ in cuts]
 
-    def _digests(self) -> dict[str, str]:
+    def _read_digests(self) -> dict[str, str]:
         found: dict[str, str] = {}
         worded: list[str] = []
         filed: Filed = {key: defaultdict(list) for key in FILTERED}
@@ -404,16 +404,16 @@ class EdgeStore:
                     worded.append(id)
                 _file(id, held, filed)
             if offset is None:
-                broken = [*self._misfiled(filed), *self._unindexed(worded)]
+                broken = [*self._find_misfiled(filed), *self._find_unindexed(worded)]
                 return found | dict.fromkeys(broken, stored.DAMAGED)
 
-    def _unindexed(self, worded: list[str]) -> list[str]:
+    def _find_unindexed(self, worded: list[str]) -> list[str]:
         """All points with words, when their index holds fewer: it weighs every word wrong."""
         with self._engine() as shard:
             indexed = shard.info().indexed_vectors_count
         return worded if indexed < len(worded) else []
 
-    def _misfiled(self, filed: Filed) -> Iterator[str]:
+    def _find_misfiled(self, filed: Filed) -> Iterator[str]:
         """The points that a filter would miss: the index counts others under their value."""
         for key, by_value in filed.items():
             for exact in (False, True):  # the quick count may be off while the index is sound
@@ -426,14 +426,14 @@ class EdgeStore:
             for ids in wrong:
                 yield from ids
         for key in stored.NUMBERS:
-            yield from self._out_of_range(key, filed[key])
+            yield from self._find_out_of_range(key, filed[key])
 
-    def _out_of_range(self, key: str, by_value: Mapping[str | int, list[str]]) -> Iterator[str]:
+    def _find_out_of_range(self, key: str, by_value: Mapping[str | int, list[str]]) -> Iterator[str]:
         """The same for ranges, which have an index of their own: it must count right in a few stretches."""
         values = sorted(value for value in by_value if isinstance(value, int))
         step = len(values) // STRETCHES + 1
         for stretch in (values[start : start + step] for start in range(0, len(values), step)):
-            within = edge_filter(Where(at_least={key: stretch[0]}, at_most={key: stretch[-1]}))
+            within = build_filter(Where(at_least={key: stretch[0]}, at_most={key: stretch[-1]}))
             with self._engine() as shard:
                 count = shard.count(CountRequest(exact=True, filter=within))
             ids = [id for value in stretch for id in by_value[value]]
@@ -449,7 +449,7 @@ class EdgeStore:
         quiet = time.monotonic() - self._asked > QUIET_SECONDS
         if self._logged < (LOG_WORTH if quiet else LOG_MOST):
             self._check_open()
-            settle(self.path)
+            sync_files(self.path)
             return
         with self._engine() as shard:
             shard.flush()
@@ -489,5 +489,5 @@ def _digest(held: Mapping[str, object], vectors: object) -> tuple[str, bool]:
     if not isinstance(vectors, dict) or not isinstance(words := vectors.get(LEXICAL), SparseVector):
         return stored.DAMAGED, False
     indices = words.indices  # each look at it copies it
-    digest = stored.digest_as_stored(held, vectors.get(DENSE, ()), indices=indices, weights=words.values)
+    digest = stored.digest_stored_point(held, vectors.get(DENSE, ()), indices=indices, weights=words.values)
     return digest, bool(indices)

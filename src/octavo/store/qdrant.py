@@ -28,9 +28,9 @@ from uuid import uuid4
 from qdrant_client import models
 
 from octavo import validation
-from octavo.concurrency import blocking
+from octavo.concurrency import run_blocking
 from octavo.errors import StoreError
-from octavo.protocols import Found, Hit, Values, Vector, Where
+from octavo.protocols import Hit, StoreHits, Values, Vector, Where
 from octavo.store import base as stored
 from octavo.store.base import (
     DENSE,
@@ -38,13 +38,13 @@ from octavo.store.base import (
     LEXICAL,
     LIBRARY,
     NUMBERS,
-    conditions,
     cut,
     matches_nothing,
-    portions,
+    plan_limits,
+    read_conditions,
 )
-from octavo.store.bm25 import Words
-from octavo.store.qdrant_client import Line, Patience
+from octavo.store.bm25 import Bm25Encoder
+from octavo.store.qdrant_client import Patience, QdrantConnection
 from octavo.validation import text
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ ANOTHER = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class CollectionConfig:
     """What a collection is made with."""
 
     name: str
@@ -72,7 +72,7 @@ class Shape:
     quantized: bool = False
 
     @classmethod
-    def of(cls, settings: Settings, *, dimension: int, library: str) -> Shape:
+    def from_settings(cls, settings: Settings, *, dimension: int, library: str) -> CollectionConfig:
         return cls(
             name=settings.collection,
             dimension=dimension,
@@ -84,34 +84,34 @@ class Shape:
         )
 
 
-async def ready(line: Line, shape: Shape, *, expected: bool) -> None:
+async def ensure_collection(connection: QdrantConnection, shape: CollectionConfig, *, expected: bool) -> None:
     """Makes sure that the collection is there and ours; makes one where none is, unless one is `expected`."""
-    if not await line.call("say what it holds", lambda server: server.collection_exists(shape.name)):
+    if not await connection.call("say what it holds", lambda server: server.collection_exists(shape.name)):
         if expected:
-            raise StoreError(f"there is no collection {shape.name!r} at {line.url}", hint=REPAIR)
-        await _make(line, shape)
-        await _index(line, shape)
-    await _check_owner(line, shape)
-    complaint = await _complaint(line, shape)
+            raise StoreError(f"there is no collection {shape.name!r} at {connection.url}", hint=REPAIR)
+        await _make(connection, shape)
+        await _index(connection, shape)
+    await _check_owner(connection, shape)
+    complaint = await _complaint(connection, shape)
     if complaint is not None:
         raise complaint
-    await _index(line, shape)
+    await _index(connection, shape)
 
 
-async def replace(line: Line, shape: Shape) -> None:
+async def replace_collection(connection: QdrantConnection, shape: CollectionConfig) -> None:
     """A collection of the right shape in the place of ours, whatever its shape is.
 
     What is not ours stays as it is, and so do the points of one that has the right shape: they can be mended
     one by one, while others go on searching.
     """
-    if await line.call("say what it holds", lambda server: server.collection_exists(shape.name)):
-        await _check_owner(line, shape)
-        if await _complaint(line, shape) is not None:
-            await line.call("drop the collection", lambda server: server.delete_collection(shape.name))
-    await ready(line, shape, expected=False)
+    if await connection.call("say what it holds", lambda server: server.collection_exists(shape.name)):
+        await _check_owner(connection, shape)
+        if await _complaint(connection, shape) is not None:
+            await connection.call("drop the collection", lambda server: server.delete_collection(shape.name))
+    await ensure_collection(connection, shape, expected=False)
 
 
-def ours(library: str) -> models.Filter:
+def match_library(library: str) -> models.Filter:
     """The points that this library wrote."""
     return models.Filter(must=[_owned(library)])
 
@@ -120,7 +120,7 @@ def _owned(library: str) -> models.FieldCondition:
     return models.FieldCondition(key=LIBRARY, match=models.MatchValue(value=library))
 
 
-async def _make(line: Line, shape: Shape) -> None:
+async def _make(connection: QdrantConnection, shape: CollectionConfig) -> None:
     int8 = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, quantile=0.99, always_ram=True)
     dense = models.VectorParams(
         size=shape.dimension, distance=models.Distance.COSINE, on_disk=shape.on_disk or None
@@ -129,7 +129,7 @@ async def _make(line: Line, shape: Shape) -> None:
         modifier=models.Modifier.IDF, index=models.SparseIndexParams(on_disk=shape.on_disk)
     )
     try:
-        await line.call(
+        await connection.call(
             "make the collection",
             lambda server: server.create_collection(
                 shape.name,
@@ -143,13 +143,15 @@ async def _make(line: Line, shape: Shape) -> None:
             ),
         )
     except StoreError:  # another instance may have made it meanwhile, or the answer was lost on the way
-        if not await line.call("say what it holds", lambda server: server.collection_exists(shape.name)):
+        if not await connection.call(
+            "say what it holds", lambda server: server.collection_exists(shape.name)
+        ):
             raise
 
 
-async def _check_owner(line: Line, shape: Shape) -> None:
+async def _check_owner(connection: QdrantConnection, shape: CollectionConfig) -> None:
     """Refuses a collection with a point of anybody else."""
-    strangers, _ = await line.call(
+    strangers, _ = await connection.call(
         "show its points",
         lambda server: server.scroll(
             shape.name,
@@ -163,15 +165,17 @@ async def _check_owner(line: Line, shape: Shape) -> None:
         other = (strangers[0].payload or {}).get(LIBRARY)
         whose = "another Octavo library" if other else "somebody else"
         raise StoreError(
-            f"the collection {shape.name!r} at {line.url} holds points of {whose}; nothing was changed",
+            f"the collection {shape.name!r} at {connection.url} holds points of {whose}; nothing was changed",
             hint=ANOTHER,
         )
 
 
-async def _complaint(line: Line, shape: Shape) -> StoreError | None:
+async def _complaint(connection: QdrantConnection, shape: CollectionConfig) -> StoreError | None:
     """What is wrong with the collection's shape, as an error to be raised."""
-    found = (await line.call("describe it", lambda server: server.get_collection(shape.name))).config.params
-    dense, where = found.vectors, f"the collection {shape.name!r} at {line.url}"
+    found = (
+        await connection.call("describe it", lambda server: server.get_collection(shape.name))
+    ).config.params
+    dense, where = found.vectors, f"the collection {shape.name!r} at {connection.url}"
     words = (found.sparse_vectors or {}).get(LEXICAL)
     if not isinstance(dense, models.VectorParams):
         return StoreError(f"{where} has no unnamed vector, which Octavo writes", hint=ANOTHER)
@@ -188,22 +192,28 @@ async def _complaint(line: Line, shape: Shape) -> StoreError | None:
     return None
 
 
-async def _index(line: Line, shape: Shape) -> None:
+async def _index(connection: QdrantConnection, shape: CollectionConfig) -> None:
     """Indexes for everything that is filtered: a strict server refuses to filter without."""
     kinds = dict.fromkeys((*KEYWORDS, LIBRARY), models.PayloadSchemaType.KEYWORD)
     kinds |= dict.fromkeys(NUMBERS, models.PayloadSchemaType.INTEGER)
-    there = (await line.call("describe it", lambda server: server.get_collection(shape.name))).payload_schema
+    there = (
+        await connection.call("describe it", lambda server: server.get_collection(shape.name))
+    ).payload_schema
     for key in kinds.keys() - there.keys():
-        await _index_one(line, shape.name, key, kinds[key])
+        await _index_one(connection, shape.name, key, kinds[key])
 
 
-async def _index_one(line: Line, name: str, key: str, kind: models.PayloadSchemaType) -> None:
-    await line.call(f"index {key}", lambda server: server.create_payload_index(name, key, kind, wait=True))
+async def _index_one(
+    connection: QdrantConnection, name: str, key: str, kind: models.PayloadSchemaType
+) -> None:
+    await connection.call(
+        f"index {key}", lambda server: server.create_payload_index(name, key, kind, wait=True)
+    )
 
 
-def server_filter(where: Where) -> models.Filter | None:
+def build_filter(where: Where) -> models.Filter | None:
     """The filter for `where`, or None where everything passes."""
-    wanted = conditions(where)
+    wanted = read_conditions(where)
     if wanted is None:
         return None
     ranges = [
@@ -232,20 +242,20 @@ class QdrantStore:
 
     local = False
 
-    def __init__(self, line: Line, shape: Shape) -> None:
+    def __init__(self, connection: QdrantConnection, shape: CollectionConfig) -> None:
         self.dimension = shape.dimension
-        self.place = f"{line.url}/collections/{shape.name}"
-        self._line, self._name, self._library = line, shape.name, shape.library
-        self._ours = ours(shape.library)
-        self._words = Words()
+        self.place = f"{connection.url}/collections/{shape.name}"
+        self._connection, self._name, self._library = connection, shape.name, shape.library
+        self._ours = match_library(shape.library)
+        self._words = Bm25Encoder()
         self._points: int | None = None
         self._closed = False
 
     async def upsert(self, chunks: Sequence[Chunk], *, edition: int) -> None:
         """Adds or replaces. Nothing is sent when any chunk is unfit."""
-        fit = stored.checked(chunks, edition=edition, dimension=self.dimension)
+        fit = stored.check_chunks(chunks, edition=edition, dimension=self.dimension)
         for start in range(0, len(fit), BATCH):
-            points = await blocking(self._made, fit[start : start + BATCH], edition)
+            points = await run_blocking(self._build_points, fit[start : start + BATCH], edition)
             await self._write("store the chunks", points)
         self._points = None
 
@@ -259,26 +269,26 @@ class QdrantStore:
             await self._remove([*listed[start : start + PAGE]])
         self._points = None
 
-    async def search(self, vector: Vector, text: str, *, where: Where, limit: int) -> Found:
+    async def search(self, vector: Vector, text: str, *, where: Where, limit: int) -> StoreHits:
         """Up to `limit` chunks by cosine, and up to `limit` by BM25, in one round trip."""
         stored.check_vector("query vector", vector, dimension=self.dimension)
         validation.whole("limit", limit, least=1, most=10_000)
-        allowed = server_filter(where)
+        allowed = build_filter(where)
         if matches_nothing(where):
-            return Found(dense=(), lexical=())
-        words = self._words.of_query(text)
+            return StoreHits(dense=(), lexical=())
+        words = self._words.encode_query(text)
         halves: list[tuple[str, models.Query]] = [(DENSE, models.NearestQuery(nearest=list(vector)))]
         if words:  # a query without words finds nothing by them; some servers refuse it
             halves.append((LEXICAL, models.NearestQuery(nearest=_sparse(words))))
         found = await self._ask(halves, allowed, limit)
-        return Found(dense=found[0], lexical=found[1] if words else ())
+        return StoreHits(dense=found[0], lexical=found[1] if words else ())
 
-    async def digests(self) -> dict[str, str]:
+    async def read_digests(self) -> dict[str, str]:
         """Recomputed from what the server really returns; a point whose seal belies it is `damaged`."""
         found: dict[str, str] = {}
         offset: models.ExtendedPointId | None = None
         while True:
-            records, offset = await self._page(offset)
+            records, offset = await self._read_page(offset)
             for record in records:
                 found[str(record.id)] = _digest(record.payload or {}, record.vector)
             if offset is None:
@@ -286,7 +296,7 @@ class QdrantStore:
 
     async def count(self) -> int:
         self._check_open()
-        said = await self._line.call(
+        said = await self._connection.call(
             "count its points",
             lambda server: server.count(self._name, count_filter=self._ours, exact=True),
         )
@@ -300,7 +310,7 @@ class QdrantStore:
         """Hangs up. Calling it again does nothing."""
         if not self._closed:
             self._closed = True
-            await self._line.close()
+            await self._connection.close()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -308,11 +318,11 @@ class QdrantStore:
                 f"the store at {self.place} cannot be used: it has been closed", hint="Open the library anew."
             )
 
-    def _made(self, chunks: Sequence[Chunk], edition: int) -> list[models.PointStruct]:
+    def _build_points(self, chunks: Sequence[Chunk], edition: int) -> list[models.PointStruct]:
         made = []
         for chunk in chunks:
-            weights = self._words.of_document(stored.words(chunk))
-            payload, vector = stored.sealed(chunk, edition=edition, weights=weights)
+            weights = self._words.encode_document(stored.build_indexed_text(chunk))
+            payload, vector = stored.build_point(chunk, edition=edition, weights=weights)
             vectors: dict[str, models.Vector] = {DENSE: vector, LEXICAL: _sparse(weights)}
             payload[LIBRARY] = self._library
             made.append(models.PointStruct(id=chunk.id, vector=vectors, payload=payload))
@@ -320,22 +330,22 @@ class QdrantStore:
 
     async def _write(self, what: str, points: list[models.PointStruct]) -> None:
         self._check_open()
-        await self._line.call(what, lambda server: server.upsert(self._name, points=points, wait=True))
+        await self._connection.call(what, lambda server: server.upsert(self._name, points=points, wait=True))
 
     async def _remove(self, ids: list[models.ExtendedPointId]) -> None:
         with suppress(StoreError):  # the points go all the same, and their words in the end with them
-            await self._silence(ids)
+            await self._clear_words(ids)
         doomed = models.PointIdsList(points=ids)
-        await self._line.call(
+        await self._connection.call(
             "remove the chunks",
             lambda server: server.delete(self._name, points_selector=doomed, wait=True),
         )
 
-    async def _page(
+    async def _read_page(
         self, offset: models.ExtendedPointId | None
     ) -> tuple[list[models.Record], models.ExtendedPointId | None]:
         self._check_open()
-        return await self._line.call(
+        return await self._connection.call(
             "show its points",
             lambda server: server.scroll(
                 self._name,
@@ -347,16 +357,16 @@ class QdrantStore:
             ),
         )
 
-    async def _silence(self, ids: list[models.ExtendedPointId]) -> None:
+    async def _clear_words(self, ids: list[models.ExtendedPointId]) -> None:
         """Takes the words out of points that are to go: the engine counts them in IDF for long."""
-        there = await self._line.call(
+        there = await self._connection.call(
             "show its points",
             lambda server: server.retrieve(self._name, ids, with_payload=False, with_vectors=False),
         )
         nothing: dict[str, models.Vector] = {LEXICAL: models.SparseVector(indices=[], values=[])}
         wordless = [models.PointVectors(id=point.id, vector=nothing) for point in there]
         if wordless:
-            await self._line.call(
+            await self._connection.call(
                 "remove the words", lambda server: server.update_vectors(self._name, wordless, wait=True)
             )
 
@@ -364,8 +374,8 @@ class QdrantStore:
         self, halves: Sequence[tuple[str, models.Query]], allowed: models.Filter | None, limit: int
     ) -> list[tuple[Hit, ...]]:
         """Asks for a few more than wanted, and once for many more when equals stand across the cut."""
-        params = await self._params()
-        for asked in portions(limit):
+        params = await self._choose_params()
+        for asked in plan_limits(limit):
             requests = [
                 models.QueryRequest(
                     query=query,
@@ -385,9 +395,11 @@ class QdrantStore:
         return [hits for hits, _ in cuts]
 
     async def _query(self, requests: list[models.QueryRequest]) -> list[models.QueryResponse]:
-        return await self._line.call("search", lambda server: server.query_batch_points(self._name, requests))
+        return await self._connection.call(
+            "search", lambda server: server.query_batch_points(self._name, requests)
+        )
 
-    async def _params(self) -> models.SearchParams:
+    async def _choose_params(self) -> models.SearchParams:
         """Exact as long as that is quick; the points are counted anew after every change of ours."""
         if self._points is None:
             self._points = await self.count()
@@ -409,7 +421,7 @@ def _digest(held: Mapping[str, object], vectors: object) -> str:
     if not isinstance(words, models.SparseVector) or not isinstance(dense, list):
         return stored.DAMAGED
     weights = dict(sorted(zip(words.indices, words.values, strict=True)))
-    return stored.digest_as_stored(
+    return stored.digest_stored_point(
         held, array("f", dense), indices=list(weights), weights=list(weights.values())
     )
 
@@ -425,29 +437,29 @@ async def connect(
 ) -> QdrantStore:
     """The store on the server, its collection checked, or made, or made `anew`."""
     text("name of the library", library)
-    shape = Shape.of(settings, dimension=dimension, library=library)
-    line = Line(settings.store_url, key=settings.store_key, patience=patience)
+    shape = CollectionConfig.from_settings(settings, dimension=dimension, library=library)
+    connection = QdrantConnection(settings.store_url, key=settings.store_key, patience=patience)
     try:
         if anew:
-            await replace(line, shape)
+            await replace_collection(connection, shape)
         else:
-            await ready(line, shape, expected=expected)
+            await ensure_collection(connection, shape, expected=expected)
     except BaseException:
-        await line.close()
+        await connection.close()
         raise
-    return QdrantStore(line, shape)
+    return QdrantStore(connection, shape)
 
 
-async def seal(settings: Settings, *, library: str) -> str:
+async def read_collection_state(settings: Settings, *, library: str) -> str:
     """The collection's address and how many points of the library it holds; unlike any other if unknown."""
-    line = Line(settings.store_url, key=settings.store_key, patience=Patience(tries=1))
+    connection = QdrantConnection(settings.store_url, key=settings.store_key, patience=Patience(tries=1))
     try:
-        said = await line.call(
+        said = await connection.call(
             "count its points",
-            lambda server: server.count(settings.collection, count_filter=ours(library), exact=True),
+            lambda server: server.count(settings.collection, count_filter=match_library(library), exact=True),
         )
     except StoreError:
         return f"unknown {uuid4()}"
     finally:
-        await line.close()
-    return f"{line.url} {settings.collection} {said.count}"
+        await connection.close()
+    return f"{connection.url} {settings.collection} {said.count}"

@@ -37,11 +37,11 @@ class Patience:
     pause: float = 0.2
 
 
-class Line:
+class QdrantConnection:
     """An open line to the server at `url`. `key` goes into a header of every call."""
 
     def __init__(self, url: str, *, key: str = "", patience: Patience | None = None) -> None:
-        self.url = checked_address(url)
+        self.url = check_address(url)
         self._patience = patience or Patience()
         self._client = AsyncQdrantClient(
             url=self.url,
@@ -59,12 +59,12 @@ class Line:
                 async with asyncio.timeout(self._patience.seconds):
                     return await work(self._client)
             except (ResponseHandlingException, TimeoutError) as error:
-                failed, wait = self._unreachable(what, error), 0.0
+                failed, wait = self._explain_unreachable(what, error), 0.0
             except ResourceExhaustedResponse as error:
-                failed, wait = self._refused(what, 429, str(error)), float(error.retry_after_s)
+                failed, wait = self._explain_refusal(what, 429, str(error)), float(error.retry_after_s)
             except UnexpectedResponse as error:
                 status = error.status_code or 0
-                failed, wait = self._refused(what, status, _said(error)), 0.0
+                failed, wait = self._explain_refusal(what, status, _said(error)), 0.0
                 if status < 500 and status not in (408, 429):
                     raise failed from error
             if tried >= self._patience.tries:
@@ -75,12 +75,12 @@ class Line:
     async def close(self) -> None:
         await self._client.close()
 
-    def _unreachable(self, what: str, error: Exception) -> StoreError:
+    def _explain_unreachable(self, what: str, error: Exception) -> StoreError:
         cause = getattr(error, "source", error)
         said = " ".join(str(cause).split()) or type(cause).__name__
         return StoreError(f"the Qdrant server at {self.url} did not {what}: {said[:300]}", hint=REACH)
 
-    def _refused(self, what: str, status: int, said: str) -> StoreError:
+    def _explain_refusal(self, what: str, status: int, said: str) -> StoreError:
         where = f"the Qdrant server at {self.url}"
         if status in (401, 403):
             return StoreError(f"{where} refused the key: {said}", hint="Set OCTAVO_STORE_KEY to a valid key.")
@@ -88,7 +88,7 @@ class Line:
         return StoreError(f"{where} did not {what} ({status}): {said}", hint=hint or REACH)
 
 
-def checked_address(url: str) -> str:
+def check_address(url: str) -> str:
     """The address of a server without a slash at its end; `InvalidValue` when it cannot be one."""
     try:
         parts = urlsplit(url)

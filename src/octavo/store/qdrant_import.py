@@ -18,7 +18,7 @@ from qdrant_client import models
 
 from octavo.errors import InvalidValue, NotFound
 from octavo.store.base import LIBRARY
-from octavo.store.qdrant_client import Line
+from octavo.store.qdrant_client import QdrantConnection
 from octavo.types import COLLECTION
 from octavo.validation import LARGEST_EXACT_INTEGER
 
@@ -34,7 +34,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
+class CollectionPoint:
     """A point as it was found. Its `vector` has unit length, or is None when the point has no sound one."""
 
     point_id: str | int
@@ -48,14 +48,14 @@ class Passage:
 PAGE = 256
 
 
-async def passages(source: Source) -> AsyncGenerator[Passage, None]:
+async def read_points(source: Source) -> AsyncGenerator[CollectionPoint, None]:
     """Every point that has a text, in the order of their ids."""
-    line = Line(source.url, key=source.key)
+    connection = QdrantConnection(source.url, key=source.key)
     try:
-        name = await _vector_name(line, source)
+        name = await _vector_name(connection, source)
         offset: models.ExtendedPointId | None = None
         while True:
-            records, offset = await _page(line, source, offset)
+            records, offset = await _page(connection, source, offset)
             for record in records:
                 passage = _passage(record, name)
                 if passage is not None:
@@ -63,21 +63,23 @@ async def passages(source: Source) -> AsyncGenerator[Passage, None]:
             if offset is None:
                 return
     finally:
-        await line.close()
+        await connection.close()
 
 
-async def all_passages(source: Source) -> list[Passage]:
-    async with aclosing(passages(source)) as found:
+async def read_all_points(source: Source) -> list[CollectionPoint]:
+    async with aclosing(read_points(source)) as found:
         return [passage async for passage in found]
 
 
-async def _vector_name(line: Line, source: Source) -> str:
+async def _vector_name(connection: QdrantConnection, source: Source) -> str:
     """The name of the dense vector to read; "" for the one without a name."""
     name = source.collection
-    if not await line.call("say what it holds", lambda server: server.collection_exists(name)):
-        there = (await line.call("list its collections", lambda server: server.get_collections())).collections
+    if not await connection.call("say what it holds", lambda server: server.collection_exists(name)):
+        there = (
+            await connection.call("list its collections", lambda server: server.get_collections())
+        ).collections
         raise NotFound("collection", name, nearest=tuple(one.name for one in there[:5]))
-    params = (await line.call("describe it", lambda server: server.get_collection(name))).config.params
+    params = (await connection.call("describe it", lambda server: server.get_collection(name))).config.params
     found = [*params.vectors] if isinstance(params.vectors, Mapping) else [""]
     if source.vector is not None and source.vector not in found:
         raise InvalidValue("vector", f"must be one of {', '.join(map(repr, found))}", source.vector)
@@ -87,9 +89,9 @@ async def _vector_name(line: Line, source: Source) -> str:
 
 
 async def _page(
-    line: Line, source: Source, offset: models.ExtendedPointId | None
+    connection: QdrantConnection, source: Source, offset: models.ExtendedPointId | None
 ) -> tuple[list[models.Record], models.ExtendedPointId | None]:
-    return await line.call(
+    return await connection.call(
         "show its points",
         lambda server: server.scroll(
             source.collection, limit=PAGE, offset=offset, with_payload=True, with_vectors=True
@@ -97,7 +99,7 @@ async def _page(
     )
 
 
-def _passage(record: models.Record, vector: str) -> Passage | None:
+def _passage(record: models.Record, vector: str) -> CollectionPoint | None:
     held = record.payload or {}
     text, number = held.get("text"), held.get("chunk_id")
     if not isinstance(text, str) or not text.strip():
@@ -106,7 +108,7 @@ def _passage(record: models.Record, vector: str) -> Passage | None:
         raise InvalidValue(
             "collection", "must not be one that Octavo filled: set OCTAVO_STORE_URL to use it", record.id
         )
-    return Passage(
+    return CollectionPoint(
         point_id=record.id if isinstance(record.id, int) else str(record.id),
         text=text,
         url=str(held.get("url") or ""),

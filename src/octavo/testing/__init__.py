@@ -53,7 +53,7 @@ class TinyEmbedder:
         self.embedded = 0
         """How many texts have been embedded so far: shows what was not embedded again."""
 
-    def pieces(self, texts: Sequence[str]) -> list[int]:
+    def count_pieces(self, texts: Sequence[str]) -> list[int]:
         return [sum(1 + (len(word) - 1) // 8 for word in _WORDS.findall(text)) for text in texts]
 
     def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:

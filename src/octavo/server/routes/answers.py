@@ -9,7 +9,7 @@ from octavo import schemas
 from octavo.errors import NotFound
 from octavo.events import Answered, Claimed
 from octavo.library import Library
-from octavo.records.conversations import Entry, Rating
+from octavo.records.conversations import Exchange, Rating
 from octavo.server import shapes
 from octavo.server.auth import Asking, Caller, TheLibrary
 from octavo.server.shapes import AnswerId, FeedbackBody
@@ -36,18 +36,18 @@ async def feedback(answer_id: AnswerId, body: FeedbackBody, library: TheLibrary,
     entry = await _entry(answer_id, library, caller)
     assert entry.answer is not None
     rating = Rating(entry.answer.id, body.vote, tuple(body.reasons), body.comment)
-    await library.journal.rate(rating, owner=caller.owner)
+    await library.conversations.rate(rating, owner=caller.owner)
     return Response(status_code=204)
 
 
-async def _entry(answer_id: str, library: Library, caller: Caller) -> Entry:
-    entry = await library.journal.entry(answer_id, owner=caller.owner)
+async def _entry(answer_id: str, library: Library, caller: Caller) -> Exchange:
+    entry = await library.conversations.find_exchange(answer_id, owner=caller.owner)
     if entry.answer is None:
         raise NotFound("answer", answer_id)
     return entry
 
 
-def answered_of(entry: Entry) -> Answered:
+def answered_of(entry: Exchange) -> Answered:
     """A stored answer as the event that it was."""
     assert entry.answer is not None
     dropped = tuple((text, reason) for text, reason in entry.receipt.get("dropped", ()))  # type: ignore[attr-defined]

@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse, Response
 from octavo import schemas
 from octavo.events import Answered, AskEvent
 from octavo.library import Library, answered
-from octavo.records.idempotency import LONGEST_KEY, Repeats
+from octavo.records.idempotency import LONGEST_KEY, IdempotentRequests
 from octavo.server import shapes
 from octavo.server.auth import Asking, Caller, TheLibrary, gate_of
 from octavo.server.metrics import metrics_of
@@ -79,7 +79,7 @@ async def ask(
     """
     await _check_session(body, library, caller)
     repeats = gate_of(request).repeats
-    asked = metrics_of(request).watched(stream(body, library, caller), library.journal)
+    asked = metrics_of(request).watched(stream(body, library, caller), library.conversations)
     events = _events(body, asked, caller, repeats, idempotency_key)
     if STREAMED in request.headers.get("accept", ""):
         return await event_stream(request, caller, events, first=2)
@@ -91,7 +91,7 @@ async def ask(
 async def query(body: QueryBody, request: Request, library: TheLibrary, caller: Asking) -> Response:
     asked = body.narrowed()
     await _check_session(asked, library, caller)
-    events = metrics_of(request).watched(stream(asked, library, caller), library.journal)
+    events = metrics_of(request).watched(stream(asked, library, caller), library.conversations)
     done = await while_connected(request, answered(events))
     return _GONE if done is None else JSONResponse(schemas.query_json(done.answer))
 
@@ -112,21 +112,21 @@ def stream(body: AskBody, library: Library, caller: Caller) -> AsyncGenerator[As
 async def _check_session(body: AskBody, library: Library, caller: Caller) -> None:
     """Who has a key continues a session of its own; on an open service, a new name begins one."""
     if body.session_id is not None and caller.owner:
-        await library.journal.owns(body.session_id, owner=caller.owner)
+        await library.conversations.check_owner(body.session_id, owner=caller.owner)
 
 
 async def _events(
     body: AskBody,
     asked: AsyncGenerator[AskEvent, None],
     caller: Caller,
-    repeats: Repeats,
+    repeats: IdempotentRequests,
     key: str | None,
 ) -> AsyncGenerator[Event, None]:
     """The events of one question; of one that was asked before under the same key, only the last."""
     request = f"/v1/ask {body.model_dump_json()}".encode()
-    async with repeats.once(key, owner=caller.alone, request=request) as once:
-        if once.before is not None:
-            yield "answered", once.before
+    async with repeats.claim(key, owner=caller.alone, request=request) as once:
+        if once.previous is not None:
+            yield "answered", once.previous
             return
         async with aclosing(asked):
             async for event in asked:

@@ -55,7 +55,7 @@ _FORM: dict[str, Any] = {
 async def books(library: TheLibrary, caller: Asking, page: ThePage) -> Response:
     readable = [book for book in await library.books() if caller.reads(book)]
     shown, following = page.of(readable, lambda book: book.id)
-    pictured = await covers.covered(library.database, [book.id for book in shown])
+    pictured = await covers.find_covered_books(library.database, [book.id for book in shown])
     listed = [shelved_json(book, cover=book.id in pictured) for book in shown]
     return JSONResponse({"books": listed, "next": following})
 
@@ -94,16 +94,16 @@ async def upload(
     ) as sent:
         options = _check_options(sent, caller)
         digest = b"/v1/books " + sent.digest
-        async with gate.repeats.once(idempotency_key, owner=caller.owner, request=digest) as once:
-            if once.before is None:
+        async with gate.repeats.claim(idempotency_key, owner=caller.owner, request=digest) as once:
+            if once.previous is None:
                 job = await desk.queue.put(
                     sent.name, source=sent.source, owner=caller.owner, options=options, id=sent.id
                 )
                 once.response = {"job": job_json(job)}
                 desk.worker.wake()
-        if once.before is not None:
+        if once.previous is not None:
             desk.worker.discard(sent.id)
-    answer = once.response or once.before or {}
+    answer = once.response or once.previous or {}
     where = {"location": f"/v1/jobs/{answer['job']['job_id']}"}
     return JSONResponse(answer, status_code=202, headers=where)
 
@@ -131,7 +131,7 @@ def _no_addresses(request: Request) -> Response:
 @router.get("/v1/books/{book_id}", responses=shapes.gives(shapes.Book, "The book.", 404))
 async def book(book_id: BookName, library: TheLibrary, caller: Asking) -> Response:
     found = await library.book(book_id, among=caller.books)
-    pictured = await covers.covered(library.database, [found.id])
+    pictured = await covers.find_covered_books(library.database, [found.id])
     return JSONResponse(shelved_json(found, cover=bool(pictured)))
 
 
@@ -161,7 +161,7 @@ async def section(book_id: BookName, section_id: SectionId, library: TheLibrary,
 @router.get("/v1/books/{book_id}/cover", responses=shapes.pictures("The picture on the cover.", 404))
 async def cover(book_id: BookName, request: Request, library: TheLibrary, caller: Asking) -> Response:
     found = await library.book(book_id, among=caller.books)
-    picture = await covers.cover_of(library.database, found.id)
+    picture = await covers.find_cover(library.database, found.id)
     if picture is None:
         raise NotFound("cover of book", found.id)
     tag = f'"{sha256(picture.data).hexdigest()[:20]}"'

@@ -19,7 +19,7 @@ from octavo.errors import InvalidValue
 from octavo.events import IngestEvent
 from octavo.ingest.worker import Worker
 from octavo.library import Library
-from octavo.records.jobs import Job, Queue
+from octavo.records.jobs import Job, JobQueue
 from octavo.schemas import job_json
 from octavo.server import shapes
 from octavo.server.auth import Caller, Ingesting
@@ -35,7 +35,7 @@ class Desk:
 
     def __init__(self, library: Library, *, on_event: Callable[[IngestEvent], None]) -> None:
         settings = library.settings
-        self.queue = Queue(library.database, capacity=settings.service.queue)
+        self.queue = JobQueue(library.database, capacity=settings.service.queue)
         alone = not settings.store_url  # an embedded store has one process
         self.worker = Worker(self.queue, library.ingest, data=settings.data, alone=alone, on_event=on_event)
 
@@ -63,22 +63,22 @@ async def jobs(desk: TheDesk, caller: Ingesting, page: ThePage) -> Response:
     if page.after is not None and not re.fullmatch("[0-9]{1,9}", page.after):
         raise InvalidValue("after", "must be the `next` of the page before", page.after)
     after = int(page.after) if page.after is not None else None
-    found = await desk.queue.jobs(owner=owner_of(caller), limit=page.limit + 1, after=after)
+    found = await desk.queue.list_jobs(owner=owner_of(caller), limit=page.limit + 1, after=after)
     shown, following = page.cut(found, lambda job: str(job.number))
     return JSONResponse({"jobs": [job_json(job) for job in shown], "next": following})
 
 
 @router.get("/v1/jobs/{job_id}", responses=shapes.gives(shapes.Job, "Where it is.", 404))
 async def job(job_id: JobId, desk: TheDesk, caller: Ingesting) -> Response:
-    return JSONResponse(job_json(await desk.queue.job(job_id, owner=owner_of(caller))))
+    return JSONResponse(job_json(await desk.queue.find(job_id, owner=owner_of(caller))))
 
 
 @router.delete("/v1/jobs/{job_id}", responses=shapes.gives(shapes.Job, "As it is now.", 404))
 async def cancel(job_id: JobId, desk: TheDesk, caller: Ingesting) -> Response:
     """Cancels a job that has not ended; what has ended stays as it is."""
-    before = await desk.queue.job(job_id, owner=owner_of(caller))
+    before = await desk.queue.find(job_id, owner=owner_of(caller))
     now = await desk.queue.cancel(job_id, owner=owner_of(caller))
-    if before.worker is None and not before.ended:
+    if before.worker is None and not before.has_ended:
         desk.worker.clear(now)  # nobody has taken it: nobody else will remove its file
     return JSONResponse(job_json(now))
 
@@ -88,19 +88,19 @@ async def cancel(job_id: JobId, desk: TheDesk, caller: Ingesting) -> Response:
 )
 async def events(job_id: JobId, request: Request, desk: TheDesk, caller: Ingesting) -> Response:
     """The events are `progress`, whenever the job changes, and last `done`, `failed` or `cancelled`."""
-    first = await desk.queue.job(job_id, owner=owner_of(caller))
+    first = await desk.queue.find(job_id, owner=owner_of(caller))
     return await event_stream(request, caller, _changes(first, desk.queue), first=1)
 
 
-async def _changes(job: Job, queue: Queue) -> AsyncGenerator[Event, None]:
+async def _changes(job: Job, queue: JobQueue) -> AsyncGenerator[Event, None]:
     yield _event(job)
-    while not job.ended:
+    while not job.has_ended:
         await asyncio.sleep(LOOK_SECONDS)
-        now = await queue.job(job.id)
+        now = await queue.find(job.id)
         if (now.state, now.progress) != (job.state, job.progress):
             yield _event(now)
         job = now
 
 
 def _event(job: Job) -> Event:
-    return (str(job.state) if job.ended else "progress", job_json(job))
+    return (str(job.state) if job.has_ended else "progress", job_json(job))

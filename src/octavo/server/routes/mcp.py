@@ -25,7 +25,7 @@ async def mcp(request: Request, library: TheLibrary, caller: Asking) -> Response
         owner=caller.owner,
         books=caller.books,
         place=lambda: gate.stream(caller),
-        watched=lambda events: metrics.watched(events, library.journal),
+        watched=lambda events: metrics.watched(events, library.conversations),
     )
     return Spoken(request.app.state.mcp)
 

@@ -26,6 +26,6 @@ router = APIRouter(tags=["service"])
 )
 async def metrics(request: Request, desk: TheDesk, caller: Admin) -> Response:  # noqa: ARG001
     numbers = metrics_of(request)
-    numbers.jobs(await desk.queue.counts())
+    numbers.jobs(await desk.queue.count_by_state())
     numbers.working(request.app.state.load)
     return Response(numbers.text(), media_type=CONTENT_TYPE_LATEST)

@@ -25,7 +25,7 @@ _EXPORTED = {
 @router.post("", status_code=201, responses=shapes.gives(shapes.Session, "A new session.", status=201))
 async def start(library: TheLibrary, caller: Asking) -> Response:
     """Its id goes into the body of each question of the conversation."""
-    session = await library.journal.start_session(owner=caller.owner)
+    session = await library.conversations.start_session(owner=caller.owner)
     return JSONResponse(schemas.session_json(session), status_code=201)
 
 
@@ -34,15 +34,17 @@ async def list_sessions(library: TheLibrary, caller: Asking, page: ThePage) -> R
     """A public key is shared by strangers, who must not see each other: it lists nothing."""
     if caller.public:
         raise AccessDenied("a public key lists no sessions", code="forbidden")
-    found = await library.journal.sessions(owner=caller.owner, most=page.limit + 1, after=page.after)
+    found = await library.conversations.list_sessions(
+        owner=caller.owner, most=page.limit + 1, after=page.after
+    )
     shown, after = page.cut(found, lambda session: session.session_id)
     return JSONResponse({"sessions": [schemas.session_json(s) for s in shown], "next": after})
 
 
 @router.get("/{session_id}", responses=shapes.gives(shapes.Conversation, "The session with its turns.", 404))
 async def one(session_id: SessionId, library: TheLibrary, caller: Asking) -> Response:
-    session = await library.journal.session(session_id, owner=caller.owner)
-    entries = await library.journal.entries(session_id)
+    session = await library.conversations.find_session(session_id, owner=caller.owner)
+    entries = await library.conversations.list_exchanges(session_id)
     turns = [schemas.answered_json(answered_of(entry)) for entry in entries if entry.answer is not None]
     return JSONResponse({**schemas.session_json(session), "turns": turns})
 
@@ -52,7 +54,7 @@ async def one(session_id: SessionId, library: TheLibrary, caller: Asking) -> Res
 )
 async def end(session_id: SessionId, library: TheLibrary, caller: Asking) -> Response:
     """What was said stays readable; a new question in it opens it again."""
-    await library.journal.end_session(session_id, owner=caller.owner)
+    await library.conversations.end_session(session_id, owner=caller.owner)
     return Response(status_code=204)
 
 
@@ -66,8 +68,11 @@ async def end(session_id: SessionId, library: TheLibrary, caller: Asking) -> Res
 async def exported(
     session_id: SessionId, library: TheLibrary, caller: Asking, format: Literal["md", "json"] = "md"
 ) -> Response:
-    session = await library.journal.session(session_id, owner=caller.owner)
-    meant = {entry.question.id: entry.interpreted for entry in await library.journal.entries(session_id)}
+    session = await library.conversations.find_session(session_id, owner=caller.owner)
+    meant = {
+        entry.question.id: entry.interpreted
+        for entry in await library.conversations.list_exchanges(session_id)
+    }
     name = {"content-disposition": f'attachment; filename="conversation.{format}"'}
     if format == "json":
         return JSONResponse(export.session_json(session, interpreted=meant), headers=name)
