@@ -240,7 +240,7 @@ from octavo.records.catalogue import Records
 
 async def main():
     records = await Records.open(sys.argv[1])
-    async with records.database.holding("the books"):
+    async with records.database.lock("the books"):
         print("held", flush=True)
         await asyncio.sleep(600)
 

@@ -21,7 +21,7 @@ from tests.support.patience import PATIENCE, eventually
 HOLD = """
 import sys, time
 from pathlib import Path
-from octavo.store.guard import LibraryLock
+from octavo.store.base import LibraryLock
 
 lock = LibraryLock(Path(sys.argv[1]))
 print("held", flush=True)
