@@ -98,7 +98,7 @@ async def test_no_answer_in_time_counts_as_a_failure(server: QdrantServer) -> No
         await store.upsert([chunk(1)], edition=1)
         server.fail(*[Fault(kind="slow", to=SEARCH, seconds=1.0)] * 2)
         patient, store._connection._patience = (
-            store._line._patience,
+            store._connection._patience,
             Patience(seconds=0.2, tries=2, pause=0.005),
         )
         with pytest.raises(StoreError, match="did not search"):
