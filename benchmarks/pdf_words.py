@@ -17,7 +17,7 @@ from pathlib import Path
 
 from octavo.limits import Limits
 from octavo.readers.parsed import ParsedBook
-from octavo.readers.pdf.reader import read
+from octavo.readers.pdf.reader import read_pdf
 from octavo.text.clean import clean
 
 _WORD = re.compile(r"[^\W_]+")
@@ -39,7 +39,7 @@ def recall(book: ParsedBook, published: str) -> tuple[float, Counter[str]]:
 
 def main(pdf: str, txt: str) -> None:
     started = time.process_time()
-    book = read(Path(pdf), Limits())
+    book = read_pdf(Path(pdf), Limits())
     seconds = time.process_time() - started
     share, missing = recall(book, Path(txt).read_text(encoding="utf-8"))
     print(f"{book.page_count} pages, {book.page_count / seconds:.0f} pages per CPU second")

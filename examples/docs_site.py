@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pyromark
 
-from octavo.readers.markdown.reader import pieces
-from octavo.readers.parsed import mdbook
+from octavo.readers.markdown.reader import read_sections
+from octavo.readers.parsed import make_mdbook_anchor
 
 LOOKS = Path(__file__).parent / "site"
 OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH
@@ -67,7 +67,7 @@ def build(source: Path, target: Path, *, server: str, book_id: str) -> Path:
 
 def render(markdown: str) -> str:
     """A chapter as HTML, its headings with the ids that citations name."""
-    anchors = iter([piece.anchor for piece in pieces(markdown, rule=mdbook)[1:]])
+    anchors = iter([piece.anchor for piece in read_sections(markdown, rule=make_mdbook_anchor)[1:]])
     html = pyromark.html(markdown, options=OPTIONS)
     html = HEADING.sub(lambda m: f'<h{m[1]} id="{escape(next(anchors))}">{m[2]}</h{m[1]}>', html)
     return LINK.sub(lambda m: m[1] + address(f"{m[2]}.md"), html)

@@ -29,7 +29,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_section_of_the_book_is_on_the_page_that_its_address_names(site: Path) -> None:
-    sections = bind_sections(mdbook.read(ROOT / "docs", Limits()), book_id="octavo", base_url=HOME)
+    sections = bind_sections(mdbook.read_mdbook(ROOT / "docs", Limits()), book_id="octavo", base_url=HOME)
     places = [
         s.url.removeprefix(f"{HOME}/").split("#") for s in sections if s.url.startswith(HOME) and s.text
     ]

@@ -14,7 +14,7 @@ import pytest
 from octavo.errors import BadBook
 from octavo.limits import Limits
 from octavo.readers import READERS_VERSION, read_book
-from octavo.readers.detect import kind_of
+from octavo.readers.detect import detect_format
 from octavo.types import BookFormat
 from tests.support.pdf_files import prose
 
@@ -39,7 +39,7 @@ HTML = b"<!DOCTYPE html><html><body><h1>A</h1><p>Words.</p></body></html>"
 def kind(folder: Path, name: str, data: bytes) -> str:
     path = folder / name
     path.write_bytes(data)
-    return kind_of(path)
+    return detect_format(path)
 
 
 def refusal(folder: Path, name: str, data: bytes) -> BadBook:

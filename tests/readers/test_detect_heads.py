@@ -14,7 +14,7 @@ import pytest
 from octavo.errors import BadBook
 from octavo.limits import Limits
 from octavo.readers import read_book
-from octavo.readers.detect import kind_of
+from octavo.readers.detect import detect_format
 
 PROSE = "Once upon a time there was a miller who had three sons, a mill, a donkey and a cat.\n" * 30
 PAGE = f"<!DOCTYPE html><html><head><title>T</title></head><body><p>{PROSE}</p></body></html>"
@@ -132,15 +132,15 @@ def test_what_is_written_goes_to_the_reader_of_its_kind_in_any_encoding(
 ) -> None:
     path = tmp_path / name
     path.write_bytes(text.encode(encoding))
-    assert kind_of(path) == kind
+    assert detect_format(path) == kind
 
 
 def test_a_thousand_comments_before_a_page_are_looked_at_once(tmp_path: Path) -> None:
     path = tmp_path / "page"
     path.write_bytes(b"<!---->" * 1_000 + b"<p>no page begins here")
-    assert kind_of(path) == "text"
+    assert detect_format(path) == "text"
     path.write_bytes(b"<!---->" * 100 + PAGE.encode())
-    assert kind_of(path) == "html"
+    assert detect_format(path) == "html"
 
 
 @pytest.mark.parametrize(
@@ -162,4 +162,4 @@ def test_an_epub_is_known_though_its_marks_stand_at_its_end(tmp_path: Path, name
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("images/cover.jpg", bytes(200_000))
         archive.writestr("META-INF/container.xml", "<container/>")
-    assert kind_of(path) == "epub"
+    assert detect_format(path) == "epub"

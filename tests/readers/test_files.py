@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from octavo.errors import BadBook
 from octavo.limits import Limits
-from octavo.readers.files import Archive, safe_name
+from octavo.readers.files import Archive, resolve_member_name
 from tests.support.epub_files import blanks, overlapping
 
 
@@ -124,11 +124,11 @@ def test_a_member_with_flipped_bytes_is_damaged(tmp_path: Path) -> None:
     ],
 )
 def test_names_stay_inside_the_archive(given_name: str, path: str | None) -> None:
-    assert safe_name(given_name) == path
+    assert resolve_member_name(given_name) == path
 
 
 @given(st.text("ab./\\:\0", max_size=12))
 def test_no_name_ever_leaves_the_archive(name: str) -> None:
-    safe = safe_name(name)
+    safe = resolve_member_name(name)
     assert safe is None or not ({"..", "", "."} & set(safe.split("/")) or safe.startswith("/"))
-    assert safe is None or safe_name(safe) == safe
+    assert safe is None or resolve_member_name(safe) == safe

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from octavo.errors import BadBook
 from octavo.limits import Limits
-from octavo.readers.files import bound, heading, inside, load, natural, title_of, walk
+from octavo.readers.files import (
+    check_sections,
+    clean_line,
+    find_files,
+    load_file,
+    make_sort_key,
+    make_title,
+    resolve_inside,
+)
 from octavo.readers.parsed import ParsedSection
 
 MD = frozenset((".md",))
@@ -31,31 +39,31 @@ def names(root: Path, found: list[Path]) -> list[str]:
 
 def test_chapter_two_comes_before_chapter_ten(tmp_path: Path) -> None:
     plant(tmp_path, "ch10.md", "ch2.md", "ch1.md", "part2/a.md", "part10/a.md")
-    found = names(tmp_path, walk(tmp_path, MD, Limits()))
+    found = names(tmp_path, find_files(tmp_path, MD, Limits()))
     assert found == ["ch1.md", "ch2.md", "ch10.md", "part2/a.md", "part10/a.md"]
 
 
 def test_only_the_asked_suffixes_are_found_whatever_their_case(tmp_path: Path) -> None:
     plant(tmp_path, "a.md", "b.MD", "c.txt", "d")
-    assert names(tmp_path, walk(tmp_path, MD, Limits())) == ["a.md", "b.MD"]
+    assert names(tmp_path, find_files(tmp_path, MD, Limits())) == ["a.md", "b.MD"]
 
 
 def test_hidden_folders_and_what_tools_left_behind_are_no_part_of_a_book(tmp_path: Path) -> None:
     plant(tmp_path, "a.md", ".git/b.md", "node_modules/x/c.md", "__MACOSX/d.md", ".e.md")
-    assert names(tmp_path, walk(tmp_path, MD, Limits())) == ["a.md"]
+    assert names(tmp_path, find_files(tmp_path, MD, Limits())) == ["a.md"]
 
 
 def test_a_build_folder_is_skipped_only_beside_its_build_file(tmp_path: Path) -> None:
     plant(tmp_path, "site/docs/a.md", "site/build/b.md", "book/build/c.md")
     (tmp_path / "site" / "package.json").write_text("{}")
-    assert names(tmp_path, walk(tmp_path, MD, Limits())) == ["book/build/c.md", "site/docs/a.md"]
+    assert names(tmp_path, find_files(tmp_path, MD, Limits())) == ["book/build/c.md", "site/docs/a.md"]
 
 
 def test_a_link_that_leads_out_of_the_folder_is_skipped_and_noted(tmp_path: Path) -> None:
     plant(tmp_path, "book/a.md", "secret.md")
     (tmp_path / "book" / "b.md").symlink_to(tmp_path / "secret.md")
     notes: list[str] = []
-    assert names(tmp_path / "book", walk(tmp_path / "book", MD, Limits(), notes=notes)) == ["a.md"]
+    assert names(tmp_path / "book", find_files(tmp_path / "book", MD, Limits(), notes=notes)) == ["a.md"]
     assert notes == ["b.md: a link out of the book was skipped"]
 
 
@@ -63,13 +71,13 @@ def test_a_link_inside_the_folder_is_followed_but_a_loop_of_folders_is_not(tmp_p
     plant(tmp_path, "a.md", "sub/b.md")
     (tmp_path / "c.md").symlink_to(tmp_path / "a.md")
     (tmp_path / "sub" / "again").symlink_to(tmp_path, target_is_directory=True)
-    assert names(tmp_path, walk(tmp_path, MD, Limits())) == ["a.md", "c.md", "sub/b.md"]
+    assert names(tmp_path, find_files(tmp_path, MD, Limits())) == ["a.md", "c.md", "sub/b.md"]
 
 
 def test_more_files_than_a_book_has_are_refused(tmp_path: Path) -> None:
     plant(tmp_path, *(f"{n}.md" for n in range(6)))
     with pytest.raises(BadBook) as refused:
-        walk(tmp_path, MD, replace(Limits(), max_members=5))
+        find_files(tmp_path, MD, replace(Limits(), max_members=5))
     assert refused.value.code == "too_many_members"
 
 
@@ -77,27 +85,27 @@ def test_folders_count_as_much_as_files(tmp_path: Path) -> None:
     for number in range(6):
         (tmp_path / f"empty{number}").mkdir()
     with pytest.raises(BadBook, match="more than 5 files"):
-        walk(tmp_path, MD, replace(Limits(), max_members=5))
-    assert walk(tmp_path, MD, replace(Limits(), max_members=6)) == []
+        find_files(tmp_path, MD, replace(Limits(), max_members=5))
+    assert find_files(tmp_path, MD, replace(Limits(), max_members=6)) == []
 
 
 def test_folders_may_lie_as_deep_as_the_disk_allows(tmp_path: Path) -> None:
     deep = "/".join(["d"] * 800)
     plant(tmp_path, f"{deep}/a.md")
-    assert names(tmp_path, walk(tmp_path, MD, Limits())) == [f"{deep}/a.md"]
+    assert names(tmp_path, find_files(tmp_path, MD, Limits())) == [f"{deep}/a.md"]
 
 
 def test_links_that_lead_nowhere_or_to_themselves_are_no_files(tmp_path: Path) -> None:
     plant(tmp_path, "a.md")
     (tmp_path / "gone.md").symlink_to(tmp_path / "nothing.md")
     (tmp_path / "self.md").symlink_to(tmp_path / "self.md")
-    assert names(tmp_path, walk(tmp_path, MD, Limits())) == ["a.md"]
-    assert inside(tmp_path, tmp_path, "self.md") is None
+    assert names(tmp_path, find_files(tmp_path, MD, Limits())) == ["a.md"]
+    assert resolve_inside(tmp_path, tmp_path, "self.md") is None
 
 
 def test_a_folder_that_is_not_there_is_noted_and_empty(tmp_path: Path) -> None:
     notes: list[str] = []
-    assert walk(tmp_path / "none", MD, Limits(), notes=notes) == []
+    assert find_files(tmp_path / "none", MD, Limits(), notes=notes) == []
     assert notes == [".: could not be opened (No such file or directory)"]
 
 
@@ -105,10 +113,10 @@ def test_a_file_is_loaded_up_to_its_limit(tmp_path: Path) -> None:
     file = tmp_path / "a.md"
     file.write_bytes(b"x" * (1 << 20))
     limits = replace(Limits(), max_member_mb=1)
-    assert len(load(file, limits)) == 1 << 20
+    assert len(load_file(file, limits)) == 1 << 20
     file.write_bytes(b"x" * ((1 << 20) + 1))
     with pytest.raises(BadBook) as refused:
-        load(file, limits)
+        load_file(file, limits)
     assert refused.value.code == "too_large"
 
 
@@ -116,7 +124,7 @@ def test_a_missing_file_or_a_pipe_is_not_found(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.md")
     for name in ("none.md", "pipe.md"):
         with pytest.raises(BadBook) as refused:
-            load(tmp_path / name, Limits())
+            load_file(tmp_path / name, Limits())
         assert refused.value.code == "not_found"
 
 
@@ -139,19 +147,19 @@ def test_a_missing_file_or_a_pipe_is_not_found(tmp_path: Path) -> None:
 def test_a_reference_that_leads_out_means_nothing(tmp_path: Path, reference: str) -> None:
     plant(tmp_path, "book/a.md", "secret.md")
     (tmp_path / "book" / "link").symlink_to(tmp_path, target_is_directory=True)
-    assert inside(tmp_path / "book", tmp_path / "book", reference) is None
+    assert resolve_inside(tmp_path / "book", tmp_path / "book", reference) is None
 
 
 def test_a_reference_that_stays_inside_is_resolved(tmp_path: Path) -> None:
     plant(tmp_path, "src/part/a.md", "code/b.rs")
-    found = inside(tmp_path, tmp_path / "src" / "part", "../../code/b.rs")
+    found = resolve_inside(tmp_path, tmp_path / "src" / "part", "../../code/b.rs")
     assert found == (tmp_path / "code" / "b.rs").resolve()
 
 
 @given(st.lists(st.text(max_size=12), max_size=8))
 def test_natural_order_is_an_order_for_any_names(words: list[str]) -> None:
-    once = sorted(words, key=natural)
-    assert sorted(once, key=natural) == once
+    once = sorted(words, key=make_sort_key)
+    assert sorted(once, key=make_sort_key) == once
 
 
 @pytest.mark.parametrize(
@@ -166,12 +174,12 @@ def test_natural_order_is_an_order_for_any_names(words: list[str]) -> None:
     ],
 )
 def test_a_file_name_reads_as_a_title(stem: str, title: str) -> None:
-    assert title_of(stem) == title
+    assert make_title(stem) == title
 
 
 def test_a_heading_is_one_clean_line_of_bounded_length() -> None:
-    assert heading("  a\n b\u202e \0c ") == "a b c"
-    assert len(heading("word " * 4000)) <= 300
+    assert clean_line("  a\n b\u202e \0c ") == "a b c"
+    assert len(clean_line("word " * 4000)) <= 300
 
 
 def section(text: str) -> ParsedSection:
@@ -181,5 +189,5 @@ def section(text: str) -> ParsedSection:
 def test_a_book_without_text_and_a_book_with_too_much_are_refused() -> None:
     for text, code in (("", "no_text"), ("x" * ((1 << 20) + 1), "too_large")):
         with pytest.raises(BadBook) as refused:
-            bound([section(text)], replace(Limits(), max_text_mb=1), name="a.md")
+            check_sections([section(text)], replace(Limits(), max_text_mb=1), name="a.md")
         assert refused.value.code == code

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from octavo.readers.outline import Outline, same_title
-from octavo.readers.pages import Break, Heading, Piece, Text
+from octavo.readers.outline import Outline, is_same_title
+from octavo.readers.pages import Heading, PageBreak, Piece, Text
 
 
 def heading(level: int, text: str, *ids: str) -> Heading:
@@ -17,7 +17,7 @@ def heading(level: int, text: str, *ids: str) -> Heading:
 def made(*steps: tuple[str, ...] | Piece, title: str = "Book") -> Outline:
     """An outline after entries (tuples) and pieces, in order."""
     outline = Outline()
-    outline.document("a.xhtml")
+    outline.start_document("a.xhtml")
     for step in steps:
         if isinstance(step, tuple):
             outline.enter(step)
@@ -60,7 +60,7 @@ def test_headings_under_an_entry_without_its_own_stand_under_it() -> None:
 
 def test_a_new_document_with_a_heading_ends_an_entry_that_had_none() -> None:
     outline = made(("One",), Text(text="x"))
-    outline.document("b.xhtml")
+    outline.start_document("b.xhtml")
     outline.add([heading(1, "Epilogue"), Text(text="y")])
     assert paths(outline) == [("One",), ("Epilogue",)]
     assert [s.source_file for s in outline.sections(title="Book")] == ["a.xhtml", "b.xhtml"]
@@ -105,7 +105,7 @@ def test_a_heading_of_signs_alone_begins_nothing_under_an_entry() -> None:
 
 def test_names_of_files_are_text_that_can_be_stored() -> None:
     outline = Outline()
-    outline.document("caf\udce9.html", url="caf\udce9.html")
+    outline.start_document("caf\udce9.html", url="caf\udce9.html")
     outline.enter(("One",))
     (draft,) = outline.drafts
     assert (draft.source_file, draft.url) == ("caf\ufffd.html", "caf\ufffd.html")
@@ -134,12 +134,12 @@ def test_pages_run_on_from_section_to_section() -> None:
     steps = (
         ("One",),
         Text(text="before any page"),
-        Text(text="on i, on ii", breaks=(Break(0, "i"), Break(6, "ii"))),
+        Text(text="on i, on ii", breaks=(PageBreak(0, "i"), PageBreak(6, "ii"))),
         heading(2, "Two"),
         Text(text="still on ii"),
-        Heading(level=2, text="Three", breaks=(Break(0, "iii"),)),
+        Heading(level=2, text="Three", breaks=(PageBreak(0, "iii"),)),
         Text(text=""),
-        Text(text="", breaks=(Break(0, ""),)),
+        Text(text="", breaks=(PageBreak(0, ""),)),
     )
     outline = made(*steps)
     assert outline.page_count == 4
@@ -161,20 +161,20 @@ def test_an_entry_that_ends_takes_nothing_more_under_it() -> None:
 
 def test_text_needs_a_place_but_a_page_break_does_not() -> None:
     outline = Outline()
-    outline.add([Text(text="", breaks=(Break(0, "1"),))])
+    outline.add([Text(text="", breaks=(PageBreak(0, "1"),))])
     assert outline.page_count == 1
     with pytest.raises(ValueError, match="enter"):
         outline.add([Text(text="homeless")])
 
 
 def test_titles_are_the_same_whatever_their_case_and_points() -> None:
-    assert same_title("Chapter I.", "CHAPTER I")
-    assert not same_title("Chapter I", "Chapter II")
+    assert is_same_title("Chapter I.", "CHAPTER I")
+    assert not is_same_title("Chapter I", "Chapter II")
 
 
 words = st.text("ab \n", min_size=1, max_size=12).map(str.strip).filter(bool)
 breaks = st.lists(st.integers(0, 1), max_size=2).map(
-    lambda given: tuple(Break(o, "p") for o in sorted(given))
+    lambda given: tuple(PageBreak(o, "p") for o in sorted(given))
 )
 pieces = st.one_of(
     st.builds(Heading, level=st.integers(1, 6), text=words, breaks=breaks),

@@ -14,7 +14,7 @@ from octavo.errors import BadBook
 from octavo.limits import Limits
 from octavo.readers import plain
 from octavo.readers.parsed import ParsedBook
-from octavo.readers.plain import blocks, find, flow, width
+from octavo.readers.plain import find_headings, measure_width, reflow, split_blocks
 from octavo.types import BookFormat
 
 PROSE = (
@@ -27,7 +27,7 @@ JOINED = PROSE.replace("\n", " ")
 
 def shelve(tmp_path: Path, text: str | bytes, name: str = "my-book.txt") -> ParsedBook:
     (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-    return plain.read(tmp_path / name, Limits())
+    return plain.read_plain_text(tmp_path / name, Limits())
 
 
 def paths(book: ParsedBook) -> list[str]:
@@ -296,7 +296,7 @@ def test_text_is_decoded_whatever_its_encoding(tmp_path: Path, encoding: str) ->
 def test_a_word_of_a_megabyte_and_a_text_over_its_limit(tmp_path: Path) -> None:
     assert len(shelve(tmp_path, "x" * 1_100_000).sections[0].text) == 1_100_000
     with pytest.raises(BadBook) as refused:
-        plain.read(tmp_path / "my-book.txt", replace(Limits(), max_text_mb=1))
+        plain.read_plain_text(tmp_path / "my-book.txt", replace(Limits(), max_text_mb=1))
     assert refused.value.code == "too_large"
 
 
@@ -325,7 +325,7 @@ def test_a_bomb_of_lines_is_read_in_one_go(tmp_path: Path, bomb: str) -> None:
 
 def flowed(text: str, wrapped: int = 72) -> str:
     lines = textwrap.dedent(text).strip("\n").split("\n")
-    return flow(lines, wrapped)[0]
+    return reflow(lines, wrapped)[0]
 
 
 def test_wrapped_prose_is_joined_and_a_parted_word_is_whole_again() -> None:
@@ -364,7 +364,7 @@ def test_tables_and_listings_keep_their_lay_out() -> None:
     table = "Name      Age    Town\nAnn       7      Rome\nBob       9      Bonn"
     code = "    for x in y:\n        print(x);\n    done();"
     for kept in (table, code):
-        assert flow(kept.split("\n"), 72) == (kept, True)
+        assert reflow(kept.split("\n"), 72) == (kept, True)
 
 
 def test_a_term_and_its_definition_are_two_lines() -> None:
@@ -378,7 +378,7 @@ def test_paragraphs_that_only_an_indent_parts_are_parted() -> None:
 
 def test_japanese_lines_join_without_a_space() -> None:
     lines = ["吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当が", "つかぬ。"]
-    assert flow(lines, 30)[0] == "".join(lines)
+    assert reflow(lines, 30)[0] == "".join(lines)
 
 
 WORDS = st.lists(
@@ -390,10 +390,10 @@ WORDS = st.lists(
 @given(WORDS)
 def test_no_letter_is_ever_lost_between_the_file_and_the_text(parts: list[str]) -> None:
     text = " ".join(parts)
-    found = blocks(text)
-    wrapped = width(found)
-    find(found)
+    found = split_blocks(text)
+    wrapped = measure_width(found)
+    find_headings(found)
     for lines in found:
-        made, _ = flow(lines, wrapped)
+        made, _ = reflow(lines, wrapped)
         assert sorted("".join(made.split())) == sorted("".join("".join(lines).split()))
         assert all(line == line.rstrip() for line in made.split("\n"))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from octavo.limits import Limits
 from octavo.readers import read_book
 from octavo.readers.parsed import ParsedBook
-from octavo.readers.plain import blocks, find, flow, width
+from octavo.readers.plain import find_headings, measure_width, reflow, split_blocks
 
 PROSE = (
     "It was a bright cold day in the north, and the clocks of the old town were\n"
@@ -182,9 +182,9 @@ def test_a_book_of_poems_keeps_every_line_even_where_the_lines_are_of_a_length(t
 
 def test_narrow_prose_is_not_verse() -> None:
     narrow = textwrap.wrap(JOINED, 40)
-    assert flow(narrow, width([narrow]))[0] == JOINED
+    assert reflow(narrow, measure_width([narrow]))[0] == JOINED
     shouted = [line.upper() for line in narrow]
-    assert flow(shouted, width([shouted]))[0] == JOINED.upper()
+    assert reflow(shouted, measure_width([shouted]))[0] == JOINED.upper()
 
 
 MANUAL = """LS(1)                     User Commands                     LS(1)
@@ -330,8 +330,8 @@ PARTS = (
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(PARTS), st.integers(1, 30)), min_size=1, max_size=25))
 def test_headings_never_overlap_and_no_line_is_lost(drawn: list[tuple[str, int]]) -> None:
-    parts = blocks("\n\n".join(part.replace("{}", str(number)) for part, number in drawn))
-    found = find(parts)
+    parts = split_blocks("\n\n".join(part.replace("{}", str(number)) for part, number in drawn))
+    found = find_headings(parts)
     taken: set[int] = set()
     for place, head in found.items():
         covers = set(range(place, place + head.takes))

@@ -14,7 +14,7 @@ from octavo.errors import BadBook, InvalidValue
 from octavo.library import Library
 from octavo.limits import MB, Limits
 from octavo.readers import read_book
-from octavo.readers.parsed import COVER_MOST_MB, Cover, ParsedBook, cover_of, picture_type
+from octavo.readers.parsed import COVER_MOST_MB, Cover, ParsedBook, find_picture_type, make_cover
 from octavo.readers.sandbox import parse
 from octavo.records import covers
 from octavo.settings import Settings
@@ -70,30 +70,30 @@ async def library(tmp_path: Path) -> AsyncIterator[Library]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_picture_is_known_by_its_first_bytes(kind: str) -> None:
-    assert picture_type(KINDS[kind]) == kind
-    made = cover_of(KINDS[kind])
+    assert find_picture_type(KINDS[kind]) == kind
+    made = make_cover(KINDS[kind])
     assert made is not None
     assert (made.media_type, made.data) == (kind, KINDS[kind])
 
 
 @pytest.mark.parametrize("data", NOT_PICTURES.values(), ids=NOT_PICTURES)
 def test_what_is_no_picture_is_no_cover(data: bytes) -> None:
-    assert cover_of(data) is None
+    assert make_cover(data) is None
     with pytest.raises(InvalidValue, match="PNG, JPEG, GIF or WebP"):
         Cover(data)
 
 
 @given(head=st.sampled_from([b"", *(kind[:12] for kind in KINDS.values())]), rest=st.binary(max_size=40))
 def test_a_cover_begins_like_one_of_four_kinds_of_picture(head: bytes, rest: bytes) -> None:
-    made = cover_of(head + rest)
-    assert (made is None) == (picture_type(head + rest) == "")
+    made = make_cover(head + rest)
+    assert (made is None) == (find_picture_type(head + rest) == "")
     assert made is not None or not head
     assert made is None or made.media_type in KINDS
 
 
 def test_a_picture_that_is_too_large_is_no_cover() -> None:
     large = PNG + b"\0" * COVER_MOST_MB * MB
-    assert cover_of(large) is None
+    assert make_cover(large) is None
     with pytest.raises(InvalidValue, match="at most 2 MB"):
         Cover(large)
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
-from octavo.readers.detect import BY_SUFFIX, kind_of
-from octavo.readers.files import walk
-from octavo.readers.parsed import COVER_MOST_MB, ParsedBook, cover_of
+from octavo.readers.detect import BY_SUFFIX, detect_format
+from octavo.readers.files import find_files
+from octavo.readers.parsed import COVER_MOST_MB, ParsedBook, make_cover
 
 READERS_VERSION = "1"
 COVER_FOLDERS = ("", "src", "images", "img", "assets", "static", "static/img", "docs")
@@ -36,18 +36,18 @@ def read_book(path: Path, limits: Limits, *, announce: Announce = None) -> Parse
         raise BadBook("empty_file", f"{path.name} is empty: it has 0 bytes")
     if size > limits.max_file_mb * MB:
         raise BadBook("too_large", f"{path.name} has {size // MB} MB; the limit is {limits.max_file_mb} MB")
-    return _read_file(path, kind_of(path), limits, announce)
+    return _read_file(path, detect_format(path), limits, announce)
 
 
 def _read_file(path: Path, kind: str, limits: Limits, announce: Announce) -> ParsedBook:
     if kind == "pdf":
         from octavo.readers.pdf import reader as pdf
 
-        return pdf.read(path, limits, announce=announce)
+        return pdf.read_pdf(path, limits, announce=announce)
     if kind == "epub":
         from octavo.readers.epub import reader as epub
 
-        return epub.read(path, limits)
+        return epub.read_epub(path, limits)
     return _read_written(path, kind, limits)
 
 
@@ -56,24 +56,24 @@ def _read_written(path: Path, kind: str, limits: Limits) -> ParsedBook:
     if kind == "html":
         from octavo.readers.html import reader as html
 
-        return html.read(path, limits)
+        return html.read_html(path, limits)
     if kind == "markdown":
         from octavo.readers.markdown import reader as markdown
 
-        return markdown.read(path, limits)
+        return markdown.read_markdown(path, limits)
     from octavo.readers import plain
 
-    return plain.read(path, limits)
+    return plain.read_plain_text(path, limits)
 
 
 def _read_folder(path: Path, limits: Limits, announce: Announce) -> ParsedBook:
     from octavo.readers.markdown import docusaurus, mdbook
 
     if docusaurus.is_docusaurus(path):
-        return docusaurus.read(path, limits)
+        return docusaurus.read_docusaurus(path, limits)
     if mdbook.is_mdbook(path):
-        return mdbook.read(path, limits)
-    files = walk(path, frozenset(BY_SUFFIX), limits)
+        return mdbook.read_mdbook(path, limits)
+    files = find_files(path, frozenset(BY_SUFFIX), limits)
     kinds = Counter(BY_SUFFIX[file.suffix.lower()] for file in files)
     pages = kinds["html"] + kinds["markdown"]
     bound = [file for file in files if BY_SUFFIX[file.suffix.lower()] in ("pdf", "epub")]
@@ -101,6 +101,6 @@ def _with_cover(book: ParsedBook, folder: Path) -> ParsedBook:
     ends = ("png", "jpg", "jpeg", "webp", "gif")
     for file in (folder / place / f"cover.{end}" for place in COVER_FOLDERS for end in ends):
         mine = book.cover is None and file.is_file() and file.resolve().is_relative_to(home)
-        if mine and file.stat().st_size <= COVER_MOST_MB * MB and (made := cover_of(file.read_bytes())):
+        if mine and file.stat().st_size <= COVER_MOST_MB * MB and (made := make_cover(file.read_bytes())):
             return replace(book, cover=made)
     return book

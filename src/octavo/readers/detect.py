@@ -137,22 +137,22 @@ _HTML = re.compile(
 _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
 
-def kind_of(path: Path) -> str:
+def detect_format(path: Path) -> str:
     """The name of the file's format: a reader's name, or why it is refused as BadBook."""
     named = BY_SUFFIX.get(path.suffix.lower())
-    found = _content(path, named)
+    found = _detect_content(path, named)
     if found in ("text", "html", "markdown"):
-        return _written(path, named, found)
+        return _choose_text_reader(path, named, found)
     if named is not None and found != named:
-        raise mismatched(path, named, found)
+        raise _describe_mismatch(path, named, found)
     if found in ("pdf", "epub"):
         return found
     if found == "binary":
         found = _UNREADABLE_SUFFIXES.get(path.suffix.lower(), found)
-    raise unsupported(path, found)
+    raise _describe_unsupported(path, found)
 
 
-def mismatched(path: Path, named: str, found: str) -> BadBook:
+def _describe_mismatch(path: Path, named: str, found: str) -> BadBook:
     advice = _ADVICE.get(found, _UNKNOWN)
     if found in _ENDINGS:
         advice = f"If that is the book, name it {path.stem}{_ENDINGS[found]} and add it again."
@@ -162,7 +162,7 @@ def mismatched(path: Path, named: str, found: str) -> BadBook:
     return BadBook("type_mismatch", said, hint=advice)
 
 
-def unsupported(path: Path, found: str) -> BadBook:
+def _describe_unsupported(path: Path, found: str) -> BadBook:
     known = "Octavo reads Markdown, Docusaurus, mdBook, HTML, EPUB, PDF and plain text."
     hint = f"{_ADVICE[found]} {known}" if found in _ADVICE else known
     return BadBook(
@@ -170,23 +170,23 @@ def unsupported(path: Path, found: str) -> BadBook:
     )
 
 
-def _written(path: Path, named: str | None, found: str) -> str:
+def _choose_text_reader(path: Path, named: str | None, found: str) -> str:
     """Which reader takes a file of text."""
     if named in ("pdf", "epub") or (named == "text" and found == "html"):
-        raise mismatched(path, named, found)
+        raise _describe_mismatch(path, named, found)
     other = _UNREADABLE_SUFFIXES.get(path.suffix.lower())
     if other is not None:
-        raise unsupported(path, other)
+        raise _describe_unsupported(path, other)
     return named or found
 
 
-def _content(path: Path, named: str | None) -> str:
+def _detect_content(path: Path, named: str | None) -> str:
     with path.open("rb") as file:
         head = file.read(HEAD)
         file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
         tail = file.read(TAIL) if head.startswith(b"PK") else b""
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")):
-        return _archive(head + tail, named)
+        return _detect_archive(head + tail, named)
     for magic, kind in _MAGIC:
         if head.startswith(magic):
             return kind
@@ -194,10 +194,10 @@ def _content(path: Path, named: str | None) -> str:
         return "mobi"
     if _is_pdf(head[:1024], named):
         return "pdf"
-    return _text(head)
+    return _detect_text(head)
 
 
-def _archive(seen: bytes, named: str | None) -> str:
+def _detect_archive(seen: bytes, named: str | None) -> str:
     for mark, kind in _IN_ARCHIVE:
         if mark in seen:
             return kind
@@ -210,9 +210,9 @@ def _is_pdf(head: bytes, named: str | None) -> bool:
     return place >= 0 and (not head[:place].strip(b"\xef\xbb\xbf \t\r\n\0") or named in ("pdf", None))
 
 
-def _text(head: bytes) -> str:
+def _detect_text(head: bytes) -> str:
     if _is_binary(head) and not head.startswith(_BOMS) and not _is_wide(head):
-        return _binary(head)
+        return _detect_binary(head)
     if b"<FictionBook" in head[:1024]:
         return "fb2"
     bare = head.replace(b"\0", b"")[:4096]
@@ -221,7 +221,7 @@ def _text(head: bytes) -> str:
     return "html" if _HTML.match(bare) else "text"
 
 
-def _binary(head: bytes) -> str:
+def _detect_binary(head: bytes) -> str:
     if not head.strip(b"\0"):
         return "blank"
     return next((kind for at, mark, kind in _MAGIC_OF_BINARY if head.startswith(mark, at)), "binary")

@@ -47,7 +47,7 @@ _ENTRY, _LOCAL_HEADER = b"PK\x01\x02", 30
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OSError, KeyError)
 
 
-def walk(
+def find_files(
     root: Path, suffixes: frozenset[str], limits: Limits, *, notes: list[str] | None = None
 ) -> list[Path]:
     """Every file under `root` with one of the lower-case `suffixes`, in natural order, links out left out."""
@@ -56,7 +56,7 @@ def walk(
     seen, waiting = 0, [root]
     while waiting:
         folder = waiting.pop()
-        entries = _entries(folder, root, notes)
+        entries = _list_folder(folder, root, notes)
         built = any(e.name in _BUILD_FILES or e.name.startswith("docusaurus.config.") for e in entries)
         for entry in entries:
             if entry.name.startswith(".") or entry.name in _NEVER or (built and entry.name in _BUILT):
@@ -72,26 +72,26 @@ def walk(
             if entry.suffix.lower() not in suffixes or not entry.is_file():
                 continue
             if linked and not entry.resolve().is_relative_to(home):
-                _note(notes, f"{entry.relative_to(root).as_posix()}: a link out of the book was skipped")
+                _add_note(notes, f"{entry.relative_to(root).as_posix()}: a link out of the book was skipped")
             else:
                 found.append(entry)
-    return sorted(found, key=lambda p: [natural(part) for part in p.relative_to(root).parts])
+    return sorted(found, key=lambda p: [make_sort_key(part) for part in p.relative_to(root).parts])
 
 
-def _entries(folder: Path, root: Path, notes: list[str] | None) -> list[Path]:
+def _list_folder(folder: Path, root: Path, notes: list[str] | None) -> list[Path]:
     try:
         return list(folder.iterdir())
     except OSError as closed:
-        _note(notes, f"{folder.relative_to(root).as_posix()}: could not be opened ({closed.strerror})")
+        _add_note(notes, f"{folder.relative_to(root).as_posix()}: could not be opened ({closed.strerror})")
         return []
 
 
-def _note(notes: list[str] | None, sentence: str) -> None:
+def _add_note(notes: list[str] | None, sentence: str) -> None:
     if notes is not None:
         notes.append(clean(sentence))
 
 
-def load(path: Path, limits: Limits) -> bytes:
+def load_file(path: Path, limits: Limits) -> bytes:
     """The bytes of a plain file; refused when it is missing, no plain file, or too large."""
     if not path.is_file():
         raise BadBook("not_found", f"there is no file {path.name!r}")
@@ -103,7 +103,7 @@ def load(path: Path, limits: Limits) -> bytes:
     return data
 
 
-def inside(root: Path, base: Path, reference: str) -> Path | None:
+def resolve_inside(root: Path, base: Path, reference: str) -> Path | None:
     """The file that `reference`, written in a file of folder `base`, means; None when it leaves `root`."""
     plain = unquote(reference)
     if "\0" in plain or plain.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", plain):
@@ -115,7 +115,7 @@ def inside(root: Path, base: Path, reference: str) -> Path | None:
     return target if target.is_relative_to(root.resolve()) else None
 
 
-def natural(name: str) -> list[tuple[int, str]]:
+def make_sort_key(name: str) -> list[tuple[int, str]]:
     """A sort key that counts: `ch2` before `ch10`, capitals among small letters."""
     return [
         (int(part[:18]), "") if part.isascii() and part.isdigit() else (-1, part)
@@ -124,24 +124,19 @@ def natural(name: str) -> list[tuple[int, str]]:
     ]
 
 
-def title_of(stem: str) -> str:
+def make_title(stem: str) -> str:
     """A file or folder name as a title: `03-first_steps` reads `First steps`."""
     words = collapse(clean(re.sub(r"[-_]+", " ", _ORDER.sub("", stem))))
-    return heading(words[:1].upper() + words[1:]) or "Untitled"
+    return clean_line(words[:1].upper() + words[1:]) or "Untitled"
 
 
-def heading(text: str) -> str:
-    """Any text as one line that a table of contents can show; may be empty."""
-    return one_line(clean(text))
-
-
-def one_line(text: str) -> str:
-    """The same for text that is clean already."""
-    line = collapse(text)
+def clean_line(text: str) -> str:
+    """Clean any text and make it one line that a table of contents can show; it may be empty."""
+    line = collapse(clean(text))
     return line if len(line) <= LONGEST_TITLE else line[: LONGEST_TITLE - 1].rstrip() + "…"
 
 
-def bound(sections: list[ParsedSection], limits: Limits, *, name: str) -> tuple[ParsedSection, ...]:
+def check_sections(sections: list[ParsedSection], limits: Limits, *, name: str) -> tuple[ParsedSection, ...]:
     """The sections of a whole book, refused when there is no text or too much of it."""
     size = sum(len(s.text) for s in sections)
     if size > limits.max_text_mb * MB:
@@ -151,7 +146,7 @@ def bound(sections: list[ParsedSection], limits: Limits, *, name: str) -> tuple[
     return tuple(sections)
 
 
-def safe_name(name: str) -> str | None:
+def resolve_member_name(name: str) -> str | None:
     """A member's name or a reference as a path inside the archive; None when it points out of it."""
     if "\0" in name or "\\" in name or name.startswith("/") or name[1:2] == ":":
         return None
@@ -166,7 +161,7 @@ def safe_name(name: str) -> str | None:
     return "/".join(parts) or None
 
 
-def _folded(name: str) -> str:
+def _fold_name(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
 
 
@@ -175,7 +170,7 @@ class Archive:
 
     def __init__(self, path: Path, limits: Limits) -> None:
         self.name, self._limits = path.name, limits
-        self._count(path)
+        self._count_members(path)
         try:
             self._zip = zipfile.ZipFile(path)
         except _BROKEN:
@@ -184,12 +179,12 @@ class Archive:
             ) from None
         self._out = self._in = 0
         try:
-            self._members = self._checked()
+            self._members = self._check_members()
         except BaseException:
             self._zip.close()
             raise
         self.names = frozenset(self._members)
-        self._folded = {_folded(unquote(name)): name for name in self._members}
+        self._by_folded_name = {_fold_name(unquote(name)): name for name in self._members}
 
     def __enter__(self) -> Self:
         return self
@@ -201,7 +196,7 @@ class Archive:
 
     def find(self, name: str) -> str | None:
         """The member of this name, in the archive's own spelling: books mistake capitals and accents."""
-        return name if name in self._members else self._folded.get(_folded(name))
+        return name if name in self._members else self._by_folded_name.get(_fold_name(name))
 
     def size(self, name: str) -> int:
         """How many bytes the archive says that a member has."""
@@ -243,7 +238,7 @@ class Archive:
                 "too_large_expanded", f"{self.name}: {name} unpacks to over {limits.max_ratio} times its size"
             )
 
-    def _count(self, path: Path) -> None:
+    def _count_members(self, path: Path) -> None:
         """Counts the directory's entries before anything is built from them."""
         most = self._limits.max_members
         found, position = 0, 0
@@ -253,7 +248,7 @@ class Archive:
                 if found > most:
                     raise BadBook("too_many_members", f"{self.name} holds more than {most} files")
 
-    def _checked(self) -> dict[str, zipfile.ZipInfo]:
+    def _check_members(self) -> dict[str, zipfile.ZipInfo]:
         """The members that can be reached, after the checks that need no reading."""
         infos = self._zip.infolist()
         ends = 0
@@ -266,5 +261,5 @@ class Archive:
         for info in infos:
             if stat.S_ISLNK(info.external_attr >> 16):
                 raise BadBook("unsafe_path", f"{self.name}: {info.filename} is a link, not a file")
-        named = ((safe_name(i.filename), i) for i in infos if not i.filename.endswith("/"))
+        named = ((resolve_member_name(i.filename), i) for i in infos if not i.filename.endswith("/"))
         return {name: info for name, info in named if name is not None}

@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from octavo.readers.files import heading as one_line
+from octavo.readers.files import clean_line
 from octavo.readers.pages import Heading, Piece, Text
 from octavo.readers.parsed import ParsedSection
 from octavo.text.clean import clean
@@ -27,7 +27,7 @@ _NUMBERING = re.compile(
 
 
 @dataclass(slots=True)
-class _Draft:
+class _SectionDraft:
     path: tuple[str, ...]
     source_file: str
     url: str
@@ -56,13 +56,13 @@ class Outline:
     """A book's sections as they grow."""
 
     def __init__(self) -> None:
-        self.drafts: list[_Draft] = []
+        self.drafts: list[_SectionDraft] = []
         self.page_count = 0
         self._label: str | None = None
         self._stack: list[tuple[int | None, str]] = []
-        self._source, self._url = "", ""
+        self._source_file, self._url = "", ""
         self._awaits_heading = False
-        self._said = ""
+        self._title_so_far = ""
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -70,32 +70,32 @@ class Outline:
 
     def sections(self, *, title: str) -> list[ParsedSection]:
         """What was set, without lines that lead nowhere: an empty contents list, the book's bare title."""
-        bare = {*_LEAD_NOWHERE, _bare(title)}
+        bare = {*_LEAD_NOWHERE, _squash(title)}
         kept = []
         for number, draft in enumerate(self.drafts):
             following = self.drafts[number + 1].path if number + 1 < len(self.drafts) else ()
             is_leaf = following[: len(draft.path)] != draft.path
-            if draft.length or not is_leaf or _bare(draft.path[-1]) not in bare:
+            if draft.length or not is_leaf or _squash(draft.path[-1]) not in bare:
                 kept.append(draft.section())
         return kept
 
-    def document(self, source_file: str, *, url: str = "") -> None:
+    def start_document(self, source_file: str, *, url: str = "") -> None:
         """The pieces that follow come from this file. Its headings may end entries that had none."""
-        self._source, self._url = clean(source_file), clean(url)
+        self._source_file, self._url = clean(source_file), clean(url)
         self._awaits_heading = False
         last = len(self._stack) - 1
         self._stack = [(int(i == last) if n is None else n, t) for i, (n, t) in enumerate(self._stack)]
 
     def enter(self, path: tuple[str, ...], *, anchor: str = "") -> None:
         """An entry of the contents begins here."""
-        clean_path = tuple(line for part in path if (line := one_line(part)))
+        clean_path = tuple(line for part in path if (line := clean_line(part)))
         if not clean_path:
             return
         known = dict(zip(self.path, (n for n, _ in self._stack), strict=True))
         self._stack = [(known.get(t) or 0, t) for t in clean_path[:-1]]
         self._stack.append((None, clean_path[-1]))
-        self._open(anchor)
-        self._awaits_heading, self._said = True, ""
+        self._open_section(anchor)
+        self._awaits_heading, self._title_so_far = True, ""
 
     def leave(self) -> None:
         """The entry ends: what follows stands beside it, not under it."""
@@ -105,60 +105,62 @@ class Outline:
     def add(self, pieces: Iterable[Piece]) -> None:
         for piece in pieces:
             if isinstance(piece, Heading):
-                self._heading(piece)
+                self._add_heading(piece)
             else:
-                self._text(piece)
+                self._add_text(piece)
 
-    def _open(self, anchor: str) -> None:
-        draft = _Draft(self.path, self._source, self._url, anchor)
+    def _open_section(self, anchor: str) -> None:
+        draft = _SectionDraft(self.path, self._source_file, self._url, anchor)
         if self.page_count:
             draft.pages.append(PageMark(0, self.page_count, self._label))
         self.drafts.append(draft)
 
-    def _heading(self, piece: Heading) -> None:
-        title = one_line(piece.text)
+    def _add_heading(self, piece: Heading) -> None:
+        title = clean_line(piece.text)
         if not title:
             return
         level, entry = self._stack[-1] if self._stack else (0, "")
-        if (self._awaits_heading and self._repeats(title)) or (level is None and same_title(entry, title)):
+        if (self._awaits_heading and self._repeats_entry(title)) or (
+            level is None and is_same_title(entry, title)
+        ):
             self._stack[-1] = (piece.level if level is None else level, entry)
             draft = self.drafts[-1]
             draft.anchor = draft.anchor or piece.anchor
-            self._turn(piece, draft.length)
+            self._mark_pages(piece, draft.length)
             return
         self._awaits_heading = False
         while self._stack and self._stack[-1][0] is not None and self._stack[-1][0] >= piece.level:
             self._stack.pop()
         self._stack.append((piece.level, title))
-        self._open(piece.anchor)
-        self._turn(piece, 0)
+        self._open_section(piece.anchor)
+        self._mark_pages(piece, 0)
 
-    def _repeats(self, title: str) -> bool:
+    def _repeats_entry(self, title: str) -> bool:
         """Whether a heading, alone or after the one before it, says what the entry said."""
-        entry, said = self._stack[-1][1], f"{self._said} {title}".strip()
-        if not _bare(title) or same_title(entry, title) or same_title(entry, said):
-            self._said = said
+        entry, said = self._stack[-1][1], f"{self._title_so_far} {title}".strip()
+        if not _squash(title) or is_same_title(entry, title) or is_same_title(entry, said):
+            self._title_so_far = said
             return True
-        if _unnumbered(entry) == _unnumbered(title):
-            self._said = entry
+        if _strip_number(entry) == _strip_number(title):
+            self._title_so_far = entry
             return True
-        whole, words = _words(entry), _words(title)
-        ends = not self._said and (_ends_with(whole, words) or _ends_with(words, whole))
-        if ends or _begins_with(whole, _words(said)):
-            self._said = said
+        whole, words = _split_words(entry), _split_words(title)
+        ends = not self._title_so_far and (_ends_with(whole, words) or _ends_with(words, whole))
+        if ends or _starts_with(whole, _split_words(said)):
+            self._title_so_far = said
             return True
         return False
 
-    def _text(self, piece: Text) -> None:
+    def _add_text(self, piece: Text) -> None:
         if not self.drafts:
             if piece.text:
                 raise ValueError("text before any entry: call enter() first")
-            self._turn(piece, 0)
+            self._mark_pages(piece, 0)
             return
         draft = self.drafts[-1]
         if piece.text:
-            if self._awaits_heading and self._spells(piece):
-                self._turn(piece, draft.length)
+            if self._awaits_heading and self._spells_entry(piece):
+                self._mark_pages(piece, draft.length)
                 return
             self._awaits_heading = False
             gap = "" if not draft.length else ("\n" if piece.tight else "\n\n")
@@ -167,21 +169,23 @@ class Outline:
             draft.length = start + len(piece.text)
             if piece.block:
                 draft.blocks.append(Span(start, draft.length))
-            self._turn(piece, start, within=True)
+            self._mark_pages(piece, start, within=True)
         else:
-            self._turn(piece, draft.length)
+            self._mark_pages(piece, draft.length)
 
-    def _spells(self, piece: Text) -> bool:
+    def _spells_entry(self, piece: Text) -> bool:
         """Whether a paragraph only sets the entry's title, as books without headings do."""
         if piece.block or len(piece.text) > 200:
             return False
-        entry, said = self._stack[-1][1], f"{self._said} {piece.text}".strip()
-        if not _words(said) or not (same_title(entry, said) or _begins_with(_words(entry), _words(said))):
+        entry, said = self._stack[-1][1], f"{self._title_so_far} {piece.text}".strip()
+        if not _split_words(said) or not (
+            is_same_title(entry, said) or _starts_with(_split_words(entry), _split_words(said))
+        ):
             return False
-        self._said = said
+        self._title_so_far = said
         return True
 
-    def _turn(self, piece: Piece, start: int, *, within: bool = False) -> None:
+    def _mark_pages(self, piece: Piece, start: int, *, within: bool = False) -> None:
         """Turns the pages that break in this piece; `within` its text, or all where it would stand."""
         for broken in piece.breaks:
             self.page_count += 1
@@ -196,17 +200,17 @@ class Outline:
             draft.pages.append(mark)
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     """The words of a title, without case and points; vowel signs of Indic scripts are part of a word."""
     letters = (c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in text.casefold())
     return "".join(letters).split()
 
 
-def _bare(text: str) -> str:
-    return "".join(_words(text))
+def _squash(text: str) -> str:
+    return "".join(_split_words(text))
 
 
-def _begins_with(words: list[str], others: list[str]) -> bool:
+def _starts_with(words: list[str], others: list[str]) -> bool:
     return words[: len(others)] == others
 
 
@@ -214,9 +218,9 @@ def _ends_with(words: list[str], others: list[str]) -> bool:
     return bool(others) and words[-len(others) :] == others
 
 
-def _unnumbered(text: str) -> str:
-    return _bare(_NUMBERING.sub("", text)) or _bare(text)
+def _strip_number(text: str) -> str:
+    return _squash(_NUMBERING.sub("", text)) or _squash(text)
 
 
-def same_title(one: str, other: str) -> bool:
-    return _bare(one) == _bare(other)
+def is_same_title(one: str, other: str) -> bool:
+    return _squash(one) == _squash(other)

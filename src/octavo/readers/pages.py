@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Break:
+class PageBreak:
     """A printed page begins `offset` characters into its piece."""
 
     offset: int
@@ -21,7 +21,7 @@ class Heading:
     level: int
     text: str
     ids: tuple[str, ...] = ()
-    breaks: tuple[Break, ...] = ()
+    breaks: tuple[PageBreak, ...] = ()
 
     @property
     def anchor(self) -> str:
@@ -36,14 +36,14 @@ class Text:
     block: bool = False
     tight: bool = False
     ids: tuple[str, ...] = ()
-    breaks: tuple[Break, ...] = ()
+    breaks: tuple[PageBreak, ...] = ()
 
 
 Piece = Heading | Text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class HtmlPage:
     """One HTML document: what its head says, and its pieces. `linked` is the share of its text in links to
     other pages of the book."""
 

@@ -35,17 +35,17 @@ class Cover:
     data: bytes
 
     def __post_init__(self) -> None:
-        if not picture_type(self.data):
+        if not find_picture_type(self.data):
             raise InvalidValue("cover", "must be a PNG, JPEG, GIF or WebP", self.data[:16])
         if len(self.data) > COVER_MOST_MB * MB:
             raise InvalidValue("cover", f"must have at most {COVER_MOST_MB} MB", f"{len(self.data)} bytes")
 
     @property
     def media_type(self) -> str:
-        return picture_type(self.data)
+        return find_picture_type(self.data)
 
 
-def picture_type(data: bytes) -> str:
+def find_picture_type(data: bytes) -> str:
     """The media type of a picture by its first bytes; '' for anything else."""
     if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
         return "image/webp"
@@ -58,9 +58,9 @@ def picture_type(data: bytes) -> str:
     return next((f"image/{name}" for start, name in starts if data.startswith(start)), "")
 
 
-def cover_of(data: bytes) -> Cover | None:
+def make_cover(data: bytes) -> Cover | None:
     """The picture as a cover, or None where it cannot be one."""
-    fits = picture_type(data) and len(data) <= COVER_MOST_MB * MB
+    fits = find_picture_type(data) and len(data) <= COVER_MOST_MB * MB
     return Cover(data) if fits else None
 
 
@@ -131,12 +131,12 @@ class ParsedBook:
         )
 
 
-def github(text: str) -> str:
+def make_github_anchor(text: str) -> str:
     """As GitHub and Docusaurus do: lower case, no punctuation, each space a hyphen."""
     return _strip(_GITHUB, text.lower()).replace(" ", "-")
 
 
-def mdbook(text: str) -> str:
+def make_mdbook_anchor(text: str) -> str:
     """As mdBook does: the same, with every kind of white space a hyphen."""
     return re.sub(r"\s", "-", _strip(_MDBOOK, text.strip().lower()))
 
@@ -150,11 +150,11 @@ def _strip(unwanted: re.Pattern[str], text: str) -> str:
 class Anchors:
     """The ids of one page: each is used once, repeated headings count up."""
 
-    def __init__(self, rule: Callable[[str], str] = github) -> None:
+    def __init__(self, rule: Callable[[str], str] = make_github_anchor) -> None:
         self._rule = rule
         self._taken: dict[str, int] = {}
 
-    def of(self, title: str, explicit: str = "") -> str:
+    def make(self, title: str, explicit: str = "") -> str:
         if explicit:
             self._taken.setdefault(explicit, 0)
             return explicit

@@ -28,9 +28,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from octavo.errors import BadBook
-from octavo.readers.files import bound, heading, load, one_line, title_of
+from octavo.readers.files import check_sections, clean_line, load_file, make_title
 from octavo.readers.parsed import ParsedBook, ParsedSection
-from octavo.readers.sections import Piece, nest
+from octavo.readers.sections import PageSection, nest_sections
 from octavo.text.clean import clean, decode
 from octavo.types import BookFormat, Span
 
@@ -103,30 +103,32 @@ class _TitlePage:
     language: str = ""
 
 
-def read(path: Path, limits: Limits) -> ParsedBook:
-    data = load(path, limits)
+def read_plain_text(path: Path, limits: Limits) -> ParsedBook:
+    data = load_file(path, limits)
     if not data:
         raise BadBook("empty_file", f"{path.name} has no bytes")
     decoded = decode(data)
     text = clean(decoded.text).expandtabs(8)
-    stated, text = _title_page(_without_page_ends(text))
-    parts = blocks(text)
+    stated, text = _read_title_page(_drop_page_ends(text))
+    parts = split_blocks(text)
     if not parts:
         raise BadBook("no_text", f"{path.name} holds no text")
-    found = find(parts)
-    stated, first = _opening(parts, found, stated)
-    title = stated.title or title_of(path.stem)
+    found = find_headings(parts)
+    stated, first = _read_opening(parts, found, stated)
+    title = stated.title or make_title(path.stem)
     return ParsedBook(
         title=title,
         format=BookFormat.TEXT,
-        sections=bound(_sections(parts, found, first, title, path.name), limits, name=path.name),
+        sections=check_sections(
+            _build_sections(parts, found, first, title, path.name), limits, name=path.name
+        ),
         authors=stated.authors,
         language=stated.language,
         warnings=tuple(f"{path.name}: {w}" for w in decoded.warnings),
     )
 
 
-def _without_page_ends(text: str) -> str:
+def _drop_page_ends(text: str) -> str:
     """A memo set in pages without the lines that end and begin them; sentences go on over a page."""
 
     def joint(found: re.Match[str]) -> str:
@@ -136,7 +138,7 @@ def _without_page_ends(text: str) -> str:
     return _PAGE_END.sub(joint, text) if text.count("[Page ") > 1 else text
 
 
-def _title_page(text: str) -> tuple[_TitlePage, str]:
+def _read_title_page(text: str) -> tuple[_TitlePage, str]:
     """What the head of the file states, and the text without the licence around it."""
     start = _START.search(text[: 8 * _HEAD])
     head = text[: start.start()] if start else text[:_HEAD].split("\n\n")[0]
@@ -147,7 +149,7 @@ def _title_page(text: str) -> tuple[_TitlePage, str]:
             more = [
                 b.strip() for b in lines[number + 1 : number + 2] if b.startswith("    ") and ":" not in b
             ]
-            fields.setdefault(field.group(1).lower(), heading(" ".join([field.group(2), *more])))
+            fields.setdefault(field.group(1).lower(), clean_line(" ".join([field.group(2), *more])))
     if start:
         end = _END.search(text, start.end())
         text = text[start.end() : end.start() if end else len(text)]
@@ -156,16 +158,18 @@ def _title_page(text: str) -> tuple[_TitlePage, str]:
     else:
         fields = {key: value for key, value in fields.items() if key == "title"} if "title" in fields else {}
     author = fields.get("author") or fields.get("authors") or fields.get("by", "")
-    authors = tuple(a for part in re.split(r"\s*;\s*|\s+and\s+", author) if (a := heading(part)))
+    authors = tuple(a for part in re.split(r"\s*;\s*|\s+and\s+", author) if (a := clean_line(part)))
     language = fields.get("language", "").lower()
     return _TitlePage(fields.get("title", ""), authors, _LANGUAGES.get(language, language[:2])), text
 
 
-def _opening(parts: list[list[str]], found: dict[int, Found], stated: _TitlePage) -> tuple[_TitlePage, int]:
+def _read_opening(
+    parts: list[list[str]], found: dict[int, TextHeading], stated: _TitlePage
+) -> tuple[_TitlePage, int]:
     """The title and author that the first lines show; the number of blocks that were only that."""
     head = found.get(0)
     title, taken = stated.title, 0
-    line = heading(parts[0][0])
+    line = clean_line(parts[0][0])
     if head and head.kind == "underlined" and len(found) > 1:
         title, taken = title or head.title, 0 if head.rest else 1
         found.pop(0)
@@ -177,20 +181,20 @@ def _opening(parts: list[list[str]], found: dict[int, Found], stated: _TitlePage
             found.pop(0, None)
     authors = stated.authors
     by = (
-        _BY.match(heading(parts[taken][0]))
+        _BY.match(clean_line(parts[taken][0]))
         if taken and taken < len(parts) and len(parts[taken]) == 1
         else None
     )
     if by:
-        authors = authors or (heading(by.group(1)),)
+        authors = authors or (clean_line(by.group(1)),)
         taken += 1
     return _TitlePage(title, authors, stated.language), taken
 
 
-def _sections(
-    parts: list[list[str]], found: dict[int, Found], first: int, title: str, name: str
+def _build_sections(
+    parts: list[list[str]], found: dict[int, TextHeading], first: int, title: str, name: str
 ) -> list[ParsedSection]:
-    wrapped = width(parts)
+    wrapped = measure_width(parts)
     pieces = [_Draft(0, title)]
     number = first
     while number < len(parts):
@@ -201,9 +205,9 @@ def _sections(
             pieces.append(_Draft(head.rank, head.title))
             lines = head.rest
         if lines:
-            pieces[-1].put(*flow(lines, wrapped))
-    made = nest([p.done() for p in pieces[1:]], path=(), source_file=name)
-    opening = pieces[0].done()
+            pieces[-1].put(*reflow(lines, wrapped))
+    made = nest_sections([p.build() for p in pieces[1:]], path=(), source_file=name)
+    opening = pieces[0].build()
     if opening.text:
         section = ParsedSection(
             title=title, heading_path=(title,), text=opening.text, source_file=name, blocks=opening.blocks
@@ -230,12 +234,12 @@ class _Draft:
         if kept:
             self._spans.append(Span(start, self._size))
 
-    def done(self) -> Piece:
-        return Piece(self._rank, self._title, "", "\n\n".join(self._parts), tuple(self._spans))
+    def build(self) -> PageSection:
+        return PageSection(self._rank, self._title, "", "\n\n".join(self._parts), tuple(self._spans))
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TextHeading:
     """A block, or two, that are a heading; `rest` are lines of it that are text already."""
 
     rank: int
@@ -246,28 +250,28 @@ class Found:
     takes: int = 1
 
 
-def find(parts: Sequence[Sequence[str]]) -> dict[int, Found]:
+def find_headings(parts: Sequence[Sequence[str]]) -> dict[int, TextHeading]:
     """The headings among the blocks of a text, by their place."""
     underlines: dict[str, int] = {}
-    found: dict[int, Found] = {}
+    found: dict[int, TextHeading] = {}
     taken = -1
     for number, lines in enumerate(parts):
         if number == taken:
             continue
-        head = _underlined(lines, underlines) if len(lines) > 1 else None
+        head = _read_underlined(lines, underlines) if len(lines) > 1 else None
         if head is None and len(lines) <= 3 and len(lines[0]) <= _LONGEST:
-            head = _named(lines)
+            head = _read_named(lines)
             if head and head.title == head.key and _is_subtitle(parts, number + 1):
-                title = one_line(f"{head.title.rstrip('.:')}: {parts[number + 1][0]}")
-                head, taken = Found(head.rank, title, head.key, takes=2), number + 1
-            head = head or _candidate(lines)
-        head = head or _hanging(lines)
+                title = clean_line(f"{head.title.rstrip('.:')}: {parts[number + 1][0]}")
+                head, taken = TextHeading(head.rank, title, head.key, takes=2), number + 1
+            head = head or _read_candidate(lines)
+        head = head or _read_hanging(lines)
         if head:
             found[number] = head
-    return _settled(found, parts)
+    return _select_headings(found, parts)
 
 
-def _underlined(lines: Sequence[str], ranks: dict[str, int]) -> Found | None:
+def _read_underlined(lines: Sequence[str], ranks: dict[str, int]) -> TextHeading | None:
     over = 1 if len(lines) > 2 and _UNDERLINE.match(lines[0]) and lines[0] == lines[2] else 0
     title, rule = lines[over], _UNDERLINE.match(lines[over + 1])
     if not rule or len(title) > 200 or (not over and title[:1].isspace()) or _UNDERLINE.match(title):
@@ -277,14 +281,16 @@ def _underlined(lines: Sequence[str], ranks: dict[str, int]) -> Found | None:
     ):
         return None
     rank = ranks.setdefault(f"{rule.group(1)}{over}", _UNDERLINED_RANK + len(ranks))
-    return Found(rank, one_line(title), one_line(title).casefold(), tuple(lines[over + 2 :]), "underlined")
+    return TextHeading(
+        rank, clean_line(title), clean_line(title).casefold(), tuple(lines[over + 2 :]), "underlined"
+    )
 
 
-def _named(lines: Sequence[str]) -> Found | None:
+def _read_named(lines: Sequence[str]) -> TextHeading | None:
     """`CHAPTER I.`, perhaps with its title behind or below it."""
-    first = one_line(lines[0])
+    first = clean_line(lines[0])
     if _ALONE.match(first) and len(lines) == 1:
-        return Found(_CHAPTER_RANK, first.rstrip(".:"), first.casefold(), kind="unnumbered")
+        return TextHeading(_CHAPTER_RANK, first.rstrip(".:"), first.casefold(), kind="unnumbered")
     match = _NAMED.match(first) or _JAPANESE.match(first)
     if not match:
         return None
@@ -294,28 +300,28 @@ def _named(lines: Sequence[str]) -> Found | None:
         return None
     if len(lines) > 1 and any(len(line) > 80 for line in lines[1:]):
         return None
-    below = one_line(" ".join(lines[1:]))
+    below = clean_line(" ".join(lines[1:]))
     rest = tuple(lines[1:]) if below.startswith("[") else ()  # a picture, not a title
     below = "" if rest else below
-    listed = [m.group(1).lower() for line in lines[1:] if (m := _NAMED.match(one_line(line)))]
-    if word in listed or (below and not _titled(below)):
+    listed = [m.group(1).lower() for line in lines[1:] if (m := _NAMED.match(clean_line(line)))]
+    if word in listed or (below and not _is_title(below)):
         return None
     if behind.endswith((",", ";")) or (len(behind.split()) > 14):
         return None
     name = first if behind else first.rstrip(" .:—–-") or first
-    title = one_line(": ".join(part for part in (name.rstrip(".") if below else name, below) if part))
+    title = clean_line(": ".join(part for part in (name.rstrip(".") if below else name, below) if part))
     key = f"{word} {match.group(2).lower()}" if behind or below else title
-    return Found(_RANKS.get(word, _CHAPTER_RANK), title, key, rest)
+    return TextHeading(_RANKS.get(word, _CHAPTER_RANK), title, key, rest)
 
 
-def _candidate(lines: Sequence[str]) -> Found | None:
+def _read_candidate(lines: Sequence[str]) -> TextHeading | None:
     """A line that is a heading if others like it are."""
-    line = one_line(lines[0])
+    line = clean_line(lines[0])
     if len(lines) > 1 or len(line) > _LONGEST_CAPITALS:
         return None
     if _NUMERAL.match(line):
-        return Found(_NUMERAL_RANK, line.rstrip("."), line.rstrip("."), kind="numeral")
-    if titled := _numbered_title(lines[0]):
+        return TextHeading(_NUMERAL_RANK, line.rstrip("."), line.rstrip("."), kind="numeral")
+    if titled := _read_numbered_title(lines[0]):
         return titled
     letters = [c for c in line if c.isalpha()]
     if len(letters) < 3 or any(c.islower() for c in letters) or not any(c.isupper() for c in letters):
@@ -323,36 +329,36 @@ def _candidate(lines: Sequence[str]) -> Found | None:
     if line.endswith((",", ";", "*")) or line.startswith(("*", "[", "_", '"', "“")):
         return None
     kind = "numbered" if _NUMBERED_CAPITALS.match(line) else "capitals"
-    return Found(_CAPITALS_RANK, line.rstrip("."), line.casefold(), kind=kind)
+    return TextHeading(_CAPITALS_RANK, line.rstrip("."), line.casefold(), kind=kind)
 
 
-def _numbered_title(line: str) -> Found | None:
+def _read_numbered_title(line: str) -> TextHeading | None:
     """`IV. The Storm` or `2.1. Fields`, whose dots say how deep it stands."""
-    match = _NUMBERED_TITLE.match(one_line(line))
+    match = _NUMBERED_TITLE.match(clean_line(line))
     if not match or (match.group(1) is None and line[:1].isspace()):
         return None
     number, words = match.group(1) or match.group(2) or match.group(3), match.group(4)
     if (
         words.isupper()
-        or not _titled(words)
+        or not _is_title(words)
         or words.endswith(("!", "?") if match.group(1) else (".", "!", "?"))
     ):
         return None
-    title = one_line(line)
-    return Found(_NUMERAL_RANK + number.count("."), title, title.casefold(), kind="titled")
+    title = clean_line(line)
+    return TextHeading(_NUMERAL_RANK + number.count("."), title, title.casefold(), kind="titled")
 
 
-def _hanging(lines: Sequence[str]) -> Found | None:
+def _read_hanging(lines: Sequence[str]) -> TextHeading | None:
     """A heading in capitals whose text hangs below it, set in, as in the pages of a manual."""
     if len(lines) < 2 or lines[0][:1].isspace() or not all(line.startswith("   ") for line in lines[1:]):
         return None
-    head = _candidate(lines[:1])
+    head = _read_candidate(lines[:1])
     if head is None or head.kind != "capitals" or len(lines[0]) > 40:
         return None
-    return Found(head.rank, head.title, head.key, tuple(lines[1:]), "capitals")
+    return TextHeading(head.rank, head.title, head.key, tuple(lines[1:]), "capitals")
 
 
-def _titled(line: str) -> bool:
+def _is_title(line: str) -> bool:
     """Whether a line reads as a title: short, its longer words with capitals."""
     words = [w for w in re.findall(r"[^\W\d_]+", line) if len(w) > 3]
     if len(line) > 100 or line.endswith((",", ";", ":", "-")):
@@ -363,17 +369,17 @@ def _titled(line: str) -> bool:
 def _is_subtitle(parts: Sequence[Sequence[str]], number: int) -> bool:
     if number + 1 >= len(parts) or len(parts[number]) != 1:
         return False
-    line = one_line(parts[number][0])
+    line = clean_line(parts[number][0])
     return (
         2 < len(line) <= 70
-        and _titled(line)
+        and _is_title(line)
         and not line.startswith(("[", "*"))
-        and not (_named([line]) or _NUMERAL.match(line))
+        and not (_read_named([line]) or _NUMERAL.match(line))
         and (line.isupper() or not line.endswith((".", "!", "?", '"', "”")))
     )
 
 
-def _settled(found: dict[int, Found], parts: Sequence[Sequence[str]]) -> dict[int, Found]:
+def _select_headings(found: dict[int, TextHeading], parts: Sequence[Sequence[str]]) -> dict[int, TextHeading]:
     """Without candidates that are not used as headings, and without lists of contents."""
     kinds = Counter(head.kind for head in found.values())
     capitals = [head.key for head in found.values() if head.kind in ("capitals", "numbered")]
@@ -383,7 +389,7 @@ def _settled(found: dict[int, Found], parts: Sequence[Sequence[str]]) -> dict[in
     numerals = kinds["numeral"] >= 3 and any(
         h.title in ("I", "1") for h in found.values() if h.kind == "numeral"
     )
-    titled = _count_along([number for number, head in found.items() if head.kind == "titled"], found)
+    titled = _is_numbered_run([number for number, head in found.items() if head.kind == "titled"], found)
     keep = {
         number: head
         for number, head in found.items()
@@ -392,10 +398,10 @@ def _settled(found: dict[int, Found], parts: Sequence[Sequence[str]]) -> dict[in
         or (head.kind == "titled" and titled)
         or (head.kind in ("capitals", "numbered") and recurring and not crowded)
     }
-    return _without_contents(_beside_chapters(keep), parts)
+    return _drop_contents(_level_prefaces(keep), parts)
 
 
-def _beside_chapters(found: dict[int, Found]) -> dict[int, Found]:
+def _level_prefaces(found: dict[int, TextHeading]) -> dict[int, TextHeading]:
     """A preface stands beside the chapters, whatever sets these off; they are not sections of it."""
     chapters = [
         head.rank for head in found.values() if head.kind != "unnumbered" and head.rank >= _CHAPTER_RANK
@@ -404,14 +410,14 @@ def _beside_chapters(found: dict[int, Found]) -> dict[int, Found]:
     return {n: replace(head, rank=rank) if head.kind == "unnumbered" else head for n, head in found.items()}
 
 
-def _count_along(places: Sequence[int], found: dict[int, Found]) -> bool:
+def _is_numbered_run(places: Sequence[int], found: dict[int, TextHeading]) -> bool:
     """Whether numbered titles begin at the beginning and have text under them: else they are a list."""
     begins = any(found[place].title.startswith(("I. ", "1. ")) for place in places)
     under = sum(place + 1 not in found for place in places)
     return len(places) >= 3 and begins and under >= 0.7 * len(places)
 
 
-def _without_contents(found: dict[int, Found], parts: Sequence[Sequence[str]]) -> dict[int, Found]:
+def _drop_contents(found: dict[int, TextHeading], parts: Sequence[Sequence[str]]) -> dict[int, TextHeading]:
     last = {head.key: number for number, head in found.items()}
     run: list[int] = []
     dropped: set[int] = set()
@@ -427,7 +433,7 @@ def _without_contents(found: dict[int, Found], parts: Sequence[Sequence[str]]) -
     return {number: head for number, head in found.items() if number not in dropped}
 
 
-def blocks(text: str) -> list[list[str]]:
+def split_blocks(text: str) -> list[list[str]]:
     """Runs of lines between blank lines, without blanks at line ends."""
     return [
         [line.rstrip() for line in part.split("\n")]
@@ -436,7 +442,7 @@ def blocks(text: str) -> list[list[str]]:
     ]
 
 
-def width(parts: Sequence[Sequence[str]]) -> int:
+def measure_width(parts: Sequence[Sequence[str]]) -> int:
     """The width a text was wrapped at, or 0 when it was not: most of its longest lines end there."""
     sizes = sorted(len(line) for part in parts for line in part[:-1])
     if not sizes:
@@ -445,33 +451,33 @@ def width(parts: Sequence[Sequence[str]]) -> int:
     return most if most <= _LONG else 0
 
 
-def flow(lines: Sequence[str], wrapped: int) -> tuple[str, bool]:
+def reflow(lines: Sequence[str], wrapped: int) -> tuple[str, bool]:
     """A block as text, and whether its lay-out is kept because it carries meaning (a table, a listing)."""
     if len(lines) == 1:
         return lines[0].strip(), False
     if _ITEM.match(lines[0]) or sum(1 for line in lines if _ITEM.match(line)) > 1:
-        return _listed(lines), False
+        return _reflow_list(lines), False
     columns = sum(1 for line in lines if _COLUMNS.search(line))
     if 2 * columns > len(lines):
         return "\n".join(lines), True
-    return _prose(lines, wrapped)
+    return _reflow_prose(lines, wrapped)
 
 
-def _prose(lines: Sequence[str], wrapped: int) -> tuple[str, bool]:
+def _reflow_prose(lines: Sequence[str], wrapped: int) -> tuple[str, bool]:
     indents = [len(line) - len(line.lstrip()) for line in lines]
     term = next((n for n, indent in enumerate(indents) if indent != indents[0]), len(lines))
     if term < len(lines) and min(indents[term:]) >= indents[0] + 2 and len(lines[0]) < 0.75 * wrapped:
-        below, kept = flow(lines[term:], wrapped)
-        return f"{_join(lines[:term])}\n{below}", kept
+        below, kept = reflow(lines[term:], wrapped)
+        return f"{_join_lines(lines[:term])}\n{below}", kept
     common = min(indents[1:])
     coded = sum(1 for line in lines if _CODE_END.search(line))
-    if wrapped and 3 * coded <= len(lines) and not _is_verse(lines) and _filled(lines, wrapped, common):
+    if wrapped and 3 * coded <= len(lines) and not _is_verse(lines) and _is_wrapped(lines, wrapped, common):
         inset = [indent - common >= 2 for indent in indents]
         starts = [
             n for n in range(1, len(lines)) if inset[n] and not any(inset[n + 1 : n + 2]) and not inset[n - 1]
         ]
         cuts = [0, *starts, len(lines)]
-        return "\n\n".join(_join(lines[a:b]) for a, b in pairwise(cuts)), False
+        return "\n\n".join(_join_lines(lines[a:b]) for a, b in pairwise(cuts)), False
     deep = min(indents) >= 3
     shift = 0 if deep else min(indents)
     return "\n".join(line[shift:] for line in lines).strip("\n"), deep
@@ -484,7 +490,7 @@ def _is_verse(lines: Sequence[str]) -> bool:
     return all(_FIRST_CAPITAL.match(line) for line in lines)
 
 
-def _filled(lines: Sequence[str], wrapped: int, common: int) -> bool:
+def _is_wrapped(lines: Sequence[str], wrapped: int, common: int) -> bool:
     """Whether lines break where the next word would not have fitted."""
     longest = max(max(len(line) for line in lines) - common, 0.75 * (wrapped - common), 30)
     full = 0
@@ -494,7 +500,7 @@ def _filled(lines: Sequence[str], wrapped: int, common: int) -> bool:
     return full >= 0.8 * (len(lines) - 1)
 
 
-def _listed(lines: Sequence[str]) -> str:
+def _reflow_list(lines: Sequence[str]) -> str:
     """List items, each with the lines that belong to it joined."""
     items: list[list[str]] = []
     for line in lines:
@@ -503,10 +509,12 @@ def _listed(lines: Sequence[str]) -> str:
         else:
             items[-1].append(line)
     least = min(len(line) - len(line.lstrip()) for line in lines)
-    return "\n".join(item[0][least : len(item[0]) - len(item[0].lstrip())] + _join(item) for item in items)
+    return "\n".join(
+        item[0][least : len(item[0]) - len(item[0].lstrip())] + _join_lines(item) for item in items
+    )
 
 
-def _join(lines: Sequence[str]) -> str:
+def _join_lines(lines: Sequence[str]) -> str:
     """One line of lines; a word that was parted at its own hyphen is whole again."""
     joined = " ".join(" ".join(lines).split())
     joined = _PARTED.sub("-", joined) if "- " in joined and len(lines) > 1 else joined

@@ -14,7 +14,7 @@ import pytest
 from octavo.errors import BadBook
 from octavo.limits import Limits
 from octavo.readers.epub import package as opf
-from octavo.readers.epub.reader import read
+from octavo.readers.epub.reader import read_epub
 from octavo.readers.parsed import ParsedBook
 from tests.support.epub_files import CONTAINER, NAV_ITEM, NCX_ITEM, document, epub, nav, package
 
@@ -24,7 +24,7 @@ PROSE = "<p>It was a bright cold day in April, and the clocks were striking.</p>
 
 def refusal(path: Path) -> BadBook:
     with pytest.raises(BadBook) as refused:
-        read(path, LIMITS)
+        read_epub(path, LIMITS)
     return refused.value
 
 
@@ -43,7 +43,7 @@ def test_a_book_has_its_title_page_order_and_contents(tmp_path: Path) -> None:
     lists = """<ol><li><span>Part I</span><ol><li><a href="text/one.xhtml">One</a></li>
       <li><a href="text/two.xhtml">Two</a></li></ol></li></ol>"""
     made = package(["text/one.xhtml", "text/two.xhtml"], extra=NAV_ITEM)
-    book = read(epub(tmp_path / "b.epub", {**chapters, "nav.xhtml": nav(lists)}, opf=made), LIMITS)
+    book = read_epub(epub(tmp_path / "b.epub", {**chapters, "nav.xhtml": nav(lists)}, opf=made), LIMITS)
     assert (book.title, book.authors, book.language) == ("A Book", ("A. Writer",), "en")
     assert outline(book) == [
         (("Part I", "One"), "First."),
@@ -64,7 +64,7 @@ def test_entries_with_fragments_split_a_file(tmp_path: Path) -> None:
     lists = '<ol><li><a href="x.xhtml">X</a><ol><li><a href="x.xhtml#a">A</a></li></ol></li>'
     lists += '<li><a href="x.xhtml#b">B</a></li></ol>'
     members = {"x.xhtml": document(body), "nav.xhtml": nav(lists)}
-    book = read(epub(tmp_path / "b.epub", members, opf=package(["x.xhtml"], extra=NAV_ITEM)), LIMITS)
+    book = read_epub(epub(tmp_path / "b.epub", members, opf=package(["x.xhtml"], extra=NAV_ITEM)), LIMITS)
     assert outline(book) == [
         (("X",), "Before."),
         (("X", "A"), "a text"),
@@ -83,7 +83,7 @@ def test_an_epub_2_takes_its_contents_and_pages_from_the_ncx(tmp_path: Path) -> 
       </pageTarget></pageList></ncx>"""
     body = '<p>One <span id="p7"/>two.</p><h4 id="s">Sub</h4><p>Three.</p>'
     made = package(["a.xhtml"], extra=NCX_ITEM, toc=' toc="ncx"')
-    book = read(epub(tmp_path / "b.epub", {"a.xhtml": document(body), "toc.ncx": ncx}, opf=made), LIMITS)
+    book = read_epub(epub(tmp_path / "b.epub", {"a.xhtml": document(body), "toc.ncx": ncx}, opf=made), LIMITS)
     assert [s.heading_path for s in book.sections] == [("Loomings — I",), ("Loomings — I", "Sub")]
     marks = [[(m.offset, m.number, m.label) for m in s.pages] for s in book.sections]
     assert marks == [[(4, 1, "vii")], [(0, 1, "vii")]]
@@ -92,7 +92,7 @@ def test_an_epub_2_takes_its_contents_and_pages_from_the_ncx(tmp_path: Path) -> 
 def test_printed_pages_come_from_page_breaks(tmp_path: Path) -> None:
     one = document('<h1>One</h1><p>a <span epub:type="pagebreak" title="x"/>b</p>')
     two = document('<div role="doc-pagebreak" aria-label="1"/><h1>Two</h1><p>c</p><h2>Three</h2><p>d</p>')
-    book = read(epub(tmp_path / "b.epub", {"1.xhtml": one, "2.xhtml": two}), LIMITS)
+    book = read_epub(epub(tmp_path / "b.epub", {"1.xhtml": one, "2.xhtml": two}), LIMITS)
     assert book.page_count == 2
     assert [[(m.offset, m.number, m.label) for m in s.pages] for s in book.sections] == [
         [(2, 1, "x")],
@@ -110,7 +110,7 @@ def test_a_heading_that_repeats_the_contents_is_not_doubled(tmp_path: Path) -> N
     names = ("Chapter 1. Loomings", "II. The Carpet-Bag", "Chapter III")
     lists = "".join(f'<li><a href="{n}.xhtml">{t}</a></li>' for n, t in enumerate(names, 1))
     made = package(chapters, extra=NAV_ITEM)
-    book = read(
+    book = read_epub(
         epub(tmp_path / "b.epub", {**chapters, "nav.xhtml": nav(f"<ol>{lists}</ol>")}, opf=made), LIMITS
     )
     assert outline(book) == [
@@ -129,7 +129,7 @@ def test_wrapping_stays_out_and_the_copyright_page_stays_in(tmp_path: Path) -> N
         "1.xhtml": document(f"<h1>One</h1>{PROSE}"),
         "2.xhtml": document("<p>It goes on in a second file.</p>"),
     }
-    book = read(epub(tmp_path / "b.epub", chapters), LIMITS)
+    book = read_epub(epub(tmp_path / "b.epub", chapters), LIMITS)
     assert [s.heading_path for s in book.sections] == [("Copyright",), ("One",)]
     assert book.sections[1].text.endswith("striking.\n\nIt goes on in a second file.")
 
@@ -137,7 +137,7 @@ def test_wrapping_stays_out_and_the_copyright_page_stays_in(tmp_path: Path) -> N
 def test_documents_beside_the_main_course_come_last(tmp_path: Path) -> None:
     made = package(["n.xhtml", "1.xhtml"]).replace('idref="i0"', 'idref="i0" linear="no"')
     members = {"n.xhtml": document("<h1>Notes</h1><p>n</p>"), "1.xhtml": document("<h1>One</h1><p>1</p>")}
-    book = read(epub(tmp_path / "b.epub", members, opf=made), LIMITS)
+    book = read_epub(epub(tmp_path / "b.epub", members, opf=made), LIMITS)
     assert [s.title for s in book.sections] == ["One", "Notes"]
 
 
@@ -147,7 +147,9 @@ def test_documents_beside_the_main_course_come_last(tmp_path: Path) -> None:
 def test_a_missing_manifest_file_is_a_warning(tmp_path: Path) -> None:
     extra = '<item id="logo" href="xslt/logo.png" media-type="image/png"/>'
     made = package(["1.xhtml", "lost.xhtml"], extra=extra)
-    book = read(epub(tmp_path / "b.epub", {"1.xhtml": document(f"<h1>One</h1>{PROSE}")}, opf=made), LIMITS)
+    book = read_epub(
+        epub(tmp_path / "b.epub", {"1.xhtml": document(f"<h1>One</h1>{PROSE}")}, opf=made), LIMITS
+    )
     assert [s.title for s in book.sections] == ["One"]
     assert any("lost.xhtml" in w and "xslt/logo.png" in w for w in book.warnings)
 
@@ -158,7 +160,7 @@ def test_a_missing_manifest_file_is_a_warning(tmp_path: Path) -> None:
 )
 def test_an_address_outside_the_book_is_skipped_with_a_warning(tmp_path: Path, href: str) -> None:
     made = package([href, "1.xhtml"])
-    book = read(epub(tmp_path / "b.epub", {"1.xhtml": document(PROSE)}, opf=made), LIMITS)
+    book = read_epub(epub(tmp_path / "b.epub", {"1.xhtml": document(PROSE)}, opf=made), LIMITS)
     assert len(book.sections) == 1
     assert "root:" not in book.to_json()
     assert any(href in w for w in book.warnings)
@@ -166,13 +168,15 @@ def test_an_address_outside_the_book_is_skipped_with_a_warning(tmp_path: Path, h
 
 def test_a_chapter_that_the_spine_lists_two_thousand_times_is_read_once(tmp_path: Path) -> None:
     made = package(["1.xhtml"], spine=["1.xhtml"] * 2_000)
-    book = read(epub(tmp_path / "b.epub", {"1.xhtml": document("<p>" + "word " * 20_000)}, opf=made), LIMITS)
+    book = read_epub(
+        epub(tmp_path / "b.epub", {"1.xhtml": document("<p>" + "word " * 20_000)}, opf=made), LIMITS
+    )
     assert (len(book.sections), len(book.sections[0].text.split())) == (1, 20_000)
 
 
 def test_an_itemref_without_an_item_is_a_warning(tmp_path: Path) -> None:
     made = package(["1.xhtml"], spine=["ghost", "1.xhtml"])
-    book = read(epub(tmp_path / "b.epub", {"1.xhtml": document(PROSE)}, opf=made), LIMITS)
+    book = read_epub(epub(tmp_path / "b.epub", {"1.xhtml": document(PROSE)}, opf=made), LIMITS)
     assert any("ghost" in w for w in book.warnings)
 
 
@@ -181,7 +185,7 @@ def test_the_first_usable_of_two_packages_is_read(tmp_path: Path) -> None:
         "</rootfiles>", '<rootfile full-path="book.opf"/></rootfiles>'
     )
     members = {"META-INF/container.xml": container, "1.xhtml": document(PROSE)}
-    assert read(epub(tmp_path / "b.epub", members), LIMITS).title == "A Book"
+    assert read_epub(epub(tmp_path / "b.epub", members), LIMITS).title == "A Book"
 
 
 def test_odd_encodings_are_read_as_declared(tmp_path: Path) -> None:
@@ -190,7 +194,7 @@ def test_odd_encodings_are_read_as_declared(tmp_path: Path) -> None:
     members = {"1.xhtml": latin.encode("latin-1"), "2.xhtml": wide.encode("utf-16")}
     assert (
         "Über die Brücke, français\n\nWide words"
-        in read(epub(tmp_path / "b.epub", members), LIMITS).sections[0].text
+        in read_epub(epub(tmp_path / "b.epub", members), LIMITS).sections[0].text
     )
 
 
@@ -199,7 +203,7 @@ def test_without_mimetype_container_or_contents_a_book_is_still_read(tmp_path: P
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("OPS/p.opf", package(["1.xhtml"]))
         archive.writestr("OPS/1.xhtml", document(f"<h1>One</h1>{PROSE}"))
-    book = read(path, LIMITS)
+    book = read_epub(path, LIMITS)
     assert [s.source_file for s in book.sections] == ["OPS/1.xhtml"]
     assert len(book.warnings) == 2
 
@@ -292,7 +296,7 @@ def test_a_locked_book_is_refused_and_its_lock_named(
 @pytest.mark.parametrize("method", ["http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"])
 def test_scrambled_fonts_lock_nothing(tmp_path: Path, method: str) -> None:
     members = {"1.xhtml": document(PROSE), "META-INF/encryption.xml": LOCK.format(method, "", "fonts/a.otf")}
-    assert read(epub(tmp_path / "b.epub", members), LIMITS).sections
+    assert read_epub(epub(tmp_path / "b.epub", members), LIMITS).sections
 
 
 # XML that attacks
@@ -319,7 +323,7 @@ def test_entities_in_a_chapter_are_not_expanded(tmp_path: Path) -> None:
     hostile = document("<p>LEAK &x; &l9; END</p>").replace(
         "?>", f'?>{LAUGHS}<!ENTITY x SYSTEM "/etc/passwd">]>', 1
     )
-    book = read(epub(tmp_path / "b.epub", {"1.xhtml": hostile}), LIMITS)
+    book = read_epub(epub(tmp_path / "b.epub", {"1.xhtml": hostile}), LIMITS)
     assert book.sections[0].text == "LEAK &x; &l9; END"
 
 
@@ -359,7 +363,7 @@ def test_nothing_is_ever_fetched(tmp_path: Path) -> None:
         made = package(["1.xhtml"], extra=NCX_ITEM).replace(
             "?>", f'?><!DOCTYPE p SYSTEM "{address}/p.dtd">', 1
         )
-        book = read(epub(tmp_path / "b.epub", {"1.xhtml": chapter, "toc.ncx": ncx}, opf=made), LIMITS)
+        book = read_epub(epub(tmp_path / "b.epub", {"1.xhtml": chapter, "toc.ncx": ncx}, opf=made), LIMITS)
         parameter = f'<!DOCTYPE x [<!ENTITY % p SYSTEM "{address}/p"> %p;]>'
         hostile = package(["1.xhtml"]).replace("?>", f"?>{parameter}", 1)
         assert refusal(epub(tmp_path / "h.epub", {"1.xhtml": chapter}, opf=hostile)).code == "bad_epub"
@@ -382,11 +386,11 @@ def test_nothing_is_ever_fetched(tmp_path: Path) -> None:
     ],
 )
 def test_addresses_resolve_inside_the_book(href: str, file: str | None, fragment: str) -> None:
-    assert opf.resolve("OEBPS/nav.xhtml", href) == (file, fragment)
+    assert opf.resolve_href("OEBPS/nav.xhtml", href) == (file, fragment)
 
 
 def test_the_main_title_is_chosen_among_many() -> None:
     titles = """<metadata xmlns:dc="x"><dc:title id="s">Sub</dc:title><dc:title id="m">Main</dc:title>
       <meta refines="#m" property="title-type">main</meta></metadata>"""
     data = f'<package xmlns="http://www.idpf.org/2007/opf">{titles}<manifest/><spine/></package>'
-    assert opf.package(data.encode(), path="p.opf").title == "Main"
+    assert opf.read_package(data.encode(), path="p.opf").title == "Main"

@@ -6,7 +6,7 @@ import pytest
 
 from octavo.errors import BadBook
 from octavo.readers.epub import package as opf
-from octavo.readers.epub.package import Entry
+from octavo.readers.epub.package import TocEntry
 from tests.support.epub_files import CONTAINER, document, nav, package
 
 
@@ -14,8 +14,8 @@ def test_the_container_names_packages_in_order_and_none_outside() -> None:
     files = ("a.opf", "../b.opf", "/c.opf", "OPS/d%20e.opf")
     listed = "".join(f'<rootfile full-path="{name}"/>' for name in files)
     data = f"<container><rootfiles>{listed}</rootfiles></container>".encode()
-    assert opf.rootfiles(data) == ["a.opf", "OPS/d e.opf"]
-    assert opf.rootfiles(CONTAINER.format("x.opf").encode()) == ["x.opf"]
+    assert opf.read_rootfiles(data) == ["a.opf", "OPS/d e.opf"]
+    assert opf.read_rootfiles(CONTAINER.format("x.opf").encode()) == ["x.opf"]
 
 
 def test_a_package_gives_items_order_and_guide() -> None:
@@ -24,7 +24,7 @@ def test_a_package_gives_items_order_and_guide() -> None:
         "</spine>",
         '<itemref idref="n" linear="No"/></spine><guide><reference type="cover" href="a.xhtml#x"/></guide>',
     )
-    found = opf.package(made.encode(), path="OPS/p.opf")
+    found = opf.read_package(made.encode(), path="OPS/p.opf")
     assert [(i.id, i.path, i.is_document) for i in found.items] == [
         ("i0", "OPS/a.xhtml", True),
         ("n", "OPS/n.xhtml", True),
@@ -36,25 +36,25 @@ def test_a_package_gives_items_order_and_guide() -> None:
 
 def test_an_untidy_package_is_read_as_far_as_it_goes() -> None:
     made = package(["a.xhtml"], title="Tom &amp; Jerry &nbsp;&copy; & Co")
-    assert opf.package(made.encode(), path="p.opf").title == "Tom & Jerry © Co"
-    assert opf.package(made.encode("utf-16"), path="p.opf").items
+    assert opf.read_package(made.encode(), path="p.opf").title == "Tom & Jerry © Co"
+    assert opf.read_package(made.encode("utf-16"), path="p.opf").items
 
 
 def test_the_namespace_of_a_package_does_not_matter() -> None:
     made = package(["a.xhtml"]).replace(' xmlns="http://www.idpf.org/2007/opf"', "")
-    assert len(opf.package(made.encode(), path="p.opf").items) == 1
+    assert len(opf.read_package(made.encode(), path="p.opf").items) == 1
 
 
 def test_a_navigation_document_gives_nested_entries() -> None:
     lists = """<ol><li><a href="a.xhtml">A <b>bold</b></a><ol><li><a href="a.xhtml#b">B</a></li></ol></li>
       <li><span>Part</span><ol><li><a href="../c.xhtml">C</a></li><li><a href="http://x.org/">Out</a></li>
       </ol></li><li><p><a href="d.xhtml">D</a></p></li></ol>"""
-    found = opf.nav(nav(lists).encode(), path="OPS/nav.xhtml")
+    found = opf.read_nav(nav(lists).encode(), path="OPS/nav.xhtml")
     assert found.entries == (
-        Entry(("A bold",), "OPS/a.xhtml", ""),
-        Entry(("A bold", "B"), "OPS/a.xhtml", "b"),
-        Entry(("Part", "C"), "c.xhtml", ""),
-        Entry(("D",), "OPS/d.xhtml", ""),
+        TocEntry(("A bold",), "OPS/a.xhtml", ""),
+        TocEntry(("A bold", "B"), "OPS/a.xhtml", "b"),
+        TocEntry(("Part", "C"), "c.xhtml", ""),
+        TocEntry(("D",), "OPS/d.xhtml", ""),
     )
 
 
@@ -66,7 +66,7 @@ def test_landmarks_and_lists_of_figures_are_no_contents() -> None:
         <nav epub:type="page-list"><ol><li><a href="a.xhtml#p1">1</a></li>
         <li><a href="b.xhtml">2</a></li></ol></nav>"""
     )
-    found = opf.nav(made.encode(), path="nav.xhtml")
+    found = opf.read_nav(made.encode(), path="nav.xhtml")
     assert [e.path for e in found.entries] == [("A",)]
     assert found.pages == (("a.xhtml", "p1", "1"), ("b.xhtml", "", "2"))
 
@@ -76,13 +76,13 @@ def test_an_ncx_gives_nested_entries_and_skips_nameless_points() -> None:
       <navPoint><content src="x.xhtml"/><navPoint><navLabel><text> B
       b </text></navLabel><content src="a.xhtml#b"/></navPoint></navPoint></navPoint>
       <navPoint><navLabel><text>Outside</text></navLabel><content src="../../x"/></navPoint></navMap></ncx>"""
-    found = opf.ncx(data, path="OPS/toc.ncx")
-    assert found.entries == (Entry(("A",), "OPS/a.xhtml", ""), Entry(("A", "B b"), "OPS/a.xhtml", "b"))
+    found = opf.read_ncx(data, path="OPS/toc.ncx")
+    assert found.entries == (TocEntry(("A",), "OPS/a.xhtml", ""), TocEntry(("A", "B b"), "OPS/a.xhtml", "b"))
 
 
 def test_very_deep_contents_are_no_way_to_exhaust_the_reader() -> None:
     deep = "<navPoint><navLabel><text>x</text></navLabel>" * 5_000
-    assert opf.ncx(f"<ncx><navMap>{deep}".encode(), path="toc.ncx").entries == ()
+    assert opf.read_ncx(f"<ncx><navMap>{deep}".encode(), path="toc.ncx").entries == ()
 
 
 @pytest.mark.parametrize(
@@ -97,11 +97,11 @@ def test_very_deep_contents_are_no_way_to_exhaust_the_reader() -> None:
 def test_a_document_that_declares_entities_is_refused(prolog: str) -> None:
     for data in (f"{prolog}<package/>".encode(), f"{prolog}<package/>".encode("utf-16")):
         with pytest.raises(BadBook) as refused:
-            opf.xml(data, name="p.opf")
+            opf.parse_xml(data, name="p.opf")
         assert refused.value.code == "bad_epub"
 
 
 def test_what_is_encrypted_is_listed_with_its_method() -> None:
     data = b"""<encryption xmlns:e="e"><e:EncryptedData><e:EncryptionMethod Algorithm="m"/><e:CipherData>
       <e:CipherReference URI="OPS/a%20b.xhtml"/></e:CipherData></e:EncryptedData></encryption>"""
-    assert opf.encrypted(data) == [("m", "OPS/a b.xhtml")]
+    assert opf.read_encryption(data) == [("m", "OPS/a b.xhtml")]

@@ -5,34 +5,36 @@ from __future__ import annotations
 import pytest
 
 from octavo.limits import Limits
-from octavo.readers.epub.package import Entry
-from octavo.readers.epub.spine import is_wrapper, kinds_of, place
-from octavo.readers.html.dom import parse, read_page
+from octavo.readers.epub.package import TocEntry
+from octavo.readers.epub.spine import find_kinds, is_wrapper, place_document
+from octavo.readers.html.dom import parse_page, read_page
 from octavo.readers.outline import Outline
-from octavo.readers.pages import Page
+from octavo.readers.pages import HtmlPage
 
 SENTENCE = "It was a bright cold day in April, and the clocks of the town were striking thirteen."
 
 
-def page(body: str, *, title: str = "") -> Page:
-    return read_page(parse(f"<title>{title}</title><body>{body}", Limits(), name="p"), site=False)
+def page(body: str, *, title: str = "") -> HtmlPage:
+    return read_page(parse_page(f"<title>{title}</title><body>{body}", Limits(), name="p"), site=False)
 
 
-def placed(*bodies: tuple[str, list[Entry]], kinds: frozenset[str] = frozenset()) -> list[tuple[str, ...]]:
+def placed(*bodies: tuple[str, list[TocEntry]], kinds: frozenset[str] = frozenset()) -> list[tuple[str, ...]]:
     outline = Outline()
     for number, (body, entries) in enumerate(bodies):
-        place(outline, page(body), path=f"{number}.xhtml", entries=entries, kinds=kinds, title="Book")
+        place_document(
+            outline, page(body), path=f"{number}.xhtml", entries=entries, kinds=kinds, title="Book"
+        )
     return [s.heading_path for s in outline.sections(title="Book")]
 
 
-def entry(fragment: str, *path: str) -> Entry:
-    return Entry(path, "0.xhtml", fragment)
+def entry(fragment: str, *path: str) -> TocEntry:
+    return TocEntry(path, "0.xhtml", fragment)
 
 
 def test_kinds_come_from_the_document_and_the_guide() -> None:
     given = [{"epub:type": "frontmatter dedication"}, {"role": "doc-epigraph"}, {"class": "x"}]
-    assert kinds_of(given, "Cover") == {"cover", "frontmatter", "dedication", "epigraph"}
-    assert kinds_of([], "") == frozenset()
+    assert find_kinds(given, "Cover") == {"cover", "frontmatter", "dedication", "epigraph"}
+    assert find_kinds([], "") == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -85,13 +87,13 @@ def test_a_document_that_says_what_it_is_needs_no_heading() -> None:
 def test_a_first_document_is_called_by_its_title() -> None:
     outline = Outline()
     made = page("<p>x</p>", title="A Word Before")
-    place(outline, made, path="0.xhtml", entries=[], kinds=frozenset(), title="Book")
+    place_document(outline, made, path="0.xhtml", entries=[], kinds=frozenset(), title="Book")
     assert [s.heading_path for s in outline.sections(title="Book")] == [("A Word Before",)]
 
 
 def test_a_page_list_may_name_the_start_of_a_file() -> None:
     outline = Outline()
-    place(
+    place_document(
         outline,
         page("<h1>One</h1><p>x</p>"),
         path="0.xhtml",

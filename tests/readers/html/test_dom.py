@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 
 from octavo.errors import BadBook
 from octavo.limits import Limits
-from octavo.readers.html.dom import charset, parse, read_page, unpack
-from octavo.readers.html.guard import guarded
-from octavo.readers.pages import Break, Heading, Page, Text
+from octavo.readers.html.dom import decode_page, find_charset, parse_page, read_page
+from octavo.readers.html.guard import check_markup
+from octavo.readers.pages import Heading, HtmlPage, PageBreak, Text
 from octavo.text.clean import clean
 
 LIMITS = Limits()
 
 
-def page(body: str, *, site: bool = False, page_ids: dict[str, str] | None = None) -> Page:
-    return read_page(parse(body, LIMITS, name="page.html"), site=site, page_ids=page_ids)
+def page(body: str, *, site: bool = False, page_ids: dict[str, str] | None = None) -> HtmlPage:
+    return read_page(parse_page(body, LIMITS, name="page.html"), site=site, page_ids=page_ids)
 
 
 def texts(body: str, *, site: bool = False) -> list[str]:
@@ -26,7 +26,7 @@ def texts(body: str, *, site: bool = False) -> list[str]:
 
 def refusal(text: str) -> str:
     with pytest.raises(BadBook) as refused:
-        guarded(text, LIMITS, name="page.html")
+        check_markup(text, LIMITS, name="page.html")
     return refused.value.code
 
 
@@ -69,7 +69,7 @@ def test_a_page_that_no_person_reads_is_refused_before_it_is_parsed(text: str, c
     ],
 )
 def test_real_pages_may_leave_out_end_tags_as_often_as_they_like(text: str) -> None:
-    assert guarded(text, LIMITS, name="page.html") == text
+    assert check_markup(text, LIMITS, name="page.html") == text
 
 
 def test_a_picture_written_into_a_page_is_cut_out_rather_than_refused() -> None:
@@ -87,7 +87,7 @@ def test_a_picture_written_into_a_page_is_cut_out_rather_than_refused() -> None:
 )
 def test_the_guard_never_changes_plain_html(parts: list[str]) -> None:
     text = "".join(parts)
-    assert guarded(text, LIMITS, name="page.html") == text
+    assert check_markup(text, LIMITS, name="page.html") == text
 
 
 # XHTML through an HTML parser
@@ -245,11 +245,11 @@ def test_page_breaks_are_marked_where_they_stand() -> None:
       <p>x <span class="pagenum">[Pg 12]</span>y</p><p id="p13">z</p><hr epub:type="pagebreak" title="14">"""
     pieces = page(body, page_ids={"p13": "xiii"}).pieces
     assert [(p.text, p.breaks) for p in pieces] == [
-        ("on nine on ten", (Break(8, "10"),)),
-        ("Two", (Break(0, "11"),)),
-        ("x y", (Break(2, "12"),)),
-        ("z", (Break(0, "xiii"),)),
-        ("", (Break(0, "14"),)),
+        ("on nine on ten", (PageBreak(8, "10"),)),
+        ("Two", (PageBreak(0, "11"),)),
+        ("x y", (PageBreak(2, "12"),)),
+        ("z", (PageBreak(0, "xiii"),)),
+        ("", (PageBreak(0, "14"),)),
     ]
 
 
@@ -277,12 +277,12 @@ def test_a_page_that_is_one_drawing_gives_its_text_in_a_book_but_not_on_a_site()
     ],
 )
 def test_the_declared_encoding_is_found(data: bytes, declared: str | None) -> None:
-    assert charset(data) == declared
+    assert find_charset(data) == declared
 
 
 def test_too_much_damage_is_refused_with_the_name_of_the_file() -> None:
     with pytest.raises(BadBook, match=r"ch1\.html") as refused:
-        unpack(b"\xff\xfe" + b"\x00\xd8" * 100, name="ch1.html", notes=[])
+        decode_page(b"\xff\xfe" + b"\x00\xd8" * 100, name="ch1.html", notes=[])
     assert refused.value.code == "encoding"
 
 

@@ -7,17 +7,17 @@ from hypothesis import strategies as st
 
 from octavo.errors import BadBook
 from octavo.limits import Limits
-from octavo.readers.html.dom import parse, read_page
-from octavo.readers.pages import Heading, Page, Text
+from octavo.readers.html.dom import parse_page, read_page
+from octavo.readers.pages import Heading, HtmlPage, Text
 
 LIMITS = Limits()
 
 
-def page(text: str, *, site: bool = True) -> Page:
-    return read_page(parse(text, LIMITS, name="page.html"), site=site)
+def page(text: str, *, site: bool = True) -> HtmlPage:
+    return read_page(parse_page(text, LIMITS, name="page.html"), site=site)
 
 
-def shown(made: Page) -> list[str]:
+def shown(made: HtmlPage) -> list[str]:
     """Headings as `#`, code and tables between bars, text as it is."""
     lines = []
     for piece in made.pieces:

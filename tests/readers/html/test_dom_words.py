@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octavo.limits import Limits
-from octavo.readers.html.dom import parse, read_page
-from octavo.readers.pages import Break, Heading, Page, Text
+from octavo.readers.html.dom import parse_page, read_page
+from octavo.readers.pages import Heading, HtmlPage, PageBreak, Text
 
 
-def page(body: str, *, site: bool = False, page_ids: dict[str, str] | None = None) -> Page:
-    return read_page(parse(body, Limits(), name="page.html"), site=site, page_ids=page_ids)
+def page(body: str, *, site: bool = False, page_ids: dict[str, str] | None = None) -> HtmlPage:
+    return read_page(parse_page(body, Limits(), name="page.html"), site=site, page_ids=page_ids)
 
 
 def texts(body: str, *, site: bool = False) -> list[str]:
@@ -109,7 +109,7 @@ def test_a_heading_keeps_all_that_stands_in_it(body: str, heading: str) -> None:
 
 def test_a_page_break_in_a_heading_with_code_is_counted_once() -> None:
     made = page('<h2>A <pre><span role="doc-pagebreak" aria-label="7"></span>b</pre></h2><p>c</p>').pieces
-    assert [(p.text, p.breaks) for p in made] == [("A b", (Break(0, "7"),)), ("c", ())]
+    assert [(p.text, p.breaks) for p in made] == [("A b", (PageBreak(0, "7"),)), ("c", ())]
 
 
 # What is hidden, and what only seems so
@@ -193,8 +193,8 @@ def test_pages_that_break_inside_a_table_or_code_are_marked_where_they_break() -
     pieces = page(body, page_ids={"p9": "9", "p11": "11"}).pieces
     assert [(p.text, p.breaks) for p in pieces] == [
         ("x", ()),
-        ("a | b\nc | d", (Break(7, "8"), Break(10, "9"))),
-        ("one\ntwo three", (Break(3, "10"), Break(7, "11"))),
+        ("a | b\nc | d", (PageBreak(7, "8"), PageBreak(10, "9"))),
+        ("one\ntwo three", (PageBreak(3, "10"), PageBreak(7, "11"))),
         ("y", ()),
     ]
 
@@ -223,7 +223,7 @@ def test_a_page_break_inside_a_page_break_is_one() -> None:
     (code,) = page(
         f'<pre class="pagenum" id="p0">a<i role="doc-pagebreak" title="1">{inner}</i>b</pre>'
     ).pieces
-    assert (code.text, code.breaks) == ("ab", (Break(1, "1"),))
+    assert (code.text, code.breaks) == ("ab", (PageBreak(1, "1"),))
 
 
 def test_ids_inside_code_and_tables_lead_to_them() -> None:

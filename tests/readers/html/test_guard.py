@@ -9,8 +9,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from octavo.errors import BadBook
 from octavo.limits import Limits
-from octavo.readers.html.dom import parse, read_page
-from octavo.readers.html.guard import guarded
+from octavo.readers.html.dom import parse_page, read_page
+from octavo.readers.html.guard import check_markup
 from octavo.readers.html.tags import names
 
 SHALLOW = Limits(max_html_depth=40)
@@ -39,7 +39,7 @@ def depth(text: str) -> int:
 
 
 def texts(body: str) -> list[str]:
-    return [p.text for p in read_page(parse(body, Limits(), name="page.html")).pieces if p.text]
+    return [p.text for p in read_page(parse_page(body, Limits(), name="page.html")).pieces if p.text]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_no_trick_of_nesting_gets_past_the_guard(start: str, again: str) -> None
     text = start + again * 3_000
     assert depth(start + again * 100) >= 100
     with pytest.raises(BadBook) as refused:
-        guarded(text, Limits(), name="page.html")
+        check_markup(text, Limits(), name="page.html")
     assert refused.value.code == "html_too_deep"
 
 
@@ -84,7 +84,7 @@ def test_what_the_guard_lets_pass_is_not_much_deeper_than_it_counts() -> None:
         again = "".join(chance.choice(kinds).format(chance.choice(TAGS)) for _ in range(chance.randint(1, 5)))
         start = "".join(f"<{chance.choice(TAGS)}>" for _ in range(chance.randint(0, 2)))
         try:
-            text = guarded(chance.choice(("", "", XML)) + start + again * 200, SHALLOW, name="page.html")
+            text = check_markup(chance.choice(("", "", XML)) + start + again * 200, SHALLOW, name="page.html")
         except BadBook:
             continue
         passed += 1
@@ -106,7 +106,7 @@ def test_what_the_guard_lets_pass_is_not_much_deeper_than_it_counts() -> None:
     ],
 )
 def test_long_rows_of_one_mark_are_passed_in_one_look(text: str) -> None:
-    assert len(guarded(text, Limits(), name="page.html")) <= len(text)
+    assert len(check_markup(text, Limits(), name="page.html")) <= len(text)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_long_rows_of_one_mark_are_passed_in_one_look(text: str) -> None:
     ],
 )
 def test_long_pages_of_real_markup_are_never_too_deep(text: str) -> None:
-    assert depth(guarded(text, SHALLOW, name="page.html")) < SHALLOW.max_html_depth
+    assert depth(check_markup(text, SHALLOW, name="page.html")) < SHALLOW.max_html_depth
 
 
 def test_empty_elements_inside_a_drawing_do_not_swallow_what_follows() -> None:
@@ -140,6 +140,6 @@ def test_a_picture_of_several_megabytes_between_words_costs_no_word() -> None:
 
 def test_the_message_names_the_page_and_the_limit() -> None:
     with pytest.raises(BadBook, match=r"ch1\.html: elements are nested more than 40 deep"):
-        guarded("<div>" * 50, SHALLOW, name="ch1.html")
+        check_markup("<div>" * 50, SHALLOW, name="ch1.html")
     with pytest.raises(BadBook, match=r"ch1\.html: a tag has 3 attributes"):
-        guarded(f"<p a=1 b=2 c='{'x' * 9}'>", Limits(max_html_attributes=2), name="ch1.html")
+        check_markup(f"<p a=1 b=2 c='{'x' * 9}'>", Limits(max_html_attributes=2), name="ch1.html")

@@ -9,9 +9,15 @@ import pytest
 
 from octavo.errors import BadBook
 from octavo.limits import Limits
-from octavo.readers.html.reader import read
-from octavo.readers.html.site import Sheet, base_url, own_title, resolve, shared_title
-from octavo.readers.pages import Page
+from octavo.readers.html.reader import read_html
+from octavo.readers.html.site import (
+    SitePage,
+    drop_shared_title,
+    find_base_url,
+    find_shared_title,
+    resolve_link,
+)
+from octavo.readers.pages import HtmlPage
 from octavo.readers.parsed import ParsedBook
 
 LIMITS = Limits()
@@ -40,7 +46,7 @@ def paths(book: ParsedBook) -> list[tuple[str, ...]]:
 
 def refusal(path: Path) -> BadBook:
     with pytest.raises(BadBook) as refused:
-        read(path, LIMITS)
+        read_html(path, LIMITS)
     return refused.value
 
 
@@ -54,7 +60,7 @@ def test_the_only_top_heading_names_the_book(tmp_path: Path) -> None:
     path.write_text(
         page("Site - The Book", body, head='<meta name="author" content="A. Writer">'), encoding="utf-8"
     )
-    book = read(path, LIMITS)
+    book = read_html(path, LIMITS)
     assert (book.title, book.language, book.authors) == ("The Book", "en", ("A. Writer",))
     assert paths(book) == [("The Book",), ("A",), ("A", "B"), ("C",)]
     assert [(s.text, s.anchor) for s in book.sections] == [
@@ -71,14 +77,14 @@ def test_the_only_top_heading_names_the_book(tmp_path: Path) -> None:
 def test_many_top_headings_are_chapters_of_the_title(tmp_path: Path) -> None:
     path = tmp_path / "book.html"
     path.write_text(page("The Book", "<h1>One</h1><p>1</p><h1>Two</h1><p>2</p>"), encoding="utf-8")
-    book = read(path, LIMITS)
+    book = read_html(path, LIMITS)
     assert (book.title, paths(book)) == ("The Book", [("One",), ("Two",)])
 
 
 def test_a_page_without_headings_or_title_is_named_after_its_file(tmp_path: Path) -> None:
     path = tmp_path / "old_notes.htm"
     path.write_bytes("<meta charset=iso-8859-1><p>Grüße aus Köln".encode("latin-1"))
-    book = read(path, LIMITS)
+    book = read_html(path, LIMITS)
     assert (book.title, book.sections[0].text) == ("Old notes", "Grüße aus Köln")
 
 
@@ -105,7 +111,7 @@ def test_a_page_makes_no_request(tmp_path: Path) -> None:
         path = tmp_path / "book.html"
         body = f'{PROSE}<img src="{address}/a.png"><iframe src="{address}">'
         path.write_text(page("T", body, head=head), encoding="utf-8")
-        assert read(path, LIMITS).sections
+        assert read_html(path, LIMITS).sections
         with pytest.raises(TimeoutError):
             server.accept()
 
@@ -123,7 +129,7 @@ def test_the_contents_page_gives_order_and_parts(tmp_path: Path) -> None:
         "zebra.html": page("Zebras — The Manual", f"<h1>Zebras</h1>{PROSE}"),
         "sub/stripes.html": page("Stripes — The Manual", PROSE),
     }
-    book = read(site(tmp_path, made), LIMITS)
+    book = read_html(site(tmp_path, made), LIMITS)
     assert (book.title, book.language, book.warnings) == ("The Manual", "en", ())
     assert paths(book) == [
         ("Zebras",),
@@ -141,7 +147,7 @@ def test_definition_lists_and_captions_make_parts_too(tmp_path: Path) -> None:
     index = """<p class="caption">Begin</p><ul><li><a href="b.html">B</a></li></ul><p class="caption">End</p>
       <dl><dt><a href="a.html">A</a></dt><dd><dl><dt><a href="c.html">C</a></dt></dl></dd></dl>"""
     pages = {f"{n}.html": page(n.upper(), f"<h2>{n.upper()}</h2>{PROSE}") for n in "abc"}
-    book = read(site(tmp_path, {"toc.html": page("Book", index), **pages}), LIMITS)
+    book = read_html(site(tmp_path, {"toc.html": page("Book", index), **pages}), LIMITS)
     assert paths(book) == [("Begin", "B"), ("End", "A"), ("End", "A", "C")]
 
 
@@ -153,19 +159,19 @@ def test_next_links_place_what_the_contents_leave_out(tmp_path: Path) -> None:
         "b.html": page("B", PROSE),
         "a.html": page("A", PROSE),
     }
-    assert paths(read(site(tmp_path, made), LIMITS)) == [("M",), ("Z",), ("B",), ("A",)]
+    assert paths(read_html(site(tmp_path, made), LIMITS)) == [("M",), ("Z",), ("B",), ("A",)]
 
 
 def test_without_contents_pages_come_in_natural_order(tmp_path: Path) -> None:
     made = {f"ch{n}.html": page(f"Tale {n} – Tales", f"<main>{PROSE}</main>") for n in (10, 9, 1)}
-    book = read(site(tmp_path, made), LIMITS)
+    book = read_html(site(tmp_path, made), LIMITS)
     assert (book.title, paths(book)) == ("Tales", [("Tale 1",), ("Tale 9",), ("Tale 10",)])
 
 
 def test_many_pages_that_nothing_leads_to_are_a_warning(tmp_path: Path) -> None:
     links = "".join(f'<li><a href="{n}.html">{n}</a></li>' for n in range(5))
     made = {f"{n}.html": page(f"Page {n}", PROSE) for n in range(10)}
-    book = read(site(tmp_path, {"index.html": page("Book", f"<ol>{links}</ol>"), **made}), LIMITS)
+    book = read_html(site(tmp_path, {"index.html": page("Book", f"<ol>{links}</ol>"), **made}), LIMITS)
     assert len(book.sections) == 10
     assert "index.html does not lead to 5 of 11 pages; they come last, by name" in book.warnings
 
@@ -182,7 +188,7 @@ def test_indexes_search_pages_and_copies_for_printing_hold_no_chapters(tmp_path:
         "all.html": page("Book", whole),
         **chapters,
     }
-    book = read(site(tmp_path, made), LIMITS)
+    book = read_html(site(tmp_path, made), LIMITS)
     assert paths(book) == [("Book",), ("One",), ("Two",), ("Three",)]
     assert book.warnings == ("all.html repeats the other pages and was left out",)
 
@@ -192,7 +198,7 @@ def test_the_site_says_where_it_stands(tmp_path: Path) -> None:
         f"{n}.html": page(n, PROSE, head=f'<link rel="canonical" href="https://example.org/book/{n}.html">')
         for n in "ab"
     }
-    assert read(site(tmp_path, made), LIMITS).base_url == "https://example.org/book/"
+    assert read_html(site(tmp_path, made), LIMITS).base_url == "https://example.org/book/"
 
 
 @pytest.mark.parametrize(
@@ -211,9 +217,9 @@ def test_the_site_says_where_it_stands(tmp_path: Path) -> None:
 def test_the_base_is_what_stands_before_any_name_of_the_page(
     file: str, canonical: str, base: str | None
 ) -> None:
-    read_page = Page(title="", language="", authors=(), pieces=(), linked=0.0)
-    sheet = Sheet(file=file, page=read_page, targets=frozenset(), next="", canonical=canonical)
-    assert base_url([sheet]) == base
+    read_page = HtmlPage(title="", language="", authors=(), pieces=(), linked=0.0)
+    sheet = SitePage(file=file, page=read_page, targets=frozenset(), next="", canonical=canonical)
+    assert find_base_url([sheet]) == base
 
 
 def test_a_folder_without_pages_is_refused(tmp_path: Path) -> None:
@@ -222,7 +228,7 @@ def test_a_folder_without_pages_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_empty_page_of_a_folder_is_a_warning(tmp_path: Path) -> None:
-    book = read(site(tmp_path, {"a.html": "", "b.html": page("B", PROSE)}), LIMITS)
+    book = read_html(site(tmp_path, {"a.html": "", "b.html": page("B", PROSE)}), LIMITS)
     assert (paths(book), book.warnings) == ([("B",)], ("a.html has no bytes",))
 
 
@@ -246,13 +252,13 @@ def test_an_empty_page_of_a_folder_is_a_warning(tmp_path: Path) -> None:
     ],
 )
 def test_links_lead_to_pages_of_the_folder_only(href: str, file: str) -> None:
-    assert resolve("sub/c.html", href, {"a.html", "index.html", "sub/b.html"}) == file
+    assert resolve_link("sub/c.html", href, {"a.html", "index.html", "sub/b.html"}) == file
 
 
 def test_titles_lose_what_all_pages_share() -> None:
     titles = ["1. Scope — Manual v4", "2. Files — Manual v4", "Search - other"]
-    shared = shared_title(titles)
+    shared = find_shared_title(titles)
     assert shared == "Manual v4"
-    assert [own_title(t, shared) for t in titles[:2]] == ["1. Scope", "2. Files"]
-    assert own_title("Manual v4", shared) == "Manual v4"
-    assert shared_title(["Only one - Site"]) == ""
+    assert [drop_shared_title(t, shared) for t in titles[:2]] == ["1. Scope", "2. Files"]
+    assert drop_shared_title("Manual v4", shared) == "Manual v4"
+    assert find_shared_title(["Only one - Site"]) == ""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from octavo.limits import Limits
-from octavo.readers.html.dom import parse
-from octavo.readers.html.links import contents_links
+from octavo.readers.html.dom import parse_page
+from octavo.readers.html.links import read_contents_links
 
 FILES = {"a.html", "b.html", "c.html", "d.html"}
 
@@ -14,7 +14,7 @@ def lines(body: str) -> list[tuple[str, list[tuple[str, str]]]]:
         file = href.partition("#")[0]
         return file if file in FILES else ""
 
-    return contents_links(parse(body, Limits(), name="index.html"), follow)
+    return read_contents_links(parse_page(body, Limits(), name="index.html"), follow)
 
 
 def test_each_file_counts_once_and_steps_do_not() -> None:

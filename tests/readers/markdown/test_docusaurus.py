@@ -38,7 +38,7 @@ def build(root: Path, files: dict[str, str], *, docs: str = "{}", config: str = 
 
 
 def read(path: Path) -> ParsedBook:
-    return docusaurus.read(path, Limits())
+    return docusaurus.read_docusaurus(path, Limits())
 
 
 def contents(book: ParsedBook) -> list[tuple[str, str]]:
@@ -301,5 +301,5 @@ def test_a_site_with_too_much_text_is_refused(tmp_path: Path) -> None:
     files = {"docs/_p.md": "word " * 100_000}
     files |= {f"docs/{n}.mdx": "import P from './_p.md'\n\n<P/>" for n in range(4)}
     with pytest.raises(BadBook) as refused:
-        docusaurus.read(build(tmp_path, files), replace(Limits(), max_text_mb=1))
+        docusaurus.read_docusaurus(build(tmp_path, files), replace(Limits(), max_text_mb=1))
     assert refused.value.code == "too_large"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.readers.markdown.jsliteral import exported
+from octavo.readers.markdown.jsliteral import read_export
 
 
 @pytest.mark.parametrize(
@@ -46,11 +46,11 @@ from octavo.readers.markdown.jsliteral import exported
     ],
 )
 def test_what_is_written_out_is_read(source: str, value: Any) -> None:
-    assert exported(source) == value
+    assert read_export(source) == value
 
 
 def test_names_that_point_at_each_other_come_to_an_end() -> None:
-    exported("const a = [b, b, b]; const b = [a, a, a]; module.exports = a;")
+    read_export("const a = [b, b, b]; const b = [a, a, a]; module.exports = a;")
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,10 @@ def test_names_that_point_at_each_other_come_to_an_end() -> None:
 )
 def test_a_bomb_of_marks_is_read_in_one_go(bomb: str) -> None:
     source = bomb * (40_000 // len(bomb))
-    exported(source)
-    exported(f"module.exports = {source}")
+    read_export(source)
+    read_export(f"module.exports = {source}")
 
 
 @given(st.text(alphabet="{}[](),:'\"`\\/*.=>ab1 \n", max_size=80))
 def test_any_text_is_read_without_a_fault(source: str) -> None:
-    exported(f"const a = {source};\nmodule.exports = {source}")
+    read_export(f"const a = {source};\nmodule.exports = {source}")

@@ -24,7 +24,7 @@ def bind(root: Path, **files: str) -> Path:
 
 
 def read(path: Path) -> ParsedBook:
-    return reader.read(path, Limits())
+    return reader.read_markdown(path, Limits())
 
 
 def one(tmp_path: Path, text: str, name: str = "my-book.md") -> ParsedBook:
@@ -172,7 +172,7 @@ def test_an_mdx_page_in_a_folder_is_read_as_one(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_read_is_left_out_with_a_warning(tmp_path: Path) -> None:
     bind(tmp_path, a="# A\n\nText", big="x" * ((1 << 20) + 1))
-    book = reader.read(tmp_path, replace(Limits(), max_member_mb=1))
+    book = reader.read_markdown(tmp_path, replace(Limits(), max_member_mb=1))
     assert paths(book) == ["A"]
     assert book.warnings[0].startswith("big.md: left out")
 
@@ -193,7 +193,7 @@ def test_a_link_out_of_the_folder_is_not_read(tmp_path: Path) -> None:
 def test_a_folder_with_too_much_text_is_refused(tmp_path: Path) -> None:
     bind(tmp_path, a="word " * 150_000, b="word " * 150_000)
     with pytest.raises(BadBook) as refused:
-        reader.read(tmp_path, replace(Limits(), max_text_mb=1))
+        reader.read_markdown(tmp_path, replace(Limits(), max_text_mb=1))
     assert refused.value.code == "too_large"
 
 

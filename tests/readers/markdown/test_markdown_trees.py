@@ -8,9 +8,9 @@ import pytest
 
 from octavo.limits import Limits
 from octavo.readers import read_book
-from octavo.readers.markdown.reader import pieces
+from octavo.readers.markdown.reader import read_sections
 from octavo.readers.parsed import ParsedBook
-from octavo.readers.sections import Piece
+from octavo.readers.sections import PageSection
 from octavo.types import BookFormat
 
 
@@ -28,12 +28,12 @@ def places(book: ParsedBook) -> list[tuple[str, str]]:
     return [(" / ".join(s.heading_path), s.url) for s in book.sections]
 
 
-def only(source: str) -> Piece:
-    (piece,) = pieces(source)
+def only(source: str) -> PageSection:
+    (piece,) = read_sections(source)
     return piece
 
 
-def kept(piece: Piece) -> list[str]:
+def kept(piece: PageSection) -> list[str]:
     return [piece.text[b.start : b.end] for b in piece.blocks]
 
 
@@ -198,7 +198,7 @@ def test_each_mark_of_markdown_gives_its_words(tmp_path: Path, source: str, expe
     ],
 )
 def test_code_of_every_kind_is_verbatim(source: str, code: str) -> None:
-    found = pieces(source)
+    found = read_sections(source)
     assert [text for piece in found for text in kept(piece)] == [code]
     assert len(found) == 1
 
@@ -216,7 +216,7 @@ def test_headings_with_marks_have_the_ids_that_the_web_gives_them() -> None:
         "## 1.2 Points, *and* so_on\n\n"
         "## 中文 标题\n\n## Trailing ##\n\n## C++ / C#\n"
     )
-    assert [(p.title, p.anchor) for p in pieces(source)[1:]] == [
+    assert [(p.title, p.anchor) for p in read_sections(source)[1:]] == [
         ("Über uns", "über-uns"),
         ("The get_all() call & more", "the-get_all-call--more"),
         ("Emoji 🎉 here", "emoji--here"),

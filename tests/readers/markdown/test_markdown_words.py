@@ -8,9 +8,9 @@ from itertools import count
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from octavo.readers.markdown.mdbook import visible
-from octavo.readers.markdown.mdx import shown_code, strip
-from octavo.readers.markdown.reader import pieces
+from octavo.readers.markdown.mdbook import drop_hidden_lines
+from octavo.readers.markdown.mdx import drop_highlight_comments, strip_mdx
+from octavo.readers.markdown.reader import read_sections
 
 WORD = re.compile(r"w\d+z")
 
@@ -80,12 +80,12 @@ def rendered(tree: list[tuple[object, ...]]) -> tuple[str, list[str], int]:
 
 
 def read_words(source: str) -> list[str]:
-    return [w for p in pieces(source) for w in WORD.findall(f"{p.title}\n{p.text}")]
+    return [w for p in read_sections(source) for w in WORD.findall(f"{p.title}\n{p.text}")]
 
 
 def code_read(source: str, codes: list[str]) -> list[str]:
     """Those blocks of a page that are one of the codes, not tables."""
-    return [c for p in pieces(source) for b in p.blocks if (c := p.text[b.start : b.end]) in codes]
+    return [c for p in read_sections(source) for b in p.blocks if (c := p.text[b.start : b.end]) in codes]
 
 
 @settings(max_examples=250, deadline=None)
@@ -107,8 +107,8 @@ def test_code_is_as_it_was_typed_and_a_block_of_its_own(tree: list[tuple[object,
 def test_nothing_but_programs_is_taken_from_a_page_of_mdx(tree: list[tuple[object, ...]]) -> None:
     source, codes, size = rendered(tree)
     mdx = f"import T from 'x'\n\n{source.replace('<!-- -->', '{/* gone */}')}\n\n<T a={{1}}>w{size}z</T>\n"
-    assert read_words(strip(mdx)) == [f"w{n}z" for n in range(size + 1)], mdx
-    assert code_read(strip(mdx), codes) == codes, mdx
+    assert read_words(strip_mdx(mdx)) == [f"w{n}z" for n in range(size + 1)], mdx
+    assert code_read(strip_mdx(mdx), codes) == codes, mdx
 
 
 @settings(max_examples=100, deadline=None)
@@ -122,8 +122,8 @@ def test_nothing_but_programs_is_taken_from_a_page_of_mdx(tree: list[tuple[objec
 def test_what_a_page_hides_of_its_code_is_hidden_line_by_line(lines: list[str]) -> None:
     text = "\n".join(lines)
     shown = [text_line for text_line in lines if "highlight-" not in text_line]
-    assert shown_code("js", text).split("\n") == (shown or [""])
+    assert drop_highlight_comments("js", text).split("\n") == (shown or [""])
     hidden = re.compile(r"\s*#(\s|$)")
     kept = [re.sub(r"^(\s*)##", r"\1#", text_line) for text_line in lines if not hidden.match(text_line)]
-    assert visible("rust", text).split("\n") == (kept or [""])
-    assert visible("python", text) == text
+    assert drop_hidden_lines("rust", text).split("\n") == (kept or [""])
+    assert drop_hidden_lines("python", text) == text

@@ -10,7 +10,7 @@ import pytest
 from octavo.errors import BadBook
 from octavo.limits import Limits
 from octavo.readers.markdown import mdbook
-from octavo.readers.markdown.mdbook import listings, visible
+from octavo.readers.markdown.mdbook import drop_hidden_lines, write_listing_captions
 from octavo.readers.parsed import ParsedBook
 from octavo.types import BookFormat
 
@@ -67,11 +67,11 @@ def chapter(root: Path, text: str, **more: str) -> ParsedBook:
         file = root / name.replace("__", "/").replace("_rs", ".rs")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content)
-    return mdbook.read(bind(root, {"a.md": text}, summary="- [A](a.md)\n"), Limits())
+    return mdbook.read_mdbook(bind(root, {"a.md": text}, summary="- [A](a.md)\n"), Limits())
 
 
 def test_order_nesting_parts_and_drafts_follow_the_summary(tmp_path: Path) -> None:
-    book = mdbook.read(bind(tmp_path, PAGES), Limits())
+    book = mdbook.read_mdbook(bind(tmp_path, PAGES), Limits())
     assert [" / ".join(s.heading_path) for s in book.sections] == [
         "Preface",
         "Start",
@@ -89,13 +89,13 @@ def test_order_nesting_parts_and_drafts_follow_the_summary(tmp_path: Path) -> No
 
 
 def test_the_title_page_is_in_the_settings(tmp_path: Path) -> None:
-    book = mdbook.read(bind(tmp_path, PAGES), Limits())
+    book = mdbook.read_mdbook(bind(tmp_path, PAGES), Limits())
     assert (book.title, book.authors, book.language) == ("The Book", ("Ann Lee", "Bob"), "en")
     assert book.format is BookFormat.MDBOOK
 
 
 def test_addresses_and_ids_are_those_of_the_published_book(tmp_path: Path) -> None:
-    sections = mdbook.read(bind(tmp_path, PAGES), Limits()).sections
+    sections = mdbook.read_mdbook(bind(tmp_path, PAGES), Limits()).sections
     found = {s.title: (s.url, s.anchor, s.source_file) for s in sections}
     assert found["Start"] == ("start/index.html", "start", "src/start/README.md")
     assert found["What's new?"] == ("use.html", "whats-new", "src/use.md")
@@ -105,7 +105,7 @@ def test_addresses_and_ids_are_those_of_the_published_book(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("toml", ["", "[book", "book = 3", "[book]\nauthors = 'Ann'\ntitle = 5"])
 def test_broken_settings_leave_a_readable_book(tmp_path: Path, toml: str) -> None:
-    book = mdbook.read(bind(tmp_path / "my-book", PAGES, toml=toml), Limits())
+    book = mdbook.read_mdbook(bind(tmp_path / "my-book", PAGES, toml=toml), Limits())
     assert book.title in ("My book", "5")
     assert len(book.sections) == 11
 
@@ -115,7 +115,7 @@ def test_the_source_folder_may_have_another_name(tmp_path: Path) -> None:
     (tmp_path / "book.toml").write_text('[book]\nsrc = "text"\n')
     (tmp_path / "text" / "SUMMARY.md").write_text("# My Own Title\n\n- [A](a.md)\n")
     (tmp_path / "text" / "a.md").write_text("# A\n\nx")
-    book = mdbook.read(tmp_path, Limits())
+    book = mdbook.read_mdbook(tmp_path, Limits())
     assert (book.title, book.sections[0].url) == ("My Own Title", "a.html")
 
 
@@ -126,12 +126,12 @@ def test_any_folder_with_a_summary_is_an_mdbook(tmp_path: Path) -> None:
     assert mdbook.is_mdbook(tmp_path / "src")
     assert not mdbook.is_mdbook(tmp_path / "other")
     assert not mdbook.is_mdbook(tmp_path / "book.toml")
-    assert mdbook.read(tmp_path / "src", Limits()).sections[0].source_file == "preface.md"
+    assert mdbook.read_mdbook(tmp_path / "src", Limits()).sections[0].source_file == "preface.md"
 
 
 def test_a_folder_without_a_summary_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadBook) as refused:
-        mdbook.read(tmp_path, Limits())
+        mdbook.read_mdbook(tmp_path, Limits())
     assert refused.value.code == "unsupported_format"
 
 
@@ -142,14 +142,14 @@ def test_chapters_outside_the_book_are_not_read(tmp_path: Path, link: str) -> No
     book = bind(tmp_path / "book", {"a.md": "# A\n\nx"}, summary=f"- [A](a.md)\n- [S]({link})\n")
     (tmp_path / "secret.md").write_text("password")
     (book / "src" / "link").symlink_to(tmp_path, target_is_directory=True)
-    read = mdbook.read(book, Limits())
+    read = mdbook.read_mdbook(book, Limits())
     assert [s.title for s in read.sections] == ["A"]
     assert "leads out of the book" in read.warnings[0]
 
 
 def test_a_chapter_that_is_listed_twice_is_read_once(tmp_path: Path) -> None:
     book = bind(tmp_path, {"a.md": "# A\n\nx"}, summary="- [A](a.md)\n" * 50)
-    assert len(mdbook.read(book, Limits()).sections) == 1
+    assert len(mdbook.read_mdbook(book, Limits()).sections) == 1
 
 
 RUST = """use std::io;
@@ -199,7 +199,7 @@ def test_inclusions_that_multiply_are_refused(tmp_path: Path) -> None:
     (tmp_path / "src" / "9.md").write_text("lol " * 100)
     bind(tmp_path, {"a.md": "{{#include 0.md}}"}, summary="- [A](a.md)\n")
     with pytest.raises(BadBook) as refused:
-        mdbook.read(tmp_path, replace(Limits(), max_text_mb=1))
+        mdbook.read_mdbook(tmp_path, replace(Limits(), max_text_mb=1))
     assert refused.value.code == "too_large"
 
 
@@ -223,15 +223,15 @@ def test_an_escaped_link_is_shown_and_other_links_go(tmp_path: Path) -> None:
 
 def test_hidden_lines_of_rust_go_and_others_stay() -> None:
     code = "# use a;\n#\nfn main() {\n    # hidden();\n    ## shown\n    #[attr]\n    #!x\n}"
-    assert visible("rust,ignore", code) == "fn main() {\n    # shown\n    #[attr]\n    #!x\n}"
+    assert drop_hidden_lines("rust,ignore", code) == "fn main() {\n    # shown\n    #[attr]\n    #!x\n}"
     for other in ("python", "", "toml", "rusty"):
-        assert visible(other, code) == code
+        assert drop_hidden_lines(other, code) == code
 
 
 def test_the_caption_of_a_listing_is_kept() -> None:
     tag = '<Listing number="5-1" file-name="src/main.rs" caption="A `Box<T>` at work">'
-    assert listings(f"{tag}\n\nx\n\n</Listing>").strip() == (
+    assert write_listing_captions(f"{tag}\n\nx\n\n</Listing>").strip() == (
         "Listing 5-1: A `Box<T>` at work\n\nFilename: src/main.rs\n\n\nx"
     )
-    assert listings("<Listing>x</Listing>").strip() == "x"
-    assert len(listings('<Listing a="' * 5000)) == 5000 * len('<Listing a="')
+    assert write_listing_captions("<Listing>x</Listing>").strip() == "x"
+    assert len(write_listing_captions('<Listing a="' * 5000)) == 5000 * len('<Listing a="')

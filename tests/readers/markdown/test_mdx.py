@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from octavo.readers.markdown.mdx import strip
-from octavo.readers.markdown.reader import pieces
+from octavo.readers.markdown.mdx import strip_mdx
+from octavo.readers.markdown.reader import read_sections
 
 
 def text(source: str, *, strict: bool = True) -> str:
-    made = strip(textwrap.dedent(source).lstrip("\n"), strict=strict)
-    return "\n\n".join(part for p in pieces(made) for part in (p.title, p.text) if part)
+    made = strip_mdx(textwrap.dedent(source).lstrip("\n"), strict=strict)
+    return "\n\n".join(part for p in read_sections(made) for part in (p.title, p.text) if part)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_admonitions_say_what_they_are(opening: str, line: str) -> None:
 
 
 def test_heading_ids_survive_in_both_spellings() -> None:
-    found = pieces(strip("## A {#one}\n\n## B {/* #two */}\n\n## C {x}\n"))
+    found = read_sections(strip_mdx("## A {#one}\n\n## B {/* #two */}\n\n## C {x}\n"))
     assert [(p.title, p.anchor) for p in found[1:]] == [("A", "one"), ("B", "two"), ("C", "c")]
 
 
@@ -179,13 +179,13 @@ def test_an_imported_partial_is_put_in_where_it_is_used() -> None:
     source = (
         "import Part from './_part.mdx'\nimport Other from './x.js'\n\nBefore\n\n<Part a={1} />\n\n<Other/>\n"
     )
-    (only,) = pieces(strip(source, partial=shelf.get))
+    (only,) = read_sections(strip_mdx(source, partial=shelf.get))
     assert only.text == "Before\n\nShared words.\n\n<code>"
 
 
 def test_a_partial_used_without_end_is_not_put_in_without_end() -> None:
     source = "import P from './p.md'\n\n" + "<P/>\n\n" * 1000
-    assert len(strip(source, partial=lambda _: "x" * 100_000)) < 5_000_000
+    assert len(strip_mdx(source, partial=lambda _: "x" * 100_000)) < 5_000_000
 
 
 BOMBS = (
@@ -199,7 +199,7 @@ BOMBS = (
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_a_bomb_of_marks_is_read_in_one_go(bomb: str) -> None:
     source = bomb * (60_000 // len(bomb))
-    assert len(strip(source)) <= 3 * len(source)
+    assert len(strip_mdx(source)) <= 3 * len(source)
 
 
 TOKENS = (
@@ -213,6 +213,6 @@ PARTS = st.lists(st.sampled_from(TOKENS), max_size=40)
 @settings(max_examples=150)
 @given(PARTS)
 def test_any_page_comes_out_without_the_marks_we_work_with(parts: list[str]) -> None:
-    made = strip("".join(parts))
+    made = strip_mdx("".join(parts))
     assert "\x01" not in made
     assert "\x02" not in made

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from octavo.readers.markdown.reader import pieces
-from octavo.readers.sections import Piece
+from octavo.readers.markdown.reader import read_sections
+from octavo.readers.sections import PageSection
 
 
-def page(source: str) -> list[Piece]:
-    return pieces(textwrap.dedent(source).lstrip("\n"))
+def page(source: str) -> list[PageSection]:
+    return read_sections(textwrap.dedent(source).lstrip("\n"))
 
 
 def text(source: str) -> str:
@@ -23,7 +23,7 @@ def text(source: str) -> str:
     return only.text
 
 
-def kept(piece: Piece) -> list[str]:
+def kept(piece: PageSection) -> list[str]:
     return [piece.text[b.start : b.end] for b in piece.blocks]
 
 
@@ -251,7 +251,7 @@ MARKUP = st.lists(st.sampled_from(TOKENS), max_size=40)
 @settings(max_examples=150)
 @given(MARKUP)
 def test_any_page_keeps_the_promises_of_canonical_text(parts: list[str]) -> None:
-    for piece in pieces("".join(parts)):
+    for piece in read_sections("".join(parts)):
         assert piece.text == piece.text.strip("\n")
         assert all(line == line.rstrip() for line in piece.text.split("\n"))
         assert unicodedata.is_normalized("NFC", piece.text)
@@ -272,9 +272,9 @@ BOMBS = (
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_a_bomb_of_marks_stays_small(bomb: str) -> None:
     source = bomb * (60_000 // len(bomb))
-    assert sum(len(p.text) + len(p.title) for p in pieces(source)) <= 3 * len(source)
+    assert sum(len(p.text) + len(p.title) for p in read_sections(source)) <= 3 * len(source)
 
 
 def test_a_word_of_a_megabyte_is_one_paragraph() -> None:
-    (only,) = pieces("x" * 1_000_000)
+    (only,) = read_sections("x" * 1_000_000)
     assert len(only.text) == 1_000_000

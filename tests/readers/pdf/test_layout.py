@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from octavo.readers.pdf.headings import Entry, detected, from_outline, runs_of_pages
+from octavo.readers.pdf.headings import OutlineEntry, detect_headings, locate_outline, split_into_runs
 from octavo.readers.pdf.layout import (
-    Laid,
-    Line,
-    Page,
-    Words,
-    figures,
+    BookWords,
+    PdfLine,
+    PdfPage,
+    PdfText,
+    count_figures,
+    drop_boilerplate,
     lay_out,
-    usual_leading,
-    without_furniture,
+    measure_leading,
 )
 
 WIDTH = 5.0  # of a letter
@@ -25,21 +25,21 @@ WIDTH = 5.0  # of a letter
 
 def line(
     text: str, row: int, *, page: int = 1, left: float = 72, size: float = 10, hyphen: bool = False
-) -> Line:
+) -> PdfLine:
     """A line of a page, 12 points below the one before it."""
-    return Line(page, text, left, left + WIDTH * len(text), 700 - 12 * row, size, False, hyphen)
+    return PdfLine(page, text, left, left + WIDTH * len(text), 700 - 12 * row, size, False, hyphen)
 
 
-def lines(*texts: str, page: int = 1, left: float = 72) -> list[Line]:
+def lines(*texts: str, page: int = 1, left: float = 72) -> list[PdfLine]:
     return [line(text, row, page=page, left=left) for row, text in enumerate(texts)]
 
 
-def laid(given_lines: Sequence[Line], *, known: str = "") -> Laid:
-    words = Words([*(line.text for line in given_lines), known])
+def laid(given_lines: Sequence[PdfLine], *, known: str = "") -> PdfText:
+    words = BookWords([*(line.text for line in given_lines), known])
     return lay_out(given_lines, words=words, leading=1.2, label=lambda _: None)
 
 
-def text(given_lines: Sequence[Line], *, known: str = "") -> str:
+def text(given_lines: Sequence[PdfLine], *, known: str = "") -> str:
     return laid(given_lines, known=known).text
 
 
@@ -155,28 +155,28 @@ def test_columns_are_read_one_after_the_other() -> None:
     ],
 )
 def test_figures_at_the_end_of_a_line_are_counted(row: str, count: int) -> None:
-    assert figures(row) == count
+    assert count_figures(row) == count
 
 
 def test_the_usual_leading_is_that_of_most_lines() -> None:
-    assert usual_leading(lines("a", "b", "c", "d")) == pytest.approx(1.2)
-    assert usual_leading([]) == pytest.approx(1.2)
+    assert measure_leading(lines("a", "b", "c", "d")) == pytest.approx(1.2)
+    assert measure_leading([]) == pytest.approx(1.2)
 
 
 def test_without_pages_nothing_is_furniture() -> None:
-    page = Page(1, None, 0, 842, tuple(lines("Only", "these", "lines")))
-    assert without_furniture([page]) == [page]
+    page = PdfPage(1, None, 0, 842, tuple(lines("Only", "these", "lines")))
+    assert drop_boilerplate([page]) == [page]
 
 
 def test_a_roman_page_number_is_furniture_where_it_is_the_label() -> None:
     body = lines("Words of the preface")
-    page = Page(3, "iii", 0, 842, (*body, Line(3, "iii", 300, 310, 40, 10)))
-    assert without_furniture([page])[0].lines == tuple(body)
+    page = PdfPage(3, "iii", 0, 842, (*body, PdfLine(3, "iii", 300, 310, 40, 10)))
+    assert drop_boilerplate([page])[0].lines == tuple(body)
 
 
 def test_runs_of_pages_begin_where_pages_have_text() -> None:
     given_lines = [line("x", 0, page=page) for page in (2, 3, 11, 25)]
-    assert [(h.path[0], h.start) for h in runs_of_pages(given_lines)] == [
+    assert [(h.path[0], h.start) for h in split_into_runs(given_lines)] == [
         ("Pages 1–10", 0),
         ("Pages 11–20", 2),
         ("Pages 21–25", 3),
@@ -184,14 +184,14 @@ def test_runs_of_pages_begin_where_pages_have_text() -> None:
 
 
 def test_a_book_where_every_line_shouts_has_no_headings() -> None:
-    shouting = [Line(1, f"Line Number {i}", 72, 200, 700 - 12 * i, 10, True) for i in range(99)]
-    assert detected(shouting, pages=1) == []
+    shouting = [PdfLine(1, f"Line Number {i}", 72, 200, 700 - 12 * i, 10, True) for i in range(99)]
+    assert detect_headings(shouting, pages=1) == []
 
 
 def test_an_outline_that_jumps_levels_and_goes_backwards_is_put_in_order() -> None:
     given_lines = [line("Beta", 0), line("words", 1), line("Alpha", 0, page=2), line("more", 1, page=2)]
-    found = from_outline(
-        [Entry(3, "Alpha", 2, None), Entry(9, "", 2, None), Entry(0, "Beta", 1, None)],
+    found = locate_outline(
+        [OutlineEntry(3, "Alpha", 2, None), OutlineEntry(9, "", 2, None), OutlineEntry(0, "Beta", 1, None)],
         given_lines,
         book_title="x",
     )
@@ -200,7 +200,7 @@ def test_an_outline_that_jumps_levels_and_goes_backwards_is_put_in_order() -> No
 
 words = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=12)
 any_line = st.builds(
-    Line,
+    PdfLine,
     page=st.just(1),
     text=st.lists(words, min_size=1, max_size=6).map(" ".join),
     left=st.floats(0, 500),
@@ -215,7 +215,7 @@ any_line = st.builds(
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(any_line, st.integers(0, 1)), min_size=1, max_size=25))
 def test_any_lines_keep_their_letters_and_their_marks_stand_in_order(
-    given_lines: list[tuple[Line, int]],
+    given_lines: list[tuple[PdfLine, int]],
 ) -> None:
     page, pages = 1, []
     for made, turn in given_lines:

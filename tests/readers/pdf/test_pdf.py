@@ -9,7 +9,7 @@ import pytest
 from octavo.errors import BadBook
 from octavo.limits import Limits
 from octavo.readers.parsed import ParsedBook
-from octavo.readers.pdf.reader import read
+from octavo.readers.pdf.reader import read_pdf
 from octavo.types import BookFormat
 from tests.support.pdf_files import BOLD, Mark, Text, book, column, encrypted, file, objects, prose, stream
 
@@ -25,7 +25,7 @@ def read_bytes(
 ) -> ParsedBook:
     path = folder / name
     path.write_bytes(data)
-    return read(path, limits or Limits())
+    return read_pdf(path, limits or Limits())
 
 
 def refused(folder: Path, data: bytes, limits: Limits | None = None) -> BadBook:

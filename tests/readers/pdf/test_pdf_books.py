@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from octavo.limits import Limits
 from octavo.readers import read_book
 from octavo.readers.parsed import ParsedBook
-from octavo.readers.pdf.headings import Entry, from_outline
-from octavo.readers.pdf.layout import Line, Page, without_furniture
+from octavo.readers.pdf.headings import OutlineEntry, locate_outline
+from octavo.readers.pdf.layout import PdfLine, PdfPage, drop_boilerplate
 from tests.support.pdf_files import BOLD, Mark, Text, book, column, file, literal, objects, stream
 
 FILLER = "which go on to the end of the line and fill it with words"
@@ -295,7 +295,7 @@ lines_of = st.lists(
     st.sampled_from(["Alpha", "Beta", "Gamma", "some words", "more words"]), min_size=1, max_size=12
 )
 entry = st.builds(
-    Entry,
+    OutlineEntry,
     level=st.integers(0, 4),
     title=st.sampled_from(["Alpha", "Beta", "Gamma", "Unseen", ""]),
     page=st.none() | st.integers(1, 6),
@@ -306,14 +306,14 @@ entry = st.builds(
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(lines_of, min_size=1, max_size=4), st.lists(entry, min_size=1, max_size=8))
 def test_any_outline_cuts_a_book_in_order_and_names_every_section(
-    given_pages: list[list[str]], entries: list[Entry]
+    given_pages: list[list[str]], entries: list[OutlineEntry]
 ) -> None:
     lines = [
-        Line(page, words, 72, 200, 700 - 12 * row, 10)
+        PdfLine(page, words, 72, 200, 700 - 12 * row, 10)
         for page, texts in enumerate(given_pages, start=1)
         for row, words in enumerate(texts)
     ]
-    found = from_outline(entries, lines, book_title="A Book")
+    found = locate_outline(entries, lines, book_title="A Book")
     assert len(found) == len(entries)
     assert all(0 <= h.start <= h.body <= len(lines) for h in found)
     assert all(a.start <= b.start for a, b in pairwise(found))
@@ -329,10 +329,12 @@ def test_any_outline_cuts_a_book_in_order_and_names_every_section(
 )
 def test_only_lines_at_the_edge_of_a_page_ever_go(texts: list[list[str]]) -> None:
     pages = [
-        Page(n, None, 0, 842, tuple(Line(n, t, 72, 200, 800 - 150 * i, 10) for i, t in enumerate(lines)))
+        PdfPage(
+            n, None, 0, 842, tuple(PdfLine(n, t, 72, 200, 800 - 150 * i, 10) for i, t in enumerate(lines))
+        )
         for n, lines in enumerate(texts, start=1)
     ]
-    for before, after in zip(pages, without_furniture(pages), strict=True):
+    for before, after in zip(pages, drop_boilerplate(pages), strict=True):
         kept = iter(before.lines)
         assert all(line in kept for line in after.lines)
         assert set(before.lines[1:-1]) <= set(after.lines)

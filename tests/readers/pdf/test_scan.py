@@ -9,7 +9,7 @@ import pytest
 
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
-from octavo.readers.pdf.scan import cut_off, pages_claimed, refuse_bombs
+from octavo.readers.pdf.scan import count_claimed_pages, is_cut_off, refuse_bombs
 from tests.support.pdf_files import (
     file,
     flate,
@@ -82,18 +82,18 @@ def test_streams_that_overlap_many_times_are_refused() -> None:
 
 def test_a_whole_file_is_not_cut_off_and_a_shortened_one_is() -> None:
     data = prose(2)
-    assert not cut_off(data)
-    assert not cut_off(data + b"\n\n")
-    assert all(cut_off(data[:-n]) for n in (6, 20, 200))
-    assert cut_off(b"%PDF-1.4 and nothing more")
+    assert not is_cut_off(data)
+    assert not is_cut_off(data + b"\n\n")
+    assert all(is_cut_off(data[:-n]) for n in (6, 20, 200))
+    assert is_cut_off(b"%PDF-1.4 and nothing more")
 
 
 def test_an_index_that_is_not_where_the_file_says_means_damage() -> None:
     data = prose(2)
-    assert cut_off(data[:40] + b"lost bytes" + data[40:])
+    assert is_cut_off(data[:40] + b"lost bytes" + data[40:])
 
 
 def test_the_page_tree_says_how_many_pages_there_should_be() -> None:
-    assert pages_claimed(prose(7)) == 7
-    assert pages_claimed(b"<< /Count 12 /Type /Pages >>") == 12
-    assert pages_claimed(b"no tree in plain sight") == 0
+    assert count_claimed_pages(prose(7)) == 7
+    assert count_claimed_pages(b"<< /Count 12 /Type /Pages >>") == 12
+    assert count_claimed_pages(b"no tree in plain sight") == 0

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from lxml import etree
 
 from octavo.errors import BadBook
-from octavo.readers.files import safe_name
+from octavo.readers.files import resolve_member_name
 from octavo.text.clean import clean, collapse, decode
 
 DOCUMENT_TYPES = frozenset(
@@ -31,7 +31,7 @@ _KEPT = frozenset(("amp", "lt", "gt", "quot", "apos"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class ManifestItem:
     """A file of the package. `path` is None when its address points outside the book."""
 
     id: str
@@ -51,7 +51,7 @@ class Package:
     title: str
     authors: tuple[str, ...]
     language: str
-    items: tuple[Item, ...]
+    items: tuple[ManifestItem, ...]
     spine: tuple[tuple[str, bool], ...]
     """The id of each document in reading order, and whether it is part of the main course."""
     ncx: str
@@ -60,7 +60,7 @@ class Package:
     cover: str = ""
     """The id of the cover's picture, as EPUB 2 gives it."""
 
-    def pictures(self) -> list[str]:
+    def find_pictures(self) -> list[str]:
         """Where the cover's picture may be, the surest place first."""
         named = [i for i in self.items if "cover-image" in i.properties]
         named += [i for i in self.items if self.cover and self.cover in (i.id, i.href)]
@@ -69,7 +69,7 @@ class Package:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TocEntry:
     """A line of the contents: the titles down to it, and the place it points at."""
 
     path: tuple[str, ...]
@@ -78,20 +78,20 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
-    entries: tuple[Entry, ...] = ()
+class EpubContents:
+    entries: tuple[TocEntry, ...] = ()
     pages: tuple[tuple[str, str, str], ...] = ()
     """File, fragment and printed label of each page."""
 
 
-def xml(data: bytes, *, name: str) -> etree._Element:
+def parse_xml(data: bytes, *, name: str) -> etree._Element:
     """The root of an XML document from inside a book."""
     declared = _DECLARED.search(data[:300])
     text = decode(data, declared.group(1).decode("ascii") if declared else None).text
     text = _DECLARATION.sub("", text.lstrip("\ufeff"), count=1)
     if _OWN_ENTITIES.search(text):
         raise BadBook("bad_epub", f"{name} declares its own entities, as no book does")
-    text = _NAMED.sub(_spelled, text)
+    text = _NAMED.sub(_spell_entity, text)
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True
     )
@@ -104,31 +104,31 @@ def xml(data: bytes, *, name: str) -> etree._Element:
     return root
 
 
-def _spelled(found: re.Match[str]) -> str:
+def _spell_entity(found: re.Match[str]) -> str:
     name = found.group(1)
     return found.group() if name in _KEPT else html5.get(f"{name};", found.group())
 
 
-def _local(node: etree._Element) -> str:
+def _get_local_name(node: etree._Element) -> str:
     tag = node.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
-def _all(root: etree._Element, *names: str) -> Iterator[etree._Element]:
-    return (node for node in root.iter() if _local(node) in names)
+def _find_all(root: etree._Element, *names: str) -> Iterator[etree._Element]:
+    return (node for node in root.iter() if _get_local_name(node) in names)
 
 
-def _children(node: etree._Element, *names: str) -> list[etree._Element]:
-    return [child for child in node if _local(child) in names]
+def _find_children(node: etree._Element, *names: str) -> list[etree._Element]:
+    return [child for child in node if _get_local_name(child) in names]
 
 
-def _words(node: etree._Element | None) -> str:
+def _read_words(node: etree._Element | None) -> str:
     if node is None:
         return ""
     return collapse(clean("".join(str(part) for part in node.itertext())))
 
 
-def resolve(base: str, href: str) -> tuple[str | None, str]:
+def resolve_href(base: str, href: str) -> tuple[str | None, str]:
     """The file and the fragment that `href`, written in `base`, means; no file when it leaves the book."""
     address, _, fragment = href.strip().partition("#")
     if not address:
@@ -138,140 +138,145 @@ def resolve(base: str, href: str) -> tuple[str | None, str]:
     plain = unquote(address)
     folder = posixpath.dirname(base)
     joined = plain if plain.startswith("/") or not folder else f"{folder}/{plain}"
-    return safe_name(joined), unquote(fragment)
+    return resolve_member_name(joined), unquote(fragment)
 
 
-def rootfiles(data: bytes) -> list[str]:
+def read_rootfiles(data: bytes) -> list[str]:
     """The packages that container.xml names, in its order."""
-    root = xml(data, name="META-INF/container.xml")
-    found = (collapse(node.get("full-path") or "") for node in _all(root, "rootfile"))
-    return [path for given in found if (path := safe_name(unquote(given)))]
+    root = parse_xml(data, name="META-INF/container.xml")
+    found = (collapse(node.get("full-path") or "") for node in _find_all(root, "rootfile"))
+    return [path for given in found if (path := resolve_member_name(unquote(given)))]
 
 
-def package(data: bytes, *, path: str) -> Package:
+def read_package(data: bytes, *, path: str) -> Package:
     """The package at `path`: its title page, its files and their order."""
-    root = xml(data, name=path)
-    if _local(root) != "package":
+    root = parse_xml(data, name=path)
+    if _get_local_name(root) != "package":
         raise BadBook("bad_epub", f"{path} is not an EPUB package")
-    spine = next(_all(root, "spine"), None)
-    references = _children(spine, "itemref") if spine is not None else []
-    creators = (_words(node) for node in _all(root, "creator"))
-    guide = ((n.get("type") or "", resolve(path, n.get("href") or "")[0]) for n in _all(root, "reference"))
+    spine = next(_find_all(root, "spine"), None)
+    references = _find_children(spine, "itemref") if spine is not None else []
+    creators = (_read_words(node) for node in _find_all(root, "creator"))
+    guide = (
+        (n.get("type") or "", resolve_href(path, n.get("href") or "")[0])
+        for n in _find_all(root, "reference")
+    )
     return Package(
-        title=_title(root),
+        title=_read_title(root),
         authors=tuple(dict.fromkeys(name for name in creators if name)),
-        language=_words(next(_all(root, "language"), None))[:20],
-        items=tuple(_item(node, path) for node in _all(root, "item") if node.get("href")),
+        language=_read_words(next(_find_all(root, "language"), None))[:20],
+        items=tuple(_read_item(node, path) for node in _find_all(root, "item") if node.get("href")),
         spine=tuple((n.get("idref") or "", (n.get("linear") or "yes").lower() != "no") for n in references),
         ncx=(spine.get("toc") or "") if spine is not None else "",
         guide=tuple((kind, file) for kind, file in guide if file),
-        cover=next((n.get("content") or "" for n in _all(root, "meta") if n.get("name") == "cover"), ""),
+        cover=next((n.get("content") or "" for n in _find_all(root, "meta") if n.get("name") == "cover"), ""),
     )
 
 
-def _title(root: etree._Element) -> str:
+def _read_title(root: etree._Element) -> str:
     """The main title: the one that says so, or else the first."""
-    titles = [node for node in _all(root, "title") if _words(node)]
+    titles = [node for node in _find_all(root, "title") if _read_words(node)]
     main = {
         (meta.get("refines") or "").lstrip("#")
-        for meta in _all(root, "meta")
-        if meta.get("property") == "title-type" and _words(meta) == "main"
+        for meta in _find_all(root, "meta")
+        if meta.get("property") == "title-type" and _read_words(meta) == "main"
     }
     chosen = next((node for node in titles if node.get("id") in main), titles[0] if titles else None)
-    return _words(chosen)
+    return _read_words(chosen)
 
 
-def _item(node: etree._Element, path: str) -> Item:
+def _read_item(node: etree._Element, path: str) -> ManifestItem:
     href = node.get("href") or ""
-    return Item(
+    return ManifestItem(
         id=node.get("id") or "",
         href=href,
-        path=resolve(path, href)[0],
+        path=resolve_href(path, href)[0],
         media_type=(node.get("media-type") or "").split(";")[0].strip().lower(),
         properties=frozenset((node.get("properties") or "").split()),
         fallback=node.get("fallback") or "",
     )
 
 
-def ncx(data: bytes, *, path: str) -> Contents:
+def read_ncx(data: bytes, *, path: str) -> EpubContents:
     """The contents of an EPUB 2."""
-    root = xml(data, name=path)
-    chart = next(_all(root, "navMap"), None)
+    root = parse_xml(data, name=path)
+    chart = next(_find_all(root, "navMap"), None)
     pages = []
-    for target in _all(root, "pageTarget"):
-        file, fragment = _source(target, path)
-        label = _words(next(iter(_children(target, "navLabel")), None)) or target.get("value") or ""
+    for target in _find_all(root, "pageTarget"):
+        file, fragment = _read_source(target, path)
+        label = _read_words(next(iter(_find_children(target, "navLabel")), None)) or target.get("value") or ""
         if file:
             pages.append((file, fragment, label))
-    return Contents(tuple(_points(chart, path, ())) if chart is not None else (), tuple(pages))
+    return EpubContents(tuple(_read_points(chart, path, ())) if chart is not None else (), tuple(pages))
 
 
-def _source(node: etree._Element, path: str) -> tuple[str | None, str]:
-    content = next(iter(_children(node, "content")), None)
-    return resolve(path, content.get("src") or "") if content is not None else (None, "")
+def _read_source(node: etree._Element, path: str) -> tuple[str | None, str]:
+    content = next(iter(_find_children(node, "content")), None)
+    return resolve_href(path, content.get("src") or "") if content is not None else (None, "")
 
 
-def _points(node: etree._Element, path: str, above: tuple[str, ...]) -> Iterator[Entry]:
-    for point in _children(node, "navPoint"):
-        label = _words(next(iter(_children(point, "navLabel")), None))
+def _read_points(node: etree._Element, path: str, above: tuple[str, ...]) -> Iterator[TocEntry]:
+    for point in _find_children(node, "navPoint"):
+        label = _read_words(next(iter(_find_children(point, "navLabel")), None))
         here = (*above, label) if label else above
-        file, fragment = _source(point, path)
+        file, fragment = _read_source(point, path)
         if file and label:
-            yield Entry(here, file, fragment)
-        yield from _points(point, path, here)
+            yield TocEntry(here, file, fragment)
+        yield from _read_points(point, path, here)
 
 
-def nav(data: bytes, *, path: str) -> Contents:
+def read_nav(data: bytes, *, path: str) -> EpubContents:
     """The contents of an EPUB 3: the list of its `toc`, and the page list."""
-    root = xml(data, name=path)
-    entries: tuple[Entry, ...] = ()
+    root = parse_xml(data, name=path)
+    entries: tuple[TocEntry, ...] = ()
     pages: list[tuple[str, str, str]] = []
-    for element in _all(root, "nav"):
-        kinds = _kinds(element)
-        lists = [node for node in element.iter() if _local(node) in ("ol", "ul")][:1]
+    for element in _find_all(root, "nav"):
+        kinds = _read_kinds(element)
+        lists = [node for node in element.iter() if _get_local_name(node) in ("ol", "ul")][:1]
         if "page-list" in kinds or "doc-pagelist" in kinds:
-            found = (e for part in lists for e in _lines(part, path, ()))
+            found = (e for part in lists for e in _read_lines(part, path, ()))
             pages += ((e.file, e.fragment, e.path[-1]) for e in found)
         elif not kinds & {"landmarks", "lot", "loi", "loa", "lov", "index"} and not entries:
-            entries = tuple(e for part in lists for e in _lines(part, path, ()))
-    return Contents(entries, tuple(pages))
+            entries = tuple(e for part in lists for e in _read_lines(part, path, ()))
+    return EpubContents(entries, tuple(pages))
 
 
-def _kinds(node: etree._Element) -> set[str]:
+def _read_kinds(node: etree._Element) -> set[str]:
     types = (v for key, v in node.attrib.items() if str(key).rpartition("}")[2] in ("type", "role"))
     return set(" ".join(str(v) for v in types).replace("epub:", "").split())
 
 
-def _lines(node: etree._Element, path: str, above: tuple[str, ...]) -> Iterator[Entry]:
-    for line in _children(node, "li"):
-        link = next((n for n in line.iter() if _local(n) in ("a", "span") and _near(n, line)), None)
-        label = _words(link)
+def _read_lines(node: etree._Element, path: str, above: tuple[str, ...]) -> Iterator[TocEntry]:
+    for line in _find_children(node, "li"):
+        link = next(
+            (n for n in line.iter() if _get_local_name(n) in ("a", "span") and _belongs_to(n, line)), None
+        )
+        label = _read_words(link)
         here = (*above, label) if label else above
-        file, fragment = resolve(path, link.get("href") or "") if link is not None else (None, "")
+        file, fragment = resolve_href(path, link.get("href") or "") if link is not None else (None, "")
         if file and label and link is not None and link.get("href"):
-            yield Entry(here, file, fragment)
+            yield TocEntry(here, file, fragment)
         for deeper in line.iter():
-            if _local(deeper) in ("ol", "ul") and _near(deeper, line):
-                yield from _lines(deeper, path, here)
+            if _get_local_name(deeper) in ("ol", "ul") and _belongs_to(deeper, line):
+                yield from _read_lines(deeper, path, here)
 
 
-def _near(node: etree._Element, line: etree._Element) -> bool:
+def _belongs_to(node: etree._Element, line: etree._Element) -> bool:
     """Whether a label or a list belongs to this line and not to one inside it."""
     parent = node.getparent()
     while parent is not None and parent is not line:
-        if _local(parent) == "li":
+        if _get_local_name(parent) == "li":
             return False
         parent = parent.getparent()
     return parent is line
 
 
-def encrypted(data: bytes) -> list[tuple[str, str]]:
+def read_encryption(data: bytes) -> list[tuple[str, str]]:
     """What encryption.xml says is locked: the method and the file of each."""
-    root = xml(data, name="META-INF/encryption.xml")
+    root = parse_xml(data, name="META-INF/encryption.xml")
     found: list[tuple[str, str]] = []
-    for locked in _all(root, "EncryptedData"):
-        method = next(_all(locked, "EncryptionMethod"), None)
-        for reference in _all(locked, "CipherReference"):
+    for locked in _find_all(root, "EncryptedData"):
+        method = next(_find_all(locked, "EncryptionMethod"), None)
+        for reference in _find_all(locked, "CipherReference"):
             algorithm = (method.get("Algorithm") or "") if method is not None else ""
             found.append((algorithm, unquote(reference.get("URI") or "")))
     return found

@@ -19,13 +19,12 @@ from pathlib import Path
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
 from octavo.readers.epub import package as opf
-from octavo.readers.epub.package import Contents, Entry, Item, Package
-from octavo.readers.epub.spine import is_wrapper, kinds_of, place
-from octavo.readers.files import Archive, bound, title_of
-from octavo.readers.files import heading as one_line
-from octavo.readers.html.dom import parse, read_page, unpack
+from octavo.readers.epub.package import EpubContents, ManifestItem, Package, TocEntry
+from octavo.readers.epub.spine import find_kinds, is_wrapper, place_document
+from octavo.readers.files import Archive, check_sections, clean_line, make_title
+from octavo.readers.html.dom import decode_page, parse_page, read_page
 from octavo.readers.outline import Outline
-from octavo.readers.parsed import COVER_MOST_MB, Cover, ParsedBook, cover_of
+from octavo.readers.parsed import COVER_MOST_MB, Cover, ParsedBook, make_cover
 from octavo.types import BookFormat
 
 _SCRAMBLED_FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
@@ -47,19 +46,21 @@ _OTHER_FILES = (
 )
 
 
-def read(path: Path, limits: Limits) -> ParsedBook:
+def read_epub(path: Path, limits: Limits) -> ParsedBook:
     """The book in an `.epub` file."""
     _refuse_other_files(path, limits)
     notes: list[str] = []
     with Archive(path, limits) as archive:
-        package = _package(archive, notes)
+        package = _read_package(archive, notes)
         refuse_locked(archive, package)
-        contents = _contents(archive, package, notes)
-        documents = _spine(archive, package, notes)
-        title = one_line(package.title) or title_of(path.stem)
-        outline = _bind(archive, package, contents, documents, title=title, limits=limits, notes=notes)
-        cover = _cover(archive, package)
-    sections = bound(outline.sections(title=title), limits, name=path.name)
+        contents = _read_contents(archive, package, notes)
+        documents = _order_documents(archive, package, notes)
+        title = clean_line(package.title) or make_title(path.stem)
+        outline = _build_outline(
+            archive, package, contents, documents, title=title, limits=limits, notes=notes
+        )
+        cover = _read_cover(archive, package)
+    sections = check_sections(outline.sections(title=title), limits, name=path.name)
     return ParsedBook(
         title=title,
         format=BookFormat.EPUB,
@@ -72,13 +73,13 @@ def read(path: Path, limits: Limits) -> ParsedBook:
     )
 
 
-def _cover(archive: Archive, package: Package) -> Cover | None:
+def _read_cover(archive: Archive, package: Package) -> Cover | None:
     """The picture on the cover. A book without one, or with a bad one, is as good as any."""
-    for picture in package.pictures()[:_SHOWN]:
+    for picture in package.find_pictures()[:_SHOWN]:
         path = archive.find(picture)
         if path is not None and archive.size(path) <= COVER_MOST_MB * MB:
             with suppress(BadBook):
-                if made := cover_of(archive.read(path)):
+                if made := make_cover(archive.read(path)):
                     return made
     return None
 
@@ -104,11 +105,11 @@ def _refuse_other_files(path: Path, limits: Limits) -> None:
     raise BadBook("type_mismatch", f"{path.name} is {kind}, not an EPUB")
 
 
-def _package(archive: Archive, notes: list[str]) -> Package:
+def _read_package(archive: Archive, notes: list[str]) -> Package:
     """The first package that can be read."""
     container = archive.find(_CONTAINER)
     if container:
-        candidates = opf.rootfiles(archive.read(container))
+        candidates = opf.read_rootfiles(archive.read(container))
     else:
         candidates = sorted(n for n in archive.names if n.lower().endswith(".opf"))
         if not candidates:
@@ -121,7 +122,7 @@ def _package(archive: Archive, notes: list[str]) -> Package:
             refused = refused or BadBook("bad_epub", f"{archive.name}: its package {candidate} is missing")
             continue
         try:
-            package = opf.package(archive.read(path), path=path)
+            package = opf.read_package(archive.read(path), path=path)
         except BadBook as error:
             if error.code != "bad_epub":
                 raise
@@ -141,7 +142,7 @@ def _refuse_other_archives(archive: Archive) -> None:
         said = archive.read("mimetype")[:100].decode("ascii", "replace").strip()
         if said == "application/epub+zip":
             raise BadBook("bad_epub", f"{archive.name} has no {_CONTAINER} and no package")
-        kind = "an OpenDocument file" if "opendocument" in said else f"a file of type {one_line(said)}"
+        kind = "an OpenDocument file" if "opendocument" in said else f"a file of type {clean_line(said)}"
     raise BadBook(
         "type_mismatch",
         f"{archive.name} is {kind or 'a plain zip archive'}, not an EPUB",
@@ -149,31 +150,31 @@ def _refuse_other_archives(archive: Archive) -> None:
     )
 
 
-def _contents(archive: Archive, package: Package, notes: list[str]) -> Contents:
+def _read_contents(archive: Archive, package: Package, notes: list[str]) -> EpubContents:
     """The contents: the navigation document's, or else the NCX's; pages from whichever has them."""
     navs = [i for i in package.items if "nav" in i.properties]
     charts = [i for i in package.items if i.id == package.ncx or i.media_type == "application/x-dtbncx+xml"]
-    found = Contents()
+    found = EpubContents()
     for item in (*navs, *charts):
         path = archive.find(item.path) if item.path else None
         if path is None:
             continue
         try:
-            made = (opf.nav if item in navs else opf.ncx)(archive.read(path), path=path)
+            made = (opf.read_nav if item in navs else opf.read_ncx)(archive.read(path), path=path)
         except BadBook as error:
             if error.code != "bad_epub" or (item in charts and "entities" in error.message):
                 raise
             notes.append(f"{error.message}; its contents were left out")
             continue
-        found = Contents(found.entries or made.entries, found.pages or made.pages)
+        found = EpubContents(found.entries or made.entries, found.pages or made.pages)
     if not found.entries:
         notes.append(f"{archive.name} has no contents; its headings stand for them")
     return found
 
 
-def _spine(archive: Archive, package: Package, notes: list[str]) -> list[str]:
+def _order_documents(archive: Archive, package: Package, notes: list[str]) -> list[str]:
     """The documents in reading order, each once; those beside the main course come last."""
-    by_id: dict[str, list[Item]] = {}
+    by_id: dict[str, list[ManifestItem]] = {}
     for item in package.items:
         by_id.setdefault(item.id, []).append(item)
     missing: dict[str, None] = {}
@@ -181,22 +182,24 @@ def _spine(archive: Archive, package: Package, notes: list[str]) -> list[str]:
         if item.path is None or archive.find(item.path) is None:
             missing[item.href] = None
     if missing:
-        shown = ", ".join(one_line(href.replace("\0", "")) for href in list(missing)[:_SHOWN])
+        shown = ", ".join(clean_line(href.replace("\0", "")) for href in list(missing)[:_SHOWN])
         more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
         notes.append(f"{archive.name}: listed but not in the book: {shown}{more}")
     order = [i for i, linear in package.spine if linear] + [i for i, linear in package.spine if not linear]
     if unknown := [i for i in dict.fromkeys(order) if i not in by_id]:
-        notes.append(f"{archive.name}: the reading order names {one_line(unknown[0])!r}, which is not listed")
+        notes.append(
+            f"{archive.name}: the reading order names {clean_line(unknown[0])!r}, which is not listed"
+        )
     items = [item for i in dict.fromkeys(order) for item in by_id.get(i, ())]
     if not items:
         notes.append(f"{archive.name} has no reading order; its documents come as they are listed")
         items = [item for item in package.items if "nav" not in item.properties]
-    chosen = (document for item in items if (document := _document(item, by_id)))
+    chosen = (document for item in items if (document := _follow_fallbacks(item, by_id)))
     paths = (archive.find(document.path) for document in chosen if document.path)
     return list(dict.fromkeys(path for path in paths if path))
 
 
-def _document(item: Item, by_id: Mapping[str, list[Item]]) -> Item | None:
+def _follow_fallbacks(item: ManifestItem, by_id: Mapping[str, list[ManifestItem]]) -> ManifestItem | None:
     """The item, or the document that stands in for it."""
     for _ in range(8):
         if item.is_document:
@@ -207,10 +210,10 @@ def _document(item: Item, by_id: Mapping[str, list[Item]]) -> Item | None:
     return None
 
 
-def _bind(
+def _build_outline(
     archive: Archive,
     package: Package,
-    contents: Contents,
+    contents: EpubContents,
     documents: list[str],
     *,
     title: str,
@@ -218,22 +221,22 @@ def _bind(
     notes: list[str],
 ) -> Outline:
     outline = Outline()
-    entries = _by_file(archive, contents)
-    pages = _pages_by_file(archive, contents)
+    entries = _group_entries(archive, contents)
+    pages = _group_pages(archive, contents)
     navs = {archive.find(i.path) for i in package.items if "nav" in i.properties and i.path}
     guide = {archive.find(file): kind for kind, file in package.guide}
     size = 0
     for path in documents:
-        tree = parse(unpack(archive.read(path), name=path, notes=notes), limits, name=path)
+        tree = parse_page(decode_page(archive.read(path), name=path, notes=notes), limits, name=path)
         outer = tree.css("body, body > section, body > div")[:2]
-        kinds = kinds_of((node.attributes for node in outer), guide.get(path, ""))
+        kinds = find_kinds((node.attributes for node in outer), guide.get(path, ""))
         page = read_page(tree, page_ids={k: v for k, v in pages.get(path, {}).items() if k})
         size += sum(len(p.text) for p in page.pieces)
         if size > limits.max_text_mb * MB:
             raise BadBook("too_large", f"{archive.name} holds more than {limits.max_text_mb} MB of text")
         if path in navs or is_wrapper(page, kinds, path, title=title):
             continue
-        place(
+        place_document(
             outline,
             page,
             path=path,
@@ -245,14 +248,14 @@ def _bind(
     return outline
 
 
-def _by_file(archive: Archive, contents: Contents) -> dict[str, list[Entry]]:
-    grouped: dict[str, list[Entry]] = {}
+def _group_entries(archive: Archive, contents: EpubContents) -> dict[str, list[TocEntry]]:
+    grouped: dict[str, list[TocEntry]] = {}
     for entry in contents.entries:
         grouped.setdefault(archive.find(entry.file) or entry.file, []).append(entry)
     return grouped
 
 
-def _pages_by_file(archive: Archive, contents: Contents) -> dict[str, dict[str, str]]:
+def _group_pages(archive: Archive, contents: EpubContents) -> dict[str, dict[str, str]]:
     grouped: dict[str, dict[str, str]] = {}
     for file, fragment, label in contents.pages:
         grouped.setdefault(archive.find(file) or file, {})[fragment] = label
@@ -262,28 +265,28 @@ def _pages_by_file(archive: Archive, contents: Contents) -> dict[str, dict[str, 
 def refuse_locked(archive: Archive, package: Package) -> None:
     """Raises when what the book says cannot be read without its publisher's key."""
     if archive.find("META-INF/sinf.xml"):
-        _refuse(archive, "Apple FairPlay")
+        _raise_locked(archive, "Apple FairPlay")
     if archive.find("META-INF/license.lcpl"):
-        _refuse(archive, "Readium LCP")
+        _raise_locked(archive, "Readium LCP")
     rights = archive.find("META-INF/rights.xml")
     if rights:
-        _refuse(archive, _scheme(archive.read(rights)))
+        _raise_locked(archive, _find_scheme(archive.read(rights)))
     listed = archive.find("META-INF/encryption.xml")
     if not listed:
         return
     data = archive.read(listed)
     documents = {item.path for item in package.items if item.is_document}
-    for method, file in opf.encrypted(data):
+    for method, file in opf.read_encryption(data):
         if method in _SCRAMBLED_FONTS:
             continue
         if file in documents or file.lower().endswith(_DOCUMENT_ENDS):
-            _refuse(archive, _scheme(data))
+            _raise_locked(archive, _find_scheme(data))
 
 
-def _scheme(data: bytes) -> str:
+def _find_scheme(data: bytes) -> str:
     lowered = data[:1_000_000].lower()
     return next((name for sign, name in _SIGNS if sign in lowered), "an unknown scheme")
 
 
-def _refuse(archive: Archive, scheme: str) -> None:
+def _raise_locked(archive: Archive, scheme: str) -> None:
     raise BadBook("drm", f"{archive.name} is locked by its publisher with {scheme}")

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from octavo.readers.outline import same_title
-from octavo.readers.pages import Break, Heading, Page, Piece, Text
+from octavo.readers.outline import is_same_title
+from octavo.readers.pages import Heading, HtmlPage, PageBreak, Piece, Text
 
 if TYPE_CHECKING:
-    from octavo.readers.epub.package import Entry
+    from octavo.readers.epub.package import TocEntry
     from octavo.readers.outline import Outline
 
 _LABELS = {
@@ -45,7 +45,7 @@ _CONTENTS = frozenset(("toc", "landmarks", "loi", "lot", "doc-toc"))
 _SENTENCE = 15
 
 
-def kinds_of(attributes: Iterable[Mapping[str, str | None]], guide: str) -> frozenset[str]:
+def find_kinds(attributes: Iterable[Mapping[str, str | None]], guide: str) -> frozenset[str]:
     """What a document says it is, in its own words and in the package's guide."""
     words = [guide.lower()]
     for given in attributes:
@@ -55,7 +55,7 @@ def kinds_of(attributes: Iterable[Mapping[str, str | None]], guide: str) -> froz
     return frozenset(words) - {""}
 
 
-def is_wrapper(page: Page, kinds: frozenset[str], path: str, *, title: str) -> bool:
+def is_wrapper(page: HtmlPage, kinds: frozenset[str], path: str, *, title: str) -> bool:
     """Whether a document is only the book's wrapping: cover, title page, a page of links."""
     stem = PurePosixPath(path).stem.lower()
     words = page.words + sum(len(h.text.split()) for h in page.headings)
@@ -64,7 +64,7 @@ def is_wrapper(page: Page, kinds: frozenset[str], path: str, *, title: str) -> b
         return True
     if kinds & _CONTENTS and page.linked > 0.5:
         return True
-    if not page.words and page.headings and all(same_title(h.text, title) for h in page.headings):
+    if not page.words and page.headings and all(is_same_title(h.text, title) for h in page.headings):
         return True
     if longest >= _SENTENCE or words > 80:
         return False
@@ -73,12 +73,12 @@ def is_wrapper(page: Page, kinds: frozenset[str], path: str, *, title: str) -> b
     return bool(kinds & _TITLE_PAGES) or stem in ("titlepage", "title_page", "title-page", "title")
 
 
-def place(
+def place_document(
     outline: Outline,
-    page: Page,
+    page: HtmlPage,
     *,
     path: str,
-    entries: list[Entry],
+    entries: list[TocEntry],
     kinds: frozenset[str],
     title: str,
     first_label: str | None = None,
@@ -86,25 +86,25 @@ def place(
     """Sets the document into the outline."""
     pieces = list(page.pieces)
     if first_label is not None:
-        pieces.insert(0, Text(text="", breaks=(Break(0, first_label),)))
-    outline.document(path)
-    marks = _marks(pieces, entries)
+        pieces.insert(0, Text(text="", breaks=(PageBreak(0, first_label),)))
+    outline.start_document(path)
+    marks = _find_starts(pieces, entries)
     lead = pieces[: marks[0][0]] if marks else pieces
     if any(p.text for p in lead):
-        _lead(outline, lead, page, kinds, title)
+        _place_lead(outline, lead, page, kinds, title)
     else:
         outline.add(lead)
     for number, (start, entry) in enumerate(marks):
-        outline.enter(_without(title, entry.path), anchor=entry.fragment)
+        outline.enter(_drop_book_title(title, entry.path), anchor=entry.fragment)
         outline.add(pieces[start : marks[number + 1][0] if number + 1 < len(marks) else None])
 
 
-def _without(title: str, path: tuple[str, ...]) -> tuple[str, ...]:
+def _drop_book_title(title: str, path: tuple[str, ...]) -> tuple[str, ...]:
     """An entry's titles without the book's own, which some contents set above all others."""
-    return path[1:] if len(path) > 1 and same_title(path[0], title) else path
+    return path[1:] if len(path) > 1 and is_same_title(path[0], title) else path
 
 
-def _marks(pieces: list[Piece], entries: list[Entry]) -> list[tuple[int, Entry]]:
+def _find_starts(pieces: list[Piece], entries: list[TocEntry]) -> list[tuple[int, TocEntry]]:
     """Where each entry begins; one whose fragment is nowhere begins with the entry before it."""
     where: dict[str, int] = {}
     for number, piece in enumerate(pieces):
@@ -118,7 +118,9 @@ def _marks(pieces: list[Piece], entries: list[Entry]) -> list[tuple[int, Entry]]
     return sorted(marks, key=lambda mark: mark[0])
 
 
-def _lead(outline: Outline, lead: list[Piece], page: Page, kinds: frozenset[str], title: str) -> None:
+def _place_lead(
+    outline: Outline, lead: list[Piece], page: HtmlPage, kinds: frozenset[str], title: str
+) -> None:
     """What stands in a document before its first entry, or all of it when the contents do not name it."""
     begins = next(p for p in lead if p.text)
     label = next((_LABELS[k] for k in sorted(kinds) if k in _LABELS), "")
@@ -127,5 +129,5 @@ def _lead(outline: Outline, lead: list[Piece], page: Page, kinds: frozenset[str]
     elif label:
         outline.enter((label,))
     elif not outline.drafts:
-        outline.enter((page.title if page.title and not same_title(page.title, title) else title,))
+        outline.enter((page.title if page.title and not is_same_title(page.title, title) else title,))
     outline.add(lead)

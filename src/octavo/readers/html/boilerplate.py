@@ -58,7 +58,7 @@ _LABEL = re.compile(
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 
 
-class Place(Enum):
+class PageRegion(Enum):
     """Where an element stands: in the article, around it, or at the top of a page that marks no article."""
 
     ARTICLE = "article"
@@ -66,7 +66,7 @@ class Place(Enum):
     TOP = "top"
 
 
-def is_furniture(node: LexborNode, tag: str, attributes: Attributes, *, place: Place) -> bool:
+def is_boilerplate(node: LexborNode, tag: str, attributes: Attributes, *, place: PageRegion) -> bool:
     """Whether this element and all in it stay out of the book."""
     if tag in _NEVER:
         return True
@@ -78,13 +78,13 @@ def is_furniture(node: LexborNode, tag: str, attributes: Attributes, *, place: P
         return True
     if _is_site_part(node, tag, place) and not _holds_notes(attributes):
         return True
-    if tag == "a" and is_sign(node):
+    if tag == "a" and is_permalink_sign(node):
         return True
     classes = set((attributes.get("class") or "").lower().split())
     if tag != "body" and classes & _SURE:
         return True
     suggested = classes | {(attributes.get("id") or "").lower()}
-    return tag in _HOLDERS and bool(suggested & (_MAYBE | _SURE)) and link_share(node) > 0.8
+    return tag in _HOLDERS and bool(suggested & (_MAYBE | _SURE)) and measure_link_share(node) > 0.8
 
 
 def _is_hidden(attributes: Attributes) -> bool:
@@ -101,42 +101,46 @@ def _is_note(attributes: Attributes) -> bool:
     return not _NOTES.isdisjoint(kinds)
 
 
-def _is_site_part(node: LexborNode, tag: str, place: Place) -> bool:
+def _is_site_part(node: LexborNode, tag: str, place: PageRegion) -> bool:
     """The site's header, footer or side column, rather than the page's own."""
-    if place is Place.ARTICLE or tag not in _SITE_PARTS:
+    if place is PageRegion.ARTICLE or tag not in _SITE_PARTS:
         return False
     if tag == "header":
-        return node.css_first("h1") is None or link_share(node) > 0.5
-    if place is Place.AROUND:
+        return node.css_first("h1") is None or measure_link_share(node) > 0.5
+    if place is PageRegion.AROUND:
         return True
-    return link_share(node) > 0.5 or (tag == "footer" and len(node.text(deep=True).split()) < _SHORT_FOOTER)
+    return measure_link_share(node) > 0.5 or (
+        tag == "footer" and len(node.text(deep=True).split()) < _SHORT_FOOTER
+    )
 
 
 def _holds_notes(attributes: Attributes) -> bool:
     return any("note" in (attributes.get(key) or "").lower() for key in ("class", "id", "role"))
 
 
-def article(body: LexborNode) -> LexborNode:
+def find_article(body: LexborNode) -> LexborNode:
     """The element that a page marks as its main one, when that holds its title or most of its words."""
     main = body.css("main, [role=main]")
-    if len(main) == 1 and (main[0].css_first("h1") is not None or 2 * _prose(main[0]) > _prose(body)):
+    if len(main) == 1 and (
+        main[0].css_first("h1") is not None or 2 * _count_prose(main[0]) > _count_prose(body)
+    ):
         return main[0]
     return body
 
 
-def _prose(node: LexborNode) -> int:
+def _count_prose(node: LexborNode) -> int:
     """How much text an element has outside links and scripts."""
     aside = node.css("a, script, style, noscript, template, nav :not(a)")
     return len(node.text(deep=True)) - sum(len(a.text(deep=True)) for a in aside)
 
 
-def is_sign(node: LexborNode) -> bool:
+def is_permalink_sign(node: LexborNode) -> bool:
     """A permalink: an anchor that shows only a sign."""
     text = node.text(deep=True).strip()
     return 0 < len(text) < 10 and text in _SIGNS
 
 
-def link_share(node: LexborNode) -> float:
+def measure_link_share(node: LexborNode) -> float:
     """How much of an element's text stands in links."""
     total = len("".join(_LABEL.sub("", node.text(deep=True).lstrip()).split()))
     if not total:
@@ -144,7 +148,7 @@ def link_share(node: LexborNode) -> float:
     return sum(len("".join(a.text(deep=True).split())) for a in node.css("a[href]")) / total
 
 
-def is_step(node: LexborNode, attributes: Attributes) -> bool:
+def is_paging_link(node: LexborNode, attributes: Attributes) -> bool:
     """A link that turns the page: next, previous, up."""
     rel = (attributes.get("rel") or "").lower().split()
     if not _TURNS.isdisjoint(rel) or (attributes.get("accesskey") or "") in ("n", "p", "u"):
@@ -153,17 +157,17 @@ def is_step(node: LexborNode, attributes: Attributes) -> bool:
     return len(text) < 24 and _STEP.fullmatch(text) is not None
 
 
-def step_bars(root: LexborNode) -> set[int]:
+def find_paging_bars(root: LexborNode) -> set[int]:
     """The largest elements that hold only links which turn the page, by their `mem_id`."""
     bars: set[int] = set()
     judged: dict[int, bool] = {}
     for link in root.css("a[href]"):
-        if not is_step(link, link.attributes):
+        if not is_paging_link(link, link.attributes):
             continue
         best, node = None, link.parent
         while node is not None and node.tag not in ("body", "html", "main", "article"):
             if node.mem_id not in judged:
-                judged[node.mem_id] = _only_steps(node)
+                judged[node.mem_id] = _is_paging_bar(node)
             if not judged[node.mem_id]:
                 break
             if node.tag in _STEP_HOLDERS:
@@ -174,14 +178,14 @@ def step_bars(root: LexborNode) -> set[int]:
     return bars
 
 
-def _only_steps(node: LexborNode) -> bool:
+def _is_paging_bar(node: LexborNode) -> bool:
     text = node.text(deep=True, separator=" ")
     if len(text) > 1_000 or node.css_first("h1, h2, h3, pre, p + p") is not None:
         return False
     links = node.css("a[href]")
     for link in links:
         text = text.replace(link.text(deep=True, separator=" "), " ", 1)
-    steps = sum(is_step(link, link.attributes) for link in links)
+    steps = sum(is_paging_link(link, link.attributes) for link in links)
     if len(links) > 12 or 2 * steps < len(links):
         return False
     framed = steps > 1 and (

@@ -10,21 +10,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 
-from octavo.readers.html.inline import BREAK, settle
-from octavo.readers.pages import Break, Heading, Piece, Text
+from octavo.readers.html.inline import BREAK, finish_paragraphs
+from octavo.readers.pages import Heading, PageBreak, Piece, Text
 from octavo.text.clean import clean
 
 _DEEPEST_INDENT = 8
 _LONGEST_LABEL = 50
 
 
-def one_label(label: str) -> str:
+def clean_label(label: str) -> str:
     """A page's label as it is shown: one short line."""
     return " ".join(clean(label).split())[:_LONGEST_LABEL]
 
 
 @dataclass(slots=True)
-class Listing:
+class OpenList:
     """An open list: how its items are marked, and how many there were."""
 
     ordered: bool
@@ -33,7 +33,7 @@ class Listing:
     begun: bool = False
 
 
-class Galley:
+class PageBuilder:
     def __init__(self) -> None:
         self.pieces: list[Piece] = []
         self.tight = False
@@ -41,28 +41,28 @@ class Galley:
         self._raw: list[str] = []
         self._ids: dict[str, None] = {}
         self._labels: list[str] = []
-        self._lists: list[Listing] = []
+        self._lists: list[OpenList] = []
         self._marker = ""
 
     @property
-    def last(self) -> str:
+    def last_run(self) -> str:
         """The end of what the line says so far."""
         return self._raw[-1] if self._raw else ""
 
-    def say(self, text: str) -> None:
+    def write(self, text: str) -> None:
         self._raw.append(text)
 
     def note_id(self, name: str) -> None:
         self._ids[name] = None
 
-    def turn(self, label: str) -> None:
+    def break_page(self, label: str) -> None:
         """A printed page ends here."""
-        self._labels.append(one_label(label))
+        self._labels.append(clean_label(label))
         self._raw.append(BREAK)
 
     def open_list(self, *, ordered: bool, start: int) -> None:
         indent = "  " * min(len(self._lists), _DEEPEST_INDENT)
-        self._lists.append(Listing(ordered, start - 1, indent))
+        self._lists.append(OpenList(ordered, start - 1, indent))
 
     def close_list(self) -> None:
         if self._lists:
@@ -88,9 +88,9 @@ class Galley:
         if not self._raw:
             return
         waiting = 0
-        for text, offsets in self._settled():
+        for text, offsets in self._take_paragraphs():
             if text:
-                self._set(text, (0,) * waiting + offsets)
+                self._add_text(text, (0,) * waiting + offsets)
                 waiting = 0
             else:
                 waiting += len(offsets)
@@ -99,7 +99,7 @@ class Galley:
     def close_heading(self, level: int, *, own_id: str) -> None:
         """Sets the raw run as a heading; its own id leads the others."""
         self.in_heading = False
-        settled = self._settled()
+        settled = self._take_paragraphs()
         text = " ".join(" ".join(t.split()) for t, _ in settled if t)
         if not text:
             self._raw += [BREAK] * sum(len(offsets) for _, offsets in settled)
@@ -119,12 +119,12 @@ class Galley:
         waiting = self._raw.count(BREAK)
         self._raw.clear()
         if self._marker:
-            self._set("", ())
+            self._add_text("", ())
             self.tight = True
         self._ids.update(dict.fromkeys(ids))
         breaks = self._take_breaks((0,) * waiting)
         lengths = accumulate(len(part) for part in text.split(BREAK)[:-1])
-        breaks += tuple(Break(offset, label) for offset, label in zip(lengths, labels, strict=True))
+        breaks += tuple(PageBreak(offset, label) for offset, label in zip(lengths, labels, strict=True))
         text = text.replace(BREAK, "")
         made = Text(text=text, block=True, tight=self.tight, ids=self._take_ids(), breaks=breaks)
         self.pieces.append(made)
@@ -138,12 +138,12 @@ class Galley:
             self.pieces.append(Text(text="", ids=self._take_ids(), breaks=breaks))
         return tuple(self.pieces)
 
-    def _settled(self) -> list[tuple[str, tuple[int, ...]]]:
+    def _take_paragraphs(self) -> list[tuple[str, tuple[int, ...]]]:
         raw = "".join(self._raw)
         self._raw.clear()
-        return settle(raw)
+        return finish_paragraphs(raw)
 
-    def _set(self, text: str, offsets: tuple[int, ...]) -> None:
+    def _add_text(self, text: str, offsets: tuple[int, ...]) -> None:
         indent = self._lists[-1].indent if self._lists else ""
         lead = f"{indent}{self._marker}" if self._marker else (f"{indent}  " if self._lists else "")
         tight = self.tight and bool(self.pieces) and isinstance(self.pieces[-1], Text)
@@ -159,6 +159,6 @@ class Galley:
         ids, self._ids = tuple(reversed(self._ids)), {}
         return ids
 
-    def _take_breaks(self, offsets: tuple[int, ...]) -> tuple[Break, ...]:
+    def _take_breaks(self, offsets: tuple[int, ...]) -> tuple[PageBreak, ...]:
         labels, self._labels = self._labels[: len(offsets)], self._labels[len(offsets) :]
-        return tuple(Break(offset, label) for offset, label in zip(offsets, labels, strict=False))
+        return tuple(PageBreak(offset, label) for offset, label in zip(offsets, labels, strict=False))

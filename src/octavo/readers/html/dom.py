@@ -19,24 +19,30 @@ from typing import TYPE_CHECKING
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from octavo.errors import BadBook
-from octavo.readers.html.boilerplate import Attributes, Place, article, is_furniture, step_bars
-from octavo.readers.html.builder import Galley, one_label
-from octavo.readers.html.guard import guarded
+from octavo.readers.html.boilerplate import (
+    Attributes,
+    PageRegion,
+    find_article,
+    find_paging_bars,
+    is_boilerplate,
+)
+from octavo.readers.html.builder import PageBuilder, clean_label
+from octavo.readers.html.guard import check_markup
 from octavo.readers.html.inline import (
     BREAK,
     LINE,
-    is_layout,
+    is_layout_table,
     is_note_mark,
-    math_text,
-    plain,
-    printed_page,
-    prose_alt,
-    raised,
-    table_text,
-    visible,
+    mark_superscript,
+    read_alt_text,
+    read_line,
+    read_page_number,
+    read_text_node,
+    write_math,
+    write_table,
 )
 from octavo.readers.html.tags import names
-from octavo.readers.pages import Page, Piece, Text
+from octavo.readers.pages import HtmlPage, Piece, Text
 from octavo.text.clean import clean, collapse, decode
 
 if TYPE_CHECKING:
@@ -67,7 +73,7 @@ _DECLARED = (
 )
 
 
-def charset(data: bytes) -> str | None:
+def find_charset(data: bytes) -> str | None:
     """The encoding that the document declares, in its XML declaration or a meta tag."""
     head = data[:4096]
     for pattern in _DECLARED:
@@ -77,24 +83,24 @@ def charset(data: bytes) -> str | None:
     return None
 
 
-def unpack(data: bytes, *, name: str, notes: list[str]) -> str:
+def decode_page(data: bytes, *, name: str, notes: list[str]) -> str:
     """The document's text; damage goes to `notes` under the file's name, too much of it is refused."""
     try:
-        decoded = decode(data, charset(data))
+        decoded = decode(data, find_charset(data))
     except BadBook as refused:
         raise BadBook(refused.code, f"{name}: {refused.message}") from None
     notes += (f"{name}: {warning}" for warning in decoded.warnings)
     return decoded.text
 
 
-def parse(text: str, limits: Limits, *, name: str) -> LexborHTMLParser:
+def parse_page(text: str, limits: Limits, *, name: str) -> LexborHTMLParser:
     """The tree of a document that has passed the guard."""
-    return LexborHTMLParser(guarded(text, limits, name=name))
+    return LexborHTMLParser(check_markup(text, limits, name=name))
 
 
 def read_page(
     tree: LexborHTMLParser, *, site: bool = False, page_ids: Mapping[str, str] | None = None
-) -> Page:
+) -> HtmlPage:
     """The pieces of a parsed page. `site`: it comes from a web site, whose header and footer stay out."""
     title = tree.css_first("head > title")
     roots = tree.css("html, body, body > div, body > main, body > article")[:4]
@@ -106,13 +112,13 @@ def read_page(
         if (name := collapse(clean(meta.attributes.get("content") or "")))
     )
     body = tree.body
-    start = article(body) if site and body is not None else body
-    walk = Walk(start, site=site, page_ids=page_ids or {}) if start is not None else None
+    start = find_article(body) if site and body is not None else body
+    walk = PageWalker(start, site=site, page_ids=page_ids or {}) if start is not None else None
     pieces = walk.run() if walk else ()
     if body is not None and not site and not any(p.text for p in pieces):
-        pieces = _drawn(body)
+        pieces = _read_drawing(body)
     size = sum(len(p.text) for p in pieces if isinstance(p, Text))
-    return Page(
+    return HtmlPage(
         title=collapse(clean(title.text(deep=True))) if title else "",
         language=collapse(clean(language))[:20],
         authors=authors,
@@ -121,16 +127,17 @@ def read_page(
     )
 
 
-def _drawn(body: LexborNode) -> tuple[Piece, ...]:
+def _read_drawing(body: LexborNode) -> tuple[Piece, ...]:
     """The text of a page that is one drawing, as books with a fixed layout have it."""
     lines = (
-        " ".join(plain(part) for part in node.css("tspan")) or plain(node) for node in body.css("svg text")
+        " ".join(read_line(part) for part in node.css("tspan")) or read_line(node)
+        for node in body.css("svg text")
     )
     return tuple(Text(text=line) for line in lines if line)
 
 
 @dataclass(slots=True)
-class _Frame:
+class _OpenNode:
     """One open node: what to do when it ends."""
 
     tag: str
@@ -145,7 +152,7 @@ class _Frame:
     link: bool = False
 
 
-class Walk:
+class PageWalker:
     """One page on its way to pieces. `page_ids`: ids that a page list names, with their labels; `bars`:
     the elements that only turn the page, where they are known."""
 
@@ -158,12 +165,12 @@ class Walk:
         bars: set[int] | None = None,
     ) -> None:
         self.body, self.page_ids = body, page_ids
-        self.bars = step_bars(body) if bars is None else bars
+        self.bars = find_paging_bars(body) if bars is None else bars
         self.site = site
         self.has_article = site and body.css_first("main, article, [role=main]") is not None
-        self.galley = Galley()
+        self.builder = PageBuilder()
         self.linked = 0
-        self._frames: list[_Frame] = []
+        self._open_nodes: list[_OpenNode] = []
         self._quiet = self._article = self._links = 0
 
     def run(self) -> tuple[Piece, ...]:
@@ -174,127 +181,129 @@ class Walk:
                 node = child
                 continue
             self._leave()
-            while node is not None and (node.next is None or not self._frames):
-                node = node.parent if self._frames else None
+            while node is not None and (node.next is None or not self._open_nodes):
+                node = node.parent if self._open_nodes else None
                 if node is not None:
                     self._leave()
             node = node.next if node is not None else None
-        return self.galley.finish()
+        return self.builder.finish()
 
     def _enter(self, node: LexborNode) -> bool:
         """Opens a node; says whether its children are read."""
         tag = node.tag or ""
-        frame = _Frame(tag)
-        self._frames.append(frame)
+        frame = _OpenNode(tag)
+        self._open_nodes.append(frame)
         if tag == "-text":
-            self._say(visible(node))
+            self._write(read_text_node(node))
             return False
         if tag.startswith(("-", "!")):
             return False
         attributes = node.attributes
         self._note_ids(tag, attributes)
-        if self._page_break(node, attributes) or self._is_furniture(node, tag, attributes):
+        if self._page_break(node, attributes) or self._is_boilerplate(node, tag, attributes):
             return False
-        level = _level(tag, attributes)
+        level = _find_level(tag, attributes)
         if level:
             self._open_heading(frame, level, attributes)
         elif tag in _CODE:
-            self._code(node)
+            self._add_code(node)
             return False
-        elif tag == "table" and not is_layout(node):
-            self._table(node)
+        elif tag == "table" and not is_layout_table(node):
+            self._add_table(node)
             return False
         elif tag in _BLOCKS or tag in _HEADINGS:
             self._open_block(frame, attributes)
         else:
-            return self._inline(node, frame, attributes)
+            return self._open_inline(node, frame, attributes)
         return True
 
     def _leave(self) -> None:
-        frame = self._frames.pop()
+        frame = self._open_nodes.pop()
         if frame.after:
-            self.galley.say(frame.after)
+            self.builder.write(frame.after)
         if frame.level:
-            self.galley.close_heading(frame.level, own_id=frame.own_id)
+            self.builder.close_heading(frame.level, own_id=frame.own_id)
         if frame.ends_block:
-            self.galley.flush()
+            self.builder.flush()
         if frame.tag in _LISTS and frame.ends_block:
-            self.galley.close_list()
+            self.builder.close_list()
         elif frame.tag == "li":
-            self.galley.close_item()
+            self.builder.close_item()
         self._quiet -= frame.quiet
         self._article -= frame.article
         self._links -= frame.link
 
-    def _is_furniture(self, node: LexborNode, tag: str, attributes: Attributes) -> bool:
-        outside = self.site and not self._article and (self.has_article or len(self._frames) <= 3)
-        place = Place.ARTICLE if not outside else Place.AROUND if self.has_article else Place.TOP
-        return node.mem_id in self.bars or is_furniture(node, tag, attributes, place=place)
+    def _is_boilerplate(self, node: LexborNode, tag: str, attributes: Attributes) -> bool:
+        outside = self.site and not self._article and (self.has_article or len(self._open_nodes) <= 3)
+        place = (
+            PageRegion.ARTICLE if not outside else PageRegion.AROUND if self.has_article else PageRegion.TOP
+        )
+        return node.mem_id in self.bars or is_boilerplate(node, tag, attributes, place=place)
 
     def _note_ids(self, tag: str, attributes: Attributes) -> None:
         if tag in ("body", "main"):
             return
         for key in ("id", "name") if tag == "a" else ("id",):
             if name := attributes.get(key):
-                self.galley.note_id(name)
+                self.builder.note_id(name)
 
     def _page_break(self, node: LexborNode, attributes: Attributes) -> bool:
         """Whether the element is a page break; one that a page list names may hold text, and is read on."""
-        label, is_mark = self._page(node, attributes)
+        label, is_mark = self._find_page_label(node, attributes)
         if label is not None:
-            self.galley.turn(label)
+            self.builder.break_page(label)
         return is_mark
 
-    def _page(self, node: LexborNode, attributes: Attributes) -> tuple[str | None, bool]:
+    def _find_page_label(self, node: LexborNode, attributes: Attributes) -> tuple[str | None, bool]:
         """The label of the page that begins with an element, and whether the element is only its mark."""
         kinds = (attributes.get("epub:type") or "").split()
         listed = self.page_ids.get(attributes.get("id") or "")
         if "pagebreak" in kinds or attributes.get("role") == "doc-pagebreak":
-            given = attributes.get("title") or attributes.get("aria-label") or plain(node)
+            given = attributes.get("title") or attributes.get("aria-label") or read_line(node)
             return listed or given, True
-        number = printed_page(node, attributes)
+        number = read_page_number(node, attributes)
         return (listed or number, bool(number)) if number or listed is not None else (None, False)
 
-    def _say(self, text: str) -> None:
-        self.galley.say(text)
-        if self._links and not self.galley.in_heading:
+    def _write(self, text: str) -> None:
+        self.builder.write(text)
+        if self._links and not self.builder.in_heading:
             self.linked += len(text)
 
-    def _inline(self, node: LexborNode, frame: _Frame, attributes: Attributes) -> bool:
+    def _open_inline(self, node: LexborNode, frame: _OpenNode, attributes: Attributes) -> bool:
         """An element within a line; says whether its children are read."""
-        galley, tag = self.galley, frame.tag
+        galley, tag = self.builder, frame.tag
         if tag == "br":
-            galley.say(" " if galley.in_heading else LINE)
+            galley.write(" " if galley.in_heading else LINE)
         elif tag == "img":
-            alt = attributes.get("alt") if galley.in_heading else prose_alt(node)
-            galley.say(f" {alt} " if alt else "")
+            alt = attributes.get("alt") if galley.in_heading else read_alt_text(node)
+            galley.write(f" {alt} " if alt else "")
         elif tag == "math":
-            galley.say(math_text(node))
+            galley.write(write_math(node))
             return False
         elif tag == "rt":
-            galley.say("(")
+            galley.write("(")
             frame.after = ")"
         elif tag == "sup":
-            opening, frame.after = raised(node, galley.last)
-            galley.say(opening)
+            opening, frame.after = mark_superscript(node, galley.last_run)
+            galley.write(opening)
         elif tag == "a" and attributes.get("href"):
             frame.link = "://" not in (attributes.get("href") or "")
             self._links += frame.link
             if is_note_mark(node, attributes):
-                galley.say("[")
+                galley.write("[")
                 frame.after = "]"
         return True
 
-    def _open_heading(self, frame: _Frame, level: int, attributes: Attributes) -> None:
-        self.galley.flush()
+    def _open_heading(self, frame: _OpenNode, level: int, attributes: Attributes) -> None:
+        self.builder.flush()
         frame.ends_block = True
         frame.own_id = attributes.get("id") or ""
-        if not self._quiet and not self.galley.in_heading:
+        if not self._quiet and not self.builder.in_heading:
             frame.level = level
-            self.galley.in_heading = True
+            self.builder.in_heading = True
 
-    def _open_block(self, frame: _Frame, attributes: Attributes) -> None:
-        self.galley.flush()
+    def _open_block(self, frame: _OpenNode, attributes: Attributes) -> None:
+        self.builder.flush()
         tag = frame.tag
         classes = (attributes.get("class") or "").lower()
         frame.ends_block = True
@@ -307,77 +316,77 @@ class Walk:
         if tag in _LISTS:
             start = attributes.get("start") or "1"
             number = int(start) if start.isascii() and start.isdigit() and len(start) < 9 else 1
-            self.galley.open_list(ordered=tag == "ol", start=number)
+            self.builder.open_list(ordered=tag == "ol", start=number)
         elif tag == "li":
-            self.galley.open_item()
+            self.builder.open_item()
         elif tag == "dd":
-            self.galley.tight = True
-        elif len(self._frames) > 1 and self._frames[-2].verse:
-            self.galley.tight = self._frames[-2].begun
-            self._frames[-2].begun = True
+            self.builder.tight = True
+        elif len(self._open_nodes) > 1 and self._open_nodes[-2].verse:
+            self.builder.tight = self._open_nodes[-2].begun
+            self._open_nodes[-2].begun = True
 
-    def _code(self, node: LexborNode) -> None:
-        self.galley.flush()
+    def _add_code(self, node: LexborNode) -> None:
+        self.builder.flush()
         for gone in node.css(_NO_CODE):
             gone.decompose()
         for line in node.css("br"):
             line.replace_with("\n")
-        ids, said = _ids(node), node.text(deep=True)
-        labels = self._pages_in_code(node) if BREAK not in said else []
+        ids, said = _collect_ids(node), node.text(deep=True)
+        labels = self._mark_pages_in_code(node) if BREAK not in said else []
         said = node.text(deep=True) if labels else said.replace(BREAK, "")
-        lines = [_rstrip(line) for line in clean(said).expandtabs(4).split("\n")]
-        text = _rstrip("\n".join(lines))
+        lines = [_strip_end(line) for line in clean(said).expandtabs(4).split("\n")]
+        text = _strip_end("\n".join(lines))
         bare = text.lstrip(f"\n{BREAK}")
-        self._block(BREAK * text.count(BREAK, 0, len(text) - len(bare)) + bare, ids, labels)
+        self._add_block(BREAK * text.count(BREAK, 0, len(text) - len(bare)) + bare, ids, labels)
 
-    def _pages_in_code(self, node: LexborNode) -> list[str]:
+    def _mark_pages_in_code(self, node: LexborNode) -> list[str]:
         """Puts a sign where pages break in the code; gives their labels."""
         labels: list[str] = []
         gone: set[int] = set()
         for inner in node.css("[id], [role], [class], [title]"):
-            label, is_mark = self._page(inner, inner.attributes)
+            label, is_mark = self._find_page_label(inner, inner.attributes)
             if label is None or inner.mem_id in gone or inner.mem_id == node.mem_id:
                 continue
-            labels.append(one_label(label))
+            labels.append(clean_label(label))
             inner.insert_before(BREAK)
             if is_mark:
                 gone |= {within.mem_id for within in inner.css("*")}
                 inner.decompose()
         return labels
 
-    def _table(self, node: LexborNode) -> None:
-        self.galley.flush()
+    def _add_table(self, node: LexborNode) -> None:
+        self.builder.flush()
         labels: list[str] = []
 
         def read(cell: LexborNode) -> str:
             only = cell.first_child
             if only is not None and only.tag == "-text" and only.next is None and not cell.attributes:
-                return plain(cell)
-            walk = Walk(cell, site=False, page_ids=self.page_ids, bars=self.bars)
+                return read_line(cell)
+            walk = PageWalker(cell, site=False, page_ids=self.page_ids, bars=self.bars)
             pieces = walk.run()
             self.linked += walk.linked
             labels.extend(broken.label for piece in pieces for broken in piece.breaks)
-            said = (_with_breaks(piece) if piece.text else BREAK * len(piece.breaks) for piece in pieces)
-            return _rstrip(" ".join(" ".join(said).split()))
+            said = (_insert_breaks(piece) if piece.text else BREAK * len(piece.breaks) for piece in pieces)
+            return _strip_end(" ".join(" ".join(said).split()))
 
-        self._block(table_text(node, read), _ids(node), labels)
+        self._add_block(write_table(node, read), _collect_ids(node), labels)
 
-    def _block(self, text: str, ids: list[str], labels: list[str]) -> None:
+    def _add_block(self, text: str, ids: list[str], labels: list[str]) -> None:
         if text.replace(BREAK, ""):
-            self.galley.add_block(text, ids=ids, labels=labels)
+            self.builder.add_block(text, ids=ids, labels=labels)
             return
         for name in ids:
-            self.galley.note_id(name)
+            self.builder.note_id(name)
         for label in labels:
-            self.galley.turn(label)
+            self.builder.break_page(label)
 
 
-def _ids(node: LexborNode) -> list[str]:
+def _collect_ids(node: LexborNode) -> list[str]:
     found = [inner.attributes for inner in node.css("[id], a[name]")]
     return [name for inner in found for key in ("id", "name") if (name := inner.get(key))]
 
 
-def _rstrip(line: str) -> str:
+def _strip_end(line: str) -> str:
     """A line without blanks at its end, though page breaks stand after them."""
     bare = line.rstrip()
     while bare.endswith(BREAK):
@@ -385,7 +394,7 @@ def _rstrip(line: str) -> str:
     return bare + BREAK * line.count(BREAK, len(bare))
 
 
-def _with_breaks(piece: Piece) -> str:
+def _insert_breaks(piece: Piece) -> str:
     """A piece's text with the sign of a page break wherever one stands in it."""
     text = piece.text
     for broken in reversed(piece.breaks):
@@ -393,7 +402,7 @@ def _with_breaks(piece: Piece) -> str:
     return text
 
 
-def _level(tag: str, attributes: Attributes) -> int:
+def _find_level(tag: str, attributes: Attributes) -> int:
     """How high a heading stands; 0 for what is none, like an author's name set as one."""
     if tag in _HEADINGS:
         return 0 if _NO_HEADINGS & set((attributes.get("class") or "").split()) else _HEADINGS[tag]

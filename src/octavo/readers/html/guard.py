@@ -83,16 +83,16 @@ _PREFIX = re.compile(
 _XHTML = re.compile(r"""^\s*<\?xml\s|<html[^>]{0,500}\sxmlns\s*=\s*["']http://www\.w3\.org/1999/xhtml""")
 
 
-def guarded(text: str, limits: Limits, *, name: str) -> str:
+def check_markup(text: str, limits: Limits, *, name: str) -> str:
     """The page as it may be parsed; refuses one that is nested, attributed or tagged beyond reason."""
     head = text[:4096]
     xml = bool(_XHTML.search(head))
     for prefix in set(_PREFIX.findall(head)) if xml else ():
         text = re.sub(rf"(</?){re.escape(prefix)}:", r"\1", text)
-    return _Scan(text, limits, name, xml).run()
+    return _TagScanner(text, limits, name, xml).run()
 
 
-class _Scan:
+class _TagScanner:
     """One pass over the tags of a page; collects the repairs and follows the depth."""
 
     def __init__(self, text: str, limits: Limits, name: str, xml: bool) -> None:
@@ -116,7 +116,7 @@ class _Scan:
         while found := _MARKUP.search(text, position):
             start = found.start()
             special = text[start + 1] in "!?"
-            position = self._declaration(start, found.group()) if special else self._tag(start)
+            position = self._skip_declaration(start, found.group()) if special else self._read_tag(start)
             if position < 0:
                 break
         if not self.out:
@@ -128,7 +128,7 @@ class _Scan:
         self.out += (self.text[self.kept : start], by)
         self.kept = end
 
-    def _declaration(self, start: int, opening: str) -> int:
+    def _skip_declaration(self, start: int, opening: str) -> int:
         """Past a comment, CDATA section, doctype or processing instruction; -1 at the end of the text."""
         text = self.text
         if opening == "<!--":
@@ -162,7 +162,7 @@ class _Scan:
             self.endless.add(mark)
         return end
 
-    def _tag(self, start: int) -> int:
+    def _read_tag(self, start: int) -> int:
         """Past one tag, counted; -1 when it never ends."""
         most = self.limits.max_html_tag_kb * 1024
         found = _TAG.match(self.text, start)
@@ -175,7 +175,7 @@ class _Scan:
         if end - start > 2 * self.limits.max_html_attributes:
             self._measure(start, end, most)
         while self.foreign and tag in (_LEAVE_AT_END if closing else _LEAVES_FOREIGN):
-            self._end(len(self.open) - 1)
+            self._end_from(len(self.open) - 1)
         if closing:
             self._close(tag)
             return end
@@ -232,10 +232,10 @@ class _Scan:
         if tag in _ENDS_PARAGRAPH:
             self._cut(_PARAGRAPH, _SCOPES)
         if tag in _CHOICES and self.open[-1:] == ["option"]:
-            self._end(len(self.open) - 1)
-        if tag in _RUBY and self._found(frozenset(("ruby",)), _SCOPES) >= 0:
+            self._end_from(len(self.open) - 1)
+        if tag in _RUBY and self._find_open(frozenset(("ruby",)), _SCOPES) >= 0:
             while self.open[-1] in _MAY_LACK_END:
-                self._end(len(self.open) - 1)
+                self._end_from(len(self.open) - 1)
 
     def _push(self, tag: str, rest: str) -> None:
         world = self.foreign
@@ -254,7 +254,7 @@ class _Scan:
             self.formats[tag] -= 1
             self.formatting -= 1
         elif tag == "form" and not self.foreign:
-            place = self._found(frozenset(("form",)), _SCOPES)
+            place = self._find_open(frozenset(("form",)), _SCOPES)
             if place >= 0:  # a form ends alone: what was left open in it stays open
                 del self.open[place], self.worlds[place]
         else:
@@ -262,11 +262,11 @@ class _Scan:
 
     def _cut(self, names: Collection[str], barriers: frozenset[str]) -> None:
         """Ends the innermost open element among `names`, and all in it, unless a barrier is nearer."""
-        place = self._found(names, barriers)
+        place = self._find_open(names, barriers)
         if place >= 0:
-            self._end(place)
+            self._end_from(place)
 
-    def _found(self, names: Collection[str], barriers: frozenset[str]) -> int:
+    def _find_open(self, names: Collection[str], barriers: frozenset[str]) -> int:
         for back, tag in enumerate(reversed(self.open), 1):
             if tag in names:
                 return len(self.open) - back
@@ -274,6 +274,6 @@ class _Scan:
                 break
         return -1
 
-    def _end(self, place: int) -> None:
+    def _end_from(self, place: int) -> None:
         self.tables -= self.open[place:].count("table")
         del self.open[place:], self.worlds[place:]

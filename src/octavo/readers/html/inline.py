@@ -41,20 +41,20 @@ _SILENT = re.compile(rf"^({BREAK}+)\n|\n({BREAK}+)\Z", re.MULTILINE)
 _HIGHLIGHT = frozenset(("highlighttable", "rouge-table", "hljs-ln"))
 
 
-def visible(node: LexborNode) -> str:
+def read_text_node(node: LexborNode) -> str:
     """A text node's text, without the characters that mean breaks here."""
     text = node.text_content or ""
     return text if text.isascii() else _OURS.sub("", text)
 
 
-def settle(raw: str) -> list[tuple[str, tuple[int, ...]]]:
+def finish_paragraphs(raw: str) -> list[tuple[str, tuple[int, ...]]]:
     """Finished paragraphs of a raw run, each with the offsets of its page breaks."""
     if not raw or raw.isspace():
         return []
-    return [_paragraph(part) for part in _PARAGRAPHS.split(clean(raw))]
+    return [_finish_paragraph(part) for part in _PARAGRAPHS.split(clean(raw))]
 
 
-def _paragraph(raw: str) -> tuple[str, tuple[int, ...]]:
+def _finish_paragraph(raw: str) -> tuple[str, tuple[int, ...]]:
     raw = raw.strip().strip(LINE)
     if BREAK not in raw:
         return "\n".join(" ".join(line.split()) for line in _AROUND_LINE.split(raw)).strip(), ()
@@ -62,31 +62,31 @@ def _paragraph(raw: str) -> tuple[str, tuple[int, ...]]:
     for number, part in enumerate(raw.split(BREAK)):
         if number:
             offsets.append(len(text))
-        shown = "\n".join(_shown(line) for line in _AROUND_LINE.split(part))
+        shown = "\n".join(_collapse_blanks(line) for line in _AROUND_LINE.split(part))
         text += shown.lstrip() if not text or text[-1].isspace() else shown
     text = text.rstrip()
     return text, tuple(min(o, len(text)) for o in offsets)
 
 
-def _shown(line: str) -> str:
+def _collapse_blanks(line: str) -> str:
     words = " ".join(line.split())
     if not words:
         return " " if line else ""
     return f"{' ' if line[0].isspace() else ''}{words}{' ' if line[-1].isspace() else ''}"
 
 
-def plain(node: LexborNode) -> str:
+def read_line(node: LexborNode) -> str:
     """All the text of an element on one line, as for a table's cell or a formula."""
     parts: list[str] = []
     top, here = node, node.first_child
     while here is not None:
         tag = here.tag or ""
         if tag == "-text":
-            parts.append(visible(here))
+            parts.append(read_text_node(here))
         elif tag in ("br", "p", "div", "li", "tr", "td", "dd", "dt", "pre"):
             parts.append(" ")
         elif tag == "img":
-            parts.append(prose_alt(here))
+            parts.append(read_alt_text(here))
         if here.first_child is not None and tag not in _UNSEEN:
             here = here.first_child
             continue
@@ -98,7 +98,7 @@ def plain(node: LexborNode) -> str:
     return " ".join(clean("".join(parts)).split())
 
 
-def prose_alt(node: LexborNode) -> str:
+def read_alt_text(node: LexborNode) -> str:
     """What stands for a picture, when it says something: four words or more, and not a file's name."""
     alt = " ".join((node.attributes.get("alt") or "").split())
     if _is_captioned(node):
@@ -118,12 +118,12 @@ def _is_captioned(node: LexborNode) -> bool:
     return here is not None and here.tag == "figure" and here.css_first("figcaption") is not None
 
 
-def raised(node: LexborNode, before: str) -> tuple[str, str]:
+def mark_superscript(node: LexborNode, before: str) -> tuple[str, str]:
     """What to write around a superscript so that 10⁹ is not 109 and a note's number not part of a word."""
     parent = node.parent
     if parent is not None and parent.tag == "sup":
         return "", ""
-    text = plain(node)
+    text = read_line(node)
     linked = node.css_first("a[href]") is not None or (parent is not None and parent.tag == "a")
     if linked and text.isalnum():
         return "[", "]"
@@ -138,22 +138,22 @@ def is_note_mark(node: LexborNode, attributes: Mapping[str, str | None]) -> bool
     if not any(kind in kinds for kind in ("footnote-reference", "noteref", "footnote-ref")):
         return False
     text = node.text(deep=True).strip()
-    return text.isalnum() and len(text) < 5 and node.css_first("sup") is None and not _in_sup(node)
+    return text.isalnum() and len(text) < 5 and node.css_first("sup") is None and not _is_in_superscript(node)
 
 
-def _in_sup(node: LexborNode) -> bool:
+def _is_in_superscript(node: LexborNode) -> bool:
     return node.parent is not None and node.parent.tag == "sup"
 
 
-def printed_page(node: LexborNode, attributes: Mapping[str, str | None]) -> str:
+def read_page_number(node: LexborNode, attributes: Mapping[str, str | None]) -> str:
     """The page number that old transcriptions print in the margin, or nothing."""
     if not _PAGE_CLASSES & set((attributes.get("class") or "").lower().split()):
         return ""
-    found = _PAGE_NUMBER.fullmatch(plain(node)) if len(node.text(deep=True)) < 40 else None
+    found = _PAGE_NUMBER.fullmatch(read_line(node)) if len(node.text(deep=True)) < 40 else None
     return found.group(1) if found else ""
 
 
-def math_text(node: LexborNode) -> str:
+def write_math(node: LexborNode) -> str:
     """A formula as its author wrote it out, or else its symbols in a row, powers and fractions marked."""
     written = node.attributes.get("alttext")
     if written:
@@ -163,16 +163,16 @@ def math_text(node: LexborNode) -> str:
             parts = [part for part in inner.iter() if (part.tag or "-")[0] not in "-!"]
             for part, sign in zip(parts[1:], signs, strict=False):
                 part.insert_before(sign)
-    return plain(node)
+    return read_line(node)
 
 
-def is_layout(table: LexborNode) -> bool:
+def is_layout_table(table: LexborNode) -> bool:
     attributes = table.attributes
     if (attributes.get("role") or "") in ("presentation", "none"):
         return True
     if _HIGHLIGHT & set((attributes.get("class") or "").split()):
         return True
-    if table.css_first("table table, h1, h2, h3, h4") is not None or _nested(table):
+    if table.css_first("table table, h1, h2, h3, h4") is not None or _has_inner_table(table):
         return True
     if table.css_first("th, caption, thead") is not None:
         return False
@@ -183,26 +183,26 @@ def is_layout(table: LexborNode) -> bool:
     return sum(lengths) > 300 * len(lengths)
 
 
-def _nested(table: LexborNode) -> bool:
+def _has_inner_table(table: LexborNode) -> bool:
     return any(t.mem_id != table.mem_id for t in table.css("table"))
 
 
-def table_text(table: LexborNode, read: Callable[[LexborNode], str]) -> str:
+def write_table(table: LexborNode, read: Callable[[LexborNode], str]) -> str:
     """The caption, then one line for each row that says anything; `read` gives a cell's words."""
     lines = [read(caption) for caption in table.css("caption")]
     spanning: dict[int, tuple[int, str]] = {}
     for row in table.css("tr"):
-        cells = _row(row, spanning, read)
+        cells = _read_row(row, spanning, read)
         said = any(_BREAKS.sub("", cell) for cell in cells)
-        lines.append(_EDGE.sub(_only_breaks, " | ".join(cells)) if said else "".join(cells))
+        lines.append(_EDGE.sub(_drop_blanks, " | ".join(cells)) if said else "".join(cells))
     return _SILENT.sub(r"\1\2", "\n".join(line for line in lines if line))
 
 
-def _only_breaks(edge: re.Match[str]) -> str:
+def _drop_blanks(edge: re.Match[str]) -> str:
     return edge.group().replace(" ", "")
 
 
-def _row(
+def _read_row(
     row: LexborNode, spanning: dict[int, tuple[int, str]], read: Callable[[LexborNode], str]
 ) -> list[str]:
     """A row's cells; one that spans several rows is said again in each, so that every line is whole."""
@@ -210,18 +210,18 @@ def _row(
     column = 0
     own = row.css("td, th")
     for cell in own:
-        column = _say_again(spanning, column, cells)
-        words, rows = read(cell), _number(cell, "rowspan")
+        column = _repeat_spanning_cells(spanning, column, cells)
+        words, rows = read(cell), _read_span(cell, "rowspan")
         cells.append(words)
         if rows > 1:
             spanning[column] = (rows - 1, _BREAKS.sub("", words))
-        column += _number(cell, "colspan")
+        column += _read_span(cell, "colspan")
     if own:
-        _say_again(spanning, column, cells)
+        _repeat_spanning_cells(spanning, column, cells)
     return cells
 
 
-def _say_again(spanning: dict[int, tuple[int, str]], column: int, cells: list[str]) -> int:
+def _repeat_spanning_cells(spanning: dict[int, tuple[int, str]], column: int, cells: list[str]) -> int:
     """Fills the columns that cells from above still span, and gives the next free one."""
     while column in spanning:
         rows, words = spanning.pop(column)
@@ -232,6 +232,6 @@ def _say_again(spanning: dict[int, tuple[int, str]], column: int, cells: list[st
     return column
 
 
-def _number(cell: LexborNode, name: str) -> int:
+def _read_span(cell: LexborNode, name: str) -> int:
     given = cell.attributes.get(name) or "1"
     return int(given) if given.isascii() and given.isdigit() and len(given) < 6 else 1

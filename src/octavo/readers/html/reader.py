@@ -13,15 +13,14 @@ from selectolax.lexbor import LexborHTMLParser
 
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
-from octavo.readers.files import bound, load, title_of, walk
-from octavo.readers.files import heading as one_line
+from octavo.readers.files import check_sections, clean_line, find_files, load_file, make_title
 from octavo.readers.html import site
-from octavo.readers.html.boilerplate import is_step
-from octavo.readers.html.dom import parse, read_page, unpack
-from octavo.readers.html.links import contents_links
-from octavo.readers.html.site import Above, Line, Sheet
-from octavo.readers.outline import Outline, same_title
-from octavo.readers.pages import Heading, Page, Piece
+from octavo.readers.html.boilerplate import is_paging_link
+from octavo.readers.html.dom import decode_page, parse_page, read_page
+from octavo.readers.html.links import read_contents_links
+from octavo.readers.html.site import ContentsLine, ContentsPart, SitePage
+from octavo.readers.outline import Outline, is_same_title
+from octavo.readers.pages import Heading, HtmlPage, Piece
 from octavo.readers.parsed import ParsedBook
 from octavo.types import BookFormat
 
@@ -29,28 +28,28 @@ SUFFIXES = frozenset((".html", ".htm", ".xhtml"))
 _NO_TITLES = frozenset(("contents", "table of contents", "index", "toc", "home", "welcome", "untitled"))
 
 
-def read(path: Path, limits: Limits) -> ParsedBook:
+def read_html(path: Path, limits: Limits) -> ParsedBook:
     """The book in an HTML file or a folder of them."""
     return _read_folder(path, limits) if path.is_dir() else _read_file(path, limits)
 
 
-def _open(path: Path, limits: Limits, *, name: str, notes: list[str]) -> LexborHTMLParser:
-    data = load(path, limits)
+def _parse_file(path: Path, limits: Limits, *, name: str, notes: list[str]) -> LexborHTMLParser:
+    data = load_file(path, limits)
     if not data:
         raise BadBook("empty_file", f"{name} has no bytes")
     if data.startswith((b"%PDF", b"PK\x03\x04")):
         kind = "a PDF" if data.startswith(b"%PDF") else "a zip archive"
         raise BadBook("type_mismatch", f"{name} is {kind}, not an HTML page")
-    return parse(unpack(data, name=name, notes=notes), limits, name=name)
+    return parse_page(decode_page(data, name=name, notes=notes), limits, name=name)
 
 
 def _read_file(path: Path, limits: Limits) -> ParsedBook:
     notes: list[str] = []
-    page = read_page(_open(path, limits, name=path.name, notes=notes), site=True)
-    first, pieces = _title_page(page)
-    title = one_line(first.text if first else page.title) or title_of(path.stem)
+    page = read_page(_parse_file(path, limits, name=path.name, notes=notes), site=True)
+    first, pieces = _split_title(page)
+    title = clean_line(first.text if first else page.title) or make_title(path.stem)
     outline = Outline()
-    outline.document(path.name, url=path.name)
+    outline.start_document(path.name, url=path.name)
     begins = next((p for p in pieces if p.text), None)
     if not isinstance(begins, Heading):
         outline.enter((title,), anchor=first.anchor if first else "")
@@ -62,7 +61,7 @@ def _read_file(path: Path, limits: Limits) -> ParsedBook:
     return ParsedBook(
         title=title,
         format=BookFormat.HTML,
-        sections=bound(outline.sections(title=title), limits, name=path.name),
+        sections=check_sections(outline.sections(title=title), limits, name=path.name),
         authors=page.authors,
         language=page.language,
         page_count=outline.page_count,
@@ -70,76 +69,82 @@ def _read_file(path: Path, limits: Limits) -> ParsedBook:
     )
 
 
-def _title_page(page: Page) -> tuple[Heading | None, list[Piece]]:
+def _split_title(page: HtmlPage) -> tuple[Heading | None, list[Piece]]:
     """The heading that names the whole page, when one stands above all others, and the other pieces."""
     headings = page.headings
     if not headings:
         return None, list(page.pieces)
     first = headings[0]
     alone = all(h.level > first.level for h in headings[1:])
-    if not alone or (first.level > 1 and len(headings) > 1 and not same_title(first.text, page.title)):
+    if not alone or (first.level > 1 and len(headings) > 1 and not is_same_title(first.text, page.title)):
         return None, list(page.pieces)
     return first, [p for p in page.pieces if p is not first]
 
 
 def _read_folder(root: Path, limits: Limits) -> ParsedBook:
     notes: list[str] = []
-    sheets = _sheets(root, limits, notes)
+    sheets = _read_pages(root, limits, notes)
     if not sheets:
         raise BadBook("no_text", f"{root.name} holds no HTML pages")
-    contents = site.contents_page(sheets)
-    lines: list[Line] = []
+    contents = site.find_contents_page(sheets)
+    lines: list[ContentsLine] = []
     if contents:
-        tree = _open(root / contents.file, limits, name=contents.file, notes=[])
+        tree = _parse_file(root / contents.file, limits, name=contents.file, notes=[])
         file = contents.file
-        found = contents_links(tree, lambda href: site.resolve(file, href, sheets))
-        lines = [Line(f, tuple(Above(*a) for a in above if a[0] != file)) for f, above in found if f != file]
-    for repeated in site.whole_books(sheets, lines):
+        found = read_contents_links(tree, lambda href: site.resolve_link(file, href, sheets))
+        lines = [
+            ContentsLine(f, tuple(ContentsPart(*a) for a in above if a[0] != file))
+            for f, above in found
+            if f != file
+        ]
+    for repeated in site.find_whole_books(sheets, lines):
         if contents is None or repeated != contents.file:
             del sheets[repeated]
             notes.append(f"{repeated} repeats the other pages and was left out")
-    order, left = site.in_order(sheets, lines, first=contents.file if contents else "")
+    order, left = site.order_pages(sheets, lines, first=contents.file if contents else "")
     if contents and left > max(3, len(sheets) // 5):
         notes.append(
             f"{contents.file} does not lead to {left} of {len(sheets)} pages; they come last, by name"
         )
-    shared = site.shared_title([s.page.title for s in sheets.values() if s.page.title])
-    title = _book_title(contents, shared) or title_of(root.name.removesuffix(".html").removesuffix("_html"))
-    outline = _bind(sheets, order, contents, title=title, shared=shared)
+    shared = site.find_shared_title([s.page.title for s in sheets.values() if s.page.title])
+    title = _choose_title(contents, shared) or make_title(
+        root.name.removesuffix(".html").removesuffix("_html")
+    )
+    outline = _build_outline(sheets, order, contents, title=title, shared=shared)
     spoken = contents or next(iter(sheets.values()))
     languages = (s.page.language for s in (spoken, *sheets.values()) if s.page.language)
     return ParsedBook(
         title=title,
         format=BookFormat.HTML,
-        sections=bound(outline.sections(title=title), limits, name=root.name),
+        sections=check_sections(outline.sections(title=title), limits, name=root.name),
         authors=spoken.page.authors,
         language=next(languages, ""),
-        base_url=site.base_url(sheets.values()),
+        base_url=site.find_base_url(sheets.values()),
         page_count=outline.page_count,
         warnings=tuple(notes),
     )
 
 
-def _sheets(root: Path, limits: Limits, notes: list[str]) -> dict[str, Sheet]:
+def _read_pages(root: Path, limits: Limits, notes: list[str]) -> dict[str, SitePage]:
     """Every page of the folder, read; empty files and framesets are left out with a warning."""
-    files = {p.relative_to(root).as_posix(): p for p in walk(root, SUFFIXES, limits, notes=notes)}
-    sheets: dict[str, Sheet] = {}
+    files = {p.relative_to(root).as_posix(): p for p in find_files(root, SUFFIXES, limits, notes=notes)}
+    sheets: dict[str, SitePage] = {}
     size = 0
     for file, path in files.items():
         try:
-            tree = _open(path, limits, name=file, notes=notes)
+            tree = _parse_file(path, limits, name=file, notes=notes)
         except BadBook as refused:
             if refused.code not in ("empty_file", "type_mismatch"):
                 raise
             notes.append(refused.message)
             continue
-        targets, following = _links(tree, file, frozenset(files))
+        targets, following = _read_links(tree, file, frozenset(files))
         canonical = tree.css_first("link[rel=canonical]")
         page = read_page(tree, site=True)
         size += sum(len(p.text) for p in page.pieces)
         if size > limits.max_text_mb * MB:
             raise BadBook("too_large", f"{root.name} holds more than {limits.max_text_mb} MB of text")
-        sheets[file] = Sheet(
+        sheets[file] = SitePage(
             file=file,
             page=page,
             targets=targets - {file},
@@ -149,19 +154,21 @@ def _sheets(root: Path, limits: Limits, notes: list[str]) -> dict[str, Sheet]:
     return sheets
 
 
-def _links(tree: LexborHTMLParser, file: str, known: frozenset[str]) -> tuple[frozenset[str], str]:
+def _read_links(tree: LexborHTMLParser, file: str, known: frozenset[str]) -> tuple[frozenset[str], str]:
     """The pages that a page leads to, and the one it calls next."""
     targets: set[str] = set()
     following = ""
     for link in tree.css("link[rel=next], a[href]"):
         attributes = link.attributes
-        target = site.resolve(file, attributes.get("href") or "", known)
+        target = site.resolve_link(file, attributes.get("href") or "", known)
         if not target or target == file:
             continue
         if link.tag == "a":
             targets.add(target)
         calls_next = (attributes.get("rel") or "").lower() == "next" or attributes.get("accesskey") == "n"
-        if not following and (calls_next or (is_step(link, attributes) and _says_next(link.text(deep=True)))):
+        if not following and (
+            calls_next or (is_paging_link(link, attributes) and _says_next(link.text(deep=True)))
+        ):
             following = target
     return frozenset(targets), following
 
@@ -170,49 +177,54 @@ def _says_next(text: str) -> bool:
     return text.strip(" \n\t<>«»←→[]()|‹›").lower().startswith(("next", "weiter", "suivant"))
 
 
-def _book_title(contents: Sheet | None, shared: str) -> str:
+def _choose_title(contents: SitePage | None, shared: str) -> str:
     if contents is None:
-        return one_line(shared)
+        return clean_line(shared)
     top = next((h.text for h in contents.page.headings if h.level == 1), "")
-    own = site.own_title(contents.page.title, shared)
+    own = site.drop_shared_title(contents.page.title, shared)
     choices = (top, own, shared, contents.page.title)
-    return next((one_line(c) for c in choices if c and c.casefold().strip(". ") not in _NO_TITLES), "")
+    return next((clean_line(c) for c in choices if c and c.casefold().strip(". ") not in _NO_TITLES), "")
 
 
-def _bind(
-    sheets: dict[str, Sheet], order: list[Line], contents: Sheet | None, *, title: str, shared: str
+def _build_outline(
+    sheets: dict[str, SitePage],
+    order: list[ContentsLine],
+    contents: SitePage | None,
+    *,
+    title: str,
+    shared: str,
 ) -> Outline:
     outline = Outline()
-    titles = {file: _page_title(sheet, shared) for file, sheet in sheets.items()}
+    titles = {file: _find_title(sheet, shared) for file, sheet in sheets.items()}
     for line in order:
         sheet = sheets[line.file]
         is_contents = sheet is contents
         if site.is_only_links(sheet, is_contents=is_contents):
             continue
-        outline.document(sheet.file, url=sheet.file)
+        outline.start_document(sheet.file, url=sheet.file)
         if is_contents:
             outline.enter((title,))
         else:
-            outline.enter(_path(line, titles, title))
+            outline.enter(_build_path(line, titles, title))
         outline.add(sheet.page.pieces)
     return outline
 
 
-def _path(line: Line, titles: dict[str, str], book: str) -> tuple[str, ...]:
+def _build_path(line: ContentsLine, titles: dict[str, str], book: str) -> tuple[str, ...]:
     """The titles above a page and its own, none of them twice in a row, without the book's."""
     above = (titles.get(a.file, "") or a.label for a in line.above if a.file != line.file)
     path: list[str] = []
     for name in (*above, titles[line.file]):
-        if name and not (path and same_title(path[-1], name)) and (path or not same_title(name, book)):
+        if name and not (path and is_same_title(path[-1], name)) and (path or not is_same_title(name, book)):
             path.append(name)
     return tuple(path) or (titles[line.file],)
 
 
-def _page_title(sheet: Sheet, shared: str) -> str:
+def _find_title(sheet: SitePage, shared: str) -> str:
     """A page's heading, or else what its head says without the site's name."""
     headings = sheet.page.headings
     top = min((h.level for h in headings), default=0)
     highest = [h for h in headings if h.level == top]
     if highest and (top == 1 or highest[0] is headings[0]):
-        return one_line(highest[0].text)
-    return one_line(site.own_title(sheet.page.title, shared)) or title_of(sheet.stem)
+        return clean_line(highest[0].text)
+    return clean_line(site.drop_shared_title(sheet.page.title, shared)) or make_title(sheet.stem)

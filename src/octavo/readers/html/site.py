@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from octavo.readers.html.tags import names
 
 if TYPE_CHECKING:
-    from octavo.readers.pages import Page
+    from octavo.readers.pages import HtmlPage
 
 _INDEX_NAMES = (
     "index",
@@ -37,11 +37,11 @@ _MIN_PROSE = 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
+class SitePage:
     """One page of the folder, and what it says of the others."""
 
     file: str
-    page: Page
+    page: HtmlPage
     targets: frozenset[str]
     next: str
     canonical: str
@@ -52,7 +52,7 @@ class Sheet:
 
 
 @dataclass(frozen=True, slots=True)
-class Above:
+class ContentsPart:
     """A part above a line of the contents: a page, or only a name."""
 
     file: str
@@ -60,40 +60,40 @@ class Above:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ContentsLine:
     file: str
-    above: tuple[Above, ...] = ()
+    above: tuple[ContentsPart, ...] = ()
 
 
-def resolve(base: str, href: str, known: Collection[str]) -> str:
+def resolve_link(base: str, href: str, known: Collection[str]) -> str:
     """The page of the folder that `href`, written on page `base`, leads to; empty when it leads elsewhere."""
     address = href.strip().partition("#")[0].partition("?")[0]
     if not address or address.startswith("//") or re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", address):
         return ""
     if address.startswith("/"):
-        return _from_root(unquote(address).strip("/"), known)
-    return _page(posixpath.normpath(posixpath.join(posixpath.dirname(base), unquote(address))), known)
+        return _resolve_from_root(unquote(address).strip("/"), known)
+    return _find_page(posixpath.normpath(posixpath.join(posixpath.dirname(base), unquote(address))), known)
 
 
-def _from_root(address: str, known: Collection[str]) -> str:
+def _resolve_from_root(address: str, known: Collection[str]) -> str:
     """An address from the site's root, which may be the folder or the folder above it."""
     target = posixpath.normpath(address) if address else "."
-    return _page(target, known) or ("/" in target and _page(target.partition("/")[2], known)) or ""
+    return _find_page(target, known) or ("/" in target and _find_page(target.partition("/")[2], known)) or ""
 
 
-def _page(target: str, known: Collection[str]) -> str:
+def _find_page(target: str, known: Collection[str]) -> str:
     tries = (target, f"{target}.html", f"{target}/index.html") if target != "." else ("index.html",)
     return next((name for name in tries if name in known), "")
 
 
-def contents_page(sheets: Mapping[str, Sheet]) -> Sheet | None:
+def find_contents_page(sheets: Mapping[str, SitePage]) -> SitePage | None:
     """The page that leads to most of the others; among equals, the one with a contents page's name."""
     found = [s for s in sheets.values() if s.stem not in _NEVER_TEXT and len(s.targets) > 1]
     most = max((len(s.targets) for s in found), default=0)
     if not found or most < 0.2 * len(sheets):
         return None
 
-    def rank(sheet: Sheet) -> tuple[bool, int, int, int]:
+    def rank(sheet: SitePage) -> tuple[bool, int, int, int]:
         named = sheet.stem in _INDEX_NAMES and len(sheet.targets) >= 0.5 * most
         place = _INDEX_NAMES.index(sheet.stem) if sheet.stem in _INDEX_NAMES else len(_INDEX_NAMES)
         return named, -sheet.file.count("/"), len(sheet.targets), -place
@@ -101,30 +101,34 @@ def contents_page(sheets: Mapping[str, Sheet]) -> Sheet | None:
     return max(found, key=rank)
 
 
-def in_order(sheets: Mapping[str, Sheet], lines: list[Line], *, first: str) -> tuple[list[Line], int]:
+def order_pages(
+    sheets: Mapping[str, SitePage], lines: list[ContentsLine], *, first: str
+) -> tuple[list[ContentsLine], int]:
     """Every page once, in reading order, and how many of them nothing but their names placed."""
-    placed: dict[str, Line] = {}
-    for line in ([Line(first)] if first else []) + lines:
+    placed: dict[str, ContentsLine] = {}
+    for line in ([ContentsLine(first)] if first else []) + lines:
         _follow(line, sheets, placed, {other.file for other in lines})
     led = {s.next for s in sheets.values()}
     for file, sheet in sheets.items():
         if file not in placed and sheet.next and file not in led:
-            _follow(Line(file), sheets, placed, set())
+            _follow(ContentsLine(file), sheets, placed, set())
     left = [file for file in sheets if file not in placed]
-    return [*placed.values(), *(Line(file) for file in left)], len(left)
+    return [*placed.values(), *(ContentsLine(file) for file in left)], len(left)
 
 
-def _follow(line: Line, sheets: Mapping[str, Sheet], placed: dict[str, Line], named: set[str]) -> None:
+def _follow(
+    line: ContentsLine, sheets: Mapping[str, SitePage], placed: dict[str, ContentsLine], named: set[str]
+) -> None:
     """Places a page, then those that its "next" links lead to and that the contents do not name."""
     file = line.file
     while file in sheets and file not in placed:
-        placed[file] = Line(file, line.above)
+        placed[file] = ContentsLine(file, line.above)
         file = sheets[file].next
         if file in named:
             return
 
 
-def shared_title(titles: list[str]) -> str:
+def find_shared_title(titles: list[str]) -> str:
     """The part of the pages' titles that names the site: the same at the end, or the start, of most."""
     split = [parts for title in titles if len(parts := _BARS.split(title)) > 1]
     for place in (-1, 0):
@@ -134,7 +138,7 @@ def shared_title(titles: list[str]) -> str:
     return ""
 
 
-def own_title(title: str, shared: str) -> str:
+def drop_shared_title(title: str, shared: str) -> str:
     """A page's title without the site's."""
     if not shared or title == shared:
         return title
@@ -146,7 +150,7 @@ def own_title(title: str, shared: str) -> str:
     return cut.strip(" \t—–|·»:-") or title
 
 
-def is_only_links(sheet: Sheet, *, is_contents: bool) -> bool:
+def is_only_links(sheet: SitePage, *, is_contents: bool) -> bool:
     """Whether a page has nothing to read: an index, a search form, a list of links."""
     if sheet.stem in _NEVER_TEXT or sheet.stem.startswith("genindex-"):
         return True
@@ -156,7 +160,7 @@ def is_only_links(sheet: Sheet, *, is_contents: bool) -> bool:
     return (page.linked > 0.8 and page.words > 3) or not page.pieces
 
 
-def whole_books(sheets: Mapping[str, Sheet], lines: list[Line]) -> list[str]:
+def find_whole_books(sheets: Mapping[str, SitePage], lines: list[ContentsLine]) -> list[str]:
     """Pages that hold all the others once more, as sites offer for printing; contents do not name them."""
     named = {line.file for line in lines}
     titles = {s.page.headings[0].text for s in sheets.values() if s.page.headings and s.file in named}
@@ -164,7 +168,7 @@ def whole_books(sheets: Mapping[str, Sheet], lines: list[Line]) -> list[str]:
     return [s.file for s in others if len(titles & {h.text for h in s.page.headings}) >= 0.8 * len(titles)]
 
 
-def base_url(sheets: Iterable[Sheet]) -> str | None:
+def find_base_url(sheets: Iterable[SitePage]) -> str | None:
     """Where the site says that it stands: what most pages' canonical addresses share."""
     counted: Counter[str] = Counter()
     total = 0
@@ -172,14 +176,16 @@ def base_url(sheets: Iterable[Sheet]) -> str | None:
         total += 1
         if not re.match(r"https?://[^\s/]+/", sheet.canonical):
             continue
-        page = next((name for name in _addresses(sheet.file) if sheet.canonical.endswith(f"/{name}")), None)
+        page = next(
+            (name for name in _list_addresses(sheet.file) if sheet.canonical.endswith(f"/{name}")), None
+        )
         if page is not None:
             counted[sheet.canonical.removesuffix(page)] += 1
     best = counted.most_common(1)
     return best[0][0] if best and best[0][1] > total / 2 else None
 
 
-def _addresses(file: str) -> tuple[str, ...]:
+def _list_addresses(file: str) -> tuple[str, ...]:
     """What a server may call a page, the fullest name first."""
     bare = file.removesuffix(".html")
     return (file, bare, bare.removesuffix("index"), bare.removesuffix("/index"))

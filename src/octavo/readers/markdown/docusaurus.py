@@ -27,18 +27,26 @@ import yaml
 
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
-from octavo.readers.files import bound, heading, inside, load, natural, title_of, walk
+from octavo.readers.files import (
+    check_sections,
+    clean_line,
+    find_files,
+    load_file,
+    make_sort_key,
+    make_title,
+    resolve_inside,
+)
 from octavo.readers.markdown import mdx
-from octavo.readers.markdown.frontmatter import Matter, load_yaml
-from octavo.readers.markdown.jsliteral import exported
-from octavo.readers.markdown.reader import Page, open_page, open_pages, pieces
+from octavo.readers.markdown.frontmatter import FrontMatter, load_yaml
+from octavo.readers.markdown.jsliteral import read_export
+from octavo.readers.markdown.reader import MarkdownPage, open_page, open_pages, read_sections
 from octavo.readers.parsed import Anchors, ParsedBook, ParsedSection
-from octavo.readers.sections import chapter
+from octavo.readers.sections import build_chapter
 from octavo.text.clean import clean, decode
 from octavo.types import BookFormat
 
 if TYPE_CHECKING:
-    from octavo.readers.sections import Piece
+    from octavo.readers.sections import PageSection
 
 _CONFIGS = tuple(f"docusaurus.config.{ending}" for ending in ("ts", "js", "mjs", "cjs", "mts", "cts"))
 _SIDEBARS = tuple(f"sidebars.{ending}" for ending in ("ts", "js", "json", "mjs", "cjs", "mts", "cts"))
@@ -52,7 +60,7 @@ _DEEPEST_PARTIAL = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Docs:
+class DocsFolder:
     """One set of docs of a site."""
 
     folder: Path
@@ -63,10 +71,10 @@ class Docs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class DocusaurusSite:
     folder: Path
     """Where the configuration lies: what `@site/` means."""
-    docs: tuple[Docs, ...]
+    docs: tuple[DocsFolder, ...]
     title: str = ""
     base_url: str | None = None
     slash: bool | None = None
@@ -75,7 +83,7 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doc:
+class DocPage:
     """A published page."""
 
     id: str
@@ -84,8 +92,8 @@ class Doc:
     source_file: str
     folder: str
     name: str
-    matter: Matter
-    pieces: list[Piece]
+    front_matter: FrontMatter
+    sections: list[PageSection]
 
     @property
     def is_index(self) -> bool:
@@ -95,8 +103,8 @@ class Doc:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Category:
     label: str
-    items: tuple[Doc | Category, ...]
-    page: Doc | None = None
+    items: tuple[DocPage | Category, ...]
+    page: DocPage | None = None
     url: str = ""
     description: str = ""
     source_file: str = ""
@@ -104,30 +112,32 @@ class Category:
 
 def is_docusaurus(path: Path) -> bool:
     """Whether a folder is a Docusaurus site, holds one, or is the docs folder of one."""
-    return path.is_dir() and (_config(path) is not None or _docs_folder(path) is not None)
+    return path.is_dir() and (_find_config(path) is not None or _find_docs_folder(path) is not None)
 
 
-def read(path: Path, limits: Limits) -> ParsedBook:
+def read_docusaurus(path: Path, limits: Limits) -> ParsedBook:
     site = open_site(path, limits)
     warnings: list[str] = []
     sections: list[ParsedSection] = []
     for docs in site.docs:
-        sections += _Shelf(path, site, docs, limits, warnings).sections()
+        sections += _DocsReader(path, site, docs, limits, warnings).sections()
     name = path.resolve().name
     return ParsedBook(
-        title=site.title or title_of(path.resolve().parent.name if name == "docs" else name),
+        title=site.title or make_title(path.resolve().parent.name if name == "docs" else name),
         format=BookFormat.DOCUSAURUS,
-        sections=bound(sections, limits, name=path.name or "the site"),
+        sections=check_sections(sections, limits, name=path.name or "the site"),
         language=site.language,
         base_url=site.base_url,
         warnings=tuple(warnings),
     )
 
 
-class _Shelf:
+class _DocsReader:
     """One set of docs: its pages, read and put in order."""
 
-    def __init__(self, root: Path, site: Site, docs: Docs, limits: Limits, warnings: list[str]) -> None:
+    def __init__(
+        self, root: Path, site: DocusaurusSite, docs: DocsFolder, limits: Limits, warnings: list[str]
+    ) -> None:
         self._root, self._site, self._docs, self._limits = root.resolve(), site, docs, limits
         self._warnings = warnings
         self._home = docs.folder.resolve()
@@ -136,45 +146,49 @@ class _Shelf:
 
     def sections(self) -> list[ParsedSection]:
         files = [
-            f for f in walk(self._home, _SUFFIXES, self._limits, notes=self._warnings) if not self._private(f)
+            f
+            for f in find_files(self._home, _SUFFIXES, self._limits, notes=self._warnings)
+            if not self._is_private(f)
         ]
         opened = open_pages(self._root, files, self._limits, self._warnings)
-        pages = [self._doc(page) for page in opened.values() if not _hidden(page)]
-        contents = Contents(self._docs, pages, self._limits, place=self._place)
-        return [section for item in contents.items() for section in self._bound(item, ())]
+        pages = [self._read_doc(page) for page in opened.values() if not _is_hidden(page)]
+        contents = SidebarReader(self._docs, pages, self._limits, place=self._place)
+        return [section for item in contents.items() for section in self._build_sections(item, ())]
 
-    def _private(self, file: Path) -> bool:
+    def _is_private(self, file: Path) -> bool:
         return any(part.startswith("_") for part in file.relative_to(self._home).parts)
 
-    def _doc(self, page: Page) -> Doc:
+    def _read_doc(self, page: MarkdownPage) -> DocPage:
         folder, stem = page.path.parent.relative_to(self._home).as_posix().removeprefix("."), page.path.stem
-        bare = "/".join(self._bare(part) for part in PurePosixPath(folder).parts)
-        base = page.matter.word("id") or self._bare(stem)
-        found = pieces(self._markdown(page, _DEEPEST_PARTIAL), code=mdx.shown_code)
+        bare = "/".join(self._drop_prefix(part) for part in PurePosixPath(folder).parts)
+        base = page.front_matter.get_text("id") or self._drop_prefix(stem)
+        found = read_sections(self._read_markdown(page, _DEEPEST_PARTIAL), code=mdx.drop_highlight_comments)
         self._size += sum(len(p.text) for p in found)
         if self._size > self._limits.max_text_mb * MB:
             raise BadBook("too_large", f"the docs hold more than {self._limits.max_text_mb} MB of text")
         top = found[1].title if len(found) > 1 and found[1].level == 1 else ""
-        doc = Doc(
+        doc = DocPage(
             id=f"{bare}/{base}".strip("/"),
-            title=page.matter.word("title")
+            title=page.front_matter.get_text("title")
             or top
-            or page.matter.word("sidebar_label")
-            or title_of(PurePosixPath(bare).name if bare and is_index(stem, folder) else self._bare(stem)),
+            or page.front_matter.get_text("sidebar_label")
+            or make_title(
+                PurePosixPath(bare).name if bare and is_index(stem, folder) else self._drop_prefix(stem)
+            ),
             url="",
             source_file=page.path.relative_to(self._root).as_posix(),
             folder=folder,
             name=stem,
-            matter=page.matter,
-            pieces=found,
+            front_matter=page.front_matter,
+            sections=found,
         )
-        slug = self._slug(page.matter.word("slug"), bare, "" if doc.is_index else base)
-        return Doc(**{**{f: getattr(doc, f) for f in Doc.__slots__}, "url": self._url(slug)})
+        slug = self._make_slug(page.front_matter.get_text("slug"), bare, "" if doc.is_index else base)
+        return DocPage(**{**{f: getattr(doc, f) for f in DocPage.__slots__}, "url": self._make_url(slug)})
 
-    def _bare(self, name: str) -> str:
+    def _drop_prefix(self, name: str) -> str:
         return split_prefix(name, numbered=self._docs.numbered)[1]
 
-    def _slug(self, said: str, folder: str, base: str) -> str:
+    def _make_slug(self, said: str, folder: str, base: str) -> str:
         """The address below the docs' own: what the page says, else its folder and name."""
         if said.startswith("/"):
             return said
@@ -183,7 +197,7 @@ class _Shelf:
             return here
         return posixpath.normpath(posixpath.join(here, said or base)) + ("/" if said.endswith("/") else "")
 
-    def _url(self, slug: str) -> str:
+    def _make_url(self, slug: str) -> str:
         url = "/".join(part for part in (self._docs.route, slug.lstrip("/")) if part)
         if slug == "/" and self._docs.route:
             url += "/"
@@ -191,83 +205,85 @@ class _Shelf:
             return url
         return url.rstrip("/") + ("/" if self._site.slash else "")
 
-    def _markdown(self, page: Page, depth: int) -> str:
+    def _read_markdown(self, page: MarkdownPage, depth: int) -> str:
         def partial(reference: str) -> str | None:
             if not depth or not reference.endswith((".md", ".mdx")):
                 return None
             base = self._site.folder if reference.startswith("@site/") else page.path.parent
-            file = inside(self._root, base, reference.removeprefix("@site/"))
+            file = resolve_inside(self._root, base, reference.removeprefix("@site/"))
             if file is None or not file.is_file():
                 name = page.path.relative_to(self._root).as_posix()
                 self._warnings.append(f"{name}: imports {reference}, which is not in the book")
                 return None
-            return self._markdown(open_page(file, self._limits, name=file.name), depth - 1)
+            return self._read_markdown(open_page(file, self._limits, name=file.name), depth - 1)
 
-        return mdx.strip(page.body, partial=partial, strict=page.path.suffix.lower() == ".mdx")
+        return mdx.strip_mdx(page.body, partial=partial, strict=page.path.suffix.lower() == ".mdx")
 
-    def _bound(self, item: Doc | Category, path: tuple[str, ...]) -> list[ParsedSection]:
-        if isinstance(item, Doc):
-            return self._chapter(item, (*path, item.title))
+    def _build_sections(self, item: DocPage | Category, path: tuple[str, ...]) -> list[ParsedSection]:
+        if isinstance(item, DocPage):
+            return self._build_chapter(item, (*path, item.title))
         place = (*path, item.label)
         if item.page:
-            made = self._chapter(item.page, place)
+            made = self._build_chapter(item.page, place)
         else:
             made = [
                 ParsedSection(
                     title=item.label,
                     heading_path=place,
                     text=item.description,
-                    source_file=self._source(item),
-                    url=self._url(item.url) if item.url else "",
+                    source_file=self._find_source_file(item),
+                    url=self._make_url(item.url) if item.url else "",
                 )
             ]
-        return [*made, *(section for inner in item.items for section in self._bound(inner, place))]
+        return [*made, *(section for inner in item.items for section in self._build_sections(inner, place))]
 
-    def _source(self, item: Category) -> str:
-        file = category_file(self._root / item.source_file)
+    def _find_source_file(self, item: Category) -> str:
+        file = find_category_file(self._root / item.source_file)
         return file.relative_to(self._root).as_posix() if file else item.source_file
 
-    def _chapter(self, doc: Doc, place: tuple[str, ...]) -> list[ParsedSection]:
-        return chapter(doc.pieces, path=place, source_file=doc.source_file, url=doc.url, anchored=False)
+    def _build_chapter(self, doc: DocPage, place: tuple[str, ...]) -> list[ParsedSection]:
+        return build_chapter(
+            doc.sections, path=place, source_file=doc.source_file, url=doc.url, anchored=False
+        )
 
 
-def _hidden(page: Page) -> bool:
-    return page.matter.flag("draft") or page.matter.flag("unlisted")
+def _is_hidden(page: MarkdownPage) -> bool:
+    return page.front_matter.is_true("draft") or page.front_matter.is_true("unlisted")
 
 
-def open_site(path: Path, limits: Limits) -> Site:
-    config = _config(path)
+def open_site(path: Path, limits: Limits) -> DocusaurusSite:
+    config = _find_config(path)
     if config is None:
-        folder = _docs_folder(path) or path
-        return Site(folder=folder.parent, docs=(Docs(folder=folder),))
-    source = _source(config, limits)
-    settings = exported(source)
+        folder = _find_docs_folder(path) or path
+        return DocusaurusSite(folder=folder.parent, docs=(DocsFolder(folder=folder),))
+    source = _read_source(config, limits)
+    settings = read_export(source)
     settings = settings if isinstance(settings, dict) else {}
-    url, base = _setting(settings, source, "url"), _setting(settings, source, "baseUrl") or "/"
+    url, base = _read_setting(settings, source, "url"), _read_setting(settings, source, "baseUrl") or "/"
     i18n = settings.get("i18n")
     slash = settings.get("trailingSlash")
-    return Site(
+    return DocusaurusSite(
         folder=config.parent,
-        docs=tuple(_instances(path, config, settings, source, limits)),
-        title=heading(_setting(settings, source, "title")),
+        docs=tuple(_find_docs(path, config, settings, source, limits)),
+        title=clean_line(_read_setting(settings, source, "title")),
         base_url=f"{url.rstrip('/')}/{base.strip('/')}/".replace("//", "/").replace(":/", "://")
         if url
         else None,
         slash=slash if isinstance(slash, bool) else None,
-        language=heading(str(i18n.get("defaultLocale") or "")) if isinstance(i18n, dict) else "",
+        language=clean_line(str(i18n.get("defaultLocale") or "")) if isinstance(i18n, dict) else "",
     )
 
 
-def category_file(folder: Path) -> Path | None:
+def find_category_file(folder: Path) -> Path | None:
     return next((folder / name for name in _CATEGORIES if (folder / name).is_file()), None)
 
 
-def category(folder: Path, limits: Limits) -> dict[str, Any]:
+def read_category(folder: Path, limits: Limits) -> dict[str, Any]:
     """What a folder says about itself; nothing when its file cannot be read."""
-    file = category_file(folder)
+    file = find_category_file(folder)
     if file is None or file.is_symlink() or file.stat().st_size > limits.max_front_matter_kb * 1024:
         return {}
-    text = decode(load(file, limits)).text
+    text = decode(load_file(file, limits)).text
     try:
         said = json.loads(text) if file.suffix == ".json" else load_yaml(text)
     except (ValueError, RecursionError, yaml.YAMLError):
@@ -275,14 +291,14 @@ def category(folder: Path, limits: Limits) -> dict[str, Any]:
     return said if isinstance(said, dict) else {}
 
 
-def _config(path: Path) -> Path | None:
+def _find_config(path: Path) -> Path | None:
     folders = [path, *sorted(p for p in path.iterdir() if p.is_dir() and not p.is_symlink())]
     return next((f / name for f in folders for name in _CONFIGS if (f / name).is_file()), None)
 
 
-def _docs_folder(path: Path) -> Path | None:
+def _find_docs_folder(path: Path) -> Path | None:
     """The folder that holds docs with category files: this one, or `docs` inside it."""
-    here = path.resolve().name == "docs" or category_file(path) is not None
+    here = path.resolve().name == "docs" or find_category_file(path) is not None
     for folder in (path,) if here else (path / "docs", path):
         if folder.is_dir() and any(
             (f / name).is_file()
@@ -293,14 +309,14 @@ def _docs_folder(path: Path) -> Path | None:
     return None
 
 
-def _source(file: Path, limits: Limits) -> str:
-    data = load(file, limits)
+def _read_source(file: Path, limits: Limits) -> str:
+    data = load_file(file, limits)
     if len(data) > _LARGEST:
         raise BadBook("too_large", f"{file.name} is larger than a configuration can be")
     return clean(decode(data).text)
 
 
-def _setting(settings: dict[str, Any], source: str, name: str) -> str:
+def _read_setting(settings: dict[str, Any], source: str, name: str) -> str:
     """A setting that is a string; looked up in the text when a program computes the settings."""
     value = settings.get(name)
     if isinstance(value, str):
@@ -309,38 +325,40 @@ def _setting(settings: dict[str, Any], source: str, name: str) -> str:
     return next((g for g in found.groups() if g), "") if found and not settings else ""
 
 
-def _instances(root: Path, config: Path, settings: dict[str, Any], source: str, limits: Limits) -> list[Docs]:
+def _find_docs(
+    root: Path, config: Path, settings: dict[str, Any], source: str, limits: Limits
+) -> list[DocsFolder]:
     """The docs of the preset, then those of plugins."""
-    options = [o for p in _named(settings, "presets") if isinstance(o := p.get("docs", {}), dict)]
-    options += _named(settings, "plugins", "content-docs")
+    options = [o for p in _list_options(settings, "presets") if isinstance(o := p.get("docs", {}), dict)]
+    options += _list_options(settings, "plugins", "content-docs")
     if not options:
-        words = {name: _setting({}, source, name) for name in ("routeBasePath", "sidebarPath")}
+        words = {name: _read_setting({}, source, name) for name in ("routeBasePath", "sidebarPath")}
         options = [{key: value for key, value in words.items() if value}]
-    made: list[Docs] = []
+    made: list[DocsFolder] = []
     for option in options:
-        folder = inside(root, config.parent, str(option.get("path") or "docs"))
+        folder = resolve_inside(root, config.parent, str(option.get("path") or "docs"))
         if folder is None or not folder.is_dir() or any(d.folder == folder for d in made):
             continue
         said = option.get("routeBasePath")
         route = (said if isinstance(said, str) else "docs").strip("/")
-        version = _version(config.parent, option, limits)
+        version = _find_version_path(config.parent, option, limits)
         made.append(
-            Docs(
+            DocsFolder(
                 folder=folder,
                 route=f"{route}/{version}".strip("/"),
-                sidebars=_sidebars(root, config, option, limits),
+                sidebars=_read_sidebars(root, config, option, limits),
                 numbered=option.get("numberPrefixParser") is not False,
             )
         )
     return made
 
 
-def _version(site: Path, option: dict[str, Any], limits: Limits) -> str:
+def _find_version_path(site: Path, option: dict[str, Any], limits: Limits) -> str:
     """Where the docs of no version yet are published: at `next`, once the site has released a version."""
     name = str(option.get("id") or "default")
     file = site / ("versions.json" if name == "default" else f"{name.replace('/', '')}_versions.json")
     try:
-        released = json.loads(_source(file, limits)) if file.is_file() else []
+        released = json.loads(_read_source(file, limits)) if file.is_file() else []
     except (ValueError, RecursionError):
         released = []
     versions = option.get("versions")
@@ -352,7 +370,7 @@ def _version(site: Path, option: dict[str, Any], limits: Limits) -> str:
     return "" if latest else "next"
 
 
-def _named(settings: dict[str, Any], key: str, name: str = "") -> list[dict[str, Any]]:
+def _list_options(settings: dict[str, Any], key: str, name: str = "") -> list[dict[str, Any]]:
     """The options of presets or plugins, which are written `name` or `[name, options]`."""
     listed = settings.get(key)
     pairs = [p if isinstance(p, list) else [p] for p in (listed if isinstance(listed, list) else [])]
@@ -360,19 +378,19 @@ def _named(settings: dict[str, Any], key: str, name: str = "") -> list[dict[str,
     return [p[1] if len(p) > 1 and isinstance(p[1], dict) else {} for p in fitting]
 
 
-def _sidebars(root: Path, config: Path, option: dict[str, Any], limits: Limits) -> Any:
+def _read_sidebars(root: Path, config: Path, option: dict[str, Any], limits: Limits) -> Any:
     """What the sidebars file exports; None when the folders make the sidebar."""
     said = option.get("sidebarPath")
     names = [said] if isinstance(said, str) else [*_SIDEBARS] if said is None and not option.get("id") else []
     for name in names:
-        file = inside(root, config.parent, name.lstrip("/"))
+        file = resolve_inside(root, config.parent, name.lstrip("/"))
         if file and file.is_file():
             if file.suffix == ".json":
                 try:
-                    return json.loads(_source(file, limits))
+                    return json.loads(_read_source(file, limits))
                 except (ValueError, RecursionError):
                     return None
-            return exported(_source(file, limits))
+            return read_export(_read_source(file, limits))
     return None
 
 
@@ -387,13 +405,13 @@ def split_prefix(name: str, *, numbered: bool) -> tuple[float | None, str]:
     return (float(found.group(1)[:15]), found.group(2)) if found else (None, name)
 
 
-class Contents:
+class SidebarReader:
     """Builds the contents of one set of docs. Each page is used once."""
 
-    def __init__(self, docs: Docs, pages: list[Doc], limits: Limits, *, place: str) -> None:
+    def __init__(self, docs: DocsFolder, pages: list[DocPage], limits: Limits, *, place: str) -> None:
         self._docs, self._limits, self._place = docs, limits, place
         self._by_id = {page.id: page for page in pages}
-        self._pages: dict[str, list[Doc]] = {}
+        self._pages: dict[str, list[DocPage]] = {}
         self._folders: dict[str, set[str]] = {}
         for page in pages:
             self._pages.setdefault(page.folder, []).append(page)
@@ -405,121 +423,128 @@ class Contents:
         self._used: set[str] = set()
         self._slugs = Anchors()
 
-    def items(self) -> list[Doc | Category]:
+    def items(self) -> list[DocPage | Category]:
         sidebars = self._docs.sidebars
-        listed: list[Doc | Category] = []
+        listed: list[DocPage | Category] = []
         for sidebar in sidebars.values() if isinstance(sidebars, dict) else ():
-            listed += self._listed(sidebar, 0)
-        return [*listed, *self._folder("", 0)]
+            listed += self._read_list(sidebar, 0)
+        return [*listed, *self._read_folder("", 0)]
 
-    def _listed(self, entries: Any, depth: int) -> list[Doc | Category]:
+    def _read_list(self, entries: Any, depth: int) -> list[DocPage | Category]:
         if isinstance(entries, dict):
             entries = [{name: items} for name, items in entries.items()]
-        found: list[Doc | Category] = []
+        found: list[DocPage | Category] = []
         for entry in entries if isinstance(entries, list) and depth < _DEEPEST else ():
             if isinstance(entry, str):
-                found += self._page(entry)
+                found += self._use_page(entry)
             elif isinstance(entry, dict):
-                found += self._entry(entry, depth)
+                found += self._read_entry(entry, depth)
         return found
 
-    def _entry(self, entry: dict[str, Any], depth: int) -> list[Doc | Category]:
+    def _read_entry(self, entry: dict[str, Any], depth: int) -> list[DocPage | Category]:
         kind = entry.get("type")
         if kind in ("doc", "ref"):
-            return self._page(str(entry.get("id")))
+            return self._use_page(str(entry.get("id")))
         if kind == "autogenerated":
             folder = str(entry.get("dirName") or ".").strip("/").removeprefix("./")
-            return self._folder("" if folder == "." else folder, depth)
+            return self._read_folder("" if folder == "." else folder, depth)
         if kind == "category":
-            label, page = heading(str(entry.get("label") or "")), self._linked(entry.get("link"))
-            url = self._generated(label, entry)
-            items = self._listed(entry.get("items"), depth + 1)
-            return self._category(label, items, entry, page, url, "")
+            label, page = clean_line(str(entry.get("label") or "")), self._find_linked_page(entry.get("link"))
+            url = self._make_index_url(label, entry)
+            items = self._read_list(entry.get("items"), depth + 1)
+            return self._build_category(label, items, entry, page, url, "")
         if kind is None:
-            nested = [(heading(str(k)), self._listed(v, depth + 1)) for k, v in entry.items()]
-            return [c for label, items in nested for c in self._category(label, items, {}, None, "", "")]
+            nested = [(clean_line(str(k)), self._read_list(v, depth + 1)) for k, v in entry.items()]
+            return [
+                c for label, items in nested for c in self._build_category(label, items, {}, None, "", "")
+            ]
         return []
 
-    def _page(self, name: str) -> list[Doc | Category]:
+    def _use_page(self, name: str) -> list[DocPage | Category]:
         page = self._by_id.get(name)
         if page is None or page.id in self._used:
             return []
         self._used.add(page.id)
         return [page]
 
-    def _linked(self, link: Any, folder: str | None = None) -> Doc | None:
+    def _find_linked_page(self, link: Any, folder: str | None = None) -> DocPage | None:
         """The page that a category is; a folder's own category may call it by its last name alone."""
         if not isinstance(link, dict) or link.get("type") != "doc":
             return None
         name = str(link.get("id"))
         near = self._pages.get(folder, ()) if folder is not None else ()
         page = next((p for p in near if p.id.rpartition("/")[2] == name), None) or self._by_id.get(name)
-        return page if page and self._page(page.id) else None
+        return page if page and self._use_page(page.id) else None
 
-    def _generated(self, label: str, said: dict[str, Any]) -> str:
+    def _make_index_url(self, label: str, said: dict[str, Any]) -> str:
         """The address of a category that is a generated index; a label that comes again counts up."""
         link = said.get("link")
         if not isinstance(link, dict) or link.get("type") != "generated-index":
             return ""
-        return str(link.get("slug") or f"/category/{self._slugs.of(label)}")
+        return str(link.get("slug") or f"/category/{self._slugs.make(label)}")
 
-    def _folder(self, folder: str, depth: int) -> list[Doc | Category]:
+    def _read_folder(self, folder: str, depth: int) -> list[DocPage | Category]:
         """What the folders say: by position, then by name."""
         pages = [p for p in self._pages.get(folder, ()) if p.id not in self._used]
-        ranked: list[tuple[float, list[tuple[int, str]], Doc | str]] = [
-            (self._position(p.matter.number("sidebar_position"), p.name), natural(p.name), p) for p in pages
+        ranked: list[tuple[float, list[tuple[int, str]], DocPage | str]] = [
+            (
+                self._find_position(p.front_matter.get_number("sidebar_position"), p.name),
+                make_sort_key(p.name),
+                p,
+            )
+            for p in pages
         ]
         for below in self._folders.get(folder, ()):
             name = PurePosixPath(below).name
-            said = Matter("", category(self._docs.folder / below, self._limits))
+            said = FrontMatter("", read_category(self._docs.folder / below, self._limits))
             index = next((p for p in self._pages.get(below, ()) if p.is_index), None)
-            own = said.number("position")
-            own = index.matter.number("sidebar_position") if own is None and index else own
-            ranked.append((self._position(own, name), natural(name), below))
-        found: list[Doc | Category] = []
+            own = said.get_number("position")
+            own = index.front_matter.get_number("sidebar_position") if own is None and index else own
+            ranked.append((self._find_position(own, name), make_sort_key(name), below))
+        found: list[DocPage | Category] = []
         for _, _, entry in sorted(ranked, key=lambda r: r[:2]):
             if isinstance(entry, str):
-                found += self._from_folder(entry, depth + 1) if depth < _DEEPEST else []
+                found += self._read_folder_category(entry, depth + 1) if depth < _DEEPEST else []
             else:
-                found += self._page(entry.id)
+                found += self._use_page(entry.id)
         return found
 
-    def _position(self, said: float | None, name: str) -> float:
+    def _find_position(self, said: float | None, name: str) -> float:
         number = split_prefix(name, numbered=self._docs.numbered)[0] if said is None else said
         return float("inf") if number is None else number
 
-    def _from_folder(self, folder: str, depth: int) -> list[Doc | Category]:
-        said = category(self._docs.folder / folder, self._limits)
+    def _read_folder_category(self, folder: str, depth: int) -> list[DocPage | Category]:
+        said = read_category(self._docs.folder / folder, self._limits)
         index = next((p for p in self._pages.get(folder, ()) if p.is_index), None)
-        page = self._linked(said["link"], folder) if "link" in said else None
-        if "link" not in said and index and self._page(index.id):
+        page = self._find_linked_page(said["link"], folder) if "link" in said else None
+        if "link" not in said and index and self._use_page(index.id):
             page = index
         name = split_prefix(PurePosixPath(folder).name, numbered=self._docs.numbered)[1]
-        label = heading(str(said.get("label") or "")) or (
-            page.matter.word("sidebar_label") or page.title if page else ""
+        label = clean_line(str(said.get("label") or "")) or (
+            page.front_matter.get_text("sidebar_label") or page.title if page else ""
         )
-        label = label or title_of(name)
-        url = self._generated(label, said)
-        return self._category(label, self._folder(folder, depth), said, page, url, folder)
+        label = label or make_title(name)
+        url = self._make_index_url(label, said)
+        return self._build_category(label, self._read_folder(folder, depth), said, page, url, folder)
 
-    def _category(
+    def _build_category(
         self,
         label: str,
-        items: list[Doc | Category],
+        items: list[DocPage | Category],
         said: dict[str, Any],
-        page: Doc | None,
+        page: DocPage | None,
         url: str,
         folder: str,
-    ) -> list[Doc | Category]:
+    ) -> list[DocPage | Category]:
         if not items:
             return [page] if page else []
         if not label:
             return [*([page] if page else []), *items]
         description = ""
         if url:
-            description = heading(str(said["link"].get("description") or ""))
+            description = clean_line(str(said["link"].get("description") or ""))
             twin = next(
-                (i for i in items if isinstance(i, Doc) and i.title.casefold() == label.casefold()), None
+                (i for i in items if isinstance(i, DocPage) and i.title.casefold() == label.casefold()), None
             )
             if twin:
                 page, items = twin, [i for i in items if i is not twin]

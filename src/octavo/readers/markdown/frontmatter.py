@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from octavo.readers.files import heading
+from octavo.readers.files import clean_line
 
 if TYPE_CHECKING:
     from octavo.limits import Limits
@@ -28,24 +28,24 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
-class Matter:
+class FrontMatter:
     """What the head of a file says, and the text below it."""
 
     body: str
     values: Mapping[str, Any] = field(default_factory=dict)
     warning: str = ""
 
-    def word(self, *names: str) -> str:
+    def get_text(self, *names: str) -> str:
         """The first of these values that is a line of text or a number; empty when there is none."""
         for name in names:
             value = self.values.get(name)
             if isinstance(value, (str, int, float)) and not isinstance(value, bool):
-                line = heading(str(value))
+                line = clean_line(str(value))
                 if line:
                     return line
         return ""
 
-    def number(self, *names: str) -> float | None:
+    def get_number(self, *names: str) -> float | None:
         for name in names:
             try:
                 return float(self.values[name])
@@ -53,7 +53,7 @@ class Matter:
                 continue
         return None
 
-    def flag(self, name: str) -> bool:
+    def is_true(self, name: str) -> bool:
         return self.values.get(name) is True
 
     @property
@@ -63,33 +63,35 @@ class Matter:
             n.get("name") if isinstance(n, dict) else n
             for n in (found if isinstance(found, list) else [found])
         ]
-        return tuple(line for n in names if isinstance(n, str) and (line := heading(n)))
+        return tuple(line for n in names if isinstance(n, str) and (line := clean_line(n)))
 
 
-def split(text: str, limits: Limits) -> Matter:
+def split_front_matter(text: str, limits: Limits) -> FrontMatter:
     """Part the front matter from `text`, which has `\\n` line ends."""
     if not text.startswith(("---", "+++")):
-        return Matter(text)
+        return FrontMatter(text)
     toml = text.startswith("+++")
     match = (_TOML_BLOCK if toml else _YAML_BLOCK).match(text)
     if not match:
-        return Matter(text)
+        return FrontMatter(text)
     raw, body = match.group(1), text[match.end() :]
     if len(raw) > limits.max_front_matter_kb * 1024:
         if toml or re.match(r"\s*[\w-]+:", raw):
-            return Matter(body, warning=f"front matter over {limits.max_front_matter_kb} kB was ignored")
-        return Matter(text)
+            return FrontMatter(body, warning=f"front matter over {limits.max_front_matter_kb} kB was ignored")
+        return FrontMatter(text)
     try:
         values = tomllib.loads(raw) if toml else load_yaml(raw)
     except (yaml.scanner.ScannerError, yaml.parser.ParserError) as error:
-        return Matter(body, _line_by_line(raw), f"front matter is not valid YAML: {_reason(error)}")
+        return FrontMatter(
+            body, _read_line_by_line(raw), f"front matter is not valid YAML: {_describe_error(error)}"
+        )
     except (yaml.YAMLError, ValueError, RecursionError, OverflowError) as error:
-        return Matter(body, warning=f"front matter was ignored: {_reason(error)}")
+        return FrontMatter(body, warning=f"front matter was ignored: {_describe_error(error)}")
     if values is None and not raw.strip(" \t\n"):
-        return Matter(body)
+        return FrontMatter(body)
     if not isinstance(values, dict):
-        return Matter(text)
-    return Matter(body, {str(k): v for k, v in values.items()})
+        return FrontMatter(text)
+    return FrontMatter(body, {str(k): v for k, v in values.items()})
 
 
 def load_yaml(raw: str) -> Any:
@@ -107,13 +109,13 @@ def load_yaml(raw: str) -> Any:
     return yaml.load(raw, Loader=_LOADER)  # noqa: S506 (a safe loader)
 
 
-def _line_by_line(raw: str) -> dict[str, Any]:
+def _read_line_by_line(raw: str) -> dict[str, Any]:
     """What can be saved of broken YAML such as `title: Logs: how to read them`."""
     lines = re.findall(r"^([A-Za-z][\w-]*):[ \t]+(\S[^\n]*)$", raw, re.MULTILINE)
     words = {"true": True, "false": False}
     return {key: words.get(value.strip(), value.strip().strip("\"'")) for key, value in lines}
 
 
-def _reason(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     problem = getattr(error, "problem", None)
-    return heading(str(problem or error))[:120]
+    return clean_line(str(problem or error))[:120]

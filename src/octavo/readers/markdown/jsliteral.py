@@ -25,13 +25,13 @@ _WORDS = {"true": True, "false": False, "null": None, "undefined": None}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "", "\n": ""}
 
 
-def exported(source: str) -> Any:
+def read_export(source: str) -> Any:
     """What the file exports, as far as it is written out; None when that is nothing."""
-    reader = _Reader(_COMMENT.sub(lambda m: m.group(1) or " ", source))
-    return reader.exported()
+    reader = _LiteralReader(_COMMENT.sub(lambda m: m.group(1) or " ", source))
+    return reader.read_export()
 
 
-class _Reader:
+class _LiteralReader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._names = {
@@ -40,48 +40,50 @@ class _Reader:
         }
         self._budget = 20 * len(text) + 1000
 
-    def exported(self) -> Any:
+    def read_export(self) -> Any:
         found = _EXPORT.search(self._text)
         if found:
-            value, _ = self._value(found.end(), 0)
+            value, _ = self._read_value(found.end(), 0)
             return value
-        return next((v for at in self._names.values() if isinstance(v := self._value(at, 0)[0], dict)), None)
+        return next(
+            (v for at in self._names.values() if isinstance(v := self._read_value(at, 0)[0], dict)), None
+        )
 
-    def _skip(self, at: int) -> int:
+    def _skip_blanks(self, at: int) -> int:
         found = _SPACE.match(self._text, at)
         return found.end() if found else at
 
-    def _value(self, at: int, depth: int) -> tuple[Any, int]:
+    def _read_value(self, at: int, depth: int) -> tuple[Any, int]:
         """The value that starts here, and the place after the whole expression."""
-        at = self._skip(at)
+        at = self._skip_blanks(at)
         self._budget -= 1
         if depth > _DEEPEST or self._budget < 0:
             return None, len(self._text)
         char = self._text[at : at + 1]
         value: Any
         if char == "{":
-            value, end = self._object(at + 1, depth + 1)
+            value, end = self._read_object(at + 1, depth + 1)
         elif char == "[":
-            value, end = self._array(at + 1, depth + 1)
+            value, end = self._read_array(at + 1, depth + 1)
         elif char == "(":
-            value, end = self._parenthesised(at + 1, depth + 1)
+            value, end = self._read_parentheses(at + 1, depth + 1)
         elif string := _STRING.match(self._text, at):
-            value, end = _unquoted(string), string.end()
+            value, end = _unquote(string), string.end()
         elif number := _NUMBER.match(self._text, at):
             value, end = float(number.group()[:300]), number.end()
         else:
-            value, end = self._named(at, depth + 1)
-        return value, self._rest(end)
+            value, end = self._read_name(at, depth + 1)
+        return value, self._find_end(end)
 
-    def _parenthesised(self, at: int, depth: int) -> tuple[Any, int]:
+    def _read_parentheses(self, at: int, depth: int) -> tuple[Any, int]:
         """`({…})` is what stands inside; the parameters of a function are nothing."""
-        value, end = self._value(at, depth)
+        value, end = self._read_value(at, depth)
         while self._text[end : end + 1] == ",":
-            value, end = None, self._rest(end + 1)
+            value, end = None, self._find_end(end + 1)
         end = min(end + 1, len(self._text))
-        return (None if self._text.startswith("=>", self._skip(end)) else value), end
+        return (None if self._text.startswith("=>", self._skip_blanks(end)) else value), end
 
-    def _named(self, at: int, depth: int) -> tuple[Any, int]:
+    def _read_name(self, at: int, depth: int) -> tuple[Any, int]:
         name = _NAME.match(self._text, at)
         if not name:
             return None, at
@@ -89,14 +91,14 @@ class _Reader:
         if name.group() in _WORDS:
             return _WORDS[name.group()], name.end()
         if after not in (".", "(") and name.group() in self._names:
-            return self._value(self._names[name.group()], depth)[0], name.end()
-        end = self._rest(name.end())
+            return self._read_value(self._names[name.group()], depth)[0], name.end()
+        end = self._find_end(name.end())
         if "=>" in self._text[at:end] or name.group() == "function":
             return None, end
-        strings = [_unquoted(m) for m in _STRING.finditer(self._text, at, end)]
+        strings = [_unquote(m) for m in _STRING.finditer(self._text, at, end)]
         return (strings[-1] if strings else None), end
 
-    def _rest(self, at: int) -> int:
+    def _find_end(self, at: int) -> int:
         """The place of the comma or bracket that ends the expression."""
         depth = 0
         while found := _EDGE.search(self._text, at):
@@ -115,10 +117,10 @@ class _Reader:
                 break
         return len(self._text)
 
-    def _array(self, at: int, depth: int) -> tuple[list[Any], int]:
+    def _read_array(self, at: int, depth: int) -> tuple[list[Any], int]:
         items: list[Any] = []
         while True:
-            at = self._skip(at)
+            at = self._skip_blanks(at)
             char = self._text[at : at + 1]
             if char in ("]", "", ")", "}"):
                 return items, at + 1
@@ -126,16 +128,16 @@ class _Reader:
                 at += 1
                 continue
             spread = self._text.startswith("...", at)
-            value, at = self._value(at + 3 if spread else at, depth)
+            value, at = self._read_value(at + 3 if spread else at, depth)
             if spread and isinstance(value, list):
                 items += value
             elif not spread:
                 items.append(value)
 
-    def _object(self, at: int, depth: int) -> tuple[dict[str, Any], int]:
+    def _read_object(self, at: int, depth: int) -> tuple[dict[str, Any], int]:
         fields: dict[str, Any] = {}
         while True:
-            at = self._skip(at)
+            at = self._skip_blanks(at)
             char = self._text[at : at + 1]
             if char in ("}", "", ")", "]"):
                 return fields, at + 1
@@ -144,18 +146,20 @@ class _Reader:
                 continue
             key = _KEY.match(self._text, at)
             if self._text.startswith("...", at):
-                value, at = self._value(at + 3, depth)
+                value, at = self._read_value(at + 3, depth)
                 fields.update(value if isinstance(value, dict) else {})
             elif not key:
-                at = max(self._rest(at), at + 1)
+                at = max(self._find_end(at), at + 1)
             elif self._text[key.end() : key.end() + 1] == ":":
-                fields[next(g for g in key.groups() if g is not None)], at = self._value(key.end() + 1, depth)
+                fields[next(g for g in key.groups() if g is not None)], at = self._read_value(
+                    key.end() + 1, depth
+                )
             elif self._text[key.end() : key.end() + 1] == "(":
-                at = self._rest(key.end())
+                at = self._find_end(key.end())
             else:
-                fields[key.group().strip()], at = self._value(at, depth)
+                fields[key.group().strip()], at = self._read_value(at, depth)
 
 
-def _unquoted(string: re.Match[str]) -> str:
+def _unquote(string: re.Match[str]) -> str:
     raw = next((g for g in string.groups() if g is not None), "")
     return re.sub(r"\\(.)", lambda m: _ESCAPES.get(m.group(1), m.group(1)), raw, flags=re.DOTALL)

@@ -21,11 +21,11 @@ from typing import Any
 
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
-from octavo.readers.files import bound, heading, inside, load, title_of
-from octavo.readers.markdown.reader import open_page, pieces
+from octavo.readers.files import check_sections, clean_line, load_file, make_title, resolve_inside
+from octavo.readers.markdown.reader import open_page, read_sections
 from octavo.readers.parsed import ParsedBook, ParsedSection
-from octavo.readers.parsed import mdbook as id_rule
-from octavo.readers.sections import chapter
+from octavo.readers.parsed import make_mdbook_anchor as id_rule
+from octavo.readers.sections import build_chapter
 from octavo.text.clean import clean, decode
 from octavo.types import BookFormat
 
@@ -48,7 +48,7 @@ _PART = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _SummaryEntry:
     path: tuple[str, ...]
     link: str
 
@@ -57,84 +57,85 @@ def is_mdbook(path: Path) -> bool:
     """Whether a folder is an mdBook, its source, or has a SUMMARY.md to go by."""
     return (
         path.is_dir()
-        and _summary(*_sources(path, {}), *_sources(path, _settings(path, Limits()))) is not None
+        and _find_summary(*_list_sources(path, {}), *_list_sources(path, _read_settings(path, Limits())))
+        is not None
     )
 
 
-def read(path: Path, limits: Limits) -> ParsedBook:
-    settings = _settings(path, limits)
+def read_mdbook(path: Path, limits: Limits) -> ParsedBook:
+    settings = _read_settings(path, limits)
     book = settings.get("book")
     book = book if isinstance(book, dict) else {}
-    summary = _summary(*_sources(path, settings))
+    summary = _find_summary(*_list_sources(path, settings))
     if summary is None:
         raise BadBook(
             "unsupported_format", f"{path.name} has no SUMMARY.md", hint="Add the folder as Markdown."
         )
     warnings: list[str] = []
-    title, entries = _contents(open_page(summary, limits, name=summary.name).body)
-    reader = _Chapters(path, summary.parent, limits, warnings)
+    title, entries = _read_summary(open_page(summary, limits, name=summary.name).body)
+    reader = _ChapterReader(path, summary.parent, limits, warnings)
     authors = book.get("authors")
     return ParsedBook(
-        title=heading(str(book.get("title") or "")) or title or title_of(path.resolve().name),
+        title=clean_line(str(book.get("title") or "")) or title or make_title(path.resolve().name),
         format=BookFormat.MDBOOK,
-        sections=bound(reader.sections(entries), limits, name=path.name or "the book"),
-        authors=tuple(line for a in authors if (line := heading(str(a))))
+        sections=check_sections(reader.read_sections(entries), limits, name=path.name or "the book"),
+        authors=tuple(line for a in authors if (line := clean_line(str(a))))
         if isinstance(authors, list)
         else (),
-        language=heading(str(book.get("language") or "")),
+        language=clean_line(str(book.get("language") or "")),
         warnings=tuple(warnings),
     )
 
 
-def _sources(path: Path, settings: dict[str, Any]) -> tuple[Path, ...]:
+def _list_sources(path: Path, settings: dict[str, Any]) -> tuple[Path, ...]:
     """Where a book keeps its SUMMARY.md: in the folder that it names, else in `src` or right here."""
     book = settings.get("book")
-    said = inside(path, path, str(book.get("src") or "src")) if isinstance(book, dict) else None
+    said = resolve_inside(path, path, str(book.get("src") or "src")) if isinstance(book, dict) else None
     return (*((said,) if said else ()), path, path / "src")
 
 
-def _settings(path: Path, limits: Limits) -> dict[str, Any]:
+def _read_settings(path: Path, limits: Limits) -> dict[str, Any]:
     file = path / "book.toml"
     if not file.is_file() or file.stat().st_size > limits.max_front_matter_kb * 1024:
         return {}
     try:
-        return tomllib.loads(clean(decode(load(file, limits)).text))
+        return tomllib.loads(clean(decode(load_file(file, limits)).text))
     except (tomllib.TOMLDecodeError, RecursionError, ValueError):
         return {}
 
 
-def _summary(*folders: Path) -> Path | None:
+def _find_summary(*folders: Path) -> Path | None:
     return next((f / name for f in folders for name in _SUMMARIES if (f / name).is_file()), None)
 
 
-def _contents(summary: str) -> tuple[str, list[_Entry]]:
+def _read_summary(summary: str) -> tuple[str, list[_SummaryEntry]]:
     """The book's title, when SUMMARY.md says one, and its chapters."""
-    title, part, entries = "", "", list[_Entry]()
+    title, part, entries = "", "", list[_SummaryEntry]()
     above: list[tuple[int, str]] = []
-    for line in _linked(re.sub(r"<!--.*?-->", "", summary, flags=re.DOTALL)).split("\n"):
+    for line in _resolve_labels(re.sub(r"<!--.*?-->", "", summary, flags=re.DOTALL)).split("\n"):
         listed = _ENTRY.match(line) or (None if _RULE.match(line) else _UNLINKED.match(line))
         if listed:
-            indent, name = len(listed.group(1).expandtabs(4)), _name(listed.group(2))
+            indent, name = len(listed.group(1).expandtabs(4)), _read_name(listed.group(2))
             while above and above[-1][0] >= indent:
                 above.pop()
             above.append((indent, name))
             names = [part] if part else []
-            entries.append(_Entry((*names, *(n for _, n in above)), _target(listed)))
+            entries.append(_SummaryEntry((*names, *(n for _, n in above)), _read_target(listed)))
         elif loose := _LOOSE.match(line):
             above.clear()
-            entries.append(_Entry((_name(loose.group(1)),), _target(loose)))
+            entries.append(_SummaryEntry((_read_name(loose.group(1)),), _read_target(loose)))
         elif headed := _PART.match(line):
             above.clear()
             if not title and not entries and not part:
-                title = _name(headed.group(1))
+                title = _read_name(headed.group(1))
                 part = ""
             else:
-                part = _name(headed.group(1))
-                entries.append(_Entry((part,), ""))
+                part = _read_name(headed.group(1))
+                entries.append(_SummaryEntry((part,), ""))
     return ("" if title.lower() == "summary" else title), entries
 
 
-def _target(link: re.Match[str]) -> str:
+def _read_target(link: re.Match[str]) -> str:
     """The file that an entry's link names, without the title that a link may have; empty for a draft."""
     if link.re is _UNLINKED:
         return ""
@@ -145,7 +146,7 @@ def _target(link: re.Match[str]) -> str:
     return str(said[:quote].rstrip() if quote > 0 and said[quote - 1].isspace() else said)
 
 
-def _linked(summary: str) -> str:
+def _resolve_labels(summary: str) -> str:
     """Links that name a label of the page, as links that name their file."""
     labels = {label.casefold(): angled or bare for label, angled, bare in _LABEL.findall(summary)}
 
@@ -156,28 +157,28 @@ def _linked(summary: str) -> str:
     return _BY_LABEL.sub(link, _LABEL.sub("", summary)) if labels else summary
 
 
-def _name(markdown: str) -> str:
-    return heading(" ".join(p.text for p in pieces(markdown))) or heading(markdown) or "Untitled"
+def _read_name(markdown: str) -> str:
+    return clean_line(" ".join(p.text for p in read_sections(markdown))) or clean_line(markdown) or "Untitled"
 
 
-class _Chapters:
+class _ChapterReader:
     def __init__(self, root: Path, source: Path, limits: Limits, warnings: list[str]) -> None:
         self._root, self._source, self._limits = root.resolve(), source.resolve(), limits
         self._warnings = warnings
         self._inclusions = Inclusions(self._root, limits, warnings)
         self._seen: set[Path] = set()
 
-    def sections(self, entries: list[_Entry]) -> list[ParsedSection]:
-        made = [section for entry in entries for section in self._entry(entry)]
-        self._inclusions.report()
+    def read_sections(self, entries: list[_SummaryEntry]) -> list[ParsedSection]:
+        made = [section for entry in entries for section in self._read_entry(entry)]
+        self._inclusions.warn_of_missing()
         return made
 
-    def _entry(self, entry: _Entry) -> list[ParsedSection]:
-        name, title = heading(entry.link.partition("#")[0]), entry.path[-1]
+    def _read_entry(self, entry: _SummaryEntry) -> list[ParsedSection]:
+        name, title = clean_line(entry.link.partition("#")[0]), entry.path[-1]
         if not name:
             summary = (self._source / "SUMMARY.md").relative_to(self._root).as_posix()
             return [ParsedSection(title=title, heading_path=entry.path, text="", source_file=summary)]
-        file = inside(self._root, self._source, name)
+        file = resolve_inside(self._root, self._source, name)
         if file is None or not file.is_file():
             why = "leads out of the book" if file is None else "is missing"
             self._warnings.append(f"SUMMARY.md: {name[:100]} {why} and was left out")
@@ -185,9 +186,9 @@ class _Chapters:
         if file in self._seen:
             return []
         self._seen.add(file)
-        return self._chapter(file, entry.path)
+        return self._read_chapter(file, entry.path)
 
-    def _chapter(self, file: Path, path: tuple[str, ...]) -> list[ParsedSection]:
+    def _read_chapter(self, file: Path, path: tuple[str, ...]) -> list[ParsedSection]:
         name = file.relative_to(self._root).as_posix()
         try:
             page = open_page(file, self._limits, name=name)
@@ -196,12 +197,12 @@ class _Chapters:
             return []
         self._warnings += page.warnings
         text = self._inclusions.resolve(page.body, base=file.parent, name=name)
-        found = pieces(listings(text), rule=id_rule, code=visible)
+        found = read_sections(write_listing_captions(text), rule=id_rule, code=drop_hidden_lines)
         home = self._source if file.is_relative_to(self._source) else self._root
-        return chapter(found, path=path, source_file=name, url=_url(file, home))
+        return build_chapter(found, path=path, source_file=name, url=_make_url(file, home))
 
 
-def _url(file: Path, source: Path) -> str:
+def _make_url(file: Path, source: Path) -> str:
     place = PurePosixPath(file.relative_to(source).as_posix())
     name = "index" if place.stem.lower() == "readme" else place.stem
     return place.with_name(f"{name}.html").as_posix()
@@ -216,7 +217,7 @@ class Inclusions:
         self._read: dict[Path, str | None] = {}
         self._missing: dict[str, list[str]] = {}
 
-    def report(self) -> None:
+    def warn_of_missing(self) -> None:
         """One warning for each chapter that names files which are not there."""
         for name, missing in self._missing.items():
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
@@ -232,27 +233,27 @@ class Inclusions:
             if escape:
                 return found.group()[1:]
             if kind in ("include", "rustdoc_include"):
-                return self._included(target, base, name, depth)
+                return self._include(target, base, name, depth)
             if kind in ("playground", "playpen"):
-                code = self._included(target, base, name, depth)
+                code = self._include(target, base, name, depth)
                 return f"```rust\n{code}\n```" if code else ""
             return ""
 
         return _DIRECTIVE.sub(put, text)
 
-    def _included(self, target: str, base: Path, name: str, depth: int) -> str:
+    def _include(self, target: str, base: Path, name: str, depth: int) -> str:
         reference, _, part = target.split(" ")[0].partition(":")
-        file = inside(self._root, base, reference)
+        file = resolve_inside(self._root, base, reference)
         if file is None:
             self._warnings.append(
-                f"{name}: {heading(reference)[:100]} leads out of the book and was left out"
+                f"{name}: {clean_line(reference)[:100]} leads out of the book and was left out"
             )
             return ""
-        whole = self._file(file)
+        whole = self._load(file)
         if whole is None or depth >= _DEEPEST:
-            self._missing.setdefault(name, []).append(heading(reference)[:100])
+            self._missing.setdefault(name, []).append(clean_line(reference)[:100])
             return ""
-        text = _part(whole, part)
+        text = _select_part(whole, part)
         self._left -= len(text) + 1
         if self._left < 0:
             raise BadBook(
@@ -260,16 +261,16 @@ class Inclusions:
             )
         return self.resolve(text, base=file.parent, name=name, depth=depth + 1)
 
-    def _file(self, file: Path) -> str | None:
+    def _load(self, file: Path) -> str | None:
         if file not in self._read:
             try:
-                self._read[file] = clean(decode(load(file, self._limits)).text).rstrip("\n")
+                self._read[file] = clean(decode(load_file(file, self._limits)).text).rstrip("\n")
             except (BadBook, OSError):
                 self._read[file] = None
         return self._read[file]
 
 
-def _part(text: str, part: str) -> str:
+def _select_part(text: str, part: str) -> str:
     """The whole, `first:last` lines counted from one, or what stands between an anchor's two marks."""
     lines = text.split("\n")
     if not part:
@@ -291,7 +292,7 @@ def _part(text: str, part: str) -> str:
     return "\n".join(kept)
 
 
-def visible(info: str, text: str) -> str:
+def drop_hidden_lines(info: str, text: str) -> str:
     """A code block as the page shows it: Rust lines that start with `# ` are hidden."""
     if "#" not in text or not re.match(r"rust\b", info):
         return text
@@ -299,7 +300,7 @@ def visible(info: str, text: str) -> str:
     return "\n".join(lines)
 
 
-def listings(text: str) -> str:
+def write_listing_captions(text: str) -> str:
     """The captions that a `<Listing>` tag carries, as lines of text."""
 
     def caption(found: re.Match[str]) -> str:

@@ -17,8 +17,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from octavo.readers.files import heading
-from octavo.readers.markdown.render import alt, segments
+from octavo.readers.files import clean_line
+from octavo.readers.markdown.render import read_alt, split_fences
 
 _FARTHEST = 20_000
 _IN_BRACES = re.compile(r"""[{}"'`]|/\*""")
@@ -64,27 +64,29 @@ _WIDEST, _MOST_INLINED = 2_000, 4_000_000
 _OPEN, _CLOSE = "\x01", "\x02"
 
 
-def strip(source: str, *, partial: Partial = lambda _name: None, strict: bool = True) -> str:
+def strip_mdx(source: str, *, partial: Partial = lambda _name: None, strict: bool = True) -> str:
     """MDX as plain Markdown. `partial` gives the Markdown that an import path stands for.
 
     A page that is not `strict` MDX keeps braces that are no program: `{dataset_id}` is a word there.
     """
     imports: dict[str, str] = {}
     source = _WRAPPED.sub(r"\2", source) if "mdx-code-block" in source else source
-    bare = "".join(text if code else _without_modules(text, imports) for code, text in segments(source))
+    bare = "".join(text if code else _drop_modules(text, imports) for code, text in split_fences(source))
     shown = {name: text for name, ref in imports.items() if (text := partial(ref)) is not None}
-    parts = [text if code else _Prose(text, shown, strict=strict).read() for code, text in segments(bare)]
-    return "".join(_lines("".join(parts))).replace(_OPEN, "").replace(_CLOSE, "")
+    parts = [
+        text if code else _ProseReader(text, shown, strict=strict).read() for code, text in split_fences(bare)
+    ]
+    return "".join(_write_lines("".join(parts))).replace(_OPEN, "").replace(_CLOSE, "")
 
 
-def shown_code(_info: str, text: str) -> str:
+def drop_highlight_comments(_info: str, text: str) -> str:
     """A code block as the page shows it, without the comments that only say which lines to highlight."""
     if "highlight-" not in text:
         return text
     return "\n".join(line for line in text.split("\n") if not _MAGIC.match(line))
 
 
-def _without_modules(text: str, imports: dict[str, str]) -> str:
+def _drop_modules(text: str, imports: dict[str, str]) -> str:
     def forget(found: re.Match[str]) -> str:
         name = (found.group(1) or "").strip()
         if re.fullmatch(r"\w+", name):
@@ -95,20 +97,20 @@ def _without_modules(text: str, imports: dict[str, str]) -> str:
     kept, position = [], 0
     while found := _EXPORT.search(text, position):
         kept.append(text[position : found.start()])
-        position = _statement_end(text, found.start())
+        position = _find_statement_end(text, found.start())
     return "".join((*kept, text[position:]))
 
 
-def _statement_end(text: str, start: int) -> int:
+def _find_statement_end(text: str, start: int) -> int:
     """Where the statement that starts here ends: a line end outside brackets that does not ask for more."""
     scanner = Scanner(text)
-    for position in scanner.line_ends(start):
+    for position in scanner.find_line_ends(start):
         if not _GOES_ON.search(text, max(start, position - 40), position):
             return position
     return len(text)
 
 
-class _Prose:
+class _ProseReader:
     """Text between code fences, read once from start to end."""
 
     def __init__(self, text: str, partials: dict[str, str], *, strict: bool) -> None:
@@ -121,34 +123,34 @@ class _Prose:
         text, done = self._text, 0
         while found := _TOKEN.search(text, done):
             self._out.append(text[done : found.start()])
-            done = self._take(found)
+            done = self._read_mark(found)
         self._out.append(text[done:])
         return "".join(self._out)
 
-    def _take(self, found: re.Match[str]) -> int:
+    def _read_mark(self, found: re.Match[str]) -> int:
         """Write what stands for the mark, and say where reading goes on."""
         mark, start = found.group(), found.start()
         if mark[0] in "`$" or mark == "<!--":
-            end = self._scanner.closing("-->" if mark == "<!--" else mark, found.end())
+            end = self._scanner.find_closing("-->" if mark == "<!--" else mark, found.end())
             return self._copy(start, found.end() if end is None else end)
         if mark[0] == "\\":
             return self._copy(start, found.end())
         if mark in ("<>", "</>"):
             return found.end()
-        end = self._scanner.balanced(start) if mark == "{" else self._scanner.tag(found.end())
+        end = self._scanner.find_brace_end(start) if mark == "{" else self._scanner.find_tag_end(found.end())
         if end is None:
             return self._copy(start, found.end())
         piece = self._text[start:end]
         if mark == "{":
-            self._out.append(self._expression(piece))
+            self._out.append(self._read_expression(piece))
             return end
-        return self._tag(mark, piece, start, end)
+        return self._write_tag(mark, piece, start, end)
 
     def _copy(self, start: int, end: int) -> int:
         self._out.append(self._text[start:end])
         return end
 
-    def _expression(self, piece: str) -> str:
+    def _read_expression(self, piece: str) -> str:
         if piece.startswith("{#") or _ADMONITION_TITLE.fullmatch(piece):
             return piece
         if comment_id := _COMMENT_ID.fullmatch(piece):
@@ -158,19 +160,19 @@ class _Prose:
         keeps = not self._strict and not piece.startswith("{/*") and not _JAVASCRIPT.search(piece)
         return piece if keeps else ""
 
-    def _tag(self, mark: str, piece: str, start: int, end: int) -> int:
+    def _write_tag(self, mark: str, piece: str, start: int, end: int) -> int:
         name = mark.strip("</>")
         opening = not mark.startswith("</")
         alone = opening and not piece.endswith("/>")
         if name in _SILENT_TAGS and alone:
-            return self._scanner.closing(f"</{name}>", end) or end
+            return self._scanner.find_closing(f"</{name}>", end) or end
         if "://" in piece[: len(mark) + 3] or (name and "@" in piece and " " not in piece):
             return self._copy(start, end)  # an address in pointed brackets
         if name in _KEPT_TAGS:
             self._out.append(piece if "{" not in piece else f"{mark}>")
             return end
-        before, after = self._around(start, end)
-        shown = self._shown(name, piece, opening=opening)
+        before, after = self._get_line_around(start, end)
+        shown = self._describe_tag(name, piece, opening=opening)
         if not before.strip() and not after.strip():
             edge = (_OPEN if alone else "") if opening else _CLOSE
             self._out.append(f"{shown}\n\n{before}{edge}" if shown else edge)
@@ -179,18 +181,18 @@ class _Prose:
         elif name == "li":
             self._out.append("\n- " if opening else "")
         elif name in _BLOCK_TAGS or "\n" in shown:
-            margin = f"\n{_margin(before)}"
+            margin = f"\n{_make_margin(before)}"
             self._out.append(f"\n{margin}{shown}\n{margin}")
         else:
             self._out.append(shown)
         return end
 
-    def _around(self, start: int, end: int) -> tuple[str, str]:
+    def _get_line_around(self, start: int, end: int) -> tuple[str, str]:
         """The rest of the line before and after a place."""
         head, tail = self._text[max(0, start - _WIDEST) : start], self._text[end : end + _WIDEST]
         return head.rpartition("\n")[2], tail.partition("\n")[0]
 
-    def _shown(self, name: str, piece: str, *, opening: bool) -> str:
+    def _describe_tag(self, name: str, piece: str, *, opening: bool) -> str:
         """What a reader of the page sees of the tag itself."""
         if not opening:
             return ""
@@ -198,51 +200,53 @@ class _Prose:
             self._inlined += len(self._partials[name])
             return f"\n\n{self._partials[name]}\n\n" if self._inlined <= _MOST_INLINED else ""
         if name == "TabItem":
-            return _attribute(piece, "label") or _attribute(piece, "value")
+            return _read_attribute(piece, "label") or _read_attribute(piece, "value")
         if name == "Admonition":
-            return _note(_attribute(piece, "type") or "note", _attribute(piece, "title"))
-        return alt(piece) if name in ("img", "Image", "ThemedImage") else ""
+            return _write_note(_read_attribute(piece, "type") or "note", _read_attribute(piece, "title"))
+        return read_alt(piece) if name in ("img", "Image", "ThemedImage") else ""
 
 
-def _margin(before: str) -> str:
+def _make_margin(before: str) -> str:
     """What keeps a new line inside the list items and quotes that the line before it stands in."""
     marks = _CONTAINERS.match(before)
     return re.sub(r"[^>]", " ", marks.group()) if marks and marks.group().strip() else ""
 
 
-def _attribute(tag: str, name: str) -> str:
+def _read_attribute(tag: str, name: str) -> str:
     found = re.search(_ATTRIBUTE % name, tag)
-    return heading(next((g for g in found.groups() if g), "")) if found else ""
+    return clean_line(next((g for g in found.groups() if g), "")) if found else ""
 
 
-def _note(kind: str, title: str) -> str:
+def _write_note(kind: str, title: str) -> str:
     return f"{kind.capitalize()}: {title}".rstrip() if title else f"{kind.capitalize()}:"
 
 
-def _lines(text: str) -> Iterator[str]:
+def _write_lines(text: str) -> Iterator[str]:
     """Lines inside tags lose their tag's indent, since MDX knows no indented code; notes get a line."""
-    lines = [(code, line) for code, part in segments(text) for line in part.splitlines(keepends=True)]
+    lines = [(code, line) for code, part in split_fences(text) for line in part.splitlines(keepends=True)]
     shifts = [0]
     for number, (code, line) in enumerate(lines):
         mark = "" if code else line.strip()
         if mark == _OPEN:
-            inner = next((_indent(below) for _, below in lines[number + 1 : number + 9] if below.strip()), 0)
-            shifts.append(shifts[-1] + max(0, inner - _indent(line)))
+            inner = next(
+                (_measure_indent(below) for _, below in lines[number + 1 : number + 9] if below.strip()), 0
+            )
+            shifts.append(shifts[-1] + max(0, inner - _measure_indent(line)))
             yield "\n"
         elif mark == _CLOSE:
             yield "\n"
             if len(shifts) > 1:
                 shifts.pop()
         else:
-            bare = line[min(shifts[-1], _indent(line)) :]
-            yield bare if code else _admonition(bare)
+            bare = line[min(shifts[-1], _measure_indent(line)) :]
+            yield bare if code else _write_admonition(bare)
 
 
-def _indent(line: str) -> int:
+def _measure_indent(line: str) -> int:
     return len(line) - len(line.lstrip(" \t"))
 
 
-def _admonition(line: str) -> str:
+def _write_admonition(line: str) -> str:
     if ":::" not in line:
         return line
     if re.fullmatch(r"[ \t]*:{3,}[ \t]*\n?", line):
@@ -253,7 +257,7 @@ def _admonition(line: str) -> str:
     indent, kind, rest = found.groups()
     titled = _TITLE.search(rest)
     title = next((g for g in titled.groups() if g), "") if titled else re.sub(r"\{.*\}", "", rest)
-    return f"\n{indent}{_note(kind, title.strip())}\n\n"
+    return f"\n{indent}{_write_note(kind, title.strip())}\n\n"
 
 
 class Scanner:
@@ -261,24 +265,24 @@ class Scanner:
         self._text = text
         self._budget = 8 * len(text) + 50_000
 
-    def closing(self, mark: str, start: int) -> int | None:
+    def find_closing(self, mark: str, start: int) -> int | None:
         """The place after `mark`; backticks and dollar signs close within their paragraph."""
         if self._budget <= 0:
             return None
         if mark[0] == "`":
-            return self._ticks(len(mark), start)
+            return self._find_ticks(len(mark), start)
         if mark[0] == "$":
-            return self._formula(mark, start)
+            return self._find_formula_end(mark, start)
         end = self._text.find(mark, start)
-        if not self._pay((len(self._text) if end < 0 else end) - start) or end < 0:
+        if not self._spend((len(self._text) if end < 0 else end) - start) or end < 0:
             return None
         return end + len(mark)
 
-    def balanced(self, start: int) -> int | None:
+    def find_brace_end(self, start: int) -> int | None:
         """The place after the brace that closes the one at `start`."""
         depth, position = 0, start
         while found := _IN_BRACES.search(self._text, position, start + _FARTHEST):
-            if not self._pay(found.end() - position):
+            if not self._spend(found.end() - position):
                 return None
             mark, position = found.group(), found.end()
             if mark == "{":
@@ -288,31 +292,31 @@ class Scanner:
                 if not depth:
                     return position
             else:
-                position = self._quoted(mark, position)
-        self._pay(_FARTHEST)
+                position = self._skip_quoted(mark, position)
+        self._spend(_FARTHEST)
         return None
 
-    def tag(self, start: int) -> int | None:
+    def find_tag_end(self, start: int) -> int | None:
         """The place after a tag whose name ends at `start`; None when it is no tag."""
         position = start
         while found := _IN_TAG.search(self._text, position, start + _FARTHEST):
-            if not self._pay(found.end() - position):
+            if not self._spend(found.end() - position):
                 return None
             mark, position = found.group(), found.end()
             if mark == ">":
                 return position
             if mark == "{":
-                end = self.balanced(position - 1)
+                end = self.find_brace_end(position - 1)
             elif mark in "\"'":
                 end = self._text.find(mark, position, start + _FARTHEST) + 1
             else:
                 return None
-            if not end or not self._pay(end - position):
+            if not end or not self._spend(end - position):
                 return None
             position = end
         return None
 
-    def line_ends(self, start: int) -> Iterator[int]:
+    def find_line_ends(self, start: int) -> Iterator[int]:
         """The line ends from `start` on that stand outside brackets, strings and comments."""
         depth, position = 0, start
         while found := _IN_STATEMENT.search(self._text, position):
@@ -327,40 +331,40 @@ class Scanner:
             elif mark == "//":
                 position = (self._text.find("\n", position) + 1 or len(self._text) + 1) - 1
             else:
-                position = self._quoted(mark, position)
+                position = self._skip_quoted(mark, position)
 
-    def _quoted(self, opening: str, position: int) -> int:
+    def _skip_quoted(self, opening: str, position: int) -> int:
         """The place after the string or comment that `opening` began; an apostrophe begins nothing."""
         mark = "*/" if opening == "/*" else opening
         last = position + _FARTHEST
         if mark in "\"'":
             last = (self._text.find("\n", position, last) + 1 or last + 1) - 1
         end = self._text.find(mark, position, last)
-        self._pay(min(_FARTHEST, (last if end < 0 else end) - position))
+        self._spend(min(_FARTHEST, (last if end < 0 else end) - position))
         return position if end < 0 else end + len(mark)
 
-    def _ticks(self, size: int, start: int) -> int | None:
+    def _find_ticks(self, size: int, start: int) -> int | None:
         blank = _BLANK_LINE.search(self._text, start)
         last = blank.start() if blank else len(self._text)
-        if not self._pay(last - start):
+        if not self._spend(last - start):
             return None
         for found in _TICKS.finditer(self._text, start, last):
             if len(found.group()) == size:
                 return found.end()
         return None
 
-    def _formula(self, mark: str, start: int) -> int | None:
+    def _find_formula_end(self, mark: str, start: int) -> int | None:
         last = self._text.find("\n\n" if mark == "$$" else "\n", start)
         last = len(self._text) if last < 0 else last
         if self._text[start : start + 1].isspace() and mark == "$":
             return None
-        if not self._pay(last - start):
+        if not self._spend(last - start):
             return None
         end = self._text.find(mark, start, last)
         while end > 0 and mark == "$" and self._text[end - 1].isspace():
             end = self._text.find(mark, end + 1, last)
         return end + len(mark) if end >= 0 else None
 
-    def _pay(self, steps: int) -> bool:
+    def _spend(self, steps: int) -> bool:
         self._budget -= max(1, steps)
         return self._budget > 0

@@ -17,12 +17,12 @@ import pyromark
 
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
-from octavo.readers.files import bound, load, natural, title_of, walk
+from octavo.readers.files import check_sections, find_files, load_file, make_sort_key, make_title
 from octavo.readers.markdown import frontmatter, mdx
-from octavo.readers.markdown.frontmatter import Matter
-from octavo.readers.markdown.render import compose, prepare
-from octavo.readers.parsed import Anchors, ParsedBook, ParsedSection, github
-from octavo.readers.sections import Piece, chapter, nest, own, page_title
+from octavo.readers.markdown.frontmatter import FrontMatter
+from octavo.readers.markdown.render import compose, rewrite_html
+from octavo.readers.parsed import Anchors, ParsedBook, ParsedSection, make_github_anchor
+from octavo.readers.sections import PageSection, build_chapter, find_page_title, merge_sections, nest_sections
 from octavo.text.clean import clean, decode
 from octavo.types import BookFormat
 
@@ -43,47 +43,49 @@ _OPTIONS = (
 )
 
 
-def pieces(
+def read_sections(
     source: str,
     *,
-    rule: Callable[[str], str] = github,
+    rule: Callable[[str], str] = make_github_anchor,
     code: Callable[[str, str], str] = lambda _info, text: text,
-) -> list[Piece]:
+) -> list[PageSection]:
     """What stands before the first heading, then each heading with its own text; `source` is clean."""
     options = _OPTIONS
     if "[[" in source and "]](" not in source and _WIKI.search(source):
         options |= pyromark.Options.ENABLE_WIKILINKS
     if any("\\" in (m[1] or m[2] or "") for m in _FORMULA.finditer(source)):  # not $HOME and $PATH
         options |= pyromark.Options.ENABLE_MATH
-    events = pyromark.events(prepare(source), options=options)
+    events = pyromark.events(rewrite_html(source), options=options)
     return compose(events, anchors=Anchors(rule), code=code, entities=bool(_ENTITY.search(source)))
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class MarkdownPage:
     """A file as it was found: what its front matter says and its text, decoded and clean."""
 
     path: Path
-    matter: Matter
+    front_matter: FrontMatter
     warnings: tuple[str, ...] = ()
 
     @property
     def body(self) -> str:
-        return self.matter.body
+        return self.front_matter.body
 
 
-def open_page(path: Path, limits: Limits, *, name: str) -> Page:
+def open_page(path: Path, limits: Limits, *, name: str) -> MarkdownPage:
     """Read one file; `name` is what warnings call it."""
-    data = load(path, limits)
+    data = load_file(path, limits)
     decoded = decode(data)
-    matter = frontmatter.split(clean(decoded.text), limits)
+    matter = frontmatter.split_front_matter(clean(decoded.text), limits)
     warnings = [*decoded.warnings, *([matter.warning] if matter.warning else [])]
-    return Page(path, matter, tuple(f"{name}: {w}" for w in warnings))
+    return MarkdownPage(path, matter, tuple(f"{name}: {w}" for w in warnings))
 
 
-def open_pages(root: Path, paths: list[Path], limits: Limits, warnings: list[str]) -> dict[Path, Page]:
+def open_pages(
+    root: Path, paths: list[Path], limits: Limits, warnings: list[str]
+) -> dict[Path, MarkdownPage]:
     """Every file that can be read; the others are left out with a warning."""
-    found: dict[Path, Page] = {}
+    found: dict[Path, MarkdownPage] = {}
     left = limits.max_text_mb * MB
     for path in paths:
         name = path.relative_to(root).as_posix()
@@ -101,7 +103,7 @@ def open_pages(root: Path, paths: list[Path], limits: Limits, warnings: list[str
     return found
 
 
-def read(path: Path, limits: Limits) -> ParsedBook:
+def read_markdown(path: Path, limits: Limits) -> ParsedBook:
     """Read a Markdown file, or a folder of them."""
     return _read_folder(path, limits) if path.is_dir() else _read_file(path, limits)
 
@@ -110,26 +112,26 @@ def _read_file(path: Path, limits: Limits) -> ParsedBook:
     if path.is_file() and not path.stat().st_size:
         raise BadBook("empty_file", f"{path.name} has no bytes")
     page = open_page(path, limits, name=path.name)
-    found = _pieces_of(page)
+    found = _read_page_sections(page)
     tops = [p for p in found if p.level == 1]
     named = len(tops) == 1 and found[1] is tops[0]
-    title = page.matter.word("title") or (tops[0].title if named else title_of(path.stem))
-    head = own(found[:2] if named else found[:1])
-    sections = nest(found[2:] if named else found[1:], path=(), source_file=path.name)
+    title = page.front_matter.get_text("title") or (tops[0].title if named else make_title(path.stem))
+    head = merge_sections(found[:2] if named else found[:1])
+    sections = nest_sections(found[2:] if named else found[1:], path=(), source_file=path.name)
     if head.text:
         anchor = tops[0].anchor if named else ""
-        sections.insert(0, _section(title, head, path.name, anchor))
+        sections.insert(0, _build_section(title, head, path.name, anchor))
     return ParsedBook(
         title=title,
         format=BookFormat.MARKDOWN,
-        sections=bound(sections, limits, name=path.name),
-        authors=page.matter.authors,
-        language=page.matter.word("lang", "language"),
+        sections=check_sections(sections, limits, name=path.name),
+        authors=page.front_matter.authors,
+        language=page.front_matter.get_text("lang", "language"),
         warnings=page.warnings,
     )
 
 
-def _section(title: str, head: Piece, source_file: str, anchor: str) -> ParsedSection:
+def _build_section(title: str, head: PageSection, source_file: str, anchor: str) -> ParsedSection:
     return ParsedSection(
         title=title,
         heading_path=(title,),
@@ -140,33 +142,35 @@ def _section(title: str, head: Piece, source_file: str, anchor: str) -> ParsedSe
     )
 
 
-def _pieces_of(page: Page) -> list[Piece]:
-    body = mdx.strip(page.body) if page.path.suffix.lower() == ".mdx" else page.body
-    return pieces(body)
+def _read_page_sections(page: MarkdownPage) -> list[PageSection]:
+    body = mdx.strip_mdx(page.body) if page.path.suffix.lower() == ".mdx" else page.body
+    return read_sections(body)
 
 
 def _read_folder(root: Path, limits: Limits) -> ParsedBook:
     warnings: list[str] = []
-    pages = open_pages(root, walk(root, SUFFIXES, limits, notes=warnings), limits, warnings)
-    read_pages = {path: _pieces_of(page) for path, page in pages.items()}
-    folder = _Folder(root, pages, read_pages)
-    index = folder.index(root)
-    title = folder.title(index) if index else title_of(root.resolve().name)
-    matter = pages[index].matter if index else Matter("")
+    pages = open_pages(root, find_files(root, SUFFIXES, limits, notes=warnings), limits, warnings)
+    read_pages = {path: _read_page_sections(page) for path, page in pages.items()}
+    folder = _PageTree(root, pages, read_pages)
+    index = folder.find_index(root)
+    title = folder.find_title(index) if index else make_title(root.resolve().name)
+    matter = pages[index].front_matter if index else FrontMatter("")
     return ParsedBook(
         title=title,
         format=BookFormat.MARKDOWN,
-        sections=bound(folder.sections(root, ()), limits, name=root.name or "the folder"),
+        sections=check_sections(folder.build_sections(root, ()), limits, name=root.name or "the folder"),
         authors=matter.authors,
-        language=matter.word("lang", "language"),
+        language=matter.get_text("lang", "language"),
         warnings=tuple(warnings),
     )
 
 
-class _Folder:
+class _PageTree:
     """A folder of pages as parts and chapters."""
 
-    def __init__(self, root: Path, pages: dict[Path, Page], found: dict[Path, list[Piece]]) -> None:
+    def __init__(
+        self, root: Path, pages: dict[Path, MarkdownPage], found: dict[Path, list[PageSection]]
+    ) -> None:
         self._root, self._pages, self._found = root, pages, found
         self._files: dict[Path, list[Path]] = {}
         self._folders: dict[Path, set[Path]] = {}
@@ -177,48 +181,48 @@ class _Folder:
                 self._folders.setdefault(below.parent, set()).add(below)
                 below = below.parent
 
-    def index(self, folder: Path) -> Path | None:
+    def find_index(self, folder: Path) -> Path | None:
         ranked = [(_INDEX.index(f.stem.lower()), f) for f in self._files.get(folder, ()) if _is_index(f)]
         return min(ranked)[1] if ranked else None
 
-    def title(self, path: Path) -> str:
+    def find_title(self, path: Path) -> str:
         stem = path.parent.resolve().name if _is_index(path) else path.stem
-        said = self._pages[path].matter.word("title", "sidebar_label")
-        return said or page_title(self._found[path]) or title_of(stem)
+        said = self._pages[path].front_matter.get_text("title", "sidebar_label")
+        return said or find_page_title(self._found[path]) or make_title(stem)
 
-    def sections(self, folder: Path, path: tuple[str, ...]) -> list[ParsedSection]:
-        index = self.index(folder)
+    def build_sections(self, folder: Path, path: tuple[str, ...]) -> list[ParsedSection]:
+        index = self.find_index(folder)
         inner = path
         made: list[ParsedSection] = []
         if index:
             at_root = folder == self._root
-            inner = path if at_root else (*path, self.title(index))
-            made += self._chapter(index, (*path, self.title(index)))
+            inner = path if at_root else (*path, self.find_title(index))
+            made += self._build_chapter(index, (*path, self.find_title(index)))
         elif (
             folder != self._root and len(self._files.get(folder, ())) + len(self._folders.get(folder, ())) > 1
         ):
-            inner = (*path, title_of(folder.name))
+            inner = (*path, make_title(folder.name))
             place = folder.relative_to(self._root).as_posix()
             made.append(ParsedSection(title=inner[-1], heading_path=inner, text="", source_file=place))
         entries = [f for f in self._files.get(folder, ()) if f != index]
         for entry in sorted([*entries, *self._folders.get(folder, ())], key=self._rank):
             made += (
-                self._chapter(entry, (*inner, self.title(entry)))
+                self._build_chapter(entry, (*inner, self.find_title(entry)))
                 if entry in self._pages
-                else (self.sections(entry, inner))
+                else (self.build_sections(entry, inner))
             )
         return made
 
     def _rank(self, entry: Path) -> tuple[float, bool, list[tuple[int, str]]]:
-        page = self._pages.get(entry) or self._pages.get(self.index(entry) or entry)
-        order = page.matter.number(*_ORDER) if page else None
-        return (float("inf") if order is None else order, not _is_index(entry), natural(entry.name))
+        page = self._pages.get(entry) or self._pages.get(self.find_index(entry) or entry)
+        order = page.front_matter.get_number(*_ORDER) if page else None
+        return (float("inf") if order is None else order, not _is_index(entry), make_sort_key(entry.name))
 
-    def _chapter(self, path: Path, place: tuple[str, ...]) -> list[ParsedSection]:
+    def _build_chapter(self, path: Path, place: tuple[str, ...]) -> list[ParsedSection]:
         name = path.relative_to(self._root).as_posix()
         page = PurePosixPath(name)
         url = page.with_name("index.html" if _is_index(path) else f"{page.stem}.html").as_posix()
-        return chapter(self._found[path], path=place, source_file=name, url=url)
+        return build_chapter(self._found[path], path=place, source_file=name, url=url)
 
 
 def _is_index(path: Path) -> bool:

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from unicodedata import is_normalized
 
-from octavo.readers.files import one_line
-from octavo.readers.sections import Piece
+from octavo.readers.files import clean_line
+from octavo.readers.sections import PageSection
 from octavo.text.clean import clean, collapse
 from octavo.types import Span
 
@@ -59,7 +59,7 @@ _TRAILING = re.compile(r"[ \t]+$", re.MULTILINE)
 
 
 @dataclass(slots=True)
-class _Sheet:
+class _SectionBuilder:
     """A piece while it is being written."""
 
     level: int = 0
@@ -78,19 +78,19 @@ class _Sheet:
         self.parts.append(text)
         self.size += len(text)
 
-    def append(self, other: _Sheet) -> None:
+    def append(self, other: _SectionBuilder) -> None:
         if other.size:
             shift = self.size + (2 if self.size else 0)
             self.put("".join(other.parts))
             self.spans.extend(Span(s.start + shift, s.end + shift) for s in other.spans)
 
-    def done(self) -> Piece:
-        return Piece(self.level, self.title, self.anchor, "".join(self.parts), tuple(self.spans))
+    def build(self) -> PageSection:
+        return PageSection(self.level, self.title, self.anchor, "".join(self.parts), tuple(self.spans))
 
 
 @dataclass(slots=True)
-class _List:
-    number: int | None
+class _OpenMarkdownList:
+    get_number: int | None
     marker: str = ""
 
 
@@ -100,12 +100,12 @@ def compose(
     anchors: Anchors,
     code: Callable[[str, str], str] = lambda _info, text: text,
     entities: bool = True,
-) -> list[Piece]:
+) -> list[PageSection]:
     """The pieces of a page whose source is clean; `entities` may have brought in what is not.
 
     `code` may change the text of a code block, given its info string.
     """
-    writer = _Writer(anchors, code, entities=entities)
+    writer = _SectionWriter(anchors, code, entities=entities)
     for event in events:
         if event.__class__ is str:
             writer.line.append("\n" if event == "HardBreak" else "\x00" if event == "SoftBreak" else "")
@@ -120,25 +120,25 @@ def compose(
             if value.__class__ is not str or value not in _INLINE:
                 writer.end(value)
         else:
-            writer.other(kind, value)
+            writer.add(kind, value)
     return writer.finish()
 
 
-class _Writer:
+class _SectionWriter:
     def __init__(self, anchors: Anchors, code: Callable[[str, str], str], *, entities: bool) -> None:
         self.line: list[str] = []
         self._anchors, self._code, self._entities = anchors, code, entities
-        self._sheet = _Sheet()
-        self._sheets = [self._sheet]
-        self._lists: list[_List] = []
+        self._section = _SectionBuilder()
+        self._sections = [self._section]
+        self._lists: list[_OpenMarkdownList] = []
         self._quotes = 0
         self._in_list = self._after_term = False
         self._rows: list[str] = []
         self._row: list[str] = []
         self._explicit, self._info = "", ""
-        self._notes: dict[str, tuple[_Sheet, _Sheet]] = {}
-        self._calls: dict[str, _Sheet] = {}
-        self._aside: list[tuple[_Sheet, str, list[_List]]] = []
+        self._notes: dict[str, tuple[_SectionBuilder, _SectionBuilder]] = {}
+        self._calls: dict[str, _SectionBuilder] = {}
+        self._aside: list[tuple[_SectionBuilder, str, list[_OpenMarkdownList]]] = []
         self._muted = 0
 
     def start(self, tag: Any) -> None:
@@ -148,11 +148,11 @@ class _Writer:
         name, value = (tag, None) if isinstance(tag, str) else next(iter(tag.items()))
         if name in ("Image", "TableRow", "TableHead"):
             return
-        self._paragraph(tight=True)
+        self._end_paragraph(tight=True)
         if name == "Item":
-            self._item()
+            self._start_item()
         elif name == "List":
-            self._lists.append(_List(value))
+            self._lists.append(_OpenMarkdownList(value))
         elif name == "Heading":
             self._explicit = value["id"] or ""
         elif name == "CodeBlock":
@@ -162,43 +162,43 @@ class _Writer:
             if value:
                 self._put(f"{value}:")
         elif name == "FootnoteDefinition":
-            self._aside.append((self._sheet, value, self._lists))
-            self._sheet, self._lists, self._in_list = _Sheet(), [], False
+            self._aside.append((self._section, value, self._lists))
+            self._section, self._lists, self._in_list = _SectionBuilder(), [], False
 
     def end(self, tag: Any) -> None:
         name = tag if isinstance(tag, str) else next(iter(tag))
         if name == "Paragraph":
-            self._paragraph()
+            self._end_paragraph()
         elif name == "Item":
-            self._paragraph(tight=True)
+            self._end_paragraph(tight=True)
             self._lists[-1].marker = ""
         elif name == "List":
             self._lists.pop()
             self._in_list = bool(self._lists)
         elif name == "Heading":
-            self._heading(int(tag["Heading"][1]))
+            self._end_heading(int(tag["Heading"][1]))
         elif name == "CodeBlock":
-            self._verbatim(self._code(self._info, self._taken()))
+            self._add_block(self._code(self._info, self._take_text()))
         elif name == "HtmlBlock":
-            self._html(self._taken())
+            self._add_html(self._take_text())
         elif name == "BlockQuote":
-            self._paragraph()
+            self._end_paragraph()
             self._quotes -= 1
         elif name == "FootnoteDefinition":
             self._end_note()
         elif name in ("DefinitionListTitle", "DefinitionListDefinition"):
-            self._paragraph()
+            self._end_paragraph()
             self._after_term = name == "DefinitionListTitle"
         else:
-            self._table(name)
+            self._end_table_part(name)
 
-    def other(self, kind: str, value: Any) -> None:
+    def add(self, kind: str, value: Any) -> None:
         if kind == "Html":
             self.line.append(value)
         elif kind == "InlineHtml":
-            self._inline_html(value)
+            self._add_inline_html(value)
         elif kind == "FootnoteReference":
-            self._calls.setdefault(value, self._aside[0][0] if self._aside else self._sheet)
+            self._calls.setdefault(value, self._aside[0][0] if self._aside else self._section)
             self.line.append(f"[{value}]")
         elif kind == "TaskListMarker":
             self.line.append("[x] " if value else "[ ] ")
@@ -209,13 +209,13 @@ class _Writer:
         else:
             self.line.append(str(value))
 
-    def finish(self) -> list[Piece]:
-        self._paragraph()
+    def finish(self) -> list[PageSection]:
+        self._end_paragraph()
         for label, (home, note) in self._notes.items():
             self._calls.get(label, home).append(note)
-        return [s.done() for s in self._sheets]
+        return [s.build() for s in self._sections]
 
-    def _taken(self) -> str:
+    def _take_text(self) -> str:
         text = "".join(self.line)
         self.line.clear()
         if "\x00" in text:
@@ -224,20 +224,20 @@ class _Writer:
             return text
         return clean(text) if self._entities or not is_normalized("NFC", text) else text
 
-    def _paragraph(self, *, tight: bool = False) -> None:
+    def _end_paragraph(self, *, tight: bool = False) -> None:
         if self._quotes and self.line:
-            self._callout()
+            self._write_callout()
         if self.line:
-            self._put(self._taken(), tight=tight)
+            self._put(self._take_text(), tight=tight)
 
-    def _callout(self) -> None:
+    def _write_callout(self) -> None:
         """`[!tip] Title` at the head of a quote is a line that says so."""
         text = "".join(self.line)
         found = _CALLOUT.match(text)
         if found:
             kind, title = found.groups()
             self.line[:] = [f"{kind.capitalize()}: {title}" if title else f"{kind.capitalize()}:"]
-            self._put(self._taken())
+            self._put(self._take_text())
             self.line[:] = [text[found.end() :]]
 
     def _put(self, text: str, *, tight: bool = False) -> None:
@@ -254,84 +254,84 @@ class _Writer:
             if "\n" in text:
                 text = re.sub(r"\n(?!\n)", f"\n{indent}  ", text)
             text = f"{indent}{marker}{text}"
-            self._written()
-        self._sheet.put(text, close=close)
+            self._start_list_text()
+        self._section.put(text, close=close)
 
-    def _written(self) -> None:
+    def _start_list_text(self) -> None:
         self._in_list = True
         for level in self._lists:
             level.marker = ""
 
-    def _item(self) -> None:
+    def _start_item(self) -> None:
         current = self._lists[-1]
-        if current.number is None:
+        if current.get_number is None:
             current.marker = "- "
         else:
-            current.marker = f"{current.number}. "
-            current.number += 1
+            current.marker = f"{current.get_number}. "
+            current.get_number += 1
 
-    def _verbatim(self, text: str) -> None:
+    def _add_block(self, text: str) -> None:
         text = _TRAILING.sub("", text).strip("\n")
         if text:
-            self._sheet.put(text, block=True)
+            self._section.put(text, block=True)
             self._after_term = False
             if self._lists:
-                self._written()
+                self._start_list_text()
                 self._in_list = False
 
-    def _html(self, markup: str) -> None:
+    def _add_html(self, markup: str) -> None:
         for part in _PRE.split(markup):
             if part[:4].lower() == "<pre":
-                self._verbatim(verbatim(part))
+                self._add_block(strip_tags_verbatim(part))
             else:
-                self._put(plain(part))
+                self._put(strip_tags(part))
 
-    def _inline_html(self, tag: str) -> None:
+    def _add_inline_html(self, tag: str) -> None:
         lowered = tag[:8].lower()
         if lowered.startswith("<br"):
             self.line.append("\n")
         elif lowered.startswith("<img"):
-            self.line.append(alt(tag))
+            self.line.append(read_alt(tag))
         elif lowered.startswith(("<script", "<style")):
             self._muted = len(self.line) + 1
         elif lowered.startswith(("</script", "</style")) and self._muted:
             del self.line[self._muted - 1 :]
             self._muted = 0
 
-    def _heading(self, level: int) -> None:
-        title = one_line(self._taken())
-        anchor = self._anchors.of(title, self._explicit)
+    def _end_heading(self, level: int) -> None:
+        title = clean_line(self._take_text())
+        anchor = self._anchors.make(title, self._explicit)
         if self._lists or self._quotes or self._aside or not title:
             self._put(title)
             return
-        self._sheet = _Sheet(level, title, anchor)
-        self._sheets.append(self._sheet)
+        self._section = _SectionBuilder(level, title, anchor)
+        self._sections.append(self._section)
         self._in_list = False
 
-    def _table(self, name: str) -> None:
+    def _end_table_part(self, name: str) -> None:
         if name == "TableCell":
-            self._row.append(collapse(self._taken()))
+            self._row.append(collapse(self._take_text()))
         elif name in ("TableRow", "TableHead"):
             self._rows.append(" | ".join(self._row).rstrip())
             self._row = []
         elif name == "Table":
-            self._verbatim("\n".join(self._rows))
+            self._add_block("\n".join(self._rows))
             self._rows = []
 
     def _end_note(self) -> None:
-        self._paragraph()
-        note = self._sheet
-        self._sheet, label, self._lists = self._aside.pop()
+        self._end_paragraph()
+        note = self._section
+        self._section, label, self._lists = self._aside.pop()
         self._in_list = bool(self._lists)
         if note.size:
             note.parts[0] = f"[{label}] {note.parts[0]}"
             shift = len(label) + 3
             note.size += shift
             note.spans = [Span(s.start + shift, s.end + shift) for s in note.spans]
-        self._notes.setdefault(label, (self._sheet, note))
+        self._notes.setdefault(label, (self._section, note))
 
 
-def segments(source: str) -> Iterator[tuple[bool, str]]:
+def split_fences(source: str) -> Iterator[tuple[bool, str]]:
     """The source in order as (is code fence, text); joined, they are the source."""
     start = position = 0
     while opened := _FENCE.search(source, position):
@@ -350,33 +350,33 @@ def segments(source: str) -> Iterator[tuple[bool, str]]:
         yield False, source[start:]
 
 
-def outside_code(source: str, change: Callable[[str], str]) -> str:
+def change_outside_code(source: str, change: Callable[[str], str]) -> str:
     """`change` applied to everything that is not in a code fence."""
-    return "".join(text if code else change(text) for code, text in segments(source))
+    return "".join(text if code else change(text) for code, text in split_fences(source))
 
 
-def plain(markup: str) -> str:
+def strip_tags(markup: str) -> str:
     """The text of a piece of HTML: one line for each line or block, no tags, entities decoded."""
-    lines = "\n".join(collapse(line) for line in verbatim(markup).split("\n"))
+    lines = "\n".join(collapse(line) for line in strip_tags_verbatim(markup).split("\n"))
     return re.sub(r"\n{3,}", "\n\n", lines).strip()
 
 
-def verbatim(markup: str) -> str:
+def strip_tags_verbatim(markup: str) -> str:
     """The same with every blank as it was written, for what stands in `<pre>`."""
-    text = _TAG.sub(_replacement, _UNSEEN.sub("", markup))
+    text = _TAG.sub(_replace_tag, _UNSEEN.sub("", markup))
     return clean(html.unescape(text)) if "&" in text else text
 
 
-def alt(tag: str) -> str:
+def read_alt(tag: str) -> str:
     """What a picture's tag says for those who cannot see it."""
     found = _ALT.search(tag)
     return html.unescape(next((g for g in found.groups() if g), "")) if found else ""
 
 
-def _replacement(tag: re.Match[str]) -> str:
+def _replace_tag(tag: re.Match[str]) -> str:
     name = (tag.group(2) or "").lower()
     if name == "img":
-        return alt(tag.group(0))
+        return read_alt(tag.group(0))
     if name in ("br", "tr"):
         return "\n"
     if name in ("td", "th"):
@@ -384,34 +384,34 @@ def _replacement(tag: re.Match[str]) -> str:
     return "\n\n" if name in _BLOCKS else ""
 
 
-def prepare(source: str) -> str:
+def rewrite_html(source: str) -> str:
     """Tables and headings written in HTML, as Markdown writes them."""
     lowered = source.lower()
     change: list[Callable[[str], str]] = []
     if "</table" in lowered:
-        change.append(lambda text: _TABLE.sub(lambda m: f"\n{_pipes(m.group(0))}\n", text))
+        change.append(lambda text: _TABLE.sub(lambda m: f"\n{_write_pipe_table(m.group(0))}\n", text))
     if re.search(r"</h[1-6]", lowered):
-        change.append(lambda text: _HEADING.sub(_hashes, text))
+        change.append(lambda text: _HEADING.sub(_write_hash_heading, text))
     for step in change:
-        source = outside_code(source, step)
+        source = change_outside_code(source, step)
     return source
 
 
-def _pipes(table: str) -> str:
+def _write_pipe_table(table: str) -> str:
     rows = [
-        [collapse(plain(cell)).strip(" |").replace("|", "\\|") for cell in _CELL.split(row)[1:]]
+        [collapse(strip_tags(cell)).strip(" |").replace("|", "\\|") for cell in _CELL.split(row)[1:]]
         for row in _ROW.split(_UNSEEN.sub("", table))[1:]
     ]
     rows = [row for row in rows if any(row)]
     if not rows:
-        return plain(table)
+        return strip_tags(table)
     width = max(len(row) for row in rows)
     lines = [f"| {' | '.join(row + [''] * (width - len(row)))} |" for row in rows]
     return "\n".join([lines[0], "|" + " --- |" * width, *lines[1:]])
 
 
-def _hashes(found: re.Match[str]) -> str:
-    words = collapse(plain(found.group(3)))
+def _write_hash_heading(found: re.Match[str]) -> str:
+    words = collapse(strip_tags(found.group(3)))
     named = _ID.search(found.group(2))
     anchor = f" {{#{named.group(1)}}}" if named else ""
     return f"\n{'#' * int(found.group(1))} {words}{anchor}\n" if words else ""

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from octavo.readers.pdf.layout import Line, figures
+from octavo.readers.pdf.layout import PdfLine, count_figures
 from octavo.text.clean import clean, collapse
 
 RUN_OF_PAGES = 10
@@ -41,7 +41,7 @@ _NAMED = re.compile(
 )
 
 
-class Entry(NamedTuple):
+class OutlineEntry(NamedTuple):
     """One entry of an outline: its level from 0, its title, and where it points; `page` counts from 1."""
 
     level: int
@@ -51,7 +51,7 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class SectionStart:
     """A section's path of headings, and the lines [start, body) of the book that print it."""
 
     path: tuple[str, ...]
@@ -59,37 +59,41 @@ class Heading:
     body: int
 
 
-def title_line(text: str) -> str:
+def clean_title(text: str) -> str:
     return collapse(clean(text))[:LONGEST_TITLE].strip()
 
 
-def plain(text: str) -> str:
+def squash_title(text: str) -> str:
     return _PLAIN.sub("", text).casefold()
 
 
-def from_outline(entries: Sequence[Entry], lines: Sequence[Line], *, book_title: str) -> list[Heading]:
+def locate_outline(
+    entries: Sequence[OutlineEntry], lines: Sequence[PdfLine], *, book_title: str
+) -> list[SectionStart]:
     """The outline's sections in reading order; a single root that repeats the book's title is left out."""
-    entries = _without_root([e._replace(title=title_line(e.title)) for e in entries], book_title)
-    firsts, printed_at = _first_lines(lines), _printed_titles(entries, lines)
-    found: list[Heading] = []
+    entries = _drop_root([e._replace(title=clean_title(e.title)) for e in entries], book_title)
+    firsts, printed_at = _find_first_lines(lines), _find_printed_titles(entries, lines)
+    found: list[SectionStart] = []
     path: list[str] = []
     after = 0
     for number, entry in enumerate(entries):
-        target = _destination(entries, number)
+        target = _find_destination(entries, number)
         if target.page is None:
-            start, body = _astray(printed_at.get(plain(entry.title), []), after, len(lines))
+            start, body = _locate_printed_title(
+                printed_at.get(squash_title(entry.title), []), after, len(lines)
+            )
         else:
-            start, body = _on_page(target._replace(title=entry.title), lines, firsts, after=after)
-        printed = title_line(" ".join(line.text for line in lines[start:body]))
+            start, body = _locate_on_page(target._replace(title=entry.title), lines, firsts, after=after)
+        printed = clean_title(" ".join(line.text for line in lines[start:body]))
         title = printed if _NUMBERED.match(printed) and not _NUMBERED.match(entry.title) else entry.title
         path[entry.level :] = [title or (f"Page {target.page}" if target.page else "Untitled")]
-        start = _with_label(lines, start)
+        start = _include_label(lines, start)
         after = max(after, body)
-        found.append(Heading(tuple(path), start, body))
+        found.append(SectionStart(tuple(path), start, body))
     return sorted(found, key=lambda heading: heading.start)
 
 
-def _with_label(lines: Sequence[Line], start: int) -> int:
+def _include_label(lines: Sequence[PdfLine], start: int) -> int:
     """A heading's line, or that of the “Chapter Three” printed above it."""
     while start and start < len(lines) and lines[start - 1].page == lines[start].page:
         if not _LABEL.fullmatch(lines[start - 1].text):
@@ -98,19 +102,19 @@ def _with_label(lines: Sequence[Line], start: int) -> int:
     return start
 
 
-def _without_root(entries: list[Entry], book_title: str) -> list[Entry]:
+def _drop_root(entries: list[OutlineEntry], book_title: str) -> list[OutlineEntry]:
     if sum(e.level == 0 for e in entries) == 1 and len(entries) > 1 and entries[0].level == 0:
-        root = plain(entries[0].title)
-        if root and (root in plain(book_title) or plain(book_title) in root):
+        root = squash_title(entries[0].title)
+        if root and (root in squash_title(book_title) or squash_title(book_title) in root):
             return [e._replace(level=e.level - 1) for e in entries[1:]]
-    levels: list[Entry] = []
+    levels: list[OutlineEntry] = []
     for entry in entries:  # no entry is deeper than one below the entry before it
         deepest = levels[-1].level + 1 if levels else 0
         levels.append(entry._replace(level=min(entry.level, deepest)))
     return levels
 
 
-def _destination(entries: Sequence[Entry], number: int) -> Entry:
+def _find_destination(entries: Sequence[OutlineEntry], number: int) -> OutlineEntry:
     """Where an entry points; one that points nowhere begins with its first child."""
     entry = entries[number]
     for other in entries[number:]:
@@ -121,30 +125,32 @@ def _destination(entries: Sequence[Entry], number: int) -> Entry:
     return entry
 
 
-def _printed_titles(entries: Sequence[Entry], lines: Sequence[Line]) -> dict[str, list[int]]:
+def _find_printed_titles(entries: Sequence[OutlineEntry], lines: Sequence[PdfLine]) -> dict[str, list[int]]:
     """The lines that print the titles of entries which point nowhere."""
-    wanted = {plain(entry.title) for entry in entries if entry.page is None} - {""}
+    wanted = {squash_title(entry.title) for entry in entries if entry.page is None} - {""}
     found: dict[str, list[int]] = {}
     for i, line in enumerate(lines) if wanted else ():
-        if (words := plain(line.text)) in wanted:
+        if (words := squash_title(line.text)) in wanted:
             found.setdefault(words, []).append(i)
     return found
 
 
-def _astray(places: Sequence[int], after: int, end: int) -> tuple[int, int]:
+def _locate_printed_title(places: Sequence[int], after: int, end: int) -> tuple[int, int]:
     """An entry that points nowhere stands where its title is printed next; else it has no text."""
     place = bisect_left(places, after)
     return (places[place], places[place] + 1) if place < len(places) else (end, end)
 
 
-def _first_lines(lines: Sequence[Line]) -> dict[int, int]:
+def _find_first_lines(lines: Sequence[PdfLine]) -> dict[int, int]:
     firsts: dict[int, int] = {}
     for i, line in enumerate(lines):
         firsts.setdefault(line.page, i)
     return firsts
 
 
-def _on_page(entry: Entry, lines: Sequence[Line], firsts: dict[int, int], *, after: int) -> tuple[int, int]:
+def _locate_on_page(
+    entry: OutlineEntry, lines: Sequence[PdfLine], firsts: dict[int, int], *, after: int
+) -> tuple[int, int]:
     """The lines [start, body) that print the entry's heading; an empty range where none do."""
     page = entry.page or 1
     begin = firsts.get(page)
@@ -154,9 +160,9 @@ def _on_page(entry: Entry, lines: Sequence[Line], firsts: dict[int, int], *, aft
     end = begin
     while end < len(lines) and lines[end].page == page:
         end += 1
-    wanted, longest = plain(entry.title), len(entry.title) + 24
+    wanted, longest = squash_title(entry.title), len(entry.title) + 24
     on_page = [i for i in range(begin, end) if len(lines[i].text) <= longest] if wanted else []
-    matches = [(i, n) for i in on_page if (n := _printed(wanted, lines, i, end))]
+    matches = [(i, n) for i in on_page if (n := _count_title_lines(wanted, lines, i, end))]
     if matches:
         high = entry.y if entry.y is not None else float("inf")
         due = [m for m in matches if m[0] >= after] or matches
@@ -170,12 +176,12 @@ def _on_page(entry: Entry, lines: Sequence[Line], firsts: dict[int, int], *, aft
     return below, below
 
 
-def _printed(wanted: str, lines: Sequence[Line], i: int, end: int) -> int:
+def _count_title_lines(wanted: str, lines: Sequence[PdfLine], i: int, end: int) -> int:
     """How many lines from line i on print just this title, with or without its number; 0 when they do not."""
     bare = wanted.lstrip("0123456789") or wanted
     seen = ""
     for n in range(1, min(4, end - i) + 1):
-        seen += plain(lines[i + n - 1].text)
+        seen += squash_title(lines[i + n - 1].text)
         if seen == wanted or (seen.endswith(bare) and _NUMBER_ONLY.fullmatch(seen, 0, len(seen) - len(bare))):
             return n
         if not wanted.startswith(seen) and not bare.startswith(seen.lstrip("0123456789") or "\0"):
@@ -183,34 +189,34 @@ def _printed(wanted: str, lines: Sequence[Line], i: int, end: int) -> int:
     return 0
 
 
-def detected(lines: Sequence[Line], *, pages: int) -> list[Heading]:
+def detect_headings(lines: Sequence[PdfLine], *, pages: int) -> list[SectionStart]:
     """Headings told by their looks, or none when that is not reliable."""
-    body = _body_size(lines)
+    body = _measure_body_size(lines)
     kinds: dict[int, tuple[int, float, bool]] = {}
     for i, line in enumerate(lines):
         if _stands_out(lines, i, body):
-            kinds[i] = _kind(line, body)
-    starts = _merged(lines, kinds)
+            kinds[i] = _classify(line, body)
+    starts = _merge_lines(lines, kinds)
     if not 3 <= len(starts) <= max(12, 4 * pages):
         return []
     above: list[tuple[tuple[int, float, bool], str]] = []
-    found: list[Heading] = []
+    found: list[SectionStart] = []
     for i, n in starts:
         while above and (above[-1][0] >= kinds[i] or len(above) == DEEPEST_FOUND):
             above.pop()
-        above.append((kinds[i], title_line(" ".join(line.text for line in lines[i : i + n]))))
-        found.append(Heading(tuple(title for _, title in above), i, i + n))
+        above.append((kinds[i], clean_title(" ".join(line.text for line in lines[i : i + n]))))
+        found.append(SectionStart(tuple(title for _, title in above), i, i + n))
     return found
 
 
-def _body_size(lines: Sequence[Line]) -> float:
+def _measure_body_size(lines: Sequence[PdfLine]) -> float:
     sizes: Counter[float] = Counter()
     for line in lines:
         sizes[round(line.size * 2) / 2] += len(line.text)
     return max(sizes, key=lambda s: sizes[s]) if sizes else 10.0
 
 
-def _kind(line: Line, body: float) -> tuple[int, float, bool]:
+def _classify(line: PdfLine, body: float) -> tuple[int, float, bool]:
     """What sorts headings into levels: the name's rank; for those without a name size, then capitals."""
     named = _NAMED.match(line.text)
     if named is None:
@@ -219,57 +225,61 @@ def _kind(line: Line, body: float) -> tuple[int, float, bool]:
     return (0 if named.group("top") else 2 + dots if named.group("note") else 1 + dots), 0.0, False
 
 
-def _stands_out(lines: Sequence[Line], i: int, body: float) -> bool:
+def _stands_out(lines: Sequence[PdfLine], i: int, body: float) -> bool:
     """A short line in larger or bold type, neither row nor sentence, with ordinary text soon below it."""
     line = lines[i]
     text = line.text
     if not 3 <= len(text) <= 120 or text[-1] in ".,;" or not (text[0].isupper() or text[0].isdigit()):
         return False
-    if figures(text) > (1 if _NAMED.match(text) else 0) or sum(c.isalpha() for c in text) < 0.5 * len(text):
+    if count_figures(text) > (1 if _NAMED.match(text) else 0) or sum(c.isalpha() for c in text) < 0.5 * len(
+        text
+    ):
         return False
     if line.size < body * 1.15 and not (line.bold and line.size >= body * 0.95):
         return False
     below = next(
         (o for o in lines[i + 1 : i + 4] if not (o.bold == line.bold and abs(o.size - line.size) < 0.6)), None
     )
-    if below is None or figures(below.text) > 1:
+    if below is None or count_figures(below.text) > 1:
         return False
-    return not (figures(below.text) and _NAMED.match(below.text))  # that would be a table of contents
+    return not (count_figures(below.text) and _NAMED.match(below.text))  # that would be a table of contents
 
 
-def _merged(lines: Sequence[Line], kinds: dict[int, tuple[int, float, bool]]) -> list[tuple[int, int]]:
+def _merge_lines(
+    lines: Sequence[PdfLine], kinds: dict[int, tuple[int, float, bool]]
+) -> list[tuple[int, int]]:
     """Headings printed over several lines, as (first line, how many); a paragraph in bold type is none."""
     starts: list[tuple[int, int]] = []
     for i in sorted(kinds):
-        if starts and sum(starts[-1]) == i and starts[-1][1] < 3 and _same_heading(lines[i - 1], lines[i]):
+        if starts and sum(starts[-1]) == i and starts[-1][1] < 3 and _is_same_heading(lines[i - 1], lines[i]):
             starts[-1] = (starts[-1][0], starts[-1][1] + 1)
         else:
             starts.append((i, 1))
     return [(i, n) for i, n in starts if not _runs_on(lines, i + n, kinds)]
 
 
-def _runs_on(lines: Sequence[Line], i: int, kinds: dict[int, tuple[int, float, bool]]) -> bool:
+def _runs_on(lines: Sequence[PdfLine], i: int, kinds: dict[int, tuple[int, float, bool]]) -> bool:
     return (
         i < len(lines)
         and i not in kinds
         and lines[i].bold == lines[i - 1].bold
-        and _same_heading(lines[i - 1], lines[i])
+        and _is_same_heading(lines[i - 1], lines[i])
     )
 
 
-def _same_heading(a: Line, b: Line) -> bool:
+def _is_same_heading(a: PdfLine, b: PdfLine) -> bool:
     close = 0 < a.y - b.y < 1.6 * a.size
     return a.page == b.page and abs(a.size - b.size) < 0.3 and close and not _NAMED.match(b.text)
 
 
-def runs_of_pages(lines: Sequence[Line]) -> list[Heading]:
+def split_into_runs(lines: Sequence[PdfLine]) -> list[SectionStart]:
     """Sections of ten pages each, for a book that shows no headings."""
-    firsts = _first_lines(lines)
+    firsts = _find_first_lines(lines)
     starts: dict[int, int] = {}
     for page, i in sorted(firsts.items()):
         starts.setdefault((page - 1) // RUN_OF_PAGES, i)
     last = max(firsts, default=1)
     return [
-        Heading((f"Pages {run * RUN_OF_PAGES + 1}–{min(last, (run + 1) * RUN_OF_PAGES)}",), start, start)
+        SectionStart((f"Pages {run * RUN_OF_PAGES + 1}–{min(last, (run + 1) * RUN_OF_PAGES)}",), start, start)
         for run, start in sorted(starts.items())
     ]

@@ -48,7 +48,7 @@ _STARTS = re.compile(r"[^\W\d_]+")
 _WORDS = re.compile(r"[\w-]+")
 
 
-class Line(NamedTuple):
+class PdfLine(NamedTuple):
     """One printed line: its words, its place on the page (y grows upwards) and its type."""
 
     page: int
@@ -62,27 +62,27 @@ class Line(NamedTuple):
     """The line ended in a hyphen, which is no longer in `text`."""
 
 
-_NOTHING = Line(1, "", 0, 0, 0, 10)
+_NOTHING = PdfLine(1, "", 0, 0, 0, 10)
 
 
-class Page(NamedTuple):
+class PdfPage(NamedTuple):
     number: int
     label: str | None
     bottom: float
     height: float
-    lines: tuple[Line, ...]
+    lines: tuple[PdfLine, ...]
 
 
-class _Edge(NamedTuple):
+class _EdgeLine(NamedTuple):
     """A line near the top or bottom of its page, with its page numbers masked."""
 
-    line: Line
+    line: PdfLine
     words: str
     height: int
     outermost: bool
 
 
-def figures(text: str) -> int:
+def count_figures(text: str) -> int:
     """How many figures end the line: two or more make it a row of a table."""
     count = 0
     if text[-1:] not in _FIGURE_ENDS:
@@ -95,24 +95,24 @@ def figures(text: str) -> int:
     return count
 
 
-def without_furniture(pages: Sequence[Page]) -> list[Page]:
+def drop_boilerplate(pages: Sequence[PdfPage]) -> list[PdfPage]:
     """The pages without running heads, running feet and page numbers."""
-    numbering = _numbering(pages)
-    edges = {page.number: _edges(page, numbering) for page in pages}
+    numbering = _find_numbering(pages)
+    edges = {page.number: _mask_edges(page, numbering) for page in pages}
     alike = Counter((e.height, e.words) for found in edges.values() for e in found)
-    numbered = Counter(e.height for found in edges.values() for e in found if _numbered(e.words))
+    numbered = Counter(e.height for found in edges.values() for e in found if _has_page_number(e.words))
     large = 1.15 * statistics.median(line.size for page in pages for line in page.lines or (_NOTHING,))
     few = 3 if len(pages) <= 20 else 4
 
-    def furniture(edge: _Edge) -> bool:
+    def furniture(edge: _EdgeLine) -> bool:
         if edge.words.strip(_AROUND) == _HERE:
             return True
         if edge.line.size >= large:
             return False
-        if _numbered(edge.words) and numbered[edge.height] >= max(5, len(pages) // 20):
+        if _has_page_number(edge.words) and numbered[edge.height] >= max(5, len(pages) // 20):
             return True
         often = max(few, len(pages) // (25 if edge.outermost else 10))
-        return figures(edge.words) < 2 and alike[edge.height, edge.words] >= often
+        return count_figures(edge.words) < 2 and alike[edge.height, edge.words] >= often
 
     kept = []
     for page in pages:
@@ -122,11 +122,11 @@ def without_furniture(pages: Sequence[Page]) -> list[Page]:
     return kept if any(page.lines for page in kept) else list(pages)
 
 
-def _numbered(words: str) -> bool:
+def _has_page_number(words: str) -> bool:
     return words.startswith(_HERE) or words.endswith(_HERE)
 
 
-def _rows(page: Page) -> Iterator[tuple[Line, bool]]:
+def _find_edge_lines(page: PdfPage) -> Iterator[tuple[PdfLine, bool]]:
     """The lines of a page's outermost rows, top and bottom, and whether theirs is the very outermost."""
     rows = [
         list(row) for _, row in groupby(sorted(page.lines, key=attrgetter("y")), key=lambda ln: round(ln.y))
@@ -140,25 +140,31 @@ def _rows(page: Page) -> Iterator[tuple[Line, bool]]:
                 yield line, outermost
 
 
-def _numbering(pages: Sequence[Page]) -> set[int]:
+def _find_numbering(pages: Sequence[PdfPage]) -> set[int]:
     """By how much printed page numbers run ahead of the physical ones, where that is the rule."""
     ahead: Counter[int] = Counter()
     for page in pages:
-        ahead.update({number - page.number for line, _ in _rows(page) for number in _numbers(line.text)})
+        ahead.update(
+            {
+                number - page.number
+                for line, _ in _find_edge_lines(page)
+                for number in _read_numbers(line.text)
+            }
+        )
     least = max(2, len(pages) // 20) if len(pages) < 40 else max(4, len(pages) // 30)
     return {gap for gap, count in ahead.items() if count >= least}
 
 
-def _numbers(text: str) -> set[int]:
+def _read_numbers(text: str) -> set[int]:
     """The numbers of a line that may be its page's: the first word, the last, or all of it."""
     tokens = text.split()
     ends = {token.strip(_AROUND) for token in (tokens[:1] + tokens[-1:])}
     found = {int(token) for token in ends if _NUMBER.fullmatch(token)}
-    alone = _number_alone(text)
+    alone = _read_lone_number(text)
     return found if alone is None else {*found, alone}
 
 
-def _number_alone(text: str) -> int | None:
+def _read_lone_number(text: str) -> int | None:
     """The number of a line that says nothing else: `- 5 -`, `Page 5 of 90`, `xiv`."""
     bare = text.strip(_AROUND)
     if found := _ALONE.fullmatch(bare):
@@ -169,16 +175,18 @@ def _number_alone(text: str) -> int | None:
     return sum(-value if value < after else value for value, after in pairwise([*values, 0]))
 
 
-def _edges(page: Page, numbering: set[int]) -> list[_Edge]:
+def _mask_edges(page: PdfPage, numbering: set[int]) -> list[_EdgeLine]:
     return [
-        _Edge(line, _masked(line.text, page, numbering), round((line.y - page.bottom) / 3), outermost)
-        for line, outermost in _rows(page)
+        _EdgeLine(
+            line, _mask_numbers(line.text, page, numbering), round((line.y - page.bottom) / 3), outermost
+        )
+        for line, outermost in _find_edge_lines(page)
     ]
 
 
-def _masked(text: str, page: Page, numbering: set[int]) -> str:
+def _mask_numbers(text: str, page: PdfPage, numbering: set[int]) -> str:
     """The line with the page's own number, where it stands first or last, made the same on every page."""
-    alone = _number_alone(text)
+    alone = _read_lone_number(text)
     if alone is not None and alone - page.number in numbering:
         return _HERE
     tokens = text.split()
@@ -191,7 +199,7 @@ def _masked(text: str, page: Page, numbering: set[int]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Laid:
+class PdfText:
     """A section's text, where its pages begin, and its tables."""
 
     text: str
@@ -199,7 +207,7 @@ class Laid:
     blocks: tuple[Span, ...]
 
 
-class Words:
+class BookWords:
     """The book's own words, which decide whether a hyphen at a line's end belongs to the word."""
 
     def __init__(self, texts: Iterable[str]) -> None:
@@ -209,7 +217,7 @@ class Words:
     def _seen(self) -> Counter[str]:
         return Counter(_WORDS.findall("\n".join(self._texts).lower()))
 
-    def hyphen_between(self, before: str, after: str) -> bool:
+    def keeps_hyphen(self, before: str, after: str) -> bool:
         """Whether “before-after” is spelled with its hyphen elsewhere than at a line's end."""
         seen, first, second = self._seen, before.lower(), after.lower()
         if first + second in seen:
@@ -219,7 +227,7 @@ class Words:
         return min(len(first), len(second)) > 2 and min(seen.get(first, 0), seen.get(second, 0)) > 1
 
 
-def usual_leading(lines: Sequence[Line]) -> float:
+def measure_leading(lines: Sequence[PdfLine]) -> float:
     """Distance from line to line in a paragraph, in units of the type's size."""
     steps = ((a.y - b.y) / a.size for a, b in pairwise(lines) if a.page == b.page and a.size > 0)
     close = [round(step, 2) for step in steps if 0.9 < step < 2.6]
@@ -227,13 +235,13 @@ def usual_leading(lines: Sequence[Line]) -> float:
 
 
 def lay_out(
-    lines: Sequence[Line], *, words: Words, leading: float, label: Callable[[int], str | None]
-) -> Laid:
+    lines: Sequence[PdfLine], *, words: BookWords, leading: float, label: Callable[[int], str | None]
+) -> PdfText:
     """The text of consecutive lines, with its page marks and tables."""
     if not lines:
-        return Laid("", (), ())
-    tables = _tables(lines)
-    rights = _right_edges(lines)
+        return PdfText("", (), ())
+    tables = _find_tables(lines)
+    rights = _find_right_edges(lines)
     parts: list[str] = []
     marks: list[PageMark] = []
     blocks: list[Span] = []
@@ -244,14 +252,14 @@ def lay_out(
         )
         if i:
             gap = (
-                _row_gap(lines, i)
+                _choose_row_gap(lines, i)
                 if tables[i] and tables[i - 1]
-                else _gap(lines, i, opening, rights[i - 1], leading)
+                else _choose_gap(lines, i, opening, rights[i - 1], leading)
             )
             if tables[i] != tables[i - 1] and not lines[i - 1].hyphen:
                 gap = PARAGRAPH
             if gap == " ":
-                offset += _join(parts, text, lines[i - 1].hyphen, words)
+                offset += _join_line(parts, text, lines[i - 1].hyphen, words)
             else:
                 parts.append(gap)
                 offset += len(gap)
@@ -264,20 +272,20 @@ def lay_out(
         offset += len(text)
         if tables[i] and not (i + 1 < len(lines) and tables[i + 1]):
             blocks.append(Span(table_start, offset))
-    return Laid("".join(parts), tuple(marks), tuple(blocks))
+    return PdfText("".join(parts), tuple(marks), tuple(blocks))
 
 
-def _join(parts: list[str], text: str, hyphen: bool, words: Words) -> int:
+def _join_line(parts: list[str], text: str, hyphen: bool, words: BookWords) -> int:
     """Prepares the end of the text for the next line of the same paragraph; how much longer it got."""
     before, after = parts[-1], _STARTS.match(text)
     if hyphen:
         broken = _WORDS.findall(before[-60:].split(" ")[-1])
-        keep = not (broken and after) or "-" in broken[-1] or words.hyphen_between(broken[-1], after.group())
+        keep = not (broken and after) or "-" in broken[-1] or words.keeps_hyphen(broken[-1], after.group())
         parts.append("-" if keep else "")
         return int(keep)
     match = _BROKEN.search(before[-60:]) if before.endswith("-") else None
     if match and after:
-        if not words.hyphen_between(match.group(1), after.group()):
+        if not words.keeps_hyphen(match.group(1), after.group()):
             parts[-1] = before[:-1]
             return -1
         return 0
@@ -285,7 +293,7 @@ def _join(parts: list[str], text: str, hyphen: bool, words: Words) -> int:
     return 1
 
 
-def _gap(lines: Sequence[Line], i: int, opening: int, right: float, leading: float) -> str:
+def _choose_gap(lines: Sequence[PdfLine], i: int, opening: int, right: float, leading: float) -> str:
     """What stands between line i-1 and line i: a space, a line end or a paragraph end."""
     a, b = lines[i - 1], lines[i]
     if a.hyphen:
@@ -302,30 +310,30 @@ def _gap(lines: Sequence[Line], i: int, opening: int, right: float, leading: flo
         return PARAGRAPH
     if _ITEM.match(b.text):
         return LINE
-    if _had_room(a, b, right):
-        return PARAGRAPH if _ended(a.text) else LINE
-    return PARAGRAPH if _indented(a, b, first=i - 1 == opening) else " "
+    if _has_room(a, b, right):
+        return PARAGRAPH if _is_ended(a.text) else LINE
+    return PARAGRAPH if _is_indented(a, b, first=i - 1 == opening) else " "
 
 
-def _goes_on(a: Line, b: Line) -> bool:
+def _goes_on(a: PdfLine, b: PdfLine) -> bool:
     """Whether a paragraph runs on over a page or column: its sentence is open and the next line goes on."""
-    if abs(a.size - b.size) > 0.12 * max(a.size, b.size) or a.bold != b.bold or figures(a.text) > 1:
+    if abs(a.size - b.size) > 0.12 * max(a.size, b.size) or a.bold != b.bold or count_figures(a.text) > 1:
         return False
-    return bool(b.text) and not _ended(a.text) and (b.text[0].islower() or a.text.endswith((",", "-")))
+    return bool(b.text) and not _is_ended(a.text) and (b.text[0].islower() or a.text.endswith((",", "-")))
 
 
-def _ended(text: str) -> bool:
+def _is_ended(text: str) -> bool:
     return _ENDED.search(text[-6:]) is not None
 
 
-def _had_room(a: Line, b: Line, right: float) -> bool:
+def _has_room(a: PdfLine, b: PdfLine, right: float) -> bool:
     """Whether the next line's first word would have fitted on this line."""
     width = (b.right - b.left) / max(1, len(b.text))
     word = b.text.split(" ", 1)[0]
     return right - a.right > (len(word) + 1.5) * width + 0.02 * (right - a.left)
 
 
-def _indented(a: Line, b: Line, *, first: bool) -> bool:
+def _is_indented(a: PdfLine, b: PdfLine, *, first: bool) -> bool:
     """Whether line b starts a paragraph by standing further in or out than line a."""
     shift = b.left - a.left
     em = max(a.size, b.size)
@@ -334,7 +342,7 @@ def _indented(a: Line, b: Line, *, first: bool) -> bool:
     return shift < -0.9 * em and not first
 
 
-def _right_edges(lines: Sequence[Line]) -> list[float]:
+def _find_right_edges(lines: Sequence[PdfLine]) -> list[float]:
     """For each line, the right edge of its column: the second furthest end of the lines beside it."""
     edges: list[float] = []
     start = 0
@@ -343,29 +351,29 @@ def _right_edges(lines: Sequence[Line]) -> list[float]:
         while end < len(lines) and lines[end].page == lines[start].page:
             end += 1
         page = lines[start:end]
-        furthest = _edge([ln.right for ln in page])
-        edges += [furthest if ln.right > furthest - ln.size else _column_edge(ln, page) for ln in page]
+        furthest = _find_edge([ln.right for ln in page])
+        edges += [furthest if ln.right > furthest - ln.size else _find_column_edge(ln, page) for ln in page]
         start = end
     return edges
 
 
-def _column_edge(line: Line, page: Sequence[Line]) -> float:
+def _find_column_edge(line: PdfLine, page: Sequence[PdfLine]) -> float:
     left, right = line.left, line.right
-    return _edge([other.right for other in page if other.left < right and other.right > left] or [right])
+    return _find_edge([other.right for other in page if other.left < right and other.right > left] or [right])
 
 
-def _edge(ends: list[float]) -> float:
+def _find_edge(ends: list[float]) -> float:
     """The furthest end; of many lines the second furthest, because one may stick out."""
     return max(ends) if len(ends) < 5 else sorted(ends)[-2]
 
 
-def _tables(lines: Sequence[Line]) -> list[bool]:
+def _find_tables(lines: Sequence[PdfLine]) -> list[bool]:
     """Which lines belong to tables: runs of rows with at most two other lines between them."""
     marked = [False] * len(lines)
-    rows = [i for i, line in enumerate(lines) if figures(line.text) > 1 or _is_leader(line.text)]
+    rows = [i for i, line in enumerate(lines) if count_figures(line.text) > 1 or _is_leader_row(line.text)]
     run: list[int] = []
     for row in [*rows, len(lines) + 9]:
-        if run and (row - run[-1] > 3 or not _short_between(lines, run[-1], row)):
+        if run and (row - run[-1] > 3 or not _has_only_labels(lines, run[-1], row)):
             if len(run) > 1:
                 marked[run[0] : run[-1] + 1] = [True] * (run[-1] + 1 - run[0])
             run = []
@@ -373,17 +381,19 @@ def _tables(lines: Sequence[Line]) -> list[bool]:
     return marked
 
 
-def _is_leader(text: str) -> bool:
+def _is_leader_row(text: str) -> bool:
     return (". . ." in text or "...." in text) and text[-1:].isdigit()
 
 
-def _short_between(lines: Sequence[Line], row: int, other: int) -> bool:
+def _has_only_labels(lines: Sequence[PdfLine], row: int, other: int) -> bool:
     """Between two rows of a table stand only labels, never sentences."""
     return all(len(line.text) < 90 and not line.text.endswith(".") for line in lines[row + 1 : other])
 
 
-def _row_gap(lines: Sequence[Line], i: int) -> str:
+def _choose_row_gap(lines: Sequence[PdfLine], i: int) -> str:
     """Rows stay rows; a label that runs on to a second line joins its row."""
     a, b = lines[i - 1], lines[i]
-    runs_on = a.hyphen or (not figures(a.text) and b.text[:1].islower() and a.page == b.page and b.y < a.y)
+    runs_on = a.hyphen or (
+        not count_figures(a.text) and b.text[:1].islower() and a.page == b.page and b.y < a.y
+    )
     return " " if runs_on else LINE

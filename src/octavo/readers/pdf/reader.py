@@ -22,8 +22,8 @@ from octavo.limits import MB, Limits
 from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.readers.pdf import headings as pdf_headings
 from octavo.readers.pdf import scan
-from octavo.readers.pdf.headings import Entry, Heading
-from octavo.readers.pdf.layout import Line, Page, Words, lay_out, usual_leading, without_furniture
+from octavo.readers.pdf.headings import OutlineEntry, SectionStart
+from octavo.readers.pdf.layout import BookWords, PdfLine, PdfPage, drop_boilerplate, lay_out, measure_leading
 from octavo.text.clean import clean, collapse
 from octavo.types import BookFormat
 
@@ -40,35 +40,37 @@ _NOBODY = re.compile(
 )
 
 
-def read(path: Path, limits: Limits, *, announce: Callable[[int], None] | None = None) -> ParsedBook:
+def read_pdf(path: Path, limits: Limits, *, announce: Callable[[int], None] | None = None) -> ParsedBook:
     """The book in a PDF. `announce` is told the number of pages before they are read."""
     data = path.read_bytes()
     scan.refuse_bombs(data, limits)
-    with _opened(data, path.name) as document:
-        count = _page_count(document, data, path.name, limits)
+    with _open_document(data, path.name) as document:
+        count = _count_pages(document, data, path.name, limits)
         if announce:
             announce(count)
-        entries = _outline(document)
-        pages, lost = _pages(document, count, limits, path.name, bold=not entries)
-        warnings = _complaints(pages, lost, count, data, path.name)
-        pages = without_furniture(pages)
+        entries = _read_outline(document)
+        pages, lost = _read_pages(document, count, limits, path.name, bold=not entries)
+        warnings = _write_warnings(pages, lost, count, data, path.name)
+        pages = drop_boilerplate(pages)
         lines = [line for page in pages for line in page.lines]
         if not lines:
             raise BadBook("no_text", f"none of the pages of {path.name} has text on it (pages: {count})")
-        title = _title(document, pages, path)
+        title = _find_title(document, pages, path)
         return ParsedBook(
             title=title,
             format=BookFormat.PDF,
-            sections=_sections(lines, _headings(entries, lines, title, count), pages, title, path.name),
-            authors=_authors(document),
-            language=_language(document),
+            sections=_build_sections(
+                lines, _find_headings(entries, lines, title, count), pages, title, path.name
+            ),
+            authors=_read_authors(document),
+            language=_read_language(document),
             page_count=count,
             warnings=warnings,
         )
 
 
 @contextmanager
-def _opened(data: bytes, name: str) -> Iterator[pdfium.PdfDocument]:
+def _open_document(data: bytes, name: str) -> Iterator[pdfium.PdfDocument]:
     try:
         document = pdfium.PdfDocument(data)
     except pdfium.PdfiumError as error:
@@ -81,7 +83,7 @@ def _opened(data: bytes, name: str) -> Iterator[pdfium.PdfDocument]:
         document.close()
 
 
-def _page_count(document: pdfium.PdfDocument, data: bytes, name: str, limits: Limits) -> int:
+def _count_pages(document: pdfium.PdfDocument, data: bytes, name: str, limits: Limits) -> int:
     count = len(document)
     if count < 1 or count > len(data) // 4:
         raise BadBook("damaged_pdf", f"{name} says it has {count} pages in {len(data)} bytes")
@@ -94,16 +96,16 @@ def _page_count(document: pdfium.PdfDocument, data: bytes, name: str, limits: Li
     return count
 
 
-def _pages(
+def _read_pages(
     document: pdfium.PdfDocument, count: int, limits: Limits, name: str, *, bold: bool
-) -> tuple[list[Page], list[int]]:
+) -> tuple[list[PdfPage], list[int]]:
     """Every page that can be read, and the numbers of those that cannot."""
-    pages: list[Page] = []
+    pages: list[PdfPage] = []
     lost: list[int] = []
     total = 0
     for number in range(1, count + 1):
         try:
-            page = _page(document, number, limits, bold=bold)
+            page = _read_page(document, number, limits, bold=bold)
         except pdfium.PdfiumError:
             lost.append(number)
             if len(lost) > 200 and not pages:
@@ -120,7 +122,7 @@ def _pages(
     return pages, lost
 
 
-def _page(document: pdfium.PdfDocument, number: int, limits: Limits, *, bold: bool) -> Page:
+def _read_page(document: pdfium.PdfDocument, number: int, limits: Limits, *, bold: bool) -> PdfPage:
     page = document[number - 1]
     try:
         width, height = page.get_size()
@@ -133,23 +135,25 @@ def _page(document: pdfium.PdfDocument, number: int, limits: Limits, *, bold: bo
                     "too_large",
                     f"page {number} has {glyphs} characters; the limit is {limits.max_page_chars}",
                 )
-            lines = tuple(_lines(sheet, number, rotation, bold=bold)) if glyphs else ()
+            lines = tuple(_read_lines(sheet, number, rotation, bold=bold)) if glyphs else ()
         finally:
             sheet.close()
         left, bottom, right, top = page.get_bbox()
         low = {90: -right, 180: -top, 270: left}.get(rotation, bottom)
-        return Page(
+        return PdfPage(
             number, document.get_page_label(number - 1) or None, low, height or top - bottom or width, lines
         )
     finally:
         page.close()
 
 
-def _lines(sheet: pdfium.PdfTextPage, number: int, rotation: int, *, bold: bool) -> Iterator[Line]:
+def _read_lines(sheet: pdfium.PdfTextPage, number: int, rotation: int, *, bold: bool) -> Iterator[PdfLine]:
     """The printed lines of a page in the order in which the file writes them."""
     text = sheet.get_text_range(errors="replace")
     wide = not text.isascii() and max(text) > "\uffff"
-    ruler = _Ruler(sheet, number, rotation, bold=bold, shifted=wide or len(text) != sheet.count_chars())
+    ruler = _LineMeasurer(
+        sheet, number, rotation, bold=bold, shifted=wide or len(text) != sheet.count_chars()
+    )
     start = at = 0  # `at` counts in UTF-16 units, as PDFium does
     for found in [*_LINES.finditer(text), None]:
         end = found.start() if found else len(text)
@@ -167,7 +171,7 @@ def _lines(sheet: pdfium.PdfTextPage, number: int, rotation: int, *, bold: bool)
         start = found.end() if found else end
 
 
-class _Ruler:
+class _LineMeasurer:
     """Measures lines of one page: where they stand as the page is shown, and in what type."""
 
     def __init__(
@@ -178,16 +182,16 @@ class _Ruler:
         self._name = ctypes.create_string_buffer(96)
         self._shifted = shifted
 
-    def line(self, words: str, first: int, last: int, *, hyphen: bool) -> Line:
-        left, y, ahead = self._place(first)
-        _, other_y, right = self._place(last)
+    def line(self, words: str, first: int, last: int, *, hyphen: bool) -> PdfLine:
+        left, y, ahead = self._find_box(first)
+        _, other_y, right = self._find_box(last)
         middle = len(words) // 2
-        size, bold = self._type(first + middle + (words[middle] == " "))
+        size, bold = self._find_type(first + middle + (words[middle] == " "))
         if not (words.isascii() and words.isprintable()):
             words = collapse(clean(words))
-        return Line(self._number, words, left, max(right, ahead), min(y, other_y), size, bold, hyphen)
+        return PdfLine(self._number, words, left, max(right, ahead), min(y, other_y), size, bold, hyphen)
 
-    def _place(self, at: int) -> tuple[float, float, float]:
+    def _find_box(self, at: int) -> tuple[float, float, float]:
         """Left edge, foot and right edge of a glyph, as seen when the page is turned upright."""
         box = self._box
         glyph = raw.FPDFText_GetCharIndexFromTextIndex(self._sheet, at) if self._shifted else at
@@ -201,7 +205,7 @@ class _Ruler:
             return -box.top, box.left, -box.bottom
         return box.left, box.bottom, box.right
 
-    def _type(self, at: int) -> tuple[float, bool]:
+    def _find_type(self, at: int) -> tuple[float, bool]:
         glyph = raw.FPDFText_GetCharIndexFromTextIndex(self._sheet, at) if self._shifted else at
         matrix = self._matrix
         size = raw.FPDFText_GetFontSize(self._sheet, glyph)
@@ -214,26 +218,26 @@ class _Ruler:
         return size, b"bold" in name or b"black" in name or b"heavy" in name
 
 
-def _complaints(
-    pages: Sequence[Page], lost: Sequence[int], count: int, data: bytes, name: str
+def _write_warnings(
+    pages: Sequence[PdfPage], lost: Sequence[int], count: int, data: bytes, name: str
 ) -> tuple[str, ...]:
     """What a reader should know about this copy, in sentences."""
     blank = [page.number for page in pages if not page.lines]
     warnings = []
-    cut, claimed = scan.cut_off(data), scan.pages_claimed(data)
+    cut, claimed = scan.is_cut_off(data), scan.count_claimed_pages(data)
     if cut:
         warnings.append(f"{name} is cut off or damaged: its index was rebuilt and text may be missing")
     if claimed > count:
         warnings.append(f"pages lost: {name} should have {claimed} pages, {count} could be found")
     gone = sorted({*lost, *blank}) if cut else list(lost)
     if gone:
-        warnings.append(f"pages lost: {_ranges(gone)}")
+        warnings.append(f"pages lost: {_write_ranges(gone)}")
     if 2 * len(blank) > len(pages) and len(blank) < len(pages):
         warnings.append(f"{len(blank)} of {len(pages)} pages of {name} have no text; scans need OCR first")
     return tuple(warnings)
 
 
-def _ranges(numbers: Sequence[int]) -> str:
+def _write_ranges(numbers: Sequence[int]) -> str:
     """`1, 3–5, 9`."""
     runs: list[list[int]] = []
     for number in numbers:
@@ -244,20 +248,22 @@ def _ranges(numbers: Sequence[int]) -> str:
     return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in runs)
 
 
-def _outline(document: pdfium.PdfDocument) -> list[Entry]:
-    entries: list[Entry] = []
+def _read_outline(document: pdfium.PdfDocument) -> list[OutlineEntry]:
+    entries: list[OutlineEntry] = []
     for bookmark in document.get_toc():
         if len(entries) == MOST_ENTRIES:
             break
         target = bookmark.get_dest()
         page = target.get_index() if target else None
         entries.append(
-            Entry(bookmark.level, bookmark.get_title(), None if page is None else page + 1, _height(target))
+            OutlineEntry(
+                bookmark.level, bookmark.get_title(), None if page is None else page + 1, _find_height(target)
+            )
         )
     return entries
 
 
-def _height(target: pdfium.PdfDest | None) -> float | None:
+def _find_height(target: pdfium.PdfDest | None) -> float | None:
     """The y that a destination points at, where it names one."""
     if target is None:
         return None
@@ -268,25 +274,31 @@ def _height(target: pdfium.PdfDest | None) -> float | None:
     return numbers[place] if place is not None and place < len(numbers) and numbers[place] else None
 
 
-def _headings(entries: Sequence[Entry], lines: Sequence[Line], title: str, count: int) -> list[Heading]:
-    found = pdf_headings.from_outline(entries, lines, book_title=title)
+def _find_headings(
+    entries: Sequence[OutlineEntry], lines: Sequence[PdfLine], title: str, count: int
+) -> list[SectionStart]:
+    found = pdf_headings.locate_outline(entries, lines, book_title=title)
     if found:
         return found
-    found = pdf_headings.detected(lines, pages=count)
+    found = pdf_headings.detect_headings(lines, pages=count)
     if not found and count > pdf_headings.RUN_OF_PAGES:
-        found = pdf_headings.runs_of_pages(lines)
+        found = pdf_headings.split_into_runs(lines)
     return found
 
 
-def _sections(
-    lines: Sequence[Line], headings: Sequence[Heading], pages: Sequence[Page], title: str, name: str
+def _build_sections(
+    lines: Sequence[PdfLine],
+    headings: Sequence[SectionStart],
+    pages: Sequence[PdfPage],
+    title: str,
+    name: str,
 ) -> tuple[ParsedSection, ...]:
     """Cuts the book at its headings; what stands before the first one goes under the book's title."""
     labels = {page.number: page.label for page in pages}
-    words, leading = Words(line.text for line in lines), usual_leading(lines)
+    words, leading = BookWords(line.text for line in lines), measure_leading(lines)
     sections: list[ParsedSection] = []
     first = headings[0].start if headings else len(lines)
-    front = [Heading((title,), 0, 0)] if first > 0 else []
+    front = [SectionStart((title,), 0, 0)] if first > 0 else []
     starts = [*front, *headings]
     for heading, following in zip(starts, [*starts[1:], None], strict=True):
         end = following.start if following else len(lines)
@@ -305,29 +317,29 @@ def _sections(
     return tuple(sections)
 
 
-def _title(document: pdfium.PdfDocument, pages: Sequence[Page], path: Path) -> str:
+def _find_title(document: pdfium.PdfDocument, pages: Sequence[PdfPage], path: Path) -> str:
     """The title that the file states, else its largest words on the first page, else the file's name."""
-    stated = pdf_headings.title_line(document.get_metadata_value("Title"))
+    stated = pdf_headings.clean_title(document.get_metadata_value("Title"))
     if stated and not _JUNK_TITLE.fullmatch(stated):
         return stated
     lines = next((page.lines for page in pages if page.lines), ())
     sizes = sorted({round(line.size, 1) for line in lines}, reverse=True)
     if len(sizes) > 1 and sizes[0] > 1.3 * sizes[1]:
         large = [i for i, line in enumerate(lines) if round(line.size, 1) == sizes[0]]
-        words = pdf_headings.title_line(" ".join(lines[i].text for i in large))
+        words = pdf_headings.clean_title(" ".join(lines[i].text for i in large))
         together = large[-1] - large[0] == len(large) - 1
         if together and 4 <= len(words) <= 150 and not _JUNK_TITLE.fullmatch(words):
             return words
-    return pdf_headings.title_line(path.stem.replace("_", " ")) or "Untitled"
+    return pdf_headings.clean_title(path.stem.replace("_", " ")) or "Untitled"
 
 
-def _authors(document: pdfium.PdfDocument) -> tuple[str, ...]:
-    stated = pdf_headings.title_line(document.get_metadata_value("Author"))
+def _read_authors(document: pdfium.PdfDocument) -> tuple[str, ...]:
+    stated = pdf_headings.clean_title(document.get_metadata_value("Author"))
     names = [name.strip() for name in re.split(r"\s*(?:;|\s&\s|\s+and\s+)\s*", stated)]
     return tuple(name for name in names if name and not _NOBODY.fullmatch(name))
 
 
-def _language(document: pdfium.PdfDocument) -> str:
+def _read_language(document: pdfium.PdfDocument) -> str:
     length = raw.FPDFCatalog_GetLanguage(document, None, 0)
     if not 2 < length <= 80:
         return ""

@@ -44,7 +44,7 @@ class _Budget:
         if self._input_left < 0:
             raise BadBook("damaged_pdf", "the PDF's streams overlap many times over")
 
-    def make(self, count: int) -> None:
+    def unpack(self, count: int) -> None:
         self._made += count
         self._left -= count
         if self._left < 0 or (self._made > FREE and self._made > self._ratio * self._taken):
@@ -65,7 +65,7 @@ def refuse_bombs(data: bytes, limits: Limits) -> None:
         if _PICTURE.search(about):
             continue
         budget.next_stream()
-        for _ in _unpacked(_fed(data, start, _end(data, start, about), budget), budget, depth=0):
+        for _ in _unpack(_feed(data, start, _find_end(data, start, about), budget), budget, depth=0):
             pass
 
 
@@ -73,7 +73,7 @@ def _looks_packed(head: bytes) -> bool:
     return len(head) == 2 and head[0] & 0x0F == 8 and (head[0] << 8 | head[1]) % 31 == 0
 
 
-def _end(data: bytes, start: int, about: bytes) -> int:
+def _find_end(data: bytes, start: int, about: bytes) -> int:
     declared = _LENGTH.search(about)
     end = data.find(b"endstream", start)
     return max(
@@ -81,19 +81,19 @@ def _end(data: bytes, start: int, about: bytes) -> int:
     )
 
 
-def _fed(data: bytes, start: int, end: int, budget: _Budget) -> Iterator[bytes]:
+def _feed(data: bytes, start: int, end: int, budget: _Budget) -> Iterator[bytes]:
     for at in range(start, end, _FEED):
         piece = data[at : min(end, at + _FEED)]
         budget.take(len(piece))
         yield piece
 
 
-def _unpacked(pieces: Iterator[bytes], budget: _Budget, *, depth: int) -> Iterator[bytes]:
+def _unpack(pieces: Iterator[bytes], budget: _Budget, *, depth: int) -> Iterator[bytes]:
     """The unpacked pieces of a stream; when they are packed themselves, what those unpack to."""
-    inner = _inflated(pieces, budget)
+    inner = _inflate(pieces, budget)
     first = next(inner, b"")
     if depth < _DEEPEST and _looks_packed(first[:2]):
-        return _unpacked(_again(first, inner), budget, depth=depth + 1)
+        return _unpack(_again(first, inner), budget, depth=depth + 1)
     return inner
 
 
@@ -102,7 +102,7 @@ def _again(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
     yield from rest
 
 
-def _inflated(pieces: Iterator[bytes], budget: _Budget) -> Iterator[bytes]:
+def _inflate(pieces: Iterator[bytes], budget: _Budget) -> Iterator[bytes]:
     unpacker = zlib.decompressobj()
     try:
         for piece in pieces:
@@ -110,7 +110,7 @@ def _inflated(pieces: Iterator[bytes], budget: _Budget) -> Iterator[bytes]:
             while rest and not unpacker.eof:
                 made = unpacker.decompress(rest, _PIECE)
                 rest = unpacker.unconsumed_tail
-                budget.make(len(made))
+                budget.unpack(len(made))
                 if made:
                     yield made
             if unpacker.eof:
@@ -119,7 +119,7 @@ def _inflated(pieces: Iterator[bytes], budget: _Budget) -> Iterator[bytes]:
         return
 
 
-def cut_off(data: bytes) -> bool:
+def is_cut_off(data: bytes) -> bool:
     """Whether the end of the file is missing: no end mark, or an index that is not where the file says."""
     tail = data[-2048:]
     found = None
@@ -132,6 +132,6 @@ def cut_off(data: bytes) -> bool:
     return not (there.startswith(b"xref") or re.match(rb"\d+\s+\d+\s+obj", there))
 
 
-def pages_claimed(data: bytes) -> int:
+def count_claimed_pages(data: bytes) -> int:
     """The most pages that any page tree in plain sight says it has; 0 when all are packed away."""
     return max((int(m.group(1) or m.group(2)) for m in _COUNT.finditer(data)), default=0)
