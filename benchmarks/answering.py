@@ -31,8 +31,8 @@ from benchmarks.answering_fit import Weighted, auroc, calibration_error, choice,
 from benchmarks.risk_coverage import drawn
 from octavo.answers.calibration import RISK
 from octavo.answers.extract import compose, shortlist
-from octavo.answers.features import Reading, of_sentence, read_all
-from octavo.answers.questions import Inquiry, read
+from octavo.answers.features import SentenceMatch, match_sentences, measure_sentence
+from octavo.answers.questions import ParsedQuestion, parse_question
 from octavo.models.embedding import load as load_embedder
 from octavo.settings import Settings
 
@@ -93,8 +93,8 @@ class Case:
     """A question as the answerer sees it, with the measures of its sentences and which of them are right."""
 
     asked: pools.Asked
-    inquiry: Inquiry
-    readings: tuple[Reading, ...]
+    inquiry: ParsedQuestion
+    readings: tuple[SentenceMatch, ...]
     measures: Numbers
     right: Numbers
 
@@ -124,11 +124,11 @@ def _overlap(said: Sequence[str], gold: Sequence[str]) -> float:
 
 
 def case(asked: pools.Asked) -> Case:
-    inquiry = read(asked.question)
+    inquiry = parse_question(asked.question)
     listed = set(shortlist(asked.question, asked.found))
     found = [s if s.id in listed else replace(s, similarity=0.0) for s in asked.found]
-    readings = tuple(read_all(inquiry, found))
-    measures = np.array([list(of_sentence(inquiry, r).values()) for r in readings])
+    readings = tuple(match_sentences(inquiry, found))
+    measures = np.array([list(measure_sentence(inquiry, r).values()) for r in readings])
     right = [r.sentence.chunk.id == asked.gold and correct(r.sentence.text, asked.golds) for r in readings]
     return Case(asked, inquiry, readings, measures, np.array(right, dtype=float))
 
@@ -282,7 +282,7 @@ def main() -> None:
     chosen = choice(
         [(c.measures, c.right, 2.0 if group(n) == "stories" else 1.0) for n, f in learnt.items() for c in f]
     )
-    names = list(of_sentence(cases["dev-squad2"][0].inquiry, cases["dev-squad2"][0].readings[0]))
+    names = list(measure_sentence(cases["dev-squad2"][0].inquiry, cases["dev-squad2"][0].readings[0]))
     sentence = dict(zip(names, chosen.tolist(), strict=True))
     outcomes = {name: [outcome(c, chosen) for c in found] for name, found in cases.items()}
     fitted_on = {name: outcomes[name] for name in learnt}

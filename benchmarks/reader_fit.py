@@ -29,12 +29,12 @@ from benchmarks.answering import PICTURE
 from benchmarks.answering_fit import Weighted, auroc, calibration_error, logistic, platt
 from benchmarks.risk_coverage import drawn
 from benchmarks.suite import bare, covers, rows
-from octavo.answers.calibration import RISK, fitted
+from octavo.answers.calibration import RISK, load_calibration
 from octavo.answers.workspace import Workspace
 from octavo.library import Library, Seats
 from octavo.models.cross_encoders import PassageScore
 from octavo.search.ranking import fuse
-from octavo.search.rerank import reachable
+from octavo.search.rerank import select_reachable
 from octavo.types import Scope
 
 COMMAND = "python -m benchmarks.reader_fit SUITE --write"
@@ -134,14 +134,14 @@ async def outcomes(suite: Path, name: str, limit: int, data: Path) -> list[Outco
         for item in items:
             bounds = await library._bounds(ids.get(item.get("book", "")), Scope())
             desk = await seats.desk(context.records, library.conversations, retriever, context.embedder)
-            room = Workspace(item["question"], bounds, retriever, context.records)
-            await room.search(item["question"], top_k=5)
-            reply = await desk.answerer.reply(item["question"], room)
+            workspace = Workspace(item["question"], bounds, retriever, context.records)
+            await workspace.search(item["question"], top_k=5)
+            reply = await desk.answerer.reply(item["question"], workspace)
             if reply.features:
                 said = " ".join(claim.text for claim in reply.claims)
                 right = bool(item["answerable"] and _right(said, item["answers"]))
                 title = item.get("book") or item["title"]
-                seen = await _passages(item, room, retriever)
+                seen = await _passages(item, workspace, retriever)
                 found.append(
                     Outcome(f"{name} {title}", item["answerable"], right, dict(reply.features), seen)
                 )
@@ -149,14 +149,16 @@ async def outcomes(suite: Path, name: str, limit: int, data: Path) -> list[Outco
 
 
 async def _passages(
-    item: dict[str, Any], room: Workspace, retriever: Any
+    item: dict[str, Any], workspace: Workspace, retriever: Any
 ) -> tuple[tuple[float, float, bool], ...]:
     """What was read for ranking, with whether it is a passage that the question was made from."""
     if not item["gold"]:
         return ()
     vector = await retriever.vector(item["question"])
-    where = room.bounds.hiding(retriever._records.unpublished).where
-    fused = reachable(fuse(await retriever._store.search(vector, item["question"], where=where, limit=50)))
+    where = workspace.bounds.hiding(retriever._records.unpublished).where
+    fused = select_reachable(
+        fuse(await retriever._store.search(vector, item["question"], where=where, limit=50))
+    )
     chunks = {id_: chunk for id_, (chunk, _) in (await retriever._read([f.id for f in fused])).items()}
     kept = [f for f in fused if f.id in chunks]
     scores: list[PassageScore] = await retriever.reranker.score_passages(
@@ -252,7 +254,7 @@ def main() -> None:
         stored = {
             "version": 2,
             **origin,
-            "sentence": dict(fitted(reader=True).sentence.weights),
+            "sentence": dict(load_calibration(reader=True).sentence.weights),
             "answerable": made.answerable.stored(),
             "right": made.right.stored(),
             "calibration": {"slope": round(made.slope, 4), "offset": round(made.offset, 4)},

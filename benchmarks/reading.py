@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.answering_fit import auroc
 from benchmarks.reader_fit import asked
 from benchmarks.suite import bare, rows
-from octavo.answers.features import stated
+from octavo.answers.features import state_answer
 from octavo.models.cross_encoders import Passage, Reader, Verifier, Words
 from octavo.text.sentences import sentences
 
@@ -60,7 +60,7 @@ def main() -> None:
         words = score.within(0, len(text))
         answer = text[words.start : words.end]
         able.append(score.answerable)
-        borne += verifier.support(stated(item["question"], answer), [around(text, words)])
+        borne += verifier.support(state_answer(item["question"], answer), [around(text, words)])
         if item["answerable"]:
             marked.append(shared(answer, item["answers"]))
     can = np.array([item["answerable"] for item in items])

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octavo.library import Library
-from octavo.search.ranking import features, fuse, stems, wanted
+from octavo.search.ranking import collect_stems, fuse, measure_candidate, weigh_query
 from octavo.search.retrieval import CANDIDATES
 from octavo.types import Scope
 
@@ -89,8 +89,11 @@ async def _shown(library: Library, question: str, book: str) -> list[tuple[list[
     found = await context.store.search(vector, question, where=bounds.where, limit=CANDIDATES)
     best = fuse(found)[:SHOWN]
     chunks = {c.id: c for c in await context.records.find_chunks([f.id for f in best])}
-    query = wanted(question)
-    return [([1.0, *features(query, stems(chunks[f.id]), f).values()], chunks[f.id].section) for f in best]
+    query = weigh_query(question)
+    return [
+        ([1.0, *measure_candidate(query, collect_stems(chunks[f.id]), f).values()], chunks[f.id].section)
+        for f in best
+    ]
 
 
 def fit(x: Rows, y: Rows, *, ridge: float = 1e-4) -> Rows:

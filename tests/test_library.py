@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from octavo.answers.calibration import fitted, threshold
+from octavo.answers.calibration import load_calibration, threshold
 from octavo.errors import BadBook, InvalidValue, NotFound
 from octavo.events import AskEvent, Claimed
 from octavo.library import Library, answered
 from octavo.models.weights import READER, VERIFIER
 from octavo.search.retrieval import Retriever
-from octavo.search.scope import everywhere
+from octavo.search.scope import bound_by_books
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.types import Book, Scope, ScopeType
@@ -244,10 +244,10 @@ async def test_without_local_models_neither_is_loaded_and_words_and_meaning_deci
     assert (await library.check("Seven boats were lost.", [small_books.TIDES["Storm"]])).supported
     assert loaded(library) == [False, False]
     receipt = (await library.conversations.find_exchange(answer.id)).receipt
-    assert (receipt["local"], receipt["calibration"]) == ([], fitted().version)
+    assert (receipt["local"], receipt["calibration"]) == ([], load_calibration().version)
     context = await library._context()
     plain = Retriever(context.store, context.records, context.embedder)
-    assert await library.search(LOST) == await plain.search(LOST, bounds=everywhere(), top_k=5)
+    assert await library.search(LOST) == await plain.search(LOST, bounds=bound_by_books(), top_k=5)
     support = check("Few boats were lost.", [small_books.TIDES["Storm"]])
     assert await library.check("Few boats were lost.", [small_books.TIDES["Storm"]]) == support
 
@@ -289,7 +289,7 @@ async def test_a_search_without_the_reader_gives_the_passages_as_they_were_found
 ) -> None:
     context, several = await library._context(), "storm harbour tide lamp"
     plain = Retriever(context.store, context.records, context.embedder)
-    found = await plain.search(several, bounds=everywhere(), top_k=5)
+    found = await plain.search(several, bounds=bound_by_books(), top_k=5)
     assert await library.search(several, rerank=False, top_k=5) == found
     assert loaded(library) == [False, False]
     read = await library.search(several, top_k=5)

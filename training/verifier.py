@@ -32,7 +32,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 from torch.utils.data import IterableDataset, get_worker_info
 
-from octavo.answers.features import stated
+from octavo.answers.features import state_answer
 
 BATCH, CLAIM_MOST, PAIR_MOST = 160, 80, 320
 LIKE = {"entail": 1.0, "supported": 1.0}
@@ -137,7 +137,7 @@ def statements(corpus: Corpus, labels: Path, reading: Reading) -> list[Claim]:
         place = corpus.span(passage, {"s": start, "a": text[start:end]})
         part, _ = crop(passage.pieces, place, PAIR_MOST - CLAIM_MOST, corpus.chance, small=False)
         context = part if corpus.chance.random() < 0.5 else around(text, start, end)
-        found.append((stated(row["q"], text[start:end]), context, float(opinion(row["z"]))))
+        found.append((state_answer(row["q"], text[start:end]), context, float(opinion(row["z"]))))
     corpus.texts(context for _, context, _ in found if isinstance(context, str))
     mine = corpus.texts(claim for claim, _, _ in found)
     return [

@@ -58,7 +58,7 @@ from octavo.verification.check import Support, check
 
 if TYPE_CHECKING:
     from octavo.llm.agent import ModelAnswerer
-    from octavo.llm.client import Endpoint
+    from octavo.llm.client import ModelEndpoint
     from octavo.protocols import Embedder
     from octavo.store import Store
     from octavo.store.qdrant_import import Source
@@ -345,7 +345,7 @@ class Library:
         self, name: str | None, wanted: Scope, among: Sequence[str] | None = None
     ) -> scope.Bounds:
         if name is None and wanted.identifier is None:
-            return scope.everywhere(among)
+            return scope.bound_by_books(among)
         if name is None:
             books = [b for b in await self._records.list_books() if among is None or b.id in among]
             if len(books) != 1:
@@ -353,9 +353,9 @@ class Library:
             name = books[0].id
         book = await self.book(name, among=among)
         if wanted.identifier is None:
-            return scope.resolve(wanted, book=book, sections=(), ends={})
+            return scope.bound_by_scope(wanted, book=book, sections=(), ends={})
         sections = await self._records.list_outline(book.id)
-        return scope.resolve(
+        return scope.bound_by_scope(
             wanted, book=book, sections=sections, ends=await self._records.find_section_ends(book.id)
         )
 
@@ -423,7 +423,7 @@ class Seats:
 
     def __init__(self, settings: Settings, given: Answerer | None) -> None:
         self._settings, self._given = settings, given
-        self._endpoint: Endpoint | None = None
+        self._endpoint: ModelEndpoint | None = None
 
     async def desk(
         self,
@@ -451,11 +451,11 @@ class Seats:
             await self._endpoint.close()
 
 
-def _language_model(name: str) -> tuple[type[ModelAnswerer], type[Endpoint]]:
+def _language_model(name: str) -> tuple[type[ModelAnswerer], type[ModelEndpoint]]:
     """What it takes to ask one; loaded only where there is one, because it is heavy."""
     from octavo.llm.agent import ModelAnswerer
-    from octavo.llm.client import LITELLM, Endpoint, load_litellm
+    from octavo.llm.client import LITELLM, ModelEndpoint, load_litellm
 
     if name.startswith(LITELLM):
         load_litellm(name)
-    return ModelAnswerer, Endpoint
+    return ModelAnswerer, ModelEndpoint

@@ -13,13 +13,13 @@ from octavo.answers.calibration import (
     Linear,
     answerable,
     confidence,
-    fitted,
-    parse,
-    read_score,
-    sentence_score,
+    load_calibration,
+    parse_calibration,
+    score_sentence,
+    score_with_reader,
     threshold,
 )
-from octavo.answers.features import Seen
+from octavo.answers.features import SentenceScore
 from octavo.errors import InvalidValue
 from octavo.search.ranking import logistic
 from tests.answers.test_features import measured
@@ -66,7 +66,7 @@ def test_a_risk_of_one_answers_everything() -> None:
 
 def test_the_default_risk_is_kept_where_it_was_measured() -> None:
     limit = threshold()
-    kept = next((beyond, answered) for t, beyond, answered in fitted().curve if t == limit)
+    kept = next((beyond, answered) for t, beyond, answered in load_calibration().curve if t == limit)
     assert kept[0] <= RISK
     assert kept[1] >= 0.6
 
@@ -78,8 +78,8 @@ def test_a_risk_is_a_share(risk: float) -> None:
 
 
 def test_the_curve_runs_through_all_thresholds_in_order() -> None:
-    limits = [t for t, _, _ in fitted().curve]
-    answered = [a for _, _, a in fitted().curve]
+    limits = [t for t, _, _ in load_calibration().curve]
+    answered = [a for _, _, a in load_calibration().curve]
     assert limits == sorted(limits)
     assert limits[0] == 0.0
     assert answered == sorted(answered, reverse=True)
@@ -87,7 +87,7 @@ def test_the_curve_runs_through_all_thresholds_in_order() -> None:
 
 
 def test_the_signs_that_were_fitted_make_sense() -> None:
-    model = fitted()
+    model = load_calibration()
     assert all(w <= 0 for name, w in model.answerable.weights.items() if "missing" in name)
     assert all(w <= 0 for name, w in model.right.weights.items() if "missing" in name)
     assert model.sentence.weights["own"] > 0
@@ -95,7 +95,7 @@ def test_the_signs_that_were_fitted_make_sense() -> None:
 
 
 def test_a_sentence_scores_higher_with_more_of_the_question() -> None:
-    assert sentence_score({"own": 0.9, "own_squared": 0.81}) > sentence_score(
+    assert score_sentence({"own": 0.9, "own_squared": 0.81}) > score_sentence(
         {"own": 0.1, "own_squared": 0.01}
     )
 
@@ -120,7 +120,7 @@ def test_weights_are_read_as_they_are_stored() -> None:
         "calibration": {"slope": 1.0, "offset": 0.0},
         "curve": [[0.0, 0.3, 1.0], [0.5, 0.1, 0.5]],
     }
-    read = parse(json.dumps(stored))
+    read = parse_calibration(json.dumps(stored))
     assert read.version == 7
     assert read.answerable({"opposite": 1.0}) == 0.0
     assert read.curve[1] == (0.5, 0.1, 0.5)
@@ -135,8 +135,8 @@ def test_what_the_reader_thinks_decides_whether_there_is_an_answer(speaks_for: s
 
 
 def test_the_readers_weights_are_used_where_it_has_read_and_only_there() -> None:
-    assert answerable(SEEN) == logistic(fitted(reader=True).answerable(SEEN))
-    assert answerable(GOOD) == logistic(fitted().answerable(GOOD))
+    assert answerable(SEEN) == logistic(load_calibration(reader=True).answerable(SEEN))
+    assert answerable(GOOD) == logistic(load_calibration().answerable(GOOD))
     lost = {"able": -6.0, "able_most": -6.0, "margin_read": -15.0, "rank_read": -8.0, "rank_most": -8.0}
     assert answerable(GOOD | lost) < 0.2 < threshold(reader=True)
     assert confidence(GOOD | lost) < 0.2
@@ -144,14 +144,14 @@ def test_the_readers_weights_are_used_where_it_has_read_and_only_there() -> None
 
 
 def test_a_sentence_scores_higher_with_a_surer_span_a_better_passage_and_better_words() -> None:
-    base = Seen(rank=1.0, answerable=1.0, margin=1.0, start=0, end=4)
-    assert read_score(1.0, Seen(1.0, 1.0, 5.0, 0, 4)) > read_score(1.0, base)
-    assert read_score(1.0, Seen(5.0, 1.0, 1.0, 0, 4)) > read_score(1.0, base)
-    assert read_score(2.0, base) > read_score(1.0, base)
+    base = SentenceScore(rank=1.0, answerable=1.0, margin=1.0, start=0, end=4)
+    assert score_with_reader(1.0, SentenceScore(1.0, 1.0, 5.0, 0, 4)) > score_with_reader(1.0, base)
+    assert score_with_reader(1.0, SentenceScore(5.0, 1.0, 1.0, 0, 4)) > score_with_reader(1.0, base)
+    assert score_with_reader(2.0, base) > score_with_reader(1.0, base)
 
 
 def test_the_readers_threshold_keeps_to_the_risk_as_well() -> None:
-    curve = fitted(reader=True).curve
+    curve = load_calibration(reader=True).curve
     limit = threshold(reader=True)
     wrong, answered = next((w, a) for t, w, a in curve if t == limit)
     assert wrong <= RISK
@@ -161,4 +161,4 @@ def test_the_readers_threshold_keeps_to_the_risk_as_well() -> None:
 
 
 def test_both_sets_of_weights_can_be_told_apart_on_a_receipt() -> None:
-    assert fitted().version != fitted(reader=True).version
+    assert load_calibration().version != load_calibration(reader=True).version

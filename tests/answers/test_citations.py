@@ -7,24 +7,24 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.answers.citations import Footnoted, footnoted
-from octavo.answers.workspace import numbered
-from octavo.search.scope import everywhere
+from octavo.answers.citations import AnswerText, write_footnotes
+from octavo.answers.workspace import number_sentences
+from octavo.search.scope import bound_by_books
 from octavo.verification.claims import Sentence
 from tests.support.builders import make_chunk, make_evidence
 
 TEXT = "The harbour was full. Ships lay there. The lamp burned. Nobody came. It rained all night."
 EVIDENCE = [make_evidence(make_chunk(TEXT, start=70))]
-SENTENCES = {s.id: s for s in numbered(EVIDENCE, everywhere())}
+SENTENCES = {s.id: s for s in number_sentences(EVIDENCE, bound_by_books())}
 
 
 def link(sentence: Sentence) -> str:
     return f"{sentence.chunk.url}#char={sentence.start},{sentence.end}"
 
 
-def made(*claims: tuple[str, tuple[str, ...]]) -> Footnoted:
+def made(*claims: tuple[str, tuple[str, ...]]) -> AnswerText:
     told = [(text, ids, 0.5) for text, ids in claims]
-    return footnoted("a1", told, sentences=SENTENCES, evidence=EVIDENCE, link=link)
+    return write_footnotes("a1", told, sentences=SENTENCES, evidence=EVIDENCE, link=link)
 
 
 def test_a_claim_ends_with_its_marks_and_a_sentence_used_twice_keeps_its_number() -> None:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.answers.calibration import answerable, confidence
-from octavo.answers.extract import Draft, answer, shortlist
-from octavo.answers.features import Seen
+from octavo.answers.extract import Extraction, extract_answer, shortlist
+from octavo.answers.features import SentenceScore
 from octavo.verification.claims import Claim, Sentence
 from tests.support.builders import make_chunk
 
@@ -37,15 +37,15 @@ def passage(text: str, *, rank: int = 1, title: str = "Normans", start: int = 0)
     ]
 
 
-def asked(question: str, *passages: list[Sentence]) -> Draft:
-    return answer(question, [s for p in passages for s in p])
+def asked(question: str, *passages: list[Sentence]) -> Extraction:
+    return extract_answer(question, [s for p in passages for s in p])
 
 
-def said(draft: Draft) -> str:
+def said(draft: Extraction) -> str:
     return " ".join(claim.text for claim in draft.claims)
 
 
-def marked(draft: Draft) -> list[str]:
+def marked(draft: Extraction) -> list[str]:
     return [claim.text[a:b] for claim in draft.claims for a, b in claim.marks]
 
 
@@ -65,8 +65,8 @@ def test_the_answering_sentence_is_given_and_its_answer_marked(question: str, wo
 
 
 def test_a_question_without_evidence_gets_an_empty_draft() -> None:
-    draft = answer("Who led the Normans?", [])
-    assert draft == Draft((), {})
+    draft = extract_answer("Who led the Normans?", [])
+    assert draft == Extraction((), {})
     assert confidence(draft.features) == 0.0
 
 
@@ -198,7 +198,7 @@ def held(claim: Claim, sentences: list[Sentence]) -> list[Sentence]:
 @given(questions | st.text(max_size=80), st.lists(prose, min_size=1, max_size=3))
 def test_claims_are_verbatim_few_and_short(question: str, texts: list[str]) -> None:
     sentences = [s for n, t in enumerate(texts, 1) for s in passage(t, rank=n, title=f"T{n}")]
-    draft = answer(question, sentences)
+    draft = extract_answer(question, sentences)
     assert 1 <= len(draft.claims) <= 3
     assert len(said(draft).split()) <= 80
     for claim in draft.claims:
@@ -207,7 +207,7 @@ def test_claims_are_verbatim_few_and_short(question: str, texts: list[str]) -> N
         assert all(0 <= a < b <= len(claim.text) for a, b in claim.marks)
     told = [id_ for claim in draft.claims for id_ in claim.sentences]
     assert len(told) == len(set(told))
-    assert answer(question, sentences) == draft
+    assert extract_answer(question, sentences) == draft
     assert 0.0 <= confidence(draft.features) <= 1.0
 
 
@@ -228,7 +228,7 @@ def test_the_shortlist_needs_no_similarity() -> None:
 def test_the_order_of_the_arguments_does_not_matter() -> None:
     sentences = [*passage(NORMANS), *passage(WEATHER, rank=2, title="Weather")]
     question = "Who gave their name to Normandy?"
-    assert answer(question, sentences) == answer(question, list(reversed(sentences)))
+    assert extract_answer(question, sentences) == extract_answer(question, list(reversed(sentences)))
 
 
 def test_offsets_within_a_section_are_kept() -> None:
@@ -240,33 +240,33 @@ def test_offsets_within_a_section_are_kept() -> None:
 
 # With what a trained reader made of the sentences
 
-UNMOVED = Seen(rank=0.0, answerable=0.0, margin=-9.0, start=0, end=0)
+UNMOVED = SentenceScore(rank=0.0, answerable=0.0, margin=-9.0, start=0, end=0)
 FEALTY = "When did Rollo swear fealty to King Charles?"
 
 
-def read_by(sentences: list[Sentence], words: str, *, margin: float = 9.0) -> dict[str, Seen]:
+def read_by(sentences: list[Sentence], words: str, *, margin: float = 9.0) -> dict[str, SentenceScore]:
     """As if the reader had found `words`, and nothing elsewhere."""
     seen = {s.id: UNMOVED for s in sentences}
     for s in sentences:
         at = s.text.find(words)
         if at >= 0:
-            seen[s.id] = Seen(rank=8.0, answerable=5.0, margin=margin, start=at, end=at + len(words))
+            seen[s.id] = SentenceScore(rank=8.0, answerable=5.0, margin=margin, start=at, end=at + len(words))
     return seen
 
 
 @pytest.mark.parametrize("start", [0, 1_000])
 def test_the_words_that_the_reader_found_are_given_and_marked(start: int) -> None:
     sentences = [*passage(NORMANS, start=start), *passage(WEATHER, rank=2, title="Weather")]
-    draft = answer("What happened?", sentences, seen=read_by(sentences, "free of ice"))
+    draft = extract_answer("What happened?", sentences, seen=read_by(sentences, "free of ice"))
     assert "free of ice" in said(draft)
     assert marked(draft) == ["free of ice"]
 
 
 def test_the_reader_and_the_words_decide_together() -> None:
     sentences = passage(NORMANS)
-    with_words = answer(FEALTY, sentences, seen=read_by(sentences, "three sons", margin=-8.0))
+    with_words = extract_answer(FEALTY, sentences, seen=read_by(sentences, "three sons", margin=-8.0))
     assert "911" in said(with_words)
-    against = answer(FEALTY, sentences, seen=read_by(sentences, "three sons", margin=60.0))
+    against = extract_answer(FEALTY, sentences, seen=read_by(sentences, "three sons", margin=60.0))
     assert "three sons" in against.claims[-1].text
     assert marked(against) == ["three sons"]
 
@@ -274,7 +274,7 @@ def test_the_reader_and_the_words_decide_together() -> None:
 def test_words_that_the_reader_is_not_sure_of_are_not_marked() -> None:
     sentences = passage(NORMANS)
     for seen in (read_by(sentences, "911", margin=-0.5), {s.id: UNMOVED for s in sentences}):
-        draft = answer(FEALTY, sentences, seen=seen)
+        draft = extract_answer(FEALTY, sentences, seen=seen)
         assert "911" in said(draft)
         assert marked(draft) == []
 
@@ -282,7 +282,7 @@ def test_words_that_the_reader_is_not_sure_of_are_not_marked() -> None:
 def test_marks_move_with_the_sentence_that_a_leaning_one_brings() -> None:
     text = "The Huguenots settled at the Cape. They were descended from farmers in Provence. Rain fell."
     sentences = passage(text, title="Cape")
-    draft = answer(
+    draft = extract_answer(
         "From whom were the Huguenots descended?", sentences, seen=read_by(sentences, "farmers in Provence")
     )
     claim = next(c for c in draft.claims if "farmers" in c.text)
@@ -292,10 +292,10 @@ def test_marks_move_with_the_sentence_that_a_leaning_one_brings() -> None:
 
 def test_what_the_reader_thinks_is_among_the_features_and_only_then() -> None:
     sentences = passage(NORMANS)
-    read = answer(FEALTY, sentences, seen=read_by(sentences, "911"))
+    read = extract_answer(FEALTY, sentences, seen=read_by(sentences, "911"))
     assert (read.features["able"], read.features["able_most"], read.features["rank_read"]) == (5.0, 5.0, 8.0)
-    assert "able" not in answer(FEALTY, sentences).features
-    doubtful = answer(FEALTY, sentences, seen={s.id: UNMOVED for s in sentences})
+    assert "able" not in extract_answer(FEALTY, sentences).features
+    doubtful = extract_answer(FEALTY, sentences, seen={s.id: UNMOVED for s in sentences})
     assert answerable(doubtful.features) < answerable(read.features)
     assert confidence(doubtful.features) < confidence(read.features)
 
@@ -305,20 +305,20 @@ def test_what_the_reader_thinks_is_among_the_features_and_only_then() -> None:
 def test_a_draft_tells_the_words_of_the_reader_and_where_they_stand(start: int, margin: float) -> None:
     text = "Rollo came from Norway. He swore fealty in 911. Rain fell."
     sentences = passage(text, title="Normans", start=start)
-    draft = answer(FEALTY, sentences, seen=read_by(sentences, "911", margin=margin))
+    draft = extract_answer(FEALTY, sentences, seen=read_by(sentences, "911", margin=margin))
     assert draft.words == "911"
     assert draft.around == "Normans: Rollo came from Norway. He swore fealty in 911."
-    first = answer("Who came from Norway?", sentences, seen=read_by(sentences, "Rollo", margin=60.0))
+    first = extract_answer("Who came from Norway?", sentences, seen=read_by(sentences, "Rollo", margin=60.0))
     assert (first.words, first.around) == ("Rollo", "Normans: Rollo came from Norway.")
 
 
 def test_without_a_reader_no_words_are_told() -> None:
-    draft = answer(FEALTY, passage(NORMANS))
+    draft = extract_answer(FEALTY, passage(NORMANS))
     assert (draft.words, draft.around) == ("", "")
 
 
 def test_no_evidence_is_no_draft_with_a_reader_either() -> None:
-    assert answer(FEALTY, [], seen={}) == Draft((), {})
+    assert extract_answer(FEALTY, [], seen={}) == Extraction((), {})
 
 
 @given(
@@ -334,8 +334,8 @@ def test_whatever_the_reader_thinks_claims_are_verbatim_few_and_short(
     for n, s in enumerate(sentences):
         rank, margin, at = thought[n % len(thought)]
         start = min(at, len(s.text))
-        seen[s.id] = Seen(rank, rank, margin, start, min(start + at, len(s.text)))
-    draft = answer(question, sentences, seen=seen)
+        seen[s.id] = SentenceScore(rank, rank, margin, start, min(start + at, len(s.text)))
+    draft = extract_answer(question, sentences, seen=seen)
     assert 1 <= len(draft.claims) <= 3
     assert len(said(draft).split()) <= 80
     for claim in draft.claims:
@@ -344,4 +344,4 @@ def test_whatever_the_reader_thinks_claims_are_verbatim_few_and_short(
         assert all(0 <= a < b <= len(claim.text) for a, b in claim.marks)
     told = [id_ for claim in draft.claims for id_ in claim.sentences]
     assert len(told) == len(set(told))
-    assert answer(question, list(reversed(sentences)), seen=seen) == draft
+    assert extract_answer(question, list(reversed(sentences)), seen=seen) == draft

@@ -6,8 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.answers.features import Seen, leans, odds_of, of_answer, of_seen, of_sentence, stated
-from octavo.answers.questions import read
+from octavo.answers.features import (
+    SentenceScore,
+    measure_answer,
+    measure_reader,
+    measure_sentence,
+    normalise_scores,
+    refers_back,
+    state_answer,
+)
+from octavo.answers.questions import parse_question
 from tests.answers.test_features_matching import laid, parted
 
 STORY = "Rollo led the Norse. He settled in Normandy in 911. The duchy grew rich."
@@ -16,11 +24,11 @@ STORY = "Rollo led the Norse. He settled in Normandy in 911. The duchy grew rich
 def measured(question: str, text: str = STORY, *, best: int = 0) -> dict[str, float]:
     readings = laid(question, parted(text))
     scores = [1.0 if n == best else 0.0 for n in range(len(readings))]
-    return of_answer(read(question), readings, scores=scores, chosen=[best])
+    return measure_answer(parse_question(question), readings, scores=scores, chosen=[best])
 
 
 def compared(question: str, text: str = STORY) -> list[dict[str, float]]:
-    return [of_sentence(read(question), r) for r in laid(question, parted(text))]
+    return [measure_sentence(parse_question(question), r) for r in laid(question, parted(text))]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +79,7 @@ def test_the_margin_is_between_the_best_and_the_next() -> None:
 
 
 def test_odds_are_shares_of_one() -> None:
-    odds = odds_of([700.0, -700.0, 700.0])
+    odds = normalise_scores([700.0, -700.0, 700.0])
     assert sum(odds) == pytest.approx(1.0)
     assert odds[0] == pytest.approx(0.5)
 
@@ -98,28 +106,36 @@ def test_what_came_before_matters_to_a_sequel() -> None:
 
 @pytest.mark.parametrize("text", ["This ended it.", "He left.", "However, it rained.", "“They came.”"])
 def test_sentences_that_point_back_lean(text: str) -> None:
-    assert leans(text)
+    assert refers_back(text)
 
 
 @pytest.mark.parametrize("text", ["Rollo left.", "Thistles grow.", "Item one.", "Here it is."])
 def test_other_sentences_stand_alone(text: str) -> None:
-    assert not leans(text)
+    assert not refers_back(text)
 
 
 def test_what_a_reader_thinks_is_told_of_the_chosen_and_of_the_best() -> None:
-    seen = [Seen(1.0, -2.0, 0.5, 0, 3), Seen(4.0, 3.0, -1.0, 0, 3), Seen(2.0, 0.0, 7.0, 0, 3)]
-    assert of_seen(seen, best=0) == {
+    seen = [
+        SentenceScore(1.0, -2.0, 0.5, 0, 3),
+        SentenceScore(4.0, 3.0, -1.0, 0, 3),
+        SentenceScore(2.0, 0.0, 7.0, 0, 3),
+    ]
+    assert measure_reader(seen, best=0) == {
         "able": -2.0,
         "able_most": 3.0,
         "margin_read": 0.5,
         "rank_read": 1.0,
         "rank_most": 4.0,
     }
-    assert of_seen(seen, best=1)["able"] == of_seen(seen, best=1)["able_most"]
+    assert measure_reader(seen, best=1)["able"] == measure_reader(seen, best=1)["able_most"]
 
 
 def test_the_readers_measures_have_names_of_their_own() -> None:
-    assert of_seen([Seen(0, 0, 0, 0, 0)], best=0).keys().isdisjoint(measured("Who led the Norse?"))
+    assert (
+        measure_reader([SentenceScore(0, 0, 0, 0, 0)], best=0)
+        .keys()
+        .isdisjoint(measured("Who led the Norse?"))
+    )
 
 
 @pytest.mark.parametrize(
@@ -136,10 +152,10 @@ def test_the_readers_measures_have_names_of_their_own() -> None:
     ],
 )
 def test_question_and_answer_make_one_statement(question: str, words: str, statement: str) -> None:
-    assert stated(question, words) == statement
+    assert state_answer(question, words) == statement
 
 
 @given(st.text(max_size=60), st.text(alphabet="abc ", max_size=20))
 def test_any_question_makes_a_statement_with_the_answer_in_it(question: str, words: str) -> None:
-    said = stated(question, words)
+    said = state_answer(question, words)
     assert " ".join(words.split()) in " ".join(said.split())

@@ -5,8 +5,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.answers.features import ALIKE, Reading, best_of, matches, read_all, share, weights
-from octavo.answers.questions import read
+from octavo.answers.features import (
+    ALIKE,
+    SentenceMatch,
+    match_focus,
+    match_sentences,
+    merge_matches,
+    weigh_focus,
+    weigh_matches,
+)
+from octavo.answers.questions import parse_question
 from octavo.verification.claims import Sentence
 from tests.support.builders import make_chunk
 
@@ -25,8 +33,8 @@ def parted(text: str, *, rank: int = 1, heading: tuple[str, ...] = ("Normans",))
     return found
 
 
-def laid(question: str, *passages: list[Sentence]) -> list[Reading]:
-    return read_all(read(question), [s for p in passages for s in p])
+def laid(question: str, *passages: list[Sentence]) -> list[SentenceMatch]:
+    return match_sentences(parse_question(question), [s for p in passages for s in p])
 
 
 def test_a_sentence_knows_its_neighbours_and_its_passage() -> None:
@@ -63,16 +71,16 @@ def test_expressions_that_the_question_already_has_are_not_new() -> None:
 
 
 def test_a_word_that_is_alike_counts_less_than_the_same_word() -> None:
-    focus = read("Who made the establishment?").focus
+    focus = parse_question("Who made the establishment?").focus
     establishment = next(n for n, f in enumerate(focus) if f.text == "establishment")
-    assert matches(focus, ["establishment"])[establishment] == 1.0
-    assert matches(focus, ["establish"])[establishment] == ALIKE
-    assert matches(focus, ["castle"])[establishment] == 0.0
+    assert match_focus(focus, ["establishment"])[establishment] == 1.0
+    assert match_focus(focus, ["establish"])[establishment] == ALIKE
+    assert match_focus(focus, ["castle"])[establishment] == 0.0
 
 
 def test_the_sort_of_thing_asked_for_weighs_little() -> None:
-    inquiry = read("Which oil producer is an ally of France?")
-    by_text = dict(zip((f.text for f in inquiry.focus), weights(inquiry), strict=True))
+    parsed = parse_question("Which oil producer is an ally of France?")
+    by_text = dict(zip((f.text for f in parsed.focus), weigh_focus(parsed), strict=True))
     assert by_text["producer"] < 0.5 * by_text["ally"]
 
 
@@ -88,11 +96,11 @@ def test_no_sentences_give_no_readings() -> None:
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_a_share_lies_between_nothing_and_all(matched: list[float]) -> None:
     weight = [0.5] * len(matched)
-    assert 0.0 <= share(matched, weight) <= 1.0 + 1e-9
-    assert share(best_of((matched, [1.0] * len(matched))), weight) == 1.0
+    assert 0.0 <= weigh_matches(matched, weight) <= 1.0 + 1e-9
+    assert weigh_matches(merge_matches((matched, [1.0] * len(matched))), weight) == 1.0
 
 
 def test_a_question_without_focus_words_shares_nothing() -> None:
-    assert share((), ()) == 0.0
+    assert weigh_matches((), ()) == 0.0
     (only,) = laid("What is it?", parted("It is a whale of a tale."))
     assert only.own == ()

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from octavo.answers.offline import EMBEDDED, OfflineAnswerer
-from octavo.answers.workspace import cut, numbered, on_pages
+from octavo.answers.workspace import number_sentences, trim_evidence, trim_to_pages
 from octavo.search.rerank import Reranker
-from octavo.search.scope import Place, everywhere, selected
+from octavo.search.scope import Location, bound_by_books, bound_by_selection
 from octavo.testing import TinyEmbedder
 from octavo.types import Chunk, PageMark
 from tests.support.builders import make_book, make_chunk, make_evidence, make_section
@@ -19,7 +19,7 @@ FOUR = "The harbour was full. Ships lay there. No. The lamp burned at dusk in th
 
 
 def texts_of(chunk: Chunk, *, start: int, end: int) -> str | None:
-    part = cut(make_evidence(chunk), start, end)
+    part = trim_evidence(make_evidence(chunk), start, end)
     if part is None:
         return None
     content = part.chunk.content
@@ -30,7 +30,9 @@ def texts_of(chunk: Chunk, *, start: int, end: int) -> str | None:
 
 def test_sentences_are_numbered_through_the_evidence_and_are_the_books_own_text() -> None:
     two = make_chunk("And then it rained. The end.", position=1, start=400)
-    given = numbered([make_evidence(make_chunk(FOUR, start=100)), make_evidence(two, rank=2)], everywhere())
+    given = number_sentences(
+        [make_evidence(make_chunk(FOUR, start=100)), make_evidence(two, rank=2)], bound_by_books()
+    )
     assert [s.id for s in given] == ["s1", "s2", "s3", "s4", "s5", "s6"]
     for sentence in given:
         chunk = sentence.chunk
@@ -40,9 +42,11 @@ def test_sentences_are_numbered_through_the_evidence_and_are_the_books_own_text(
 
 def test_sentences_beside_a_selection_are_not_given_to_anybody() -> None:
     section = make_section(text=FOUR)
-    place = Place(section, FOUR.index("lay"), FOUR.index("lay") + 3)
-    bounds = selected(place, [make_chunk(FOUR)], book=make_book())
-    assert [s.text for s in numbered([make_evidence(make_chunk(FOUR))], bounds)] == ["Ships lay there."]
+    place = Location(section, FOUR.index("lay"), FOUR.index("lay") + 3)
+    bounds = bound_by_selection(place, [make_chunk(FOUR)], book=make_book())
+    assert [s.text for s in number_sentences([make_evidence(make_chunk(FOUR))], bounds)] == [
+        "Ships lay there."
+    ]
 
 
 @pytest.mark.parametrize(
@@ -79,14 +83,14 @@ def test_a_passage_over_two_pages_is_cut_to_the_page_and_named_after_it() -> Non
     )
     section = make_section(text=FOUR, pages=marks)
     item = make_evidence(make_chunk(FOUR, page_number=3))
-    on = {page: on_pages(item, section, page, page) for page in range(2, 7)}
+    on = {page: trim_to_pages(item, section, page, page) for page in range(2, 7)}
     assert on[2] is None
     assert on[6] is None
     seen = {page: part.chunk for page, part in on.items() if part is not None}
     assert seen[3].content == "The harbour was full."
     assert (seen[4].content, seen[4].page, seen[4].page_end) == ("Ships lay there. No.", "iv", 4)
     assert (seen[5].content, seen[5].page_number) == ("The lamp burned at dusk in the tower.", 5)
-    both = on_pages(item, section, 3, 4)
+    both = trim_to_pages(item, section, 3, 4)
     assert both is not None
     assert (both.chunk.page_label, both.chunk.page_end) == ("iii", 4)
 
@@ -100,7 +104,7 @@ class Counting(TinyEmbedder):
 async def test_only_the_sentences_nearest_in_words_are_worth_embedding() -> None:
     embedder = Counting()
     many = " ".join(f"The lamp number {n} burned at dusk in tower {n}." for n in range(30))
-    given = numbered([make_evidence(make_chunk(many))], everywhere())
+    given = number_sentences([make_evidence(make_chunk(many))], bound_by_books())
     reply = await OfflineAnswerer(embedder).reply("Which lamp burned in tower 7?", given)
     assert len(embedder.texts) == EMBEDDED
     assert embedder.embedded == EMBEDDED + 1, "the question, once"
@@ -121,7 +125,9 @@ async def test_the_reader_reads_each_passage_once_and_no_sentence_is_embedded() 
     embedder, reader = TinyEmbedder(), ReaderAloud({"lamp": 5.0}, answer="at dusk")
     answerer = OfflineAnswerer(embedder, reranker=Reranker(reader))
     two = make_chunk("And then it rained. The end.", position=1, start=400)
-    given = numbered([make_evidence(make_chunk(FOUR, start=100)), make_evidence(two, rank=2)], everywhere())
+    given = number_sentences(
+        [make_evidence(make_chunk(FOUR, start=100)), make_evidence(two, rank=2)], bound_by_books()
+    )
     reply = await answerer.reply("When did the lamp burn?", given)
     assert [p.text for p in reader.read_for[0][1]] == [FOUR, two.content]
     assert await answerer.reply("When did the lamp burn?", given) == reply
@@ -131,7 +137,7 @@ async def test_the_reader_reads_each_passage_once_and_no_sentence_is_embedded() 
 @pytest.mark.parametrize("start", [0, 700])
 async def test_the_words_that_the_reader_found_are_marked_where_they_stand(start: int) -> None:
     reranker = Reranker(ReaderAloud({"lamp": 5.0}, answer="at dusk"))
-    given = numbered([make_evidence(make_chunk(FOUR, start=start))], everywhere())
+    given = number_sentences([make_evidence(make_chunk(FOUR, start=start))], bound_by_books())
     reply = await OfflineAnswerer(TinyEmbedder(), reranker=reranker).reply("When did the lamp burn?", given)
     found = [claim.text[a:b] for claim in reply.claims for a, b in claim.marks]
     assert found == ["at dusk"]
@@ -147,7 +153,7 @@ async def test_a_verifier_is_asked_about_question_and_answer_once(told: float) -
         return [told]
 
     reader = ReaderAloud({"lamp": 5.0}, answer="at dusk")
-    given = numbered([make_evidence(make_chunk(FOUR))], everywhere())
+    given = number_sentences([make_evidence(make_chunk(FOUR))], bound_by_books())
     with_both = OfflineAnswerer(TinyEmbedder(), reranker=Reranker(reader, opinion=opinion))
     reply = await with_both.reply("When did the lamp burn?", given)
     alone = await OfflineAnswerer(TinyEmbedder(), reranker=Reranker(reader)).reply(
@@ -171,9 +177,9 @@ async def test_without_evidence_no_verifier_is_asked() -> None:
 
 async def test_only_what_the_reader_may_see_is_read() -> None:
     reader = ReaderAloud()
-    item = cut(make_evidence(make_chunk(FOUR)), FOUR.index("Ships"), FOUR.index("Ships") + 3)
+    item = trim_evidence(make_evidence(make_chunk(FOUR)), FOUR.index("Ships"), FOUR.index("Ships") + 3)
     assert item is not None
-    given = numbered([item], everywhere())
+    given = number_sentences([item], bound_by_books())
     await OfflineAnswerer(TinyEmbedder(), reranker=Reranker(reader)).reply("What lay there?", given)
     assert [p.text for p in reader.read_for[0][1]] == ["Ships lay there."]
 

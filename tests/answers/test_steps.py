@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from octavo.answers.offline import Answerer
-from octavo.answers.workspace import numbered
+from octavo.answers.workspace import number_sentences
 from octavo.errors import InvalidValue
 from octavo.library import Library
-from octavo.search.scope import everywhere
+from octavo.search.scope import bound_by_books
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.types import Answer, Refusal, RefusalReason, Scope, ScopeType
@@ -191,7 +191,7 @@ async def test_a_web_page_gets_a_link_to_the_very_words(tmp_path: Path) -> None:
 
 def test_a_claim_holds_when_its_sentences_bear_it_out() -> None:
     evidence = [make_evidence(make_chunk("Ahab has one leg. The ship has three masts."))]
-    sentences = {s.id: s for s in numbered(evidence, everywhere())}
+    sentences = {s.id: s for s in number_sentences(evidence, bound_by_books())}
     claims = [
         Claim("The ship has three masts.", ("s2",)),
         Claim("The ship has three masts.", ("s1",)),

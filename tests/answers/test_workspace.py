@@ -16,7 +16,7 @@ from octavo.answers.workspace import FOUND_MOST, Workspace
 from octavo.errors import NotFound
 from octavo.library import Library
 from octavo.llm.prompts import TOOL_NAMES
-from octavo.llm.tools import Calls, tool, tools_of
+from octavo.llm.tools import ToolBudget, make_tool, make_tools
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.types import Scope, ScopeType
@@ -39,8 +39,8 @@ class Visitor:
     def __init__(self) -> None:
         self.room: Workspace | None = None
 
-    async def reply(self, question: str, room: Workspace) -> Reply:
-        self.room = self.room or room  # a second one may be looked at beyond the scope
+    async def reply(self, question: str, workspace: Workspace) -> Reply:
+        self.room = self.room or workspace  # a second one may be looked at beyond the scope
         return Reply((), 0.0, 0.0)
 
 
@@ -93,15 +93,15 @@ def section(name: str) -> Scope:
     return Scope(type=ScopeType.SECTION, identifier=name)
 
 
-def codes(room: Workspace) -> set[str]:
-    return {code for s in room for code in re.findall(r"pearl(\w+)", s.text)}
+def codes(workspace: Workspace) -> set[str]:
+    return {code for s in workspace for code in re.findall(r"pearl(\w+)", s.text)}
 
 
 async def use(
-    room: Workspace, name: str, arguments: Mapping[str, Any] | str, *, calls: Calls | None = None
+    workspace: Workspace, name: str, arguments: Mapping[str, Any] | str, *, calls: ToolBudget | None = None
 ) -> str:
     """Calls a tool as the model does."""
-    made = {t.name: t for t in tools_of(room, calls or Calls(5, PATIENCE), nonce="ab12")}[name]
+    made = {t.name: t for t in make_tools(workspace, calls or ToolBudget(5, PATIENCE), nonce="ab12")}[name]
     said = arguments if isinstance(arguments, str) else json.dumps(arguments)
     return str(await made.on_invoke_tool(None, said))  # type: ignore[arg-type]
 
@@ -109,32 +109,32 @@ async def use(
 async def test_sentences_keep_their_numbers_however_often_they_are_found(
     visiting: tuple[Library, Visitor],
 ) -> None:
-    room = await entered(visiting)
-    before = {s.id: s.text for s in room}
-    assert list(before) == [f"s{n + 1}" for n in range(len(room))]
-    again = await room.search(ASKED, top_k=2)
+    workspace = await entered(visiting)
+    before = {s.id: s.text for s in workspace}
+    assert list(before) == [f"s{n + 1}" for n in range(len(workspace))]
+    again = await workspace.search(ASKED, top_k=2)
     assert {s.id: s.text for s in again} == before
-    more = await room.search("pearl3rbx1 of Room 3b", top_k=5)
-    assert len(room) > len(before)
-    assert [s.id for s in room] == [f"s{n + 1}" for n in range(len(room))]
-    assert {s.id for s in more} <= {s.id for s in room}
-    assert [e.rank for e in room.evidence] == sorted({e.rank for e in room.evidence})
-    assert len({e.chunk.id for e in room.evidence}) == len(room.evidence)
+    more = await workspace.search("pearl3rbx1 of Room 3b", top_k=5)
+    assert len(workspace) > len(before)
+    assert [s.id for s in workspace] == [f"s{n + 1}" for n in range(len(workspace))]
+    assert {s.id for s in more} <= {s.id for s in workspace}
+    assert [e.rank for e in workspace.evidence] == sorted({e.rank for e in workspace.evidence})
+    assert len({e.chunk.id for e in workspace.evidence}) == len(workspace.evidence)
 
 
 async def test_a_section_is_read_in_order_and_a_sentence_with_its_neighbours(
     visiting: tuple[Library, Visitor],
 ) -> None:
-    room = await entered(visiting)
-    read = await room.section("Room 2b")
+    workspace = await entered(visiting)
+    read = await workspace.section("Room 2b")
     assert [re.findall(r"pearl\w+", s.text)[0] for s in read] == ["pearl2rbx0", "pearl2rbx1"]
-    around = await room.section("", around=read[0].id)
+    around = await workspace.section("", around=read[0].id)
     places = sorted({s.chunk.document_position for s in around})
     here = read[0].chunk.document_position
     assert places == [here - 1, here, here + 1]
     assert {s.chunk.section_id for s in around} != {read[0].chunk.section_id}
     with pytest.raises(NotFound, match="Part"):
-        await room.section("Partition")
+        await workspace.section("Partition")
 
 
 @pytest.mark.parametrize(
@@ -148,73 +148,73 @@ async def test_a_section_is_read_in_order_and_a_sentence_with_its_neighbours(
 async def test_no_tool_leads_out_of_a_section(
     visiting: tuple[Library, Visitor], name: str, inside: str, allowed: list[str]
 ) -> None:
-    room = await entered(visiting, scope=section(name))
-    await room.search("pearl2rax0 page other pearl0x1", top_k=10)
+    workspace = await entered(visiting, scope=section(name))
+    await workspace.search("pearl2rax0 page other pearl0x1", top_k=10)
     for other in {"Room 2b", "Only", "Part 0"} - set(allowed):
         with pytest.raises(NotFound) as missing:
-            await room.section(other)
+            await workspace.section(other)
         assert set(missing.value.nearest) <= set(allowed)
     for other in allowed:
-        await room.section(other)
-    for sentence in list(room):
-        await room.section("", around=sentence.id)
-    assert codes(room)
-    assert all(re.fullmatch(inside, code) for code in codes(room))
-    assert [heading.split(" › ")[-1] for heading in await room.contents()] == allowed
+        await workspace.section(other)
+    for sentence in list(workspace):
+        await workspace.section("", around=sentence.id)
+    assert codes(workspace)
+    assert all(re.fullmatch(inside, code) for code in codes(workspace))
+    assert [heading.split(" › ")[-1] for heading in await workspace.contents()] == allowed
 
 
 async def test_not_even_a_title_is_told_of_what_the_reader_has_not_come_to(
     visiting: tuple[Library, Visitor],
 ) -> None:
-    room = await entered(visiting, scope=Scope(type=ScopeType.UP_TO, identifier="Room 1a"))
-    assert [heading.split(" › ")[-1] for heading in await room.contents()] == [
+    workspace = await entered(visiting, scope=Scope(type=ScopeType.UP_TO, identifier="Room 1a"))
+    assert [heading.split(" › ")[-1] for heading in await workspace.contents()] == [
         "Part 0", "Room 0a", "Room 0b", "Part 1", "Room 1a",
     ]  # fmt: skip
     with pytest.raises(NotFound) as missing:
-        await room.section("Room 3b")
+        await workspace.section("Room 3b")
     assert not [title for title in missing.value.nearest if title[5] in "23"]
-    await room.search("pearl3rbx1 pearl2x1", top_k=10)
-    for sentence in list(room):
-        await room.section("", around=sentence.id)
-    assert all(code[0] in "01" and not code.startswith("1rb") for code in codes(room))
+    await workspace.search("pearl3rbx1 pearl2x1", top_k=10)
+    for sentence in list(workspace):
+        await workspace.section("", around=sentence.id)
+    assert all(code[0] in "01" and not code.startswith("1rb") for code in codes(workspace))
 
 
 async def test_no_tool_leads_to_another_page_or_book(visiting: tuple[Library, Visitor]) -> None:
     page = Scope(type=ScopeType.PAGE, identifier="#3")
-    room = await entered(visiting, book="pages", scope=page)
-    await room.search("pearlpage4x1 pearlother pearl0x1", top_k=10)
-    for sentence in list(room):
-        await room.section("", around=sentence.id)
-    for heading in await room.contents():
-        await room.section(heading)
-    assert codes(room) == {f"page3x{n}" for n in range(5)}
+    workspace = await entered(visiting, book="pages", scope=page)
+    await workspace.search("pearlpage4x1 pearlother pearl0x1", top_k=10)
+    for sentence in list(workspace):
+        await workspace.section("", around=sentence.id)
+    for heading in await workspace.contents():
+        await workspace.section(heading)
+    assert codes(workspace) == {f"page3x{n}" for n in range(5)}
 
 
 async def test_a_selection_is_all_there_is(visiting: tuple[Library, Visitor]) -> None:
-    room = await entered(visiting, text=f"{line('1x2')} {line('1x3')}")
-    await room.search("pearl0x0", top_k=10)
-    await room.section("", around="s1")
-    await room.section("Part 1")
-    assert codes(room) == {"1x2", "1x3"}
-    assert await room.contents() == ["Part 1"]
+    workspace = await entered(visiting, text=f"{line('1x2')} {line('1x3')}")
+    await workspace.search("pearl0x0", top_k=10)
+    await workspace.section("", around="s1")
+    await workspace.section("Part 1")
+    assert codes(workspace) == {"1x2", "1x3"}
+    assert await workspace.contents() == ["Part 1"]
 
 
 async def test_the_readers_own_text_is_all_there_is(visiting: tuple[Library, Visitor]) -> None:
-    room = await entered(visiting, book=None, text="Twelve goats ate the grass. Then they slept.")
-    assert [s.text for s in await room.search("pearl0x0", top_k=10)] == [s.text for s in room]
-    assert [s.text for s in await room.section("Part 1")] == [
+    workspace = await entered(visiting, book=None, text="Twelve goats ate the grass. Then they slept.")
+    assert [s.text for s in await workspace.search("pearl0x0", top_k=10)] == [s.text for s in workspace]
+    assert [s.text for s in await workspace.section("Part 1")] == [
         "Twelve goats ate the grass.",
         "Then they slept.",
     ]
-    assert await room.contents() == []
+    assert await workspace.contents() == []
 
 
 async def test_all_books_are_open_where_no_book_was_named(visiting: tuple[Library, Visitor]) -> None:
-    room = await entered(visiting, book=None)
-    contents = await room.contents()
+    workspace = await entered(visiting, book=None)
+    contents = await workspace.contents()
     assert {"Rooms › Part 1", "Rooms › Part 1 › Room 1a", "Other › Only"} <= set(contents)
     for name in ("Only", "Other › Only"):
-        assert [s.text for s in await room.section(name)] == [line("other")]
+        assert [s.text for s in await workspace.section(name)] == [line("other")]
 
 
 # The tools themselves
@@ -223,15 +223,15 @@ async def test_all_books_are_open_where_no_book_was_named(visiting: tuple[Librar
 async def test_tools_show_sentences_between_the_marks_and_say_what_they_do(
     visiting: tuple[Library, Visitor],
 ) -> None:
-    room = await entered(visiting, top_k=1)
+    workspace = await entered(visiting, top_k=1)
     told: list[tuple[str, str]] = []
-    room.tell(lambda step, detail: told.append((step, detail)))
-    found = await use(room, "search_book", {"query": "pearl3rbx1", "top_k": 1})
+    workspace.tell(lambda step, detail: told.append((step, detail)))
+    found = await use(workspace, "search_book", {"query": "pearl3rbx1", "top_k": 1})
     assert re.match(r"<<<book ab12>>>\n# Rooms › .*\ns\d+: The stone", found)
     assert found.endswith("<<<end ab12>>>")
-    read = await use(room, "read_section", {"section": "Room 2a", "around": ""})
+    read = await use(workspace, "read_section", {"section": "Room 2a", "around": ""})
     assert "pearl2rax1" in read
-    listed = await use(room, "list_contents", "")
+    listed = await use(workspace, "list_contents", "")
     assert listed.split("\n")[1:3] == ["Part 0", "Part 0 › Room 0a"]
     assert told == [("searching", "pearl3rbx1"), ("reading", "Room 2a"), ("reading", "the contents")]
 
@@ -254,16 +254,16 @@ async def test_tools_show_sentences_between_the_marks_and_say_what_they_do(
 async def test_a_model_that_calls_a_tool_wrongly_is_told_so(
     visiting: tuple[Library, Visitor], name: str, arguments: Mapping[str, Any] | str, said: str
 ) -> None:
-    room = await entered(visiting)
-    assert said in await use(room, name, arguments)
-    assert len(room.evidence) <= 2 + FOUND_MOST
+    workspace = await entered(visiting)
+    assert said in await use(workspace, name, arguments)
+    assert len(workspace.evidence) <= 2 + FOUND_MOST
 
 
 async def test_after_the_last_call_there_are_no_more(visiting: tuple[Library, Visitor]) -> None:
-    room, calls = await entered(visiting), Calls(2, PATIENCE)
+    workspace, calls = await entered(visiting), ToolBudget(2, PATIENCE)
     for _ in range(2):
-        assert "<<<book" in await use(room, "list_contents", {}, calls=calls)
-    assert "no calls left" in await use(room, "search_book", {"query": "stone"}, calls=calls)
+        assert "<<<book" in await use(workspace, "list_contents", {}, calls=calls)
+    assert "no calls left" in await use(workspace, "search_book", {"query": "stone"}, calls=calls)
     assert calls.made == 2
 
 
@@ -272,12 +272,12 @@ async def test_a_tool_that_takes_too_long_is_given_up() -> None:
         await asyncio.sleep(600)
         return "never"
 
-    made = tool("search_book", endless, Calls(5, 0.01))
+    made = make_tool("search_book", endless, ToolBudget(5, 0.01))
     assert await made.on_invoke_tool(None, "{}") == "This took too long."  # type: ignore[arg-type]
 
 
 def test_the_tools_are_three_and_none_of_them_takes_a_scope() -> None:
-    made = tools_of(None, Calls(1, 1.0), nonce="ab12")  # type: ignore[arg-type]
+    made = make_tools(None, ToolBudget(1, 1.0), nonce="ab12")  # type: ignore[arg-type]
     assert tuple(t.name for t in made) == TOOL_NAMES
     taken = [set(t.params_json_schema["properties"]) for t in made]
     assert taken == [{"query", "top_k"}, {"section", "around"}, set()]

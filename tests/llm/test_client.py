@@ -14,7 +14,15 @@ from agents import FunctionTool, ModelSettings, ModelTracing
 
 from octavo.errors import MachineError, ModelError
 from octavo.limits import AgentLimits
-from octavo.llm.client import Breaker, CallFailed, Endpoint, Exhausted, Ledger, Metered, Unsupported
+from octavo.llm.client import (
+    Breaker,
+    BudgetExhausted,
+    CallFailed,
+    Ledger,
+    MeteredModel,
+    ModelEndpoint,
+    Unsupported,
+)
 from octavo.llm.prompts import CLAIMS_SCHEMA
 from octavo.settings import Settings
 from octavo.testing import Fault, FaultKind, ModelRequest, Say, Script, ScriptedModel
@@ -29,11 +37,11 @@ def settings(url: str, *, api: str = "chat", model: str = "some-model", **limits
 
 
 @asynccontextmanager
-async def served(script: Script, **limits: Any) -> AsyncIterator[tuple[ScriptedModel, Metered]]:
+async def served(script: Script, **limits: Any) -> AsyncIterator[tuple[ScriptedModel, MeteredModel]]:
     async with ScriptedModel(script) as server:
-        endpoint = Endpoint(settings(server.url, **limits))
+        endpoint = ModelEndpoint(settings(server.url, **limits))
         try:
-            yield server, Metered(endpoint, endpoint.ledger())
+            yield server, MeteredModel(endpoint, endpoint.ledger())
         finally:
             await endpoint.close()
 
@@ -61,7 +69,7 @@ async def nothing(context: object, arguments: str) -> str:
 TOOL = FunctionTool("search_book", "Searches.", {"type": "object", "properties": {}}, nothing)
 
 
-async def said(model: Metered, *, tools: bool = False, schema: bool = False) -> str:
+async def said(model: MeteredModel, *, tools: bool = False, schema: bool = False) -> str:
     response = await model.get_response(
         "Be brief.",
         "Is anybody there?",
@@ -88,8 +96,8 @@ def after(*faults: Fault) -> Callable[[ModelRequest], Say | Fault]:
 async def test_an_answer_is_streamed_and_counted(api: str) -> None:
     heard: list[int] = []
     async with ScriptedModel(Say("Yes, somebody is here.")) as server:
-        endpoint = Endpoint(settings(server.url, api=api))
-        model = Metered(endpoint, endpoint.ledger(), on_text=lambda: heard.append(1))
+        endpoint = ModelEndpoint(settings(server.url, api=api))
+        model = MeteredModel(endpoint, endpoint.ledger(), on_text=lambda: heard.append(1))
         assert await said(model) == "Yes, somebody is here."
         await endpoint.close()
         (request,) = server.requests
@@ -224,9 +232,9 @@ async def test_what_an_endpoint_does_not_support_is_left_away_from_then_on(
 
 async def test_an_endpoint_without_tools_says_so_at_once() -> None:
     async with ScriptedModel(Say("Yes."), tools=False) as server:
-        endpoint = Endpoint(settings(server.url))
+        endpoint = ModelEndpoint(settings(server.url))
         with pytest.raises(Unsupported, match="tools") as refused:
-            await said(Metered(endpoint, endpoint.ledger()), tools=True)
+            await said(MeteredModel(endpoint, endpoint.ledger()), tools=True)
         await endpoint.close()
         assert refused.value.feature == "tools"
         assert len(server.requests) == 1
@@ -237,29 +245,29 @@ async def test_in_its_last_turn_a_model_gets_no_tools() -> None:
         await said(model, tools=True)
         await said(model, tools=True)
         assert [r.body.get("tool_choice") for r in server.requests] == [None, "none"]
-        with pytest.raises(Exhausted, match="2 turns"):
+        with pytest.raises(BudgetExhausted, match="2 turns"):
             await said(model, tools=True)
 
 
 async def test_a_litellm_name_works_with_litellm_and_without_it_says_what_to_install() -> None:
     if find_spec("litellm") is None:
         with pytest.raises(MachineError, match="needs LiteLLM") as missing:
-            Endpoint(settings("", model="litellm/anthropic/claude"))
+            ModelEndpoint(settings("", model="litellm/anthropic/claude"))
         assert "octavo[litellm]" in missing.value.hint
         return
     for kind, tries in ((FaultKind.UNAUTHORIZED, 1), (FaultKind.NO_QUOTA, 1), (FaultKind.SERVER_ERROR, 3)):
         async with ScriptedModel(Fault(kind)) as server:
-            endpoint = Endpoint(settings(server.url, model="litellm/openai/scripted", retries=2))
+            endpoint = ModelEndpoint(settings(server.url, model="litellm/openai/scripted", retries=2))
             with pytest.raises(CallFailed):
-                await said(Metered(endpoint, endpoint.ledger()))
+                await said(MeteredModel(endpoint, endpoint.ledger()))
             await endpoint.close()
             assert len(server.requests) == tries, kind  # what LiteLLM would try again by itself, it does not
 
 
 def test_only_the_known_vendors_get_what_only_they_understand() -> None:
-    hosted = Endpoint(settings("https://api.openai.com/v1"))
-    azure = Endpoint(settings("https://mine.openai.azure.com/openai/v1/"))
-    local = Endpoint(settings("http://127.0.0.1:11434/v1"))
+    hosted = ModelEndpoint(settings("https://api.openai.com/v1"))
+    azure = ModelEndpoint(settings("https://mine.openai.azure.com/openai/v1/"))
+    local = ModelEndpoint(settings("http://127.0.0.1:11434/v1"))
     assert (hosted.hosted, azure.hosted, local.hosted) == (True, True, False)
     assert (hosted.settings().store, hosted.settings().temperature) == (False, None)
     assert (local.settings().store, local.settings().temperature) == (None, 0.0)
@@ -286,20 +294,20 @@ def test_a_ledger_adds_up_and_stops_at_each_limit() -> None:
     ledger.tokens_in, ledger.tokens_out = 500, 100
     assert ledger.dollars == pytest.approx(0.0018)
     assert ledger.notes() == {"turns": 1, "calls": 0, "tokens_in": 500, "tokens_out": 100, "dollars": 0.0018}
-    with pytest.raises(Exhausted, match="1000 tokens"):
+    with pytest.raises(BudgetExhausted, match="1000 tokens"):
         ledger.turn(4 * 401)
     ledger.tokens_out = 0
     ledger.price_in = 20.0
-    with pytest.raises(Exhausted, match=r"0\.01 dollars"):
+    with pytest.raises(BudgetExhausted, match=r"0\.01 dollars"):
         ledger.turn(4 * 100)
     ledger.price_in = 0.0
     clock.now += 11
-    with pytest.raises(Exhausted, match="10 seconds"):
+    with pytest.raises(BudgetExhausted, match="10 seconds"):
         ledger.turn(4)
     clock.now -= 11
     ledger.turn(4)
     ledger.turn(4)
-    with pytest.raises(Exhausted, match="3 turns"):
+    with pytest.raises(BudgetExhausted, match="3 turns"):
         ledger.turn(4)
 
 

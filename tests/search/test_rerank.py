@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.library import Library
-from octavo.search.ranking import Fused
-from octavo.search.rerank import DEPTH, FOUND, REACH, Reranker, reachable, relevant
+from octavo.search.ranking import Candidate
+from octavo.search.rerank import DEPTH, FOUND, REACH, Reranker, estimate_read_relevance, select_reachable
 from octavo.search.retrieval import Retriever
-from octavo.search.scope import everywhere
+from octavo.search.scope import bound_by_books
 from octavo.testing import TinyEmbedder
 from octavo.types import Book, Scope
 from tests.support import small_books
@@ -34,8 +34,8 @@ CHUNKS = {id_: make_chunk(text, id=id_) for id_, text in TEXTS.items()}
 DUSK = "Who trimmed the lamp?"
 
 
-def found(*scores: float) -> list[Fused]:
-    return [Fused(id_, score, score, 0.5) for id_, score in zip(TEXTS, scores, strict=False)]
+def found(*scores: float) -> list[Candidate]:
+    return [Candidate(id_, score, score, 0.5) for id_, score in zip(TEXTS, scores, strict=False)]
 
 
 def read_ids(reader: ReaderAloud) -> list[str]:
@@ -57,13 +57,13 @@ def read_ids(reader: ReaderAloud) -> list[str]:
 def test_only_those_that_could_still_come_first_are_reachable(
     scores: tuple[float, ...], expected: str
 ) -> None:
-    assert "".join(c.id for c in reachable(found(*scores))) == expected
+    assert "".join(c.id for c in select_reachable(found(*scores))) == expected
     assert REACH == 0.4  # the numbers above are for this
 
 
 @given(st.lists(st.floats(0, 1), max_size=7).map(lambda s: sorted(s, reverse=True)))
 def test_the_first_is_always_reachable_and_never_too_many_are(scores: list[float]) -> None:
-    close = reachable(found(*scores))
+    close = select_reachable(found(*scores))
     assert len(close) <= DEPTH
     assert [c.id for c in close] == [c.id for c in found(*scores)][: len(close)]
     assert bool(close) == bool(scores)
@@ -71,22 +71,22 @@ def test_the_first_is_always_reachable_and_never_too_many_are(scores: list[float
 
 async def test_no_other_candidate_is_read() -> None:
     reader = ReaderAloud()
-    await Reranker(reader).ranked(DUSK, found(0.9, 0.8, 0.7, 0.3), CHUNKS)
+    await Reranker(reader).rank(DUSK, found(0.9, 0.8, 0.7, 0.3), CHUNKS)
     assert read_ids(reader) == ["a", "b", "c"]
     assert reader.read_for[0][0] == DUSK
 
 
 async def test_a_first_candidate_that_stands_alone_is_not_read_at_all() -> None:
     reader = ReaderAloud()
-    assert await Reranker(reader).ranked(DUSK, found(0.9, 0.1), CHUNKS) == {}
-    assert await Reranker(reader).ranked(DUSK, [], CHUNKS) == {}
+    assert await Reranker(reader).rank(DUSK, found(0.9, 0.1), CHUNKS) == {}
+    assert await Reranker(reader).rank(DUSK, [], CHUNKS) == {}
     assert reader.count == 0
 
 
 async def test_a_candidate_whose_text_is_not_there_is_not_read() -> None:
     reader = ReaderAloud()
     there = {id_: chunk for id_, chunk in CHUNKS.items() if id_ != "a"}
-    ranked = await Reranker(reader).ranked(DUSK, found(0.9, 0.8, 0.7), there)
+    ranked = await Reranker(reader).rank(DUSK, found(0.9, 0.8, 0.7), there)
     assert read_ids(reader) == ["b", "c"]
     assert set(ranked) == {"b", "c"}
 
@@ -98,11 +98,11 @@ def fit(value: float) -> float:
 
 async def test_what_the_reader_thinks_and_how_it_was_found_decide_together() -> None:
     fused = found(0.9, 0.8, 0.7)
-    assert list(await Reranker(ReaderAloud()).ranked(DUSK, fused, CHUNKS)) == ["a", "b", "c"]
+    assert list(await Reranker(ReaderAloud()).rank(DUSK, fused, CHUNKS)) == ["a", "b", "c"]
     assert fit(0.5) - fit(0.0) < FOUND * 0.1 < fit(0.6) - fit(0.0)
-    assert list(await Reranker(ReaderAloud({"lamp": 0.5})).ranked(DUSK, fused, CHUNKS)) == ["a", "b", "c"]
-    assert list(await Reranker(ReaderAloud({"lamp": 0.6})).ranked(DUSK, fused, CHUNKS)) == ["b", "a", "c"]
-    assert list(await Reranker(ReaderAloud({"pier": 9.0})).ranked(DUSK, fused, CHUNKS)) == ["c", "a", "b"]
+    assert list(await Reranker(ReaderAloud({"lamp": 0.5})).rank(DUSK, fused, CHUNKS)) == ["a", "b", "c"]
+    assert list(await Reranker(ReaderAloud({"lamp": 0.6})).rank(DUSK, fused, CHUNKS)) == ["b", "a", "c"]
+    assert list(await Reranker(ReaderAloud({"pier": 9.0})).rank(DUSK, fused, CHUNKS)) == ["c", "a", "b"]
 
 
 def test_that_a_passage_answers_counts_and_how_far_it_is_from_answering_does_not() -> None:
@@ -114,19 +114,22 @@ def test_that_a_passage_answers_counts_and_how_far_it_is_from_answering_does_not
 
 async def test_ties_go_by_id_whatever_order_they_came_in() -> None:
     fused = list(reversed(found(0.5, 0.5, 0.5)))
-    assert list(await Reranker(ReaderAloud()).ranked(DUSK, fused, CHUNKS)) == ["a", "b", "c"]
+    assert list(await Reranker(ReaderAloud()).rank(DUSK, fused, CHUNKS)) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(("rank", "score"), [(-20.0, 0.0), (0.0, 0.5), (20.0, 1.0)])
 def test_relevance_is_a_probability_that_grows_with_both(rank: float, score: float) -> None:
-    assert 0.0 <= relevant(rank, score) <= 1.0
-    assert relevant(rank + 1, score) > relevant(rank, score)
-    assert relevant(rank, score + 0.1) > relevant(rank, score)
+    assert 0.0 <= estimate_read_relevance(rank, score) <= 1.0
+    assert estimate_read_relevance(rank + 1, score) > estimate_read_relevance(rank, score)
+    assert estimate_read_relevance(rank, score + 0.1) > estimate_read_relevance(rank, score)
 
 
 async def test_each_candidate_has_the_relevance_of_its_fit_and_score() -> None:
-    ranked = await Reranker(ReaderAloud({"lamp": 4.0})).ranked(DUSK, found(0.9, 0.8), CHUNKS)
-    assert ranked == {"b": relevant(fit(4.0), 0.8), "a": relevant(fit(0.0), 0.9)}
+    ranked = await Reranker(ReaderAloud({"lamp": 4.0})).rank(DUSK, found(0.9, 0.8), CHUNKS)
+    assert ranked == {
+        "b": estimate_read_relevance(fit(4.0), 0.8),
+        "a": estimate_read_relevance(fit(0.0), 0.9),
+    }
 
 
 # Remembered
@@ -135,8 +138,8 @@ async def test_each_candidate_has_the_relevance_of_its_fit_and_score() -> None:
 async def test_what_was_read_once_is_not_read_again() -> None:
     reader = ReaderAloud({"lamp": 3.0})
     reranker = Reranker(reader)
-    first = await reranker.ranked(DUSK, found(0.9, 0.8, 0.7), CHUNKS)
-    assert await reranker.ranked(DUSK, found(0.9, 0.8, 0.7), CHUNKS) == first
+    first = await reranker.rank(DUSK, found(0.9, 0.8, 0.7), CHUNKS)
+    assert await reranker.rank(DUSK, found(0.9, 0.8, 0.7), CHUNKS) == first
     scores = await reranker.score_passages(DUSK, [CHUNKS["b"], CHUNKS["d"], CHUNKS["a"]])
     assert [g.rank for g in scores] == [3.0, 0.0, 0.0]
     assert read_ids(reader) == ["a", "b", "c", "d"]
@@ -192,7 +195,7 @@ async def searcher(library: Library, reader: ReaderAloud) -> Retriever:
 
 
 async def sections(retriever: Retriever, query: str, *, top_k: int = 4) -> list[str]:
-    evidence = await retriever.search(query, bounds=everywhere(), top_k=top_k)
+    evidence = await retriever.search(query, bounds=bound_by_books(), top_k=top_k)
     relevance = [e.relevance_score for e in evidence]
     assert relevance == sorted(relevance, reverse=True)
     assert [e.rank for e in evidence] == list(range(1, len(evidence) + 1))
@@ -212,7 +215,7 @@ async def test_reading_brings_nothing_in_and_leaves_nothing_out(library: Library
     with_reader = await searcher(library, ReaderAloud({"lamp": 9.0, "ships": -9.0}))
     for query in ("the lamp at dusk", "ships", "who?", "🐳"):
         known = await library.search(query, top_k=4)
-        read = await with_reader.search(query, bounds=everywhere(), top_k=4)
+        read = await with_reader.search(query, bounds=bound_by_books(), top_k=4)
         assert {e.chunk.id for e in read} == {e.chunk.id for e in known}
 
 
@@ -233,7 +236,7 @@ async def test_a_chunk_out_of_bounds_or_gone_is_never_read(
     reader = ReaderAloud()
     retriever = await searcher(library, reader)
     close = [*found_[other.id], make_chunk("This one is gone.").id, *found_[tides.id]]
-    fused = [Fused(id_, 0.9, 0.9, 0.5) for id_ in close]  # a store that keeps to no bounds
+    fused = [Candidate(id_, 0.9, 0.9, 0.5) for id_ in close]  # a store that keeps to no bounds
     bounds = await library._bounds(tides.id, Scope())
     evidence = await retriever._read_back("boats", fused, bounds, 5, True)
     assert [e.chunk.book_id for e in evidence] == [tides.id] * 4

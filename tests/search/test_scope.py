@@ -10,7 +10,7 @@ import pytest
 
 from octavo.errors import InvalidValue, NotFound
 from octavo.library import Library
-from octavo.search.scope import Bounds, everywhere, find_pages, find_section, resolve
+from octavo.search.scope import Bounds, bound_by_books, bound_by_scope, find_pages, find_section
 from octavo.testing import TinyEmbedder
 from octavo.types import Chunk, PageMark, Scope, ScopeType, Section
 from tests.support import small_books
@@ -42,7 +42,9 @@ def bounds_of(
     kind: ScopeType, identifier: str | None = None, *, sections: list[Section] | None = None
 ) -> Bounds:
     wanted = Scope(type=kind, identifier=identifier)
-    return resolve(wanted, book=make_book(), sections=CONTENTS if sections is None else sections, ends=ENDS)
+    return bound_by_scope(
+        wanted, book=make_book(), sections=CONTENTS if sections is None else sections, ends=ENDS
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,14 +141,14 @@ def test_up_to_a_page_ends_with_that_page(identifier: str) -> None:
 @pytest.mark.parametrize("title", ["Preface", "Prologue", "Pages", "P. 2"])
 def test_a_section_whose_name_begins_like_a_page_is_still_a_section(title: str) -> None:
     section = replace(LABELLED[0], title=title, heading_path=(title,), id="named")
-    where = resolve(
+    where = bound_by_scope(
         Scope(type=ScopeType.UP_TO, identifier=title), book=make_book(), sections=[section], ends={"named": 4}
     ).where
     assert where.at_most == {"document_position": 4}
 
 
 def test_up_to_a_section_before_any_text_holds_nothing() -> None:
-    where = resolve(
+    where = bound_by_scope(
         Scope(type=ScopeType.UP_TO, identifier="preface"),
         book=make_book(),
         sections=CONTENTS,
@@ -164,7 +166,7 @@ def test_a_description_says_what_the_reader_asked_for() -> None:
     assert bounds_of(ScopeType.PAGE, "ii", sections=LABELLED).description == "Moby Dick, page ii"
     assert bounds_of(ScopeType.PAGE, "i-2", sections=LABELLED).description == "Moby Dick, pages i-2"
     assert bounds_of(ScopeType.SECTION, "ten.notes").description.endswith("Friend › Notes")
-    assert everywhere().description == "the whole library"
+    assert bound_by_books().description == "the whole library"
 
 
 def test_a_chunk_without_pages_is_on_no_page_and_one_without_an_end_ends_where_it_begins() -> None:
@@ -175,10 +177,10 @@ def test_a_chunk_without_pages_is_on_no_page_and_one_without_an_end_ends_where_i
 
 
 def test_hidden_editions_are_asked_of_the_store_alone() -> None:
-    bounds = everywhere().hiding([4, 7])
+    bounds = bound_by_books().hiding([4, 7])
     assert bounds.where.none_of == {"edition": (4, 7)}
     assert bounds.holds(make_chunk())
-    assert everywhere().hiding([]) == everywhere()
+    assert bound_by_books().hiding([]) == bound_by_books()
 
 
 async def chunks_in(library: Library, bounds: Bounds) -> set[str]:

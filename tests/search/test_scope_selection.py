@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.search.scope import locate
+from octavo.search.scope import locate_selection
 from tests.support.builders import make_section
 
 TEXT = "“Call me Ishmael,” he said.\nSome years ago — never mind how long pre-\ncisely — I went to sea."
@@ -23,14 +23,14 @@ TEXT = "“Call me Ishmael,” he said.\nSome years ago — never mind how long 
     ],
 )
 def test_quotes_dashes_hyphens_and_line_ends_do_not_hide_a_place(selected: str, expected: str) -> None:
-    place = locate(selected, [make_section(text="Other words."), make_section("s2", text=TEXT)])
+    place = locate_selection(selected, [make_section(text="Other words."), make_section("s2", text=TEXT)])
     assert place is not None
     assert (place.section.id, place.text) == ("s2", expected)
 
 
 @pytest.mark.parametrize("selected", ["a white whale", "", " …— ", "Ishmael Call me"])
 def test_what_the_book_does_not_have_is_nowhere(selected: str) -> None:
-    assert locate(selected, [make_section(text=TEXT)]) is None
+    assert locate_selection(selected, [make_section(text=TEXT)]) is None
 
 
 def test_whole_words_come_before_parts_of_words_and_the_first_place_before_later_ones() -> None:
@@ -38,10 +38,10 @@ def test_whole_words_come_before_parts_of_words_and_the_first_place_before_later
         make_section("s1", text="The part of the artist."),
         make_section("s2", text="Is it art? It is art."),
     ]
-    place = locate("art", sections)
+    place = locate_selection("art", sections)
     assert place is not None
     assert (place.section.id, place.start) == ("s2", 6)
-    partly = locate("artis", sections)
+    partly = locate_selection("artis", sections)
     assert partly is not None
     assert partly.section.id == "s1"
 
@@ -50,10 +50,10 @@ def test_whole_words_come_before_parts_of_words_and_the_first_place_before_later
 def test_any_stretch_of_letters_is_found_with_the_same_letters(middle: str, before: str, after: str) -> None:
     text = f"{before} {middle} {after}".replace("\x00", "").encode("utf-8", "ignore").decode()
     letters = [c for c in middle if c.isascii() and c.isalnum()]
-    place = locate("".join(letters), [make_section(text=text)]) if letters else None
+    place = locate_selection("".join(letters), [make_section(text=text)]) if letters else None
     if place is not None:
         assert [c.casefold() for c in place.text if c.isalnum()] == [c.casefold() for c in letters]
 
 
 def test_ten_thousand_letters_that_almost_match_take_no_time() -> None:
-    assert locate("a" * 500 + "b", [make_section(text="a " * 10_000)]) is None
+    assert locate_selection("a" * 500 + "b", [make_section(text="a " * 10_000)]) is None

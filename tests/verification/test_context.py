@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from octavo.answers.workspace import Opinion, numbered
-from octavo.search.scope import everywhere
+from octavo.answers.workspace import CachedVerifier, number_sentences
+from octavo.search.scope import bound_by_books
 from octavo.verification.claims import Claim, Sentence
 from octavo.verification.context import readings
 from octavo.verification.gate import verify_claim, verify_claims
@@ -23,7 +23,7 @@ KEPT = 0.8  # of the honest ones; 67 of 76 when this was written, and 43 without
 def shelved(shelf: Mapping[tuple[str, ...], str]) -> dict[str, Sentence]:
     chunks = [replace(make_chunk(text), heading_path=headings) for headings, text in shelf.items()]
     evidence = [make_evidence(chunk, rank=rank) for rank, chunk in enumerate(chunks, start=1)]
-    return {sentence.id: sentence for sentence in numbered(evidence, everywhere())}
+    return {sentence.id: sentence for sentence in number_sentences(evidence, bound_by_books())}
 
 
 SENTENCES = shelved(SHELF)
@@ -238,7 +238,7 @@ def test_claims_are_checked_with_the_opinion_that_is_given() -> None:
 
 def test_a_verifier_is_asked_once_about_the_same_claim_and_not_about_a_quotation() -> None:
     verifier = Verifier(4.0)
-    opinion = Opinion(verifier)
+    opinion = CachedVerifier(verifier)
     quoted = Claim(SENTENCES["s3"].text, ("s3",))
     assert verify_claim(quoted, SENTENCES, opinion=opinion).supported
     assert (opinion.asked, verifier.asked) == (False, [])

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.answers.workspace import numbered
-from octavo.search.scope import everywhere
+from octavo.answers.workspace import number_sentences
+from octavo.search.scope import bound_by_books
 from octavo.verification.claims import Claim, Sentence
 from octavo.verification.gate import verify_claim
 from octavo.verification.paraphrase import Cited, objections
@@ -25,7 +25,7 @@ SEEDS, EACH = (101, 202, 303), 500
 def shelved(shelf: Mapping[str, str]) -> dict[str, Sentence]:
     chunks = [replace(make_chunk(text), heading_path=(heading,)) for heading, text in shelf.items()]
     evidence = [make_evidence(chunk, rank=rank) for rank, chunk in enumerate(chunks, start=1)]
-    return {sentence.id: sentence for sentence in numbered(evidence, everywhere())}
+    return {sentence.id: sentence for sentence in number_sentences(evidence, bound_by_books())}
 
 
 SENTENCES = shelved(SHELF)

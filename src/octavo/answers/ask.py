@@ -19,77 +19,82 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from octavo.answers.citations import Footnoted, elsewhere, empty_library, refused
+from octavo.answers.citations import AnswerText, refuse_empty_library, refuse_out_of_scope, refuse_unanswered
 from octavo.errors import OctavoError
 from octavo.events import Answered, Asked, AskEvent, Retrieved, Scoped, Working
 from octavo.types import Answer, Question, Refusal, ScopeType, Trace
 from octavo.validation import Delivery, EvidenceState
 
 if TYPE_CHECKING:
-    from octavo.answers.steps import AskSteps, Read
+    from octavo.answers.steps import AskSteps, CheckedReply
     from octavo.search.scope import Bounds
 
 LEAST_CONFIDENCE = 0.1  # whatever the risk: an answer that is wrong nine times in ten is none
 
 
-async def ask(question: Question, desk: AskSteps) -> AsyncGenerator[AskEvent, None]:
+async def ask(question: Question, steps: AskSteps) -> AsyncGenerator[AskEvent, None]:
     """The whole way of one question, as events. The last one is `Answered`."""
-    clock = Clock()
-    interpreted = await desk.interpret(question)
+    clock = StageTimer()
+    interpreted = await steps.interpret(question)
     clock.lap("interpret")
-    await desk.conversations.receive(question, interpreted=interpreted)
+    await steps.conversations.receive(question, interpreted=interpreted)
     try:
         yield Asked(question, interpreted)
-        question = await desk.conversations.begin(question)
-        bounds = await desk.bounds(question)
+        question = await steps.conversations.begin(question)
+        bounds = await steps.bounds(question)
         clock.lap("scope")
         yield Scoped(bounds.description)
-        room = await desk.enter(question, interpreted, bounds)
+        room = await steps.enter(question, interpreted, bounds)
         clock.lap("retrieve")
         yield Retrieved(tuple(room.evidence))
         clock.reach(Delivery.PROCESSING)
-        async with aclosing(desk.reading(interpreted, room)) as steps:
-            async for step in steps:
+        async with aclosing(steps.reading(interpreted, room)) as working:
+            async for step in working:
                 if isinstance(step, Working):
                     yield step
                 else:
                     read = step
-        answer = await _decide(question, interpreted, bounds, read, desk, clock)
+        answer = await _decide(question, interpreted, bounds, read, steps, clock)
         clock.lap("answer", checking=read.checking)
-        receipt = await desk.receipt(interpreted, bounds, read, answer, clock.stages)
-        await desk.conversations.save_draft(answer, receipt=receipt)
-        answer = await desk.conversations.mark_validated(clock.stamped(answer, Delivery.VALIDATED))
+        receipt = await steps.receipt(interpreted, bounds, read, answer, clock.stages)
+        await steps.conversations.save_draft(answer, receipt=receipt)
+        answer = await steps.conversations.mark_validated(clock.stamped(answer, Delivery.VALIDATED))
         answer = clock.stamped(clock.stamped(answer, Delivery.FORMATTED), Delivery.DELIVERED)
         clock.lap("record")
-        question, answer = await desk.conversations.publish(
+        question, answer = await steps.conversations.publish(
             question, answer, receipt={**receipt, "stages": clock.stages}
         )
     except BaseException as failure:
-        await _failed(question, failure, desk, clock)
+        await _failed(question, failure, steps, clock)
         raise
-    desk.trace(question, clock.stages, receipt=receipt, answer_id=answer.id)
+    steps.trace(question, clock.stages, receipt=receipt, answer_id=answer.id)
     claims = () if answer.refusal else read.told()
     for claim in claims:
         yield claim
     yield Answered(question, answer, interpreted, read.dropped, read.answerer, clock.stages, claims)
 
 
-async def _failed(question: Question, failure: BaseException, desk: AskSteps, clock: Clock) -> None:
+async def _failed(question: Question, failure: BaseException, steps: AskSteps, clock: StageTimer) -> None:
     """Notes why the question has no answer, even while the asking is being cancelled."""
-    desk.trace(question, clock.stages, failed=type(failure).__name__)
+    steps.trace(question, clock.stages, failed=type(failure).__name__)
     said = str(failure) or "stopped before there was an answer"
-    noted = asyncio.ensure_future(desk.conversations.fail(question, f"{type(failure).__name__}: {said}"))
+    noted = asyncio.ensure_future(steps.conversations.fail(question, f"{type(failure).__name__}: {said}"))
     with suppress(OctavoError):  # the first failure is the one to tell
         await asyncio.shield(noted)
 
 
 async def _decide(
-    question: Question, interpreted: str, bounds: Bounds, read: Read, desk: AskSteps, clock: Clock
+    question: Question,
+    interpreted: str,
+    bounds: Bounds,
+    read: CheckedReply,
+    steps: AskSteps,
+    clock: StageTimer,
 ) -> Answer:
     """The answer with its footnotes when the evidence carries one, else the refusal that is true."""
     answer_id = str(uuid4())
-    refusal = await _refusal(question, interpreted, bounds, read, desk)
-    said = Footnoted(refusal.message, ()) if refusal else await desk.cite(answer_id, read)
+    refusal = await _refusal(question, interpreted, bounds, read, steps)
+    said = AnswerText(refusal.message, ()) if refusal else await steps.cite(answer_id, read)
     return Answer(
         id=answer_id,
         question_id=question.id,
@@ -105,25 +110,27 @@ async def _decide(
 
 
 async def _refusal(
-    question: Question, interpreted: str, bounds: Bounds, read: Read, desk: AskSteps
+    question: Question, interpreted: str, bounds: Bounds, read: CheckedReply, steps: AskSteps
 ) -> Refusal | None:
-    sure = read.answerable >= desk.threshold and read.confidence >= LEAST_CONFIDENCE
+    sure = read.answerable >= steps.threshold and read.confidence >= LEAST_CONFIDENCE
     if read.claims and sure:
         return None
-    if not await desk.records.list_books():
-        return empty_library()
-    wider = desk.widened(bounds)
+    if not await steps.records.list_books():
+        return refuse_empty_library()
+    wider = steps.widened(bounds)
     if wider is not None:
-        there = await desk.beyond(question, interpreted, wider)
+        there = await steps.beyond(question, interpreted, wider)
         outside = there.quoted(bounds)
-        if outside and there.answerable >= desk.threshold:
-            return elsewhere(bounds.description, outside, ahead=question.scope.type is ScopeType.UP_TO)
+        if outside and there.answerable >= steps.threshold:
+            return refuse_out_of_scope(
+                bounds.description, outside, ahead=question.scope.type is ScopeType.UP_TO
+            )
     near = () if bounds.passage else read.evidence
-    unlikely = not read.claims or read.answerable < desk.silence
-    return refused(bounds.description, near, unlikely=unlikely)
+    unlikely = not read.claims or read.answerable < steps.silence
+    return refuse_unanswered(bounds.description, near, unlikely=unlikely)
 
 
-class Clock:
+class StageTimer:
     """The delivery of one answer, and the time it took."""
 
     def __init__(self) -> None:

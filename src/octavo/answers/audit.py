@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from octavo.records.conversations import Conversations, StoredAnswer, Values, checksum_answer
 from octavo.records.rows import hash_text
-from octavo.search.scope import unplaced
+from octavo.search.scope import bound_by_text
 from octavo.types import CHUNK_LEAST, CHUNK_MOST
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _is_selection(chunk: Values) -> bool:
     """Whether this is a reader's own text, which its id is made from, rather than a passage of a book."""
     if chunk["book_id"] != "selection" or not CHUNK_LEAST <= len(chunk["content"]) <= CHUNK_MOST:
         return False
-    own = unplaced(chunk["content"], now=datetime.now(UTC)).passage
+    own = bound_by_text(chunk["content"], now=datetime.now(UTC)).passage
     return own is not None and own.id == chunk["id"]
 
 

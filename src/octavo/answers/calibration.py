@@ -26,7 +26,7 @@ from octavo import validation
 from octavo.search.ranking import logistic
 
 if TYPE_CHECKING:
-    from octavo.answers.features import Seen
+    from octavo.answers.features import SentenceScore
 
 RISK = 0.2  # at most one answer in five for a question that the book does not answer
 
@@ -43,7 +43,7 @@ class Linear:
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class Calibration:
     """What was fitted. `curve` has (threshold, share of answers beyond the book, share answered)."""
 
     version: int
@@ -55,27 +55,27 @@ class Weights:
     curve: tuple[tuple[float, float, float], ...]
 
 
-def sentence_score(measures: Mapping[str, float]) -> float:
+def score_sentence(measures: Mapping[str, float]) -> float:
     """How well a sentence answers, compared with the other sentences of the same evidence."""
-    return fitted().sentence(measures)
+    return load_calibration().sentence(measures)
 
 
-def read_score(lexical: float, seen: Seen) -> float:
+def score_with_reader(lexical: float, seen: SentenceScore) -> float:
     """The same where a trained reader has seen the sentence: `lexical` is what the words alone say."""
     measures = {"lexical": lexical, "margin": seen.margin, "rank": seen.rank}
-    return fitted(reader=True).sentence(measures)
+    return load_calibration(reader=True).sentence(measures)
 
 
 def answerable(features: Mapping[str, float]) -> float:
     """The chance that the evidence answers the question. Without features there was no evidence: 0."""
-    return logistic(_weights_for(features).answerable(features)) if features else 0.0
+    return logistic(_calibration_for(features).answerable(features)) if features else 0.0
 
 
 def confidence(features: Mapping[str, float]) -> float:
     """The chance that the answer is right. Without features there was no evidence: 0."""
     if not features:
         return 0.0
-    model = _weights_for(features)
+    model = _calibration_for(features)
     both = logistic(model.answerable(features)) * logistic(model.right(features))
     return logistic(model.offset + model.slope * _logit(both))
 
@@ -84,7 +84,7 @@ def threshold(risk: float = RISK, *, reader: bool = False) -> float:
     """How answerable a question must be to be answered. `risk` is the share of the answers that may be wrong
     (without a reader: that may go to questions the book does not answer); 1 when no threshold keeps to it."""
     validation.share("risk", risk)
-    return next((limit for limit, beyond, _ in fitted(reader=reader).curve if beyond <= risk), 1.0)
+    return next((limit for limit, beyond, _ in load_calibration(reader=reader).curve if beyond <= risk), 1.0)
 
 
 def _logit(share: float) -> float:
@@ -93,29 +93,29 @@ def _logit(share: float) -> float:
 
 
 @cache
-def fitted(*, reader: bool = False) -> Weights:
+def load_calibration(*, reader: bool = False) -> Calibration:
     name = "confidence_reader.json" if reader else "confidence.json"
-    return parse(files("octavo.answers").joinpath(name).read_text(encoding="utf-8"))
+    return parse_calibration(files("octavo.answers").joinpath(name).read_text(encoding="utf-8"))
 
 
-def _weights_for(features: Mapping[str, float]) -> Weights:
-    return fitted(reader="able" in features)
+def _calibration_for(features: Mapping[str, float]) -> Calibration:
+    return load_calibration(reader="able" in features)
 
 
-def parse(text: str) -> Weights:
+def parse_calibration(text: str) -> Calibration:
     """The weights as the data file holds them."""
     stored = json.loads(text)
-    return Weights(
+    return Calibration(
         version=stored["version"],
-        sentence=_linear(stored["sentence"]),
-        answerable=_linear(stored["answerable"]),
-        right=_linear(stored["right"]),
+        sentence=_parse_linear(stored["sentence"]),
+        answerable=_parse_linear(stored["answerable"]),
+        right=_parse_linear(stored["right"]),
         slope=stored["calibration"]["slope"],
         offset=stored["calibration"]["offset"],
         curve=tuple((limit, beyond, answered) for limit, beyond, answered in stored["curve"]),
     )
 
 
-def _linear(stored: Mapping[str, float]) -> Linear:
+def _parse_linear(stored: Mapping[str, float]) -> Linear:
     weights = {name: float(value) for name, value in stored.items() if name != "constant"}
     return Linear(float(stored.get("constant", 0.0)), MappingProxyType(weights))

@@ -30,21 +30,21 @@ Link = Callable[[Sentence], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Footnoted:
+class AnswerText:
     """The text of an answer with its marks, and what the marks point at."""
 
     content: str
     citations: tuple[Citation, ...]
 
 
-def footnoted(
+def write_footnotes(
     answer_id: str,
     claims: Sequence[tuple[str, Sequence[str], float]],
     *,
     sentences: Mapping[str, Sentence],
     evidence: Sequence[Evidence],
     link: Link,
-) -> Footnoted:
+) -> AnswerText:
     """Claims are (text, ids of sentences, confidence). Every claim ends with the numbers of its citations."""
     found = {item.chunk.id: item for item in evidence}
     numbers: dict[str, int] = {}
@@ -55,14 +55,14 @@ def footnoted(
             if id_ not in numbers:
                 numbers[id_] = len(numbers) + 1
                 sentence = sentences[id_]
-                citations.append(_citation(answer_id, numbers[id_], sentence, found, confidence, link))
+                citations.append(_make_citation(answer_id, numbers[id_], sentence, found, confidence, link))
         marks = "".join(f"[{number}]" for number in sorted({numbers[id_] for id_ in ids}))
         parts.append(f"{_OWN_MARK.sub(_PLAIN, text)} {marks}")
     apart = "\n\n" if any("\n" in part for part in parts) else " "  # lists and code keep their lines
-    return Footnoted(apart.join(parts), tuple(citations))
+    return AnswerText(apart.join(parts), tuple(citations))
 
 
-def _citation(
+def _make_citation(
     answer_id: str,
     number: int,
     sentence: Sentence,
@@ -90,17 +90,17 @@ def _citation(
 NEAREST = 3
 
 
-def empty_library() -> Refusal:
+def refuse_empty_library() -> Refusal:
     return Refusal(
         reason=RefusalReason.EMPTY_LIBRARY,
         message="There is no book in the library yet. Add one first.",
     )
 
 
-def refused(where: str, evidence: Sequence[Evidence], *, unlikely: bool) -> Refusal:
+def refuse_unanswered(where: str, evidence: Sequence[Evidence], *, unlikely: bool) -> Refusal:
     """Nothing that answers, or nothing that answers surely enough."""
-    near = nearest(evidence)
-    places = f" The nearest I found: {_listed(near)}." if near else ""
+    near = pick_nearest(evidence)
+    places = f" The nearest I found: {_name_sections(near)}." if near else ""
     if unlikely:
         said = f"I found no answer to this in {where}.{places}"
         return Refusal(reason=RefusalReason.NOT_IN_BOOK, message=said, nearest=near)
@@ -108,24 +108,24 @@ def refused(where: str, evidence: Sequence[Evidence], *, unlikely: bool) -> Refu
     return Refusal(reason=RefusalReason.BELOW_CONFIDENCE, message=said, nearest=near)
 
 
-def elsewhere(where: str, evidence: Sequence[Evidence], *, ahead: bool = False) -> Refusal:
+def refuse_out_of_scope(where: str, evidence: Sequence[Evidence], *, ahead: bool = False) -> Refusal:
     """Not within the scope; `evidence` is where the book does answer it. `ahead`, the place is not told."""
-    near = () if ahead else nearest(evidence)
-    place = "further on" if ahead else f"in {_listed(near)}"
+    near = () if ahead else pick_nearest(evidence)
+    place = "further on" if ahead else f"in {_name_sections(near)}"
     said = f"I found no answer to this in {where}, but the book has one {place}."
     return Refusal(
         reason=RefusalReason.NOT_IN_SCOPE, message=f"{said} Widen the search to see it.", nearest=near
     )
 
 
-def nearest(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
+def pick_nearest(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
     """The best passage of each of the nearest sections."""
     by_section = {(e.chunk.book_id, e.chunk.section_id): e for e in reversed(evidence)}
     best = sorted(by_section.values(), key=lambda e: e.rank)
     return tuple(best[:NEAREST])
 
 
-def _listed(near: Sequence[Evidence]) -> str:
+def _name_sections(near: Sequence[Evidence]) -> str:
     names = [f"“{e.chunk.section}”" for e in near[:2]]
     return " and ".join(names)
 
@@ -135,7 +135,7 @@ _AT_EACH_END = 4
 _LONGEST_WHOLE = 80
 
 
-def link(book: Book, chunk: Chunk, start: int, end: int, *, page_text: str) -> str:
+def build_link(book: Book, chunk: Chunk, start: int, end: int, *, page_text: str) -> str:
     """The address of `page_text`'s words from `start` to `end` of the chunk's section.
 
     `page_text` is everything on the same page as the chunk, to tell whether a fragment is unique there.
@@ -149,26 +149,26 @@ def link(book: Book, chunk: Chunk, start: int, end: int, *, page_text: str) -> s
         return f"{urldefrag(chunk.url).url}#page={chunk.page_number}"
     before = chunk.content[: start - chunk.start]
     address, anchor = urldefrag(chunk.url)
-    return f"{address}#{anchor}:~:{text_fragment(snippet, before=before, page_text=page_text)}"
+    return f"{address}#{anchor}:~:{build_text_fragment(snippet, before=before, page_text=page_text)}"
 
 
-def text_fragment(snippet: str, *, before: str, page_text: str) -> str:
+def build_text_fragment(snippet: str, *, before: str, page_text: str) -> str:
     """`text=…` that names `snippet` and, as far as its surroundings allow, nothing else in `page_text`."""
     words = _WORD.findall(snippet)
     whole = " ".join(words)
     page = " ".join(page_text.split())
     if len(whole) <= _LONGEST_WHOLE or len(words) <= 2 * _AT_EACH_END:
-        named, first = _part(whole), whole
+        named, first = _encode(whole), whole
     else:
         first = " ".join(words[:_AT_EACH_END])
-        named = f"{_part(first)},{_part(' '.join(words[-_AT_EACH_END:]))}"
+        named = f"{_encode(first)},{_encode(' '.join(words[-_AT_EACH_END:]))}"
     lead = _WORD.findall(before)
     if page.count(first) > 1 and lead:
-        return f"text={_part(_prefix(lead, first, page))}-,{named}"
+        return f"text={_encode(_find_prefix(lead, first, page))}-,{named}"
     return f"text={named}"
 
 
-def _prefix(lead: Sequence[str], first: str, page: str) -> str:
+def _find_prefix(lead: Sequence[str], first: str, page: str) -> str:
     """As many of the words before as it takes to tell this place from the others."""
     for length in range(1, min(8, len(lead)) + 1):
         prefix = " ".join(lead[-length:])
@@ -177,6 +177,6 @@ def _prefix(lead: Sequence[str], first: str, page: str) -> str:
     return prefix
 
 
-def _part(text: str) -> str:
+def _encode(text: str) -> str:
     """Percent-encoded for a text directive, where comma, dash and ampersand mean something."""
     return quote(text, safe="").replace("-", "%2D")

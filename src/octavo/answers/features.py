@@ -22,7 +22,17 @@ from math import exp, log
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from octavo.answers.questions import Expected, Focus, Inquiry, Kind, Role, Spans, loose, negative, sure
+from octavo.answers.questions import (
+    Expected,
+    Focus,
+    ParsedQuestion,
+    QuestionKind,
+    Role,
+    Spans,
+    find_loose,
+    find_sure,
+    is_negative,
+)
 from octavo.text.english import BEGINNING, Token, alike, lexicon, stem, tokens
 
 if TYPE_CHECKING:
@@ -35,7 +45,7 @@ Matches = tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SentenceScore:
     """What a trained reader made of a sentence: its passage, and the words from `start` to `end` in it."""
 
     rank: float
@@ -46,7 +56,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SentenceMatch:
     """A sentence and what of the question it has: one number from 0 to 1 for each focus word."""
 
     sentence: Sentence
@@ -65,79 +75,79 @@ class Reading:
         return len(self.sentence.text.split())
 
 
-def weights(inquiry: Inquiry) -> tuple[float, ...]:
-    return tuple(f.weight * (SORT_SHARE if f.role is Role.SORT else 1.0) for f in inquiry.focus)
+def weigh_focus(parsed: ParsedQuestion) -> tuple[float, ...]:
+    return tuple(f.weight * (SORT_SHARE if f.role is Role.SORT else 1.0) for f in parsed.focus)
 
 
-def share(matches: Sequence[float], weight: Sequence[float]) -> float:
+def weigh_matches(matches: Sequence[float], weight: Sequence[float]) -> float:
     """How much of the question is matched, from 0 to 1."""
     total = sum(weight)
     return sum(m * w for m, w in zip(matches, weight, strict=True)) / total if total else 0.0
 
 
-def best_of(several: Iterable[Sequence[float]]) -> Matches:
+def merge_matches(several: Iterable[Sequence[float]]) -> Matches:
     return tuple(max(column) for column in zip(*several, strict=True))
 
 
-def read_all(inquiry: Inquiry, sentences: Sequence[Sentence]) -> list[Reading]:
+def match_sentences(parsed: ParsedQuestion, sentences: Sequence[Sentence]) -> list[SentenceMatch]:
     """Every sentence laid against the question, passage by passage as the evidence ranks them."""
     passages: dict[str, list[Sentence]] = {}
     for sentence in sentences:
         passages.setdefault(sentence.chunk.id, []).append(sentence)
-    found: list[Reading] = []
+    found: list[SentenceMatch] = []
     seen: set[tuple[str, int, int]] = set()
     for passage in sorted(passages.values(), key=lambda p: (p[0].evidence_rank, p[0].chunk.id)):
         fresh = {(s.chunk.section_id, s.start, s.end): s for s in passage}
         mine = [fresh[place] for place in sorted(fresh.keys() - seen)]
         seen |= fresh.keys()
-        found += _read_passage(inquiry, mine)
+        found += _match_passage(parsed, mine)
     return found
 
 
-def _read_passage(inquiry: Inquiry, sentences: Sequence[Sentence]) -> list[Reading]:
+def _match_passage(parsed: ParsedQuestion, sentences: Sequence[Sentence]) -> list[SentenceMatch]:
     """The sentences of one passage, in the order of the book."""
     if not sentences:
         return []
     words = [tokens(s.text) for s in sentences]
-    own = [matches(inquiry.focus, (t.stem for t in w)) for w in words]
+    own = [match_focus(parsed.focus, (t.stem for t in w)) for w in words]
     heading = " ".join((*sentences[0].chunk.heading_path, sentences[0].chunk.section))
-    title = matches(inquiry.focus, (t.stem for t in tokens(heading)))
-    none = tuple(0.0 for _ in inquiry.focus)
+    title = match_focus(parsed.focus, (t.stem for t in tokens(heading)))
+    none = tuple(0.0 for _ in parsed.focus)
     padded = [none, *own, none]
-    whole = best_of((title, *own))
+    whole = merge_matches((title, *own))
     similarity = max(s.similarity for s in sentences)
-    asked = frozenset(t.stem for t in inquiry.tokens)
+    asked = frozenset(t.stem for t in parsed.tokens)
     return [
-        Reading(
+        SentenceMatch(
             sentence=sentence,
             tokens=words[n],
             own=own[n],
             before=padded[n],
             after=padded[n + 2],
-            around=best_of((title, *padded[n : n + 3])),
+            around=merge_matches((title, *padded[n : n + 3])),
             chunk=whole,
-            sure=_new(sure(sentence.text, inquiry.expected, words[n]), words[n], asked),
-            loose=_new(loose(sentence.text, inquiry.expected, words[n]), words[n], asked),
+            sure=_drop_known(find_sure(sentence.text, parsed.expected, words[n]), words[n], asked),
+            loose=_drop_known(find_loose(sentence.text, parsed.expected, words[n]), words[n], asked),
             chunk_similarity=similarity,
         )
         for n, sentence in enumerate(sentences)
     ]
 
 
-def matches(focus: Sequence[Focus], stems: Iterable[str]) -> Matches:
+def match_focus(focus: Sequence[Focus], stems: Iterable[str]) -> Matches:
     """For each focus word whether one of the stems is the same (1) or alike."""
     present = frozenset(stems)
     beginnings = {word[:BEGINNING] for word in present}
-    return tuple(1.0 if f.stem in present else _alike(f.stem, present, beginnings) for f in focus)
+    return tuple(1.0 if f.stem in present else _match_alike(f.stem, present, beginnings) for f in focus)
 
 
-def _alike(wanted: str, present: frozenset[str], beginnings: set[str]) -> float:
+def _match_alike(wanted: str, present: frozenset[str], beginnings: set[str]) -> float:
     if wanted[:BEGINNING] not in beginnings:
         return 0.0
     return ALIKE if any(alike(wanted, other) for other in present) else 0.0
 
 
-def _new(spans: Spans, words: Sequence[Token], asked: frozenset[str]) -> Spans:
+def _drop_known(spans: Spans, words: Sequence[Token], asked: frozenset[str]) -> Spans:
     """Those spans that say something the question does not."""
     if not spans:
         return ()
@@ -162,34 +172,34 @@ _ASKED = re.compile(
 _DO = re.compile(r"\A\s*(?:do|does|did)\b", re.IGNORECASE)
 
 
-def leans(text: str) -> bool:
+def refers_back(text: str) -> bool:
     """Whether the sentence begins with a word that points to what was said before."""
     return bool(_LEANS.match(text))
 
 
-def of_sentence(inquiry: Inquiry, reading: Reading) -> dict[str, float]:
-    weight = weights(inquiry)
-    text, own = reading.sentence.text, share(reading.own, weight)
-    before, after = share(reading.before, weight), share(reading.after, weight)
-    why, sequel = inquiry.kind is Kind.WHY, inquiry.kind is Kind.SEQUEL
-    told = inquiry.expected in (Expected.FEELING, Expected.SPEECH)
-    found, count = bool(reading.sure), len(reading.tokens)
+def measure_sentence(parsed: ParsedQuestion, match: SentenceMatch) -> dict[str, float]:
+    weight = weigh_focus(parsed)
+    text, own = match.sentence.text, weigh_matches(match.own, weight)
+    before, after = weigh_matches(match.before, weight), weigh_matches(match.after, weight)
+    why, sequel = parsed.kind is QuestionKind.WHY, parsed.kind is QuestionKind.SEQUEL
+    told = parsed.expected in (Expected.FEELING, Expected.SPEECH)
+    found, count = bool(match.sure), len(match.tokens)
     return {
         "own": own,
         "own_squared": own * own,
-        "around": share(reading.around, weight),
-        "chunk": share(reading.chunk, weight),
-        "similarity": reading.sentence.similarity,
-        "chunk_similarity": reading.chunk_similarity,
-        "rank": 1 / reading.sentence.evidence_rank,
+        "around": weigh_matches(match.around, weight),
+        "chunk": weigh_matches(match.chunk, weight),
+        "similarity": match.sentence.similarity,
+        "chunk_similarity": match.chunk_similarity,
+        "rank": 1 / match.sentence.evidence_rank,
         "sure": float(found),
-        "loose": float(bool(reading.loose) and not found),
+        "loose": float(bool(match.loose) and not found),
         "sure_why": float(why and found),
         "sure_told": float(told and found),
         "length": log(1 + count),
         "short": float(count < 6),
         "asks": float(text.rstrip(" \"'”’").endswith("?")),
-        "leans": float(leans(text)),
+        "leans": float(refers_back(text)),
         "before": before,
         "after": after,
         "before_why": before * why,
@@ -201,38 +211,40 @@ def of_sentence(inquiry: Inquiry, reading: Reading) -> dict[str, float]:
     }
 
 
-def of_answer(
-    inquiry: Inquiry, readings: Sequence[Reading], *, scores: Sequence[float], chosen: Sequence[int]
+def measure_answer(
+    parsed: ParsedQuestion,
+    matches: Sequence[SentenceMatch],
+    *,
+    scores: Sequence[float],
+    chosen: Sequence[int],
 ) -> dict[str, float]:
     """What speaks for and against the chosen sentences, the first of which is the best."""
-    best = readings[chosen[0]]
-    odds = odds_of(scores)
+    best = matches[chosen[0]]
+    odds = normalise_scores(scores)
     top = sorted(scores, reverse=True)[:2]
-    at_home = (
-        o for o, r in zip(odds, readings, strict=True) if r.sentence.chunk.id == best.sentence.chunk.id
-    )
-    typed = inquiry.expected is not Expected.ANYTHING
-    denies = negative(best.sentence.text)
+    at_home = (o for o, r in zip(odds, matches, strict=True) if r.sentence.chunk.id == best.sentence.chunk.id)
+    typed = parsed.expected is not Expected.ANYTHING
+    denies = is_negative(best.sentence.text)
     return {
         "margin": min(_MOST_MARGIN, top[0] - top[1]) if len(top) > 1 else _MOST_MARGIN,
         "odds": sum(odds[n] for n in chosen),
         "odds_chunk": sum(at_home),
         "similarity": best.sentence.similarity,
         "chunk_similarity": best.chunk_similarity,
-        "most_similar": max(r.sentence.similarity for r in readings),
+        "most_similar": max(r.sentence.similarity for r in matches),
         "not_sure": float(typed and not best.sure),
         "not_even_loose": float(typed and not best.sure and not best.loose),
-        "question_denies": float(inquiry.negated and not denies),
-        "sentence_denies": float(denies and not inquiry.negated),
-        "opposite": float(_opposed(inquiry, best)),
-        "why": float(inquiry.kind is Kind.WHY),
-        "sequel": float(inquiry.kind is Kind.SEQUEL),
-        "told": float(inquiry.expected in (Expected.FEELING, Expected.SPEECH)),
-        **_gaps(inquiry, best, best_of(r.chunk for r in readings)),
+        "question_denies": float(parsed.negated and not denies),
+        "sentence_denies": float(denies and not parsed.negated),
+        "opposite": float(_has_opposite(parsed, best)),
+        "why": float(parsed.kind is QuestionKind.WHY),
+        "sequel": float(parsed.kind is QuestionKind.SEQUEL),
+        "told": float(parsed.expected in (Expected.FEELING, Expected.SPEECH)),
+        **_measure_gaps(parsed, best, merge_matches(r.chunk for r in matches)),
     }
 
 
-def of_seen(seen: Sequence[Seen], *, best: int) -> dict[str, float]:
+def measure_reader(seen: Sequence[SentenceScore], *, best: int) -> dict[str, float]:
     """What a trained reader thinks of the evidence, and of the passage and the words that were chosen."""
     chosen = seen[best]
     return {
@@ -244,7 +256,7 @@ def of_seen(seen: Sequence[Seen], *, best: int) -> dict[str, float]:
     }
 
 
-def stated(question: str, words: str) -> str:
+def state_answer(question: str, words: str) -> str:
     """Question and answer as one rough statement: "Who led them?" and "Rollo" make "Rollo led them"."""
     said = " ".join(question.split()).rstrip("? ")
     asked = _ASKED.search(said)
@@ -254,19 +266,19 @@ def stated(question: str, words: str) -> str:
     return " ".join(f"{said[: asked.start()]}{words} {rest}".split())
 
 
-def _gaps(inquiry: Inquiry, best: Reading, every: Sequence[float]) -> dict[str, float]:
+def _measure_gaps(parsed: ParsedQuestion, best: SentenceMatch, every: Sequence[float]) -> dict[str, float]:
     """What the question has and the sentence, its neighbourhood, its passage or all of the evidence lacks."""
     places = {"own": best.own, "around": best.around, "chunk": best.chunk, "every": every}
     gaps: dict[str, float] = {}
     for where, matched in places.items():
-        lacking = [((1 - m) * f.weight, f.role) for f, m in zip(inquiry.focus, matched, strict=True)]
+        lacking = [((1 - m) * f.weight, f.role) for f, m in zip(parsed.focus, matched, strict=True)]
         for role in (Role.NAME, Role.NUMBER, Role.EXTREME):
             gaps[f"{role}_missing_{where}"] = min(_MOST_MISSING, sum(w for w, r in lacking if r is role))
         gaps[f"rarest_missing_{where}"] = max((w for w, r in lacking if r is not Role.SORT), default=0.0)
     return gaps
 
 
-def odds_of(scores: Sequence[float]) -> list[float]:
+def normalise_scores(scores: Sequence[float]) -> list[float]:
     """The scores as shares of 1."""
     high = max(scores)
     raised = [exp(s - high) for s in scores]
@@ -274,15 +286,15 @@ def odds_of(scores: Sequence[float]) -> list[float]:
     return [r / total for r in raised]
 
 
-def _opposed(inquiry: Inquiry, reading: Reading) -> bool:
+def _has_opposite(parsed: ParsedQuestion, match: SentenceMatch) -> bool:
     """Whether the sentence has the opposite of a word that the question has and the sentence lacks."""
-    present = {t.stem for t in reading.tokens}
-    missing = (f.stem for f, m in zip(inquiry.focus, reading.own, strict=True) if m == 0.0)
-    return any(not present.isdisjoint(_opposites().get(word, ())) for word in missing)
+    present = {t.stem for t in match.tokens}
+    missing = (f.stem for f, m in zip(parsed.focus, match.own, strict=True) if m == 0.0)
+    return any(not present.isdisjoint(_load_opposites().get(word, ())) for word in missing)
 
 
 @cache
-def _opposites() -> Mapping[str, frozenset[str]]:
+def _load_opposites() -> Mapping[str, frozenset[str]]:
     pairs = [[stem(word) for word in pair.split()] for pair in sorted(lexicon("opposites"))]
     both = [*pairs, *([b, a] for a, b in pairs)]
     return MappingProxyType({one: frozenset(b for a, b in both if a == one) for one, _ in both})

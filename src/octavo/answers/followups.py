@@ -14,7 +14,7 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from octavo.answers.questions import Expected, Kind, read
+from octavo.answers.questions import Expected, QuestionKind, parse_question
 from octavo.text.clean import collapse
 from octavo.text.english import Token, stem, tokens
 from octavo.types import QUESTION_MOST
@@ -219,8 +219,8 @@ def _antecedent(kind: str, turns: Sequence[Turn], taken: Sequence[str] = ()) -> 
         both = [p._replace(text=f"{p.text} and {q.text}") for p, q in _coordinated(turn.question, "and")]
         asked = [*both, *_phrases(turn.question)]
         told = [p for p in _phrases(_told(turn.answer)) if p.text.lower() not in turn.question.lower()]
-        inquiry, wanted = read(turn.question), Expected.PLACE if kind == "there" else Expected.PERSON
-        late = kind != "it" and inquiry.expected is wanted and inquiry.kind is not Kind.DEFINITION
+        parsed, wanted = parse_question(turn.question), Expected.PLACE if kind == "there" else Expected.PERSON
+        late = kind != "it" and parsed.expected is wanted and parsed.kind is not QuestionKind.DEFINITION
         late = late or (kind == "there" and not any(_is(p.lead, "lead") for p in asked))
         for phrase in [*told, *asked] if late else [*asked, *told]:
             if _agrees(kind, phrase) and phrase.text not in taken:

@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from octavo.answers import calibration
-from octavo.answers.extract import Draft, answer, shortlist
-from octavo.answers.features import Seen, stated
+from octavo.answers.extract import Extraction, extract_answer, shortlist
+from octavo.answers.features import SentenceScore, state_answer
 from octavo.answers.workspace import Workspace
 from octavo.concurrency import run_blocking
 
@@ -51,7 +51,7 @@ class Answerer(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def reply(self, question: str, room: Workspace, /) -> Reply: ...
+    async def reply(self, question: str, workspace: Workspace, /) -> Reply: ...
 
 
 class OfflineAnswerer:
@@ -68,11 +68,11 @@ class OfflineAnswerer:
 
     async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
         if self._reranker is not None:
-            drafted = answer(question, given, seen=await self._seen(question, given, self._reranker))
+            drafted = extract_answer(question, given, seen=await self._seen(question, given, self._reranker))
             opinion = given.opinion if isinstance(given, Workspace) else self._reranker.opinion
             features = await _with_opinion(question, drafted, opinion)
         else:
-            drafted = answer(question, await self._with_similarity(question, given))
+            drafted = extract_answer(question, await self._with_similarity(question, given))
             features = drafted.features
         return Reply(
             drafted.claims,
@@ -81,7 +81,9 @@ class OfflineAnswerer:
             features=features,
         )
 
-    async def _seen(self, question: str, given: Sequence[Sentence], reranker: Reranker) -> dict[str, Seen]:
+    async def _seen(
+        self, question: str, given: Sequence[Sentence], reranker: Reranker
+    ) -> dict[str, SentenceScore]:
         """What the reader makes of every sentence."""
         chunks = {(s.chunk.id, s.chunk.start): s.chunk for s in given}
         scores = dict(
@@ -105,18 +107,20 @@ class OfflineAnswerer:
         return vector
 
 
-async def _with_opinion(question: str, drafted: Draft, opinion: SupportModel | None) -> Mapping[str, float]:
+async def _with_opinion(
+    question: str, drafted: Extraction, opinion: SupportModel | None
+) -> Mapping[str, float]:
     """The features, with what a verifier thinks of question and answer as one statement."""
     if opinion is None or not drafted.around:
         return drafted.features
-    (told,) = await run_blocking(opinion, stated(question, drafted.words), [drafted.around])
+    (told,) = await run_blocking(opinion, state_answer(question, drafted.words), [drafted.around])
     return MappingProxyType({**drafted.features, "stated": round(float(told), 4)})
 
 
-def _seen(sentence: Sentence, score: PassageScore) -> Seen:
+def _seen(sentence: Sentence, score: PassageScore) -> SentenceScore:
     at = sentence.start - sentence.chunk.start
     words = score.within(at, at + len(sentence.text))
-    return Seen(score.rank, score.answerable, words.margin, words.start - at, words.end - at)
+    return SentenceScore(score.rank, score.answerable, words.margin, words.start - at, words.end - at)
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:

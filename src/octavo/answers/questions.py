@@ -98,73 +98,75 @@ _LOOSE_PLACES = re.compile(
 _JOINS = frozenset(("of", "the", "de", "von", "van", "la", "du", "and", "&"))
 
 
-def sure(text: str, expected: Expected, tokens: Sequence[Token]) -> Spans:
+def find_sure(text: str, expected: Expected, tokens: Sequence[Token]) -> Spans:
     """Expressions in `text` that name what is expected."""
     if expected is Expected.DATE:
-        return _found(_DATES, text)
+        return _find_spans(_DATES, text)
     if expected is Expected.NUMBER:
-        return tuple((a, b) for a, b in _found(_NUMBERS, text) if not _YEAR.fullmatch(text[a:b]))
+        return tuple((a, b) for a, b in _find_spans(_NUMBERS, text) if not _YEAR.fullmatch(text[a:b]))
     if expected is Expected.PERSON:
-        return names(tokens, text)
+        return find_names(tokens, text)
     if expected is Expected.PLACE:
-        return tuple(span for span in names(tokens, text) if _lead(tokens, span[0]) in lexicon("place_leads"))
+        return tuple(
+            span for span in find_names(tokens, text) if _find_lead(tokens, span[0]) in lexicon("place_leads")
+        )
     patterns = {Expected.REASON: _REASONS, Expected.FEELING: _FEELINGS, Expected.SPEECH: _SPEECH}
-    return _found(patterns[expected], text) if expected in patterns else ()
+    return _find_spans(patterns[expected], text) if expected in patterns else ()
 
 
-def loose(text: str, expected: Expected, tokens: Sequence[Token]) -> Spans:
+def find_loose(text: str, expected: Expected, tokens: Sequence[Token]) -> Spans:
     """Phrases in `text` that may stand for what is expected."""
     if expected is Expected.PERSON:
         return tuple((t.start, t.end) for t in tokens if t.text.lower() in lexicon("people"))
     if expected is Expected.PLACE:
-        return (*names(tokens, text), *_found(_LOOSE_PLACES, text))
+        return (*find_names(tokens, text), *_find_spans(_LOOSE_PLACES, text))
     patterns = {
         Expected.DATE: _LOOSE_DATES,
         Expected.NUMBER: _LOOSE_NUMBERS,
         Expected.REASON: _LOOSE_REASONS,
     }
-    return _found(patterns[expected], text) if expected in patterns else ()
+    return _find_spans(patterns[expected], text) if expected in patterns else ()
 
 
-def names(tokens: Sequence[Token], text: str) -> Spans:
+def find_names(tokens: Sequence[Token], text: str) -> Spans:
     """Runs of capitalised words; the text's first counts when it is no common word or the run goes on."""
-    return tuple(_trimmed(run) for run in _runs(tokens, text) if run)
+    return tuple(_run_span(run) for run in _find_name_runs(tokens, text) if run)
 
 
-def _runs(tokens: Sequence[Token], text: str) -> Iterator[list[Token]]:
+def _find_name_runs(tokens: Sequence[Token], text: str) -> Iterator[list[Token]]:
     run: list[Token] = []
     for number, token in enumerate(tokens):
         gap = text[run[-1].end : token.start] if run else ""
         initial = bool(run) and len(run[-1].text) == 1 and gap == ". "
         if run and not initial and gap not in (" ", "-", "'", "’"):
-            yield from _kept(run)
+            yield from _keep_run(run)
             run = []
-        named = token.capital and not token.stop and not (number == 0 and _plain_opening(tokens))
+        named = token.capital and not token.stop and not (number == 0 and _is_plain_opening(tokens))
         if named or (run and token.text.lower() in _JOINS):
             run.append(token)
         elif run:
-            yield from _kept(run)
+            yield from _keep_run(run)
             run = []
-    yield from _kept(run)
+    yield from _keep_run(run)
 
 
-def _plain_opening(tokens: Sequence[Token]) -> bool:
+def _is_plain_opening(tokens: Sequence[Token]) -> bool:
     """Whether the capital of the first word says nothing: it is a common word, with none after it."""
     follows = len(tokens) > 1 and tokens[1].capital
     return not follows and rarity(tokens[0].stem) < 1.0
 
 
-def _kept(run: list[Token]) -> Iterable[list[Token]]:
+def _keep_run(run: list[Token]) -> Iterable[list[Token]]:
     while run and run[-1].text.lower() in _JOINS:
         run = run[:-1]
     return (run,) if run else ()
 
 
-def _trimmed(run: Sequence[Token]) -> tuple[int, int]:
+def _run_span(run: Sequence[Token]) -> tuple[int, int]:
     return run[0].start, run[-1].end
 
 
-def _lead(tokens: Sequence[Token], start: int) -> str:
+def _find_lead(tokens: Sequence[Token], start: int) -> str:
     """The word before the span, past an article."""
     before = [t.text.lower() for t in tokens if t.end <= start][-2:]
     if before and before[-1] in ("the", "a", "an"):
@@ -172,11 +174,11 @@ def _lead(tokens: Sequence[Token], start: int) -> str:
     return before[-1] if before else ""
 
 
-def _found(pattern: re.Pattern[str], text: str) -> Spans:
+def _find_spans(pattern: re.Pattern[str], text: str) -> Spans:
     return tuple(m.span() for m in pattern.finditer(text))
 
 
-class Kind(StrEnum):
+class QuestionKind(StrEnum):
     FACT = "fact"
     DEFINITION = "definition"
     LIST = "list"
@@ -208,11 +210,11 @@ class Focus:
 
 
 @dataclass(frozen=True, slots=True)
-class Inquiry:
+class ParsedQuestion:
     """A question as it was understood."""
 
     text: str
-    kind: Kind
+    kind: QuestionKind
     expected: Expected
     focus: tuple[Focus, ...]
     negated: bool
@@ -275,69 +277,72 @@ _KINDS = tuple(
     for pattern, kind in (
         (
             r"\bdifferen(?:ce|t|ces)\b.*\b(?:between|from|than)\b|\bcompare[ds]?\b|\bversus\b|\bvs\b",
-            Kind.COMPARISON,
+            QuestionKind.COMPARISON,
         ),
-        (r"\bwhy\b|\bhow\s+come\b|\bfor\s+what\s+reason", Kind.WHY),
+        (r"\bwhy\b|\bhow\s+come\b|\bfor\s+what\s+reason", QuestionKind.WHY),
         (
             r"\bwhat\s+(?:will\s+|would\s+)?happen(?:s|ed)?\b|\bwhat\s+(?:did|does|will)\b.*\bdo\b.*\b(?:when|after|because|once|if|before)\b",
-            Kind.SEQUEL,
+            QuestionKind.SEQUEL,
         ),
         (
             r"\b(?:what|which)\s+are\s+(?:the\s+)?(?:\w+\s+){0,2}(?:kinds|types|steps|ways|parts|stages|phases|examples|"
             r"names|reasons|causes|forms|members|benefits|advantages|rules|features|components|elements)\b"
             r"|^\s*(?:list|name|enumerate)\b|\b(?:what|which)\s+(?:two|three|four|five|six|several)\b",
-            Kind.LIST,
+            QuestionKind.LIST,
         ),
-        (r"^\s*how\s+(?:do|does|can|could|should|would|to|did)\b(?=.*\b(?:i|you|we|one|to)\b)", Kind.HOW_TO),
+        (
+            r"^\s*how\s+(?:do|does|can|could|should|would|to|did)\b(?=.*\b(?:i|you|we|one|to)\b)",
+            QuestionKind.HOW_TO,
+        ),
         (
             r"^\s*(?:define\b|what\s+does\s+.+\s+mean\b|what\s+is\s+(?:the\s+)?(?:meaning|definition)\s+of\b)",
-            Kind.DEFINITION,
+            QuestionKind.DEFINITION,
         ),
         (
             r"^\s*(?:what|who)\s+(?:is|are|was|were)\s+(?:an?\s+|the\s+)?[\w'’-]+(?:\s+[\w'’-]+){0,2}\s*\??\s*$",
-            Kind.DEFINITION,
+            QuestionKind.DEFINITION,
         ),
-        (rf"^\s*(?:{_AUXILIARY})\b", Kind.YES_NO),
+        (rf"^\s*(?:{_AUXILIARY})\b", QuestionKind.YES_NO),
     )
 )
 _VERBAL = frozenset(_AUXILIARY.split("|"))
 
 
-def read(question: str) -> Inquiry:
+def parse_question(question: str) -> ParsedQuestion:
     """Understands a question, as far as its form tells."""
     words = tokens(question)
-    kind = next((kind for pattern, kind in _KINDS if pattern.search(question)), Kind.FACT)
+    kind = next((kind for pattern, kind in _KINDS if pattern.search(question)), QuestionKind.FACT)
     expected = next((e for pattern, e in _EXPECTED if pattern.search(question)), Expected.ANYTHING)
-    if kind in (Kind.YES_NO, Kind.COMPARISON, Kind.HOW_TO):
+    if kind in (QuestionKind.YES_NO, QuestionKind.COMPARISON, QuestionKind.HOW_TO):
         expected = Expected.ANYTHING
-    return Inquiry(
+    return ParsedQuestion(
         text=question,
         kind=kind,
         expected=expected,
-        focus=_focus(words),
+        focus=_find_focus(words),
         negated=bool(_NEGATION.search(question)),
         tokens=words,
     )
 
 
-def negative(text: str) -> bool:
+def is_negative(text: str) -> bool:
     return bool(_NEGATION.search(text))
 
 
-def _focus(words: Sequence[Token]) -> tuple[Focus, ...]:
-    sorts = _sort_words(words)
+def _find_focus(words: Sequence[Token]) -> tuple[Focus, ...]:
+    sorts = _find_sort_words(words)
     found: dict[str, Focus] = {}
     for number, token in enumerate(words):
         extreme = is_extreme(token)
         if token.stop and not extreme:
             continue
         if token.stem not in found:
-            role = Role.EXTREME if extreme else _role(token, number, number in sorts)
+            role = Role.EXTREME if extreme else _choose_role(token, number, number in sorts)
             found[token.stem] = Focus(token.stem, max(0.2, rarity(token.stem)), role, token.text)
     return tuple(found.values())
 
 
-def _role(token: Token, number: int, sort: bool) -> Role:
+def _choose_role(token: Token, number: int, sort: bool) -> Role:
     if token.number:
         return Role.NUMBER
     if token.capital and (number > 0 or rarity(token.stem) == 1.0):
@@ -352,7 +357,7 @@ def is_extreme(token: Token) -> bool:
     )
 
 
-def _sort_words(words: Sequence[Token]) -> frozenset[int]:
+def _find_sort_words(words: Sequence[Token]) -> frozenset[int]:
     """The places of the words between "what" or "which" and the verb: what kind of thing is asked for."""
     for number, token in enumerate(words):
         if token.text.lower() in ("what", "which", "whose", "many", "much"):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from octavo import tracing
 from octavo.answers import calibration
-from octavo.answers.citations import Footnoted, footnoted, link
+from octavo.answers.citations import AnswerText, build_link, write_footnotes
 from octavo.answers.followups import Turn, interpret
 from octavo.answers.workspace import Sources, Workspace
 from octavo.concurrency import run_blocking
@@ -23,7 +23,14 @@ from octavo.errors import InvalidValue, NotFound
 from octavo.events import Claimed, Working
 from octavo.models.weights import VERIFIER
 from octavo.records.conversations import Conversations, checksum_answer
-from octavo.search.scope import Bounds, everywhere, locate, resolve, selected, unplaced
+from octavo.search.scope import (
+    Bounds,
+    bound_by_books,
+    bound_by_scope,
+    bound_by_selection,
+    bound_by_text,
+    locate_selection,
+)
 from octavo.text.clean import clean
 from octavo.text.language import foreign, language
 from octavo.types import CHUNK_LEAST, Answer, Book, Evidence, Question, ScopeType
@@ -42,7 +49,7 @@ HISTORY = 6  # turns that a follow-up may refer to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
+class CheckedReply:
     """What came of reading the evidence: claims that hold, those that were dropped and why.
 
     The evidence is what was found first, and what the claims rest on besides.
@@ -118,7 +125,7 @@ class AskSteps:
         """Some text of the library when the question is in another language, else nothing."""
         if not language(question):
             return ""
-        found = await self.retriever.search(question, bounds=everywhere(self.among), top_k=2)
+        found = await self.retriever.search(question, bounds=bound_by_books(self.among), top_k=2)
         sample = " ".join(item.chunk.content for item in found)
         return sample if foreign(question, sample) else ""
 
@@ -134,10 +141,10 @@ class AskSteps:
                 raise InvalidValue("scope", rule, str(scope.type))
             return await self._selection(question, book)
         if book is None:
-            return everywhere(self.among)
+            return bound_by_books(self.among)
         sections = await self.records.list_outline(book.id) if scope.identifier is not None else []
         ends = await self.records.find_section_ends(book.id) if scope.identifier is not None else {}
-        return resolve(scope, book=book, sections=sections, ends=ends)
+        return bound_by_scope(scope, book=book, sections=sections, ends=ends)
 
     async def _books(self) -> list[Book]:
         return [b for b in await self.records.list_books() if self.among is None or b.id in self.among]
@@ -159,18 +166,18 @@ class AskSteps:
     async def _selection(self, question: Question, book: Book | None) -> Bounds:
         text = question.selected_text or question.scope.identifier or ""
         for candidate in [book] if book else await self._books():
-            place = await run_blocking(locate, text, await self.records.list_sections(candidate.id))
+            place = await run_blocking(locate_selection, text, await self.records.list_sections(candidate.id))
             if place is not None:
                 section = place.section
                 chunks = await self.records.find_chunks_within(
                     candidate.id, section.id, place.start, place.end
                 )
-                return selected(place, chunks, book=candidate)
+                return bound_by_selection(place, chunks, book=candidate)
         kept = clean(text).strip()
         if len(kept) < CHUNK_LEAST:
             rule = f"is not in the book, and with less than {CHUNK_LEAST} characters too short to stand alone"
             raise InvalidValue("selected_text", rule, text)
-        return unplaced(kept, now=question.timestamp)
+        return bound_by_text(kept, now=question.timestamp)
 
     def widened(self, bounds: Bounds) -> Bounds | None:
         """The whole book around a narrower scope; None when there is nothing wider."""
@@ -183,15 +190,17 @@ class AskSteps:
 
     async def enter(self, question: Question, interpreted: str, bounds: Bounds) -> Workspace:
         """A room with the evidence that is found first within the bounds."""
-        room = Workspace(question.content, bounds, self.retriever, self.records)
-        await room.search(interpreted, top_k=question.top_k)
-        return room
+        workspace = Workspace(question.content, bounds, self.retriever, self.records)
+        await workspace.search(interpreted, top_k=question.top_k)
+        return workspace
 
-    async def reading(self, interpreted: str, room: Workspace) -> AsyncGenerator[Working | Read, None]:
+    async def reading(
+        self, interpreted: str, workspace: Workspace
+    ) -> AsyncGenerator[Working | CheckedReply, None]:
         """Has the evidence read. What is being done meanwhile comes as it happens, what came of it last."""
         steps: asyncio.Queue[Working | None] = asyncio.Queue()
-        room.tell(lambda step, detail: steps.put_nowait(Working(step, detail)))
-        read = asyncio.create_task(self._read(interpreted, room, self.answerer))
+        workspace.tell(lambda step, detail: steps.put_nowait(Working(step, detail)))
+        read = asyncio.create_task(self._read(interpreted, workspace, self.answerer))
         read.add_done_callback(lambda _: steps.put_nowait(None))
         try:
             while (step := await steps.get()) is not None:
@@ -201,19 +210,19 @@ class AskSteps:
             read.cancel()
             await asyncio.gather(read, return_exceptions=True)
 
-    async def beyond(self, question: Question, interpreted: str, wider: Bounds) -> Read:
+    async def beyond(self, question: Question, interpreted: str, wider: Bounds) -> CheckedReply:
         """What reading in wider bounds would bring; read offline where the answerer costs money."""
-        room = await self.enter(question, interpreted, wider)
-        return await self._read(interpreted, room, self.offline or self.answerer)
+        workspace = await self.enter(question, interpreted, wider)
+        return await self._read(interpreted, workspace, self.offline or self.answerer)
 
-    async def _read(self, interpreted: str, room: Workspace, answerer: Answerer) -> Read:
+    async def _read(self, interpreted: str, workspace: Workspace, answerer: Answerer) -> CheckedReply:
         """Keeps the claims that hold."""
-        first = tuple(room.evidence)
-        reply = await answerer.reply(interpreted, room)
-        sentences = {sentence.id: sentence for sentence in room}
+        first = tuple(workspace.evidence)
+        reply = await answerer.reply(interpreted, workspace)
+        sentences = {sentence.id: sentence for sentence in workspace}
         began = time.monotonic()
         claims, dropped = await run_blocking(
-            verify_claims, reply.claims, sentences, given=interpreted, opinion=room.opinion
+            verify_claims, reply.claims, sentences, given=interpreted, opinion=workspace.opinion
         )
         checking = reply.checking + time.monotonic() - began
         order: dict[str, int] = {}
@@ -221,8 +230,8 @@ class AskSteps:
             for id_ in claim.sentences:
                 order.setdefault(id_, len(order) + 1)
         cited = {sentences[id_].chunk.id for id_ in order}
-        return Read(
-            evidence=(*first, *(e for e in room.evidence[len(first) :] if e.chunk.id in cited)),
+        return CheckedReply(
+            evidence=(*first, *(e for e in workspace.evidence[len(first) :] if e.chunk.id in cited)),
             sentences=sentences,
             claims=claims,
             dropped=(*reply.dropped, *dropped),
@@ -231,22 +240,22 @@ class AskSteps:
             answerer=reply.answerer or answerer.name,
             notes=reply.notes,
             checking=checking,
-            local=self._local(room),
+            local=self._local(workspace),
             order=order,
         )
 
-    def _local(self, room: Workspace) -> tuple[str, ...]:
+    def _local(self, workspace: Workspace) -> tuple[str, ...]:
         """The reader, where there was something to read; the verifier, where it was asked about a claim."""
         reranker = self.retriever.reranker
-        reader = (reranker.name,) if reranker and room.evidence else ()
-        return (*reader, *((VERIFIER.name,) if room.opinion and room.opinion.asked else ()))
+        reader = (reranker.name,) if reranker and workspace.evidence else ()
+        return (*reader, *((VERIFIER.name,) if workspace.opinion and workspace.opinion.asked else ()))
 
-    async def cite(self, answer_id: str, read: Read) -> Footnoted:
+    async def cite(self, answer_id: str, read: CheckedReply) -> AnswerText:
         """The answer's text with footnotes, every quotation copied by offset."""
         used = {id_: read.sentences[id_] for claim in read.claims for id_ in claim.sentences}
         sources = Sources(self.records)
         links = {id_: await _link(sentence, sources) for id_, sentence in used.items()}
-        return footnoted(
+        return write_footnotes(
             answer_id,
             [(claim.text, claim.sentences, read.confidence) for claim in read.claims],
             sentences=read.sentences,
@@ -255,7 +264,12 @@ class AskSteps:
         )
 
     async def receipt(
-        self, interpreted: str, bounds: Bounds, read: Read, answer: Answer, stages: Mapping[str, float]
+        self,
+        interpreted: str,
+        bounds: Bounds,
+        read: CheckedReply,
+        answer: Answer,
+        stages: Mapping[str, float],
     ) -> dict[str, object]:
         """How this answer came about: enough to check it, and to get it again."""
         used = {item.chunk.book_id for item in read.evidence}
@@ -264,7 +278,7 @@ class AskSteps:
             "index": {book.id: [book.index_fingerprint, book.content_hash] for book in books},
             "seal": checksum_answer(answer),
             "answerer": read.answerer,
-            "calibration": calibration.fitted(reader=self.retriever.reranker is not None).version,
+            "calibration": calibration.load_calibration(reader=self.retriever.reranker is not None).version,
             "local": list(read.local),
             "interpreted": interpreted,
             "scope": bounds.description,
@@ -308,7 +322,7 @@ async def _link(sentence: Sentence, sources: Sources) -> str:
         mark = section.page_at(sentence.start) if section else None
         chunk = replace(chunk, page_number=mark.number, page_end=mark.number) if mark else chunk
     page = "" if chunk.url.startswith("book:") else await sources.page(chunk)
-    return link(book, chunk, sentence.start, sentence.end, page_text=page)
+    return build_link(book, chunk, sentence.start, sentence.end, page_text=page)
 
 
 def _inside(sentence: Sentence, bounds: Bounds) -> bool:

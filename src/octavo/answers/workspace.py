@@ -56,7 +56,7 @@ class Sources:
         return self.pages[place]
 
 
-class Opinion:
+class CachedVerifier:
     """A trained verifier's opinion of claims, asked once about each, and whether it was asked at all."""
 
     def __init__(self, verifier: SupportModel) -> None:
@@ -82,7 +82,7 @@ class Workspace(Sequence[Sentence]):
         self.asked, self.bounds = asked, bounds
         self.evidence: list[Evidence] = []
         verifier = retriever.reranker.opinion if retriever.reranker else None
-        self.opinion = Opinion(verifier) if verifier else None
+        self.opinion = CachedVerifier(verifier) if verifier else None
         self._retriever, self._records = retriever, records
         self._sources = Sources(records)
         self._sentences: list[Sentence] = []
@@ -168,7 +168,7 @@ class Workspace(Sequence[Sentence]):
             ends, first = await self._records.find_section_ends(str(book_id)), 0
             for section in await self._records.list_outline(str(book_id)):
                 if section.id in ends:
-                    if _inside(section, first, ends[section.id], self.bounds):
+                    if _overlaps(section, first, ends[section.id], self.bounds):
                         found.append(section)
                     first = ends[section.id] + 1
         return found
@@ -178,18 +178,18 @@ class Workspace(Sequence[Sentence]):
         taken: list[Sentence] = []
         for item in found:
             known = [sentence for sentence in self._sentences if sentence.chunk.id == item.chunk.id]
-            part = None if known else await _part(item, self.bounds, self._sources)
+            part = None if known else await _trim_to_bounds(item, self.bounds, self._sources)
             if part is not None:
                 last = self.evidence[-1].rank if self.evidence else 0
                 part = replace(part, rank=max(part.rank, last + 1))
-                known = numbered([part], self.bounds, after=len(self._sentences))
+                known = number_sentences([part], self.bounds, after=len(self._sentences))
                 self.evidence.append(part)
                 self._sentences += known
             taken += known
         return taken
 
 
-def _inside(section: Section, first: int, last: int, bounds: Bounds) -> bool:
+def _overlaps(section: Section, first: int, last: int, bounds: Bounds) -> bool:
     """Whether a section has something within the bounds; its passages have positions `first` to `last`."""
     where = bounds.where
     if bounds.within is not None and section.id != bounds.within.section.id:
@@ -205,19 +205,19 @@ def _inside(section: Section, first: int, last: int, bounds: Bounds) -> bool:
     )
 
 
-async def _part(item: Evidence, bounds: Bounds, sources: Sources) -> Evidence | None:
+async def _trim_to_bounds(item: Evidence, bounds: Bounds, sources: Sources) -> Evidence | None:
     """What of a passage lies in the bounds: a passage may begin before a page or selection, or go on."""
     chunk, place = item.chunk, bounds.within
     if place is not None:
-        return cut(item, place.start, place.end)
+        return trim_evidence(item, place.start, place.end)
     first, last = bounds.where.at_least.get("page_end"), bounds.where.at_most.get("page_number")
     if first is None or last is None or chunk.page_number == chunk.page_end:
         return item
     section = await sources.section(chunk)
-    return on_pages(item, section, first, last) if section else None
+    return trim_to_pages(item, section, first, last) if section else None
 
 
-def numbered(evidence: Sequence[Evidence], bounds: Bounds, *, after: int = 0) -> list[Sentence]:
+def number_sentences(evidence: Sequence[Evidence], bounds: Bounds, *, after: int = 0) -> list[Sentence]:
     """The sentences of the evidence in its order, those outside the bounds left out.
 
     The first is numbered `after` + 1.
@@ -243,7 +243,7 @@ def numbered(evidence: Sequence[Evidence], bounds: Bounds, *, after: int = 0) ->
     return found
 
 
-def cut(item: Evidence, start: int, end: int) -> Evidence | None:
+def trim_evidence(item: Evidence, start: int, end: int) -> Evidence | None:
     """The evidence with those of its sentences that share characters with a stretch of its section."""
     chunk = item.chunk
     if start <= chunk.start and chunk.end <= end:
@@ -259,11 +259,11 @@ def cut(item: Evidence, start: int, end: int) -> Evidence | None:
     return replace(item, chunk=replace(chunk, content=content, start=first, end=last))
 
 
-def on_pages(item: Evidence, section: Section, first: int, last: int) -> Evidence | None:
+def trim_to_pages(item: Evidence, section: Section, first: int, last: int) -> Evidence | None:
     """The evidence with those of its sentences that stand on physical pages `first` to `last`."""
     begins = [mark.offset for mark in section.pages if mark.number >= first]
     after = [mark.offset for mark in section.pages if mark.number > last]
-    part = cut(item, min(begins), min(after, default=len(section.text))) if begins else None
+    part = trim_evidence(item, min(begins), min(after, default=len(section.text))) if begins else None
     if part is None:
         return None
     seen = [mark for mark in section.pages if first <= mark.number <= last and mark.offset < part.chunk.end]

@@ -24,9 +24,9 @@ from octavo.answers.offline import OfflineAnswerer, Reply
 from octavo.concurrency import run_blocking
 from octavo.errors import ModelError
 from octavo.llm import prompts
-from octavo.llm.client import CallFailed, Endpoint, Exhausted, Metered, Unsupported
-from octavo.llm.prompts import Said
-from octavo.llm.tools import Calls, tool, tools_of
+from octavo.llm.client import BudgetExhausted, CallFailed, MeteredModel, ModelEndpoint, Unsupported
+from octavo.llm.prompts import ModelClaim
+from octavo.llm.tools import ToolBudget, make_tool, make_tools
 from octavo.text.language import foreign, renders
 from octavo.verification.claims import Claim, GlossedClaim
 from octavo.verification.gate import UNSAID, verify_claim
@@ -44,7 +44,7 @@ _MOST_TRIED = 40  # sentences that are tried when a claim names the wrong ones
 class ModelAnswerer:
     """The language model for one question. Several share an endpoint."""
 
-    def __init__(self, settings: Settings, endpoint: Endpoint, offline: OfflineAnswerer) -> None:
+    def __init__(self, settings: Settings, endpoint: ModelEndpoint, offline: OfflineAnswerer) -> None:
         self.name = settings.model
         self._mode = settings.model_mode
         self._endpoint, self._offline = endpoint, offline
@@ -53,119 +53,125 @@ class ModelAnswerer:
     async def rewrite(self, question: str, turns: Sequence[Turn], sample: str) -> str | None:
         """The question on its own feet, in the language of `sample`; None where the model is of no help."""
         nonce = secrets.token_hex(4)
-        told, message = prompts.rewriting(question, turns, sample=sample, nonce=nonce)
-        model = Metered(self._endpoint, self._ledger)
+        told, message = prompts.build_rewrite(question, turns, sample=sample, nonce=nonce)
+        model = MeteredModel(self._endpoint, self._ledger)
         try:
             self._endpoint.breaker.check()
             async with asyncio.timeout(max(0.001, self._ledger.seconds_left)):
                 run = await _run(Agent(name="rewriting", instructions=told, model=model), message, turns=1)
         except (ModelError, TimeoutError):
             return None  # the answer itself will tell of a model that is down
-        return prompts.rewritten(run.text, question, turns, translated=bool(sample))
+        return prompts.parse_rewrite(run.text, question, turns, translated=bool(sample))
 
-    async def reply(self, question: str, room: Workspace) -> Reply:
+    async def reply(self, question: str, workspace: Workspace) -> Reply:
         """What the model says as far as it holds; the offline answer where the model fails."""
-        quoted = await self._offline.reply(question, room)
-        held = _Held(room, question, foreign=_foreign(room))
-        calls = Calls(self._endpoint.limits.tool_calls, self._endpoint.limits.tool_seconds)
+        quoted = await self._offline.reply(question, workspace)
+        checker = _ClaimChecker(workspace, question, foreign=_is_foreign(workspace))
+        calls = ToolBudget(self._endpoint.limits.tool_calls, self._endpoint.limits.tool_seconds)
         try:
-            mode = await self._ask(question, room, held, calls)
+            mode = await self._ask(question, workspace, checker, calls)
         except ModelError as failure:
-            return self._instead(quoted, failure.message, held, calls)
-        notes = {"mode": mode, "tool_calls": calls.made, "gathered": len(room.evidence)}
-        if held.said and not held.claims:
-            return self._instead(quoted, NOTHING_HELD, held, calls)
-        cited = await self._answerable(question, room, held)
+            return self._instead(quoted, failure.message, checker, calls)
+        notes = {"mode": mode, "tool_calls": calls.made, "gathered": len(workspace.evidence)}
+        if checker.said and not checker.claims:
+            return self._instead(quoted, NOTHING_HELD, checker, calls)
+        cited = await self._answerable(question, workspace, checker)
         return Reply(
-            tuple(held.claims),
+            tuple(checker.claims),
             answerable=max(quoted.answerable, cited),
-            confidence=cited * held.support,
+            confidence=cited * checker.support,
             features=quoted.features,
-            dropped=tuple(held.dropped),
-            checking=held.checking,
-            notes={"name": self.name, **notes, "mended": held.mended, **self._ledger.notes()},
+            dropped=tuple(checker.dropped),
+            checking=checker.checking,
+            notes={"name": self.name, **notes, "mended": checker.mended, **self._ledger.notes()},
         )
 
-    def _instead(self, quoted: Reply, why: str, held: _Held, calls: Calls) -> Reply:
+    def _instead(self, quoted: Reply, why: str, checker: _ClaimChecker, calls: ToolBudget) -> Reply:
         """The offline answer, marked as what it is."""
-        notes = {"name": self.name, "failed": why, "tool_calls": calls.made, "mended": held.mended}
+        notes = {"name": self.name, "failed": why, "tool_calls": calls.made, "mended": checker.mended}
         return replace(
             quoted,
             answerer=f"offline, because {why}",
-            dropped=tuple(held.dropped),
-            checking=held.checking,
+            dropped=tuple(checker.dropped),
+            checking=checker.checking,
             notes={**notes, **self._ledger.notes()},
         )
 
-    async def _ask(self, question: str, room: Workspace, held: _Held, calls: Calls) -> str:
+    async def _ask(
+        self, question: str, workspace: Workspace, checker: _ClaimChecker, calls: ToolBudget
+    ) -> str:
         """Has the model answer, and says in which mode it did."""
         breaker = self._endpoint.breaker
         breaker.check()
         try:
             async with asyncio.timeout(max(0.001, self._ledger.seconds_left)):
-                mode = await self._in_some_mode(question, room, held, calls)
+                mode = await self._in_some_mode(question, workspace, checker, calls)
         except TimeoutError:
             breaker.note(failed=True)
-            raise Exhausted(f"it took longer than {self._endpoint.limits.seconds:g} seconds") from None
+            raise BudgetExhausted(f"it took longer than {self._endpoint.limits.seconds:g} seconds") from None
         except ModelError:
             breaker.note(failed=True)
             raise
         breaker.note(failed=False)
         return mode
 
-    async def _in_some_mode(self, question: str, room: Workspace, held: _Held, calls: Calls) -> str:
+    async def _in_some_mode(
+        self, question: str, workspace: Workspace, checker: _ClaimChecker, calls: ToolBudget
+    ) -> str:
         if self._mode == "single" or (self._mode == "auto" and "tools" in self._endpoint.lacking):
-            await self._converse(question, room, held, None)
+            await self._converse(question, workspace, checker, None)
             return "single"
         try:
-            await self._converse(question, room, held, calls)
+            await self._converse(question, workspace, checker, calls)
         except (Unsupported, _Unreadable) as failure:
             if isinstance(failure, Unsupported):
                 self._endpoint.lacking.add(failure.feature)
             if self._mode == "agent":
                 raise
-            await self._converse(question, room, held, None)
+            await self._converse(question, workspace, checker, None)
             return "single"
         return "agent"
 
-    async def _converse(self, question: str, room: Workspace, held: _Held, calls: Calls | None) -> None:
+    async def _converse(
+        self, question: str, workspace: Workspace, checker: _ClaimChecker, calls: ToolBudget | None
+    ) -> None:
         """One conversation: question, searches, claims, and one chance to mend those that do not hold."""
         nonce, limits = secrets.token_hex(4), self._endpoint.limits
-        model = Metered(self._endpoint, self._ledger, on_text=_once(room))
+        model = MeteredModel(self._endpoint, self._ledger, on_text=_report_writing(workspace))
         model.last_turn = max(1, limits.turns - 1)  # the last one is for mending
         with_schema = calls is None or self._endpoint.hosted
         agent = Agent[Any](
             name="librarian",
-            instructions=prompts.instructions(nonce, tools=calls is not None),
+            instructions=prompts.build_instructions(nonce, tools=calls is not None),
             model=model,
-            tools=list(tools_of(room, calls, nonce=nonce)) if calls else [],
-            output_type=_Claims() if with_schema else None,
+            tools=list(make_tools(workspace, calls, nonce=nonce)) if calls else [],
+            output_type=_ClaimsSchema() if with_schema else None,
         )
-        where = room.bounds.description
-        message = prompts.asking(room.asked, question, list(room), where=where, nonce=nonce)
+        where = workspace.bounds.description
+        message = prompts.build_question(workspace.asked, question, list(workspace), where=where, nonce=nonce)
         run = await _run(agent, message, turns=limits.turns)
-        said = prompts.parse(run.text)
-        failed = [] if said is None else await run_blocking(held.take, said)
+        said = prompts.parse_claims(run.text)
+        failed = [] if said is None else await run_blocking(checker.take, said)
         if said is not None and not failed:
             return
-        room.say("mending", "the form" if said is None else f"{len(failed)} of {len(said)} claims")
+        workspace.say("mending", "the form" if said is None else f"{len(failed)} of {len(said)} claims")
         try:
-            told = _user(prompts.mending(await run_blocking(held.pointed, failed)))
+            told = _user_message(prompts.build_correction(await run_blocking(checker.pointed, failed)))
             again = await _run(agent, [*run.history, told], turns=limits.turns)
         except ModelError:
             if said is None:
                 raise _Unreadable from None
-            held.drop(failed)
+            checker.drop(failed)
             return
-        mended = prompts.parse(again.text)
+        mended = prompts.parse_claims(again.text)
         if said is None and mended is None:
             raise _Unreadable
-        await run_blocking(held.mend, failed, mended or [], whole=said is None)
+        await run_blocking(checker.mend, failed, mended or [], whole=said is None)
 
-    async def _answerable(self, question: str, room: Workspace, held: _Held) -> float:
+    async def _answerable(self, question: str, workspace: Workspace, checker: _ClaimChecker) -> float:
         """The chance that the passages which the model cites answer the question, judged as it is offline."""
-        cited = {held.sentences[id_].chunk.id for claim in held.claims for id_ in claim.sentences}
-        more = [sentence for sentence in room if sentence.chunk.id in cited]
+        cited = {checker.sentences[id_].chunk.id for claim in checker.claims for id_ in claim.sentences}
+        more = [sentence for sentence in workspace if sentence.chunk.id in cited]
         return (await self._offline.reply(question, more)).answerable if more else 0.0
 
 
@@ -175,10 +181,10 @@ class _Unreadable(ModelError):
 
 
 @dataclass(slots=True)
-class _Held:
+class _ClaimChecker:
     """The claims of one question that hold so far, those given up, and how well the book bears them out."""
 
-    room: Workspace
+    workspace: Workspace
     question: str
     foreign: bool
     claims: list[Claim] = field(default_factory=list)
@@ -190,22 +196,22 @@ class _Held:
 
     @property
     def sentences(self) -> Mapping[str, Sentence]:
-        return {sentence.id: sentence for sentence in self.room}
+        return {sentence.id: sentence for sentence in self.workspace}
 
     @property
     def support(self) -> float:
         return sum(self.scores) / len(self.scores) if self.scores else 0.0
 
-    def take(self, said: Sequence[Said]) -> list[tuple[Said, str]]:
+    def take(self, said: Sequence[ModelClaim]) -> list[tuple[ModelClaim, str]]:
         """Keeps the claims that hold; gives the others with the reason."""
-        sentences, failed, began = self.sentences, list[tuple[Said, str]](), time.monotonic()
+        sentences, failed, began = self.sentences, list[tuple[ModelClaim, str]](), time.monotonic()
         self.said += len(said)
         for one in said:
             claim, why = self._claim(one, sentences)
             if claim is None:
                 failed.append((one, why))
                 continue
-            support = verify_claim(claim, sentences, given=self.question, opinion=self.room.opinion)
+            support = verify_claim(claim, sentences, given=self.question, opinion=self.workspace.opinion)
             if not support.supported:
                 failed.append((one, "; ".join(support.reasons) or UNSAID))
             elif claim.text not in {kept.text for kept in self.claims}:
@@ -214,21 +220,21 @@ class _Held:
         self.checking += time.monotonic() - began
         return failed
 
-    def _claim(self, one: Said, sentences: Mapping[str, Sentence]) -> tuple[Claim | None, str]:
+    def _claim(self, one: ModelClaim, sentences: Mapping[str, Sentence]) -> tuple[Claim | None, str]:
         cited = " ".join(sentences[id_].text for id_ in one.sentences if id_ in sentences)
-        text, why = prompts.presentable(one.text, cited)
+        text, why = prompts.clean_claim(one.text, cited)
         if why:
             return None, why
         if not self.foreign or not foreign(text, cited):
             return Claim(text, one.sentences), ""
-        gloss, why = prompts.presentable(one.gloss, cited)
+        gloss, why = prompts.clean_claim(one.gloss, cited)
         if why:
             return None, "the claim is not in the book's language and has no gloss that is"
         if not renders(text, gloss, cited):
             return None, "the claim and its gloss do not say the same"
         return GlossedClaim(text, one.sentences, gloss=gloss), ""
 
-    def pointed(self, failed: Sequence[tuple[Said, str]]) -> list[tuple[Said, str]]:
+    def pointed(self, failed: Sequence[tuple[ModelClaim, str]]) -> list[tuple[ModelClaim, str]]:
         """The reasons as the model is told them, with the sentence that carries a claim if it named another.
 
         A small model often says what is true and points beside it. The claim has to come back with that id.
@@ -238,14 +244,16 @@ class _Held:
         told = [f'these ids are wrong: {id_} is the sentence for it, write ["{id_}"]' for id_ in carriers]
         return [(one, told[n] if carriers[n] else why) for n, (one, why) in enumerate(failed)]
 
-    def _carrier(self, one: Said, sentences: Mapping[str, Sentence]) -> str:
+    def _carrier(self, one: ModelClaim, sentences: Mapping[str, Sentence]) -> str:
         for id_ in list(sentences)[:_MOST_TRIED]:
             claim, _ = self._claim(replace(one, sentences=(id_,)), sentences)
             if claim is not None and verify_claim(claim, sentences, given=self.question).supported:
                 return id_
         return ""
 
-    def mend(self, failed: Sequence[tuple[Said, str]], mended: Sequence[Said], *, whole: bool) -> None:
+    def mend(
+        self, failed: Sequence[tuple[ModelClaim, str]], mended: Sequence[ModelClaim], *, whole: bool
+    ) -> None:
         """Takes what the model made of the claims that did not hold. `whole`: none could be read before."""
         before = len(self.claims)
         again = self.take(mended)
@@ -254,33 +262,33 @@ class _Held:
             self.mended = len(self.claims) - before
         self.drop([*failed, *again])
 
-    def drop(self, failed: Sequence[tuple[Said, str]]) -> None:
+    def drop(self, failed: Sequence[tuple[ModelClaim, str]]) -> None:
         self.dropped += [(one.text[: prompts.MOST_TEXT], why) for one, why in failed]
 
 
-def _foreign(room: Workspace) -> bool:
-    return foreign(room.asked, " ".join(sentence.text for sentence in room[:20]))
+def _is_foreign(workspace: Workspace) -> bool:
+    return foreign(workspace.asked, " ".join(sentence.text for sentence in workspace[:20]))
 
 
-def _once(room: Workspace) -> Any:
+def _report_writing(workspace: Workspace) -> Any:
     """Tells the reader when the model begins to write, once."""
     told: list[bool] = []
 
     def tell() -> None:
         if not told:
             told.append(True)
-            room.say("writing")
+            workspace.say("writing")
 
     return tell
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _RunResult:
     text: str
     history: list[Any]
 
 
-async def _run(agent: Agent[Any], message: str | list[Any], *, turns: int) -> _Run:
+async def _run(agent: Agent[Any], message: str | list[Any], *, turns: int) -> _RunResult:
     """What the model said in the end, and the conversation as it stands."""
     quiet = RunConfig(
         tracing_disabled=True,  # else the SDK sends the conversation to its vendor
@@ -296,14 +304,14 @@ async def _run(agent: Agent[Any], message: str | list[Any], *, turns: int) -> _R
             raise failure.__cause__ from None
         raise CallFailed("it did not come to an answer") from failure
     said = result.final_output
-    return _Run(said if isinstance(said, str) else "", result.to_input_list())
+    return _RunResult(said if isinstance(said, str) else "", result.to_input_list())
 
 
-def _user(text: str) -> dict[str, str]:
+def _user_message(text: str) -> dict[str, str]:
     return {"role": "user", "content": text}
 
 
-class _Claims(AgentOutputSchemaBase):
+class _ClaimsSchema(AgentOutputSchemaBase):
     """The form that is asked for. The reply is read by `prompts.parse`, whether or not it has the form."""
 
     def is_plain_text(self) -> bool:
@@ -322,28 +330,28 @@ class _Claims(AgentOutputSchemaBase):
         return json_str
 
 
-_TRIAL = ("# A trial", "s1: Seven boats were lost in the storm.", "s2: The lamp was lit at dusk.")
+_PROBE_LINES = ("# A trial", "s1: Seven boats were lost in the storm.", "s2: The lamp was lit at dusk.")
 
 
-async def trial(settings: Settings) -> dict[str, bool]:
+async def probe_endpoint(settings: Settings) -> dict[str, bool]:
     """What the endpoint can do, found out by asking it two small things; raises where it does not answer."""
-    endpoint, nonce = Endpoint(settings), secrets.token_hex(4)
-    shown, calls = prompts.fenced(_TRIAL, nonce), Calls(1, settings.agent.tool_seconds)
+    endpoint, nonce = ModelEndpoint(settings), secrets.token_hex(4)
+    shown, calls = prompts.mark_as_book_text(_PROBE_LINES, nonce), ToolBudget(1, settings.agent.tool_seconds)
 
     async def found(given: Mapping[str, Any]) -> str:  # noqa: ARG001
         return shown
 
     asking = Agent[Any](
         name="trial",
-        instructions=prompts.instructions(nonce, tools=False),
-        model=Metered(endpoint, endpoint.ledger()),
-        output_type=_Claims(),
+        instructions=prompts.build_instructions(nonce, tools=False),
+        model=MeteredModel(endpoint, endpoint.ledger()),
+        output_type=_ClaimsSchema(),
     )
     searching = Agent[Any](
         name="trial",
-        instructions=prompts.instructions(nonce, tools=True),
-        model=Metered(endpoint, endpoint.ledger()),
-        tools=[tool("search_book", found, calls)],
+        instructions=prompts.build_instructions(nonce, tools=True),
+        model=MeteredModel(endpoint, endpoint.ledger()),
+        tools=[make_tool("search_book", found, calls)],
     )
     question = "Question: How many boats were lost?"
     try:
@@ -353,7 +361,7 @@ async def trial(settings: Settings) -> dict[str, bool]:
     finally:
         await endpoint.close()
     return {
-        "structured output": bool(prompts.parse(run.text)),
+        "structured output": bool(prompts.parse_claims(run.text)),
         "tools": calls.made > 0,
         "streaming": "stream" not in endpoint.lacking,
     }

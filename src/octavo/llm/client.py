@@ -69,7 +69,7 @@ class Unsupported(ModelError):
         self.feature = feature
 
 
-class Exhausted(ModelError):
+class BudgetExhausted(ModelError):
     """The question has used up what it may cost."""
 
     code = "model_exhausted"
@@ -104,13 +104,13 @@ class Ledger:
         """Begins a turn with a prompt of `size` characters, or raises `Exhausted`."""
         limits, prompt = self.limits, size // _CHARACTERS
         if self.turns >= limits.turns:
-            raise Exhausted(f"it came to no answer in {limits.turns} turns")
+            raise BudgetExhausted(f"it came to no answer in {limits.turns} turns")
         if self.tokens_in + self.tokens_out + prompt > limits.tokens:
-            raise Exhausted(f"it needed more than {limits.tokens} tokens")
+            raise BudgetExhausted(f"it needed more than {limits.tokens} tokens")
         if self.dollars + prompt * self.price_in / 1e6 > limits.dollars:
-            raise Exhausted(f"it needed more than {limits.dollars:g} dollars")
+            raise BudgetExhausted(f"it needed more than {limits.dollars:g} dollars")
         if self.seconds_left <= 0:
-            raise Exhausted(f"it took longer than {limits.seconds:g} seconds")
+            raise BudgetExhausted(f"it took longer than {limits.seconds:g} seconds")
         self.turns += 1
 
     def notes(self) -> dict[str, object]:
@@ -144,7 +144,7 @@ class Breaker:
         self._until = self._clock() + self._limits.rest_seconds if rests else 0.0
 
 
-class Endpoint:
+class ModelEndpoint:
     """The model that the settings name, for as long as the library is open."""
 
     def __init__(self, settings: Settings) -> None:
@@ -164,7 +164,7 @@ class Endpoint:
             max_retries=0,
             timeout=settings.agent.call_seconds,
         )
-        self.model = _model(settings, self._client)
+        self.model = _make_model(settings, self._client)
 
     def ledger(self) -> Ledger:
         return Ledger(self.limits, *self.prices)
@@ -183,7 +183,7 @@ class Endpoint:
         )
 
 
-def _model(settings: Settings, client: openai.AsyncOpenAI) -> Model:
+def _make_model(settings: Settings, client: openai.AsyncOpenAI) -> Model:
     name = settings.model
     if name.startswith(LITELLM):
         url, key = settings.model_url or None, settings.model_key or None
@@ -209,11 +209,11 @@ def load_litellm(name: str) -> Any:
     return adapter.LitellmModel
 
 
-class Metered(Model):
+class MeteredModel(Model):
     """The endpoint's model for one question. What it writes is reported to `on_text` as it comes."""
 
     def __init__(
-        self, endpoint: Endpoint, ledger: Ledger, *, on_text: Callable[[], None] | None = None
+        self, endpoint: ModelEndpoint, ledger: Ledger, *, on_text: Callable[[], None] | None = None
     ) -> None:
         self.endpoint, self.ledger = endpoint, ledger
         self.last_turn = ledger.limits.turns
@@ -280,7 +280,7 @@ class Metered(Model):
         except TimeoutError:
             raise CallFailed(f"it did not answer within {most:.3g} seconds") from None
         except Exception as error:
-            raise translated(error, tools=bool(call[3]), schema=call[4] is not None) from error
+            raise translate_error(error, tools=bool(call[3]), schema=call[4] is not None) from error
 
     async def _streamed(self, call: tuple[Any, ...], rest: dict[str, Any]) -> ModelResponse:
         length, final, items = 0, None, []
@@ -303,16 +303,16 @@ class Metered(Model):
             raise CallFailed("its answer broke off", again=True)
         usage, used = Usage(requests=1), final.usage
         if used is not None:
-            usage = _usage(used.input_tokens, used.output_tokens)
+            usage = _make_usage(used.input_tokens, used.output_tokens)
         return ModelResponse(output=final.output or items, usage=usage, response_id=None)
 
     def _counted(self, response: ModelResponse, size: int) -> ModelResponse:
         written = sum(len(item.model_dump_json()) for item in response.output)
         if not response.usage.total_tokens:
-            response.usage = _usage(size // _CHARACTERS, written // _CHARACTERS)
+            response.usage = _make_usage(size // _CHARACTERS, written // _CHARACTERS)
         self.ledger.tokens_in += response.usage.input_tokens
         self.ledger.tokens_out += response.usage.output_tokens
-        if not any(_says_something(item) for item in response.output):
+        if not any(_has_content(item) for item in response.output):
             raise CallFailed("its answer was empty", again=True)
         return response
 
@@ -320,28 +320,28 @@ class Metered(Model):
         raise NotImplementedError("a metered model streams by itself")
 
 
-def _usage(read: int, written: int) -> Usage:
+def _make_usage(read: int, written: int) -> Usage:
     return Usage(requests=1, input_tokens=read, output_tokens=written, total_tokens=read + written)
 
 
-def _says_something(item: Any) -> bool:
+def _has_content(item: Any) -> bool:
     if item.type == "message":
         return any(getattr(part, "text", "") or getattr(part, "refusal", "") for part in item.content)
     return bool(item.type == "function_call")
 
 
-def translated(error: Exception, *, tools: bool, schema: bool) -> ModelError:
+def translate_error(error: Exception, *, tools: bool, schema: bool) -> ModelError:
     """The library's errors in our words."""
     if isinstance(error, openai.APITimeoutError):
         return CallFailed("it did not answer in time")
     if isinstance(error, openai.APIStatusError):
-        return _refused(error, tools=tools, schema=schema)
+        return _translate_status(error, tools=tools, schema=schema)
     if isinstance(error, openai.APIConnectionError):
         return CallFailed("it cannot be reached", again=True)
     return CallFailed("its answer could not be read", again=True)
 
 
-def _no_money(error: BaseException | None) -> bool:
+def _is_out_of_quota(error: BaseException | None) -> bool:
     """Whether an account is empty. LiteLLM leaves the reason to the error that it had itself."""
     while error is not None:
         if getattr(error, "code", None) in _NO_MONEY:
@@ -350,12 +350,12 @@ def _no_money(error: BaseException | None) -> bool:
     return False
 
 
-def _refused(error: openai.APIStatusError, *, tools: bool, schema: bool) -> ModelError:
+def _translate_status(error: openai.APIStatusError, *, tools: bool, schema: bool) -> ModelError:
     status = error.status_code
     if status in (401, 403):
         return CallFailed(f"the endpoint refuses the key (status {status})")
     if status == 429:
-        if _no_money(error):
+        if _is_out_of_quota(error):
             return CallFailed("the account has no quota left (status 429)")
         return CallFailed("the endpoint is too busy (status 429)", again=True, wait=_retry_after(error))
     said = f"{error.message} {error.body}".lower()

@@ -85,7 +85,7 @@ CLAIMS_SCHEMA: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ModelClaim:
     """A claim as the model wrote it. `gloss` is the same in the book's language, where that is another."""
 
     text: str
@@ -93,17 +93,19 @@ class Said:
     gloss: str = ""
 
 
-def instructions(nonce: str, *, tools: bool) -> str:
+def build_instructions(nonce: str, *, tools: bool) -> str:
     return _RULES.format(nonce=nonce) + (_SEARCHING if tools else "")
 
 
-def asking(asked: str, interpreted: str, given: Sequence[Sentence], *, where: str, nonce: str) -> str:
+def build_question(asked: str, interpreted: str, given: Sequence[Sentence], *, where: str, nonce: str) -> str:
     """The first message: the question in the reader's words, and the passages that were found first."""
     meant = f"\nIt means: {collapse(interpreted)}" if collapse(interpreted) != collapse(asked) else ""
-    return f"Question: {collapse(asked)}{meant}\n\nFound in {collapse(where)}:\n{passages(given, nonce)}"
+    return (
+        f"Question: {collapse(asked)}{meant}\n\nFound in {collapse(where)}:\n{format_passages(given, nonce)}"
+    )
 
 
-def passages(given: Iterable[Sentence], nonce: str) -> str:
+def format_passages(given: Iterable[Sentence], nonce: str) -> str:
     """Sentences as data: one a line with its id, under the headings they stand under."""
     lines: list[str] = []
     place = ""
@@ -112,24 +114,24 @@ def passages(given: Iterable[Sentence], nonce: str) -> str:
         if here != place:
             lines.append(f"# {here}")
             place = here
-        lines.append(f"{sentence.id}: {_one_line(sentence.text)}")
-    return fenced(lines, nonce)
+        lines.append(f"{sentence.id}: {_join_lines(sentence.text)}")
+    return mark_as_book_text(lines, nonce)
 
 
-def fenced(lines: Sequence[str], nonce: str) -> str:
+def mark_as_book_text(lines: Sequence[str], nonce: str) -> str:
     """Lines of a book between the markers that only this question knows."""
-    inside = "\n".join(_one_line(line) for line in lines) if lines else "(nothing)"
+    inside = "\n".join(_join_lines(line) for line in lines) if lines else "(nothing)"
     return f"<<<book {nonce}>>>\n{inside}\n<<<end {nonce}>>>"
 
 
-def _one_line(text: str) -> str:
+def _join_lines(text: str) -> str:
     if not text.replace("\n", " ").replace("\t", " ").isprintable():
         text = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf"))
     line = collapse(text)
     return line if len(line) <= _MOST_SHOWN else f"{line[:_MOST_SHOWN]} …"
 
 
-def mending(failed: Sequence[tuple[Said, str]]) -> str:
+def build_correction(failed: Sequence[tuple[ModelClaim, str]]) -> str:
     """What the model is told about claims that do not hold. Without any, its reply could not be read."""
     if not failed:
         return _UNREADABLE
@@ -137,9 +139,11 @@ def mending(failed: Sequence[tuple[Said, str]]) -> str:
     return _MENDING.format(failed="\n".join(told))
 
 
-def rewriting(question: str, turns: Sequence[Turn], *, sample: str, nonce: str) -> tuple[str, str]:
+def build_rewrite(question: str, turns: Sequence[Turn], *, sample: str, nonce: str) -> tuple[str, str]:
     """Instructions and message for a question that leans on a conversation, or is in another language."""
-    said = [f"{who}: {_one_line(text)}" for t in turns for who, text in (("Q", t.question), ("A", t.answer))]
+    said = [
+        f"{who}: {_join_lines(text)}" for t in turns for who, text in (("Q", t.question), ("A", t.answer))
+    ]
     language = ""
     if sample:
         language = f"\nWrite it in the language of this text: {json.dumps(sample[:200], ensure_ascii=False)}"
@@ -147,7 +151,7 @@ def rewriting(question: str, turns: Sequence[Turn], *, sample: str, nonce: str) 
     return _REWRITING.format(nonce=nonce, language=language), f"{talk}\nLast question: {collapse(question)}"
 
 
-def rewritten(reply: str, question: str, turns: Sequence[Turn], *, translated: bool) -> str | None:
+def parse_rewrite(reply: str, question: str, turns: Sequence[Turn], *, translated: bool) -> str | None:
     """The model's rewriting where it is one: a single line that brings in no words from elsewhere."""
     line = collapse(reply).strip("\"'“” ").removeprefix("Q: ")
     if not line or len(line) > QUESTION_MOST or "<<<" in line or line.startswith(("{", "[", "`")):
@@ -170,28 +174,28 @@ _CLAIMS = re.compile(r'\{\s*"claims"\s*:')
 _FENCE = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
 
 
-def parse(reply: str) -> list[Said] | None:
+def parse_claims(reply: str) -> list[ModelClaim] | None:
     """The claims of a reply, in fences or among other words if need be; None where there is no such list."""
     text = reply[:MOST_REPLY]
     for candidate in (text, *_FENCE.findall(text)):
-        found = _claims(_loaded(candidate))
+        found = _read_claims(_load(candidate))
         if found is not None:
             return found
-    last: list[Said] | None = None
+    last: list[ModelClaim] | None = None
     for start in list(_CLAIMS.finditer(text))[-8:]:
-        found = _claims(_decoded(text, start.start()))
+        found = _read_claims(_decode(text, start.start()))
         last = last if found is None else found
     return last
 
 
-def _loaded(text: str) -> object:
+def _load(text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
 
 
-def _decoded(text: str, start: int) -> object:
+def _decode(text: str, start: int) -> object:
     try:
         value: object = json.JSONDecoder().raw_decode(text, start)[0]
     except (ValueError, RecursionError):
@@ -199,37 +203,39 @@ def _decoded(text: str, start: int) -> object:
     return value
 
 
-def _claims(value: object) -> list[Said] | None:
+def _read_claims(value: object) -> list[ModelClaim] | None:
     listed = value.get("claims") if isinstance(value, dict) else None
     if isinstance(value, list) and value:
         listed = value
     if not isinstance(listed, list) or not all(isinstance(item, dict) for item in listed):
         return None
-    said = [_said(item) for item in listed[:MOST_CLAIMS]]
+    said = [_read_claim(item) for item in listed[:MOST_CLAIMS]]
     whole = [one for one in said if one is not None]
     return whole if whole or not listed else None
 
 
-def _id(named: str) -> str:
+def _clean_id(named: str) -> str:
     """An id, also where the whole line was copied that it stands on."""
     line = _LINE.match(named)
     return line[1] if line else named.strip(" []()")
 
 
-def _headed(named: object) -> bool:
+def _is_heading(named: object) -> bool:
     """Whether this is a heading's line, copied along with the sentence under it."""
     return isinstance(named, str) and named.startswith("# ")
 
 
-def _said(item: Mapping[str, object]) -> Said | None:
+def _read_claim(item: Mapping[str, object]) -> ModelClaim | None:
     text, ids, gloss = item.get("text"), item.get("sentences"), item.get("gloss")
     if not isinstance(text, str):
         return None
     ids = [ids] if isinstance(ids, str) else ids if isinstance(ids, list) else []
     names = (
-        _id(id_) if isinstance(id_, str) else repr(id_)[:20] for id_ in ids[:MOST_IDS] if not _headed(id_)
+        _clean_id(id_) if isinstance(id_, str) else repr(id_)[:20]
+        for id_ in ids[:MOST_IDS]
+        if not _is_heading(id_)
     )
-    return Said(text, tuple(dict.fromkeys(names)), gloss if isinstance(gloss, str) else "")
+    return ModelClaim(text, tuple(dict.fromkeys(names)), gloss if isinstance(gloss, str) else "")
 
 
 # Making it presentable
@@ -250,7 +256,7 @@ _LIKE_A_TAG = re.compile(r"</?[a-z][a-z0-9-]*(?:\s[^<>]*)?/?>|<\|[^<>]*\|?>")
 _LEFT_OVER = re.compile(r"\s*\[[\s\[\]]*\]|\s*[⁰¹²³⁴-⁹⁽⁾₀-₉₍₎†‡]+")
 
 
-def presentable(text: str, cited: str) -> tuple[str, str]:
+def clean_claim(text: str, cited: str) -> tuple[str, str]:
     """The words of a claim without marks, links, images and tags; and why it cannot be shown, if so.
 
     An address, a tool's name or an id may stay only where the cited sentences have it themselves.
@@ -258,7 +264,7 @@ def presentable(text: str, cited: str) -> tuple[str, str]:
     plain = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Co", "Cs"))
     for pattern, put in ((_IMAGE_OR_LINK, r"\1"), (_TAG, ""), (_LABEL, "")):
         plain = pattern.sub(put, plain)
-    plain = _MARK.sub(lambda mark: mark[0] if _indexes(mark, cited) else "", plain)
+    plain = _MARK.sub(lambda mark: mark[0] if _is_code_index(mark, cited) else "", plain)
     plain = _LIKE_A_TAG.sub(lambda tag: tag[0] if tag[0] in cited else "", plain)
     plain = _LEFT_OVER.sub(lambda mark: mark[0] if mark[0] in cited else "", plain)
     plain = collapse(plain)
@@ -274,7 +280,7 @@ def presentable(text: str, cited: str) -> tuple[str, str]:
     return plain, ""
 
 
-def _indexes(mark: re.Match[str], cited: str) -> bool:
+def _is_code_index(mark: re.Match[str], cited: str) -> bool:
     """Whether brackets are code of the book, as in `list[0]`."""
     begin = mark.start()
     return (

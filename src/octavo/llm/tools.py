@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Calls:
+class ToolBudget:
     """How many calls of tools there were, and how many there may be."""
 
     most: int
@@ -26,38 +26,38 @@ class Calls:
     made: int = 0
 
 
-def tools_of(room: Workspace, calls: Calls, *, nonce: str) -> list[FunctionTool]:
+def make_tools(workspace: Workspace, calls: ToolBudget, *, nonce: str) -> list[FunctionTool]:
     """`search_book`, `read_section` and `list_contents` for this room and no other."""
     work: Mapping[str, Callable[[Mapping[str, Any]], Awaitable[str]]] = {
-        "search_book": lambda given: _search(room, given, nonce),
-        "read_section": lambda given: _read(room, given, nonce),
-        "list_contents": lambda given: _contents(room, given, nonce),
+        "search_book": lambda given: _search(workspace, given, nonce),
+        "read_section": lambda given: _read(workspace, given, nonce),
+        "list_contents": lambda given: _contents(workspace, given, nonce),
     }
-    return [tool(name, work[name], calls) for name in prompts.TOOL_NAMES]
+    return [make_tool(name, work[name], calls) for name in prompts.TOOL_NAMES]
 
 
-async def _search(room: Workspace, given: Mapping[str, Any], nonce: str) -> str:
+async def _search(workspace: Workspace, given: Mapping[str, Any], nonce: str) -> str:
     query = str(given.get("query") or "").strip()[:QUERY_MOST]
     if not query:
         return "Give a `query`."
     wanted = given.get("top_k")
     top_k = min(FOUND_MOST, max(1, wanted)) if isinstance(wanted, int) else 5
-    room.say("searching", query)
+    workspace.say("searching", query)
     rerank = top_k < DEPTH  # among so many the reader would change the order alone, and the model sees all
-    return prompts.passages(await room.search(query, top_k=top_k, rerank=rerank), nonce)
+    return prompts.format_passages(await workspace.search(query, top_k=top_k, rerank=rerank), nonce)
 
 
-async def _read(room: Workspace, given: Mapping[str, Any], nonce: str) -> str:
+async def _read(workspace: Workspace, given: Mapping[str, Any], nonce: str) -> str:
     name, around = str(given.get("section") or "")[:QUERY_MOST], str(given.get("around") or "")
-    room.say("reading", name)
-    return prompts.passages(await room.section(name, around=around), nonce)
+    workspace.say("reading", name)
+    return prompts.format_passages(await workspace.section(name, around=around), nonce)
 
 
-async def _contents(room: Workspace, given: Mapping[str, Any], nonce: str) -> str:  # noqa: ARG001
-    room.say("reading", "the contents")
-    listed = await room.contents()
+async def _contents(workspace: Workspace, given: Mapping[str, Any], nonce: str) -> str:  # noqa: ARG001
+    workspace.say("reading", "the contents")
+    listed = await workspace.contents()
     more = [f"… and {len(listed) - LISTED_MOST} more"] if len(listed) > LISTED_MOST else []
-    return prompts.fenced([*listed[:LISTED_MOST], *more], nonce)
+    return prompts.mark_as_book_text([*listed[:LISTED_MOST], *more], nonce)
 
 
 _WHAT = {
@@ -79,7 +79,9 @@ _WHAT = {
 }
 
 
-def tool(name: str, work: Callable[[Mapping[str, Any]], Awaitable[str]], calls: Calls) -> FunctionTool:
+def make_tool(
+    name: str, work: Callable[[Mapping[str, Any]], Awaitable[str]], calls: ToolBudget
+) -> FunctionTool:
     """One of the tools, doing `work`; whatever the model gets wrong is told to the model."""
     from agents import FunctionTool
 

@@ -126,9 +126,9 @@ def _works(name: str, works: bool) -> str:
 
 
 def _trial() -> Callable[[Settings], Awaitable[dict[str, bool]]]:
-    from octavo.llm.agent import trial
+    from octavo.llm.agent import probe_endpoint
 
-    return trial
+    return probe_endpoint
 
 
 async def _store(settings: Settings, records: Records, embedder: Embedder) -> Finding:

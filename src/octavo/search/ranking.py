@@ -33,7 +33,7 @@ _EXACT = 5  # decimals within which two stores agree
 
 
 @dataclass(frozen=True, slots=True)
-class Fused:
+class Candidate:
     """A candidate. `standing` is its share of the best scores; `cosine` its own, or the most it can be."""
 
     id: str
@@ -42,19 +42,19 @@ class Fused:
     cosine: float
 
 
-def fuse(found: StoreHits, *, dense_weight: float = DENSE_WEIGHT) -> list[Fused]:
+def fuse(found: StoreHits, *, dense_weight: float = DENSE_WEIGHT) -> list[Candidate]:
     """All candidates of both halves, best first."""
-    meaning, words = _Half(found.dense, dense_weight), _Half(found.lexical, 1 - dense_weight)
+    meaning, words = _SearchHalf(found.dense, dense_weight), _SearchHalf(found.lexical, 1 - dense_weight)
     mixed = []
     for id_ in meaning.scores.keys() | words.scores.keys():
         cosine, bm25 = meaning.scores.get(id_, meaning.least), words.scores.get(id_, words.least)
         score = meaning.scaled(id_) + words.scaled(id_)
         standing = max(0.0, cosine * meaning.share) + max(0.0, bm25 * words.share)
-        mixed.append(Fused(id_, score, standing, cosine))
+        mixed.append(Candidate(id_, score, standing, cosine))
     return sorted(mixed, key=lambda candidate: (-round(candidate.score, _EXACT), candidate.id))
 
 
-class _Half:
+class _SearchHalf:
     """The scores of one half, and the factors that bring them to the common scale."""
 
     def __init__(self, hits: Sequence[Hit], weight: float) -> None:
@@ -75,27 +75,29 @@ class _Half:
 _LEAST_WEIGHT = 0.05  # of the commonest word; the rarest has this much more than 1
 
 
-def relevance(query: Mapping[str, float], there: Collection[str], candidate: Fused) -> float:
+def estimate_relevance(query: Mapping[str, float], there: Collection[str], candidate: Candidate) -> float:
     """The probability, for a query as `wanted` weighs it and a chunk with the `stems` that are `there`."""
-    weights = _weights()
-    seen = features(query, there, candidate)
+    weights = _load_weights()
+    seen = measure_candidate(query, there, candidate)
     total = weights["constant"] + sum(weights[name] * value for name, value in seen.items())
     return 1.0 / (1.0 + math.exp(-total))
 
 
-def wanted(query: str) -> dict[str, float]:
+def weigh_query(query: str) -> dict[str, float]:
     """The words that count in a query, each with its weight; all words when none counts."""
     said = tokens(query)
     telling = [w for w in said if not w.stop] or said
     return {w.stem: _LEAST_WEIGHT + rarity(w.stem) for w in telling}
 
 
-def stems(chunk: Chunk) -> frozenset[str]:
+def collect_stems(chunk: Chunk) -> frozenset[str]:
     """The words of a chunk and of the headings above it."""
     return frozenset().union(*map(english.stems, (chunk.content, *chunk.heading_path)))
 
 
-def features(query: Mapping[str, float], there: Collection[str], candidate: Fused) -> dict[str, float]:
+def measure_candidate(
+    query: Mapping[str, float], there: Collection[str], candidate: Candidate
+) -> dict[str, float]:
     whole = sum(query.values())
     covered = sum(weight for stem, weight in query.items() if stem in there) / whole if whole else 0.0
     return {
@@ -107,14 +109,14 @@ def features(query: Mapping[str, float], there: Collection[str], candidate: Fuse
 
 
 @cache
-def _weights() -> Mapping[str, float]:
+def _load_weights() -> Mapping[str, float]:
     stored = files("octavo.search").joinpath("relevance.json").read_text(encoding="utf-8")
     weights: dict[str, float] = json.loads(stored)["weights"]
     return weights
 
 
 @cache
-def reader_weights() -> tuple[float, float, float]:
+def load_reader_weights() -> tuple[float, float, float]:
     """Constant, and the weights of how well a passage suits by the reader and of the first-stage score."""
     stored = files("octavo.search").joinpath("relevance_reader.json").read_text(encoding="utf-8")
     constant, fit, found = json.loads(stored)["weights"]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from octavo.concurrency import run_blocking
 from octavo.models.cross_encoders import Passage, PassageScore, Reader
 from octavo.search.cache import LRUCache
-from octavo.search.ranking import Fused, logistic, reader_weights
+from octavo.search.ranking import Candidate, load_reader_weights, logistic
 
 if TYPE_CHECKING:
     from octavo.types import Chunk
@@ -47,30 +47,30 @@ class Reranker:
                 self._seen.put(key, score)
         return [known[key] for key in keys]
 
-    async def ranked(
-        self, question: str, fused: Sequence[Fused], chunks: Mapping[str, Chunk]
+    async def rank(
+        self, question: str, candidates: Sequence[Candidate], chunks: Mapping[str, Chunk]
     ) -> dict[str, float]:
         """The candidates worth reading that are in `chunks`, best first, each with its relevance."""
-        close = [candidate for candidate in reachable(fused) if candidate.id in chunks]
+        close = [candidate for candidate in select_reachable(candidates) if candidate.id in chunks]
         if len(close) < 2:
             return {}
         seen = await self.score_passages(question, [chunks[candidate.id] for candidate in close])
         scores = {
-            c.id: (g.fit + FOUND * c.score, relevant(g.fit, c.score))
+            c.id: (g.fit + FOUND * c.score, estimate_read_relevance(g.fit, c.score))
             for c, g in zip(close, seen, strict=True)
         }
         order = sorted(scores, key=lambda id_: (-round(scores[id_][0], 4), id_))
         return {id_: scores[id_][1] for id_ in order}
 
 
-def reachable(fused: Sequence[Fused]) -> list[Fused]:
+def select_reachable(candidates: Sequence[Candidate]) -> list[Candidate]:
     """The candidates that could still come first."""
-    return [candidate for candidate in fused[:DEPTH] if candidate.score > fused[0].score - REACH]
+    return [candidate for candidate in candidates[:DEPTH] if candidate.score > candidates[0].score - REACH]
 
 
-def relevant(fit: float, score: float) -> float:
+def estimate_read_relevance(fit: float, score: float) -> float:
     """The chance that a passage is to the point, once it has been read."""
-    constant, reader, found = reader_weights()
+    constant, reader, found = load_reader_weights()
     return logistic(constant + reader * fit + found * score)
 
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from octavo.concurrency import run_blocking
 from octavo.search.cache import LRUCache
-from octavo.search.ranking import Fused, fuse, relevance, stems, wanted
-from octavo.search.rerank import Reranker, reachable
+from octavo.search.ranking import Candidate, collect_stems, estimate_relevance, fuse, weigh_query
+from octavo.search.rerank import Reranker, select_reachable
 from octavo.text.clean import clean, collapse
 from octavo.types import Chunk, Evidence
 
@@ -53,14 +53,14 @@ class Retriever:
                 return evidence  # else an edition came out meanwhile, and the old one is gone: look again
 
     async def _read_back(
-        self, query: str, fused: list[Fused], bounds: Bounds, top_k: int, rerank: bool
+        self, query: str, candidates: list[Candidate], bounds: Bounds, top_k: int, rerank: bool
     ) -> list[Evidence]:
         """The best of the fused list as the records have them; what is gone or out of bounds makes room."""
         evidence: list[Evidence] = []
-        reranked = await self._rerank(query, fused, bounds) if rerank else {}
+        reranked = await self._rerank(query, candidates, bounds) if rerank else {}
         place = {id_: number for number, id_ in enumerate(reranked)}
-        rest = sorted(fused, key=lambda candidate: place.get(candidate.id, len(place)))
-        words, most = wanted(query), 1.0
+        rest = sorted(candidates, key=lambda candidate: place.get(candidate.id, len(place)))
+        words, most = weigh_query(query), 1.0
         while rest and len(evidence) < top_k:
             batch, rest = rest[: top_k - len(evidence)], rest[top_k - len(evidence) :]
             read = await self._read([candidate.id for candidate in batch])
@@ -68,17 +68,17 @@ class Retriever:
                 chunk, there = read.get(candidate.id, (None, frozenset[str]()))
                 if chunk is not None and bounds.holds(chunk):
                     told = reranked.get(candidate.id)
-                    most = min(most, relevance(words, there, candidate) if told is None else told)
+                    most = min(most, estimate_relevance(words, there, candidate) if told is None else told)
                     evidence.append(Evidence(chunk=chunk, relevance_score=most, rank=len(evidence) + 1))
         return evidence
 
-    async def _rerank(self, query: str, fused: list[Fused], bounds: Bounds) -> dict[str, float]:
+    async def _rerank(self, query: str, candidates: list[Candidate], bounds: Bounds) -> dict[str, float]:
         """The first candidates in the order that reading them gives, with their relevance."""
-        if self.reranker is None or not fused:
+        if self.reranker is None or not candidates:
             return {}
-        read = await self._read([candidate.id for candidate in reachable(fused)])
+        read = await self._read([candidate.id for candidate in select_reachable(candidates)])
         chunks = {id_: chunk for id_, (chunk, _) in read.items() if bounds.holds(chunk)}
-        return await self.reranker.ranked(query, fused, chunks)
+        return await self.reranker.rank(query, candidates, chunks)
 
     async def vector(self, query: str) -> tuple[float, ...]:
         """The query's vector, computed once."""
@@ -97,7 +97,7 @@ class Retriever:
         unknown = [id_ for id_ in ids if id_ not in read]
         if unknown:
             for chunk in await self._records.find_chunks(unknown):
-                read[chunk.id] = (chunk, stems(chunk))
+                read[chunk.id] = (chunk, collect_stems(chunk))
                 if generation == self._records.generation:
                     self._chunks.put(chunk.id, read[chunk.id])
         return read

@@ -30,7 +30,7 @@ _BETWEEN = r"[\W_]*"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """A stretch of one section's text."""
 
     section: Section
@@ -42,7 +42,7 @@ class Place:
         return self.section.text[self.start : self.end]
 
 
-def locate(selected: str, sections: Iterable[Section]) -> Place | None:
+def locate_selection(selected: str, sections: Iterable[Section]) -> Location | None:
     """Where `selected` stands, or None when the book does not have it.
 
     The first place wins; one where it is made of whole words comes before one where it is not.
@@ -57,7 +57,7 @@ def locate(selected: str, sections: Iterable[Section]) -> Place | None:
         for section in places:
             found = pattern.search(section.text)
             if found:
-                return Place(section, found.start(), found.end())
+                return Location(section, found.start(), found.end())
     return None
 
 
@@ -71,7 +71,7 @@ class Bounds:
 
     where: Where
     description: str
-    within: Place | None = None
+    within: Location | None = None
     passage: Chunk | None = None
     """The reader's own text, when it is not in any book: then it alone is the evidence."""
 
@@ -112,14 +112,14 @@ def _number(value: tuple[object, ...]) -> int:
     return value[0] if isinstance(value[0], int) else -1
 
 
-def everywhere(among: Sequence[str] | None = None) -> Bounds:
+def bound_by_books(among: Sequence[str] | None = None) -> Bounds:
     """The whole library, or only these books of it."""
     if among is None:
         return Bounds(Where(), "the whole library")
     return Bounds(Where(any_of={"book_id": tuple(among)}), "the books you may read")
 
 
-def selected(place: Place, chunks: Sequence[Chunk], *, book: Book) -> Bounds:
+def bound_by_selection(place: Location, chunks: Sequence[Chunk], *, book: Book) -> Bounds:
     """What the reader selected, and nothing else. `chunks` are those that it shares characters with."""
     positions = [chunk.document_position for chunk in chunks] or [-1]
     where = Where(
@@ -130,7 +130,7 @@ def selected(place: Place, chunks: Sequence[Chunk], *, book: Book) -> Bounds:
     return Bounds(where, f"your selection in {book.title} › {place.section.title}", place)
 
 
-def unplaced(text: str, *, now: datetime) -> Bounds:
+def bound_by_text(text: str, *, now: datetime) -> Bounds:
     """A selection that no book has: it is answered from itself, and says so."""
     said = "your selection, which is not in one piece in the library"
     passage = Chunk(
@@ -154,7 +154,9 @@ def unplaced(text: str, *, now: datetime) -> Bounds:
     return Bounds(Where(any_of={"book_id": ("selection",)}), said, passage=passage)
 
 
-def resolve(scope: Scope, *, book: Book, sections: Sequence[Section], ends: Mapping[str, int]) -> Bounds:
+def bound_by_scope(
+    scope: Scope, *, book: Book, sections: Sequence[Section], ends: Mapping[str, int]
+) -> Bounds:
     """The bounds of `scope` in `book`. `ends` has the position of each section's last chunk."""
     whole = Where(any_of={"book_id": (book.id,)})
     match scope.type:
@@ -170,16 +172,16 @@ def resolve(scope: Scope, *, book: Book, sections: Sequence[Section], ends: Mapp
             said = "page" if first == last else "pages"
             return Bounds(inside, f"{book.title}, {said} {collapse(scope.identifier or '')}")
         case ScopeType.UP_TO:
-            return _up_to(scope.identifier or "", book, sections, ends)
+            return _bound_up_to(scope.identifier or "", book, sections, ends)
         case _:
             raise InvalidValue("Scope.type", "cannot be searched by itself", str(scope.type))
 
 
-def _up_to(identifier: str, book: Book, sections: Sequence[Section], ends: Mapping[str, int]) -> Bounds:
+def _bound_up_to(identifier: str, book: Book, sections: Sequence[Section], ends: Mapping[str, int]) -> Bounds:
     """Everything before and including a chunk's position, a page (`p. 12`) or a section."""
     whole = {"book_id": (book.id,)}
     page = _ONE_PAGE.match(identifier)
-    if page and not any(_folded(s.title) == _folded(identifier) for s in sections):
+    if page and not any(_fold(s.title) == _fold(identifier) for s in sections):
         _, last = find_pages(page[1], sections)
         return Bounds(Where(any_of=whole, at_most={"page_end": last}), f"{book.title}, up to page {page[1]}")
     if _is_number(identifier):
@@ -194,19 +196,19 @@ def _up_to(identifier: str, book: Book, sections: Sequence[Section], ends: Mappi
 
 def find_section(identifier: str, sections: Sequence[Section]) -> Section:
     """By id, address, heading path or title; by a part of the title when that names exactly one."""
-    wanted = _folded(identifier)
+    wanted = _fold(identifier)
     ways = (
         lambda s: s.id == identifier,
         lambda s: s.url == identifier,
         lambda s: bool(s.anchor) and identifier == f"#{s.anchor}",
-        lambda s: _folded(" › ".join(s.heading_path)) == wanted,
-        lambda s: _folded(s.title) == wanted,
+        lambda s: _fold(" › ".join(s.heading_path)) == wanted,
+        lambda s: _fold(s.title) == wanted,
     )
     for way in ways:
         matching = [s for s in sections if way(s)]
         if matching:
             return matching[0]
-    partly = [s for s in sections if wanted and wanted in _folded(s.title)]
+    partly = [s for s in sections if wanted and wanted in _fold(s.title)]
     if len(partly) == 1:
         return partly[0]
     titles = list(dict.fromkeys(s.title for s in partly or sections))
@@ -243,5 +245,5 @@ def _is_number(identifier: str) -> bool:
     return identifier.isdecimal() and len(identifier) < 10
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return collapse(text).casefold().replace(">", "›")
