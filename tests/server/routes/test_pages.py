@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import re
 from collections.abc import Iterator
@@ -78,7 +79,7 @@ def test_every_file_that_the_page_names_is_there_with_its_type(port: int) -> Non
             named = re.findall(r'from "(\.[^"]+)"', text(port, f"/{path}"))
             waiting += [str(Path("/", path).parent.joinpath(other).resolve()).lstrip("/") for other in named]
     assert {"static/shared/dom.js", "static/app/reader.js", "static/app/style.css"} <= seen
-    served = {f"static/{name}" for name in pages.sheets()}
+    served = {f"static/{name}" for name in pages.load_files()}
     assert served - seen == {"static/app/index.html"}, "every file is used"
 
 
@@ -91,6 +92,35 @@ def test_what_has_not_changed_is_not_sent_again(port: int) -> None:
     status, again, body = get(port, "/static/app/main.js", if_none_match=f'"other", W/{headers["etag"]}')
     assert (status, body, again["etag"]) == (304, b"", headers["etag"])
     assert get(port, "/static/app/main.js", if_none_match='"other"')[0] == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/static/app/main.js", "/static/shared/dom.js", "/widget.js"])
+def test_a_file_comes_compressed_where_the_browser_takes_that(port: int, path: str) -> None:
+    status, plain, body = get(port, path)
+    assert (status, plain.get("content-encoding")) == (200, None)
+    status, packed, sent = get(port, path, accept_encoding="gzip, deflate, br")
+    assert (status, packed["content-encoding"]) == (200, "gzip")
+    assert gzip.decompress(sent) == body
+    assert len(sent) < 0.6 * len(body)
+    assert int(packed["content-length"]) == len(sent)
+    assert "Accept-Encoding" in plain["vary"]
+    assert plain["vary"] == packed["vary"]
+    assert plain["etag"] != packed["etag"], "two forms, two tags"
+    same = ("content-type", "cache-control", "x-content-type-options")
+    assert [plain[name] for name in same] == [packed[name] for name in same]
+
+
+@pytest.mark.parametrize("path", ["/", "/static/app/main.js", "/widget.js"])
+@pytest.mark.parametrize("encoding", ["gzip", "identity"])
+def test_a_browser_that_holds_either_form_is_told_that_it_is_current(
+    port: int, path: str, encoding: str
+) -> None:
+    _, headers, _ = get(port, path, accept_encoding=encoding)
+    for now in ("gzip", "identity"):
+        status, again, body = get(port, path, accept_encoding=now, if_none_match=headers["etag"])
+        assert (status, body, again["etag"]) == (304, b"", headers["etag"])
+        assert "Accept-Encoding" in again["vary"]
+        assert "content-encoding" not in again
 
 
 @pytest.mark.parametrize(
@@ -113,13 +143,13 @@ def test_only_known_kinds_of_files_in_known_folders_are_served(tmp_path: Path) -
     for name in ("app/index.html", "app/main.js", "app/secret.key", "shared/dom.js", "other/x.js", "top.js"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
-    assert set(pages.sheets(tmp_path)) == {"app/index.html", "app/main.js", "shared/dom.js"}
+    assert set(pages.load_files(tmp_path)) == {"app/index.html", "app/main.js", "shared/dom.js"}
 
 
 def test_no_file_of_the_page_names_another_host_or_makes_html_of_text() -> None:
     forbidden = ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "DOMParser", "eval(",
                  "new Function", "createContextualFragment", "setHTML")  # fmt: skip
-    for name, sheet in pages.sheets().items():
-        said = sheet.body.decode()
+    for name, file in pages.load_files().items():
+        said = file.body.decode()
         assert not [word for word in forbidden if word in said], name
         assert not ELSEWHERE.search(re.sub(r"/\*.*?\*/", "", said, flags=re.DOTALL)), name
