@@ -48,8 +48,8 @@ def test_an_answer_streams_in_with_its_sources_and_its_confidence_in_words(visit
     visit.ask(LOST)
     turn = page.locator(".turn")
     expect(turn.locator(".claim").first).to_contain_text("Seven boats were lost with all their nets.")
-    expect(turn.locator(".sure")).to_contain_text("Very sure")
-    assert "0.90" in (turn.locator(".sure").get_attribute("title") or "")
+    expect(turn.locator(".sure")).to_contain_text("Very confident")
+    assert "90% confident" in (turn.locator(".sure").get_attribute("title") or "")
     expect(turn.locator(".who")).to_contain_text("greedy")
     assert visit.asked[0]["book_id"] == "the-tides"
     expect(page.locator("#live")).to_contain_text("Seven boats were lost with all their nets.")

@@ -44,7 +44,7 @@ def places(visit: Visit) -> Iterator[str]:
     """Leads through everything there is to see, and names it."""
     page = visit.go()
     page.locator(".book").first.wait_for()
-    yield "shelf"
+    yield "books"
     page.locator(".book-link").first.click()
     page.locator(".text p").first.wait_for()
     yield "reader"

@@ -126,7 +126,7 @@ def test_a_selection_is_asked_about_and_sent_to_the_letter(visit: Visit) -> None
     assert told["status"] == "completed"
     text = page.request.get(f"{visit.base}/v1/books/the-quay/sections/{section['id']}").json()["text"]
     assert all(c["start"] >= text.index("The boats of the poor") for c in told["citations"])
-    page.get_by_role("button", name="Let go of the selection").click()
+    page.get_by_role("button", name="Clear the selection").click()
     expect(page.locator("#scope")).to_have_value("book")
 
 

@@ -39,19 +39,19 @@ def test_offsets_mean_the_same_characters_here_and_in_the_browser(visit: Visit) 
     spans = [sorted(choose.choices(range(len(t) + 1), k=2)) for t in texts]
     cases = [(t, start, end) for t, (start, end) in zip(texts, spans, strict=True)]
     cut = call(
-        visit, "cite", "return given.map(([t, a, b]) => t.slice(m.units(t, a), m.units(t, b)));", cases
+        visit, "text", "return given.map(([t, a, b]) => t.slice(m.toUnits(t, a), m.toUnits(t, b)));", cases
     )
     assert cut == [text[start:end] for text, start, end in cases]
-    back = call(visit, "cite", "return given.map(([t, a]) => m.points(t, m.units(t, a)));", cases)
+    back = call(visit, "text", "return given.map(([t, a]) => m.toPoints(t, m.toUnits(t, a)));", cases)
     assert back == [start for _, start, _ in cases]
-    assert call(visit, "cite", "return given.map(([t]) => m.characters(t));", cases) == [
+    assert call(visit, "text", "return given.map(([t]) => m.countCharacters(t));", cases) == [
         len(t) for t in texts
     ]
 
 
 def test_an_answer_is_cut_where_its_own_footnotes_stand(visit: Visit) -> None:
-    code = "return m.claims(given, [{number: 1}, {number: 2}]).map((c) => [c.text, c.citations]);"
-    assert call(visit, "cite", code, "One (3). [1][2] See [9] there. [1]\n\nAnd more") == [
+    code = "return m.splitClaims(given, [{number: 1}, {number: 2}]).map((c) => [c.text, c.citations]);"
+    assert call(visit, "turn", code, "One (3). [1][2] See [9] there. [1]\n\nAnd more") == [
         ["One (3).", [1, 2]],
         [" See [9] there.", [1]],
         ["\n\nAnd more", []],
@@ -59,9 +59,9 @@ def test_an_answer_is_cut_where_its_own_footnotes_stand(visit: Visit) -> None:
 
 
 def test_marks_cut_a_text_without_losing_any_of_it(visit: Visit) -> None:
-    code = "return m.stretches('🌊 seven boats', given).map((s) => [s.text, s.marked]);"
-    assert call(visit, "cite", code, [[2, 7]]) == [["🌊 ", False], ["seven", True], [" boats", False]]
-    assert call(visit, "cite", code, [[4, 99], [0, 3], [5, 6], [3, 3]]) == [
+    code = "return m.splitAtMarks('🌊 seven boats', given).map((s) => [s.text, s.marked]);"
+    assert call(visit, "text", code, [[2, 7]]) == [["🌊 ", False], ["seven", True], [" boats", False]]
+    assert call(visit, "text", code, [[4, 99], [0, 3], [5, 6], [3, 3]]) == [
         ["🌊 s", True], ["e", False], ["ven boats", True],
     ]  # fmt: skip
 
@@ -69,7 +69,7 @@ def test_marks_cut_a_text_without_losing_any_of_it(visit: Visit) -> None:
 def test_a_stream_is_read_whatever_pieces_it_comes_in(visit: Visit) -> None:
     stream = ': ping\n\nevent: asked\r\ndata: {"a": "ü\\n🌊"}\r\n\r\n'
     stream += "id: 3\ndata: one\ndata: two\n\nevent: lost\n\n"
-    code = "const f = new m.Feed(); return given.flatMap((piece) => f.take(piece));"
+    code = "const f = new m.EventParser(); return given.flatMap((piece) => f.parse(piece));"
     wanted = [{"event": "asked", "data": {"a": "ü\n🌊"}}, {"event": "message", "data": "one\ntwo"}]
     for size in (1, 2, 3, 7, 1000):
         pieces = [stream[i : i + size] for i in range(0, len(stream), size)]
@@ -120,3 +120,101 @@ def test_pictures_come_from_memory_and_never_from_the_network(visit: Visit) -> N
         "data:image/png;base64,AA",
     ]
     assert call(visit, "dom", code, given) == [False, False, False, True]
+
+
+FOLLOW = """const stop = new AbortController();
+async function* events() {
+  for (const [event, data] of given.events) {
+    if (event === "stop") { stop.abort(); throw new DOMException("", "AbortError"); }
+    if (event === "break") throw new TypeError("network");
+    yield { event, data };
+  }
+}
+const seen = [];
+const begun = m.beginTurn({ question: "How many?", body: {} });
+for await (const turn of m.followTurn(begun, events(), stop.signal)) seen.push(turn);
+return seen;"""
+FINAL = {"answer_id": "a1", "answer": "Two boats. [1]", "citations": [{"number": 1}], "refusal": None}
+
+
+def follow(visit: Visit, *events: tuple[str, object]) -> list[dict[str, Any]]:
+    """The turns that these events make of a question, one after the other."""
+    turns: list[dict[str, Any]] = call(visit, "turn", FOLLOW, {"events": events})
+    return turns
+
+
+def test_a_turn_gathers_steps_and_claims_until_it_is_answered(visit: Visit) -> None:
+    turns = follow(
+        visit,
+        ("asked", {"interpreted": "How many?"}),
+        ("scoped", {"description": "The Tides"}),
+        ("retrieved", {"evidence": [1, 2]}),
+        ("working", {"step": "writing", "detail": "one"}),
+        ("working", {"step": "writing", "detail": "two"}),
+        ("working", {"step": "dancing", "detail": "well"}),
+        ("claimed", {"text": "Two boats.", "citations": [1], "marks": [[0, 3]]}),
+        ("unheard_of", {}),
+        ("answered", FINAL),
+        ("working", {"step": "late"}),
+    )
+    assert [turn["state"] for turn in turns] == ["asking"] * 8 + ["answered"], "nothing after the answer"
+    last = turns[-1]
+    assert [(step["kind"], step["detail"], step["count"]) for step in last["steps"]] == [
+        ("asked", "", 0), ("scoped", "The Tides", 0), ("retrieved", "", 2), ("writing", "", 0),
+        ("other", "well", 0),
+    ]  # fmt: skip
+    assert last["claims"] == [{"text": "Two boats.", "citations": [1], "marks": [[0, 3]]}]
+    assert (last["interpreted"], last["final"]) == ("", FINAL), "a question as it was asked needs no word"
+    assert turns[0]["steps"] != last["steps"], "a turn never changes"
+
+
+def test_a_turn_without_streamed_claims_takes_them_from_its_answer(visit: Visit) -> None:
+    (turn,) = follow(visit, ("answered", {**FINAL, "interpreted": "How many boats?"}))
+    assert turn["claims"] == [{"text": "Two boats.", "citations": [1], "marks": []}]
+    assert turn["interpreted"] == "How many boats?"
+
+
+@pytest.mark.parametrize(
+    ("event", "state", "code"),
+    [
+        (("error", {"status": 503, "code": "busy", "detail": "later"}), "failed", "busy"),
+        (("break", {}), "failed", "unreachable"),
+        (("stop", {}), "stopped", None),
+        (None, "failed", "interrupted"),
+    ],
+)
+def test_a_turn_ends_however_its_stream_does(
+    visit: Visit, event: tuple[str, object] | None, state: str, code: str | None
+) -> None:
+    claimed = ("claimed", {"text": "Two boats.", "citations": [1]})
+    code_of = FOLLOW.replace(
+        "return seen;", "return seen.map((t) => [t.state, t.problem?.code, t.claims.length]);"
+    )
+    ends = call(visit, "turn", code_of, {"events": [claimed, *([event] if event else [])]})
+    assert ends == [["asking", None, 1], [state, code, 1]], "what was said already stays"
+
+
+def test_a_turn_leaves_out_what_has_the_wrong_shape(visit: Visit) -> None:
+    spoilt = {"citations": 3, "dropped": "no", "claims": None, "refusal": {"reason": "odd", "nearest": {}}}
+    (turn,) = follow(visit, ("answered", spoilt))
+    assert (turn["state"], turn["citations"], turn["dropped"], turn["claims"]) == ("refused", [], [], [])
+    assert turn["refusal"]["nearest"] == []
+
+
+def test_feedback_is_opened_sent_and_kept_when_it_fails(visit: Visit) -> None:
+    code = """const said = { vote: "down", reasons: ["passage"], comment: "" };
+    const begun = m.finishTurn(m.beginTurn({ question: "q", body: {} }), { answer_id: "a1", citations: [] });
+    const open = m.openFeedback(begun, "down");
+    const failed = await m.sendFeedback(open, said, async () => { throw new TypeError("network"); });
+    const sent = [];
+    const done = await m.sendFeedback(failed, said, async (...given) => sent.push(given));
+    const read = ({ feedback: f }) => [f.vote, f.isOpen, f.sent, f.problem?.code];
+    return [sent, ...[begun, open, m.openFeedback(open, ""), failed, done].map(read)];"""
+    assert call(visit, "turn", code) == [
+        [["a1", {"vote": "down", "reasons": ["passage"], "comment": ""}]],
+        ["", False, "", None],
+        ["down", True, "", None],
+        ["", False, "", None],
+        ["down", True, "", "unreachable"],
+        ["down", False, "down", None],
+    ]

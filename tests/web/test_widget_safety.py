@@ -212,7 +212,7 @@ def test_a_public_key_works_on_its_own_site_and_on_no_other(
 @pytest.mark.parametrize(
     ("status", "headers", "said"),
     [
-        (401, {}, "its key is not accepted"),
+        (401, {}, "its key was not accepted"),
         (429, {"Retry_After": "7"}, "Try again in 7 seconds"),
         (502, {}, "the model is out"),
     ],
@@ -247,7 +247,7 @@ def test_a_conversation_is_kept_here_when_the_server_keeps_none(site: Site, page
     assert "session_id" not in site.asked("/v1/ask")[0].body
     page.reload()
     expect(inside(page, ".said")).to_contain_text("Two boats.")
-    expect(inside(page, ".sure")).to_have_text("Not quite sure (50 % likely to be right)")
+    expect(inside(page, ".sure")).to_have_text("Not very confident (50% confident)")
 
 
 def test_a_session_that_the_server_forgot_is_begun_anew(site: Site, page: Page) -> None:
@@ -285,7 +285,7 @@ def test_a_reader_can_judge_copy_and_see_what_was_left_out(site: Site, page: Pag
     assert page.evaluate("navigator.clipboard.readText()") == (
         "Two boats. [1]\n\n[1] “Two boats came from Skerry.” (The count)"
     )
-    turn.locator("[aria-label='Something is wrong']").click()
+    turn.locator("[aria-label='This did not help']").click()
     turn.locator("label", has_text="Wrong passage").click()
     turn.locator(".why textarea").fill("It was three.")
     turn.locator(".why button").click()

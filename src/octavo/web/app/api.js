@@ -1,114 +1,181 @@
-/* The server, as the app sees it. Every failure is a `Problem` with a sentence that can be shown. */
+// @ts-check
+/* The server, as the app sees it: what it shares with the widget, and books, jobs and exports besides. */
 
 import { Problem, stream } from "../shared/sse.js";
-import { passing } from "./storage.js";
+import { Service } from "../shared/service.js";
+import { tabStorage } from "./storage.js";
+
+/** @import { Answered } from "../shared/turn.js" */
+
+/** @typedef {{keys_required: boolean, model: string | null, upload_mb: number, may: string[]}} Config */
+/**
+ * @typedef {object} Book
+ * @property {string} id
+ * @property {string} title
+ * @property {string[]} authors
+ * @property {string} [language]
+ * @property {string} content_hash
+ * @property {number} page_count
+ * @property {number} section_count
+ * @property {boolean} [cover]
+ */
+/**
+ * @typedef {object} Section
+ * @property {string} id
+ * @property {string} title
+ * @property {number} level
+ * @property {number} characters
+ * @property {string} [page_start]
+ * @property {string} url
+ */
+/** @typedef {{offset: number, number: number, label?: string}} PageStart */
+/** @typedef {Section & {text: string, heading_path: string[], blocks: {start: number, end: number}[], pages: PageStart[]}} SectionBody */
+/**
+ * @typedef {object} Job
+ * @property {string} job_id
+ * @property {string} state
+ * @property {string} name
+ * @property {string} [book_id]
+ * @property {{step?: string, done?: number, total?: number}} [progress]
+ * @property {string | {detail?: string, message?: string, hint?: string}} [error]
+ */
 
 const BASE = new URL("../../", import.meta.url).pathname;
 const KEY = "octavo.key";
+const escape = encodeURIComponent;
 
-export const at = (path) => BASE + path.replace(/^\//, "");
 export const key = {
-  get: () => passing.get(KEY) || "",
-  set: (value) => passing.set(KEY, value),
-  forget: () => passing.forget(KEY),
+  get: () => tabStorage.get(KEY) || "",
+  set: (/** @type {string} */ value) => tabStorage.set(KEY, value),
+  forget: () => tabStorage.forget(KEY),
 };
 
-function headers(more = {}) {
-  return key.get() ? { Authorization: `Bearer ${key.get()}`, ...more } : more;
-}
-
-async function call(method, path, body) {
-  const json = body === undefined ? {} : { "Content-Type": "application/json" };
-  let response;
-  try {
-    response = await fetch(at(path), { method, headers: headers(json), body: body && JSON.stringify(body) });
-  } catch (error) {
-    throw Problem.from(error);
+class Api extends Service {
+  /** @returns {Promise<Config>} */
+  getConfig() {
+    const older = { keys_required: false, model: null, upload_mb: 100, may: ["ask", "ingest", "admin"] };
+    return this.unless(older, this.json("GET", "v1/config"));
   }
-  if (!response.ok) throw await Problem.of(response);
-  return response;
-}
 
-const json = async (method, path, body) => (await call(method, path, body)).json();
-const part = encodeURIComponent;
-
-/* What an older server does not have is what it does not have: the given value stands for it. */
-async function unless(missing, promise) {
-  try {
-    return await promise;
-  } catch (error) {
-    if (error instanceof Problem && (error.status === 404 || error.status === 405)) return missing;
-    throw error;
-  }
-}
-
-export const api = {
-  config: () => unless({ keys_required: false, model: null, upload_mb: 100, may: ["ask", "ingest", "admin"] }, json("GET", "v1/config")),
-
-  async books() {
+  async listBooks() {
+    /** @type {Book[]} */
     const all = [];
     for (let after = ""; after !== null;) {
-      const page = await json("GET", `v1/books?limit=100${after && `&after=${part(after)}`}`);
+      const page = await this.json("GET", `v1/books?limit=100${after && `&after=${escape(after)}`}`);
       all.push(...page.books);
       after = page.next || null;
     }
     return all;
-  },
-  contents: async (book) => (await json("GET", `v1/books/${part(book)}/contents`)).sections,
-  section: (book, section) => json("GET", `v1/books/${part(book)}/sections/${part(section)}`),
-  removeBook: (book) => call("DELETE", `v1/books/${part(book)}`),
+  }
 
-  /* The cover as bytes that the page can show by itself, or null. */
-  async cover(book) {
+  /**
+   * @param {string} book
+   * @returns {Promise<Section[]>}
+   */
+  async getContents(book) {
+    return (await this.json("GET", `v1/books/${escape(book)}/contents`)).sections;
+  }
+
+  /**
+   * @param {string} book
+   * @param {string} section
+   * @returns {Promise<SectionBody>}
+   */
+  getSection(book, section) {
+    return this.json("GET", `v1/books/${escape(book)}/sections/${escape(section)}`);
+  }
+
+  /** @param {string} book */
+  removeBook(book) {
+    return this.call("DELETE", `v1/books/${escape(book)}`);
+  }
+
+  /**
+   * Fetch a cover as bytes that the page can show by itself; null where there is none.
+   * @param {string} book
+   * @returns {Promise<string | null>}
+   */
+  async getCover(book) {
     try {
-      const blob = await (await call("GET", `v1/books/${part(book)}/cover`)).blob();
-      return await new Promise((done) => {
+      const blob = await (await this.call("GET", `v1/books/${escape(book)}/cover`)).blob();
+      return await new Promise((resolve) => {
         const reader = new FileReader();
-        reader.onload = () => done(reader.result);
-        reader.onerror = () => done(null);
+        reader.onload = () => resolve(String(reader.result));
+        reader.onerror = () => resolve(null);
         reader.readAsDataURL(blob);
       });
     } catch {
       return null;
     }
-  },
+  }
 
-  /* Sends a file; `onShare` hears how much of it has gone. Resolves to the job that reads it. */
-  upload(file, onShare) {
-    return new Promise((done, failed) => {
+  /**
+   * Send a file and return the job that reads it. `onProgress` gets the share that has been sent, from 0 to 1.
+   * @param {File} file
+   * @param {(share: number) => void} onProgress
+   * @returns {Promise<Job>}
+   */
+  upload(file, onProgress) {
+    return new Promise((resolve, reject) => {
       const request = new XMLHttpRequest();
       const form = new FormData();
       form.append("file", file, file.name);
-      request.open("POST", at("v1/books"));
-      for (const [name, value] of Object.entries(headers())) request.setRequestHeader(name, value);
-      request.upload.onprogress = (event) => event.lengthComputable && onShare(event.loaded / event.total);
-      request.onerror = () => failed(Problem.from(new TypeError("network")));
+      request.open("POST", this.address("v1/books"));
+      for (const [name, value] of Object.entries(this.headers())) request.setRequestHeader(name, value);
+      request.upload.onprogress = (event) => event.lengthComputable && onProgress(event.loaded / event.total);
+      request.onerror = () => reject(Problem.wrap(new TypeError("network")));
       request.onload = async () => {
         const response = new Response(request.responseText, { status: Math.max(200, request.status) });
-        if (response.ok) done((await response.json()).job);
-        else failed(await Problem.of(response));
+        if (response.ok) resolve((await response.json()).job);
+        else reject(await Problem.read(response));
       };
       request.send(form);
     });
-  },
-  jobs: async () => (await unless({ jobs: [] }, json("GET", "v1/jobs?limit=20"))).jobs || [],
-  job: (id) => json("GET", `v1/jobs/${part(id)}`),
-  jobEvents: (id, signal) => stream(at(`v1/jobs/${part(id)}/events`), { method: "GET", headers: headers(), signal }),
-  cancelJob: (id) => call("DELETE", `v1/jobs/${part(id)}`),
+  }
 
-  ask: (body, signal) => stream(at("v1/ask"), {
-    body: JSON.stringify(body), signal, headers: headers({ "Content-Type": "application/json" }),
-  }),
-  answer: (id) => json("GET", `v1/answers/${part(id)}`),
-  feedback: (id, said) => call("POST", `v1/answers/${part(id)}/feedback`, said),
+  /** @returns {Promise<Job[]>} */
+  async listJobs() {
+    return (await this.unless({ jobs: [] }, this.json("GET", "v1/jobs?limit=20"))).jobs || [];
+  }
 
-  startSession: async () => (await unless({ session_id: null }, json("POST", "v1/sessions", {}))).session_id || made(),
-  session: (id) => unless(null, json("GET", `v1/sessions/${part(id)}`)),
-  endSession: (id) => unless(null, call("DELETE", `v1/sessions/${part(id)}`)),
-  exported: async (id, format) => (await call("GET", `v1/sessions/${part(id)}/export?format=${format}`)).blob(),
-};
+  /**
+   * @param {string} id
+   * @returns {Promise<Job>}
+   */
+  getJob(id) {
+    return this.json("GET", `v1/jobs/${escape(id)}`);
+  }
 
-function made() {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  /** @param {string} id */
+  followJob(id) {
+    return stream(this.address(`v1/jobs/${escape(id)}/events`), { method: "GET", headers: this.headers() });
+  }
+
+  /** @param {string} id */
+  cancelJob(id) {
+    return this.call("DELETE", `v1/jobs/${escape(id)}`);
+  }
+
+  /**
+   * @param {string} id
+   * @returns {Promise<Answered>}
+   */
+  getAnswer(id) {
+    return this.json("GET", `v1/answers/${escape(id)}`);
+  }
+
+  /** @param {string} id */
+  endSession(id) {
+    return this.unless(null, this.call("DELETE", `v1/sessions/${escape(id)}`));
+  }
+
+  /**
+   * @param {string} id
+   * @param {"md" | "json"} format
+   */
+  async exportSession(id, format) {
+    return (await this.call("GET", `v1/sessions/${escape(id)}/export?format=${format}`)).blob();
+  }
 }
+
+export const api = new Api(BASE, key.get);

@@ -1,211 +1,270 @@
+// @ts-check
 /* The conversation: questions go out, answers stream in, and all of it is there again after a reload. */
 
-import { el, fill, set } from "../shared/dom.js";
+import { el, fill, setAttributes } from "../shared/dom.js";
+import { Problem } from "../shared/sse.js";
+import { QUESTION_MOST, beginTurn, finishTurn, followTurn } from "../shared/turn.js";
 import { api } from "./api.js";
-import { Turn } from "./answer.js";
-import { problemCard, shown, toast } from "./notices.js";
-import { lasting } from "./storage.js";
+import { drawProblem, showDialog, showToast } from "./notices.js";
+import { browserStorage } from "./storage.js";
 import { S } from "./strings.js";
+import { TurnView } from "./turnview.js";
+
+/** @import { StreamEvent } from "../shared/sse.js" */
+/** @import { Answered, Asked, Place } from "../shared/turn.js" */
+/** @import { ScopeBar } from "./scope.js" */
+
+/**
+ * @typedef {object} Surroundings
+ * @property {ScopeBar} scope
+ * @property {(place: Place, from: HTMLElement) => void} open
+ * @property {() => boolean} hasManyBooks
+ * @property {() => void} onKeyRefused
+ */
 
 const SESSION = "octavo.session";
-const QUESTION_MOST = 1000;
 
 export class Conversation {
-  #stop = null;
+  #scope;
+  #surroundings;
+  /** @type {AbortController | null} */
+  #asking = null;
+  /** @type {TurnView[]} */
   #turns = [];
+  #isShared = false;
+  /** @type {Promise<void>} */
   #restored = Promise.resolve();
+  /** @type {Promise<unknown>} */
   ready = Promise.resolve();
+  #list = el("div", { class: "turns-list" });
+  #scroller = el("div", { class: "talk-scroll", tabindex: "0", role: "log", "aria-live": "off", "aria-label": S.said }, this.#list);
+  field = el("textarea", { id: "question", class: "field", rows: "2", maxlength: QUESTION_MOST, placeholder: S.placeholders.all,
+    enterkeyhint: "send", autocomplete: "off", on: { input: () => this.#growField(), keydown: (event) => this.#pressKey(event) } });
+  #button = el("button", { type: "submit", class: "button strong ask" }, S.ask);
+  #fresh = el("button", { type: "button", class: "link", on: { click: () => this.#startAnew() } }, S.fresh);
+  #export = el("button", { type: "button", class: "link", on: { click: () => this.#offerExport() } }, S.exportTalk);
 
-  constructor(root, { scope, open, manyBooks, onAsk }) {
-    Object.assign(this, { root, scope, open, manyBooks, onAsk });
-    this.list = el("div", { class: "turns-list" });
-    this.scroller = el("div", { class: "talk-scroll", tabindex: "0", role: "log", "aria-live": "off", "aria-label": S.said }, this.list);
-    this.field = el("textarea", { id: "question", class: "field", rows: "2", maxlength: QUESTION_MOST, placeholder: S.placeholders.shelf,
-      enterkeyhint: "send", autocomplete: "off", on: { input: () => this.#grow(), keydown: (e) => this.#key(e) } });
-    this.button = el("button", { type: "submit", class: "button strong ask" }, S.ask);
-    this.form = el("form", { class: "composer", on: { submit: (event) => { event.preventDefault(); this.#submit(); } } },
-      scope.root, el("label", { for: "question", class: "quiet" }, S.question),
-      el("div", { class: "composer-row" }, this.field, this.button));
-    scope.root.addEventListener("scope", ({ detail }) => set(this.field, { placeholder: S.placeholders[detail] || S.placeholder }));
-    this.fresh = el("button", { type: "button", class: "link", on: { click: () => this.startAnew() } }, S.fresh);
-    this.export = el("button", { type: "button", class: "link", on: { click: () => this.#export() } }, S.exportTalk);
-    this.head = el("div", { class: "talk-head" }, el("h2", {}, S.talk), el("div", { class: "row" }, this.export, this.fresh));
-    this.scroller.addEventListener("grown", () => this.#follow());
-    fill(root, this.head, this.scroller, this.form);
-    this.#welcome();
+  /**
+   * @param {HTMLElement} root
+   * @param {Surroundings} surroundings
+   */
+  constructor(root, surroundings) {
+    this.#surroundings = surroundings;
+    this.#scope = surroundings.scope;
+    const form = el("form", { class: "composer", on: { submit: (event) => { event.preventDefault(); this.#submit(); } } },
+      this.#scope.root, el("label", { for: "question", class: "quiet" }, S.question),
+      el("div", { class: "composer-row" }, this.field, this.#button));
+    this.#scope.root.addEventListener("scope", () =>
+      setAttributes(this.field, { placeholder: S.placeholders[this.#scope.kind] || S.placeholder }));
+    this.#scroller.addEventListener("grown", () => this.#follow());
+    const head = el("div", { class: "talk-head" }, el("h2", {}, S.talk), el("div", { class: "row" }, this.#export, this.#fresh));
+    fill(root, head, this.#scroller, form);
+    this.#showWelcome();
   }
 
-  get session() {
-    return lasting.get(SESSION);
+  get #session() {
+    return browserStorage.get(SESSION);
   }
 
-  #welcome() {
+  #showWelcome() {
     this.#turns = [];
-    fill(this.list, el("p", { class: "welcome" }, S.welcome));
-    this.#tools();
+    fill(this.#list, el("p", { class: "welcome" }, S.welcome));
+    this.#showTools();
   }
 
-  #tools() {
-    this.export.hidden = this.fresh.hidden = !this.#turns.length;
+  #showTools() {
+    this.#export.hidden = this.#fresh.hidden = !this.#turns.length;
   }
 
-  /* What was said before, from the server; unless the reader was quicker and has asked already. */
+  /** Show what was said before, from the server, unless the reader was quicker and has asked already. */
   restore() {
-    if (this.session && !this.#turns.length) this.#restored = this.#recall();
+    if (this.#session && !this.#turns.length) this.#restored = this.#loadTurns(this.#session);
     return this.#restored;
   }
 
-  async #recall() {
+  /** @param {string} session */
+  async #loadTurns(session) {
     try {
-      const talk = await api.session(this.session);
-      if (!talk || talk.end_time) return this.#forget();
-      const turns = (talk.turns || []).map((final) => this.#add({ question: final.question || "", where: "", body: {} }, final));
-      if (!turns.length) this.#welcome();
+      const talk = await api.getSession(session);
+      if (!talk || talk.end_time) return this.#forgetSession();
+      const turns = talk.turns || [];
+      for (const final of turns) this.#addFinished(final);
+      if (!turns.length) this.#showWelcome();
       this.#follow();
-    } catch (problem) {
-      fill(this.list, problemCard(problem, () => this.restore()));
+    } catch (error) {
+      fill(this.#list, drawProblem(Problem.wrap(error), () => this.restore()));
     }
     return undefined;
   }
 
-  /* An answer that somebody shared, by itself. */
+  /**
+   * Show one shared answer by itself.
+   * @param {string} id
+   * @returns {Promise<Answered | null>}
+   */
   async showShared(id) {
     this.stop();
     this.#turns = [];
     try {
-      const final = await api.answer(id);
-      fill(this.list, el("p", { class: "shared" }, S.shownAnswer, " · ", el("a", { href: "#/" }, S.backToTalk)));
-      this.#add({ question: final.question || "", where: "", body: {} }, final);
-      this.shared = true;
-      this.#tools();
+      const final = await api.getAnswer(id);
+      fill(this.#list, el("p", { class: "shared" }, S.sharedAnswer, " · ", el("a", { href: "#/" }, S.backToTalk)));
+      this.#addFinished(final);
+      this.#isShared = true;
+      this.#showTools();
       return final;
-    } catch (problem) {
-      fill(this.list, problemCard(problem, () => this.showShared(id)));
+    } catch (error) {
+      fill(this.#list, drawProblem(Problem.wrap(error), () => this.showShared(id)));
       return null;
     }
   }
 
   async leaveShared() {
-    if (!this.shared) return;
-    this.shared = false;
-    this.#welcome();
+    if (!this.#isShared) return;
+    this.#isShared = false;
+    this.#showWelcome();
     await this.restore();
   }
 
-  #add(asked, final = null) {
-    if (!this.#turns.length && !this.shared) this.list.querySelector(".welcome")?.remove();
-    const turn = new Turn(asked, { open: this.open, manyBooks: this.manyBooks, ask: (next, old) => this.ask(next, old) });
-    this.#turns.push(turn);
-    this.list.append(turn.root);
-    if (final) turn.finish(final);
-    this.#tools();
-    return turn;
+  /** @param {Asked} asked */
+  #addTurn(asked) {
+    if (!this.#turns.length && !this.#isShared) this.#list.querySelector(".welcome")?.remove();
+    const turn = beginTurn(asked);
+    const { open, hasManyBooks } = this.#surroundings;
+    const view = new TurnView(turn, { open, hasManyBooks, ask: (next, replaced) => this.ask(next, replaced) });
+    this.#turns.push(view);
+    this.#list.append(view.root);
+    this.#showTools();
+    return { turn, view };
   }
 
-  #forget() {
-    lasting.forget(SESSION);
-    this.#welcome();
+  /** @param {Answered} final */
+  #addFinished(final) {
+    const { turn, view } = this.#addTurn({ question: final.question || "", body: {} });
+    view.draw(finishTurn(turn, final));
   }
 
-  startAnew() {
+  #forgetSession() {
+    browserStorage.forget(SESSION);
+    this.#showWelcome();
+  }
+
+  #startAnew() {
     this.stop();
-    if (this.session) api.endSession(this.session).catch(() => {});
-    this.#forget();
+    if (this.#session) api.endSession(this.#session).catch(() => {});
+    this.#forgetSession();
     this.field.focus();
   }
 
   stop() {
-    if (this.#stop) this.#stop.abort();
+    this.#asking?.abort();
   }
 
   /* A question that comes before the book is open waits for it: the scope is the one that is then shown. */
   async #submit() {
-    if (this.#stop) return this.stop();
+    if (this.#asking) return this.stop();
     const question = this.field.value.trim();
     if (!question) return this.field.focus();
     this.field.value = "";
-    this.#grow();
-    if (matchMedia("(pointer: coarse)").matches) this.field.blur(); /* the keyboard makes room for the answer */
+    this.#growField();
+    /* On a phone, the keyboard makes room for the answer. */
+    if (matchMedia("(pointer: coarse)").matches) this.field.blur();
     await this.ready;
-    return this.ask({ question, where: this.scope.words(), body: this.scope.body() });
+    return this.ask({ question, where: this.#scope.describe(), body: this.#scope.toBody() });
   }
 
-  /* Asks, and shows what comes. A turn that is asked again makes room for the new one. */
-  async ask(asked, old = null) {
+  /**
+   * Ask, and show what comes. A turn that is asked again makes room for the new one.
+   * @param {Asked} asked
+   * @param {TurnView} [replaced]
+   */
+  async ask(asked, replaced) {
     this.stop();
     await this.#restored;
     await this.leaveShared();
-    if (old) {
-      this.#turns = this.#turns.filter((turn) => turn !== old);
-      old.root.remove();
+    if (replaced) {
+      this.#turns = this.#turns.filter((view) => view !== replaced);
+      replaced.root.remove();
     }
-    const turn = this.#add(asked);
-    const stop = (this.#stop = new AbortController());
-    this.#busy(true);
+    const { turn: begun, view } = this.#addTurn(asked);
+    const asking = (this.#asking = new AbortController());
+    this.#showBusy(true);
     this.#follow(true);
     try {
-      if (!this.session) lasting.set(SESSION, await api.startSession());
-      await this.#stream(asked, turn, stop.signal);
-    } catch (problem) {
-      if (stop.signal.aborted) turn.stopped();
-      else turn.fail(problem);
-      if (problem.status === 401) this.onAsk(problem);
-    }
-    if (this.#stop === stop) {
-      this.#stop = null;
-      this.#busy(false);
-    }
-  }
-
-  async #stream(asked, turn, signal) {
-    const body = { question: asked.question, session_id: this.session, ...asked.body };
-    for await (const event of api.ask(body, signal)) {
-      if (event.event === "error") throw Object.assign(new Error(event.data.message || event.data.detail), { hint: event.data.hint, code: event.data.code });
-      turn.take(event);
-    }
-    if (!turn.final) throw Object.assign(new Error(S.brokenOff), { hint: "" });
-  }
-
-  #busy(now) {
-    fill(this.button, now ? S.stop : S.ask);
-    this.button.classList.toggle("stop", now);
-    this.scroller.setAttribute("aria-busy", String(now));
-  }
-
-  #key(event) {
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
-      event.preventDefault();
-      if (!this.#stop) this.#submit();
+      for await (const turn of followTurn(begun, this.#stream(asked, asking.signal), asking.signal)) {
+        view.draw(turn);
+        if (turn.problem?.status === 401) this.#surroundings.onKeyRefused();
+      }
+    } finally {
+      if (this.#asking === asking) {
+        this.#asking = null;
+        this.#showBusy(false);
+      }
     }
   }
 
-  #grow() {
+  /**
+   * @param {Asked} asked
+   * @param {AbortSignal} signal
+   * @returns {AsyncGenerator<StreamEvent, void, void>}
+   */
+  async *#stream({ question, body }, signal) {
+    if (!this.#session) browserStorage.set(SESSION, (await api.startSession()) || makeSessionId());
+    yield* api.ask({ question, session_id: this.#session || "", ...body }, signal);
+  }
+
+  /** @param {boolean} isBusy */
+  #showBusy(isBusy) {
+    fill(this.#button, isBusy ? S.stop : S.ask);
+    this.#button.classList.toggle("stop", isBusy);
+    this.#scroller.setAttribute("aria-busy", String(isBusy));
+  }
+
+  /** @param {KeyboardEvent} event */
+  #pressKey(event) {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    if (!this.#asking) this.#submit();
+  }
+
+  #growField() {
     this.field.style.height = "auto";
     this.field.style.height = `${Math.min(this.field.scrollHeight + 2, 220)}px`;
   }
 
   /* Keeps the newest words in sight, unless the reader has scrolled up to read. */
   #follow(always = false) {
-    const far = this.scroller.scrollHeight - this.scroller.scrollTop - this.scroller.clientHeight;
-    const last = this.#turns[this.#turns.length - 1];
+    const far = this.#scroller.scrollHeight - this.#scroller.scrollTop - this.#scroller.clientHeight;
+    const last = this.#turns.at(-1);
     if (!last || (far > 600 && !always)) return;
-    const top = last.root.offsetTop - this.list.offsetTop;
-    const end = this.scroller.scrollHeight - this.scroller.clientHeight;
-    this.scroller.scrollTop = Math.min(top, end);
+    const top = last.root.offsetTop - this.#list.offsetTop;
+    const end = this.#scroller.scrollHeight - this.#scroller.clientHeight;
+    this.#scroller.scrollTop = Math.min(top, end);
   }
 
-  #export() {
-    const save = (format) => el("button", { type: "button", class: "button", on: { click: async () => {
+  #offerExport() {
+    const save = async (/** @type {"md" | "json"} */ format) => {
       try {
-        download(await api.exported(this.session, format), `${S.exportName}.${format}`);
-      } catch (problem) {
-        toast(problem.message);
+        download(await api.exportSession(this.#session || "", format), `${S.exportName}.${format}`);
+      } catch (error) {
+        showToast(Problem.wrap(error).message);
       }
-    } } }, format === "md" ? "Markdown" : "JSON");
-    shown({ title: S.exportTitle, content: el("div", {}, el("p", {}, S.exportText), el("div", { class: "row" }, save("md"), save("json"))) });
+    };
+    const button = (/** @type {"md" | "json"} */ format, /** @type {string} */ name) =>
+      el("button", { type: "button", class: "button", on: { click: () => save(format) } }, name);
+    const row = el("div", { class: "row" }, button("md", "Markdown"), button("json", "JSON"));
+    showDialog({ title: S.exportTitle, content: el("div", {}, el("p", {}, S.exportText), row) });
   }
 }
 
+function makeSessionId() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/**
+ * @param {Blob} blob
+ * @param {string} name
+ */
 function download(blob, name) {
   const address = URL.createObjectURL(blob);
   const link = document.createElement("a");

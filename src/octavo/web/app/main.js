@@ -1,93 +1,108 @@
+// @ts-check
 /* The app: puts the parts together and follows the address.
 
-   #/                                   the shelf
+   #/                                   the list of books
    #/books/ID                           a book, at its beginning
    #/books/ID/sections/SID?start=&end=  a section, with these characters marked
    #/answers/ID                         an answer that somebody shared                                               */
 
-import { add, el, fill } from "../shared/dom.js";
+import { append, el, fill } from "../shared/dom.js";
+import { Problem } from "../shared/sse.js";
 import { api, key } from "./api.js";
+import { BookList } from "./books.js";
 import { Contents, sectionAddress } from "./contents.js";
 import { Conversation } from "./conversation.js";
-import { alarm, problemCard, toast } from "./notices.js";
+import { announceNow, drawProblem, showToast } from "./notices.js";
+import { getPart } from "./parts.js";
 import { Reader } from "./reader.js";
 import { ScopeBar } from "./scope.js";
-import { Shelf } from "./shelf.js";
-import { lasting } from "./storage.js";
+import { browserStorage } from "./storage.js";
 import { S } from "./strings.js";
 
-const node = (id) => document.getElementById(id);
+/** @import { Span } from "../shared/text.js" */
+/** @import { Book, Config, Section } from "./api.js" */
+/** @typedef {"auto" | "light" | "dark"} Theme */
+
+/** @type {Theme[]} */
 const THEMES = ["auto", "light", "dark"];
 const THEME = "octavo.theme";
+const THEME_SIGNS = { auto: "◐", light: "☀", dark: "☾" };
+/** @type {Partial<Config>} */
 let config = { may: [] };
-let open = { id: "", book: null, sections: [] };
-let from = null;
+/** @type {{book: Book, sections: Section[]} | null} */
+let open = null;
+/** @type {HTMLElement | null} */
+let openedFrom = null;
 
-const shelfPane = el("section", { class: "shelf", "aria-label": S.shelf });
+const booksPane = el("section", { class: "library", "aria-label": S.books });
 const readerPane = el("section", { class: "reader", tabindex: "0", "aria-label": S.panes.reader });
 const scope = new ScopeBar();
-const contents = new Contents(node("side"));
-const shelf = new Shelf(shelfPane, { config: () => config });
+const contents = new Contents(getPart("side"));
+const books = new BookList(booksPane, () => config);
 const reader = new Reader(readerPane, {
-  onPlace: ({ section, page }) => {
-    scope.moved(open.book, section, page);
-    contents.current(section.id);
+  onPlace: (section, page) => {
+    scope.moveTo(open && open.book, section, page);
+    contents.markCurrent(section.id);
   },
   onAsk: (selection) => {
-    scope.picked(selection);
-    pane("talk");
+    scope.chooseSelection(selection);
+    showPane("talk");
     talk.field.focus();
   },
 });
-const talk = new Conversation(node("talk"), {
+const talk = new Conversation(getPart("talk"), {
   scope,
-  open: (cited, button) => {
-    from = button;
-    const span = cited.start === undefined ? null : [cited.start, cited.end];
-    const address = sectionAddress(cited.book_id, cited.section_id, span);
-    if (location.hash === address) route();
+  open: ({ book_id, section_id, start, end }, from) => {
+    openedFrom = from;
+    const address = sectionAddress(book_id, section_id, start === undefined || end === undefined ? null : [start, end]);
+    if (location.hash === address) followAddress();
     else location.hash = address;
-    pane("main");
+    showPane("main");
   },
-  manyBooks: () => shelf.books.length > 1,
-  onAsk: () => askForKey(S.keyWrong),
+  hasManyBooks: () => books.books.length > 1,
+  onKeyRefused: () => askForKey(S.keyWrong),
 });
 
 /* ——— panes: side by side where there is room, one at a time where there is not ——— */
 
-function pane(name) {
+/** @param {string} name */
+function showPane(name) {
   document.body.dataset.pane = name;
-  for (const tab of node("tabs").children) tab.setAttribute("aria-pressed", String(tab.dataset.pane === name));
+  for (const tab of getPart("tabs").querySelectorAll("button")) tab.setAttribute("aria-pressed", String(tab.dataset.pane === name));
 }
 
-function view(name, title = "") {
+/** @param {"books" | "book"} name */
+function showView(name, title = "") {
   document.body.dataset.view = name;
-  shelfPane.hidden = name !== "shelf";
+  booksPane.hidden = name !== "books";
   readerPane.hidden = name !== "book";
-  node("side").hidden = name !== "book";
-  fill(node("where"), title);
+  getPart("side").hidden = name !== "book";
+  fill(getPart("where"), title);
   document.title = title ? `${title} · ${S.name}` : S.name;
-  const tab = (to, text) => el("button", { type: "button", "data-pane": to, on: { click: () => pane(to) } }, text);
-  fill(node("tabs"), name === "book"
-    ? [tab("side", S.contents), tab("main", S.panes.reader), tab("talk", S.panes.talk)]
-    : [tab("main", S.panes.shelf), tab("talk", S.panes.talk)]);
-  const here = document.body.dataset.pane;
-  pane(name === "shelf" && here === "side" ? "main" : here);
+  const drawTab = (/** @type {string} */ to, /** @type {string} */ text) =>
+    el("button", { type: "button", "data-pane": to, on: { click: () => showPane(to) } }, text);
+  fill(getPart("tabs"), name === "book"
+    ? [drawTab("side", S.contents), drawTab("main", S.panes.reader), drawTab("talk", S.panes.talk)]
+    : [drawTab("main", S.panes.books), drawTab("talk", S.panes.talk)]);
+  const here = document.body.dataset.pane || "main";
+  showPane(name === "books" && here === "side" ? "main" : here);
 }
 
 /* ——— the address ——— */
 
-async function route() {
+async function followAddress() {
   const [path, query = ""] = location.hash.replace(/^#/, "").split("?");
-  const parts = path.split("/").filter(Boolean).map(decoded);
+  const parts = path.split("/").filter(Boolean).map(decode);
   if (parts[0] === "answers" && parts[1]) return showShared(parts[1]);
-  if (parts[0] !== "books" || !parts[1]) return showShelf();
-  const asked = new URLSearchParams(query);
-  const span = asked.has("start") && asked.has("end") ? [Number(asked.get("start")), Number(asked.get("end"))] : null;
-  return showBook(parts[1], parts[2] === "sections" ? parts[3] : null, span);
+  if (parts[0] !== "books" || !parts[1]) return showBooks();
+  const given = new URLSearchParams(query);
+  /** @type {Span | null} */
+  const span = given.has("start") && given.has("end") ? [Number(given.get("start")), Number(given.get("end"))] : null;
+  return showBook(parts[1], parts[2] === "sections" ? parts[3] : undefined, span);
 }
 
-function decoded(text) {
+/** @param {string} text */
+function decode(text) {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -95,125 +110,143 @@ function decoded(text) {
   }
 }
 
-function showShelf() {
-  open = { id: "", book: null, sections: [] };
+function showBooks() {
+  open = null;
   reader.clear();
   contents.clear();
-  view("shelf");
-  scope.moved(null);
+  showView("books");
+  scope.moveTo(null);
   talk.leaveShared();
 }
 
+/** @param {string} id */
 async function showShared(id) {
-  view("shelf");
-  pane("talk");
+  showView("books");
+  showPane("talk");
   const final = await talk.showShared(id);
-  const cited = final && final.citations[0];
-  if (cited) await showBook(cited.book_id, cited.section_id, [cited.start, cited.end]);
-  pane("talk");
+  const cited = final?.citations[0];
+  if (cited) await showBook(cited.book_id, cited.section_id, [cited.start || 0, cited.end || 0]);
+  showPane("talk");
 }
 
+/**
+ * @param {string} id
+ * @param {string | undefined} section
+ * @param {Span | null} span
+ */
 async function showBook(id, section, span) {
-  const led = from;
-  from = null;
-  const entered = open.id !== id;
-  if (entered) {
-    const book = shelf.books.find((other) => other.id === id);
-    if (!book) return missing(id);
+  const from = openedFrom;
+  openedFrom = null;
+  if (open?.book.id !== id) {
+    const book = books.books.find((other) => other.id === id);
+    if (!book) return showMissing(id);
     try {
-      open = { id, book, sections: await api.contents(id) };
-    } catch (problem) {
-      view("book");
-      fill(readerPane, problemCard(problem, () => route()));
+      open = { book, sections: await api.getContents(id) };
+    } catch (error) {
+      showView("book");
+      fill(readerPane, drawProblem(Problem.wrap(error), () => followAddress()));
       return undefined;
     }
     contents.show(book, open.sections);
-    scope.moved(book);
-    if (!led && scope.kind === "shelf") scope.choose("book");
+    scope.moveTo(book);
+    if (!from && scope.kind === "all") scope.choose("book");
   }
-  view("book", open.book.title);
-  if (!led && !span) pane("main");
-  await reader.open(open.book, open.sections, section || firstToRead(open.sections), { span, from: led });
+  const { book, sections } = open;
+  showView("book", book.title);
+  if (!from && !span) showPane("main");
+  await reader.open(book, sections, section || findFirstText(sections), { span, from });
   return undefined;
 }
 
-function firstToRead(sections) {
-  return (sections.find((section) => section.characters > 0) || sections[0] || {}).id;
+/** @param {Section[]} sections */
+function findFirstText(sections) {
+  return (sections.find((section) => section.characters > 0) || sections[0])?.id;
 }
 
-function missing(id) {
-  view("book");
+/** @param {string} id */
+function showMissing(id) {
+  showView("book");
   contents.clear();
-  fill(readerPane, problemCard(Object.assign(new Error(S.noSuchBook(id)), { hint: S.noSuchBookHint })),
-    el("a", { class: "button", href: "#/" }, S.toShelf));
+  fill(readerPane, drawProblem({ message: S.noSuchBook(id), hint: S.noSuchBookHint }),
+    el("a", { class: "button", href: "#/" }, S.toBooks));
 }
 
 /* ——— colours, keys, skip links ——— */
 
-function themeButton() {
+function drawThemeButton() {
+  const getTheme = () => /** @type {Theme} */ (document.documentElement.dataset.theme || "auto");
+  const showTheme = () => {
+    button.setAttribute("aria-label", S.theme[getTheme()]);
+    button.title = S.theme[getTheme()];
+    fill(button, THEME_SIGNS[getTheme()]);
+  };
   const button = el("button", { type: "button", class: "icon-button theme", on: { click: () => {
-    const next = THEMES[(THEMES.indexOf(now()) + 1) % THEMES.length];
+    const next = THEMES[(THEMES.indexOf(getTheme()) + 1) % THEMES.length];
     if (next === "auto") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = next;
-    lasting.set(THEME, next);
-    label();
-    toast(S.theme[next]);
+    browserStorage.set(THEME, next);
+    showTheme();
+    showToast(S.theme[next]);
   } } });
-  const now = () => document.documentElement.dataset.theme || "auto";
-  const label = () => {
-    button.setAttribute("aria-label", S.theme[now()]);
-    button.title = S.theme[now()];
-    fill(button, { auto: "◐", light: "☀", dark: "☾" }[now()]);
-  };
-  label();
+  showTheme();
   return button;
 }
 
 function askForKey(said = "") {
   const field = el("input", { class: "field", type: "password", id: "key", autocomplete: "off", spellcheck: "false", required: true });
-  const form = el("form", { class: "key-card", on: { submit: async (event) => {
+  const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     key.set(field.value.trim());
     await begin(S.keyWrong);
-  } } },
-  el("h2", {}, S.keyTitle), el("p", {}, S.keyText),
-  said ? el("p", { class: "problem-what", role: "alert" }, said) : null,
-  el("label", { for: "key" }, S.key), field,
-  el("button", { type: "submit", class: "button strong" }, S.keyOpen));
+  };
   key.forget();
   document.body.dataset.locked = "";
-  view("shelf");
-  fill(shelfPane, form);
-  pane("main");
+  showView("books");
+  fill(booksPane, el("form", { class: "key-card", on: { submit } },
+    el("h2", {}, S.keyTitle), el("p", {}, S.keyText),
+    said ? el("p", { class: "problem-what", role: "alert" }, said) : null,
+    el("label", { for: "key" }, S.key), field,
+    el("button", { type: "submit", class: "button strong" }, S.keyOpen)));
+  showPane("main");
   field.focus();
+}
+
+function drawForgetKey() {
+  const forget = () => {
+    key.forget();
+    location.reload();
+  };
+  return el("button", { type: "button", class: "link", on: { click: forget } }, S.forgetKey);
 }
 
 async function begin(wrong = "") {
   try {
-    config = await api.config();
+    config = await api.getConfig();
     if (config.keys_required && !key.get()) return askForKey();
-    await shelf.load();
+    await books.load();
     delete document.body.dataset.locked;
-    fill(node("tools"), key.get() ? el("button", { type: "button", class: "link", on: { click: () => { key.forget(); location.reload(); } } }, S.forgetKey) : null, themeButton());
-    const shared = location.hash.startsWith("#/answers/");
-    await Promise.all([route(), shared ? null : talk.restore(), shelf.uploads.resume()]);
-  } catch (problem) {
+    fill(getPart("tools"), key.get() ? drawForgetKey() : null, drawThemeButton());
+    const isShared = location.hash.startsWith("#/answers/");
+    await Promise.all([followAddress(), isShared ? null : talk.restore(), books.resumeUploads()]);
+  } catch (error) {
+    const problem = Problem.wrap(error);
     if (problem.status === 401 || problem.status === 403) return askForKey(key.get() ? wrong || S.keyWrong : "");
-    alarm(problem.message);
-    fill(shelfPane, problemCard(problem, () => begin()));
+    announceNow(problem.message);
+    fill(booksPane, drawProblem(problem, () => begin()));
   }
   return undefined;
 }
 
-add(node("book"), [shelfPane, readerPane]);
-add(node("tools"), [themeButton()]);
-for (const link of document.querySelectorAll("[data-skip]"))
+append(getPart("book"), [booksPane, readerPane]);
+append(getPart("tools"), [drawThemeButton()]);
+for (const link of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-skip]")))
   link.addEventListener("click", (event) => {
     event.preventDefault();
-    pane(link.dataset.skip === "book" ? "main" : "talk");
-    (link.dataset.skip === "book" ? node("book") : talk.field).focus();
+    const isBook = link.dataset.skip === "book";
+    showPane(isBook ? "main" : "talk");
+    (isBook ? getPart("book") : talk.field).focus();
   });
-readerPane.addEventListener("back", () => pane("talk"));
-addEventListener("hashchange", route);
-view("shelf");
+readerPane.addEventListener("back", () => showPane("talk"));
+addEventListener("hashchange", followAddress);
+showView("books");
 talk.ready = begin();

@@ -1,42 +1,66 @@
-/* What the page says besides its content: a line that passes by, words for screen readers, a problem with a way out. */
+// @ts-check
+/* What the page says besides its content: a short message, words for screen readers, a problem with a way out. */
 
 import { el, fill } from "../shared/dom.js";
+import { getPart } from "./parts.js";
 import { S } from "./strings.js";
 
-const node = (id) => document.getElementById(id);
-let passing = 0;
+/** @import { Child } from "../shared/dom.js" */
 
-/* A line that is seen for a few seconds; screen readers read it too. */
-export function toast(text) {
-  fill(node("toast"), text);
-  node("toast").classList.add("shown");
-  clearTimeout(passing);
-  passing = setTimeout(() => node("toast").classList.remove("shown"), 4000);
+const TOAST_MS = 4000;
+let toastTimer = 0;
+
+/**
+ * Show a message for a few seconds; screen readers read it too.
+ * @param {string} text
+ */
+export function showToast(text) {
+  const toast = getPart("toast");
+  fill(toast, text);
+  toast.classList.add("shown");
+  clearTimeout(toastTimer);
+  toastTimer = setTimeout(() => toast.classList.remove("shown"), TOAST_MS);
 }
 
-/* Read out politely, sentence by sentence, without moving anything on the page. */
-export function say(text) {
-  const live = node("live");
+/**
+ * Have screen readers read a text when they are ready, without moving anything on the page.
+ * @param {string} text
+ */
+export function announce(text) {
+  const live = getPart("live");
   live.append(el("p", {}, text));
-  while (live.childElementCount > 8) live.firstElementChild.remove();
+  while (live.childElementCount > 8) live.firstElementChild?.remove();
 }
 
-export function alarm(text) {
-  fill(node("alert"), text);
+/**
+ * Have screen readers read a text at once.
+ * @param {string} text
+ */
+export function announceNow(text) {
+  fill(getPart("alert"), text);
 }
 
-/* A failure in words, with the server's advice and a button where trying again makes sense. */
-export function problemCard(problem, retry) {
-  alarm(problem.message);
+/**
+ * Draw a failure in words, with the server's advice and a button where trying again makes sense.
+ * @param {{message: string, hint?: string}} problem
+ * @param {(() => unknown) | null} retry
+ */
+export function drawProblem(problem, retry = null) {
+  announceNow(problem.message);
   return el("div", { class: "problem" },
     el("p", { class: "problem-what" }, problem.message || S.problem),
     problem.hint ? el("p", { class: "problem-hint" }, problem.hint) : null,
     retry ? el("button", { type: "button", class: "button", on: { click: retry } }, S.retry) : null);
 }
 
-/* A question that must be decided before anything else happens. Resolves to true for yes. */
-export function confirmed({ title, text, yes, no = S.cancel }) {
-  return new Promise((done) => {
+/**
+ * Ask for a decision before anything else happens. Resolves to true for yes.
+ * @param {{title: string, text: string, yes: string, no: string}} words
+ * @returns {Promise<boolean>}
+ */
+export function confirm({ title, text, yes, no }) {
+  return new Promise((resolve) => {
+    /** @type {HTMLDialogElement} */
     const dialog = el("dialog", { class: "dialog", "aria-labelledby": "dialog-title" },
       el("h2", { id: "dialog-title" }, title),
       el("p", {}, text),
@@ -45,15 +69,19 @@ export function confirmed({ title, text, yes, no = S.cancel }) {
         el("button", { type: "button", class: "button strong", on: { click: () => dialog.close("yes") } }, yes)));
     dialog.addEventListener("close", () => {
       dialog.remove();
-      done(dialog.returnValue === "yes");
+      resolve(dialog.returnValue === "yes");
     });
     document.body.append(dialog);
     dialog.showModal();
   });
 }
 
-/* Something to be read or copied, with one button that closes it. */
-export function shown({ title, content }) {
+/**
+ * Show something to be read or copied, with one button that closes it.
+ * @param {{title: string, content: Child}} what
+ */
+export function showDialog({ title, content }) {
+  /** @type {HTMLDialogElement} */
   const dialog = el("dialog", { class: "dialog", "aria-labelledby": "dialog-title" },
     el("h2", { id: "dialog-title" }, title), content,
     el("div", { class: "row end" },
@@ -61,17 +89,20 @@ export function shown({ title, content }) {
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();
-  return dialog;
 }
 
-/* Copies text; where the browser does not allow it, shows it for copying by hand. */
-export async function copied(text, { done, title }) {
+/**
+ * Copy a text; where the browser does not allow it, show the text for copying by hand.
+ * @param {string} text
+ * @param {{done: string, title: string}} words
+ */
+export async function copyText(text, { done, title }) {
   try {
     await navigator.clipboard.writeText(text);
-    toast(done);
+    showToast(done);
   } catch {
     const field = el("textarea", { readonly: true, rows: "6", class: "field", "aria-label": title }, text);
-    shown({ title, content: field });
+    showDialog({ title, content: field });
     field.select();
   }
 }

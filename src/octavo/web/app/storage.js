@@ -1,20 +1,45 @@
-/* What the browser remembers for us. Where it will not, it is remembered until the page is left. */
+// @ts-check
+/* What the browser remembers for the app. Where storage is forbidden, it is remembered until the page is left. */
 
-function box(name) {
+/** @param {"localStorage" | "sessionStorage"} name */
+function openStorage(name) {
+  /** @type {Map<string, string>} */
   const here = new Map();
-  const safely = (act, otherwise) => {
-    try {
-      return act(window[name]);
-    } catch {
-      return otherwise();
-    }
-  };
   return {
-    get: (key) => safely((kept) => kept.getItem(key), () => here.get(key) ?? null),
-    set: (key, value) => safely((kept) => kept.setItem(key, value), () => here.set(key, value)),
-    forget: (key) => safely((kept) => kept.removeItem(key), () => here.delete(key)),
+    /**
+     * @param {string} key
+     * @returns {string | null}
+     */
+    get(key) {
+      try {
+        return window[name].getItem(key);
+      } catch {
+        return here.get(key) ?? null;
+      }
+    },
+    /**
+     * @param {string} key
+     * @param {string} value
+     */
+    set(key, value) {
+      try {
+        window[name].setItem(key, value);
+      } catch {
+        here.set(key, value);
+      }
+    },
+    /** @param {string} key */
+    forget(key) {
+      try {
+        window[name].removeItem(key);
+      } catch {
+        here.delete(key);
+      }
+    },
   };
 }
 
-export const lasting = box("localStorage");
-export const passing = box("sessionStorage");
+/** Kept after the browser is closed. */
+export const browserStorage = openStorage("localStorage");
+/** Kept until the tab is closed. */
+export const tabStorage = openStorage("sessionStorage");

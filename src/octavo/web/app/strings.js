@@ -1,150 +1,163 @@
-/* Everything the app says, in one place. */
+// @ts-check
+/* Everything the app says, in one place; what it says as the widget does comes from the shared words. */
+
+import { SURE, TURN_WORDS as T, fillIn } from "../shared/strings.js";
+
+/** @import { Step } from "../shared/turn.js" */
 
 export const S = {
   name: "Octavo",
-  skipToBook: "Skip to the book",
-  skipToQuestion: "Skip to the question",
-  panes: { shelf: "Shelf", reader: "Read", talk: "Ask" },
+  panes: { books: "Books", reader: "Read", talk: "Ask" },
   theme: { auto: "Colours: as your system", light: "Colours: light", dark: "Colours: dark" },
 
-  shelf: "The shelf",
+  books: "Books",
   contents: "Contents",
-  toShelf: "All books",
+  toBooks: "All books",
   add: "Add a book",
   addHint: "EPUB, PDF, Markdown, HTML or plain text. Or drop a file anywhere on this page.",
   drop: "Drop the book here",
-  emptyTitle: "The shelf is empty",
+  emptyTitle: "No books yet",
   empty: "Add a book to begin: choose a file, or drop one anywhere on this page. It stays on this machine.",
   emptyReadOnly: "There is no book here yet. Whoever runs this library can add one with “octavo add”.",
-  books: (count) => (count === 1 ? "1 book" : `${count} books`),
-  by: (authors) => `by ${authors.join(", ")}`,
-  extent: (book) => (book.page_count ? `${book.page_count} pages` : `${book.section_count} sections`),
-  open: (title) => `Open ${title}`,
+  countBooks: (/** @type {number} */ count) => (count === 1 ? "1 book" : `${count} books`),
+  by: (/** @type {string[]} */ authors) => `by ${authors.join(", ")}`,
+  extent: (/** @type {{page_count: number, section_count: number}} */ book) =>
+    (book.page_count ? `${book.page_count} pages` : `${book.section_count} sections`),
   remove: "Remove",
-  removeOne: (title) => `Remove ${title}`,
-  removeTitle: (title) => `Remove “${title}”?`,
-  removeText: "The book leaves the shelf with everything stored of it. Your own file stays where it is.",
-  removed: (title) => `“${title}” has left the shelf.`,
-  added: (title) => `“${title}” is on the shelf.`,
+  removeOne: (/** @type {string} */ title) => `Remove ${title}`,
+  removeTitle: (/** @type {string} */ title) => `Remove “${title}”?`,
+  removeText: "The book is removed from this library with everything stored about it. Your own file stays where it is.",
+  removed: (/** @type {string} */ title) => `“${title}” has been removed.`,
+  added: (/** @type {string} */ title) => `“${title}” has been added.`,
   keep: "Keep it",
   cancel: "Cancel",
   close: "Close",
-  retry: "Try again",
-  loading: "Opening …",
-  sending: (percent) => `Sending … ${percent} %`,
-  tooLarge: (name, most) => `“${name}” is larger than the ${most} MB that this library takes.`,
-  steps: {
-    queued: "Waiting its turn …", running: "Reading …", parsed: "Reading …", parsing: "Reading …", reading: "Reading …",
-    compared: "Comparing with what is here …", embedding: "Learning what it says …", storing: "Shelving …",
-    published: "Done.", done: "Done.", failed: "This did not work.", cancelled: "Cancelled.",
-  },
-  of: (done, total) => `${done} of ${total}`,
+  retry: T.retry,
+  loading: "Loading …",
+  sending: (/** @type {number} */ percent) => `Sending … ${percent}%`,
+  tooLarge: (/** @type {string} */ name, /** @type {number} */ most) =>
+    `“${name}” is larger than ${most} MB, the most that this library accepts.`,
+  steps: /** @type {Record<string, string>} */ ({
+    queued: "Waiting …", running: "Reading …", parsed: "Reading …", parsing: "Reading …", reading: "Reading …",
+    compared: "Comparing with the stored edition …", embedding: "Indexing …", storing: "Saving …",
+    published: "Done.", done: "Done.", failed: "This book could not be added.", cancelled: "Cancelled.",
+  }),
+  of: (/** @type {number} */ done, /** @type {number} */ total) => `${done} of ${total}`,
 
-  chooseBook: "Choose a book from the shelf to read it here.",
   turnPages: "Previous and next",
   code: "Code",
   table: "Table",
   previous: "Previous",
   next: "Next",
-  page: (label) => `p. ${label}`,
-  pageMark: (label) => `Page ${label}`,
+  page: (/** @type {string | number} */ n) => fillIn(T.page, { n }),
+  pageMark: (/** @type {string} */ label) => `Page ${label}`,
   emptySection: "There is no text directly under this heading.",
   asOnline: "On the web",
-  askAbout: "Ask about this",
-  tooLong: (length) => `${length} characters are selected; a question can be about 500 at most.`,
-  passageGone: "The cited words are not in this edition any more.",
+  askAbout: T.askAbout,
+  tooLong: (/** @type {number} */ length) => `${length} characters are selected; a question can be about 500 at most.`,
+  passageGone: "The cited words are no longer in this edition.",
   backToAnswer: "← Back to the answer",
 
   talk: "Conversation",
-  said: "What was said",
+  said: "Questions and answers",
   fresh: "New conversation",
   exportTalk: "Export",
   exportTitle: "Export this conversation",
-  exportText: "With every question, every answer and every source.",
-  brokenOff: "The answer broke off before its end.",
-  welcome: "Ask a question. Every sentence of the answer shows where in the book it stands; when the book does not say, you are told so.",
-  question: "Your question",
+  exportText: "All questions and answers, with their sources.",
+  exportName: "octavo-conversation",
+  welcome: "Ask a question. Every sentence of the answer links to the passage it comes from. "
+    + "If the book does not answer the question, you are told so.",
+  question: T.question,
   placeholder: "Ask the book …",
-  placeholders: { shelf: "Ask your books …", selection: "Ask about your selection …" },
+  placeholders: /** @type {Record<string, string>} */ ({ all: "Ask your books …", selection: "Ask about your selection …" }),
   ask: "Ask",
-  stop: "Stop",
-  stopped: "Stopped.",
+  stop: T.stop,
+  stopped: T.stopped,
   again: "Ask again",
-  tooLongQuestion: "A question has at most 1,000 characters.",
   you: "You asked",
   scopeLabel: "Look in",
   scopes: {
-    shelf: "the whole shelf",
-    book: (title) => `this book: ${title}`,
-    section: (title) => `this section: ${title}`,
-    page: (label) => `this page: ${label}`,
+    all: "all books",
+    book: (/** @type {string} */ title) => `this book: ${title}`,
+    wholeBook: "the whole book",
+    section: (/** @type {string} */ title) => `this section: ${title}`,
+    page: (/** @type {string} */ label) => `this page: ${label}`,
     selection: "your selection",
-    upTo: (where) => `only up to here: ${where}`,
+    upTo: (/** @type {string} */ where) => `only up to here: ${where}`,
+    bare: {
+      all: "all books", book: "this book", section: "this section", page: "this page", selection: "your selection",
+      upTo: "only up to here",
+    },
     noBook: "open a book first",
     noPages: "this book has no pages",
     noSelection: "select text first",
   },
-  dropSelection: "Let go of the selection",
+  dropSelection: "Clear the selection",
 
-  working: {
-    asked: "Reading the question …",
-    scoped: (where) => `Looking in ${where} …`,
-    retrieved: (count) => (count === 1 ? "Found 1 passage; reading it …" : `Found ${count} passages; reading them …`),
-    searching: (what) => (what ? `Searching “${what}” …` : "Searching …"),
-    reading: (what) => (what ? `Reading “${what}” …` : "Reading …"),
-    writing: "Writing …",
-    checking: "Checking every sentence …",
-    other: (step, detail) => (detail ? `${step}: ${detail} …` : `${step} …`),
-  },
   interpreted: "Understood as:",
-  sureness: { very: "Very sure", fairly: "Fairly sure", partly: "Not quite sure", hardly: "Hardly sure" },
-  surenessHint: (share) => `Confidence ${share.toFixed(2)}: of a hundred answers marked like this, about ${Math.round(share * 100)} are right.`,
-  answeredBy: (who) => (who === "offline" ? "quoted from the book, no language model" : who),
-  seconds: (ms) => (ms < 950 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`),
-  citation: (number, where) => `Source ${number}: ${where}`,
-  sources: (count) => (count === 1 ? "1 source" : `${count} sources`),
-  readThere: "Read it there",
-  dropped: (count) => (count === 1
-    ? "1 sentence was left out because the book does not support it"
-    : `${count} sentences were left out because the book does not support them`),
+  confidence: (/** @type {keyof typeof SURE} */ grade) => T[SURE[grade]],
+  confidenceHint: (/** @type {number} */ share) => {
+    const n = Math.round(share * 100);
+    return `${fillIn(T.sureNumber, { n })}: about ${n} of 100 answers with this figure are right.`;
+  },
+  answeredBy: (/** @type {string} */ who) => (who === "offline" ? "quoted from the book, no language model" : who),
+  seconds: (/** @type {number} */ ms) => (ms < 950 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`),
+  citation: (/** @type {number} */ n, /** @type {string} */ place) => fillIn(T.citation, { n, place }),
+  sources: (/** @type {number} */ count) => (count === 1 ? "1 source" : `${count} sources`),
+  dropped: (/** @type {number} */ n) => (n === 1 ? T.droppedOne : fillIn(T.droppedMany, { n })),
   copy: "Copy",
-  copied: "Copied, with its sources.",
+  copied: "Copied with its sources.",
   share: "Share",
-  shared: "The link to this answer is copied.",
+  shared: "The link to this answer has been copied.",
   shareTitle: "A link to this answer",
-  linkShown: "Whoever can open this library can open this link:",
-  shownAnswer: "An answer somebody shared",
+  sharedAnswer: "A shared answer",
   backToTalk: "Back to your conversation",
-  up: "This helped",
-  down: "This did not help",
-  why: "What was wrong?",
-  whyGood: "What was good?",
+  votes: { up: T.good, down: T.bad },
+  why: { up: "What was good?", down: T.why },
+  /* The reasons are stored as they stand here. */
   reasons: {
     up: ["It answers my question", "The sources fit", "Clear and short"],
     down: ["Not what I asked", "It is wrong", "The source does not say this", "Something is missing", "It should have answered"],
   },
-  comment: "Anything else? (optional)",
-  send: "Send",
-  thanks: "Thank you, noted.",
+  comment: T.comment,
+  send: T.sendFeedback,
+  thanks: T.thanks,
 
-  refusals: {
-    not_in_book: "The book does not say",
+  refused: T.refused,
+  refusals: /** @type {Record<string, string>} */ ({
+    not_in_book: T.refused,
     not_in_scope: "Not here, but elsewhere",
-    below_confidence: "Not sure enough to say",
-    empty_library: "No books yet",
-  },
-  nearest: "Nearest in the book",
-  widen: "Search the whole book",
-  widenShelf: "Search the whole shelf",
+    below_confidence: T.refusedUnsure,
+    empty_library: T.refusedEmpty,
+  }),
+  nearest: T.nearest,
+  widen: T.widen,
+  widenAll: "Search all books",
 
-  keyTitle: "This library asks for a key",
+  keyTitle: "This library needs a key",
   keyText: "Paste the key you were given. It is kept until you close this tab and sent only to this server.",
   keyWrong: "That key was not accepted.",
   key: "Key",
   keyOpen: "Open the library",
   forgetKey: "Forget the key",
-  noSuchBook: (id) => `There is no book “${id}” on this shelf.`,
+  noSuchBook: (/** @type {string} */ id) => `There is no book “${id}” in this library.`,
   noSuchBookHint: "It may have been removed, or the link is from another library.",
-  problem: "That did not work",
-  exportName: "octavo-conversation",
+  problem: "Something went wrong",
 };
+
+/**
+ * Say what is being done for a question.
+ * @param {Step} step
+ */
+export function describeStep({ kind, name, detail, count }) {
+  switch (kind) {
+    case "asked": return `${T.stepAsked} …`;
+    case "scoped": return `${fillIn(T.stepScoped, { detail })} …`;
+    case "retrieved": return `${fillIn(T.stepRetrieved, { n: count })} …`;
+    case "searching": return detail ? `${fillIn(T.stepSearching, { detail })} …` : "Searching …";
+    case "reading": return detail ? `${fillIn(T.stepReading, { detail })} …` : "Reading …";
+    case "writing": return `${T.stepWriting} …`;
+    case "checking": return `${T.stepChecking} …`;
+    default: return detail ? `${name}: ${detail} …` : `${name} …`;
+  }
+}

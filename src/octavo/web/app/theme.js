@@ -1,7 +1,8 @@
-/* Runs before anything is painted, so that a page read in the dark never flashes white. */
+// @ts-check
+/* Runs before anything is painted, so that a page in dark colours never flashes white. */
 try {
   const chosen = localStorage.getItem("octavo.theme");
   if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
 } catch {
-  /* Storage is closed to us: the system's colours are fine. */
+  /* Storage is forbidden: the system's colours are fine. */
 }

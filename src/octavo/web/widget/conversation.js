@@ -1,59 +1,107 @@
-/* The conversation: asks, shows what comes, stops, remembers, and finds its way back after a reload.
+// @ts-check
+/* The conversation: asks, shows what comes, stops, remembers, and is there again after a reload.
 
-   The server's record of the session is what counts; what this browser kept is shown meanwhile, and alone when the
+   The server's record of the session is what counts. What this browser kept is shown meanwhile, and alone when the
    server cannot be asked. */
 
 import { el, fill } from "../shared/dom.js";
 import { Problem } from "../shared/sse.js";
-import { hold, litBox, show, unlight, whereTo } from "./jump.js";
+import { beginTurn, finishTurn, followTurn } from "../shared/turn.js";
+import { clearQuote, findQuoteBox, findTarget, holdSelection, showCited } from "./jump.js";
 import { KEYS } from "./panel.js";
-import { Turn } from "./turn.js";
+import { TurnView } from "./turnview.js";
+
+/** @import { Service } from "../shared/service.js" */
+/** @import { StreamEvent } from "../shared/sse.js" */
+/** @import { Tooltip } from "../shared/tooltip.js" */
+/** @import { Asked, Place, Turn } from "../shared/turn.js" */
+/** @import { KeptTurn, Memory } from "./memory.js" */
+/** @import { Panel } from "./panel.js" */
+/** @import { Selected } from "./selection.js" */
+/** @import { Say } from "./strings.js" */
+
+/**
+ * @typedef {object} Surroundings
+ * @property {string} book
+ * @property {Panel} panel
+ * @property {Service} service
+ * @property {Memory} memory
+ * @property {Say} say
+ * @property {Tooltip} tooltip
+ * @property {(name: string, detail?: unknown) => void} tell  tells the page that something has happened
+ */
 
 export class Conversation {
+  #book;
   #panel;
   #service;
   #memory;
   #say;
-  #tip;
+  #tooltip;
   #tell;
+  /** @type {AbortController | null} */
   #asking = null;
+  /** @type {Promise<string | null> | null} */
   #starting = null;
+  /** @type {Selected | null} */
   #selection = null;
-  #restored = false;
-  #shown = [];
+  #isRestored = false;
+  /** @type {KeptTurn[]} */
+  #finished = [];
 
-  constructor({ panel, service, memory, say, tip, tell }) {
+  /** @param {Surroundings} surroundings */
+  constructor({ book, panel, service, memory, say, tooltip, tell }) {
+    this.#book = book;
     this.#panel = panel;
     this.#service = service;
     this.#memory = memory;
     this.#say = say;
-    this.#tip = tip;
+    this.#tooltip = tooltip;
     this.#tell = tell;
-    this.#welcome();
+    this.#showWelcome();
   }
 
+  /** @param {Selected | null} found */
   set selection(found) {
     this.#selection = found;
-    this.#panel.selection = found || { text: "" };
-    hold(found?.range.cloneRange());
+    this.#panel.selection = found || { text: "", cut: false };
+    holdSelection(found?.range.cloneRange());
   }
 
-  async ask(question, selection = this.#selection?.text || null) {
+  /**
+   * Ask a question about a passage, or about the one that the reader has selected.
+   * @param {string} question
+   */
+  ask(question, selection = this.#selection?.text || "") {
+    return this.#ask(this.#makeAsked(question, selection));
+  }
+
+  /**
+   * @param {string} question
+   * @param {string | null | undefined} selection
+   * @returns {Asked}
+   */
+  #makeAsked(question, selection) {
+    const book = this.#book ? { book_id: this.#book } : {};
+    return { question, body: selection ? { ...book, selected_text: selection } : book };
+  }
+
+  /** @param {Asked} asked */
+  async #ask(asked) {
     this.stop();
     this.selection = null;
-    unlight();
-    const turn = this.#begin(question, selection);
-    turn.begin();
+    clearQuote();
+    const { turn: begun, view } = this.#addTurn(asked);
+    view.draw(begun);
     const asking = (this.#asking = new AbortController());
     this.#panel.busy = true;
-    this.#tell("asked", { question });
+    this.#tell("asked", { question: asked.question });
     try {
-      const answered = await this.#answered(turn, asking.signal);
-      this.#settle(turn, { ...answered, question, selection });
-    } catch (problem) {
-      if (problem.name === "AbortError") turn.stop();
-      else turn.fail(problem);
-      if (problem.name !== "AbortError") this.#tell("error", { question, message: problem.message });
+      for await (const turn of followTurn(begun, this.#stream(asked, asking.signal), asking.signal)) {
+        view.draw(turn);
+        if (turn.state === "asking" || turn.final) this.#panel.scrollTo(view.root);
+        this.#recordEnd(turn);
+      }
     } finally {
       if (this.#asking === asking) {
         this.#asking = null;
@@ -62,137 +110,152 @@ export class Conversation {
     }
   }
 
-  /* Follows the stream to its end. A conversation that the server no longer knows is begun anew, once. */
-  async #answered(turn, signal) {
+  /**
+   * Ask the server. A session that it no longer knows is replaced by a new one, once.
+   * @param {Asked} asked
+   * @param {AbortSignal} signal
+   * @returns {AsyncGenerator<StreamEvent, void, void>}
+   */
+  async *#stream(asked, signal) {
     const remembered = this.#memory.session;
     const session = await this.prepare();
     signal.throwIfAborted();
+    const { question, body } = asked;
     try {
-      for await (const { event, data } of this.#service.ask(turn.question, { selection: turn.selection, session, signal })) {
-        if (event === "answered") return data;
-        if (event === "error") throw new Problem(data.status || 500, data.code, data.detail || data.message || "");
-        turn.take({ event, data });
-        this.#panel.scrollTo(turn.element);
-      }
-    } catch (problem) {
-      if (problem.status !== 404 || !remembered) throw problem;
+      yield* this.#service.ask({ question, ...(session ? { session_id: session } : {}), ...body }, signal);
+    } catch (error) {
+      if (Problem.wrap(error).status !== 404 || !remembered) throw error;
       this.#memory.session = null;
-      return this.#answered(turn, signal);
+      yield* this.#stream(asked, signal);
     }
-    throw new Problem(0, "interrupted", "");
   }
 
-  /* The session's id: begun while the reader is still typing, so that the question need not wait for it. */
+  /**
+   * Keep a turn that has ended, and tell the page.
+   * @param {Turn} turn
+   */
+  #recordEnd({ asked: { question, body }, final, problem }) {
+    if (final) {
+      const kept = { ...final, question, selection: body.selected_text || null };
+      this.#finished.push(kept);
+      this.#memory.turns = this.#finished;
+      this.#tell(final.refusal ? "refused" : "answered", kept);
+    }
+    if (problem) this.#tell("error", { question, message: problem.message });
+  }
+
+  /** Start a session while the reader is still typing, so that the question need not wait for it. */
   async prepare() {
     if (this.#memory.session) return this.#memory.session;
-    this.#starting ||= this.#service.start().finally(() => (this.#starting = null));
+    this.#starting ||= this.#service.startSession().finally(() => (this.#starting = null));
     const session = await this.#starting;
     if (session) this.#memory.session = session;
     return session;
   }
 
   stop() {
-    if (this.#asking) this.#asking.abort();
+    this.#asking?.abort();
   }
 
-  /* A new conversation; the old one is forgotten here. */
-  again() {
+  /** Start a new conversation; the old one is forgotten here. */
+  startAnew() {
     this.stop();
     this.#memory.forget();
-    this.#shown = [];
+    this.#finished = [];
     this.selection = null;
-    unlight();
-    this.#welcome();
+    clearQuote();
+    this.#showWelcome();
   }
 
-  /* Once, when the panel is first opened. */
+  /** Show the conversation again; once, when the panel is first opened. */
   async restore() {
-    if (this.#restored) return;
-    this.#restored = true;
+    if (this.#isRestored) return;
+    this.#isRestored = true;
     const kept = this.#memory.turns;
-    this.#replay(kept);
+    this.#showFinished(kept);
     if (!this.#memory.session || !kept.length) return;
     try {
-      const turns = await this.#service.turns(this.#memory.session);
-      if (this.#asking || !turns.length || same(turns, this.#memory.turns)) return;
+      const session = await this.#service.getSession(this.#memory.session);
+      const turns = session && Array.isArray(session.turns) ? session.turns : [];
+      if (this.#asking || !turns.length || isSame(turns, this.#memory.turns)) return;
       const selections = new Map(kept.map((turn) => [turn.answer_id, turn.selection]));
-      const merged = turns.map((turn) => ({ ...turn, selection: selections.get(turn.answer_id) }));
-      this.#memory.turns = merged;
-      this.#replay(this.#memory.turns);
+      this.#memory.turns = turns.map((turn) => ({ ...turn, question: turn.question || "", selection: selections.get(turn.answer_id) }));
+      this.#showFinished(this.#memory.turns);
     } catch {
-      /* what this browser kept is shown already */
+      /* What this browser kept is shown already. */
     }
   }
 
-  #replay(turns) {
+  /** @param {KeptTurn[]} turns */
+  #showFinished(turns) {
     if (!turns.length) return;
+    /* A screen reader must not read the whole conversation again. */
     this.#panel.log.setAttribute("aria-live", "off");
     fill(this.#panel.log);
-    this.#shown = [];
-    for (const answered of turns) {
-      const turn = this.#begin(answered.question, answered.selection);
-      turn.finish(answered);
-      this.#shown.push(answered);
+    for (const kept of turns) {
+      const { turn, view } = this.#addTurn(this.#makeAsked(kept.question, kept.selection));
+      view.draw(finishTurn(turn, kept));
     }
+    this.#finished = [...turns];
     setTimeout(() => this.#panel.log.setAttribute("aria-live", "polite"), 500);
   }
 
-  #begin(question, selection) {
-    const turn = new Turn(question, selection, {
+  /** @param {Asked} asked */
+  #addTurn(asked) {
+    const turn = beginTurn(asked);
+    const view = new TurnView(turn, {
       say: this.#say,
-      show: (cited) => this.#show(cited),
-      tip: (node, cited, place) => this.#tip.over(node, cited, place),
-      widen: (words) => this.ask(words, null),
-      retry: (old) => {
-        old.element.remove();
-        this.ask(old.question, old.selection || null);
+      tooltip: this.#tooltip,
+      show: (place) => this.#show(place),
+      widen: (wider) => this.#ask(wider),
+      retry: (replaced, again) => {
+        replaced.root.remove();
+        this.#ask(again);
       },
-      vote: (...said) => this.#service.feedback(...said),
+      sendVote: (answerId, said) => this.#service.sendFeedback(answerId, said),
       announce: (text) => this.#panel.announce(text),
     });
-    const welcome = this.#panel.log.querySelector(".welcome");
-    if (welcome) welcome.remove();
-    this.#panel.log.append(turn.element);
-    this.#panel.scrollTo(turn.element);
-    return turn;
+    this.#panel.log.querySelector(".welcome")?.remove();
+    this.#panel.log.append(view.root);
+    this.#panel.scrollTo(view.root);
+    return { turn, view };
   }
 
-  #settle(turn, answered) {
-    turn.finish(answered);
-    this.#shown.push(answered);
-    this.#memory.turns = this.#shown;
-    this.#panel.scrollTo(turn.element);
-    this.#tell(answered.refusal ? "refused" : "answered", answered);
-  }
-
-  /* True when the words are to be seen, here or on the page that opens. */
-  #show(cited) {
-    this.#tip.hide();
-    const { kind } = whereTo(cited);
-    const done = show(cited);
-    this.#tell("cited", cited);
-    if (!done) this.#panel.announce(this.#say("notHere"));
+  /**
+   * Show a passage. True when its words are to be seen, here or on the page that opens.
+   * @param {Place} place
+   */
+  #show(place) {
+    this.#tooltip.hide();
+    const { kind } = findTarget(place);
+    const isShown = showCited(place);
+    this.#tell("cited", place);
+    if (!isShown) this.#panel.announce(this.#say("notHere"));
     else if (kind === "here" || kind === "nowhere") {
       this.#panel.announce(this.#say("shown"));
-      if (this.#panel.fullScreen || this.#covered()) this.#panel.close();
+      if (this.#panel.isFullScreen || this.#isQuoteCovered()) this.#panel.close();
     }
-    return done;
+    return isShown;
   }
 
-  #covered() {
-    const [lit, panel] = [litBox(), this.#panel.panel.getBoundingClientRect()];
-    if (!lit) return false;
-    const hidden = Math.min(lit.right, panel.right) - Math.max(lit.left, panel.left);
-    return hidden > lit.width / 3;
+  #isQuoteCovered() {
+    const [quote, panel] = [findQuoteBox(), this.#panel.panel.getBoundingClientRect()];
+    if (!quote) return false;
+    const hidden = Math.min(quote.right, panel.right) - Math.max(quote.left, panel.left);
+    return hidden > quote.width / 3;
   }
 
-  #welcome() {
+  #showWelcome() {
     const hint = el("p", { class: "hint" }, this.#say("welcomeSelect"));
     const keys = el("p", { class: "keys" }, this.#say("welcomeKeys", { keys: KEYS }));
     fill(this.#panel.log, el("div", { class: "welcome" }, el("p", {}, this.#say("welcome")), hint, keys));
   }
 }
 
-function same(turns, others) {
+/**
+ * @param {{answer_id: string}[]} turns
+ * @param {{answer_id: string}[]} others
+ */
+function isSame(turns, others) {
   return turns.length === others.length && turns.every((turn, i) => turn.answer_id === others[i].answer_id);
 }

@@ -1,4 +1,5 @@
-/* The drawings: paths on a 24 by 24 grid. */
+// @ts-check
+/* The icons: paths on a 24 by 24 grid. */
 
 export const ICONS = {
   ask: "M4 5.5c3-1.4 5.5-1.2 8 .6 2.5-1.8 5-2 8-.6v13c-3-1.4-5.5-1.2-8 .6-2.5-1.8-5-2-8-.6zM12 6.1v13",

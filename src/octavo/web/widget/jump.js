@@ -1,114 +1,132 @@
-/* From a citation to the words themselves, lit up in the page.
+// @ts-check
+/* From a citation to the words themselves, highlighted in the page.
 
-   On the page that is open the words are found and shown; another page of the site is opened at the heading, and the
-   widget there shows them, told by this tab's storage; a page of another site opens in a tab of its own. Words are lit
-   with the browser's highlights, or selected where it has none: the page's own elements stay as they are. */
+   On the page that is open the words are found and shown. Another page of the site is opened at the heading, and the
+   widget there shows them: this tab's storage tells it which. A page of another site opens in a new tab. Words are
+   highlighted by the browser, or selected where it cannot: the page's own elements stay as they are. */
 
-import { tab } from "./memory.js";
-import { find } from "./pagetext.js";
+import { highlight } from "../shared/selection.js";
+import { findQuote } from "./findquote.js";
+import { tabStorage } from "./memory.js";
 
-const [NAME, HELD] = ["octavo-quote", "octavo-held"];
+/** @import { Place } from "../shared/turn.js" */
+/** @typedef {{kind: "here" | "site" | "web" | "nowhere", href: string, isSamePath: boolean}} Target */
+
+const [QUOTE, HELD, JUMP] = ["octavo-quote", "octavo-held", "octavo:jump"];
 const LOOK = "background-color: #ffe39a; color: #1d1a16";
+/** @type {CSSStyleSheet | null} */
 let sheet = null;
 
-/* Where a citation leads: "here", "site", "web" or, for a book that has no page, "nowhere". */
-export function whereTo(cited) {
-  const address = webAddress(cited.link) || webAddress(cited.url);
-  if (!address) return { kind: "nowhere", href: "" };
-  const same = path(address) === path(location);
-  if (address.origin !== location.origin) return { kind: "web", href: address.href, same };
-  return { kind: same ? "here" : "site", href: address.href };
+/**
+ * Find where a citation leads: "here", "site", "web" or, for a book that has no page, "nowhere".
+ * @param {Place} cited
+ * @returns {Target}
+ */
+export function findTarget(cited) {
+  const address = readAddress(cited.link) || readAddress(cited.url);
+  if (!address) return { kind: "nowhere", href: "", isSamePath: false };
+  const isSamePath = simplifyPath(address) === simplifyPath(location);
+  if (address.origin !== location.origin) return { kind: "web", href: address.href, isSamePath };
+  return { kind: isSamePath ? "here" : "site", href: address.href, isSamePath };
 }
 
-/* Shows what is cited. True when the words are lit on this page, or another page is on its way. */
-export function show(cited) {
-  const { kind, href, same } = whereTo(cited);
+/**
+ * Show what is cited. True when the words are highlighted on this page, or another page is being opened.
+ * @param {Place} cited
+ */
+export function showCited(cited) {
+  const { kind, href, isSamePath } = findTarget(cited);
+  const anchor = readAnchor(href);
   if (kind === "site") {
-    tab.set("jump", { path: path(new URL(href)), snippet: cited.content_snippet, anchor: anchorOf(href) });
+    tabStorage.set(JUMP, { path: simplifyPath(new URL(href)), snippet: cited.content_snippet, anchor });
     location.assign(href);
     return true;
   }
-  if ((kind !== "web" || same) && light(cited.content_snippet, anchorOf(href))) return true;
+  if ((kind !== "web" || isSamePath) && highlightQuote(cited.content_snippet, anchor)) return true;
   if (kind === "web") window.open(href, "_blank", "noopener,noreferrer");
-  else if (kind === "here") toHeading(anchorOf(href));
+  else if (kind === "here") showHeading(anchor);
   return kind !== "nowhere";
 }
 
-/* The passage that the page before this one wanted shown. */
-export function arrive(done) {
-  const wanted = tab.get("jump");
-  tab.set("jump", null);
-  if (!wanted || typeof wanted.snippet !== "string" || wanted.path !== path(location)) return;
+/** Show the passage that the page before this one asked for. */
+export function showOnArrival() {
+  const wanted = tabStorage.get(JUMP);
+  tabStorage.set(JUMP, null);
+  if (!wanted || typeof wanted.snippet !== "string" || wanted.path !== simplifyPath(location)) return;
+  /* A page may still be drawing itself. */
   const waits = [0, 250, 800, 2000];
   const attempt = () => {
-    if (light(wanted.snippet, wanted.anchor)) done();
-    else if (waits.length) setTimeout(attempt, waits.shift());
+    if (!highlightQuote(wanted.snippet, wanted.anchor) && waits.length) setTimeout(attempt, waits.shift());
   };
   setTimeout(attempt, waits.shift());
 }
 
-export function unlight() {
-  if (globalThis.CSS?.highlights) CSS.highlights.delete(NAME);
+export function clearQuote() {
+  highlight(QUOTE, []);
 }
 
-/* Keeps what the reader selected to be seen, while the focus is in the panel; without a range, no more. */
-export function hold(range) {
-  if (!globalThis.CSS?.highlights || !globalThis.Highlight) return;
-  CSS.highlights.delete(HELD);
-  if (!range) return;
-  dress();
-  CSS.highlights.set(HELD, new Highlight(range));
+/**
+ * Keep the reader's selection visible while the focus is in the panel; without a range, no more.
+ * @param {Range | undefined} range
+ */
+export function holdSelection(range) {
+  if (highlight(HELD, range ? [range] : []) && range) addStyles();
 }
 
-/* Where the lit words are on the screen; null when none are. */
-export function litBox() {
-  const lit = globalThis.CSS?.highlights?.get(NAME);
-  const range = lit ? [...lit][0] : null;
-  return range ? range.getBoundingClientRect() : null;
+/** Return where the highlighted words are on the screen; null when there are none. */
+export function findQuoteBox() {
+  const [range] = globalThis.CSS?.highlights?.get(QUOTE) || [];
+  return range instanceof Range ? range.getBoundingClientRect() : null;
 }
 
-function light(snippet, anchor) {
-  const ranges = find(String(snippet || ""), heading(anchor));
+/**
+ * @param {unknown} snippet
+ * @param {string} anchor
+ */
+function highlightQuote(snippet, anchor) {
+  const ranges = findQuote(String(snippet || ""), findHeading(anchor));
   if (!ranges.length) return false;
   reveal(ranges[0].startContainer.parentElement);
-  if (globalThis.CSS?.highlights && globalThis.Highlight) {
-    dress();
-    CSS.highlights.set(NAME, new Highlight(...ranges));
-  } else {
+  if (highlight(QUOTE, ranges)) addStyles();
+  else {
     const chosen = getSelection();
-    chosen.removeAllRanges();
-    chosen.addRange(ranges[0]);
+    chosen?.removeAllRanges();
+    chosen?.addRange(ranges[0]);
   }
   return true;
 }
 
+/** @param {Element | null} element */
 function reveal(element) {
   for (let node = element; node; node = node.parentElement)
-    if (node.localName === "details") node.open = true;
-  const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
-  element.scrollIntoView({ block: "center", behavior: calm ? "instant" : "smooth" });
+    if (node instanceof HTMLDetailsElement) node.open = true;
+  const isCalm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+  element?.scrollIntoView({ block: "center", behavior: isCalm ? "instant" : "smooth" });
 }
 
-/* Also dresses what the browser itself lights for `:~:text=`: both look alike. */
-function dress() {
+/* Also styles what the browser itself highlights for `:~:text=`, so that both look alike. */
+function addStyles() {
   if (!sheet) {
     sheet = new CSSStyleSheet();
     const held = `::highlight(${HELD}) { background-color: rgb(140 120 90 / 28%) }`;
-    sheet.replaceSync(`::highlight(${NAME}) { ${LOOK} } ::target-text { ${LOOK} } ${held}`);
+    sheet.replaceSync(`::highlight(${QUOTE}) { ${LOOK} } ::target-text { ${LOOK} } ${held}`);
   }
   if (!document.adoptedStyleSheets.includes(sheet)) document.adoptedStyleSheets.push(sheet);
 }
 
-function toHeading(anchor) {
-  const element = heading(anchor);
-  if (element) reveal(element);
+/** @param {string} anchor */
+function showHeading(anchor) {
+  const heading = findHeading(anchor);
+  if (heading) reveal(heading);
 }
 
-function heading(anchor) {
+/** @param {string} anchor */
+function findHeading(anchor) {
   return anchor ? document.getElementById(anchor) : null;
 }
 
-function anchorOf(href) {
+/** @param {string} href */
+function readAnchor(href) {
   const [anchor] = (href.split("#")[1] || "").split(":~:");
   try {
     return decodeURIComponent(anchor);
@@ -117,8 +135,11 @@ function anchorOf(href) {
   }
 }
 
-/* The same page has many spellings: with and without index.html, .html and the last slash. */
-function path(address) {
+/**
+ * Give one spelling to the path of a page: without index.html, .html and the last slash.
+ * @param {{pathname: string}} address
+ */
+function simplifyPath(address) {
   const plain = address.pathname.replace(/\/index\.html?$/, "/").replace(/\.html?$/, "").replace(/\/+$/, "");
   try {
     return decodeURI(plain);
@@ -127,9 +148,10 @@ function path(address) {
   }
 }
 
-function webAddress(text) {
+/** @param {string | undefined} text */
+function readAddress(text) {
   try {
-    const address = new URL(text);
+    const address = new URL(text || "");
     return /^https?:$/.test(address.protocol) ? address : null;
   } catch {
     return null;

@@ -1,50 +1,57 @@
-/* Light or dark, as the page around us is, and as it becomes.
+// @ts-check
+/* Light or dark, as the page around the widget is, and as it becomes.
 
-   What the page says outright counts first: Docusaurus' and Bootstrap's attributes, MkDocs Material's scheme, mdBook's
-   themes, a plain `dark` class. A page that says nothing is judged by its background, and one without any background by
-   what the reader's system prefers. */
+   What the page says outright counts first: the attributes of Docusaurus and Bootstrap, MkDocs Material's scheme,
+   mdBook's themes, a plain `dark` class. A page that says nothing is judged by its background, and one without any
+   background by what the reader's system prefers. */
+
+/** @typedef {"light" | "dark"} Theme */
 
 const DARK = new Set(["dark", "slate", "coal", "navy", "ayu", "night", "black"]);
 const LIGHT = new Set(["light", "default", "rust", "white", "day"]);
-const ATTRIBUTES = ["data-theme", "data-md-color-scheme", "data-bs-theme", "data-color-mode", "class", "style"];
+const NAMING = ["data-theme", "data-md-color-scheme", "data-bs-theme", "data-color-mode"];
+const ATTRIBUTES = [...NAMING, "class", "style"];
+const FADE_MS = 400;
 
-export function hostTheme() {
+/** @returns {Theme} */
+export function readTheme() {
   const nodes = [document.documentElement, document.body].filter(Boolean);
-  for (const node of nodes)
-    for (const name of ATTRIBUTES.slice(0, 4)) {
-      const said = (node.getAttribute(name) || "").toLowerCase();
-      if (DARK.has(said)) return "dark";
-      if (LIGHT.has(said)) return "light";
-    }
-  for (const node of nodes)
-    for (const name of node.classList) {
-      if (DARK.has(name)) return "dark";
-      if (LIGHT.has(name)) return "light";
-    }
-  return byBackground(nodes.reverse()) || (prefersDark().matches ? "dark" : "light");
+  const names = nodes.flatMap((node) => NAMING.map((name) => (node.getAttribute(name) || "").toLowerCase()));
+  const classes = nodes.flatMap((node) => [...node.classList]);
+  for (const name of [...names, ...classes]) {
+    if (DARK.has(name)) return "dark";
+    if (LIGHT.has(name)) return "light";
+  }
+  return readBackground(nodes.reverse()) || (prefersDark().matches ? "dark" : "light");
 }
 
-/* Calls `changed` with the theme now and whenever it becomes another, until `signal` ends it. */
-export function followTheme(changed, signal) {
+/**
+ * Call `onChange` with the theme now and whenever it becomes another, until `signal` ends it.
+ * @param {(theme: Theme) => void} onChange
+ * @param {AbortSignal} signal
+ */
+export function followTheme(onChange, signal) {
   let current = "";
   const look = () => {
-    const theme = hostTheme();
-    if (theme !== current) changed((current = theme));
+    const theme = readTheme();
+    if (theme !== current) onChange((current = theme));
   };
-  const later = () => {
+  const lookTwice = () => {
     look();
-    setTimeout(look, 400); /* a background may fade over */
+    /* A background may fade over. */
+    setTimeout(look, FADE_MS);
   };
   const watch = () => {
     observer.observe(document.documentElement, { attributes: true, attributeFilter: ATTRIBUTES, childList: true });
     if (document.body) observer.observe(document.body, { attributes: true, attributeFilter: ATTRIBUTES });
   };
   const observer = new MutationObserver(() => {
-    watch(); /* the body may be another one */
-    later();
+    /* The page may have replaced its body. */
+    watch();
+    lookTwice();
   });
   watch();
-  prefersDark().addEventListener("change", later, { signal });
+  prefersDark().addEventListener("change", lookTwice, { signal });
   signal.addEventListener("abort", () => observer.disconnect());
   look();
 }
@@ -53,7 +60,11 @@ function prefersDark() {
   return window.matchMedia("(prefers-color-scheme: dark)");
 }
 
-function byBackground(nodes) {
+/**
+ * @param {HTMLElement[]} nodes
+ * @returns {Theme | ""}
+ */
+function readBackground(nodes) {
   for (const node of nodes) {
     const found = getComputedStyle(node).backgroundColor.match(/[\d.]+/g);
     if (!found || (found.length > 3 && Number(found[3]) < 0.5)) continue;

@@ -1,4 +1,4 @@
-"""The shelf: books come in by choosing or dropping a file, step by step, and leave when told twice."""
+"""The list of books: a book is added by choosing or dropping a file, and removed once that is confirmed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_book_is_added_by_upload_asked_and_read_with_everything_real(
         expect(page.locator(".empty")).to_contain_text("Add a book to begin")
         upload(page, book)
         expect(page.locator(".book-title")).to_have_text("The Tides")
-        expect(page.locator("#toast")).to_contain_text("“The Tides” is on the shelf.")
+        expect(page.locator("#toast")).to_contain_text("“The Tides” has been added.")
         page.locator(".book-link").click()
         visit.ask("How many boats were lost?")
         expect(page.locator(".claim").first).to_contain_text("Seven boats were lost with all their nets.")
@@ -147,7 +147,7 @@ def key(tides: Path) -> str:
 def test_where_keys_are_required_a_calm_field_asks_for_one(stage: Stage, tides: Path, key: str) -> None:
     with serving(tides, keys_required=True) as base, window(stage, base) as visit:
         page = visit.go()
-        expect(page.locator(".key-card")).to_contain_text("This library asks for a key")
+        expect(page.locator(".key-card")).to_contain_text("This library needs a key")
         page.get_by_label("Key").fill("octv_wrong_key")
         page.get_by_role("button", name="Open the library").click()
         expect(page.locator(".key-card")).to_contain_text("not accepted")

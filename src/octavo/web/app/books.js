@@ -1,0 +1,134 @@
+// @ts-check
+/* The list of books: every book with its cover, a way to add one and a way to remove one. */
+
+import { el, fill } from "../shared/dom.js";
+import { Problem } from "../shared/sse.js";
+import { api } from "./api.js";
+import { confirm, drawProblem, showToast } from "./notices.js";
+import { S } from "./strings.js";
+import { Uploads, acceptDrops } from "./uploads.js";
+
+/** @import { Book, Config, Job } from "./api.js" */
+
+const KINDS = ".epub,.pdf,.md,.markdown,.html,.htm,.xhtml,.txt,.zip";
+const COVER_COLOURS = 6;
+
+export class BookList {
+  /** @type {Book[]} */
+  books = [];
+  #root;
+  #config;
+  #uploads;
+  /** @type {Map<string, Promise<string | null>>} */
+  #covers = new Map();
+  #jobs = el("ul", { class: "jobs", "aria-label": S.add });
+  /** @type {HTMLInputElement} */
+  #input = el("input", { type: "file", accept: KINDS, multiple: true, hidden: true, id: "file",
+    on: { change: () => { this.#uploads.send(this.#input.files || []); this.#input.value = ""; } } });
+
+  /**
+   * @param {HTMLElement} root
+   * @param {() => Partial<Config>} config
+   */
+  constructor(root, config) {
+    this.#root = root;
+    this.#config = config;
+    this.#uploads = new Uploads(this.#jobs, {
+      mostMb: () => this.#config().upload_mb || 100,
+      onAdded: async (job) => {
+        await this.load();
+        showToast(S.added(this.#findTitle(job)));
+      },
+    });
+    acceptDrops(() => this.#canAdd(), (files) => {
+      location.hash = "#/";
+      this.#uploads.send(files);
+    });
+    fill(root, el("p", { class: "loading" }, S.loading));
+  }
+
+  resumeUploads() {
+    return this.#uploads.resume();
+  }
+
+  #canAdd() {
+    return (this.#config().may || []).includes("ingest");
+  }
+
+  /** @param {Job} job */
+  #findTitle(job) {
+    return (this.books.find((book) => book.id === job.book_id) || { title: job.name }).title;
+  }
+
+  async load() {
+    try {
+      this.books = await api.listBooks();
+      this.#draw();
+    } catch (error) {
+      fill(this.#root, drawProblem(Problem.wrap(error), () => this.load()));
+      throw error;
+    }
+  }
+
+  #draw() {
+    const canAdd = this.#canAdd();
+    const add = canAdd ? el("button", { type: "button", class: "button strong", on: { click: () => this.#input.click() } }, S.add) : null;
+    const body = this.books.length
+      ? el("ul", { class: "books" }, this.books.map((book) => this.#drawBook(book)))
+      : el("div", { class: "empty" }, el("h3", {}, S.emptyTitle), el("p", {}, canAdd ? S.empty : S.emptyReadOnly));
+    const heading = el("h2", {}, S.books, " ", el("small", {}, S.countBooks(this.books.length)));
+    fill(this.#root,
+      el("div", { class: "library-head" }, heading, add, canAdd ? this.#input : null),
+      canAdd ? el("p", { class: "hint" }, S.addHint) : null,
+      this.#jobs, body);
+  }
+
+  /** @param {Book} book */
+  #drawBook(book) {
+    const cover = el("span", { class: `cover cloth-${hashText(book.id) % COVER_COLOURS}`, "aria-hidden": "true" },
+      el("span", { class: "cover-title" }, book.title),
+      book.authors.length ? el("span", { class: "cover-author" }, book.authors.join(", ")) : null);
+    if (book.cover) this.#showCover(cover, book);
+    const remove = { "aria-label": S.removeOne(book.title), title: S.removeOne(book.title), on: { click: () => this.#remove(book) } };
+    return el("li", { class: "book" },
+      el("a", { class: "book-link", href: `#/books/${encodeURIComponent(book.id)}` }, cover,
+        el("span", { class: "book-title" }, book.title),
+        book.authors.length ? el("span", { class: "book-author" }, S.by(book.authors)) : null,
+        el("span", { class: "book-extent" }, S.extent(book))),
+      this.#canAdd() ? el("button", { type: "button", class: "remove", ...remove }, "×") : null);
+  }
+
+  /**
+   * @param {HTMLElement} cover
+   * @param {Book} book
+   */
+  async #showCover(cover, book) {
+    const edition = `${book.id} ${book.content_hash}`;
+    const fetched = this.#covers.get(edition) || api.getCover(book.id);
+    this.#covers.set(edition, fetched);
+    const picture = await fetched;
+    if (!picture) return;
+    const image = el("img", { src: picture, alt: "" });
+    if (!image.hasAttribute("src")) return;
+    image.addEventListener("load", () => fill(cover, image));
+  }
+
+  /** @param {Book} book */
+  async #remove(book) {
+    const yes = await confirm({ title: S.removeTitle(book.title), text: S.removeText, yes: S.remove, no: S.keep });
+    if (!yes) return;
+    try {
+      await api.removeBook(book.id);
+      await this.load();
+      showToast(S.removed(book.title));
+      /** @type {HTMLElement | null} */ (this.#root.querySelector("a, button"))?.focus();
+    } catch (error) {
+      showToast(Problem.wrap(error).message);
+    }
+  }
+}
+
+/** @param {string} text */
+function hashText(text) {
+  return [...text].reduce((sum, letter) => (sum * 31 + Number(letter.codePointAt(0))) % 9973, 7);
+}

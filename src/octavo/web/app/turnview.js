@@ -1,0 +1,246 @@
+// @ts-check
+/* One turn of the conversation as the app draws it: the question, the steps, the answer as it comes, and its tools.
+
+   Everything from a book or a model is set as text. Footnotes become buttons, the words that carry the answer are
+   emphasised, and a refusal is a card of its own. */
+
+import { drawIcon, el, fill } from "../shared/dom.js";
+import { shorten, splitAtMarks } from "../shared/text.js";
+import { Tooltip } from "../shared/tooltip.js";
+import { describePlace, gradeConfidence } from "../shared/turn.js";
+import { FeedbackView } from "./feedback.js";
+import { announce, copyText, drawProblem } from "./notices.js";
+import { S, describeStep } from "./strings.js";
+
+/** @import { Answered, Asked, Citation, Claim, Place, Turn } from "../shared/turn.js" */
+
+/**
+ * @typedef {object} Actions
+ * @property {(place: Place, from: HTMLElement) => void} open  shows a place in the reader
+ * @property {(asked: Asked, replaced?: TurnView) => void} ask  asks a question, in place of a turn where one is given
+ * @property {() => boolean} hasManyBooks
+ */
+
+const COPY = "M9 9h10v11H9zM6 15H5V4h10v2";
+const SHARE = "M10 14a4 4 0 0 0 6 .4l2.600-2.600a4 4 0 0 0-5.700-5.700l-1.200 1.200M14 10a4 4 0 0 0-6-.4l-2.600 2.600a4 4 0 0 0 5.700 5.700l1.200-1.200";
+
+const tooltip = new Tooltip(document.body, "preview", (card, owner) => {
+  const at = owner.getBoundingClientRect();
+  const { offsetWidth: width, offsetHeight: height } = card;
+  const left = Math.max(8, Math.min(at.left + at.width / 2 - width / 2, innerWidth - width - 8));
+  const below = at.bottom + 8;
+  card.style.left = `${left}px`;
+  card.style.top = `${below + height < innerHeight - 8 ? below : Math.max(8, at.top - height - 8)}px`;
+});
+addEventListener("scroll", () => tooltip.follow(), { capture: true, passive: true });
+
+export class TurnView {
+  #turn;
+  #actions;
+  #steps = el("ul", { class: "steps" });
+  #said = el("div", { class: "said" });
+  #foot = el("div", { class: "foot" });
+
+  /**
+   * @param {Turn} turn  a turn that has just begun
+   * @param {Actions} actions
+   */
+  constructor(turn, actions) {
+    const { question, where, body } = turn.asked;
+    this.#turn = turn;
+    this.#actions = actions;
+    this.root = el("article", { class: "turn", tabindex: "-1", "aria-label": shorten(question, 80) },
+      el("div", { class: "asked" },
+        el("span", { class: "quiet" }, S.you, " "),
+        el("p", { class: "question" }, question),
+        body.selected_text ? el("q", { class: "about" }, shorten(body.selected_text, 160)) : null,
+        where ? el("p", { class: "asked-where" }, where) : null),
+      this.#steps, this.#said, this.#foot);
+  }
+
+  /**
+   * Draw what has changed since the last call.
+   * @param {Turn} turn
+   */
+  draw(turn) {
+    const before = this.#turn;
+    this.#turn = turn;
+    if (turn.state === "asking") {
+      const steps = turn.steps.slice(before.steps.length);
+      const claims = turn.claims.slice(before.claims.length);
+      for (const step of steps) this.#steps.append(el("li", {}, describeStep(step)));
+      for (const claim of claims) {
+        this.#said.append(this.#drawClaim(claim));
+        announce(claim.text);
+      }
+    } else {
+      this.#steps.remove();
+      if (turn.final && turn.refusal) this.#drawRefusal(turn.final);
+      else if (turn.final) this.#drawAnswer(turn.final);
+      else if (turn.problem) fill(this.#foot, drawProblem(turn.problem, () => this.#askAgain()));
+      else this.#drawStopped();
+    }
+    this.root.dispatchEvent(new CustomEvent("grown", { bubbles: true }));
+  }
+
+  #askAgain() {
+    this.#actions.ask(this.#turn.asked, this);
+  }
+
+  #drawStopped() {
+    fill(this.#foot, el("p", { class: "stopped" }, S.stopped, " ",
+      el("button", { type: "button", class: "link", on: { click: () => this.#askAgain() } }, S.again)));
+    announce(S.stopped);
+  }
+
+  /** @param {Answered} final */
+  #drawAnswer(final) {
+    fill(this.#said, this.#drawInterpreted(), this.#turn.claims.map((claim) => this.#drawClaim(claim)));
+    fill(this.#foot, this.#drawConfidence(final), this.#drawSources(), this.#drawDropped(), this.#drawTools(final));
+  }
+
+  #drawInterpreted() {
+    const { interpreted } = this.#turn;
+    return interpreted ? el("p", { class: "interpreted" }, S.interpreted, " ", el("em", {}, interpreted)) : null;
+  }
+
+  /**
+   * Draw a sentence. Until the answer is complete, a footnote is only a number: what it quotes is not known yet.
+   * @param {Claim} claim
+   */
+  #drawClaim(claim) {
+    const text = claim.text.trim();
+    const shift = claim.text.length - claim.text.trimStart().length;
+    const parts = splitAtMarks(text, claim.marks.map(([start, end]) => [start - shift, end - shift]));
+    const last = parts.pop() || { text: "", marked: false };
+    /* The last word and its footnotes stay on one line. */
+    const cut = last.text.search(/\S{1,24}$/);
+    const drawPiece = (/** @type {{text: string, marked: boolean}} */ piece) =>
+      (piece.marked && piece.text ? el("strong", {}, piece.text) : piece.text);
+    return el("p", { class: text.includes("\n") ? "claim lines" : "claim" },
+      parts.map(drawPiece), cut > 0 ? drawPiece({ ...last, text: last.text.slice(0, cut) }) : null,
+      el("span", { class: "together" }, drawPiece({ ...last, text: last.text.slice(Math.max(0, cut)) }),
+        claim.citations.map((number) => this.#drawFootnote(number))));
+  }
+
+  /** @param {number} number */
+  #drawFootnote(number) {
+    const cited = this.#turn.citations.find((other) => other.number === number);
+    if (!cited) return el("sup", { class: "cite waiting" }, number);
+    /** @type {HTMLButtonElement} */
+    const button = el("button", { type: "button", class: "cite", "aria-label": S.citation(number, describe(cited)),
+      on: { click: () => this.#actions.open(cited, button) } }, number);
+    tooltip.attach(button, () => [
+      el("q", { class: "preview-quote" }, shorten(cited.content_snippet, 320)),
+      el("span", { class: "preview-place" }, describeWithTitle(cited, " · ")),
+    ]);
+    return button;
+  }
+
+  /** @param {Answered} final */
+  #drawConfidence(final) {
+    const hint = S.confidenceHint(final.confidence);
+    const grade = gradeConfidence(final.confidence);
+    return el("p", { class: "about-answer" },
+      el("span", { class: `sure sure-${grade}`, title: hint }, S.confidence(grade), el("span", { class: "quiet" }, ` (${hint})`)),
+      final.answerer ? el("span", { class: "who" }, S.answeredBy(final.answerer)) : null,
+      el("span", { class: "time" }, S.seconds(final.processing_time_ms)));
+  }
+
+  #drawSources() {
+    const { citations } = this.#turn;
+    return el("details", { class: "sources" },
+      el("summary", {}, S.sources(citations.length)),
+      el("ol", {}, citations.map((cited) => {
+        /** @type {HTMLButtonElement} */
+        const button = el("button", { type: "button", class: "source", on: { click: () => this.#actions.open(cited, button) } },
+          el("q", {}, shorten(cited.content_snippet)),
+          el("span", { class: "source-place" }, describeWithTitle(cited, " · ")));
+        const online = /^https?:/.test(cited.link || "")
+          ? el("a", { href: cited.link, target: "_blank", rel: "noopener noreferrer", class: "online" }, S.asOnline, " ↗") : null;
+        return el("li", {}, button, online);
+      })));
+  }
+
+  #drawDropped() {
+    const { dropped } = this.#turn;
+    if (!dropped.length) return null;
+    return el("details", { class: "dropped" },
+      el("summary", {}, S.dropped(dropped.length)),
+      el("ul", {}, dropped.map(({ text, reason }) => el("li", {}, el("s", {}, text), el("span", { class: "reason" }, " ", reason)))));
+  }
+
+  /** @param {Answered} final */
+  #drawTools(final) {
+    const feedback = new FeedbackView(this.#turn);
+    const tool = (/** @type {string} */ text, /** @type {string} */ path, /** @type {() => void} */ act) =>
+      el("button", { type: "button", class: "tool", on: { click: act } }, drawIcon(path), el("span", {}, text));
+    const link = `${location.href.split("#")[0]}#/answers/${encodeURIComponent(final.answer_id)}`;
+    return el("div", { class: "tools-row" },
+      el("div", { class: "row" },
+        tool(S.copy, COPY, () => copyText(writeAnswer(this.#turn), { done: S.copied, title: S.copy })),
+        tool(S.share, SHARE, () => copyText(link, { done: S.shared, title: S.shareTitle })),
+        feedback.buttons),
+      feedback.panel);
+  }
+
+  /** @param {Answered} final */
+  #drawRefusal(final) {
+    const { reason = "", message = "", nearest = [] } = this.#turn.refusal || {};
+    const near = nearest.map((place) => {
+      /** @type {HTMLButtonElement} */
+      const button = el("button", { type: "button", class: "source", on: { click: () => this.#actions.open(place, button) } },
+        describe(place), el("span", { class: "source-place" }, place.source_title));
+      return el("li", {}, button);
+    });
+    const heading = S.refusals[reason] || S.refused;
+    fill(this.#said,
+      this.#drawInterpreted(),
+      el("div", { class: "refusal" },
+        el("p", { class: "refusal-title" }, heading),
+        el("p", {}, message),
+        near.length ? [el("p", { class: "refusal-near" }, S.nearest), el("ul", {}, near)] : null,
+        this.#drawWider(reason, nearest)));
+    fill(this.#foot, this.#drawDropped(), this.#drawTools(final));
+    announce(`${heading}. ${message}`);
+  }
+
+  /**
+   * Offer a way on: from a part of a book to the whole of it, from a book to all books.
+   * @param {string} reason
+   * @param {readonly Place[]} nearest
+   */
+  #drawWider(reason, nearest) {
+    const { body, question } = this.#turn.asked;
+    const isNarrow = body.scope || body.selected_text || reason === "not_in_scope";
+    const book = body.book_id || nearest[0]?.book_id;
+    if (reason === "empty_library") return null;
+    const button = (/** @type {string} */ text, /** @type {Asked} */ wider) =>
+      el("button", { type: "button", class: "button strong", on: { click: () => this.#actions.ask(wider) } }, text);
+    if (isNarrow) return button(S.widen, { question, body: book ? { book_id: book } : {}, where: S.scopes.wholeBook });
+    return body.book_id && this.#actions.hasManyBooks() ? button(S.widenAll, { question, body: {}, where: S.scopes.all }) : null;
+  }
+}
+
+/** @param {Place} place */
+function describe(place) {
+  return describePlace(place, S.page);
+}
+
+/**
+ * @param {Citation} cited
+ * @param {string} separator
+ */
+function describeWithTitle(cited, separator) {
+  return [cited.title, describe(cited)].filter(Boolean).join(separator);
+}
+
+/**
+ * Write a turn as plain text with its sources, for pasting elsewhere.
+ * @param {Turn} turn
+ */
+export function writeAnswer({ asked, final, citations }) {
+  const notes = citations.map((cited) =>
+    `[${cited.number}] “${shorten(cited.content_snippet, 1000)}” ${describeWithTitle(cited, ", ")}. ${cited.link}`);
+  return [asked.question, "", final?.answer, "", ...notes].join("\n").trim();
+}
