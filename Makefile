@@ -24,6 +24,7 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	DENO_DIR=.venv/deno DENO_NO_UPDATE_CHECK=1 $(BIN)/deno check --quiet --no-lock --no-remote --no-npm src/octavo/web
 	$(BIN)/python -m pytest tests/test_architecture.py
 
 test: system check

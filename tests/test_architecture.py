@@ -177,6 +177,12 @@ def test_files_stay_small() -> None:
     assert max(sizes.values()) <= MOST_LINES, max(sizes.items(), key=lambda kv: kv[1])
 
 
+def test_every_script_of_the_page_is_type_checked_and_stays_small() -> None:
+    for file in (SOURCE / "web").rglob("*.js"):
+        assert file.read_text(encoding="utf-8").startswith("// @ts-check\n"), file
+        assert lines(file) <= MOST_LINES, file
+
+
 def test_functions_stay_small() -> None:
     sizes = sorted(size for _, size in functions())
     assert sizes[-1] <= 60, max(functions(), key=lambda kv: kv[1])
