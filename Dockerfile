@@ -7,7 +7,7 @@ RUN python -m venv /opt/octavo
 COPY pyproject.toml constraints.txt README.md LICENSE NOTICE ./
 COPY src ./src
 COPY packages ./packages
-RUN /opt/octavo/bin/pip install --no-cache-dir --disable-pip-version-check -c constraints.txt ./packages/octavo-models .
+RUN /opt/octavo/bin/pip install --no-cache-dir --disable-pip-version-check -c constraints.txt ./packages/octavo-models '.[llm,mcp,postgres,qdrant,service]'
 
 FROM python:3.12-slim
 RUN useradd --uid 10001 --create-home --shell /usr/sbin/nologin octavo \

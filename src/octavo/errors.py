@@ -16,6 +16,7 @@
     │   ├── StorageLow              too little free space to write safely
     │   ├── StoreError              the chunk store failed or is damaged
     │   ├── RecordsError            the records database failed
+    │   ├── MissingExtra            a feature needs packages that are not installed
     │   └── WeightsError            model files are missing, damaged or not the expected ones
     ├── ModelError              an embedding or language model answered wrongly or not at all
     └── Cancelled               the caller asked to stop
@@ -25,6 +26,8 @@ a `hint` that says what to do.
 """
 
 from __future__ import annotations
+
+from importlib.util import find_spec
 
 
 class OctavoError(Exception):
@@ -166,6 +169,48 @@ class RecordsError(MachineError):
 
 class WeightsError(MachineError):
     code = "weights"
+
+
+EXTRAS = {
+    "build": ("building a model file", ("onnx",)),
+    "litellm": ("a model whose name begins with `litellm/`", ("agents", "litellm")),
+    "llm": ("answering with a language model", ("agents",)),
+    "mcp": ("the Model Context Protocol", ("mcp",)),
+    "postgres": ("keeping records in PostgreSQL", ("asyncpg",)),
+    "qdrant": ("a Qdrant server", ("qdrant_client",)),
+    "service": (
+        "the HTTP service",
+        ("fastapi", "limits", "prometheus_client", "python_multipart", "uvicorn"),
+    ),
+    "tracing": ("tracing", ("opentelemetry.trace",)),
+}
+"""Each extra of the package: the feature that needs it, and the modules that come with it."""
+
+
+class MissingExtra(MachineError):
+    """A feature was asked for whose packages are not installed. The message names the command to run."""
+
+    code = "missing_extra"
+
+    def __init__(self, extra: str, *, hint: str = "") -> None:
+        feature, _ = EXTRAS[extra]
+        super().__init__(f"{feature} needs an extra: pip install 'octavo[{extra}]'", hint=hint)
+        self.extra = extra
+
+
+def require_extra(extra: str, *, hint: str = "") -> None:
+    """Raise `MissingExtra` unless the packages of the extra are installed. Nothing is imported."""
+    _, modules = EXTRAS[extra]
+    if not all(map(_is_installed, modules)):
+        raise MissingExtra(extra, hint=hint)
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        # The package that should hold the module is missing.
+        return False
 
 
 class ModelError(OctavoError):

@@ -457,5 +457,5 @@ def _language_model(name: str) -> tuple[type[ModelAnswerer], type[ModelEndpoint]
     from octavo.llm.client import LITELLM, ModelEndpoint, load_litellm
 
     if name.startswith(LITELLM):
-        load_litellm(name)
+        load_litellm()
     return ModelAnswerer, ModelEndpoint

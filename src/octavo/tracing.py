@@ -10,19 +10,15 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from octavo.errors import MachineError
+from octavo.errors import require_extra
 
-HINT = "Install `octavo[tracing]`, or leave OCTAVO_TRACING unset."
 _NUMBERS = ("answerable", "confidence", "threshold", "milliseconds", "calibration")
 _MODEL = ("name", "mode", "turns", "calls", "tool_calls", "tokens_in", "tokens_out", "dollars", "mended")
 
 
 def ready() -> None:
     """Raises where spans cannot be made."""
-    try:
-        import opentelemetry.trace  # noqa: F401
-    except ImportError as missing:
-        raise MachineError("tracing needs OpenTelemetry, which is not here", hint=HINT) from missing
+    require_extra("tracing", hint="Or leave OCTAVO_TRACING unset.")
 
 
 def record(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from agents import FunctionTool, ModelSettings, ModelTracing
 
-from octavo.errors import MachineError, ModelError
+from octavo.errors import MissingExtra, ModelError
 from octavo.limits import AgentLimits
 from octavo.llm.client import (
     Breaker,
@@ -251,9 +251,9 @@ async def test_in_its_last_turn_a_model_gets_no_tools() -> None:
 
 async def test_a_litellm_name_works_with_litellm_and_without_it_says_what_to_install() -> None:
     if find_spec("litellm") is None:
-        with pytest.raises(MachineError, match="needs LiteLLM") as missing:
+        with pytest.raises(MissingExtra, match=r"pip install 'octavo\[litellm\]'") as missing:
             ModelEndpoint(settings("", model="litellm/anthropic/claude"))
-        assert "octavo[litellm]" in missing.value.hint
+        assert "without `litellm/`" in missing.value.hint
         return
     for kind, tries in ((FaultKind.UNAUTHORIZED, 1), (FaultKind.NO_QUOTA, 1), (FaultKind.SERVER_ERROR, 3)):
         async with ScriptedModel(Fault(kind)) as server:

@@ -28,7 +28,7 @@ from agents.models.openai_chatcompletions import OpenAIChatCompletionsModel
 from agents.models.openai_responses import OpenAIResponsesModel
 from agents.usage import Usage
 
-from octavo.errors import MachineError, ModelError
+from octavo.errors import ModelError, require_extra
 from octavo.llm.prompts import MOST_REPLY
 
 if TYPE_CHECKING:
@@ -187,24 +187,21 @@ def _make_model(settings: Settings, client: openai.AsyncOpenAI) -> Model:
     name = settings.model
     if name.startswith(LITELLM):
         url, key = settings.model_url or None, settings.model_key or None
-        other: Model = load_litellm(name)(model=name.removeprefix(LITELLM), base_url=url, api_key=key)
+        other: Model = load_litellm()(model=name.removeprefix(LITELLM), base_url=url, api_key=key)
         return other
     if settings.model_api == "responses":
         return OpenAIResponsesModel(model=name, openai_client=client)
     return OpenAIChatCompletionsModel(model=name, openai_client=client)
 
 
-def load_litellm(name: str) -> Any:
+def load_litellm() -> Any:
     """LiteLLM's kind of model; kept from asking the internet for prices and from writing to stderr.
 
     Takes seconds the first time: call it through `concurrency.run_blocking`.
     """
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    try:
-        adapter: Any = import_module("agents.extensions.models.litellm_model")
-    except ImportError as missing:
-        hint = "Install it with `pip install 'octavo[litellm]'`, or name a model without `litellm/`."
-        raise MachineError(f"the model {name!r} needs LiteLLM, which is not here", hint=hint) from missing
+    require_extra("litellm", hint="Or name a model without `litellm/`.")
+    adapter: Any = import_module("agents.extensions.models.litellm_model")
     adapter.litellm.suppress_debug_info, adapter.litellm.telemetry = True, False
     return adapter.LitellmModel
 

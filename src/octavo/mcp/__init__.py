@@ -6,7 +6,11 @@ says with a `Visitor` who is calling and which books there are for them; the too
 
 from __future__ import annotations
 
-from octavo.mcp.server import Endpoint, make_server, serve_stdio
-from octavo.mcp.tools import Visitor
+from octavo.errors import require_extra
+
+require_extra("mcp")
+
+from octavo.mcp.server import Endpoint, make_server, serve_stdio  # noqa: E402
+from octavo.mcp.tools import Visitor  # noqa: E402
 
 __all__ = ["Endpoint", "Visitor", "make_server", "serve_stdio"]

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from octavo.errors import WeightsError
+from octavo.errors import WeightsError, require_extra
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,13 +78,7 @@ def tensors(path: Path) -> dict[str, Array]:
 
 def build(weights: Mapping[str, Array], recipe: Recipe, *, precision: Precision) -> bytes:
     """The ONNX file: `input_ids` and `attention_mask` (int64) to `sentence_embedding` of unit length."""
-    try:
-        import onnx  # noqa: F401
-    except ModuleNotFoundError:
-        raise WeightsError(
-            "building model files needs the `onnx` package, which is not installed",
-            hint="pip install 'octavo[build]', or use the embedder 'minilm-int8', which needs no building.",
-        ) from None
+    require_extra("build", hint="The embedder 'minilm-int8' needs no building.")
     plain = {_short(name): array for name, array in weights.items()}
     try:
         return Graph(plain, recipe, quantised=precision == "int8").write()

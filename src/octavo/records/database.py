@@ -43,7 +43,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from octavo.errors import LibraryBusy, RecordsError
+from octavo.errors import LibraryBusy, RecordsError, require_extra
 from octavo.records.errors import is_lost, report_damage, translate_errors
 from octavo.records.tables import HEAD
 
@@ -178,6 +178,7 @@ class Database:
         if url.get_backend_name() == "sqlite":
             opened = cls(_local(url), place=place, file=Path(url.database or ""), locks=None)
         else:
+            require_extra("postgres")
             locks = Locks(url, place=place, seconds=PATIENCE)
             opened = cls(_distant(url, connections), place=place, file=None, locks=locks)
         try:

@@ -1,0 +1,7 @@
+"""The HTTP service. Needs `octavo[service]`."""
+
+from __future__ import annotations
+
+from octavo.errors import require_extra
+
+require_extra("service")

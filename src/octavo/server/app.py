@@ -59,7 +59,7 @@ def make_app(
             app.state.library = library
             app.state.gate = Gate(library, open_here=not required)
             desk = jobs.Desk(library, on_event=app.state.metrics.ingest())
-            async with desk.working() as app.state.desk, mcp.endpoint_of(library).running() as app.state.mcp:
+            async with desk.working() as app.state.desk, mcp.run_endpoint(library) as app.state.mcp:
                 yield
 
     app = FastAPI(

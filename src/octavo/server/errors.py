@@ -20,6 +20,7 @@ from octavo.errors import (
     Conflict,
     InvalidValue,
     LibraryBusy,
+    MissingExtra,
     ModelError,
     NotFound,
     OctavoError,
@@ -40,6 +41,7 @@ STATUS: tuple[tuple[type[OctavoError], int], ...] = (
     (StorageLow, 507),
     (LibraryBusy, 503),
     (Overloaded, 503),
+    (MissingExtra, 501),
     (ModelError, 502),
     (OctavoError, 500),
 )

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from octavo.concurrency import run_blocking, run_to_completion
-from octavo.errors import OctavoError
+from octavo.errors import OctavoError, require_extra
 from octavo.protocols import ChunkStore
 from octavo.store.base import LibraryLock, locate_store, read_files_state, require_space
 
@@ -88,6 +88,7 @@ async def read_store_state(settings: Settings, *, library: str = "") -> str:
     as the collection has as many points of ours. One that cannot be told is unlike any other.
     """
     if settings.store_url:
+        require_extra("qdrant")
         from octavo.store.qdrant import read_collection_state
 
         return await read_collection_state(settings, library=library)
@@ -105,12 +106,14 @@ async def _carried_through(opening: Coroutine[Any, Any, T], store_of: Callable[[
 
 
 async def _connect(settings: Settings, dimension: int, expected: bool, library: str) -> Store:
+    require_extra("qdrant")
     from octavo.store.qdrant import connect
 
     return await connect(settings, dimension=dimension, expected=expected, library=library)
 
 
 async def _reconnect(settings: Settings, dimension: int, library: str) -> Store:
+    require_extra("qdrant")
     from octavo.store.qdrant import connect
 
     return await connect(settings, dimension=dimension, expected=False, library=library, anew=True)

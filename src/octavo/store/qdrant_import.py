@@ -13,14 +13,17 @@ from array import array
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from qdrant_client import models
-
-from octavo.errors import InvalidValue, NotFound
+from octavo.errors import InvalidValue, NotFound, require_extra
 from octavo.store.base import LIBRARY
-from octavo.store.qdrant_client import QdrantConnection
 from octavo.types import COLLECTION
 from octavo.validation import LARGEST_EXACT_INTEGER
+
+if TYPE_CHECKING:
+    from qdrant_client import models
+
+    from octavo.store.qdrant_client import QdrantConnection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +53,9 @@ PAGE = 256
 
 async def read_points(source: Source) -> AsyncGenerator[CollectionPoint, None]:
     """Every point that has a text, in the order of their ids."""
+    require_extra("qdrant")
+    from octavo.store.qdrant_client import QdrantConnection
+
     connection = QdrantConnection(source.url, key=source.key)
     try:
         name = await _vector_name(connection, source)

@@ -1,25 +1,35 @@
 """`/mcp`: the tools of `octavo.mcp` over streamable HTTP, behind the same door as every other route.
 
 A request is let in, counted and scoped like any other before the protocol sees it. There are no sessions to
-steal and nothing to wait for, so `POST` is the only method.
+steal and nothing to wait for, so `POST` is the only method. Without `octavo[mcp]` the answer is 501.
 """
 
 from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from octavo.errors import MissingExtra, require_extra
 from octavo.library import Library
-from octavo.mcp import Endpoint, Visitor
 from octavo.server.auth import Asking, TheLibrary, gate_of
 from octavo.server.metrics import metrics_of
+
+if TYPE_CHECKING:
+    from octavo.mcp import Endpoint
 
 router = APIRouter()
 
 
 @router.post("/mcp", include_in_schema=False)
 async def mcp(request: Request, library: TheLibrary, caller: Asking) -> Response:
+    require_extra("mcp")
+    from octavo.mcp import Visitor
+
     gate, metrics = gate_of(request), metrics_of(request)
     request.state.visitor = Visitor(
         owner=caller.owner,
@@ -41,6 +51,15 @@ class Spoken(Response):
         await self._endpoint(scope, receive, send)
 
 
-def endpoint_of(library: Library) -> Endpoint:
+@asynccontextmanager
+async def run_endpoint(library: Library) -> AsyncIterator[Endpoint | None]:
+    """Run the endpoint of the protocol; None where its extra is not installed."""
+    try:
+        from octavo.mcp import Endpoint
+    except MissingExtra:
+        yield None
+        return
     most = library.settings.service.max_body_kb * 1024
-    return Endpoint(library, visitor_of=lambda request: request.state.visitor, most_bytes=most)
+    endpoint = Endpoint(library, visitor_of=lambda request: request.state.visitor, most_bytes=most)
+    async with endpoint.running() as running:
+        yield running
