@@ -6,8 +6,16 @@ import json
 from dataclasses import replace
 
 from octavo.answers.audit import Verdict
-from octavo.events import Answered, Asked, Claimed, Retrieved, Scoped
-from octavo.schemas import answered_json, event_json, query_json, session_json, support_json, verdict_json
+from octavo.events import Answered, Asked, AskEvent, Claimed, Retrieved, Scoped
+from octavo.schemas import (
+    AnsweredJson,
+    Json,
+    QueryJson,
+    SessionJson,
+    SupportJson,
+    VerdictJson,
+    describe_event,
+)
 from octavo.types import Session
 from octavo.validation import QuestionStatus
 from octavo.verification.check import Support
@@ -22,6 +30,22 @@ DONE = replace(make_question(), status=QuestionStatus.COMPLETED)
 
 def answered(**more: object) -> Answered:
     return Answered(DONE, make_answer(), "Why is the whale white?", **more)  # type: ignore[arg-type]
+
+
+def answered_json(event: Answered) -> Json:
+    return AnsweredJson.from_event(event).to_json()
+
+
+def event_json(event: AskEvent) -> Json:
+    return describe_event(event).to_json()
+
+
+def support_json(support: Support) -> Json:
+    return SupportJson.from_support(support).to_json()
+
+
+def session_json(session: Session) -> Json:
+    return SessionJson.from_value(session).to_json()
 
 
 def test_an_answer_has_exactly_the_names_of_the_contract() -> None:
@@ -66,7 +90,7 @@ def test_a_refusal_names_the_nearest_sections_and_quotes_nothing_of_them() -> No
 
 
 def test_query_has_exactly_the_keys_of_the_source_documents() -> None:
-    made = query_json(make_answer())
+    made = QueryJson.from_answer(make_answer()).to_json()
     assert list(made) == ["answer", "citations", "confidence", "processing_time_ms"]
     (cited,) = made["citations"]
     assert list(cited) == ["text", "url", "similarity_score", "chunk_id", "source_title"]
@@ -96,7 +120,7 @@ def test_support_has_four_names_and_reasons_only_when_something_speaks_against_i
 
 def test_a_verdict_and_a_session_are_plain_json() -> None:
     verdict = Verdict("a1", 1, True, "in the present edition", "the whale", "Moby Dick")
-    assert verdict_json(verdict)["true"] is True
+    assert VerdictJson.from_value(verdict).to_json()["true"] is True
     open_one = Session(session_id="talk", start_time=NOON, query_count=2)
     assert session_json(open_one) == {
         "session_id": "talk", "start_time": NOON.isoformat(), "end_time": None, "query_count": 2,

@@ -11,7 +11,8 @@ import pyromark
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.answers.export import session_json, session_markdown
+from octavo.answers.export import session_markdown
+from octavo.schemas import SessionExport
 from octavo.types import Answer, Chunk, Citation, Session
 from tests.support.builders import (
     NOON,
@@ -141,7 +142,8 @@ def test_no_text_gets_out_of_its_place(text: str) -> None:
 
 def test_the_json_has_every_field_and_survives_the_wire() -> None:
     session = replace(conversation(), messages=(make_message(),))
-    made = json.loads(json.dumps(session_json(session, interpreted={"q1": "Why is the whale white?"})))
+    interpreted = {"q1": "Why is the whale white?"}
+    made = json.loads(json.dumps(SessionExport.from_session(session, interpreted=interpreted).to_json()))
     assert set(made) == {f.name for f in fields(Session)}
     assert [q["interpreted_as"] for q in made["questions"]] == ["Why is the whale white?", "Who is Job?"]
     assert made["start_time"] == NOON.isoformat()

@@ -12,7 +12,7 @@ from octavo.errors import BadBook, InvalidValue, NotFound, StoreError
 from octavo.events import Compared, Embedding, IngestEvent, Parsed, Published
 from octavo.library import Library
 from octavo.records.options import BookOptions
-from octavo.schemas import query_json
+from octavo.schemas import QueryJson
 from octavo.settings import Settings
 from octavo.store.qdrant_import import Source
 from octavo.testing import TinyEmbedder
@@ -231,7 +231,7 @@ async def test_the_wire_shows_the_collections_own_numbers(tmp_path: Path, server
     async with library(tmp_path, quoting="gripper") as robots:
         await robots.attach(source(server))
         answer = await robots.ask("With what force does the gripper close?")
-    (citation,) = query_json(answer)["citations"]
+    (citation,) = QueryJson.from_answer(answer).to_json()["citations"]
     assert (citation["chunk_id"], citation["source_title"]) == (2, "Introduction")
     assert citation["url"] == f"{SITE}/intro"
 

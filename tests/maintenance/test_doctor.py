@@ -13,6 +13,7 @@ from octavo.events import IngestEvent
 from octavo.library import Library
 from octavo.maintenance.doctor import Finding
 from octavo.maintenance.repair import EMBEDDER
+from octavo.schemas import FindingJson
 from octavo.settings import Settings
 from octavo.store import locate_store
 from octavo.testing import Call, Fault, FaultKind, ModelRequest, Reply, Say, ScriptedModel, TinyEmbedder
@@ -43,7 +44,8 @@ async def test_a_sound_library_is_called_so_and_left_alone(data: Path) -> None:
     assert list(seen) == ["folder", "records", "model", "store"]
     assert all(f.sound and not f.hint for f in seen.values())
     assert seen["records"].said == "1 books, 4 passages"
-    assert seen["model"].to_json() == {"what": "model", "said": "tiny-384", "sound": True, "hint": ""}
+    shown = FindingJson.from_value(seen["model"]).to_json()
+    assert shown == {"what": "model", "said": "tiny-384", "sound": True, "hint": ""}
 
 
 async def test_a_store_that_is_gone_is_an_error_and_rebuilt_without_embedding(data: Path) -> None:

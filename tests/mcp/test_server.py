@@ -20,12 +20,14 @@ from octavo.errors import TooMany
 from octavo.events import Retrieved
 from octavo.library import Library
 from octavo.mcp import Visitor, make_server
-from octavo.mcp.server import Lines
+from octavo.mcp.server import DEFINITIONS
+from octavo.mcp.stdio import StdinLines
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.types import Evidence
 from tests.support import small_books
 from tests.support.answerers import Broken, Greedy, looked_up
+from tests.support.json_schemas import close
 from tests.support.patience import eventually
 
 HILLS = {"Summit": "Nine goats were lost on the summit in spring. The herdsman counted them twice at noon."}
@@ -47,7 +49,7 @@ async def library(folder: Path, answerer: Answerer | None = None) -> AsyncIterat
 
 def client(opened: Library, mode: str = "auto", **visitor: Any) -> Client:
     known = Visitor(**visitor)
-    return Client(make_server(opened, visitor_of=lambda _: known), mode=mode)
+    return Client(make_server(opened, find_visitor=lambda _: known), mode=mode)
 
 
 def text_of(result: CallToolResult) -> str:
@@ -57,9 +59,12 @@ def text_of(result: CallToolResult) -> str:
 
 
 async def given(client: Client, tool: str, **arguments: object) -> dict[str, Any]:
+    """The result of a tool, which has the fields that its schema names and no others."""
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, text_of(result)
     assert result.structured_content == json.loads(text_of(result))
+    schema = DEFINITIONS[tool].result.model_json_schema(mode="serialization")
+    Draft202012Validator(close(schema)).validate(result.structured_content)
     return dict(result.structured_content or {})
 
 
@@ -214,7 +219,7 @@ async def test_a_mistake_of_the_program_is_told_by_its_kind_only(opened: Library
     def broken() -> Any:
         raise ZeroDivisionError("secret words")
 
-    async with client(opened, place=broken) as assistant:
+    async with client(opened, reserve=broken) as assistant:
         told = await complaint(assistant, "ask_book", question=LOST)
         assert told == ("internal", "Something went wrong here: ZeroDivisionError.")
 
@@ -268,7 +273,7 @@ async def test_what_is_being_done_is_told_on_the_way(opened: Library) -> None:
             seen.extend(event.evidence if isinstance(event, Retrieved) else ())
             yield event
 
-    async with client(opened, "legacy", watched=watched) as assistant:
+    async with client(opened, "legacy", watch=watched) as assistant:
         await assistant.call_tool("ask_book", {"question": LOST}, progress_callback=told)
     assert [number for number, _ in steps] == list(range(1, len(steps) + 1))
     assert seen
@@ -294,7 +299,7 @@ async def test_a_visitor_with_its_share_of_questions_is_told_to_wait(opened: Lib
     def full() -> Any:
         raise TooMany("4 streams are open already", retry_after=1.0, hint="Close one.")
 
-    async with client(opened, place=full) as assistant:
+    async with client(opened, reserve=full) as assistant:
         _, said = await complaint(assistant, "ask_book", question=LOST)
         assert said == "4 streams are open already\nClose one."
 
@@ -304,7 +309,7 @@ async def test_lines_are_whole_whatever_pieces_they_come_in(tmp_path: Path) -> N
     path = tmp_path / "input"
     path.write_bytes(f'one\n\n{long}\nlast "½'.encode() + b"\xff")
     with path.open("rb") as file:
-        assert [line async for line in Lines(file.fileno())] == ["one", "", long, 'last "½�']
+        assert [line async for line in StdinLines(file.fileno())] == ["one", "", long, 'last "½�']
 
 
 def test_the_entries_that_the_documentation_shows_are_json_and_start_what_there_is() -> None:

@@ -1,30 +1,25 @@
-"""A conversation to keep: as Markdown for people, as plain JSON for programs.
+"""A conversation to keep, as Markdown for people. `octavo.schemas.SessionExport` is the same for programs.
 
 In Markdown every question is a heading, every answer keeps its footnotes, counted through the whole page, and
 every citation is a footnote: where it stands, the link, and its words as a quotation. What a book or a reader
 wrote is text there and nothing else: no mark in it makes a heading, a link, HTML or the end of a quotation.
-The JSON has every field of the session, its messages, questions, answers and citations.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any
 
 from octavo.text.clean import clean, collapse
-from octavo.types import Answer, Citation, Message, Question, Refusal, Session
+from octavo.types import Answer, Citation, Message, Question, Session
 
-Json = dict[str, Any]
 _AS_ASKED: Mapping[str, str] = MappingProxyType({})
 _MARK = re.compile(r"\\\[(\d+(?:, ?\d+)*)\\\]([:(]?)")  # a footnote mark, once it is escaped
 _SPECIAL = re.compile(r"[\\`*_{}\[\]~|^$#@]")
 _AT_LINE_START = re.compile(r"^(\d{0,9})([+=:.)-])")
 _ADDRESS = re.compile(r"(?i)(?<=www)\.|:(?=//)|(?<=mailto):")
-_DERIVED = ("chunk_id", "chunk_number", "source_file", "source_location", "url", "section", "page", "title")
 
 
 def session_markdown(session: Session, *, interpreted: Mapping[str, str] = _AS_ASKED) -> str:
@@ -38,14 +33,6 @@ def session_markdown(session: Session, *, interpreted: Mapping[str, str] = _AS_A
             answers = [a for a in session.answers if a.question_id == entry.id]
             page += _question(entry, answers, interpreted.get(entry.id, entry.content), notes)
     return "\n\n".join([*page, *notes]) + "\n"
-
-
-def session_json(session: Session, *, interpreted: Mapping[str, str] = _AS_ASKED) -> Json:
-    """Every field, with the names of the data model; a question also says what it was interpreted as."""
-    made: Json = _json(session)
-    for question in made["questions"]:
-        question["interpreted_as"] = interpreted.get(question["id"], question["content"])
-    return made
 
 
 def _entries(session: Session) -> list[Question | Message]:
@@ -135,20 +122,3 @@ def _escaped(text: str) -> str:
 
 def _when(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%d %H:%M %Z").strip()
-
-
-def _json(value: object) -> Any:
-    """Plain JSON: a value of ours becomes an object of its fields, a citation also with its place."""
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, Refusal):  # where else to look, not what it says there: that may be out of scope
-        near = [{"source_location": e.chunk.source_location, "url": e.chunk.url} for e in value.nearest]
-        return {"reason": str(value.reason), "message": value.message, "nearest": near}
-    if is_dataclass(value) and not isinstance(value, type):
-        names = [f.name for f in fields(value)] + list(_DERIVED if isinstance(value, Citation) else ())
-        return {name: _json(getattr(value, name)) for name in names}
-    if isinstance(value, Mapping):
-        return {str(key): _json(item) for key, item in value.items()}
-    if isinstance(value, str):
-        return str(value)
-    return [_json(item) for item in value] if isinstance(value, Iterable) else value

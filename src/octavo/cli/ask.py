@@ -21,7 +21,6 @@ import click
 
 from octavo.cli.common import FAILED, NOT_SAID, Command, Context, common, on_terminal, show_json, with_library
 from octavo.events import Answered, Asked, AskEvent, Retrieved, Scoped
-from octavo.schemas import evidence_json
 from octavo.types import Evidence, Scope, ScopeType
 
 if TYPE_CHECKING:
@@ -82,8 +81,9 @@ def search(
 
     found = with_library(context, data, work)
     if as_json:
-        took = max(1, round((time.monotonic() - began) * 1000))
-        show_json({"results": [evidence_json(e) for e in found], "processing_time_ms": took})
+        from octavo.schemas import SearchJson
+
+        show_json(SearchJson.from_results(found, seconds=time.monotonic() - began))
     else:
         for evidence in found:
             show(evidence)
@@ -105,10 +105,10 @@ def show(evidence: Evidence) -> None:
 
 def listed(sessions: Sequence[Session], *, as_json: bool) -> None:
     """The conversations, the newest first."""
-    from octavo.schemas import session_json
-
     if as_json:
-        show_json({"sessions": [session_json(session) for session in sessions]})
+        from octavo.schemas import SessionListJson
+
+        show_json(SessionListJson.from_sessions(sessions))
     elif not sessions:
         click.echo("No conversations yet. `octavo chat` starts one.")
     else:
@@ -120,7 +120,8 @@ def listed(sessions: Sequence[Session], *, as_json: bool) -> None:
 
 async def exported(library: Library, session_id: str, *, as_json: bool) -> str:
     """One conversation with its citations."""
-    from octavo.answers.export import session_json, session_markdown
+    from octavo.answers.export import session_markdown
+    from octavo.schemas import SessionExport
 
     session = await library.conversations.find_session(session_id)
     meant = {
@@ -128,7 +129,9 @@ async def exported(library: Library, session_id: str, *, as_json: bool) -> str:
         for entry in await library.conversations.list_exchanges(session_id)
     }
     if as_json:
-        return json.dumps(session_json(session, interpreted=meant), ensure_ascii=False, indent=2)
+        return json.dumps(
+            SessionExport.from_session(session, interpreted=meant).to_json(), ensure_ascii=False, indent=2
+        )
     return session_markdown(session, interpreted=meant)
 
 
@@ -174,7 +177,7 @@ def ask(
       octavo ask "What was revenue in 2022?" --book annual-report --page 40-60
       octavo ask "Who is speaking?" --selected-text "Call me Ishmael."
     """
-    from octavo.schemas import answered_json
+    from octavo.schemas import AnsweredJson
 
     if not question.strip():
         raise click.UsageError("QUESTION is empty.")
@@ -197,7 +200,7 @@ def ask(
 
     done = with_library(context, data, work)
     if as_json:
-        show_json(answered_json(done))
+        show_json(AnsweredJson.from_event(done))
     else:
         show_answer(done)
     if done.answer.refusal is not None:
@@ -279,13 +282,13 @@ def verify(context: Context, answer: str | None, data: str | None, as_json: bool
 
     Exit code 0 when every quotation is in the book at its place, 1 when one is not.
     """
-    from octavo.schemas import verdict_json
+    from octavo.schemas import VerificationJson
 
     verdicts = with_library(context, data, lambda library: library.verify(answer))
     wrong = [v for v in verdicts if not v.true and v.checked]
     checked = [v for v in verdicts if v.checked]
     if as_json:
-        show_json({"true": not wrong, "citations": [verdict_json(v) for v in verdicts]})
+        show_json(VerificationJson.from_verdicts(verdicts, true=not wrong))
     else:
         for verdict in wrong:
             click.echo(f"✗ {verdict.answer_id} [{verdict.number}] {verdict.source_location}: {verdict.note}")

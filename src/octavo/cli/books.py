@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -30,21 +30,23 @@ from octavo.cli.common import (
 from octavo.errors import BadBook, OctavoError
 from octavo.events import Compared, IngestEvent, Published
 from octavo.records.options import BookOptions
-from octavo.schemas import Json, book_json, change_json, error_json, section_json
 
 if TYPE_CHECKING:
     from octavo.library import Library
+    from octavo.schemas import AddedBookJson, PlannedBookJson
     from octavo.types import Book, Section
+
+T = TypeVar("T")
 
 
 async def each(
-    paths: Sequence[Path], one: Callable[[Path], Awaitable[Json]], *, workers: int
-) -> tuple[list[Json], list[OctavoError]]:
+    paths: Sequence[Path], one: Callable[[Path], Awaitable[T]], *, workers: int
+) -> tuple[list[T], list[OctavoError]]:
     """Does `one` for every path, `workers` at a time: what was done, in order, and what failed.
 
     A bad book fails alone; anything else would fail for the next one too, so nothing new is begun.
     """
-    done: dict[int, Json] = {}
+    done: dict[int, T] = {}
     failed: dict[int, OctavoError] = {}
     waiting = iter(enumerate(paths))
 
@@ -80,7 +82,9 @@ def work(context: Context, until_empty: bool, data: str | None, as_json: bool) -
     """
     count = with_library(context, data, lambda library: _work(library, until_empty=until_empty))
     if as_json:
-        show_json({"jobs": count})
+        from octavo.schemas import FinishedJobsJson
+
+        show_json(FinishedJobsJson(jobs=count))
     else:
         click.echo(f"{counted(count, 'job')} done.")
 
@@ -154,8 +158,10 @@ def add(
     if "" in paths:
         raise click.UsageError("A PATH is empty; '.' names this folder.")
 
-    async def work(library: Library) -> tuple[list[Json], list[OctavoError]]:
-        async def one(path: Path) -> Json:
+    async def work(
+        library: Library,
+    ) -> tuple[list[AddedBookJson | PlannedBookJson], list[OctavoError]]:
+        async def one(path: Path) -> AddedBookJson | PlannedBookJson:
             options = BookOptions(title=title, base_url=base_url, book_id=book_id)
             if dry_run:
                 return await _preview_book(library, path, options, quiet=as_json)
@@ -167,21 +173,30 @@ def add(
 
     done, failed = with_library(context, data, work)
     if as_json:
-        errors = [error_json(e)["error"] for e in failed]
-        show_json({"books": done, **({"errors": errors} if errors else {})})
+        from octavo.schemas import AddedBooksJson, FailureJson
+
+        show_json(AddedBooksJson(books=done, errors=[FailureJson.from_value(error) for error in failed]))
     if failed:
         raise click.exceptions.Exit(max(map(exit_code, failed)))
 
 
-async def _preview_book(library: Library, path: Path, options: BookOptions, *, quiet: bool) -> Json:
+async def _preview_book(
+    library: Library, path: Path, options: BookOptions, *, quiet: bool
+) -> PlannedBookJson:
     """Print what adding the book would change."""
+    from octavo.schemas import PlannedBookJson
+
     change = await library.preview(path, **asdict(options))
     _print_line(f"{change.title}: {summary(change)} (nothing was changed)", quiet)
-    return {"id": change.book_id, "title": change.title, "dry_run": True, "change": change_json(change)}
+    return PlannedBookJson.from_change(change)
 
 
-async def _add_book(library: Library, path: Path, options: BookOptions, *, quiet: bool, live: bool) -> Json:
+async def _add_book(
+    library: Library, path: Path, options: BookOptions, *, quiet: bool, live: bool
+) -> AddedBookJson:
     """Add the book; with `live`, show the progress."""
+    from octavo.schemas import AddedBookJson, ChangeJson
+
     seen: dict[str, IngestEvent] = {}
     progress = Progress(path.name, live=live)
 
@@ -194,7 +209,7 @@ async def _add_book(library: Library, path: Path, options: BookOptions, *, quiet
     change = compared if isinstance(compared, Compared) else Compared.unchanged(book)
     unchanged = isinstance(published, Published) and published.unchanged
     _print_line(_describe_added(book, change, unchanged=unchanged), quiet)
-    return {**book_json(book), "unchanged": unchanged, "change": change_json(change)}
+    return AddedBookJson.from_value(book, unchanged=unchanged, change=ChangeJson.from_value(change))
 
 
 def _print_line(line: str, quiet: bool) -> None:
@@ -224,7 +239,9 @@ def list_(context: Context, data: str | None, as_json: bool) -> None:
     """Show the books of the library."""
     books = with_library(context, data, lambda library: library.books())
     if as_json:
-        show_json({"books": [book_json(b) for b in books]})
+        from octavo.schemas import BookListJson
+
+        show_json(BookListJson.from_books(books))
     elif not books:
         click.echo("No books yet. `octavo add PATH` takes one in.")
     else:
@@ -245,7 +262,9 @@ def contents(context: Context, book: str, data: str | None, as_json: bool) -> No
     """
     sections = with_library(context, data, lambda library: library.contents(book))
     if as_json:
-        show_json({"sections": [section_json(s) for s in sections]})
+        from octavo.schemas import ContentsJson
+
+        show_json(ContentsJson.from_sections(sections))
         return
     for section in sections:
         click.echo(_contents_line(section))
@@ -274,7 +293,9 @@ def remove(context: Context, book: str, yes: bool, data: str | None, as_json: bo
 
     gone = with_library(context, data, work)
     if as_json:
-        show_json({"removed": book_json(gone)})
+        from octavo.schemas import BookJson, RemovedBookJson
+
+        show_json(RemovedBookJson(removed=BookJson.from_value(gone)))
     else:
         click.echo(f"Removed {gone.title!r}.")
 
@@ -293,7 +314,10 @@ def doctor(context: Context, repair: bool, data: str | None, as_json: bool) -> N
     findings = with_library(context, data, lambda library: library.examine(repair=repair, on_event=progress))
     sound = all(f.sound for f in findings)
     if as_json:
-        show_json({"sound": sound, "findings": [f.to_json() for f in findings]})
+        from octavo.schemas import ExaminationJson, FindingJson
+
+        shown = [FindingJson.from_value(finding) for finding in findings]
+        show_json(ExaminationJson(sound=sound, findings=shown))
     else:
         for finding in findings:
             click.echo(f"{'✓' if finding.sound else '✗'} {finding.what}: {finding.said}")

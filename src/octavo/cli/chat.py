@@ -102,7 +102,7 @@ class Chat:
             click.echo(COMMANDS, err=True)
 
     async def _ask(self, question: str) -> None:
-        from octavo.schemas import answered_json
+        from octavo.schemas import AnsweredJson
 
         self._last = await answered(
             self._library,
@@ -115,7 +115,7 @@ class Chat:
             quiet=self._as_json,
         )
         if self._as_json:
-            show_json(answered_json(self._last))
+            show_json(AnsweredJson.from_event(self._last))
         else:
             show_answer(self._last)
 

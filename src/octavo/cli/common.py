@@ -18,10 +18,10 @@ import click
 from octavo.errors import InvalidTransition, InvalidValue, NotFound, OctavoError
 from octavo.events import Compared, Embedding, IngestEvent, Parsed, Published, Storing
 from octavo.limits import _require_files
-from octavo.schemas import error_json
 
 if TYPE_CHECKING:
     from octavo.library import Library
+    from octavo.schemas import Schema
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -57,8 +57,8 @@ def with_library(context: Context, data: str | None, work: Callable[[Library], C
     return asyncio.run(run())
 
 
-def show_json(value: object) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+def show_json(shape: Schema) -> None:
+    click.echo(json.dumps(shape.to_json(), ensure_ascii=False, indent=2))
 
 
 def counted(count: int, what: str) -> str:
@@ -69,7 +69,9 @@ def counted(count: int, what: str) -> str:
 def complain(error: OctavoError, *, as_json: bool) -> int:
     """Says what went wrong and what to do; returns the exit code."""
     if as_json:
-        show_json(error_json(error))
+        from octavo.schemas import ErrorJson
+
+        show_json(ErrorJson.from_error(error))
     click.echo(f"octavo: {error.message}", err=True)
     if error.hint:
         click.echo(f"  {error.hint}", err=True)

@@ -12,7 +12,6 @@ from octavo.cli.common import Context, common, show_json, with_library
 if TYPE_CHECKING:
     from octavo.library import Library
     from octavo.records.keys import Key
-    from octavo.schemas import Json
 
 
 @click.group(short_help="Keys for the HTTP service: who may use it, and for what.")
@@ -76,7 +75,9 @@ def create(
 
     key, token = with_library(context, data, work)
     if as_json:
-        show_json({**_json(key), "key": token})
+        from octavo.schemas import NewKeyJson
+
+        show_json(NewKeyJson.from_value(key, state=_state(key), key=token))
         return
     click.echo(token)
     click.echo("Keep it now: it is not stored and will not be shown again.", err=True)
@@ -94,7 +95,9 @@ def list_(context: Context, data: str | None, as_json: bool) -> None:
 
     found = with_library(context, data, work)
     if as_json:
-        show_json({"keys": [_json(key) for key in found]})
+        from octavo.schemas import KeyJson, KeyListJson
+
+        show_json(KeyListJson(keys=[KeyJson.from_value(key, state=_state(key)) for key in found]))
     elif not found:
         click.echo("No keys yet. `octavo keys create NAME` makes one.")
     for key in () if as_json else found:
@@ -118,7 +121,9 @@ def revoke(context: Context, key_id: str, data: str | None, as_json: bool) -> No
 
     key = with_library(context, data, work)
     if as_json:
-        show_json(_json(key))
+        from octavo.schemas import KeyJson
+
+        show_json(KeyJson.from_value(key, state=_state(key)))
     else:
         click.echo(f"{key.name} ({key.id}) is revoked.")
 
@@ -129,19 +134,3 @@ def _state(key: Key) -> str:
     if key.expires_at is None:
         return "works"
     return f"works until {key.expires_at:%Y-%m-%d}" if key.is_valid(datetime.now(UTC)) else "expired"
-
-
-def _json(key: Key) -> Json:
-    times = ("created_at", "expires_at", "revoked_at", "used_at")
-    moments = {name: getattr(key, name) for name in times}
-    return {
-        "id": key.id,
-        "name": key.name,
-        "scopes": list(key.scopes),
-        "books": None if key.books is None else list(key.books),
-        "origins": list(key.origins),
-        "public": key.public,
-        "per_minute": key.per_minute,
-        **{name: moment.isoformat() if moment else None for name, moment in moments.items()},
-        "state": _state(key),
-    }

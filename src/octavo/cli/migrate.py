@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -22,7 +21,6 @@ from octavo.cli.common import (
     with_library,
 )
 from octavo.events import IngestEvent, Published
-from octavo.schemas import book_json
 from octavo.types import COLLECTION, Book
 
 if TYPE_CHECKING:
@@ -80,7 +78,9 @@ def attach(
 
     book = with_library(context, data, work)
     if as_json:
-        show_json({"book": book_json(book), "unchanged": unchanged})
+        from octavo.schemas import AttachedBookJson, BookJson
+
+        show_json(AttachedBookJson(book=BookJson.from_value(book), unchanged=unchanged))
     else:
         count = f"{counted(book.section_count, 'section')}, {counted(book.chunk_count, 'passage')}"
         click.echo(f"{book.id}: {'unchanged' if unchanged else 'attached'} ({count}).")
@@ -114,7 +114,9 @@ def migrate(
     if on_terminal():
         click.echo(f"\r{'':<{WIDTH}}\r", nl=False, err=True)
     if as_json:
-        show_json(asdict(moved))
+        from octavo.schemas import MigrationJson
+
+        show_json(MigrationJson.from_value(moved))
     else:
         _report(moved)
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from octavo.concurrency import run_blocking
 from octavo.errors import EmbedderMismatch, OctavoError, StoreError
@@ -40,9 +40,6 @@ class Finding:
     said: str
     sound: bool = True
     hint: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def _failed(what: str, error: OctavoError) -> Finding:

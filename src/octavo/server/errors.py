@@ -28,6 +28,7 @@ from octavo.errors import (
     StorageLow,
     TooMany,
 )
+from octavo.schemas import Json, ProblemJson
 
 MEDIA_TYPE = "application/problem+json"
 STATUS: tuple[tuple[type[OctavoError], int], ...] = (
@@ -70,12 +71,12 @@ def problem(
     return JSONResponse(shown, status_code=status, media_type=MEDIA_TYPE, headers=dict(headers or {}))
 
 
-def document(
-    status: int, code: str, detail: str, hint: str = "", *, request_id: str = ""
-) -> dict[str, object]:
+def document(status: int, code: str, detail: str, hint: str = "", *, request_id: str = "") -> Json:
     title = HTTPStatus(status).phrase
-    body = {"type": "about:blank", "title": title, "status": status, "code": code, "detail": detail}
-    return body | ({"hint": hint} if hint else {}) | ({"request_id": request_id} if request_id else {})
+    shape = ProblemJson(
+        title=title, status=status, code=code, detail=detail, hint=hint, request_id=request_id
+    )
+    return shape.to_json()
 
 
 def status_of(error: OctavoError) -> int:
@@ -84,7 +85,7 @@ def status_of(error: OctavoError) -> int:
     return next(status for kind, status in STATUS if isinstance(error, kind))
 
 
-def told(error: OctavoError, *, request_id: str = "") -> dict[str, object]:
+def told(error: OctavoError, *, request_id: str = "") -> Json:
     """An error as the object that a stream ends with."""
     return document(status_of(error), error.code, error.message, error.hint, request_id=request_id)
 

@@ -5,39 +5,39 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Annotated
 
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from octavo import schemas
 from octavo.events import Answered, AskEvent
 from octavo.library import Library, answered
-from octavo.records.idempotency import LONGEST_KEY, IdempotentRequests
-from octavo.server import shapes
+from octavo.records.idempotency import IdempotentRequests
+from octavo.schemas import AnsweredJson, Json, QueryJson, SearchJson, SupportJson, describe_event
 from octavo.server.auth import Asking, Caller, TheLibrary, gate_of
 from octavo.server.metrics import metrics_of
-from octavo.server.shapes import AskBody, CheckBody, QueryBody, SearchBody
+from octavo.server.schemas import (
+    EVENTS,
+    AskBody,
+    CheckBody,
+    IdempotencyKey,
+    QueryBody,
+    SearchBody,
+    describe,
+    respond,
+)
 from octavo.server.sse import Event, event_stream, while_connected
 
 router = APIRouter(tags=["asking"])
 STREAMED = "text/event-stream"
 _GONE = Response(status_code=499)
-IdempotencyKey = Annotated[
-    str | None,
-    Header(
-        min_length=1,
-        max_length=LONGEST_KEY,
-        pattern=r"^[\x21-\x7e]+$",
-        description="A name for this request: sent again within a day, it gives the same response.",
-    ),
-]
 
 
-@router.post("/v1/search", responses=shapes.gives(shapes.Found, "Passages, the best first.", 404))
+@router.post(
+    "/v1/search", response_model=SearchJson, responses=describe("The passages found, best first.", 404)
+)
 async def search(body: SearchBody, library: TheLibrary, caller: Asking) -> Response:
     began = time.monotonic()
-    scope = body.scope.scope() if body.scope else None
+    scope = body.scope.to_scope() if body.scope else None
     found = await library.search(
         body.query,
         book_id=body.book_id,
@@ -46,25 +46,23 @@ async def search(body: SearchBody, library: TheLibrary, caller: Asking) -> Respo
         books=caller.books,
         rerank=body.rerank,
     )
-    results = [schemas.evidence_json(evidence) for evidence in found]
-    took = max(1, round((time.monotonic() - began) * 1000))
-    return JSONResponse({"results": results, "processing_time_ms": took})
+    return respond(SearchJson.from_results(found, seconds=time.monotonic() - began))
 
 
 @router.post(
-    "/v1/check", responses=shapes.gives(shapes.Supported, "Whether the passages bear the claim out.")
+    "/v1/check",
+    response_model=SupportJson,
+    responses=describe("Whether the passages support the claim."),
 )
 async def check(body: CheckBody, library: TheLibrary, caller: Asking) -> Response:  # noqa: ARG001
-    return JSONResponse(schemas.support_json(await library.check(body.claim, body.passages)))
+    return respond(SupportJson.from_support(await library.check(body.claim, body.passages)))
 
 
-_ASKED = shapes.gives(
-    shapes.Answered, "The answer or a refusal; or the events on the way to it.", 404, 409, 502
-)
-_ASKED[200]["content"] = {STREAMED: shapes.EVENTS}
+_ASKED = describe("The answer or a refusal; or the events on the way to it.", 404, 409, 502)
+_ASKED[200]["content"] = {STREAMED: EVENTS}
 
 
-@router.post("/v1/ask", responses=_ASKED)
+@router.post("/v1/ask", response_model=AnsweredJson, responses=_ASKED)
 async def ask(
     body: AskBody,
     request: Request,
@@ -87,20 +85,22 @@ async def ask(
     return _GONE if final is None else JSONResponse(final)
 
 
-@router.post("/query", responses=shapes.gives(shapes.Queried, "The answer with its citations.", 404, 502))
+@router.post(
+    "/query", response_model=QueryJson, responses=describe("The answer with its citations.", 404, 502)
+)
 async def query(body: QueryBody, request: Request, library: TheLibrary, caller: Asking) -> Response:
-    asked = body.narrowed()
+    asked = body.apply_filters()
     await _check_session(asked, library, caller)
     events = metrics_of(request).watched(stream(asked, library, caller), library.conversations)
     done = await while_connected(request, answered(events))
-    return _GONE if done is None else JSONResponse(schemas.query_json(done.answer))
+    return _GONE if done is None else respond(QueryJson.from_answer(done.answer))
 
 
 def stream(body: AskBody, library: Library, caller: Caller) -> AsyncGenerator[AskEvent, None]:
     return library.stream(
         body.question,
         book_id=body.book_id,
-        scope=body.scope.scope() if body.scope else None,
+        scope=body.scope.to_scope() if body.scope else None,
         selected_text=body.selected_text,
         session_id=body.session_id,
         top_k=body.top_k,
@@ -130,13 +130,13 @@ async def _events(
             return
         async with aclosing(asked):
             async for event in asked:
-                data = schemas.event_json(event)
+                data = describe_event(event).to_json()
                 if isinstance(event, Answered):
                     once.response = data
                 yield event.kind, data
 
 
-async def _last(events: AsyncGenerator[Event, None]) -> schemas.Json:
+async def _last(events: AsyncGenerator[Event, None]) -> Json:
     async with aclosing(events):
         async for kind, data in events:
             if kind == "answered":

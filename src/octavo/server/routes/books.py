@@ -12,19 +12,31 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from octavo import schemas
 from octavo.errors import AccessDenied, BadBook, NotFound
 from octavo.ingest.worker import UPLOADS
 from octavo.limits import MB
 from octavo.records import covers
 from octavo.records.options import BookOptions
-from octavo.schemas import job_json, reading_json, shelved_json
-from octavo.server import shapes
+from octavo.schemas import (
+    BookPageJson,
+    BookWithCoverJson,
+    ContentsJson,
+    JobJson,
+    QueuedBookJson,
+    SectionTextJson,
+)
 from octavo.server.auth import Asking, Caller, Ingesting, TheGate, TheLibrary
 from octavo.server.errors import problem, request_id_of
-from octavo.server.routes.ask import IdempotencyKey
 from octavo.server.routes.jobs import TheDesk
-from octavo.server.shapes import BookName, SectionId, ThePage
+from octavo.server.schemas import (
+    BookName,
+    IdempotencyKey,
+    PageParameters,
+    SectionId,
+    describe,
+    describe_image,
+    respond,
+)
 from octavo.server.uploads import FIELDS, FILE, Upload, received
 from octavo.store.base import require_space
 
@@ -51,19 +63,20 @@ _FORM: dict[str, Any] = {
 }
 
 
-@router.get("/v1/books", responses=shapes.gives(shapes.Books, "In the order of their ids."))
-async def books(library: TheLibrary, caller: Asking, page: ThePage) -> Response:
+@router.get("/v1/books", response_model=BookPageJson, responses=describe("The books, sorted by id."))
+async def books(library: TheLibrary, caller: Asking, page: PageParameters) -> Response:
     readable = [book for book in await library.books() if caller.reads(book)]
-    shown, following = page.of(readable, lambda book: book.id)
+    shown, following = page.select(readable, lambda book: book.id)
     pictured = await covers.find_covered_books(library.database, [book.id for book in shown])
-    listed = [shelved_json(book, cover=book.id in pictured) for book in shown]
-    return JSONResponse({"books": listed, "next": following})
+    listed = [BookWithCoverJson.from_value(book, cover=book.id in pictured) for book in shown]
+    return respond(BookPageJson(books=listed, next=following))
 
 
 @router.post(
     "/v1/books",
     status_code=202,
-    responses=shapes.gives(shapes.Queued, "Queued to be read.", 400, 409, 413, 415, 507, status=202),
+    response_model=QueuedBookJson,
+    responses=describe("Queued to be added.", 400, 409, 413, 415, 507, status=202),
     openapi_extra=_FORM,
 )
 async def upload(
@@ -99,7 +112,7 @@ async def upload(
                 job = await desk.queue.put(
                     sent.name, source=sent.source, owner=caller.owner, options=options, id=sent.id
                 )
-                once.response = {"job": job_json(job)}
+                once.response = QueuedBookJson(job=JobJson.from_job(job)).to_json()
                 desk.worker.wake()
         if once.previous is not None:
             desk.worker.discard(sent.id)
@@ -128,14 +141,14 @@ def _no_addresses(request: Request) -> Response:
     return problem(422, "url_refused", said, hint, request_id=request_id_of(request.scope))
 
 
-@router.get("/v1/books/{book_id}", responses=shapes.gives(shapes.Book, "The book.", 404))
+@router.get("/v1/books/{book_id}", response_model=BookWithCoverJson, responses=describe("The book.", 404))
 async def book(book_id: BookName, library: TheLibrary, caller: Asking) -> Response:
     found = await library.book(book_id, among=caller.books)
     pictured = await covers.find_covered_books(library.database, [found.id])
-    return JSONResponse(shelved_json(found, cover=bool(pictured)))
+    return respond(BookWithCoverJson.from_value(found, cover=bool(pictured)))
 
 
-@router.delete("/v1/books/{book_id}", status_code=204, responses=shapes.gives(None, "Gone.", 404, status=204))
+@router.delete("/v1/books/{book_id}", status_code=204, responses=describe("Removed.", 404, status=204))
 async def remove(book_id: BookName, library: TheLibrary, caller: Ingesting) -> Response:
     """Takes the book out of the library, with everything stored of it."""
     found = await library.book(book_id, among=caller.books)
@@ -143,22 +156,32 @@ async def remove(book_id: BookName, library: TheLibrary, caller: Ingesting) -> R
     return Response(status_code=204)
 
 
-@router.get("/v1/books/{book_id}/contents", responses=shapes.gives(shapes.Contents, "In reading order.", 404))
+@router.get(
+    "/v1/books/{book_id}/contents",
+    response_model=ContentsJson,
+    responses=describe("The table of contents, in reading order.", 404),
+)
 async def contents(book_id: BookName, library: TheLibrary, caller: Asking) -> Response:
     found = await library.book(book_id, among=caller.books)
-    return JSONResponse({"sections": [schemas.section_json(s) for s in await library.contents(found.id)]})
+    return respond(ContentsJson.from_sections(await library.contents(found.id)))
 
 
 @router.get(
     "/v1/books/{book_id}/sections/{section_id}",
-    responses=shapes.gives(shapes.Reading, "The section with its text.", 404),
+    response_model=SectionTextJson,
+    responses=describe("The section with its text.", 404),
 )
 async def section(book_id: BookName, section_id: SectionId, library: TheLibrary, caller: Asking) -> Response:
     found = await library.book(book_id, among=caller.books)
-    return JSONResponse(reading_json(await library.section(found.id, section_id)))
+    text = await library.section(found.id, section_id)
+    return respond(SectionTextJson.from_section(text))
 
 
-@router.get("/v1/books/{book_id}/cover", responses=shapes.pictures("The picture on the cover.", 404))
+@router.get(
+    "/v1/books/{book_id}/cover",
+    response_class=Response,
+    responses=describe_image("The cover image.", 404),
+)
 async def cover(book_id: BookName, request: Request, library: TheLibrary, caller: Asking) -> Response:
     found = await library.book(book_id, among=caller.books)
     picture = await covers.find_cover(library.database, found.id)

@@ -6,33 +6,37 @@ while the service drains, so that a balancer sends nobody here. Both are open to
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, cast
 
 from fastapi import APIRouter, Request, Security
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 from fastapi.security import HTTPAuthorizationCredentials
 
 from octavo import __version__
 from octavo.errors import AccessDenied, Overloaded
 from octavo.records.keys import SCOPES
-from octavo.server import shapes
+from octavo.schemas import ConfigJson, HealthJson, ReadyJson
+from octavo.schemas.service import Permission
 from octavo.server.auth import BEARER, TheGate, TheLibrary, caller_of
 from octavo.server.middleware import Load
+from octavo.server.schemas import describe, describe_errors, respond
 
 router = APIRouter(tags=["service"])
-_NONE: tuple[int, ...] = ()
 
 
-@router.get("/healthz", responses={200: {"model": shapes.Health, "description": "The process lives."}})
+@router.get(
+    "/healthz", response_model=HealthJson, responses={200: {"description": "The process is running."}}
+)
 async def healthz() -> Response:
-    return JSONResponse({"status": "ok"})
+    return respond(HealthJson())
 
 
 @router.get(
     "/readyz",
+    response_model=ReadyJson,
     responses={
-        200: {"model": shapes.Ready, "description": "The store and the records answer."},
-        **shapes.problems(500, 503, usual=_NONE),
+        200: {"description": "The store and the records respond."},
+        **describe_errors(500, 503, usual=()),
     },
 )
 async def readyz(request: Request, library: TheLibrary) -> Response:
@@ -40,12 +44,13 @@ async def readyz(request: Request, library: TheLibrary) -> Response:
     if load.draining:
         raise Overloaded("the service is about to stop", retry_after=5, hint="Try another instance.")
     await library.respond()
-    return JSONResponse({"status": "ready", "books": len(await library.books())})
+    return respond(ReadyJson(books=len(await library.books())))
 
 
 @router.get(
     "/v1/config",
-    responses=shapes.gives(shapes.Config, "What this service is, and what you may do."),
+    response_model=ConfigJson,
+    responses=describe("What this service is, and what the caller may do."),
     openapi_extra={"security": [{}]},
 )
 async def config(
@@ -62,13 +67,13 @@ async def config(
         if given is not None:
             raise
         may = []
-    return JSONResponse(
-        {
-            "name": "Octavo",
-            "version": __version__,
-            "model": library.settings.model or None,
-            "keys_required": not gate.open_here,
-            "upload_mb": library.settings.limits.max_file_mb,
-            "may": may,
-        }
+    return respond(
+        ConfigJson(
+            name="Octavo",
+            version=__version__,
+            model=library.settings.model or None,
+            keys_required=not gate.open_here,
+            upload_mb=library.settings.limits.max_file_mb,
+            may=cast("list[Permission]", may),
+        )
     )

@@ -13,17 +13,16 @@ from contextlib import asynccontextmanager
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 
 from octavo.errors import InvalidValue
 from octavo.events import IngestEvent
 from octavo.ingest.worker import Worker
 from octavo.library import Library
 from octavo.records.jobs import Job, JobQueue
-from octavo.schemas import job_json
-from octavo.server import shapes
+from octavo.schemas import JobJson, JobPageJson
 from octavo.server.auth import Caller, Ingesting
-from octavo.server.shapes import JobId, ThePage
+from octavo.server.schemas import JobId, PageParameters, describe, describe_stream, respond
 from octavo.server.sse import Event, event_stream
 
 router = APIRouter(tags=["jobs"])
@@ -58,33 +57,35 @@ def owner_of(caller: Caller) -> str | None:
     return None if caller.may("admin") and caller.books is None else caller.owner
 
 
-@router.get("/v1/jobs", responses=shapes.gives(shapes.Jobs, "The newest first."))
-async def jobs(desk: TheDesk, caller: Ingesting, page: ThePage) -> Response:
+@router.get("/v1/jobs", response_model=JobPageJson, responses=describe("The jobs, newest first."))
+async def jobs(desk: TheDesk, caller: Ingesting, page: PageParameters) -> Response:
     if page.after is not None and not re.fullmatch("[0-9]{1,9}", page.after):
         raise InvalidValue("after", "must be the `next` of the page before", page.after)
     after = int(page.after) if page.after is not None else None
     found = await desk.queue.list_jobs(owner=owner_of(caller), limit=page.limit + 1, after=after)
     shown, following = page.cut(found, lambda job: str(job.number))
-    return JSONResponse({"jobs": [job_json(job) for job in shown], "next": following})
+    return respond(JobPageJson(jobs=[JobJson.from_job(job) for job in shown], next=following))
 
 
-@router.get("/v1/jobs/{job_id}", responses=shapes.gives(shapes.Job, "Where it is.", 404))
+@router.get("/v1/jobs/{job_id}", response_model=JobJson, responses=describe("The job.", 404))
 async def job(job_id: JobId, desk: TheDesk, caller: Ingesting) -> Response:
-    return JSONResponse(job_json(await desk.queue.find(job_id, owner=owner_of(caller))))
+    return respond(JobJson.from_job(await desk.queue.find(job_id, owner=owner_of(caller))))
 
 
-@router.delete("/v1/jobs/{job_id}", responses=shapes.gives(shapes.Job, "As it is now.", 404))
+@router.delete("/v1/jobs/{job_id}", response_model=JobJson, responses=describe("The job as it is now.", 404))
 async def cancel(job_id: JobId, desk: TheDesk, caller: Ingesting) -> Response:
     """Cancels a job that has not ended; what has ended stays as it is."""
     before = await desk.queue.find(job_id, owner=owner_of(caller))
     now = await desk.queue.cancel(job_id, owner=owner_of(caller))
     if before.worker is None and not before.has_ended:
         desk.worker.clear(now)  # nobody has taken it: nobody else will remove its file
-    return JSONResponse(job_json(now))
+    return respond(JobJson.from_job(now))
 
 
 @router.get(
-    "/v1/jobs/{job_id}/events", responses=shapes.streams("Events: `progress`, and how it ended.", 404)
+    "/v1/jobs/{job_id}/events",
+    response_class=Response,
+    responses=describe_stream("Events: `progress`, and how it ended.", 404),
 )
 async def events(job_id: JobId, request: Request, desk: TheDesk, caller: Ingesting) -> Response:
     """The events are `progress`, whenever the job changes, and last `done`, `failed` or `cancelled`."""
@@ -103,4 +104,4 @@ async def _changes(job: Job, queue: JobQueue) -> AsyncGenerator[Event, None]:
 
 
 def _event(job: Job) -> Event:
-    return (str(job.state) if job.has_ended else "progress", job_json(job))
+    return (str(job.state) if job.has_ended else "progress", JobJson.from_job(job).to_json())

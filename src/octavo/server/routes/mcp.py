@@ -20,7 +20,7 @@ from octavo.server.auth import Asking, TheLibrary, gate_of
 from octavo.server.metrics import metrics_of
 
 if TYPE_CHECKING:
-    from octavo.mcp import Endpoint
+    from octavo.mcp import McpEndpoint
 
 router = APIRouter()
 
@@ -34,8 +34,8 @@ async def mcp(request: Request, library: TheLibrary, caller: Asking) -> Response
     request.state.visitor = Visitor(
         owner=caller.owner,
         books=caller.books,
-        place=lambda: gate.stream(caller),
-        watched=lambda events: metrics.watched(events, library.conversations),
+        reserve=lambda: gate.stream(caller),
+        watch=lambda events: metrics.watched(events, library.conversations),
     )
     return Spoken(request.app.state.mcp)
 
@@ -43,7 +43,7 @@ async def mcp(request: Request, library: TheLibrary, caller: Asking) -> Response
 class Spoken(Response):
     """The response that the protocol gives."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: McpEndpoint) -> None:
         super().__init__()
         self._endpoint = endpoint
 
@@ -52,14 +52,14 @@ class Spoken(Response):
 
 
 @asynccontextmanager
-async def run_endpoint(library: Library) -> AsyncIterator[Endpoint | None]:
+async def run_endpoint(library: Library) -> AsyncIterator[McpEndpoint | None]:
     """Run the endpoint of the protocol; None where its extra is not installed."""
     try:
-        from octavo.mcp import Endpoint
+        from octavo.mcp import McpEndpoint
     except MissingExtra:
         yield None
         return
     most = library.settings.service.max_body_kb * 1024
-    endpoint = Endpoint(library, visitor_of=lambda request: request.state.visitor, most_bytes=most)
-    async with endpoint.running() as running:
+    endpoint = McpEndpoint(library, find_visitor=lambda request: request.state.visitor, most_bytes=most)
+    async with endpoint.run() as running:
         yield running

@@ -9,19 +9,20 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from octavo.server.auth import Admin
 from octavo.server.metrics import metrics_of
 from octavo.server.routes.jobs import TheDesk
-from octavo.server.shapes import problems
+from octavo.server.schemas import describe_errors
 
 router = APIRouter(tags=["service"])
 
 
 @router.get(
     "/metrics",
+    response_class=Response,
     responses={
         200: {
             "description": "Prometheus' text format.",
             "content": {"text/plain": {"schema": {"type": "string"}}},
         },
-        **problems(403),
+        **describe_errors(403),
     },
 )
 async def metrics(request: Request, desk: TheDesk, caller: Admin) -> Response:  # noqa: ARG001

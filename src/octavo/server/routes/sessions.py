@@ -5,32 +5,35 @@ from __future__ import annotations
 from typing import Literal
 
 from fastapi import APIRouter
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 
-from octavo import schemas
-from octavo.answers import export
+from octavo.answers.export import session_markdown
 from octavo.errors import AccessDenied
-from octavo.server import shapes
+from octavo.schemas import (
+    AnsweredJson,
+    ConversationJson,
+    SessionExport,
+    SessionJson,
+    SessionPageJson,
+)
 from octavo.server.auth import Asking, TheLibrary
-from octavo.server.routes.answers import answered_of
-from octavo.server.shapes import SessionId, ThePage
+from octavo.server.schemas import PageParameters, SessionId, describe, describe_errors, respond
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
-_EXPORTED = {
-    "text/markdown": {"schema": {"type": "string"}},
-    "application/json": {"schema": {"type": "object"}},
-}
+_MARKDOWN = {"text/markdown": {"schema": {"type": "string"}}}
 
 
-@router.post("", status_code=201, responses=shapes.gives(shapes.Session, "A new session.", status=201))
+@router.post(
+    "", status_code=201, response_model=SessionJson, responses=describe("The new session.", status=201)
+)
 async def start(library: TheLibrary, caller: Asking) -> Response:
     """Its id goes into the body of each question of the conversation."""
     session = await library.conversations.start_session(owner=caller.owner)
-    return JSONResponse(schemas.session_json(session), status_code=201)
+    return respond(SessionJson.from_value(session), status=201)
 
 
-@router.get("", responses=shapes.gives(shapes.Sessions, "Your sessions, the newest first."))
-async def list_sessions(library: TheLibrary, caller: Asking, page: ThePage) -> Response:
+@router.get("", response_model=SessionPageJson, responses=describe("The caller's sessions, newest first."))
+async def list_sessions(library: TheLibrary, caller: Asking, page: PageParameters) -> Response:
     """A public key is shared by strangers, who must not see each other: it lists nothing."""
     if caller.public:
         raise AccessDenied("a public key lists no sessions", code="forbidden")
@@ -38,20 +41,24 @@ async def list_sessions(library: TheLibrary, caller: Asking, page: ThePage) -> R
         owner=caller.owner, most=page.limit + 1, after=page.after
     )
     shown, after = page.cut(found, lambda session: session.session_id)
-    return JSONResponse({"sessions": [schemas.session_json(s) for s in shown], "next": after})
+    return respond(
+        SessionPageJson(sessions=[SessionJson.from_value(session) for session in shown], next=after)
+    )
 
 
-@router.get("/{session_id}", responses=shapes.gives(shapes.Conversation, "The session with its turns.", 404))
+@router.get(
+    "/{session_id}",
+    response_model=ConversationJson,
+    responses=describe("The session with its questions and answers.", 404),
+)
 async def one(session_id: SessionId, library: TheLibrary, caller: Asking) -> Response:
     session = await library.conversations.find_session(session_id, owner=caller.owner)
     entries = await library.conversations.list_exchanges(session_id)
-    turns = [schemas.answered_json(answered_of(entry)) for entry in entries if entry.answer is not None]
-    return JSONResponse({**schemas.session_json(session), "turns": turns})
+    turns = [AnsweredJson.from_exchange(entry) for entry in entries if entry.answer is not None]
+    return respond(ConversationJson.from_value(session, turns=turns))
 
 
-@router.delete(
-    "/{session_id}", status_code=204, responses=shapes.gives(None, "It has ended.", 404, status=204)
-)
+@router.delete("/{session_id}", status_code=204, responses=describe("Ended.", 404, status=204))
 async def end(session_id: SessionId, library: TheLibrary, caller: Asking) -> Response:
     """What was said stays readable; a new question in it opens it again."""
     await library.conversations.end_session(session_id, owner=caller.owner)
@@ -60,9 +67,10 @@ async def end(session_id: SessionId, library: TheLibrary, caller: Asking) -> Res
 
 @router.get(
     "/{session_id}/export",
+    response_model=SessionExport,
     responses={
-        **shapes.gives(None, "The conversation with its citations.", 404),
-        200: {"description": "The conversation with its citations.", "content": _EXPORTED},
+        200: {"description": "The conversation with its citations.", "content": _MARKDOWN},
+        **describe_errors(404),
     },
 )
 async def exported(
@@ -75,6 +83,6 @@ async def exported(
     }
     name = {"content-disposition": f'attachment; filename="conversation.{format}"'}
     if format == "json":
-        return JSONResponse(export.session_json(session, interpreted=meant), headers=name)
-    page = export.session_markdown(session, interpreted=meant)
+        return respond(SessionExport.from_session(session, interpreted=meant), headers=name)
+    page = session_markdown(session, interpreted=meant)
     return Response(page, media_type="text/markdown; charset=utf-8", headers=name)

@@ -1,0 +1,202 @@
+"""The JSON shapes of books, their contents, and the jobs that add them."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field
+
+from octavo.events import Compared
+from octavo.records.jobs import Job, JobState
+from octavo.schemas.base import Schema, Time, omit_empty
+from octavo.types import Book, BookFormat, Section
+
+
+class BookJson(Schema):
+    id: str
+    title: str
+    format: BookFormat
+    source_file: str
+    content_hash: str
+    index_fingerprint: str
+    added_at: Time
+    updated_at: Time
+    authors: list[str]
+    language: str
+    base_url: str | None
+    section_count: int
+    chunk_count: int
+    page_count: int
+
+
+class BookWithCoverJson(BookJson):
+    """A book, and whether there is a cover image for it."""
+
+    cover: bool
+
+
+class BookListJson(Schema):
+    books: list[BookJson]
+
+    @classmethod
+    def from_books(cls, books: list[Book]) -> BookListJson:
+        return cls(books=[BookJson.from_value(book) for book in books])
+
+
+class BookPageJson(Schema):
+    """One page of the list of books; `next` is the `after` of the following page."""
+
+    books: list[BookWithCoverJson]
+    next: str | None
+
+
+class ChangeJson(Schema):
+    """What a new edition changes: sections, and the passages behind them."""
+
+    added: int
+    changed: int
+    removed: int
+    kept: int
+    chunks_new: int
+    chunks_gone: int
+
+
+class AddedBookJson(BookJson):
+    """A book after `octavo add`. `unchanged` when there was nothing to do."""
+
+    unchanged: bool
+    change: ChangeJson
+
+
+class PlannedBookJson(Schema):
+    """What `octavo add` would change."""
+
+    id: str
+    title: str
+    dry_run: Literal[True] = True
+    change: ChangeJson
+
+    @classmethod
+    def from_change(cls, change: Compared) -> PlannedBookJson:
+        return cls(id=change.book_id, title=change.title, change=ChangeJson.from_value(change))
+
+
+class FailureJson(Schema):
+    """Why something failed. `code` is for programs and never changes; the texts are for people."""
+
+    code: str
+    message: str
+    hint: str
+
+
+class AddedBooksJson(Schema):
+    """The result of `octavo add`."""
+
+    books: list[AddedBookJson | PlannedBookJson]
+    errors: list[FailureJson] = omit_empty([])
+
+
+class RemovedBookJson(Schema):
+    """The result of `octavo remove`."""
+
+    removed: BookJson
+
+
+class AttachedBookJson(Schema):
+    """The result of `octavo attach`."""
+
+    book: BookJson
+    unchanged: bool
+
+
+class SectionJson(Schema):
+    """An entry of the table of contents, without its text."""
+
+    id: str
+    title: str
+    heading_path: list[str]
+    level: int
+    position: int
+    url: str
+    anchor: str
+    page_start: int | None
+    page_end: int | None
+    source_file: str
+    characters: int
+
+    @classmethod
+    def from_section(cls, section: Section) -> Self:
+        return cls.from_value(section, characters=len(section.text))
+
+
+class ContentsJson(Schema):
+    """A table of contents, in reading order."""
+
+    sections: list[SectionJson]
+
+    @classmethod
+    def from_sections(cls, sections: list[Section]) -> ContentsJson:
+        return cls(sections=[SectionJson.from_section(section) for section in sections])
+
+
+class BlockJson(Schema):
+    """Where a block of code or a table is in a section's text."""
+
+    start: int
+    end: int
+
+
+class PageStartJson(Schema):
+    """Where a page begins in a section's text."""
+
+    offset: int
+    number: int
+    label: str | None
+
+
+class SectionTextJson(SectionJson):
+    """A section with its text."""
+
+    text: str
+    blocks: list[BlockJson]
+    pages: list[PageStartJson]
+
+
+class ProgressJson(Schema):
+    step: str = Field(examples=["waiting", "reading", "cutting", "embedding", "storing", "done"])
+    done: int
+    total: int
+
+
+class JobJson(Schema):
+    """A book that was sent to be added, and how far that is."""
+
+    job_id: str
+    state: JobState
+    name: str
+    progress: ProgressJson
+    book_id: str | None
+    error: FailureJson | None
+    created_at: Time
+
+    @classmethod
+    def from_job(cls, job: Job) -> JobJson:
+        error = FailureJson(**job.error) if job.error else None
+        return cls.from_value(job, job_id=job.id, error=error)
+
+
+class JobPageJson(Schema):
+    """One page of the list of jobs; `next` is the `after` of the following page."""
+
+    jobs: list[JobJson]
+    next: str | None
+
+
+class QueuedBookJson(Schema):
+    job: JobJson
+
+
+class FinishedJobsJson(Schema):
+    """The result of `octavo work`: how many jobs it finished."""
+
+    jobs: int

@@ -1,0 +1,106 @@
+"""The API's description is what is sent: a response has the fields that it names and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+from tests.support import book_service, small_books
+from tests.support.answerers import filled
+from tests.support.book_service import Got, Service
+from tests.support.json_schemas import close
+
+LOST = "How many boats were lost?"
+JSON, PROBLEM = "application/json", "application/problem+json"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    folder = tmp_path_factory.mktemp("openapi")
+    books = small_books.markdown(folder / "tides.md"), small_books.epub(folder / "hills.epub", title="Hills")
+    with book_service.serving(filled(folder / "library", *books)) as served:
+        yield served
+
+
+def call_every_route(service: Service) -> Iterator[tuple[str, str, Got]]:
+    """Each route that responds with JSON: its method, its path in the description, and a real response."""
+
+    def get(path: str, **names: str) -> tuple[str, str, Got]:
+        return "get", path, service.get(path.format(**names))
+
+    def post(path: str, body: object, **names: str) -> tuple[str, str, Got]:
+        return "post", path, service.post(path.format(**names), body)
+
+    yield get("/healthz")
+    yield get("/readyz")
+    yield get("/v1/config")
+    yield get("/v1/books")
+    yield get("/v1/books/{book_id}", book_id="the-tides")
+    yield get("/v1/books/{book_id}/contents", book_id="the-tides")
+    yield get("/v1/books/{book_id}/sections/{section_id}", book_id="the-tides", section_id="storm")
+    yield post("/v1/search", {"query": LOST})
+    yield post("/v1/check", {"claim": "Nine boats were lost.", "passages": [small_books.TIDES["Storm"]]})
+    yield post("/query", {"question": LOST})
+    harbour = {"type": "section-specific", "identifier": "Harbour"}
+    yield post("/v1/ask", {"question": LOST, "book_id": "the-tides", "scope": harbour})
+    yield post("/v1/ask", {"question": LOST, "session_id": "talk"})
+    method, path, answered = post("/v1/ask", {"question": "And when were they lost?", "session_id": "talk"})
+    yield method, path, answered
+    answer_id = answered.json["answer_id"]
+    yield get("/v1/answers/{answer_id}", answer_id=answer_id)
+    yield get("/v1/answers/{answer_id}/verification", answer_id=answer_id)
+    yield post("/v1/sessions", {})
+    yield get("/v1/sessions")
+    yield get("/v1/sessions/{session_id}", session_id="talk")
+    export = service.get("/v1/sessions/talk/export", format="json")
+    yield "get", "/v1/sessions/{session_id}/export", export
+    queued = service.send(b"# Fen\n\nThe fen was drained in a single dry summer.\n", name="fen.md")
+    yield "post", "/v1/books", queued
+    yield "get", "/v1/jobs/{job_id}", service.get(f"/v1/jobs/{queued.json['job']['job_id']}")
+    failed = service.ended(service.send(b"%PDF-1.4 nothing", name="bad.pdf").json["job"]["job_id"])
+    assert failed["error"]
+    yield "get", "/v1/jobs/{job_id}", service.get(f"/v1/jobs/{failed['job_id']}")
+    yield "delete", "/v1/jobs/{job_id}", service.call("DELETE", f"/v1/jobs/{failed['job_id']}")
+    yield get("/v1/jobs")
+
+
+def json_routes(api: dict[str, Any]) -> set[tuple[str, str]]:
+    return {
+        (method, path)
+        for path, methods in api["paths"].items()
+        for method, route in methods.items()
+        for status, response in route["responses"].items()
+        if status.startswith("2") and JSON in response.get("content", {})
+    }
+
+
+def test_every_response_has_the_fields_that_its_description_names_and_no_others(service: Service) -> None:
+    api = close(service.get("/openapi.json").json)
+    called = set()
+    for method, path, got in call_every_route(service):
+        response = api["paths"][path][method]["responses"][str(got.status)]
+        schema = response["content"][JSON]["schema"] | {"components": api["components"]}
+        Draft202012Validator(schema).validate(got.json)
+        assert got.status < 300, (method, path, got.body)
+        called.add((method, path))
+    assert called == json_routes(api)
+
+
+def test_an_error_has_the_fields_that_its_description_names_and_no_others(service: Service) -> None:
+    api = close(service.get("/openapi.json").json)
+    got = service.get("/v1/books/nothing")
+    response = api["paths"]["/v1/books/{book_id}"]["get"]["responses"]["404"]
+    Draft202012Validator(response["content"][PROBLEM]["schema"]).validate(got.json)
+    assert set(got.json) == {"type", "title", "status", "code", "detail", "hint", "request_id"}
+
+
+def test_a_field_that_is_sent_and_not_described_would_be_noticed(service: Service) -> None:
+    api = close(service.get("/openapi.json").json)
+    schema = {"$ref": "#/components/schemas/BookWithCoverJson", "components": api["components"]}
+    book = service.get("/v1/books/the-tides").json
+    assert Draft202012Validator(schema).is_valid(book)
+    assert not Draft202012Validator(schema).is_valid(book | {"colour": "red"})
+    assert not Draft202012Validator(schema).is_valid({k: v for k, v in book.items() if k != "cover"})
