@@ -15,7 +15,7 @@ from pathlib import Path
 import pyromark
 
 from octavo.readers.markdown.reader import read_sections
-from octavo.readers.parsed import make_mdbook_anchor
+from octavo.readers.sections import make_mdbook_anchor
 
 LOOKS = Path(__file__).parent / "site"
 OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH

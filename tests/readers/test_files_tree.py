@@ -12,15 +12,7 @@ from hypothesis import strategies as st
 
 from octavo.errors import BadBook
 from octavo.limits import Limits
-from octavo.readers.files import (
-    check_sections,
-    clean_line,
-    find_files,
-    load_file,
-    make_sort_key,
-    make_title,
-    resolve_inside,
-)
+from octavo.readers.files import check_sections, find_files, load_file, make_sort_key, resolve_inside
 from octavo.readers.parsed import ParsedSection
 
 MD = frozenset((".md",))
@@ -160,26 +152,6 @@ def test_a_reference_that_stays_inside_is_resolved(tmp_path: Path) -> None:
 def test_natural_order_is_an_order_for_any_names(words: list[str]) -> None:
     once = sorted(words, key=make_sort_key)
     assert sorted(once, key=make_sort_key) == once
-
-
-@pytest.mark.parametrize(
-    ("stem", "title"),
-    [
-        ("03-first_steps", "First steps"),
-        ("getting-started", "Getting started"),
-        ("1984", "1984"),
-        ("API", "API"),
-        ("___", "Untitled"),
-        ("2. Setup", "Setup"),
-    ],
-)
-def test_a_file_name_reads_as_a_title(stem: str, title: str) -> None:
-    assert make_title(stem) == title
-
-
-def test_a_heading_is_one_clean_line_of_bounded_length() -> None:
-    assert clean_line("  a\n b\u202e \0c ") == "a b c"
-    assert len(clean_line("word " * 4000)) <= 300
 
 
 def section(text: str) -> ParsedSection:

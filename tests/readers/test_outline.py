@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from octavo.readers.outline import Outline, is_same_title
+from octavo.readers.outline import Outline
 from octavo.readers.pages import Heading, PageBreak, Piece, Text
 
 
@@ -165,11 +165,6 @@ def test_text_needs_a_place_but_a_page_break_does_not() -> None:
     assert outline.page_count == 1
     with pytest.raises(ValueError, match="enter"):
         outline.add([Text(text="homeless")])
-
-
-def test_titles_are_the_same_whatever_their_case_and_points() -> None:
-    assert is_same_title("Chapter I.", "CHAPTER I")
-    assert not is_same_title("Chapter I", "Chapter II")
 
 
 words = st.text("ab \n", min_size=1, max_size=12).map(str.strip).filter(bool)

@@ -28,19 +28,17 @@ from urllib.parse import unquote
 
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
-from octavo.text.clean import clean, collapse
+from octavo.text.clean import clean
 
 if TYPE_CHECKING:
     from octavo.readers.parsed import ParsedSection
 
-LONGEST_TITLE = 300
 _NEVER = frozenset(("node_modules", "bower_components", "__pycache__", "__MACOSX", "venv"))
 _BUILT = frozenset(("build", "dist", "target", "out", "_build", "_site"))
 _BUILD_FILES = frozenset(
     ("package.json", "book.toml", "Cargo.toml", "pyproject.toml", "conf.py", "mkdocs.yml", "Makefile")
 )
 _NUMBERS = re.compile(r"(\d+)")
-_ORDER = re.compile(r"^\d+\s*[-_.)]+\s*(?=\D)")
 _STEP = 1 << 18
 _FREE = 10 * MB
 _ENTRY, _LOCAL_HEADER = b"PK\x01\x02", 30
@@ -122,18 +120,6 @@ def make_sort_key(name: str) -> list[tuple[int, str]]:
         for part in _NUMBERS.split(name.casefold())
         if part
     ]
-
-
-def make_title(stem: str) -> str:
-    """A file or folder name as a title: `03-first_steps` reads `First steps`."""
-    words = collapse(clean(re.sub(r"[-_]+", " ", _ORDER.sub("", stem))))
-    return clean_line(words[:1].upper() + words[1:]) or "Untitled"
-
-
-def clean_line(text: str) -> str:
-    """Clean any text and make it one line that a table of contents can show; it may be empty."""
-    line = collapse(clean(text))
-    return line if len(line) <= LONGEST_TITLE else line[: LONGEST_TITLE - 1].rstrip() + "…"
 
 
 def check_sections(sections: list[ParsedSection], limits: Limits, *, name: str) -> tuple[ParsedSection, ...]:

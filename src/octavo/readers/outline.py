@@ -9,15 +9,15 @@ and a section that begins in the middle of a page starts with that page.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from octavo.readers.files import clean_line
 from octavo.readers.pages import Heading, Piece, Text
 from octavo.readers.parsed import ParsedSection
+from octavo.readers.sections import TextBuilder
+from octavo.readers.titles import clean_line, is_same_title, split_words, squash_title
 from octavo.text.clean import clean
-from octavo.types import PageMark, Span
+from octavo.types import PageMark
 
 _LEAD_NOWHERE = ("contents", "tableofcontents", "shorttableofcontents", "toc", "inhalt", "sommaire")
 _NUMBERING = re.compile(
@@ -32,14 +32,11 @@ class _SectionDraft:
     source_file: str
     url: str
     anchor: str
-    parts: list[str] = field(default_factory=list)
-    length: int = 0
+    body: TextBuilder = field(default_factory=TextBuilder)
     pages: list[PageMark] = field(default_factory=list)
-    blocks: list[Span] = field(default_factory=list)
 
-    def section(self) -> ParsedSection:
-        text = "".join(self.parts)
-        pages = tuple(PageMark(min(m.offset, len(text)), m.number, m.label) for m in self.pages)
+    def build(self) -> ParsedSection:
+        text = self.body.text
         return ParsedSection(
             title=self.path[-1],
             heading_path=self.path,
@@ -47,8 +44,8 @@ class _SectionDraft:
             source_file=self.source_file,
             url=self.url,
             anchor=self.anchor,
-            pages=pages,
-            blocks=tuple(self.blocks),
+            pages=tuple(PageMark(min(m.offset, len(text)), m.number, m.label) for m in self.pages),
+            blocks=tuple(self.body.blocks),
         )
 
 
@@ -70,13 +67,13 @@ class Outline:
 
     def sections(self, *, title: str) -> list[ParsedSection]:
         """What was set, without lines that lead nowhere: an empty contents list, the book's bare title."""
-        bare = {*_LEAD_NOWHERE, _squash(title)}
+        bare = {*_LEAD_NOWHERE, squash_title(title)}
         kept = []
         for number, draft in enumerate(self.drafts):
             following = self.drafts[number + 1].path if number + 1 < len(self.drafts) else ()
             is_leaf = following[: len(draft.path)] != draft.path
-            if draft.length or not is_leaf or _squash(draft.path[-1]) not in bare:
-                kept.append(draft.section())
+            if draft.body.length or not is_leaf or squash_title(draft.path[-1]) not in bare:
+                kept.append(draft.build())
         return kept
 
     def start_document(self, source_file: str, *, url: str = "") -> None:
@@ -126,7 +123,7 @@ class Outline:
             self._stack[-1] = (piece.level if level is None else level, entry)
             draft = self.drafts[-1]
             draft.anchor = draft.anchor or piece.anchor
-            self._mark_pages(piece, draft.length)
+            self._mark_pages(piece, draft.body.length)
             return
         self._awaits_heading = False
         while self._stack and self._stack[-1][0] is not None and self._stack[-1][0] >= piece.level:
@@ -138,15 +135,15 @@ class Outline:
     def _repeats_entry(self, title: str) -> bool:
         """Whether a heading, alone or after the one before it, says what the entry said."""
         entry, said = self._stack[-1][1], f"{self._title_so_far} {title}".strip()
-        if not _squash(title) or is_same_title(entry, title) or is_same_title(entry, said):
+        if not squash_title(title) or is_same_title(entry, title) or is_same_title(entry, said):
             self._title_so_far = said
             return True
         if _strip_number(entry) == _strip_number(title):
             self._title_so_far = entry
             return True
-        whole, words = _split_words(entry), _split_words(title)
+        whole, words = split_words(entry), split_words(title)
         ends = not self._title_so_far and (_ends_with(whole, words) or _ends_with(words, whole))
-        if ends or _starts_with(whole, _split_words(said)):
+        if ends or _starts_with(whole, split_words(said)):
             self._title_so_far = said
             return True
         return False
@@ -160,26 +157,21 @@ class Outline:
         draft = self.drafts[-1]
         if piece.text:
             if self._awaits_heading and self._spells_entry(piece):
-                self._mark_pages(piece, draft.length)
+                self._mark_pages(piece, draft.body.length)
                 return
             self._awaits_heading = False
-            gap = "" if not draft.length else ("\n" if piece.tight else "\n\n")
-            start = draft.length + len(gap)
-            draft.parts += (gap, piece.text)
-            draft.length = start + len(piece.text)
-            if piece.block:
-                draft.blocks.append(Span(start, draft.length))
+            start = draft.body.add(piece.text, tight=piece.tight, block=piece.block)
             self._mark_pages(piece, start, within=True)
         else:
-            self._mark_pages(piece, draft.length)
+            self._mark_pages(piece, draft.body.length)
 
     def _spells_entry(self, piece: Text) -> bool:
         """Whether a paragraph only sets the entry's title, as books without headings do."""
         if piece.block or len(piece.text) > 200:
             return False
         entry, said = self._stack[-1][1], f"{self._title_so_far} {piece.text}".strip()
-        if not _split_words(said) or not (
-            is_same_title(entry, said) or _starts_with(_split_words(entry), _split_words(said))
+        if not split_words(said) or not (
+            is_same_title(entry, said) or _starts_with(split_words(entry), split_words(said))
         ):
             return False
         self._title_so_far = said
@@ -200,16 +192,6 @@ class Outline:
             draft.pages.append(mark)
 
 
-def _split_words(text: str) -> list[str]:
-    """The words of a title, without case and points; vowel signs of Indic scripts are part of a word."""
-    letters = (c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in text.casefold())
-    return "".join(letters).split()
-
-
-def _squash(text: str) -> str:
-    return "".join(_split_words(text))
-
-
 def _starts_with(words: list[str], others: list[str]) -> bool:
     return words[: len(others)] == others
 
@@ -219,8 +201,4 @@ def _ends_with(words: list[str], others: list[str]) -> bool:
 
 
 def _strip_number(text: str) -> str:
-    return _squash(_NUMBERING.sub("", text)) or _squash(text)
-
-
-def is_same_title(one: str, other: str) -> bool:
-    return _squash(one) == _squash(other)
+    return squash_title(_NUMBERING.sub("", text)) or squash_title(text)

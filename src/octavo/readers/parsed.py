@@ -13,10 +13,7 @@ The ids that publishing tools give to headings, so that a citation can link to i
 from __future__ import annotations
 
 import json
-import re
-import unicodedata
 from base64 import b64decode, b64encode
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from octavo.errors import InvalidValue
@@ -24,8 +21,6 @@ from octavo.limits import MB
 from octavo.types import BookFormat, PageMark, Span
 
 COVER_MOST_MB = 2
-_GITHUB = re.compile(r"[^\w\- ]")
-_MDBOOK = re.compile(r"[^\w\-\s]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,38 +124,3 @@ class ParsedBook:
             warnings=tuple(made["warnings"]),
             cover=Cover(b64decode(made["cover"], validate=True)) if made["cover"] else None,
         )
-
-
-def make_github_anchor(text: str) -> str:
-    """As GitHub and Docusaurus do: lower case, no punctuation, each space a hyphen."""
-    return _strip(_GITHUB, text.lower()).replace(" ", "-")
-
-
-def make_mdbook_anchor(text: str) -> str:
-    """As mdBook does: the same, with every kind of white space a hyphen."""
-    return re.sub(r"\s", "-", _strip(_MDBOOK, text.strip().lower()))
-
-
-def _strip(unwanted: re.Pattern[str], text: str) -> str:
-    if text.isascii():
-        return unwanted.sub("", text)
-    return unwanted.sub(lambda m: m.group() if unicodedata.category(m.group())[0] == "M" else "", text)
-
-
-class Anchors:
-    """The ids of one page: each is used once, repeated headings count up."""
-
-    def __init__(self, rule: Callable[[str], str] = make_github_anchor) -> None:
-        self._rule = rule
-        self._taken: dict[str, int] = {}
-
-    def make(self, title: str, explicit: str = "") -> str:
-        if explicit:
-            self._taken.setdefault(explicit, 0)
-            return explicit
-        base = found = self._rule(title)
-        while found in self._taken:
-            self._taken[base] += 1
-            found = f"{base}-{self._taken[base]}"
-        self._taken[found] = 0
-        return found

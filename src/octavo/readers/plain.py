@@ -28,11 +28,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from octavo.errors import BadBook
-from octavo.readers.files import check_sections, clean_line, load_file, make_title
+from octavo.readers.files import check_sections, load_file
 from octavo.readers.parsed import ParsedBook, ParsedSection
-from octavo.readers.sections import PageSection, nest_sections
+from octavo.readers.sections import SectionBuilder, nest_sections
+from octavo.readers.titles import clean_line, make_title
 from octavo.text.clean import clean, decode
-from octavo.types import BookFormat, Span
+from octavo.types import BookFormat
 
 if TYPE_CHECKING:
     from octavo.limits import Limits
@@ -195,47 +196,27 @@ def _build_sections(
     parts: list[list[str]], found: dict[int, TextHeading], first: int, title: str, name: str
 ) -> list[ParsedSection]:
     wrapped = measure_width(parts)
-    pieces = [_Draft(0, title)]
+    built = [SectionBuilder(0, title)]
     number = first
     while number < len(parts):
         lines: list[str] | tuple[str, ...] = parts[number]
         head = found.get(number)
         number += head.takes if head else 1
         if head:
-            pieces.append(_Draft(head.rank, head.title))
+            built.append(SectionBuilder(head.rank, head.title))
             lines = head.rest
         if lines:
-            pieces[-1].put(*reflow(lines, wrapped))
-    made = nest_sections([p.build() for p in pieces[1:]], path=(), source_file=name)
-    opening = pieces[0].build()
+            text, is_block = reflow(lines, wrapped)
+            if text.strip():
+                built[-1].body.add(text, block=is_block)
+    sections = nest_sections([b.build() for b in built[1:]], path=(), source_file=name)
+    opening = built[0].build()
     if opening.text:
         section = ParsedSection(
             title=title, heading_path=(title,), text=opening.text, source_file=name, blocks=opening.blocks
         )
-        made.insert(0, section)
-    return made
-
-
-class _Draft:
-    """A section while its paragraphs are put in."""
-
-    def __init__(self, rank: int, title: str) -> None:
-        self._rank, self._title = rank, title
-        self._parts: list[str] = []
-        self._size = 0
-        self._spans: list[Span] = []
-
-    def put(self, text: str, kept: bool) -> None:
-        if not text.strip():
-            return
-        start = self._size + 2 if self._parts else 0
-        self._parts.append(text)
-        self._size = start + len(text)
-        if kept:
-            self._spans.append(Span(start, self._size))
-
-    def build(self) -> PageSection:
-        return PageSection(self._rank, self._title, "", "\n\n".join(self._parts), tuple(self._spans))
+        sections.insert(0, section)
+    return sections
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,29 @@
-"""From the pieces of a page to sections with their place in the contents.
+"""The sections of a page, and their place in the book's contents.
 
-Levels that a page skips are not invented: a heading stands below the nearest one above it that ranks
-higher. The heading that only repeats what the page is called is the chapter itself, not a section inside
-it.
+Readers of text and Markdown cut a page into `PageSection`s, one for each heading; `nest_sections` and
+`build_chapter` turn them into the sections of the book. A heading stands below the nearest earlier heading of
+a higher rank, so levels that a page skips are not invented. A heading that only repeats the page's title is
+the chapter itself, not a section inside it. `Anchors` gives headings the ids that publishing tools give them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from octavo.readers.parsed import ParsedSection
+from octavo.readers.titles import is_same_title
 from octavo.types import Span
+
+_NOT_IN_GITHUB_ANCHOR = re.compile(r"[^\w\- ]")
+_NOT_IN_MDBOOK_ANCHOR = re.compile(r"[^\w\-\s]")
 
 
 @dataclass(frozen=True, slots=True)
 class PageSection:
-    """A heading (level 1-6; 0 is what stands before the first) and the text directly under it."""
+    """A heading and the text directly under it. Level 0 is what comes before the first heading."""
 
     level: int
     title: str
@@ -26,80 +32,155 @@ class PageSection:
     blocks: tuple[Span, ...] = ()
 
 
+@dataclass(slots=True)
+class TextBuilder:
+    """The text of one section while its paragraphs are added."""
+
+    parts: list[str] = field(default_factory=list)
+    length: int = 0
+    blocks: list[Span] = field(default_factory=list)
+
+    def add(self, text: str, *, tight: bool = False, block: bool = False) -> int:
+        """Add a paragraph, or a line when `tight`, and return the offset where it starts."""
+        gap = "" if not self.length else ("\n" if tight else "\n\n")
+        start = self.length + len(gap)
+        self.parts += (gap, text)
+        self.length = start + len(text)
+        if block:
+            self.blocks.append(Span(start, self.length))
+        return start
+
+    def append(self, other: TextBuilder) -> None:
+        """Add all of another text as a paragraph, with its blocks."""
+        if other.length:
+            start = self.add(other.text)
+            self.blocks += [Span(b.start + start, b.end + start) for b in other.blocks]
+
+    def prepend(self, prefix: str) -> None:
+        """Put `prefix` before the first line."""
+        self.parts.insert(0, prefix)
+        self.length += len(prefix)
+        self.blocks = [Span(b.start + len(prefix), b.end + len(prefix)) for b in self.blocks]
+
+    @property
+    def text(self) -> str:
+        return "".join(self.parts)
+
+
+@dataclass(slots=True)
+class SectionBuilder:
+    """A `PageSection` while its text is added."""
+
+    level: int = 0
+    title: str = ""
+    anchor: str = ""
+    body: TextBuilder = field(default_factory=TextBuilder)
+
+    def build(self) -> PageSection:
+        return PageSection(self.level, self.title, self.anchor, self.body.text, tuple(self.body.blocks))
+
+
 def nest_sections(
-    pieces: Sequence[PageSection], *, path: tuple[str, ...], source_file: str, url: str = ""
+    sections: Sequence[PageSection], *, path: tuple[str, ...], source_file: str, url: str = ""
 ) -> list[ParsedSection]:
-    """Headings below `path`, each under the nearest that ranks higher."""
-    made: list[ParsedSection] = []
+    """Place headings below `path`, each under the nearest earlier heading of a higher rank."""
+    nested: list[ParsedSection] = []
     above: list[PageSection] = []
-    for piece in pieces:
-        while above and above[-1].level >= piece.level:
+    for section in sections:
+        while above and above[-1].level >= section.level:
             above.pop()
-        above.append(piece)
-        made.append(
+        above.append(section)
+        nested.append(
             ParsedSection(
-                title=piece.title,
-                heading_path=(*path, *(p.title for p in above)),
-                text=piece.text,
+                title=section.title,
+                heading_path=(*path, *(s.title for s in above)),
+                text=section.text,
                 source_file=source_file,
                 url=url,
-                anchor=piece.anchor,
-                blocks=piece.blocks,
+                anchor=section.anchor,
+                blocks=section.blocks,
             )
         )
-    return made
+    return nested
 
 
-def merge_sections(pieces: Sequence[PageSection]) -> PageSection:
-    """Several pieces as one text."""
-    text = ""
-    blocks: list[Span] = []
-    for piece in pieces:
-        if piece.text:
-            shift = len(text) + 2 if text else 0
-            text = f"{text}\n\n{piece.text}" if text else piece.text
-            blocks += [Span(b.start + shift, b.end + shift) for b in piece.blocks]
-    return PageSection(0, "", "", text, tuple(blocks))
+def merge_sections(sections: Sequence[PageSection]) -> PageSection:
+    """Join the texts of several sections; their headings are dropped."""
+    merged = SectionBuilder()
+    for section in sections:
+        merged.body.append(TextBuilder([section.text], len(section.text), list(section.blocks)))
+    return merged.build()
 
 
 def build_chapter(
-    pieces: Sequence[PageSection],
+    sections: Sequence[PageSection],
     *,
     path: tuple[str, ...],
     source_file: str,
     url: str = "",
     anchored: bool = True,
 ) -> list[ParsedSection]:
-    """A page whose own place is `path`: its text first, then the headings inside it."""
-    merged = 2 if _is_page_title(pieces, path[-1]) else 1
-    head = merge_sections(pieces[:merged])
+    """Build the chapter that a page is, at `path`: its own text first, then its headings below it."""
+    own = 2 if _starts_with_title(sections, path[-1]) else 1
+    head = merge_sections(sections[:own])
     first = ParsedSection(
         title=path[-1],
         heading_path=path,
         text=head.text,
         source_file=source_file,
         url=url,
-        anchor=pieces[1].anchor if merged == 2 and anchored else "",
+        anchor=sections[1].anchor if own == 2 and anchored else "",
         blocks=head.blocks,
     )
-    return [first, *nest_sections(pieces[merged:], path=path, source_file=source_file, url=url)]
+    return [first, *nest_sections(sections[own:], path=path, source_file=source_file, url=url)]
 
 
-def _is_page_title(pieces: Sequence[PageSection], title: str) -> bool:
-    """Whether the first heading is the page's title: a top heading, the same words, or above all others."""
-    if len(pieces) < 2:
+def find_page_title(sections: Sequence[PageSection]) -> str:
+    """Find what a page calls itself: its first top heading, or the one above all others; may be empty."""
+    top = next((s.title for s in sections if s.level == 1), "")
+    return top or (sections[1].title if _starts_with_title(sections, "") else "")
+
+
+def _starts_with_title(sections: Sequence[PageSection], title: str) -> bool:
+    """Whether the first heading names the page: a top heading, the same words, or above all others."""
+    if len(sections) < 2:
         return False
-    first = pieces[1]
-    if first.level == 1 or _squash(first.title) == _squash(title):
+    first = sections[1]
+    if first.level == 1 or is_same_title(first.title, title):
         return True
-    return not pieces[0].text and all(p.level > first.level for p in pieces[2:])
+    return not sections[0].text and all(s.level > first.level for s in sections[2:])
 
 
-def find_page_title(pieces: Sequence[PageSection]) -> str:
-    """What a page calls itself: its first top heading, or the one above all others; may be empty."""
-    top = next((p.title for p in pieces if p.level == 1), "")
-    return top or (pieces[1].title if _is_page_title(pieces, "") else "")
+def make_github_anchor(text: str) -> str:
+    """As GitHub and Docusaurus do: lower case, no punctuation, each space a hyphen."""
+    return _drop(_NOT_IN_GITHUB_ANCHOR, text.lower()).replace(" ", "-")
 
 
-def _squash(title: str) -> str:
-    return re.sub(r"[\W_]+", "", title.casefold())
+def make_mdbook_anchor(text: str) -> str:
+    """As mdBook does: the same, with every kind of white space a hyphen."""
+    return re.sub(r"\s", "-", _drop(_NOT_IN_MDBOOK_ANCHOR, text.strip().lower()))
+
+
+def _drop(unwanted: re.Pattern[str], text: str) -> str:
+    if text.isascii():
+        return unwanted.sub("", text)
+    return unwanted.sub(lambda m: m.group() if unicodedata.category(m.group())[0] == "M" else "", text)
+
+
+class Anchors:
+    """The ids of one page: each is used once, repeated headings count up."""
+
+    def __init__(self, rule: Callable[[str], str] = make_github_anchor) -> None:
+        self._rule = rule
+        self._taken: dict[str, int] = {}
+
+    def make(self, title: str, explicit: str = "") -> str:
+        if explicit:
+            self._taken.setdefault(explicit, 0)
+            return explicit
+        base = found = self._rule(title)
+        while found in self._taken:
+            self._taken[base] += 1
+            found = f"{base}-{self._taken[base]}"
+        self._taken[found] = 0
+        return found

@@ -11,12 +11,12 @@ from octavo.errors import BadBook
 from octavo.limits import Limits
 from octavo.readers.html.dom import parse_page, read_page
 from octavo.readers.html.guard import check_markup
-from octavo.readers.html.tags import names
+from octavo.readers.html.tags import split_names
 
 SHALLOW = Limits(max_html_depth=40)
 XML = '<?xml version="1.0"?>'
 TAGS = sorted(
-    names(
+    split_names(
         "p div span b a section li ul dl dd dt table tbody tr td th caption object form option select "
         "ruby rt svg g foreignObject desc math mi x button h2 pre marquee details noscript"
     )

@@ -21,10 +21,11 @@ from octavo.limits import MB, Limits
 from octavo.readers.epub import package as opf
 from octavo.readers.epub.package import EpubContents, ManifestItem, Package, TocEntry
 from octavo.readers.epub.spine import find_kinds, is_wrapper, place_document
-from octavo.readers.files import Archive, check_sections, clean_line, make_title
+from octavo.readers.files import Archive, check_sections
 from octavo.readers.html.dom import decode_page, parse_page, read_page
 from octavo.readers.outline import Outline
 from octavo.readers.parsed import COVER_MOST_MB, Cover, ParsedBook, make_cover
+from octavo.readers.titles import clean_line, make_title
 from octavo.types import BookFormat
 
 _SCRAMBLED_FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")

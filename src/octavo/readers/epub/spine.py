@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from octavo.readers.outline import is_same_title
 from octavo.readers.pages import Heading, HtmlPage, PageBreak, Piece, Text
+from octavo.readers.titles import is_same_title
 
 if TYPE_CHECKING:
     from octavo.readers.epub.package import TocEntry

@@ -13,28 +13,28 @@ from enum import Enum
 
 from selectolax.lexbor import LexborNode
 
-from octavo.readers.html.tags import names
+from octavo.readers.html.tags import split_names
 
 Attributes = Mapping[str, str | None]
 
-_NEVER = names(
+_NEVER = split_names(
     "script style template noscript svg iframe nav head title audio video canvas map embed frameset "
     "datalist progress meter rp menu base link button input select textarea optgroup option meta "
     "applet noframes"
 )
 _ROLES = frozenset(("navigation", "banner", "contentinfo", "search", "menu", "menubar", "toolbar", "doc-toc"))
-_HOLDERS = names("div p ul ol dl table section aside header footer center details form")
+_HOLDERS = split_names("div p ul ol dl table section aside header footer center details form")
 _TURNS = frozenset(("next", "prev", "previous", "up"))
 _NOTES = frozenset(("footnote", "footnotes", "endnote", "endnotes", "rearnote", "rearnotes"))
 _SITE_PARTS = frozenset(("header", "footer", "aside"))
-_SURE = names(
+_SURE = split_names(
     "navheader navfooter sphinxsidebar sphinxsidebarwrapper docnav breadcrumb breadcrumbs headerlink "
     "permalink hash-link header-anchor anchorjs-link heading-anchor copybtn copy-button "
     "clipboard-copy clip-button skip-link skip-to-content sr-only linenos linenodiv lineno "
     "lnum rouge-gutter nav-chapters mobile-nav-chapters theme-doc-toc-mobile "
     "toctree-wrapper theme-doc-footer edit-page edit-link mw-editsection navbox"
 )
-_MAYBE = names(
+_MAYBE = split_names(
     "toc contents table-of-contents local-toc mini-toc related navigation nav navbar "
     "nav-panel navpanel menu pagination pager prev-next prevnext banner header footer top bottom node "
     "links sidebar toplink backlink list-of-figures list-of-tables list-of-examples table_of_contents "

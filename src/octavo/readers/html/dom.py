@@ -41,21 +41,21 @@ from octavo.readers.html.inline import (
     write_math,
     write_table,
 )
-from octavo.readers.html.tags import names
+from octavo.readers.html.tags import split_names
 from octavo.readers.pages import HtmlPage, Piece, Text
 from octavo.text.clean import clean, collapse, decode
 
 if TYPE_CHECKING:
     from octavo.limits import Limits
 
-_BLOCKS = names(
+_BLOCKS = split_names(
     "address article aside blockquote body caption center dd details div dl dt fieldset figcaption "
     "figure footer form header hgroup hr legend li main ol p section summary table tbody td tfoot th "
     "thead tr ul dir dialog search optgroup output"
 )
 _HEADINGS = {f"h{n}": n for n in range(1, 7)}
 _NO_SECTIONS = frozenset(("aside", "figure", "blockquote", "dd", "details", "figcaption"))
-_NOTE_CLASSES = names(
+_NOTE_CLASSES = split_names(
     "note tip warning caution important admonition sidebar example figure footnote footnotes callout "
     "hint danger informalexample theme-admonition procedure equation"
 )

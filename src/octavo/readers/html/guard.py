@@ -14,39 +14,39 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from octavo.errors import BadBook
-from octavo.readers.html.tags import names
+from octavo.readers.html.tags import split_names
 
 if TYPE_CHECKING:
     from octavo.limits import Limits
 
-VOID = names(
+VOID = split_names(
     "area base basefont bgsound br col embed frame hr image img input keygen link meta param source track wbr"
 )
 _RAW = {
     tag: re.compile(rf"</{tag}(?=[\s/>])", re.IGNORECASE)
     for tag in ("script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
 }
-_FORMATTING = names("a b big code em font i nobr s small strike strong tt u")
+_FORMATTING = split_names("a b big code em font i nobr s small strike strong tt u")
 _FOREIGN = frozenset(("svg", "math"))
-_SCOPES = names("applet table td th caption object template svg math marquee select")
-_TABLE_PARTS = names("tr td th thead tbody tfoot caption colgroup")
+_SCOPES = split_names("applet table td th caption object template svg math marquee select")
+_TABLE_PARTS = split_names("tr td th thead tbody tfoot caption colgroup")
 _TABLE_SCOPES = frozenset(("table", "template"))
-_ENDS_PARAGRAPH = names(
+_ENDS_PARAGRAPH = split_names(
     "address article aside blockquote center dd details div dl dt fieldset figcaption figure footer "
     "form h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section summary table ul dialog dir hgroup "
     "listing menu search"
 )
-_BLOCKS = _ENDS_PARAGRAPH | names("applet button marquee object")
-_SPECIAL = (_BLOCKS | _SCOPES | _TABLE_PARTS) | names("frameset noscript plaintext")
-_HTML_AGAIN = {"svg": names("foreignobject desc title"), "math": names("mi mn mo ms mtext")}
-_LEAVES_FOREIGN = names(
+_BLOCKS = _ENDS_PARAGRAPH | split_names("applet button marquee object")
+_SPECIAL = (_BLOCKS | _SCOPES | _TABLE_PARTS) | split_names("frameset noscript plaintext")
+_HTML_AGAIN = {"svg": split_names("foreignobject desc title"), "math": split_names("mi mn mo ms mtext")}
+_LEAVES_FOREIGN = split_names(
     "b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li listing "
     "menu meta nobr ol p pre ruby s small span strong strike sub sup table tt u ul var"
 )
 _LEAVE_AT_END = frozenset(("p", "br"))
 _CELL, _ROW, _GROUP = frozenset(("td", "th")), frozenset(("tr",)), frozenset(("thead", "tbody", "tfoot"))
 _TERM, _RUBY = frozenset(("dt", "dd")), frozenset(("rt", "rp", "rb", "rtc"))
-_MAY_LACK_END = _TERM | _RUBY | names("li option optgroup p")
+_MAY_LACK_END = _TERM | _RUBY | split_names("li option optgroup p")
 _PAST_ITEM = _SPECIAL - frozenset(("address", "div", "p"))
 _ENDED_BY: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     # the tag that starts: what it ends, and what it does not reach past

@@ -13,15 +13,16 @@ from selectolax.lexbor import LexborHTMLParser
 
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
-from octavo.readers.files import check_sections, clean_line, find_files, load_file, make_title
+from octavo.readers.files import check_sections, find_files, load_file
 from octavo.readers.html import site
 from octavo.readers.html.boilerplate import is_paging_link
 from octavo.readers.html.dom import decode_page, parse_page, read_page
 from octavo.readers.html.links import read_contents_links
 from octavo.readers.html.site import ContentsLine, ContentsPart, SitePage
-from octavo.readers.outline import Outline, is_same_title
+from octavo.readers.outline import Outline
 from octavo.readers.pages import Heading, HtmlPage, Piece
 from octavo.readers.parsed import ParsedBook
+from octavo.readers.titles import clean_line, is_same_title, make_title
 from octavo.types import BookFormat
 
 SUFFIXES = frozenset((".html", ".htm", ".xhtml"))

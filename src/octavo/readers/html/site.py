@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from octavo.readers.html.tags import names
+from octavo.readers.html.tags import split_names
 
 if TYPE_CHECKING:
     from octavo.readers.pages import HtmlPage
@@ -31,7 +31,7 @@ _INDEX_NAMES = (
     "default",
     "book",
 )
-_NEVER_TEXT = names("search genindex 404 print py-modindex modindex searchindex tags nav")
+_NEVER_TEXT = split_names("search genindex 404 print py-modindex modindex searchindex tags nav")
 _BARS = re.compile(r"\s+[—–|·»:-]+\s+|:\s+")
 _MIN_PROSE = 15
 

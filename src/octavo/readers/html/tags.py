@@ -3,5 +3,5 @@
 from __future__ import annotations
 
 
-def names(words: str) -> frozenset[str]:
+def split_names(words: str) -> frozenset[str]:
     return frozenset(words.split())

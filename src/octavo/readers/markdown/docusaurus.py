@@ -27,21 +27,14 @@ import yaml
 
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
-from octavo.readers.files import (
-    check_sections,
-    clean_line,
-    find_files,
-    load_file,
-    make_sort_key,
-    make_title,
-    resolve_inside,
-)
+from octavo.readers.files import check_sections, find_files, load_file, make_sort_key, resolve_inside
 from octavo.readers.markdown import mdx
 from octavo.readers.markdown.frontmatter import FrontMatter, load_yaml
 from octavo.readers.markdown.jsliteral import read_export
 from octavo.readers.markdown.reader import MarkdownPage, open_page, open_pages, read_sections
-from octavo.readers.parsed import Anchors, ParsedBook, ParsedSection
-from octavo.readers.sections import build_chapter
+from octavo.readers.parsed import ParsedBook, ParsedSection
+from octavo.readers.sections import Anchors, build_chapter
+from octavo.readers.titles import clean_line, make_title
 from octavo.text.clean import clean, decode
 from octavo.types import BookFormat
 

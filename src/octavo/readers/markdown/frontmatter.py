@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from octavo.readers.files import clean_line
+from octavo.readers.titles import clean_line
 
 if TYPE_CHECKING:
     from octavo.limits import Limits

@@ -21,11 +21,12 @@ from typing import Any
 
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
-from octavo.readers.files import check_sections, clean_line, load_file, make_title, resolve_inside
+from octavo.readers.files import check_sections, load_file, resolve_inside
 from octavo.readers.markdown.reader import open_page, read_sections
 from octavo.readers.parsed import ParsedBook, ParsedSection
-from octavo.readers.parsed import make_mdbook_anchor as id_rule
 from octavo.readers.sections import build_chapter
+from octavo.readers.sections import make_mdbook_anchor as id_rule
+from octavo.readers.titles import clean_line, make_title
 from octavo.text.clean import clean, decode
 from octavo.types import BookFormat
 

@@ -17,8 +17,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from octavo.readers.files import clean_line
 from octavo.readers.markdown.render import read_alt, split_fences
+from octavo.readers.titles import clean_line
 
 _FARTHEST = 20_000
 _IN_BRACES = re.compile(r"""[{}"'`]|/\*""")

@@ -17,12 +17,21 @@ import pyromark
 
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
-from octavo.readers.files import check_sections, find_files, load_file, make_sort_key, make_title
+from octavo.readers.files import check_sections, find_files, load_file, make_sort_key
 from octavo.readers.markdown import frontmatter, mdx
 from octavo.readers.markdown.frontmatter import FrontMatter
 from octavo.readers.markdown.render import compose, rewrite_html
-from octavo.readers.parsed import Anchors, ParsedBook, ParsedSection, make_github_anchor
-from octavo.readers.sections import PageSection, build_chapter, find_page_title, merge_sections, nest_sections
+from octavo.readers.parsed import ParsedBook, ParsedSection
+from octavo.readers.sections import (
+    Anchors,
+    PageSection,
+    build_chapter,
+    find_page_title,
+    make_github_anchor,
+    merge_sections,
+    nest_sections,
+)
+from octavo.readers.titles import make_title
 from octavo.text.clean import clean, decode
 from octavo.types import BookFormat
 

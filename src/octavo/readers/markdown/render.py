@@ -18,17 +18,16 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from unicodedata import is_normalized
 
-from octavo.readers.files import clean_line
-from octavo.readers.sections import PageSection
+from octavo.readers.sections import PageSection, SectionBuilder
+from octavo.readers.titles import clean_line
 from octavo.text.clean import clean, collapse
-from octavo.types import Span
 
 if TYPE_CHECKING:
-    from octavo.readers.parsed import Anchors
+    from octavo.readers.sections import Anchors
 
 _FENCE = re.compile(r"^((?:[ \t>]|(?:[-*+]|\d{1,9}[.)])[ \t])*)(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 _UNSEEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style|svg)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -56,36 +55,6 @@ _CJK_WRAP = re.compile(rf"(?<=[{_CJK}])\x00|\x00(?=[{_CJK}])")
 _CALLOUT = re.compile(r"\[!([A-Za-z][\w-]*)\][+-]?[ \t]*([^\x00\n]*)[\x00\n]?")
 _PRE = re.compile(r"(<pre\b.*?(?:</pre\s*>|\Z))", re.DOTALL | re.IGNORECASE)
 _TRAILING = re.compile(r"[ \t]+$", re.MULTILINE)
-
-
-@dataclass(slots=True)
-class _SectionBuilder:
-    """A piece while it is being written."""
-
-    level: int = 0
-    title: str = ""
-    anchor: str = ""
-    parts: list[str] = field(default_factory=list)
-    size: int = 0
-    spans: list[Span] = field(default_factory=list)
-
-    def put(self, text: str, *, close: bool = False, block: bool = False) -> None:
-        if self.size:
-            text = ("\n" if close else "\n\n") + text
-        if block:
-            lead = (1 if close else 2) if self.size else 0
-            self.spans.append(Span(self.size + lead, self.size + len(text)))
-        self.parts.append(text)
-        self.size += len(text)
-
-    def append(self, other: _SectionBuilder) -> None:
-        if other.size:
-            shift = self.size + (2 if self.size else 0)
-            self.put("".join(other.parts))
-            self.spans.extend(Span(s.start + shift, s.end + shift) for s in other.spans)
-
-    def build(self) -> PageSection:
-        return PageSection(self.level, self.title, self.anchor, "".join(self.parts), tuple(self.spans))
 
 
 @dataclass(slots=True)
@@ -128,7 +97,7 @@ class _SectionWriter:
     def __init__(self, anchors: Anchors, code: Callable[[str, str], str], *, entities: bool) -> None:
         self.line: list[str] = []
         self._anchors, self._code, self._entities = anchors, code, entities
-        self._section = _SectionBuilder()
+        self._section = SectionBuilder()
         self._sections = [self._section]
         self._lists: list[_OpenMarkdownList] = []
         self._quotes = 0
@@ -136,9 +105,9 @@ class _SectionWriter:
         self._rows: list[str] = []
         self._row: list[str] = []
         self._explicit, self._info = "", ""
-        self._notes: dict[str, tuple[_SectionBuilder, _SectionBuilder]] = {}
-        self._calls: dict[str, _SectionBuilder] = {}
-        self._aside: list[tuple[_SectionBuilder, str, list[_OpenMarkdownList]]] = []
+        self._notes: dict[str, tuple[SectionBuilder, SectionBuilder]] = {}
+        self._calls: dict[str, SectionBuilder] = {}
+        self._aside: list[tuple[SectionBuilder, str, list[_OpenMarkdownList]]] = []
         self._muted = 0
 
     def start(self, tag: Any) -> None:
@@ -163,7 +132,7 @@ class _SectionWriter:
                 self._put(f"{value}:")
         elif name == "FootnoteDefinition":
             self._aside.append((self._section, value, self._lists))
-            self._section, self._lists, self._in_list = _SectionBuilder(), [], False
+            self._section, self._lists, self._in_list = SectionBuilder(), [], False
 
     def end(self, tag: Any) -> None:
         name = tag if isinstance(tag, str) else next(iter(tag))
@@ -212,7 +181,7 @@ class _SectionWriter:
     def finish(self) -> list[PageSection]:
         self._end_paragraph()
         for label, (home, note) in self._notes.items():
-            self._calls.get(label, home).append(note)
+            self._calls.get(label, home).body.append(note.body)
         return [s.build() for s in self._sections]
 
     def _take_text(self) -> str:
@@ -255,7 +224,7 @@ class _SectionWriter:
                 text = re.sub(r"\n(?!\n)", f"\n{indent}  ", text)
             text = f"{indent}{marker}{text}"
             self._start_list_text()
-        self._section.put(text, close=close)
+        self._section.body.add(text, tight=close)
 
     def _start_list_text(self) -> None:
         self._in_list = True
@@ -273,7 +242,7 @@ class _SectionWriter:
     def _add_block(self, text: str) -> None:
         text = _TRAILING.sub("", text).strip("\n")
         if text:
-            self._section.put(text, block=True)
+            self._section.body.add(text, block=True)
             self._after_term = False
             if self._lists:
                 self._start_list_text()
@@ -304,7 +273,7 @@ class _SectionWriter:
         if self._lists or self._quotes or self._aside or not title:
             self._put(title)
             return
-        self._section = _SectionBuilder(level, title, anchor)
+        self._section = SectionBuilder(level, title, anchor)
         self._sections.append(self._section)
         self._in_list = False
 
@@ -323,11 +292,8 @@ class _SectionWriter:
         note = self._section
         self._section, label, self._lists = self._aside.pop()
         self._in_list = bool(self._lists)
-        if note.size:
-            note.parts[0] = f"[{label}] {note.parts[0]}"
-            shift = len(label) + 3
-            note.size += shift
-            note.spans = [Span(s.start + shift, s.end + shift) for s in note.spans]
+        if note.body.length:
+            note.body.prepend(f"[{label}] ")
         self._notes.setdefault(label, (self._section, note))
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from octavo.readers.pdf.layout import PdfLine, count_figures
+from octavo.readers.titles import squash_title
 from octavo.text.clean import clean, collapse
 
 RUN_OF_PAGES = 10
@@ -61,10 +62,6 @@ class SectionStart:
 
 def clean_title(text: str) -> str:
     return collapse(clean(text))[:LONGEST_TITLE].strip()
-
-
-def squash_title(text: str) -> str:
-    return _PLAIN.sub("", text).casefold()
 
 
 def locate_outline(

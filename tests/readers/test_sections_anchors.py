@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.readers.parsed import Anchors, make_github_anchor, make_mdbook_anchor
+from octavo.readers.sections import Anchors, make_github_anchor, make_mdbook_anchor
 
 
 @pytest.mark.parametrize(
