@@ -56,7 +56,7 @@ def test_a_link_that_leads_out_of_the_folder_is_skipped_and_noted(tmp_path: Path
     (tmp_path / "book" / "b.md").symlink_to(tmp_path / "secret.md")
     notes: list[str] = []
     assert names(tmp_path / "book", find_files(tmp_path / "book", MD, Limits(), notes=notes)) == ["a.md"]
-    assert notes == ["b.md: a link out of the book was skipped"]
+    assert notes == ["b.md: skipped, it is a link out of the book"]
 
 
 def test_a_link_inside_the_folder_is_followed_but_a_loop_of_folders_is_not(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_links_that_lead_nowhere_or_to_themselves_are_no_files(tmp_path: Path) -
 def test_a_folder_that_is_not_there_is_noted_and_empty(tmp_path: Path) -> None:
     notes: list[str] = []
     assert find_files(tmp_path / "none", MD, Limits(), notes=notes) == []
-    assert notes == [".: could not be opened (No such file or directory)"]
+    assert notes == [".: skipped, it cannot be opened (No such file or directory)"]
 
 
 def test_a_file_is_loaded_up_to_its_limit(tmp_path: Path) -> None:

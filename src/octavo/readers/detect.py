@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from octavo.errors import BadBook
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HEAD, TAIL = 1 << 16, 1 << 18
 BY_SUFFIX = {

@@ -21,8 +21,6 @@ import stat
 import unicodedata
 import zipfile
 import zlib
-from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from urllib.parse import unquote
 
@@ -31,18 +29,22 @@ from octavo.limits import MB, Limits
 from octavo.text.clean import clean
 
 if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
     from octavo.readers.parsed import ParsedSection
 
-_NEVER = frozenset(("node_modules", "bower_components", "__pycache__", "__MACOSX", "venv"))
-_BUILT = frozenset(("build", "dist", "target", "out", "_build", "_site"))
+_SKIPPED_FOLDERS = frozenset(("node_modules", "bower_components", "__pycache__", "__MACOSX", "venv"))
+_BUILD_FOLDERS = frozenset(("build", "dist", "target", "out", "_build", "_site"))
 _BUILD_FILES = frozenset(
     ("package.json", "book.toml", "Cargo.toml", "pyproject.toml", "conf.py", "mkdocs.yml", "Makefile")
 )
 _NUMBERS = re.compile(r"(\d+)")
-_STEP = 1 << 18
+_READ_SIZE = 1 << 18
+# What an archive may unpack to before its ratio counts.
 _FREE = 10 * MB
-_ENTRY, _LOCAL_HEADER = b"PK\x01\x02", 30
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OSError, KeyError)
+_ENTRY_MARK, _LOCAL_HEADER = b"PK\x01\x02", 30
+_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OSError, KeyError)
 
 
 def find_files(
@@ -55,13 +57,17 @@ def find_files(
     while waiting:
         folder = waiting.pop()
         entries = _list_folder(folder, root, notes)
-        built = any(e.name in _BUILD_FILES or e.name.startswith("docusaurus.config.") for e in entries)
+        is_built = any(e.name in _BUILD_FILES or e.name.startswith("docusaurus.config.") for e in entries)
         for entry in entries:
-            if entry.name.startswith(".") or entry.name in _NEVER or (built and entry.name in _BUILT):
+            if (
+                entry.name.startswith(".")
+                or entry.name in _SKIPPED_FOLDERS
+                or (is_built and entry.name in _BUILD_FOLDERS)
+            ):
                 continue
             seen += 1
             if seen > limits.max_members:
-                raise BadBook("too_many_members", f"{root.name} holds more than {limits.max_members} files")
+                raise BadBook("too_many_members", f"{root.name} has more than {limits.max_members} files")
             linked = entry.is_symlink()
             if entry.is_dir():
                 if not linked:
@@ -70,7 +76,9 @@ def find_files(
             if entry.suffix.lower() not in suffixes or not entry.is_file():
                 continue
             if linked and not entry.resolve().is_relative_to(home):
-                _add_note(notes, f"{entry.relative_to(root).as_posix()}: a link out of the book was skipped")
+                _add_note(
+                    notes, f"{entry.relative_to(root).as_posix()}: skipped, it is a link out of the book"
+                )
             else:
                 found.append(entry)
     return sorted(found, key=lambda p: [make_sort_key(part) for part in p.relative_to(root).parts])
@@ -79,8 +87,10 @@ def find_files(
 def _list_folder(folder: Path, root: Path, notes: list[str] | None) -> list[Path]:
     try:
         return list(folder.iterdir())
-    except OSError as closed:
-        _add_note(notes, f"{folder.relative_to(root).as_posix()}: could not be opened ({closed.strerror})")
+    except OSError as error:
+        _add_note(
+            notes, f"{folder.relative_to(root).as_posix()}: skipped, it cannot be opened ({error.strerror})"
+        )
         return []
 
 
@@ -108,7 +118,8 @@ def resolve_inside(root: Path, base: Path, reference: str) -> Path | None:
         return None
     try:
         target = (base / plain.replace("\\", "/")).resolve()
-    except (OSError, ValueError, RuntimeError):  # the last for links that lead in a circle
+    except (OSError, ValueError, RuntimeError):
+        # RuntimeError: links that lead in a circle.
         return None
     return target if target.is_relative_to(root.resolve()) else None
 
@@ -124,12 +135,16 @@ def make_sort_key(name: str) -> list[tuple[int, str]]:
 
 def check_sections(sections: list[ParsedSection], limits: Limits, *, name: str) -> tuple[ParsedSection, ...]:
     """The sections of a whole book, refused when there is no text or too much of it."""
-    size = sum(len(s.text) for s in sections)
-    if size > limits.max_text_mb * MB:
-        raise BadBook("too_large", f"{name} holds more than {limits.max_text_mb} MB of text")
+    check_text_size(sum(len(s.text) for s in sections), limits, name=name)
     if not any(s.text for s in sections):
-        raise BadBook("no_text", f"{name} holds no text")
+        raise BadBook("no_text", f"{name} has no text in it")
     return tuple(sections)
+
+
+def check_text_size(characters: int, limits: Limits, *, name: str) -> None:
+    """Refuse a book with more text than the limit allows."""
+    if characters > limits.max_text_mb * MB:
+        raise BadBook("too_large", f"{name} has more than {limits.max_text_mb} MB of text")
 
 
 def resolve_member_name(name: str) -> str | None:
@@ -159,11 +174,11 @@ class Archive:
         self._count_members(path)
         try:
             self._zip = zipfile.ZipFile(path)
-        except _BROKEN:
+        except _ZIP_ERRORS:
             raise BadBook(
-                "damaged_archive", f"{path.name} is a zip archive without a readable index"
+                "damaged_archive", f"{path.name} is a zip archive whose index cannot be read"
             ) from None
-        self._out = self._in = 0
+        self._bytes_out = self._bytes_in = 0
         try:
             self._members = self._check_members()
         except BaseException:
@@ -194,32 +209,32 @@ class Archive:
         if info.flag_bits & 1:
             raise BadBook("drm", f"{self.name}: {name} is locked with a password")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise BadBook("damaged_archive", f"{self.name}: {name} is packed as no book is")
+            raise BadBook("damaged_archive", f"{self.name}: {name} uses a compression that books do not use")
         pieces: list[bytes] = []
         size = 0
-        self._in += info.compress_size
+        self._bytes_in += info.compress_size
         try:
             with self._zip.open(info) as member:
-                while piece := member.read(_STEP):
+                while piece := member.read(_READ_SIZE):
                     size += len(piece)
                     self._spend(len(piece), size, name)
                     pieces.append(piece)
-        except _BROKEN as broken:
-            raise BadBook("damaged_archive", f"{self.name}: {name} is damaged ({broken})") from None
+        except _ZIP_ERRORS as error:
+            raise BadBook("damaged_archive", f"{self.name}: {name} is damaged ({error})") from None
         return b"".join(pieces)
 
     def _spend(self, piece: int, size: int, name: str) -> None:
-        self._out += piece
+        self._bytes_out += piece
         limits = self._limits
         if size > limits.max_member_mb * MB:
             raise BadBook(
                 "too_large_expanded", f"{self.name}: {name} unpacks to more than {limits.max_member_mb} MB"
             )
-        if self._out > limits.max_expanded_mb * MB:
+        if self._bytes_out > limits.max_expanded_mb * MB:
             raise BadBook(
                 "too_large_expanded", f"{self.name} unpacks to more than {limits.max_expanded_mb} MB"
             )
-        if self._out > _FREE and self._out > limits.max_ratio * max(1, self._in):
+        if self._bytes_out > _FREE and self._bytes_out > limits.max_ratio * max(1, self._bytes_in):
             raise BadBook(
                 "too_large_expanded", f"{self.name}: {name} unpacks to over {limits.max_ratio} times its size"
             )
@@ -229,10 +244,10 @@ class Archive:
         most = self._limits.max_members
         found, position = 0, 0
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            while (position := data.find(_ENTRY, position)) >= 0:
-                found, position = found + 1, position + len(_ENTRY)
+            while (position := data.find(_ENTRY_MARK, position)) >= 0:
+                found, position = found + 1, position + len(_ENTRY_MARK)
                 if found > most:
-                    raise BadBook("too_many_members", f"{self.name} holds more than {most} files")
+                    raise BadBook("too_many_members", f"{self.name} has more than {most} files")
 
     def _check_members(self) -> dict[str, zipfile.ZipInfo]:
         """The members that can be reached, after the checks that need no reading."""

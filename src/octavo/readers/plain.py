@@ -21,10 +21,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from octavo.errors import BadBook
@@ -36,6 +34,9 @@ from octavo.text.clean import clean, decode
 from octavo.types import BookFormat
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from octavo.limits import Limits
 
 _UNDERLINE = re.compile(r"^([=\-~*^\"+#'`.:_])\1{2,}$")
@@ -107,13 +108,13 @@ class _TitlePage:
 def read_plain_text(path: Path, limits: Limits) -> ParsedBook:
     data = load_file(path, limits)
     if not data:
-        raise BadBook("empty_file", f"{path.name} has no bytes")
+        raise BadBook("empty_file", f"{path.name} is empty: it has 0 bytes")
     decoded = decode(data)
     text = clean(decoded.text).expandtabs(8)
     stated, text = _read_title_page(_drop_page_ends(text))
     parts = split_blocks(text)
     if not parts:
-        raise BadBook("no_text", f"{path.name} holds no text")
+        raise BadBook("no_text", f"{path.name} has no text in it")
     found = find_headings(parts)
     stated, first = _read_opening(parts, found, stated)
     title = stated.title or make_title(path.stem)

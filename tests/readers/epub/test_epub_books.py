@@ -107,7 +107,7 @@ async def test_an_epub_2_with_an_ncx_is_read_whole_in_the_confined_process(tmp_p
     ]
     assert found.sections[1].text.endswith("O well,\nI drink.")
     assert found.sections[2].text == "Where are you going, Hans?[1]\n\n1. To Gretel."
-    assert found.warnings == ("tales.epub: listed but not in the book: style.css",)
+    assert found.warnings == ("tales.epub: listed but not in the archive: style.css",)
 
 
 async def test_an_epub_3_with_nav_landmarks_and_pages_is_read_whole(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_a_chapter_is_found_whatever_its_file_is_called(tmp_path: Path, name: st
     members["OPS/book.opf"] = package([f"text/{href}"])
     found = book(tmp_path, members, opf="")
     assert [s.source_file for s in found.sections] == [f"OPS/text/{name}"]
-    assert found.warnings == ("book.epub has no contents; its headings stand for them",)
+    assert found.warnings == ("book.epub has no table of contents; its headings are used instead",)
 
 
 def test_names_are_found_though_accents_capitals_and_quoting_differ(tmp_path: Path) -> None:

@@ -173,7 +173,7 @@ def test_many_pages_that_nothing_leads_to_are_a_warning(tmp_path: Path) -> None:
     made = {f"{n}.html": page(f"Page {n}", PROSE) for n in range(10)}
     book = read_html(site(tmp_path, {"index.html": page("Book", f"<ol>{links}</ol>"), **made}), LIMITS)
     assert len(book.sections) == 10
-    assert "index.html does not lead to 5 of 11 pages; they come last, by name" in book.warnings
+    assert "index.html does not link to 5 of 11 pages; they come last, sorted by name" in book.warnings
 
 
 def test_indexes_search_pages_and_copies_for_printing_hold_no_chapters(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_indexes_search_pages_and_copies_for_printing_hold_no_chapters(tmp_path:
     }
     book = read_html(site(tmp_path, made), LIMITS)
     assert paths(book) == [("Book",), ("One",), ("Two",), ("Three",)]
-    assert book.warnings == ("all.html repeats the other pages and was left out",)
+    assert book.warnings == ("all.html: left out, it repeats the other pages",)
 
 
 def test_the_site_says_where_it_stands(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_folder_without_pages_is_refused(tmp_path: Path) -> None:
 
 def test_an_empty_page_of_a_folder_is_a_warning(tmp_path: Path) -> None:
     book = read_html(site(tmp_path, {"a.html": "", "b.html": page("B", PROSE)}), LIMITS)
-    assert (paths(book), book.warnings) == ([("B",)], ("a.html has no bytes",))
+    assert (paths(book), book.warnings) == ([("B",)], ("a.html is empty: it has 0 bytes",))
 
 
 # Order and titles

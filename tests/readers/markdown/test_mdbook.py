@@ -85,7 +85,7 @@ def test_order_nesting_parts_and_drafts_follow_the_summary(tmp_path: Path) -> No
         "Reference Part / Terms",
         "Afterword",
     ]
-    assert book.warnings == ("SUMMARY.md: gone.md is missing and was left out",)
+    assert book.warnings == ("SUMMARY.md: left out gone.md, which is missing",)
 
 
 def test_the_title_page_is_in_the_settings(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_chapters_outside_the_book_are_not_read(tmp_path: Path, link: str) -> No
     (book / "src" / "link").symlink_to(tmp_path, target_is_directory=True)
     read = mdbook.read_mdbook(book, Limits())
     assert [s.title for s in read.sections] == ["A"]
-    assert "leads out of the book" in read.warnings[0]
+    assert "outside the book" in read.warnings[0]
 
 
 def test_a_chapter_that_is_listed_twice_is_read_once(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_included_markdown_may_include_more_but_not_without_end(tmp_path: Path) 
     (tmp_path / "src" / "c.md").write_text("*c* {{#include c.md}}")
     book = chapter(tmp_path, "# A\n\n{{#include b.md}}")
     assert book.sections[0].text.startswith("b c c")
-    assert book.warnings == ("src/a.md: c.md could not be put in",)
+    assert book.warnings == ("src/a.md: c.md could not be included",)
 
 
 def test_inclusions_that_multiply_are_refused(tmp_path: Path) -> None:
@@ -207,13 +207,13 @@ def test_inclusions_from_outside_are_left_out_with_a_warning(tmp_path: Path) -> 
     (tmp_path / "secret.txt").write_text("password")
     book = chapter(tmp_path / "book", "# A\n\nx {{#include ../../secret.txt}} {{#include /etc/hostname}} y")
     assert book.sections[0].text == "x y"
-    assert [w for w in book.warnings if "leads out of the book" in w] == list(book.warnings)
+    assert [w for w in book.warnings if "outside the book" in w] == list(book.warnings)
     assert len(book.warnings) == 2
 
 
 def test_missing_inclusions_are_one_warning_for_each_chapter(tmp_path: Path) -> None:
     book = chapter(tmp_path, "# A\n\nx {{#include one.rs}} {{#include two.rs}}")
-    assert book.warnings == ("src/a.md: one.rs and 1 more could not be put in",)
+    assert book.warnings == ("src/a.md: one.rs and 1 more could not be included",)
 
 
 def test_an_escaped_link_is_shown_and_other_links_go(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_parts_drafts_and_groups_keep_their_place_in_the_contents(tmp_path: Path
         ("Part Two / Second", "two.html"),
         ("Appendix", "end/index.html"),
     ]
-    assert book.warnings == ("SUMMARY.md: missing.md is missing and was left out",)
+    assert book.warnings == ("SUMMARY.md: left out missing.md, which is missing",)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_playground_is_a_block_of_code_with_its_lines(tmp_path: Path) -> None:
 def test_a_playground_that_is_missing_leaves_no_empty_code(tmp_path: Path) -> None:
     book = one(tmp_path, "Try it.\n\n{{#playground gone.rs}}\n\nDone.")
     assert book.sections[0].text == "Try it.\n\nDone."
-    assert book.warnings == ("src/a.md: gone.rs could not be put in",)
+    assert book.warnings == ("src/a.md: gone.rs could not be included",)
 
 
 def test_lines_of_code_are_hidden_in_rust_alone_even_when_they_are_put_in(tmp_path: Path) -> None:

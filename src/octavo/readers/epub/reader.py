@@ -12,21 +12,24 @@ Fonts that are only scrambled against copying lock nothing: the text is readable
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
 from octavo.readers.epub import package as opf
 from octavo.readers.epub.package import EpubContents, ManifestItem, Package, TocEntry
 from octavo.readers.epub.spine import find_kinds, is_wrapper, place_document
-from octavo.readers.files import Archive, check_sections
+from octavo.readers.files import Archive, check_sections, check_text_size
 from octavo.readers.html.dom import decode_page, parse_page, read_page
 from octavo.readers.outline import Outline
 from octavo.readers.parsed import COVER_MOST_MB, Cover, ParsedBook, make_cover
 from octavo.readers.titles import clean_line, make_title
 from octavo.types import BookFormat
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
 
 _SCRAMBLED_FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
 _SIGNS = (
@@ -90,7 +93,7 @@ def _refuse_other_files(path: Path, limits: Limits) -> None:
         raise BadBook("not_found", f"there is no file {path.name!r}")
     size = path.stat().st_size
     if not size:
-        raise BadBook("empty_file", f"{path.name} has no bytes")
+        raise BadBook("empty_file", f"{path.name} is empty: it has 0 bytes")
     if size > limits.max_file_mb * MB:
         raise BadBook("too_large", f"{path.name} is larger than {limits.max_file_mb} MB")
     with path.open("rb") as file:
@@ -115,7 +118,7 @@ def _read_package(archive: Archive, notes: list[str]) -> Package:
         candidates = sorted(n for n in archive.names if n.lower().endswith(".opf"))
         if not candidates:
             _refuse_other_archives(archive)
-        notes.append(f"{archive.name}: {_CONTAINER} is missing; {candidates[0]} was taken for the package")
+        notes.append(f"{archive.name}: {_CONTAINER} is missing; {candidates[0]} is used as the package")
     refused: BadBook | None = None
     for candidate in candidates:
         path = archive.find(candidate)
@@ -165,11 +168,11 @@ def _read_contents(archive: Archive, package: Package, notes: list[str]) -> Epub
         except BadBook as error:
             if error.code != "bad_epub" or (item in charts and "entities" in error.message):
                 raise
-            notes.append(f"{error.message}; its contents were left out")
+            notes.append(f"{error.message}; its table of contents is ignored")
             continue
         found = EpubContents(found.entries or made.entries, found.pages or made.pages)
     if not found.entries:
-        notes.append(f"{archive.name} has no contents; its headings stand for them")
+        notes.append(f"{archive.name} has no table of contents; its headings are used instead")
     return found
 
 
@@ -185,7 +188,7 @@ def _order_documents(archive: Archive, package: Package, notes: list[str]) -> li
     if missing:
         shown = ", ".join(clean_line(href.replace("\0", "")) for href in list(missing)[:_SHOWN])
         more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
-        notes.append(f"{archive.name}: listed but not in the book: {shown}{more}")
+        notes.append(f"{archive.name}: listed but not in the archive: {shown}{more}")
     order = [i for i, linear in package.spine if linear] + [i for i, linear in package.spine if not linear]
     if unknown := [i for i in dict.fromkeys(order) if i not in by_id]:
         notes.append(
@@ -193,7 +196,7 @@ def _order_documents(archive: Archive, package: Package, notes: list[str]) -> li
         )
     items = [item for i in dict.fromkeys(order) for item in by_id.get(i, ())]
     if not items:
-        notes.append(f"{archive.name} has no reading order; its documents come as they are listed")
+        notes.append(f"{archive.name} has no reading order; its documents are read as they are listed")
         items = [item for item in package.items if "nav" not in item.properties]
     chosen = (document for item in items if (document := _follow_fallbacks(item, by_id)))
     paths = (archive.find(document.path) for document in chosen if document.path)
@@ -233,8 +236,7 @@ def _build_outline(
         kinds = find_kinds((node.attributes for node in outer), guide.get(path, ""))
         page = read_page(tree, page_ids={k: v for k, v in pages.get(path, {}).items() if k})
         size += sum(len(p.text) for p in page.pieces)
-        if size > limits.max_text_mb * MB:
-            raise BadBook("too_large", f"{archive.name} holds more than {limits.max_text_mb} MB of text")
+        check_text_size(size, limits, name=archive.name)
         if path in navs or is_wrapper(page, kinds, path, title=title):
             continue
         place_document(

@@ -7,7 +7,6 @@ the chapter before it. Covers, title pages and lists of links hold nothing to re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,8 @@ from octavo.readers.pages import Heading, HtmlPage, PageBreak, Piece, Text
 from octavo.readers.titles import is_same_title
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from octavo.readers.epub.package import TocEntry
     from octavo.readers.outline import Outline
 

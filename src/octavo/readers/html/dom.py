@@ -12,7 +12,6 @@ that says what to do when it ends; the `Galley` sets the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -46,6 +45,8 @@ from octavo.readers.pages import HtmlPage, Piece, Text
 from octavo.text.clean import clean, collapse, decode
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from octavo.limits import Limits
 
 _BLOCKS = split_names(

@@ -12,12 +12,15 @@ Anything else was a table only to put text in its place.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
-
-from selectolax.lexbor import LexborNode
+from typing import TYPE_CHECKING
 
 from octavo.text.clean import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from selectolax.lexbor import LexborNode
 
 LINE, BREAK = "\ufdd0", "\ufdd1"
 _OURS = re.compile("[\ufdd0\ufdd1]")

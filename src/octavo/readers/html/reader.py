@@ -7,13 +7,10 @@ that only lead elsewhere (contents, index, search) add no text. Nothing is fetch
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from selectolax.lexbor import LexborHTMLParser
+from typing import TYPE_CHECKING
 
 from octavo.errors import BadBook
-from octavo.limits import MB, Limits
-from octavo.readers.files import check_sections, find_files, load_file
+from octavo.readers.files import check_sections, check_text_size, find_files, load_file
 from octavo.readers.html import site
 from octavo.readers.html.boilerplate import is_paging_link
 from octavo.readers.html.dom import decode_page, parse_page, read_page
@@ -24,6 +21,13 @@ from octavo.readers.pages import Heading, HtmlPage, Piece
 from octavo.readers.parsed import ParsedBook
 from octavo.readers.titles import clean_line, is_same_title, make_title
 from octavo.types import BookFormat
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from selectolax.lexbor import LexborHTMLParser
+
+    from octavo.limits import Limits
 
 SUFFIXES = frozenset((".html", ".htm", ".xhtml"))
 _NO_TITLES = frozenset(("contents", "table of contents", "index", "toc", "home", "welcome", "untitled"))
@@ -37,10 +41,10 @@ def read_html(path: Path, limits: Limits) -> ParsedBook:
 def _parse_file(path: Path, limits: Limits, *, name: str, notes: list[str]) -> LexborHTMLParser:
     data = load_file(path, limits)
     if not data:
-        raise BadBook("empty_file", f"{name} has no bytes")
+        raise BadBook("empty_file", f"{name} is empty: it has 0 bytes")
     if data.startswith((b"%PDF", b"PK\x03\x04")):
         kind = "a PDF" if data.startswith(b"%PDF") else "a zip archive"
-        raise BadBook("type_mismatch", f"{name} is {kind}, not an HTML page")
+        raise BadBook("type_mismatch", f"{name} is {kind}, not HTML")
     return parse_page(decode_page(data, name=name, notes=notes), limits, name=name)
 
 
@@ -86,7 +90,7 @@ def _read_folder(root: Path, limits: Limits) -> ParsedBook:
     notes: list[str] = []
     sheets = _read_pages(root, limits, notes)
     if not sheets:
-        raise BadBook("no_text", f"{root.name} holds no HTML pages")
+        raise BadBook("no_text", f"{root.name} has no HTML pages")
     contents = site.find_contents_page(sheets)
     lines: list[ContentsLine] = []
     if contents:
@@ -101,11 +105,11 @@ def _read_folder(root: Path, limits: Limits) -> ParsedBook:
     for repeated in site.find_whole_books(sheets, lines):
         if contents is None or repeated != contents.file:
             del sheets[repeated]
-            notes.append(f"{repeated} repeats the other pages and was left out")
+            notes.append(f"{repeated}: left out, it repeats the other pages")
     order, left = site.order_pages(sheets, lines, first=contents.file if contents else "")
     if contents and left > max(3, len(sheets) // 5):
         notes.append(
-            f"{contents.file} does not lead to {left} of {len(sheets)} pages; they come last, by name"
+            f"{contents.file} does not link to {left} of {len(sheets)} pages; they come last, sorted by name"
         )
     shared = site.find_shared_title([s.page.title for s in sheets.values() if s.page.title])
     title = _choose_title(contents, shared) or make_title(
@@ -143,8 +147,7 @@ def _read_pages(root: Path, limits: Limits, notes: list[str]) -> dict[str, SiteP
         canonical = tree.css_first("link[rel=canonical]")
         page = read_page(tree, site=True)
         size += sum(len(p.text) for p in page.pieces)
-        if size > limits.max_text_mb * MB:
-            raise BadBook("too_large", f"{root.name} holds more than {limits.max_text_mb} MB of text")
+        check_text_size(size, limits, name=root.name)
         sheets[file] = SitePage(
             file=file,
             page=page,

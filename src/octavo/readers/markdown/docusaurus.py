@@ -19,18 +19,24 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from octavo.errors import BadBook
-from octavo.limits import MB, Limits
-from octavo.readers.files import check_sections, find_files, load_file, make_sort_key, resolve_inside
-from octavo.readers.markdown import mdx
+from octavo.readers.files import (
+    check_sections,
+    check_text_size,
+    find_files,
+    load_file,
+    make_sort_key,
+    resolve_inside,
+)
 from octavo.readers.markdown.frontmatter import FrontMatter, load_yaml
 from octavo.readers.markdown.jsliteral import read_export
+from octavo.readers.markdown.mdx import drop_highlight_comments, strip_mdx
 from octavo.readers.markdown.reader import MarkdownPage, open_page, open_pages, read_sections
 from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.readers.sections import Anchors, build_chapter
@@ -39,6 +45,7 @@ from octavo.text.clean import clean, decode
 from octavo.types import BookFormat
 
 if TYPE_CHECKING:
+    from octavo.limits import Limits
     from octavo.readers.sections import PageSection
 
 _CONFIGS = tuple(f"docusaurus.config.{ending}" for ending in ("ts", "js", "mjs", "cjs", "mts", "cts"))
@@ -155,10 +162,9 @@ class _DocsReader:
         folder, stem = page.path.parent.relative_to(self._home).as_posix().removeprefix("."), page.path.stem
         bare = "/".join(self._drop_prefix(part) for part in PurePosixPath(folder).parts)
         base = page.front_matter.get_text("id") or self._drop_prefix(stem)
-        found = read_sections(self._read_markdown(page, _DEEPEST_PARTIAL), code=mdx.drop_highlight_comments)
+        found = read_sections(self._read_markdown(page, _DEEPEST_PARTIAL), code=drop_highlight_comments)
         self._size += sum(len(p.text) for p in found)
-        if self._size > self._limits.max_text_mb * MB:
-            raise BadBook("too_large", f"the docs hold more than {self._limits.max_text_mb} MB of text")
+        check_text_size(self._size, self._limits, name=self._root.name)
         top = found[1].title if len(found) > 1 and found[1].level == 1 else ""
         doc = DocPage(
             id=f"{bare}/{base}".strip("/"),
@@ -176,7 +182,7 @@ class _DocsReader:
             sections=found,
         )
         slug = self._make_slug(page.front_matter.get_text("slug"), bare, "" if doc.is_index else base)
-        return DocPage(**{**{f: getattr(doc, f) for f in DocPage.__slots__}, "url": self._make_url(slug)})
+        return replace(doc, url=self._make_url(slug))
 
     def _drop_prefix(self, name: str) -> str:
         return split_prefix(name, numbered=self._docs.numbered)[1]
@@ -210,7 +216,7 @@ class _DocsReader:
                 return None
             return self._read_markdown(open_page(file, self._limits, name=file.name), depth - 1)
 
-        return mdx.strip_mdx(page.body, partial=partial, strict=page.path.suffix.lower() == ".mdx")
+        return strip_mdx(page.body, partial=partial, strict=page.path.suffix.lower() == ".mdx")
 
     def _build_sections(self, item: DocPage | Category, path: tuple[str, ...]) -> list[ParsedSection]:
         if isinstance(item, DocPage):
@@ -305,7 +311,9 @@ def _find_docs_folder(path: Path) -> Path | None:
 def _read_source(file: Path, limits: Limits) -> str:
     data = load_file(file, limits)
     if len(data) > _LARGEST:
-        raise BadBook("too_large", f"{file.name} is larger than a configuration can be")
+        raise BadBook(
+            "too_large", f"{file.name} is larger than {_LARGEST // 1024} kB, too large for a configuration"
+        )
     return clean(decode(data).text)
 
 

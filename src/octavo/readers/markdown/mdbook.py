@@ -181,8 +181,8 @@ class _ChapterReader:
             return [ParsedSection(title=title, heading_path=entry.path, text="", source_file=summary)]
         file = resolve_inside(self._root, self._source, name)
         if file is None or not file.is_file():
-            why = "leads out of the book" if file is None else "is missing"
-            self._warnings.append(f"SUMMARY.md: {name[:100]} {why} and was left out")
+            why = "is outside the book" if file is None else "is missing"
+            self._warnings.append(f"SUMMARY.md: left out {name[:100]}, which {why}")
             return []
         if file in self._seen:
             return []
@@ -222,7 +222,7 @@ class Inclusions:
         """One warning for each chapter that names files which are not there."""
         for name, missing in self._missing.items():
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-            self._warnings.append(f"{name}: {missing[0]}{more} could not be put in")
+            self._warnings.append(f"{name}: {missing[0]}{more} could not be included")
 
     def resolve(self, text: str, *, base: Path, name: str, depth: int = 0) -> str:
         """`text` of a file in folder `base`, with everything put in; `name` is what warnings call it."""
@@ -247,7 +247,7 @@ class Inclusions:
         file = resolve_inside(self._root, base, reference)
         if file is None:
             self._warnings.append(
-                f"{name}: {clean_line(reference)[:100]} leads out of the book and was left out"
+                f"{name}: left out {clean_line(reference)[:100]}, which is outside the book"
             )
             return ""
         whole = self._load(file)
@@ -258,7 +258,7 @@ class Inclusions:
         self._left -= len(text) + 1
         if self._left < 0:
             raise BadBook(
-                "too_large", f"{name} puts in more than {self._limits.max_text_mb} MB of other files"
+                "too_large", f"{name} includes more than {self._limits.max_text_mb} MB of other files"
             )
         return self.resolve(text, base=file.parent, name=name, depth=depth + 1)
 

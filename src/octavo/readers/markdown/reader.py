@@ -9,17 +9,16 @@ page that every other reader of the Markdown family shares.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 import pyromark
 
 from octavo.errors import BadBook
-from octavo.limits import MB, Limits
-from octavo.readers.files import check_sections, find_files, load_file, make_sort_key
-from octavo.readers.markdown import frontmatter, mdx
-from octavo.readers.markdown.frontmatter import FrontMatter
+from octavo.readers.files import check_sections, check_text_size, find_files, load_file, make_sort_key
+from octavo.readers.markdown.frontmatter import FrontMatter, split_front_matter
+from octavo.readers.markdown.mdx import strip_mdx
 from octavo.readers.markdown.render import compose, rewrite_html
 from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.readers.sections import (
@@ -34,6 +33,11 @@ from octavo.readers.sections import (
 from octavo.readers.titles import make_title
 from octavo.text.clean import clean, decode
 from octavo.types import BookFormat
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from octavo.limits import Limits
 
 SUFFIXES = frozenset((".md", ".markdown", ".mdown", ".mkd", ".mdx"))
 _ORDER = ("nav_order", "weight", "sidebar_position", "order", "position")
@@ -62,7 +66,8 @@ def read_sections(
     options = _OPTIONS
     if "[[" in source and "]](" not in source and _WIKI.search(source):
         options |= pyromark.Options.ENABLE_WIKILINKS
-    if any("\\" in (m[1] or m[2] or "") for m in _FORMULA.finditer(source)):  # not $HOME and $PATH
+    # A formula has a backslash: $HOME and $PATH are no formula.
+    if any("\\" in (m[1] or m[2] or "") for m in _FORMULA.finditer(source)):
         options |= pyromark.Options.ENABLE_MATH
     events = pyromark.events(rewrite_html(source), options=options)
     return compose(events, anchors=Anchors(rule), code=code, entities=bool(_ENTITY.search(source)))
@@ -85,7 +90,7 @@ def open_page(path: Path, limits: Limits, *, name: str) -> MarkdownPage:
     """Read one file; `name` is what warnings call it."""
     data = load_file(path, limits)
     decoded = decode(data)
-    matter = frontmatter.split_front_matter(clean(decoded.text), limits)
+    matter = split_front_matter(clean(decoded.text), limits)
     warnings = [*decoded.warnings, *([matter.warning] if matter.warning else [])]
     return MarkdownPage(path, matter, tuple(f"{name}: {w}" for w in warnings))
 
@@ -95,7 +100,7 @@ def open_pages(
 ) -> dict[Path, MarkdownPage]:
     """Every file that can be read; the others are left out with a warning."""
     found: dict[Path, MarkdownPage] = {}
-    left = limits.max_text_mb * MB
+    size = 0
     for path in paths:
         name = path.relative_to(root).as_posix()
         try:
@@ -103,12 +108,11 @@ def open_pages(
         except BadBook as refused:
             warnings.append(f"{name}: left out, {refused.message}")
         except OSError as error:
-            warnings.append(f"{name}: left out, {error.strerror or 'it cannot be read'}")
+            warnings.append(f"{name}: left out, {error.strerror or 'it cannot be opened'}")
         else:
             warnings.extend(page.warnings)
-            left -= len(page.body)
-        if left < 0:
-            raise BadBook("too_large", f"{root.name} holds more than {limits.max_text_mb} MB of text")
+            size += len(page.body)
+        check_text_size(size, limits, name=root.name)
     return found
 
 
@@ -119,7 +123,7 @@ def read_markdown(path: Path, limits: Limits) -> ParsedBook:
 
 def _read_file(path: Path, limits: Limits) -> ParsedBook:
     if path.is_file() and not path.stat().st_size:
-        raise BadBook("empty_file", f"{path.name} has no bytes")
+        raise BadBook("empty_file", f"{path.name} is empty: it has 0 bytes")
     page = open_page(path, limits, name=path.name)
     found = _read_page_sections(page)
     tops = [p for p in found if p.level == 1]
@@ -152,7 +156,7 @@ def _build_section(title: str, head: PageSection, source_file: str, anchor: str)
 
 
 def _read_page_sections(page: MarkdownPage) -> list[PageSection]:
-    body = mdx.strip_mdx(page.body) if page.path.suffix.lower() == ".mdx" else page.body
+    body = strip_mdx(page.body) if page.path.suffix.lower() == ".mdx" else page.body
     return read_sections(body)
 
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 import ctypes
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
 from octavo.errors import BadBook
-from octavo.limits import MB, Limits
+from octavo.readers.files import check_text_size
 from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.readers.pdf import headings as pdf_headings
 from octavo.readers.pdf import scan
@@ -27,9 +26,16 @@ from octavo.readers.pdf.layout import BookWords, PdfLine, PdfPage, drop_boilerpl
 from octavo.text.clean import clean, collapse
 from octavo.types import BookFormat
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from octavo.limits import Limits
+
 MOST_ENTRIES = 20_000
 _LINES = re.compile(r"\r\n|[\r\n\x02\ufffe]")
-_BROKEN_MARKS = "\x02\ufffe"  # how PDFium writes a hyphen at a line's end
+# How PDFium writes a hyphen at the end of a line.
+_HYPHEN_MARKS = "\x02\ufffe"
 _JUNK_TITLE = re.compile(
     r"(?:microsoft (?:word|powerpoint|excel)\b.*|untitled.*|document\d*|title|presentation\d*|slide \d+|"
     r".*[\\/].*|.*\.(?:docx?|rtf|indd|tex|dvi|ps|pdf|html?|qxd|fm|pptx?|xlsx?|p65|odt)|[\W\d_]*)",
@@ -54,7 +60,7 @@ def read_pdf(path: Path, limits: Limits, *, announce: Callable[[int], None] | No
         pages = drop_boilerplate(pages)
         lines = [line for page in pages for line in page.lines]
         if not lines:
-            raise BadBook("no_text", f"none of the pages of {path.name} has text on it (pages: {count})")
+            raise BadBook("no_text", f"none of the {count} pages of {path.name} has text")
         title = _find_title(document, pages, path)
         return ParsedBook(
             title=title,
@@ -86,12 +92,12 @@ def _open_document(data: bytes, name: str) -> Iterator[pdfium.PdfDocument]:
 def _count_pages(document: pdfium.PdfDocument, data: bytes, name: str, limits: Limits) -> int:
     count = len(document)
     if count < 1 or count > len(data) // 4:
-        raise BadBook("damaged_pdf", f"{name} says it has {count} pages in {len(data)} bytes")
+        raise BadBook("damaged_pdf", f"{name} claims {count} pages in {len(data)} bytes")
     if count > limits.max_pages:
         raise BadBook(
             "too_large",
             f"{name} has {count} pages; the limit is {limits.max_pages}",
-            hint="Split the PDF, or raise OCTAVO_LIMITS__MAX_PAGES to trust it.",
+            hint="Split the PDF, or raise OCTAVO_LIMITS__MAX_PAGES if you trust it.",
         )
     return count
 
@@ -114,8 +120,7 @@ def _read_pages(
                 ) from None
             continue
         total += sum(len(line.text) for line in page.lines)
-        if total > limits.max_text_mb * MB:
-            raise BadBook("too_large", f"{name} holds more than {limits.max_text_mb} MB of text")
+        check_text_size(total, limits, name=name)
         pages.append(page)
     if not pages:
         raise BadBook("damaged_pdf", f"none of the {count} pages of {name} can be read")
@@ -154,7 +159,8 @@ def _read_lines(sheet: pdfium.PdfTextPage, number: int, rotation: int, *, bold: 
     ruler = _LineMeasurer(
         sheet, number, rotation, bold=bold, shifted=wide or len(text) != sheet.count_chars()
     )
-    start = at = 0  # `at` counts in UTF-16 units, as PDFium does
+    # `at` counts in UTF-16 units, as PDFium does.
+    start = at = 0
     for found in [*_LINES.finditer(text), None]:
         end = found.start() if found else len(text)
         segment = text[start:end]
@@ -163,7 +169,7 @@ def _read_lines(sheet: pdfium.PdfTextPage, number: int, rotation: int, *, bold: 
         if words:
             first = at + len(segment) - len(segment.lstrip())
             last = at + units - 1 - (len(segment) - len(segment.rstrip()))
-            broken = found is not None and found.group() in _BROKEN_MARKS
+            broken = found is not None and found.group() in _HYPHEN_MARKS
             line = ruler.line(words, first, last, hyphen=broken)
             if line.text:
                 yield line

@@ -10,12 +10,17 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator
+from itertools import chain
+from typing import TYPE_CHECKING
 
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
 
-FREE = 10 * MB  # what a stream may unpack to before its ratio counts
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# What a stream may unpack to before its ratio counts.
+_FREE = 10 * MB
 _PIECE, _FEED, _DEEPEST = 1 << 20, 1 << 16, 8
 _STREAM = re.compile(rb"(?<!end)stream\r?\n")
 _LENGTH = re.compile(rb"/Length\s+(\d{1,10})(?!\s+\d+\s+R|\d)")
@@ -42,12 +47,12 @@ class _Budget:
         self._taken += count
         self._input_left -= count
         if self._input_left < 0:
-            raise BadBook("damaged_pdf", "the PDF's streams overlap many times over")
+            raise BadBook("damaged_pdf", "the PDF's streams overlap many times")
 
     def unpack(self, count: int) -> None:
         self._made += count
         self._left -= count
-        if self._left < 0 or (self._made > FREE and self._made > self._ratio * self._taken):
+        if self._left < 0 or (self._made > _FREE and self._made > self._ratio * self._taken):
             raise BadBook(
                 "too_large_expanded",
                 f"a stream of the PDF unpacks from {self._taken} bytes to more than {self._made // MB} MB",
@@ -93,13 +98,8 @@ def _unpack(pieces: Iterator[bytes], budget: _Budget, *, depth: int) -> Iterator
     inner = _inflate(pieces, budget)
     first = next(inner, b"")
     if depth < _DEEPEST and _looks_packed(first[:2]):
-        return _unpack(_again(first, inner), budget, depth=depth + 1)
+        return _unpack(chain((first,), inner), budget, depth=depth + 1)
     return inner
-
-
-def _again(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from rest
 
 
 def _inflate(pieces: Iterator[bytes], budget: _Budget) -> Iterator[bytes]:
@@ -115,19 +115,18 @@ def _inflate(pieces: Iterator[bytes], budget: _Budget) -> Iterator[bytes]:
                     yield made
             if unpacker.eof:
                 return
-    except zlib.error:  # not packed after all, or damaged: the parser will say so
+    except zlib.error:
+        # Not compressed after all, or damaged: the parser will say so.
         return
 
 
 def is_cut_off(data: bytes) -> bool:
     """Whether the end of the file is missing: no end mark, or an index that is not where the file says."""
     tail = data[-2048:]
-    found = None
-    for found in _START.finditer(tail):  # noqa: B007  the last one counts
-        pass
-    if found is None:
+    found = list(_START.finditer(tail))
+    if not found:
         return True
-    at = int(found.group(1))
+    at = int(found[-1].group(1))
     there = data[at : at + 40].lstrip()
     return not (there.startswith(b"xref") or re.match(rb"\d+\s+\d+\s+obj", there))
 
