@@ -1,7 +1,7 @@
-"""What a file is, told by its content first and its name second.
+"""Find out what format a file has, by its content first and its name second.
 
-`kind_of` looks at the first bytes (and an archive's last) and never opens the file with a parser. A name that
-says one format over the content of another is an error that names both: guessing would give a book that is
+`detect_format` looks at the first bytes (and an archive's last) and never starts a parser. When the name says
+one format and the content another, it raises an error that names both: a guess could give a book that is
 silently wrong.
 """
 
@@ -141,7 +141,7 @@ _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
 
 def detect_format(path: Path) -> str:
-    """The name of the file's format: a reader's name, or why it is refused as BadBook."""
+    """Return the format of a file by its reader's name; raise BadBook for what no reader takes."""
     named = BY_SUFFIX.get(path.suffix.lower())
     found = _detect_content(path, named)
     if found in ("text", "html", "markdown"):
@@ -174,7 +174,7 @@ def _describe_unsupported(path: Path, found: str) -> BadBook:
 
 
 def _choose_text_reader(path: Path, named: str | None, found: str) -> str:
-    """Which reader takes a file of text."""
+    """Return the reader of a text file: what its name says, or else its content."""
     if named in ("pdf", "epub") or (named == "text" and found == "html"):
         raise _describe_mismatch(path, named, found)
     other = _UNREADABLE_SUFFIXES.get(path.suffix.lower())
@@ -208,7 +208,7 @@ def _detect_archive(seen: bytes, named: str | None) -> str:
 
 
 def _is_pdf(head: bytes, named: str | None) -> bool:
-    """A PDF may have a little rubbish before its mark; a text that speaks of PDFs is still a text."""
+    """Whether the PDF mark stands first. Other bytes may come before it unless the name says text."""
     place = head.find(b"%PDF-")
     return place >= 0 and (not head[:place].strip(b"\xef\xbb\xbf \t\r\n\0") or named in ("pdf", None))
 
@@ -231,12 +231,12 @@ def _detect_binary(head: bytes) -> str:
 
 
 def _is_binary(head: bytes) -> bool:
-    """Whether zeros stand in it; a stray one among a thousand letters is damage that a text may have."""
+    """Whether the bytes contain zeros. One in a thousand is damage that a text may have."""
     return head.count(0) > len(head) // 1000
 
 
 def _is_wide(head: bytes) -> bool:
-    """UTF-16 without a mark has its zeros in every second place, and reads as writing."""
+    """Whether this is UTF-16 without a mark: zeros in every second place, and readable text."""
     even, odd = head[0:4096:2].count(0), head[1:4096:2].count(0)
     if max(even, odd) < min(len(head), 4096) // 5:
         return False

@@ -1,16 +1,13 @@
-"""A safe walk over a folder that holds a book.
+"""Read folders and zip archives that are not trusted.
 
-`walk` lists the files a reader asks for, naturally sorted (chapter 2 before chapter 10), and never leaves
-the folder: links to folders are not followed, links to files only when they stay inside. What tools leave
-behind (hidden folders, `node_modules`, build output beside its build file) is not part of a book. `load`
-reads one file and never more of it than a book's member may have; `inside` resolves what a file says about
-another.
+`find_files` lists the files of a folder in natural order (chapter 2 before chapter 10) and never leaves it:
+links to folders are not followed, links to files only when they stay inside. It skips what tools leave behind
+(hidden folders, `node_modules`, build output beside its build file). `load_file` reads one file up to the
+size limit; `resolve_inside` resolves a reference from one file to another.
 
-A zip archive that is not trusted.
-
-Opening checks what the directory claims: how many members, whether they overlap, whether one is a link.
-Reading counts the bytes that really come out and stops at the budget, whatever sizes the archive states.
-Names are plain relative paths with `/`; a member whose name is anything else cannot be reached.
+`Archive` checks what a zip archive's directory claims: how many members, whether they overlap, whether one is
+a link. Reading counts the bytes that really come out and stops at the limits, whatever sizes the archive
+states. Members have plain relative paths with `/`; a member with any other name cannot be reached.
 """
 
 from __future__ import annotations
@@ -50,7 +47,7 @@ _ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, Va
 def find_files(
     root: Path, suffixes: frozenset[str], limits: Limits, *, notes: list[str] | None = None
 ) -> list[Path]:
-    """Every file under `root` with one of the lower-case `suffixes`, in natural order, links out left out."""
+    """List every file under `root` with one of the lower-case `suffixes`, in natural order."""
     home = root.resolve()
     found: list[Path] = []
     seen, waiting = 0, [root]
@@ -100,7 +97,7 @@ def _add_note(notes: list[str] | None, sentence: str) -> None:
 
 
 def load_file(path: Path, limits: Limits) -> bytes:
-    """The bytes of a plain file; refused when it is missing, no plain file, or too large."""
+    """Read the bytes of a regular file; refuse one that is missing, of another kind, or too large."""
     if not path.is_file():
         raise BadBook("not_found", f"there is no file {path.name!r}")
     most = limits.max_member_mb * MB
@@ -112,7 +109,7 @@ def load_file(path: Path, limits: Limits) -> bytes:
 
 
 def resolve_inside(root: Path, base: Path, reference: str) -> Path | None:
-    """The file that `reference`, written in a file of folder `base`, means; None when it leaves `root`."""
+    """Resolve `reference`, written in a file of folder `base`; None when it leaves `root`."""
     plain = unquote(reference)
     if "\0" in plain or plain.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", plain):
         return None
@@ -125,7 +122,7 @@ def resolve_inside(root: Path, base: Path, reference: str) -> Path | None:
 
 
 def make_sort_key(name: str) -> list[tuple[int, str]]:
-    """A sort key that counts: `ch2` before `ch10`, capitals among small letters."""
+    """Make a sort key that counts, ignoring case: `ch2` comes before `ch10`."""
     return [
         (int(part[:18]), "") if part.isascii() and part.isdigit() else (-1, part)
         for part in _NUMBERS.split(name.casefold())
@@ -134,7 +131,7 @@ def make_sort_key(name: str) -> list[tuple[int, str]]:
 
 
 def check_sections(sections: list[ParsedSection], limits: Limits, *, name: str) -> tuple[ParsedSection, ...]:
-    """The sections of a whole book, refused when there is no text or too much of it."""
+    """Return the sections of a whole book; refuse it when it has no text or too much."""
     check_text_size(sum(len(s.text) for s in sections), limits, name=name)
     if not any(s.text for s in sections):
         raise BadBook("no_text", f"{name} has no text in it")
@@ -148,7 +145,7 @@ def check_text_size(characters: int, limits: Limits, *, name: str) -> None:
 
 
 def resolve_member_name(name: str) -> str | None:
-    """A member's name or a reference as a path inside the archive; None when it points out of it."""
+    """Return a member's name or a reference as a path inside the archive; None when it points outside."""
     if "\0" in name or "\\" in name or name.startswith("/") or name[1:2] == ":":
         return None
     parts: list[str] = []
@@ -167,7 +164,7 @@ def _fold_name(name: str) -> str:
 
 
 class Archive:
-    """An open archive; `names` are its files. Use it as a context manager."""
+    """An open zip archive. `names` are its files. Use it as a context manager."""
 
     def __init__(self, path: Path, limits: Limits) -> None:
         self.name, self._limits = path.name, limits
@@ -196,15 +193,15 @@ class Archive:
         self._zip.close()
 
     def find(self, name: str) -> str | None:
-        """The member of this name, in the archive's own spelling: books mistake capitals and accents."""
+        """Find a member in the archive's own spelling: references often get case and accents wrong."""
         return name if name in self._members else self._by_folded_name.get(_fold_name(name))
 
     def size(self, name: str) -> int:
-        """How many bytes the archive says that a member has."""
+        """Return the size that the archive states for a member."""
         return self._members[name].file_size
 
     def read(self, name: str) -> bytes:
-        """A member's bytes, as many as really come out; too many are refused."""
+        """Read a member, counting the bytes that really come out; refuse too many."""
         info = self._members[name]
         if info.flag_bits & 1:
             raise BadBook("drm", f"{self.name}: {name} is locked with a password")
@@ -240,7 +237,7 @@ class Archive:
             )
 
     def _count_members(self, path: Path) -> None:
-        """Counts the directory's entries before anything is built from them."""
+        """Count the entries of the directory before anything is built from them."""
         most = self._limits.max_members
         found, position = 0, 0
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -250,7 +247,7 @@ class Archive:
                     raise BadBook("too_many_members", f"{self.name} has more than {most} files")
 
     def _check_members(self) -> dict[str, zipfile.ZipInfo]:
-        """The members that can be reached, after the checks that need no reading."""
+        """Return the members that can be reached, after the checks that need no reading."""
         infos = self._zip.infolist()
         ends = 0
         for info in sorted(infos, key=lambda i: i.header_offset):

@@ -1,8 +1,8 @@
 """The messages between the library and its parser process.
 
-The parser reads one JSON request on stdin and writes one JSON answer on stdout: `{"book": …}` or
-`{"error": {"code", "message", "hint"}}`. When it has counted the pages of a PDF, it writes the line `pages N`
-on stderr, which gives it more time. Both sides import this module and nothing else of each other.
+The parser reads one JSON request on stdin and writes one JSON answer on stdout: `{"book": …}` or `{"error":
+{"code", "message", "hint"}}`. When it has counted the pages of a PDF, it writes the line `pages N` on stderr,
+which gives it more time. Both sides import this module and nothing else of each other.
 """
 
 from __future__ import annotations

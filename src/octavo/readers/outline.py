@@ -1,9 +1,9 @@
-"""Where a piece of a book stands in its contents: pieces in, sections with their heading paths out.
+"""Build the sections of a book from pieces of pages and entries of its table of contents.
 
-Two things say where a section begins: an entry of the contents (`enter`) and a heading in the text. They
-often say it twice, so the heading that repeats an entry is taken for the entry's own. Headings that the
-contents leave out nest by their level under the entry they follow. Page breaks are numbered through the book,
-and a section that begins in the middle of a page starts with that page.
+Both say where a section begins: an entry (`enter`) and a heading in the text. Often they say the same thing
+twice, so a heading that repeats an entry is taken as the entry's own. Headings that the contents do not list
+nest by level under the entry they follow. Pages are numbered through the book, and a section that begins in
+the middle of a page starts with that page's mark.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _SectionDraft:
 
 
 class Outline:
-    """A book's sections as they grow."""
+    """The sections of a book while they are built."""
 
     def __init__(self) -> None:
         self.drafts: list[_SectionDraft] = []
@@ -69,7 +69,7 @@ class Outline:
         return tuple(title for _, title in self._stack)
 
     def sections(self, *, title: str) -> list[ParsedSection]:
-        """What was set, without lines that lead nowhere: an empty contents list, the book's bare title."""
+        """Return all sections, except empty ones that only say "Contents" or repeat the book's title."""
         bare = {*_LEAD_NOWHERE, squash_title(title)}
         kept = []
         for number, draft in enumerate(self.drafts):
@@ -80,14 +80,14 @@ class Outline:
         return kept
 
     def start_document(self, source_file: str, *, url: str = "") -> None:
-        """The pieces that follow come from this file. Its headings may end entries that had none."""
+        """Say which file the next pieces come from. Its headings may end entries that had none."""
         self._source_file, self._url = clean(source_file), clean(url)
         self._awaits_heading = False
         last = len(self._stack) - 1
         self._stack = [(int(i == last) if n is None else n, t) for i, (n, t) in enumerate(self._stack)]
 
     def enter(self, path: tuple[str, ...], *, anchor: str = "") -> None:
-        """An entry of the contents begins here."""
+        """Start the section of an entry of the contents."""
         clean_path = tuple(line for part in path if (line := clean_line(part)))
         if not clean_path:
             return
@@ -98,7 +98,7 @@ class Outline:
         self._awaits_heading, self._title_so_far = True, ""
 
     def leave(self) -> None:
-        """The entry ends: what follows stands beside it, not under it."""
+        """End the entry: what follows stands beside it, not under it."""
         self._stack.clear()
         self._awaits_heading = False
 
@@ -136,7 +136,7 @@ class Outline:
         self._mark_pages(piece, 0)
 
     def _repeats_entry(self, title: str) -> bool:
-        """Whether a heading, alone or after the one before it, says what the entry said."""
+        """Whether a heading, alone or together with the ones before it, repeats the entry's title."""
         entry, said = self._stack[-1][1], f"{self._title_so_far} {title}".strip()
         if not squash_title(title) or is_same_title(entry, title) or is_same_title(entry, said):
             self._title_so_far = said
@@ -169,7 +169,7 @@ class Outline:
             self._mark_pages(piece, draft.body.length)
 
     def _spells_entry(self, piece: Text) -> bool:
-        """Whether a paragraph only sets the entry's title, as books without headings do."""
+        """Whether a paragraph only prints the entry's title, as in books without headings."""
         if piece.block or len(piece.text) > 200:
             return False
         entry, said = self._stack[-1][1], f"{self._title_so_far} {piece.text}".strip()
@@ -181,7 +181,7 @@ class Outline:
         return True
 
     def _mark_pages(self, piece: Piece, start: int, *, within: bool = False) -> None:
-        """Turns the pages that break in this piece; `within` its text, or all where it would stand."""
+        """Mark the pages that begin in this piece: `within` its text, or else all at `start`."""
         for broken in piece.breaks:
             self.page_count += 1
             self._label = broken.label or None

@@ -1,6 +1,6 @@
-"""What a page is made of once its markup is gone: headings and stretches of text, in reading order.
+"""The content of an HTML page without its markup: headings and pieces of text in reading order.
 
-A piece remembers the ids that point at it and the page breaks inside it.
+Each piece keeps the ids that point at it and the printed pages that begin inside it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PageBreak:
-    """A printed page begins `offset` characters into its piece."""
+    """A printed page that begins `offset` characters into its piece."""
 
     offset: int
     label: str
@@ -30,7 +30,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """A paragraph, list item, table or code block. `tight`: on the line after the piece before it."""
+    """A paragraph, list item, table or code block. A `tight` one is on the line after the piece before it."""
 
     text: str
     block: bool = False
@@ -44,8 +44,10 @@ Piece = Heading | Text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HtmlPage:
-    """One HTML document: what its head says, and its pieces. `linked` is the share of its text in links to
-    other pages of the book."""
+    """One HTML document: what its head says, and its pieces.
+
+    `linked` is the share of its text that is links to other pages of the book.
+    """
 
     title: str
     language: str

@@ -1,13 +1,9 @@
 """What a reader makes of a file: a title page and sections in reading order, not yet tied to a library.
 
-This is the only thing that crosses from the parser's child process to the library, as JSON, so that a parser
-that a hostile file took over can hand back nothing but text, and one small picture for the cover.
-
-Promises of every reader: `text` is the canonical text of one section, without its own heading, in NFC, with
-`\n` line ends, no control characters and no trailing blanks; paragraphs are parted by one blank line;
-`blocks` are the spans (code, tables) that belong together; `pages` mark where each page begins.
-
-The ids that publishing tools give to headings, so that a citation can link to its exact place.
+This is all that crosses from the parser process to the library, as JSON: text, and one small picture for the
+cover. Every reader keeps these promises. `text` is the canonical text of one section without its own heading:
+NFC, Unix line ends, no control characters, no trailing blanks, one blank line between paragraphs. `blocks`
+are the spans (code, tables) that must stay together. `pages` mark where each page begins.
 """
 
 from __future__ import annotations
@@ -25,7 +21,7 @@ COVER_MOST_MB = 2
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """A picture that browsers show, and nothing else: its first bytes say what it is, not its name."""
+    """A picture that browsers show. Its first bytes say what it is; its file name does not count."""
 
     data: bytes
 
@@ -41,7 +37,7 @@ class Cover:
 
 
 def find_picture_type(data: bytes) -> str:
-    """The media type of a picture by its first bytes; '' for anything else."""
+    """Return the media type of a picture by its first bytes; '' for anything else."""
     if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
         return "image/webp"
     starts = (
@@ -54,14 +50,14 @@ def find_picture_type(data: bytes) -> str:
 
 
 def make_cover(data: bytes) -> Cover | None:
-    """The picture as a cover, or None where it cannot be one."""
+    """Return the picture as a cover, or None when it cannot be one."""
     fits = find_picture_type(data) and len(data) <= COVER_MOST_MB * MB
     return Cover(data) if fits else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedSection:
-    """One heading and the text directly under it. `url` is absolute, or relative to the book's base URL."""
+    """One heading and the text directly under it. `url` is absolute or relative to the book's base URL."""
 
     title: str
     heading_path: tuple[str, ...]

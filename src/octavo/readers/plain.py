@@ -1,20 +1,12 @@
-"""Plain text: a book as it was typed.
+"""Read a book in plain text.
 
-The title and author are taken from where the file states them, the licence that Project Gutenberg wraps
-around a book is taken off, chapters are found where the text sets headings, and lines that were wrapped at
-a width are joined to paragraphs. A text without headings is one section.
+The title and author come from where the file states them. The licence around a Project Gutenberg book is
+taken off. Lines that were wrapped at a width are joined to paragraphs; verse, tables and listings keep their
+lines.
 
-Headings in plain text, told by the ways in which people set them.
-
-Underlined lines, `CHAPTER I.` and its kin in a paragraph of their own, and short lines in capitals when the
-text uses them again and again. A list of contents at the front is not a row of empty chapters: headings
-that come back later and have nothing under them are only lines of text.
-
-The lay-out of plain text: paragraphs, and whether their line breaks mean anything.
-
-`blocks` parts a text at blank lines. `flow` gives a block as canonical text: prose that was wrapped at a
-width is joined again, list items keep their markers, and verse, tables, listings and everything else whose
-lines stand by themselves stay as they are.
+Headings are recognised by how people write them: underlined lines, `CHAPTER I.` and the like in a paragraph
+of their own, and short lines in capitals when there are several. A list of contents at the front does not
+become a row of empty chapters. A text without headings is one section.
 """
 
 from __future__ import annotations
@@ -100,12 +92,15 @@ _PAGE_END = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _TitlePage:
+    """What a book says about itself before it begins."""
+
     title: str = ""
     authors: tuple[str, ...] = ()
     language: str = ""
 
 
 def read_plain_text(path: Path, limits: Limits) -> ParsedBook:
+    """Read the book in a text file."""
     data = load_file(path, limits)
     if not data:
         raise BadBook("empty_file", f"{path.name} is empty: it has 0 bytes")
@@ -131,7 +126,7 @@ def read_plain_text(path: Path, limits: Limits) -> ParsedBook:
 
 
 def _drop_page_ends(text: str) -> str:
-    """A memo set in pages without the lines that end and begin them; sentences go on over a page."""
+    """Drop the lines between the pages of a memo, such as an RFC; sentences continue over the page."""
 
     def joint(found: re.Match[str]) -> str:
         goes_on = text[found.end() : found.end() + 40].lstrip()[:1].islower()
@@ -141,7 +136,7 @@ def _drop_page_ends(text: str) -> str:
 
 
 def _read_title_page(text: str) -> tuple[_TitlePage, str]:
-    """What the head of the file states, and the text without the licence around it."""
+    """Return what the head of the file states, and the text without the licence around it."""
     start = _START.search(text[: 8 * _HEAD])
     head = text[: start.start()] if start else text[:_HEAD].split("\n\n")[0]
     fields: dict[str, str] = {}
@@ -168,7 +163,7 @@ def _read_title_page(text: str) -> tuple[_TitlePage, str]:
 def _read_opening(
     parts: list[list[str]], found: dict[int, TextHeading], stated: _TitlePage
 ) -> tuple[_TitlePage, int]:
-    """The title and author that the first lines show; the number of blocks that were only that."""
+    """Return the title and author that the first lines show, and how many blocks only showed that."""
     head = found.get(0)
     title, taken = stated.title, 0
     line = clean_line(parts[0][0])
@@ -222,7 +217,7 @@ def _build_sections(
 
 @dataclass(frozen=True, slots=True)
 class TextHeading:
-    """A block, or two, that are a heading; `rest` are lines of it that are text already."""
+    """A heading that takes one block or two. `rest` holds the lines of the block that are text already."""
 
     rank: int
     title: str
@@ -233,7 +228,7 @@ class TextHeading:
 
 
 def find_headings(parts: Sequence[Sequence[str]]) -> dict[int, TextHeading]:
-    """The headings among the blocks of a text, by their place."""
+    """Find the headings among the blocks of a text, by block number."""
     underlines: dict[str, int] = {}
     found: dict[int, TextHeading] = {}
     taken = -1
@@ -254,6 +249,7 @@ def find_headings(parts: Sequence[Sequence[str]]) -> dict[int, TextHeading]:
 
 
 def _read_underlined(lines: Sequence[str], ranks: dict[str, int]) -> TextHeading | None:
+    """Read a title over a line of `===` or the like; each kind of line has its own rank."""
     over = 1 if len(lines) > 2 and _UNDERLINE.match(lines[0]) and lines[0] == lines[2] else 0
     title, rule = lines[over], _UNDERLINE.match(lines[over + 1])
     if not rule or len(title) > 200 or (not over and title[:1].isspace()) or _UNDERLINE.match(title):
@@ -269,7 +265,7 @@ def _read_underlined(lines: Sequence[str], ranks: dict[str, int]) -> TextHeading
 
 
 def _read_named(lines: Sequence[str]) -> TextHeading | None:
-    """`CHAPTER I.`, perhaps with its title behind or below it."""
+    """Read `CHAPTER I.`, with or without a title behind or below it."""
     first = clean_line(lines[0])
     if _ALONE.match(first) and len(lines) == 1:
         return TextHeading(_CHAPTER_RANK, first.rstrip(".:"), first.casefold(), kind="unnumbered")
@@ -297,7 +293,7 @@ def _read_named(lines: Sequence[str]) -> TextHeading | None:
 
 
 def _read_candidate(lines: Sequence[str]) -> TextHeading | None:
-    """A line that is a heading if others like it are."""
+    """Read a line that is a heading if there are others like it."""
     line = clean_line(lines[0])
     if len(lines) > 1 or len(line) > _LONGEST_CAPITALS:
         return None
@@ -315,7 +311,7 @@ def _read_candidate(lines: Sequence[str]) -> TextHeading | None:
 
 
 def _read_numbered_title(line: str) -> TextHeading | None:
-    """`IV. The Storm` or `2.1. Fields`, whose dots say how deep it stands."""
+    """Read `IV. The Storm` or `2.1. Fields`, whose dots say how deep it is."""
     match = _NUMBERED_TITLE.match(clean_line(line))
     if not match or (match.group(1) is None and line[:1].isspace()):
         return None
@@ -331,7 +327,7 @@ def _read_numbered_title(line: str) -> TextHeading | None:
 
 
 def _read_hanging(lines: Sequence[str]) -> TextHeading | None:
-    """A heading in capitals whose text hangs below it, set in, as in the pages of a manual."""
+    """Read a heading in capitals with indented text below it, as in a manual page."""
     if len(lines) < 2 or lines[0][:1].isspace() or not all(line.startswith("   ") for line in lines[1:]):
         return None
     head = _read_candidate(lines[:1])
@@ -341,7 +337,7 @@ def _read_hanging(lines: Sequence[str]) -> TextHeading | None:
 
 
 def _is_title(line: str) -> bool:
-    """Whether a line reads as a title: short, its longer words with capitals."""
+    """Whether a line reads like a title: short, and most of its longer words capitalised."""
     words = [w for w in re.findall(r"[^\W\d_]+", line) if len(w) > 3]
     if len(line) > 100 or line.endswith((",", ";", ":", "-")):
         return False
@@ -349,6 +345,7 @@ def _is_title(line: str) -> bool:
 
 
 def _is_subtitle(parts: Sequence[Sequence[str]], number: int) -> bool:
+    """Whether a block is one short title that belongs to the heading before it."""
     if number + 1 >= len(parts) or len(parts[number]) != 1:
         return False
     line = clean_line(parts[number][0])
@@ -362,7 +359,7 @@ def _is_subtitle(parts: Sequence[Sequence[str]], number: int) -> bool:
 
 
 def _select_headings(found: dict[int, TextHeading], parts: Sequence[Sequence[str]]) -> dict[int, TextHeading]:
-    """Without candidates that are not used as headings, and without lists of contents."""
+    """Drop candidates that the text does not use as headings, and lists of contents."""
     kinds = Counter(head.kind for head in found.values())
     capitals = [head.key for head in found.values() if head.kind in ("capitals", "numbered")]
     recurring = len(capitals) >= 3 and len(set(capitals)) >= 0.7 * len(capitals)
@@ -384,7 +381,7 @@ def _select_headings(found: dict[int, TextHeading], parts: Sequence[Sequence[str
 
 
 def _level_prefaces(found: dict[int, TextHeading]) -> dict[int, TextHeading]:
-    """A preface stands beside the chapters, whatever sets these off; they are not sections of it."""
+    """Put a preface beside the chapters, whatever their rank, so that they are not sections of it."""
     chapters = [
         head.rank for head in found.values() if head.kind != "unnumbered" and head.rank >= _CHAPTER_RANK
     ]
@@ -393,13 +390,14 @@ def _level_prefaces(found: dict[int, TextHeading]) -> dict[int, TextHeading]:
 
 
 def _is_numbered_run(places: Sequence[int], found: dict[int, TextHeading]) -> bool:
-    """Whether numbered titles begin at the beginning and have text under them: else they are a list."""
+    """Whether numbered titles start at one and have text under them; otherwise they are a list."""
     begins = any(found[place].title.startswith(("I. ", "1. ")) for place in places)
     under = sum(place + 1 not in found for place in places)
     return len(places) >= 3 and begins and under >= 0.7 * len(places)
 
 
 def _drop_contents(found: dict[int, TextHeading], parts: Sequence[Sequence[str]]) -> dict[int, TextHeading]:
+    """Drop runs of empty headings that come again later: a table of contents."""
     last = {head.key: number for number, head in found.items()}
     run: list[int] = []
     dropped: set[int] = set()
@@ -416,7 +414,7 @@ def _drop_contents(found: dict[int, TextHeading], parts: Sequence[Sequence[str]]
 
 
 def split_blocks(text: str) -> list[list[str]]:
-    """Runs of lines between blank lines, without blanks at line ends."""
+    """Split a text at blank lines into blocks of lines, without blanks at line ends."""
     return [
         [line.rstrip() for line in part.split("\n")]
         for part in _BREAK.split(text.strip("\n"))
@@ -425,7 +423,7 @@ def split_blocks(text: str) -> list[list[str]]:
 
 
 def measure_width(parts: Sequence[Sequence[str]]) -> int:
-    """The width a text was wrapped at, or 0 when it was not: most of its longest lines end there."""
+    """Measure the width that a text was wrapped at, where most of its longest lines end; 0 if it was not."""
     sizes = sorted(len(line) for part in parts for line in part[:-1])
     if not sizes:
         return 0
@@ -434,7 +432,7 @@ def measure_width(parts: Sequence[Sequence[str]]) -> int:
 
 
 def reflow(lines: Sequence[str], wrapped: int) -> tuple[str, bool]:
-    """A block as text, and whether its lay-out is kept because it carries meaning (a table, a listing)."""
+    """Return a block as text, and whether its line breaks carry meaning (a table, a listing)."""
     if len(lines) == 1:
         return lines[0].strip(), False
     if _ITEM.match(lines[0]) or sum(1 for line in lines if _ITEM.match(line)) > 1:
@@ -446,6 +444,7 @@ def reflow(lines: Sequence[str], wrapped: int) -> tuple[str, bool]:
 
 
 def _reflow_prose(lines: Sequence[str], wrapped: int) -> tuple[str, bool]:
+    """Join wrapped lines to paragraphs; keep the lines of verse, code and everything that was not wrapped."""
     indents = [len(line) - len(line.lstrip()) for line in lines]
     term = next((n for n, indent in enumerate(indents) if indent != indents[0]), len(lines))
     if term < len(lines) and min(indents[term:]) >= indents[0] + 2 and len(lines[0]) < 0.75 * wrapped:
@@ -466,14 +465,14 @@ def _reflow_prose(lines: Sequence[str], wrapped: int) -> tuple[str, bool]:
 
 
 def _is_verse(lines: Sequence[str]) -> bool:
-    """Short lines that all begin with a capital: prose would begin some line in the middle of a sentence."""
+    """Whether all lines are short and start with a capital; prose would start some line in mid-sentence."""
     if len(lines) < 3 or max(map(len, lines)) > _LONGEST_VERSE or "".join(lines).isupper():
         return False
     return all(_FIRST_CAPITAL.match(line) for line in lines)
 
 
 def _is_wrapped(lines: Sequence[str], wrapped: int, common: int) -> bool:
-    """Whether lines break where the next word would not have fitted."""
+    """Whether the lines break where the next word would not have fitted."""
     longest = max(max(len(line) for line in lines) - common, 0.75 * (wrapped - common), 30)
     full = 0
     for line, below in pairwise(lines):
@@ -483,7 +482,7 @@ def _is_wrapped(lines: Sequence[str], wrapped: int, common: int) -> bool:
 
 
 def _reflow_list(lines: Sequence[str]) -> str:
-    """List items, each with the lines that belong to it joined."""
+    """Join the lines of each list item."""
     items: list[list[str]] = []
     for line in lines:
         if _ITEM.match(line) or not items:
@@ -497,7 +496,7 @@ def _reflow_list(lines: Sequence[str]) -> str:
 
 
 def _join_lines(lines: Sequence[str]) -> str:
-    """One line of lines; a word that was parted at its own hyphen is whole again."""
+    """Join lines to one; a word that was broken at its own hyphen becomes whole again."""
     joined = " ".join(" ".join(lines).split())
     joined = _PARTED.sub("-", joined) if "- " in joined and len(lines) > 1 else joined
     return joined if joined.isascii() or len(lines) == 1 else _CJK_GAP.sub("", _BROKEN.sub("", joined))

@@ -1,7 +1,7 @@
-"""The index of an EPUB: where its package is, what the package lists, and what its contents say.
+"""Read the index of an EPUB: where its package is, what the package lists, and its table of contents.
 
-Everything here is data from the book, read by an XML parser that fetches nothing and expands nothing. A
-document with its own entity declarations is refused: no book needs them, and attacks do.
+All of it is data from the book, read by an XML parser that fetches nothing and expands nothing. A document
+that declares its own entities is refused: books do not need them, and attacks do.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KEPT = frozenset(("amp", "lt", "gt", "quot", "apos"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestItem:
-    """A file of the package. `path` is None when its address points outside the book."""
+    """A file that the package lists. `path` is None when its address points outside the book."""
 
     id: str
     href: str
@@ -51,6 +51,8 @@ class ManifestItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
+    """What the package document says about the book."""
+
     title: str
     authors: tuple[str, ...]
     language: str
@@ -64,7 +66,7 @@ class Package:
     """The id of the cover's picture, as EPUB 2 gives it."""
 
     def find_pictures(self) -> list[str]:
-        """Where the cover's picture may be, the surest place first."""
+        """List where the cover's picture may be, the surest place first."""
         named = [i for i in self.items if "cover-image" in i.properties]
         named += [i for i in self.items if self.cover and self.cover in (i.id, i.href)]
         named += [i for i in self.items if i.media_type.startswith("image/") and "cover" in i.id.lower()]
@@ -73,7 +75,7 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class TocEntry:
-    """A line of the contents: the titles down to it, and the place it points at."""
+    """A line of the contents: the titles down to it, and the place that it points at."""
 
     path: tuple[str, ...]
     file: str
@@ -82,13 +84,15 @@ class TocEntry:
 
 @dataclass(frozen=True, slots=True)
 class EpubContents:
+    """The table of contents and the printed pages."""
+
     entries: tuple[TocEntry, ...] = ()
     pages: tuple[tuple[str, str, str], ...] = ()
     """File, fragment and printed label of each page."""
 
 
 def parse_xml(data: bytes, *, name: str) -> etree._Element:
-    """The root of an XML document from inside a book."""
+    """Parse an XML document from inside a book and return its root."""
     declared = _DECLARED.search(data[:300])
     text = decode(data, declared.group(1).decode("ascii") if declared else None).text
     text = _DECLARATION.sub("", text.lstrip("\ufeff"), count=1)
@@ -132,7 +136,7 @@ def _read_words(node: etree._Element | None) -> str:
 
 
 def resolve_href(base: str, href: str) -> tuple[str | None, str]:
-    """The file and the fragment that `href`, written in `base`, means; no file when it leaves the book."""
+    """Return the file and fragment of `href`, written in `base`; no file when it leaves the book."""
     address, _, fragment = href.strip().partition("#")
     if not address:
         return base, unquote(fragment)
@@ -145,14 +149,14 @@ def resolve_href(base: str, href: str) -> tuple[str | None, str]:
 
 
 def read_rootfiles(data: bytes) -> list[str]:
-    """The packages that container.xml names, in its order."""
+    """List the packages that container.xml names, in its order."""
     root = parse_xml(data, name="META-INF/container.xml")
     found = (collapse(node.get("full-path") or "") for node in _find_all(root, "rootfile"))
     return [path for given in found if (path := resolve_member_name(unquote(given)))]
 
 
 def read_package(data: bytes, *, path: str) -> Package:
-    """The package at `path`: its title page, its files and their order."""
+    """Read the package at `path`: its title page, its files and their order."""
     root = parse_xml(data, name=path)
     if _get_local_name(root) != "package":
         raise BadBook("bad_epub", f"{path} is not an EPUB package")
@@ -176,7 +180,7 @@ def read_package(data: bytes, *, path: str) -> Package:
 
 
 def _read_title(root: etree._Element) -> str:
-    """The main title: the one that says so, or else the first."""
+    """Return the main title: the one that is marked as main, or the first."""
     titles = [node for node in _find_all(root, "title") if _read_words(node)]
     main = {
         (meta.get("refines") or "").lstrip("#")
@@ -200,7 +204,7 @@ def _read_item(node: etree._Element, path: str) -> ManifestItem:
 
 
 def read_ncx(data: bytes, *, path: str) -> EpubContents:
-    """The contents of an EPUB 2."""
+    """Read the contents of an EPUB 2."""
     root = parse_xml(data, name=path)
     chart = next(_find_all(root, "navMap"), None)
     pages = []
@@ -228,7 +232,7 @@ def _read_points(node: etree._Element, path: str, above: tuple[str, ...]) -> Ite
 
 
 def read_nav(data: bytes, *, path: str) -> EpubContents:
-    """The contents of an EPUB 3: the list of its `toc`, and the page list."""
+    """Read the contents of an EPUB 3: its `toc` list and its page list."""
     root = parse_xml(data, name=path)
     entries: tuple[TocEntry, ...] = ()
     pages: list[tuple[str, str, str]] = []
@@ -264,7 +268,7 @@ def _read_lines(node: etree._Element, path: str, above: tuple[str, ...]) -> Iter
 
 
 def _belongs_to(node: etree._Element, line: etree._Element) -> bool:
-    """Whether a label or a list belongs to this line and not to one inside it."""
+    """Whether a label or a list belongs to this line and not to a line inside it."""
     parent = node.getparent()
     while parent is not None and parent is not line:
         if _get_local_name(parent) == "li":
@@ -274,7 +278,7 @@ def _belongs_to(node: etree._Element, line: etree._Element) -> bool:
 
 
 def read_encryption(data: bytes) -> list[tuple[str, str]]:
-    """What encryption.xml says is locked: the method and the file of each."""
+    """List what encryption.xml says is encrypted: the method and the file of each."""
     root = parse_xml(data, name="META-INF/encryption.xml")
     found: list[tuple[str, str]] = []
     for locked in _find_all(root, "EncryptedData"):

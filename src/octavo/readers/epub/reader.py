@@ -1,13 +1,9 @@
-"""EPUB 2 and 3 books.
+"""Read EPUB 2 and 3 books.
 
-The spine gives the order, the navigation document or the NCX the titles, the page list or the page breaks in
-the text the printed pages. A book that is merely untidy is read with warnings: files that the manifest names
-and the archive lacks, contents that are missing, encodings that are wrong. A book that is locked, cut off or
-built to harm is refused with a reason.
-
-Whether a publisher has locked an EPUB, and with what. Octavo names the lock and leaves it alone.
-
-Fonts that are only scrambled against copying lock nothing: the text is readable, and the book is taken in.
+The spine gives the order, the navigation document or the NCX the titles, the page list or page breaks in the
+text the printed pages. A book that is merely untidy is read with warnings: listed files that are missing, no
+table of contents, wrong encodings. A book that is locked, cut off or built to do harm is refused with a
+reason. Octavo names a publisher's lock and leaves it alone; fonts that are only obfuscated lock nothing.
 """
 
 from __future__ import annotations
@@ -51,7 +47,7 @@ _OTHER_FILES = (
 
 
 def read_epub(path: Path, limits: Limits) -> ParsedBook:
-    """The book in an `.epub` file."""
+    """Read the book in an `.epub` file."""
     _refuse_other_files(path, limits)
     notes: list[str] = []
     with Archive(path, limits) as archive:
@@ -78,7 +74,7 @@ def read_epub(path: Path, limits: Limits) -> ParsedBook:
 
 
 def _read_cover(archive: Archive, package: Package) -> Cover | None:
-    """The picture on the cover. A book without one, or with a bad one, is as good as any."""
+    """Read the cover's picture. A missing or bad one does no harm to the book."""
     for picture in package.find_pictures()[:_SHOWN]:
         path = archive.find(picture)
         if path is not None and archive.size(path) <= COVER_MOST_MB * MB:
@@ -110,7 +106,7 @@ def _refuse_other_files(path: Path, limits: Limits) -> None:
 
 
 def _read_package(archive: Archive, notes: list[str]) -> Package:
-    """The first package that can be read."""
+    """Return the first package that can be read."""
     container = archive.find(_CONTAINER)
     if container:
         candidates = opf.read_rootfiles(archive.read(container))
@@ -155,7 +151,7 @@ def _refuse_other_archives(archive: Archive) -> None:
 
 
 def _read_contents(archive: Archive, package: Package, notes: list[str]) -> EpubContents:
-    """The contents: the navigation document's, or else the NCX's; pages from whichever has them."""
+    """Read the contents from the navigation document, or else the NCX; pages from either."""
     navs = [i for i in package.items if "nav" in i.properties]
     charts = [i for i in package.items if i.id == package.ncx or i.media_type == "application/x-dtbncx+xml"]
     found = EpubContents()
@@ -177,7 +173,7 @@ def _read_contents(archive: Archive, package: Package, notes: list[str]) -> Epub
 
 
 def _order_documents(archive: Archive, package: Package, notes: list[str]) -> list[str]:
-    """The documents in reading order, each once; those beside the main course come last."""
+    """List the documents in reading order, each once; those outside the main order come last."""
     by_id: dict[str, list[ManifestItem]] = {}
     for item in package.items:
         by_id.setdefault(item.id, []).append(item)
@@ -204,7 +200,7 @@ def _order_documents(archive: Archive, package: Package, notes: list[str]) -> li
 
 
 def _follow_fallbacks(item: ManifestItem, by_id: Mapping[str, list[ManifestItem]]) -> ManifestItem | None:
-    """The item, or the document that stands in for it."""
+    """Return the item, or the document that stands in for it."""
     for _ in range(8):
         if item.is_document:
             return item
@@ -266,7 +262,7 @@ def _group_pages(archive: Archive, contents: EpubContents) -> dict[str, dict[str
 
 
 def refuse_locked(archive: Archive, package: Package) -> None:
-    """Raises when what the book says cannot be read without its publisher's key."""
+    """Refuse a book whose text cannot be read without its publisher's key."""
     if archive.find("META-INF/sinf.xml"):
         _raise_locked(archive, "Apple FairPlay")
     if archive.find("META-INF/license.lcpl"):

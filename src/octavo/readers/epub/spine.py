@@ -1,8 +1,8 @@
-"""One document of an EPUB's spine set into the book's outline.
+"""Place one document of an EPUB's spine in the outline of the book.
 
 Entries of the contents split the document where their fragments stand. A document that the contents do not
-name begins with its own heading, stands under what it is (a copyright page, a dedication), or goes on with
-the chapter before it. Covers, title pages and lists of links hold nothing to read and stay out.
+name begins with its own heading, is named by its kind (copyright page, dedication), or continues the chapter
+before it. Covers, title pages and lists of links have nothing to read and are left out.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _SENTENCE = 15
 
 
 def find_kinds(attributes: Iterable[Mapping[str, str | None]], guide: str) -> frozenset[str]:
-    """What a document says it is, in its own words and in the package's guide."""
+    """Return what a document says it is, in its own attributes and in the package's guide."""
     words = [guide.lower()]
     for given in attributes:
         words += (
@@ -57,7 +57,7 @@ def find_kinds(attributes: Iterable[Mapping[str, str | None]], guide: str) -> fr
 
 
 def is_wrapper(page: HtmlPage, kinds: frozenset[str], path: str, *, title: str) -> bool:
-    """Whether a document is only the book's wrapping: cover, title page, a page of links."""
+    """Whether a document has nothing to read: a cover, a title page, a list of links."""
     stem = PurePosixPath(path).stem.lower()
     words = page.words + sum(len(h.text.split()) for h in page.headings)
     longest = max((len(p.text.split()) for p in page.pieces), default=0)
@@ -84,7 +84,7 @@ def place_document(
     title: str,
     first_label: str | None = None,
 ) -> None:
-    """Sets the document into the outline."""
+    """Add the document's pieces to the outline."""
     pieces = list(page.pieces)
     if first_label is not None:
         pieces.insert(0, Text(text="", breaks=(PageBreak(0, first_label),)))
@@ -101,12 +101,12 @@ def place_document(
 
 
 def _drop_book_title(title: str, path: tuple[str, ...]) -> tuple[str, ...]:
-    """An entry's titles without the book's own, which some contents set above all others."""
+    """Drop the book's own title, which some contents put above all other entries."""
     return path[1:] if len(path) > 1 and is_same_title(path[0], title) else path
 
 
 def _find_starts(pieces: list[Piece], entries: list[TocEntry]) -> list[tuple[int, TocEntry]]:
-    """Where each entry begins; one whose fragment is nowhere begins with the entry before it."""
+    """Find where each entry begins; one whose fragment is nowhere begins with the entry before it."""
     where: dict[str, int] = {}
     for number, piece in enumerate(pieces):
         for name in piece.ids:
@@ -122,7 +122,7 @@ def _find_starts(pieces: list[Piece], entries: list[TocEntry]) -> list[tuple[int
 def _place_lead(
     outline: Outline, lead: list[Piece], page: HtmlPage, kinds: frozenset[str], title: str
 ) -> None:
-    """What stands in a document before its first entry, or all of it when the contents do not name it."""
+    """Add what comes before the first entry, or the whole document when the contents do not name it."""
     begins = next(p for p in lead if p.text)
     label = next((_LABELS[k] for k in sorted(kinds) if k in _LABELS), "")
     if isinstance(begins, Heading):

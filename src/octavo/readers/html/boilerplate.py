@@ -1,8 +1,8 @@
-"""What on a page is not the book: menus, site headers, "next" links, permalink signs, copy buttons.
+"""Tell what on a page is not the book: menus, site headers, "next" links, permalink signs, copy buttons.
 
-The rules are structural. An element goes when its tag, role or class says that it is furniture, or when its
-class only suggests it and nearly all of its text is links. Nothing goes because it is short or looks dull:
-notes, captions, footnotes and figures inside the article are the book.
+The rules look at structure only. An element is boilerplate when its tag, role or class says so, or when its
+class suggests it and nearly all of its text is links. Nothing is dropped for being short or dull: notes,
+captions, footnotes and figures inside the article are part of the book.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGN
 
 
 class PageRegion(Enum):
-    """Where an element stands: in the article, around it, or at the top of a page that marks no article."""
+    """Where an element stands: in the article, around it, or at the top level of a page without one."""
 
     ARTICLE = "article"
     AROUND = "around"
@@ -69,7 +69,7 @@ class PageRegion(Enum):
 
 
 def is_boilerplate(node: LexborNode, tag: str, attributes: Attributes, *, place: PageRegion) -> bool:
-    """Whether this element and all in it stay out of the book."""
+    """Whether this element, with everything in it, is not part of the book."""
     if tag in _NEVER:
         return True
     if not attributes:
@@ -90,7 +90,7 @@ def is_boilerplate(node: LexborNode, tag: str, attributes: Attributes, *, place:
 
 
 def _is_hidden(attributes: Attributes) -> bool:
-    """Never shown; the other tabs of a set and notes that open on a click are."""
+    """Whether an element is never shown. Other tabs of a set and notes that open on a click are shown."""
     if attributes.get("role") == "tabpanel" or _is_note(attributes):
         return False
     if "hidden" in attributes or attributes.get("aria-hidden") == "true":
@@ -104,7 +104,7 @@ def _is_note(attributes: Attributes) -> bool:
 
 
 def _is_site_part(node: LexborNode, tag: str, place: PageRegion) -> bool:
-    """The site's header, footer or side column, rather than the page's own."""
+    """Whether this is the header, footer or side column of the site rather than of the page."""
     if place is PageRegion.ARTICLE or tag not in _SITE_PARTS:
         return False
     if tag == "header":
@@ -121,7 +121,7 @@ def _holds_notes(attributes: Attributes) -> bool:
 
 
 def find_article(body: LexborNode) -> LexborNode:
-    """The element that a page marks as its main one, when that holds its title or most of its words."""
+    """Return the element marked as main, if it holds the title or most of the words; else the body."""
     main = body.css("main, [role=main]")
     if len(main) == 1 and (
         main[0].css_first("h1") is not None or 2 * _count_prose(main[0]) > _count_prose(body)
@@ -131,19 +131,19 @@ def find_article(body: LexborNode) -> LexborNode:
 
 
 def _count_prose(node: LexborNode) -> int:
-    """How much text an element has outside links and scripts."""
+    """Count the characters of an element outside links and scripts."""
     aside = node.css("a, script, style, noscript, template, nav :not(a)")
     return len(node.text(deep=True)) - sum(len(a.text(deep=True)) for a in aside)
 
 
 def is_permalink_sign(node: LexborNode) -> bool:
-    """A permalink: an anchor that shows only a sign."""
+    """Whether an anchor shows only a sign, such as a permalink's."""
     text = node.text(deep=True).strip()
     return 0 < len(text) < 10 and text in _SIGNS
 
 
 def measure_link_share(node: LexborNode) -> float:
-    """How much of an element's text stands in links."""
+    """Return the share of an element's text that is in links."""
     total = len("".join(_LABEL.sub("", node.text(deep=True).lstrip()).split()))
     if not total:
         return 1.0 if node.css_first("a") is not None else 0.0
@@ -151,7 +151,7 @@ def measure_link_share(node: LexborNode) -> float:
 
 
 def is_paging_link(node: LexborNode, attributes: Attributes) -> bool:
-    """A link that turns the page: next, previous, up."""
+    """Whether a link leads to the next, previous or upper page."""
     rel = (attributes.get("rel") or "").lower().split()
     if not _TURNS.isdisjoint(rel) or (attributes.get("accesskey") or "") in ("n", "p", "u"):
         return True
@@ -160,7 +160,7 @@ def is_paging_link(node: LexborNode, attributes: Attributes) -> bool:
 
 
 def find_paging_bars(root: LexborNode) -> set[int]:
-    """The largest elements that hold only links which turn the page, by their `mem_id`."""
+    """Find the largest elements that hold only paging links, by their `mem_id`."""
     bars: set[int] = set()
     judged: dict[int, bool] = {}
     for link in root.css("a[href]"):
@@ -181,6 +181,7 @@ def find_paging_bars(root: LexborNode) -> set[int]:
 
 
 def _is_paging_bar(node: LexborNode) -> bool:
+    """Whether an element holds paging links and hardly any other text."""
     text = node.text(deep=True, separator=" ")
     if len(text) > 1_000 or node.css_first("h1, h2, h3, pre, p + p") is not None:
         return False

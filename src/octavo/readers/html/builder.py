@@ -1,7 +1,8 @@
-"""Type being set: one raw run of text at a time, made into finished pieces at every block boundary.
+"""Build the pieces of a page from runs of text.
 
-Ids and page breaks met on the way wait here for the next piece that has text. Lists put their marks and
-indents before each item; `tight` sets a piece on the line after the one before it.
+Text is collected until a block ends, then it becomes one or more pieces. Ids and page breaks wait for the
+next piece that has text. Lists put their markers and indents before each item; a `tight` piece goes on the
+line after the one before it.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ _LONGEST_LABEL = 50
 
 
 def clean_label(label: str) -> str:
-    """A page's label as it is shown: one short line."""
+    """Return a page's label as it is shown: one short line."""
     return " ".join(clean(label).split())[:_LONGEST_LABEL]
 
 
 @dataclass(slots=True)
 class OpenList:
-    """An open list: how its items are marked, and how many there were."""
+    """A list that is open: how its items are marked, and how many there were."""
 
     ordered: bool
     number: int
@@ -37,6 +38,8 @@ class OpenList:
 
 
 class PageBuilder:
+    """The pieces of one page while they are built."""
+
     def __init__(self) -> None:
         self.pieces: list[Piece] = []
         self.tight = False
@@ -49,7 +52,7 @@ class PageBuilder:
 
     @property
     def last_run(self) -> str:
-        """The end of what the line says so far."""
+        """The last run of text that was written."""
         return self._raw[-1] if self._raw else ""
 
     def write(self, text: str) -> None:
@@ -59,7 +62,7 @@ class PageBuilder:
         self._ids[name] = None
 
     def break_page(self, label: str) -> None:
-        """A printed page ends here."""
+        """Note that a printed page begins here."""
         self._labels.append(clean_label(label))
         self._raw.append(BREAK)
 
@@ -84,7 +87,7 @@ class PageBuilder:
         self._marker = ""
 
     def flush(self) -> None:
-        """Sets the raw run as paragraphs; page breaks with no text yet wait for the next."""
+        """Turn the collected text into paragraphs; page breaks without text wait for the next."""
         if self.in_heading:
             self._raw.append(" ")
             return
@@ -100,7 +103,7 @@ class PageBuilder:
         self._raw += [BREAK] * waiting
 
     def close_heading(self, level: int, *, own_id: str) -> None:
-        """Sets the raw run as a heading; its own id leads the others."""
+        """Turn the collected text into a heading; its own id comes before the others."""
         self.in_heading = False
         settled = self._take_paragraphs()
         text = " ".join(" ".join(t.split()) for t, _ in settled if t)
@@ -113,7 +116,7 @@ class PageBuilder:
         self.tight = False
 
     def add_block(self, text: str, *, ids: Iterable[str] = (), labels: Iterable[str] = ()) -> None:
-        """Sets text as it is: code or a table. `labels` are those of the page breaks that stand in it."""
+        """Add code or a table as it is. `labels` belong to the page breaks inside it."""
         if self.in_heading:
             self._ids.update(dict.fromkeys(ids))
             self._labels += labels
@@ -134,7 +137,7 @@ class PageBuilder:
         self.tight = False
 
     def finish(self) -> tuple[Piece, ...]:
-        """All pieces; ids and page breaks after the last text hang on an empty one."""
+        """Return all pieces; ids and page breaks after the last text get an empty piece."""
         self.flush()
         if self._ids or self._labels:
             breaks = self._take_breaks((0,) * len(self._labels))
@@ -158,7 +161,7 @@ class PageBuilder:
         self._marker, self.tight = "", False
 
     def _take_ids(self) -> tuple[str, ...]:
-        """The ids met since the last piece, the nearest first."""
+        """Return the ids seen since the last piece, the nearest first."""
         ids, self._ids = tuple(reversed(self._ids)), {}
         return ids
 

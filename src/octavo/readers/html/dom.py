@@ -1,12 +1,8 @@
-"""One HTML document, read as a person would: headings, paragraphs, lists, code, tables and page breaks.
+"""Read one HTML document: headings, paragraphs, lists, code, tables and page breaks.
 
-`parse` builds the tree only after `guard` has let the text pass; `read_page` gives the pieces of the page
-without its furniture. Nothing is ever fetched: addresses are text here.
-
-The walk over a page's tree that turns it into pieces.
-
-It goes element by element without recursion, so depth costs nothing. Each node that is entered has a frame
-that says what to do when it ends; the `Galley` sets the text.
+`parse_page` builds the tree only after the guard has checked the markup; `read_page` returns the pieces of
+the page without its boilerplate. Nothing is fetched: addresses are only text here. The tree is walked without
+recursion, so deep nesting costs nothing.
 """
 
 from __future__ import annotations
@@ -75,7 +71,7 @@ _DECLARED = (
 
 
 def find_charset(data: bytes) -> str | None:
-    """The encoding that the document declares, in its XML declaration or a meta tag."""
+    """Return the encoding that the document declares in its XML declaration or a meta tag."""
     head = data[:4096]
     for pattern in _DECLARED:
         found = pattern.search(head)
@@ -85,7 +81,7 @@ def find_charset(data: bytes) -> str | None:
 
 
 def decode_page(data: bytes, *, name: str, notes: list[str]) -> str:
-    """The document's text; damage goes to `notes` under the file's name, too much of it is refused."""
+    """Decode a document; damage is added to `notes` under the file's name, too much of it is refused."""
     try:
         decoded = decode(data, find_charset(data))
     except BadBook as refused:
@@ -95,14 +91,14 @@ def decode_page(data: bytes, *, name: str, notes: list[str]) -> str:
 
 
 def parse_page(text: str, limits: Limits, *, name: str) -> LexborHTMLParser:
-    """The tree of a document that has passed the guard."""
+    """Check the markup of a document and build its tree."""
     return LexborHTMLParser(check_markup(text, limits, name=name))
 
 
 def read_page(
     tree: LexborHTMLParser, *, site: bool = False, page_ids: Mapping[str, str] | None = None
 ) -> HtmlPage:
-    """The pieces of a parsed page. `site`: it comes from a web site, whose header and footer stay out."""
+    """Read the pieces of a parsed page. With `site`, the header and footer of a web site are dropped."""
     title = tree.css_first("head > title")
     roots = tree.css("html, body, body > div, body > main, body > article")[:4]
     tongues = (node.attributes.get(key) for node in roots for key in ("lang", "xml:lang"))
@@ -129,7 +125,7 @@ def read_page(
 
 
 def _read_drawing(body: LexborNode) -> tuple[Piece, ...]:
-    """The text of a page that is one drawing, as books with a fixed layout have it."""
+    """Read the text of a page that is one drawing, as in books with a fixed layout."""
     lines = (
         " ".join(read_line(part) for part in node.css("tspan")) or read_line(node)
         for node in body.css("svg text")
@@ -139,7 +135,7 @@ def _read_drawing(body: LexborNode) -> tuple[Piece, ...]:
 
 @dataclass(slots=True)
 class _OpenNode:
-    """One open node: what to do when it ends."""
+    """A node that is being read, and what to do when it ends."""
 
     tag: str
     own_id: str = ""
@@ -154,8 +150,10 @@ class _OpenNode:
 
 
 class PageWalker:
-    """One page on its way to pieces. `page_ids`: ids that a page list names, with their labels; `bars`:
-    the elements that only turn the page, where they are known."""
+    """Walk over one page and build its pieces.
+
+    `page_ids` are the ids that a page list names, with their labels. `bars` are the paging bars, if known.
+    """
 
     def __init__(
         self,
@@ -190,7 +188,7 @@ class PageWalker:
         return self.builder.finish()
 
     def _enter(self, node: LexborNode) -> bool:
-        """Opens a node; says whether its children are read."""
+        """Open a node and return whether its children are to be read."""
         tag = node.tag or ""
         frame = _OpenNode(tag)
         self._open_nodes.append(frame)
@@ -249,14 +247,14 @@ class PageWalker:
                 self.builder.note_id(name)
 
     def _page_break(self, node: LexborNode, attributes: Attributes) -> bool:
-        """Whether the element is a page break; one that a page list names may hold text, and is read on."""
+        """Whether the element only marks a page break; others that begin a page are read on."""
         label, is_mark = self._find_page_label(node, attributes)
         if label is not None:
             self.builder.break_page(label)
         return is_mark
 
     def _find_page_label(self, node: LexborNode, attributes: Attributes) -> tuple[str | None, bool]:
-        """The label of the page that begins with an element, and whether the element is only its mark."""
+        """Return the label of the page that begins with an element, and whether it is only a mark."""
         kinds = (attributes.get("epub:type") or "").split()
         listed = self.page_ids.get(attributes.get("id") or "")
         if "pagebreak" in kinds or attributes.get("role") == "doc-pagebreak":
@@ -271,7 +269,7 @@ class PageWalker:
             self.linked += len(text)
 
     def _open_inline(self, node: LexborNode, frame: _OpenNode, attributes: Attributes) -> bool:
-        """An element within a line; says whether its children are read."""
+        """Open an element within a line and return whether its children are to be read."""
         galley, tag = self.builder, frame.tag
         if tag == "br":
             galley.write(" " if galley.in_heading else LINE)
@@ -341,7 +339,7 @@ class PageWalker:
         self._add_block(BREAK * text.count(BREAK, 0, len(text) - len(bare)) + bare, ids, labels)
 
     def _mark_pages_in_code(self, node: LexborNode) -> list[str]:
-        """Puts a sign where pages break in the code; gives their labels."""
+        """Put the break sign where pages begin in code, and return their labels."""
         labels: list[str] = []
         gone: set[int] = set()
         for inner in node.css("[id], [role], [class], [title]"):
@@ -388,7 +386,7 @@ def _collect_ids(node: LexborNode) -> list[str]:
 
 
 def _strip_end(line: str) -> str:
-    """A line without blanks at its end, though page breaks stand after them."""
+    """Strip blanks at the end of a line, also those before page breaks."""
     bare = line.rstrip()
     while bare.endswith(BREAK):
         bare = bare[:-1].rstrip()
@@ -396,7 +394,7 @@ def _strip_end(line: str) -> str:
 
 
 def _insert_breaks(piece: Piece) -> str:
-    """A piece's text with the sign of a page break wherever one stands in it."""
+    """Return a piece's text with the break sign where pages begin."""
     text = piece.text
     for broken in reversed(piece.breaks):
         text = f"{text[: broken.offset]}{BREAK}{text[broken.offset :]}"
@@ -404,7 +402,7 @@ def _insert_breaks(piece: Piece) -> str:
 
 
 def _find_level(tag: str, attributes: Attributes) -> int:
-    """How high a heading stands; 0 for what is none, like an author's name set as one."""
+    """Return the level of a heading; 0 for other elements, such as an author's name in a heading tag."""
     if tag in _HEADINGS:
         return 0 if _NO_HEADINGS & set((attributes.get("class") or "").split()) else _HEADINGS[tag]
     if attributes.get("role") != "heading":

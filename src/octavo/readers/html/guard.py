@@ -1,9 +1,9 @@
-"""What stands between a page and its parser: one linear look at every tag before the tree is built.
+"""Check the markup of a page in one linear pass before its tree is built.
 
-The tree builder takes time that grows with the square of nesting and of attributes, so `guarded` follows the
-tags with a small model of how browsers nest them and refuses what no page for people has. Tags whose end may
-be left out (`<p>`, `<li>`, `<td>`) close each other here as they do there. On the way it mends what an HTML
-parser would misread in XHTML: `<a id="x"/>`, CDATA, namespace prefixes and entity declarations.
+The time to build a tree grows with the square of nesting and of attributes. `check_markup` therefore follows
+the tags with a small model of how browsers nest them, and refuses what no page for people has. Tags whose end
+may be left out (`<p>`, `<li>`, `<td>`) close each other as they do in a browser. On the way it repairs what
+an HTML parser would misread in XHTML: `<a id="x"/>`, CDATA, namespace prefixes and entity declarations.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ _XHTML = re.compile(r"""^\s*<\?xml\s|<html[^>]{0,500}\sxmlns\s*=\s*["']http://ww
 
 
 def check_markup(text: str, limits: Limits, *, name: str) -> str:
-    """The page as it may be parsed; refuses one that is nested, attributed or tagged beyond reason."""
+    """Return the page ready to be parsed; refuse nesting, attributes or tags beyond all reason."""
     head = text[:4096]
     xml = bool(_XHTML.search(head))
     for prefix in set(_PREFIX.findall(head)) if xml else ():
@@ -94,7 +94,7 @@ def check_markup(text: str, limits: Limits, *, name: str) -> str:
 
 
 class _TagScanner:
-    """One pass over the tags of a page; collects the repairs and follows the depth."""
+    """One pass over the tags of a page that collects repairs and follows the depth."""
 
     def __init__(self, text: str, limits: Limits, name: str, xml: bool) -> None:
         self.text, self.limits, self.name, self.xml = text, limits, name, xml
@@ -130,7 +130,7 @@ class _TagScanner:
         self.kept = end
 
     def _skip_declaration(self, start: int, opening: str) -> int:
-        """Past a comment, CDATA section, doctype or processing instruction; -1 at the end of the text."""
+        """Skip a comment, CDATA section, doctype or processing instruction; -1 at the end of the text."""
         text = self.text
         if opening == "<!--":
             closing = _COMMENT_END.search(text, start + 2)
@@ -157,14 +157,14 @@ class _TagScanner:
         return end + 1 if end >= 0 else -1
 
     def _find(self, mark: str, start: int) -> int:
-        """Where `mark` next stands; what was not found once is not looked for again."""
+        """Find the next `mark`; what was not found once is not searched for again."""
         end = -1 if mark in self.endless else self.text.find(mark, start)
         if end < 0:
             self.endless.add(mark)
         return end
 
     def _read_tag(self, start: int) -> int:
-        """Past one tag, counted; -1 when it never ends."""
+        """Read one tag and return where it ends; -1 when it never ends."""
         most = self.limits.max_html_tag_kb * 1024
         found = _TAG.match(self.text, start)
         if found is None:
@@ -199,7 +199,7 @@ class _TagScanner:
         return end
 
     def _measure(self, start: int, end: int, most: int) -> None:
-        """A long tag: pictures written into it are cut out, then its length and attributes are counted."""
+        """Cut embedded pictures out of a long tag, then check its length and attributes."""
         tag = self.text[start:end]
         if end - start > most:
             tag = _BULK.sub(r'\1=""', tag)
@@ -227,7 +227,7 @@ class _TagScanner:
             raise BadBook("html_too_deep", f"{self.name}: elements are nested more than {depth} deep")
 
     def _end_before(self, tag: str) -> None:
-        """Ends what a tag that starts ends, though nobody wrote its end tag."""
+        """End the elements that a starting tag ends without an end tag."""
         if ended := _ENDED_BY.get(tag):
             self._cut(*ended)
         if tag in _ENDS_PARAGRAPH:
@@ -262,7 +262,7 @@ class _TagScanner:
             self._cut((tag,), _END_SCOPES.get(tag, _SPECIAL))
 
     def _cut(self, names: Collection[str], barriers: frozenset[str]) -> None:
-        """Ends the innermost open element among `names`, and all in it, unless a barrier is nearer."""
+        """End the innermost open element among `names`, with everything in it, unless a barrier is nearer."""
         place = self._find_open(names, barriers)
         if place >= 0:
             self._end_from(place)

@@ -1,12 +1,11 @@
-"""Text inside a line: white space as a browser shows it, page breaks at exact offsets, small marks spelled.
+"""Text within lines, and tables.
 
-While a paragraph is gathered, line breaks and page breaks are two characters that no text may hold; `settle`
-turns the raw run into finished lines and gives the offset of each page break in them.
+While a paragraph is collected, line breaks and page breaks are two characters that no text may contain.
+`finish_paragraphs` turns such a raw run into lines with white space as a browser shows it, and returns the
+offset of each page break in them.
 
-Tables: data read row by row, one line a row with cells parted by ` | `; layout read as prose.
-
-A table is data when it has header cells or a caption, or when it has rows and columns of short cells.
-Anything else was a table only to put text in its place.
+A table is data when it has header cells or a caption, or rows and columns of short cells: it becomes one line
+a row, with cells separated by ` | `. Any other table only arranges text, and is read as prose.
 """
 
 from __future__ import annotations
@@ -45,13 +44,13 @@ _HIGHLIGHT = frozenset(("highlighttable", "rouge-table", "hljs-ln"))
 
 
 def read_text_node(node: LexborNode) -> str:
-    """A text node's text, without the characters that mean breaks here."""
+    """Return the text of a text node, without the characters that mean breaks here."""
     text = node.text_content or ""
     return text if text.isascii() else _OURS.sub("", text)
 
 
 def finish_paragraphs(raw: str) -> list[tuple[str, tuple[int, ...]]]:
-    """Finished paragraphs of a raw run, each with the offsets of its page breaks."""
+    """Return the paragraphs of a raw run, each with the offsets of its page breaks."""
     if not raw or raw.isspace():
         return []
     return [_finish_paragraph(part) for part in _PARAGRAPHS.split(clean(raw))]
@@ -79,7 +78,7 @@ def _collapse_blanks(line: str) -> str:
 
 
 def read_line(node: LexborNode) -> str:
-    """All the text of an element on one line, as for a table's cell or a formula."""
+    """Return all the text of an element on one line, as for a table's cell or a formula."""
     parts: list[str] = []
     top, here = node, node.first_child
     while here is not None:
@@ -102,7 +101,7 @@ def read_line(node: LexborNode) -> str:
 
 
 def read_alt_text(node: LexborNode) -> str:
-    """What stands for a picture, when it says something: four words or more, and not a file's name."""
+    """Return a picture's alternative text if it has four words or more and is not a file name."""
     alt = " ".join((node.attributes.get("alt") or "").split())
     if _is_captioned(node):
         return ""
@@ -122,7 +121,7 @@ def _is_captioned(node: LexborNode) -> bool:
 
 
 def mark_superscript(node: LexborNode, before: str) -> tuple[str, str]:
-    """What to write around a superscript so that 10⁹ is not 109 and a note's number not part of a word."""
+    """Return what to write around a superscript, so that 10⁹ is not 109 and a note's number stays apart."""
     parent = node.parent
     if parent is not None and parent.tag == "sup":
         return "", ""
@@ -136,7 +135,7 @@ def mark_superscript(node: LexborNode, before: str) -> tuple[str, str]:
 
 
 def is_note_mark(node: LexborNode, attributes: Mapping[str, str | None]) -> bool:
-    """A link to a note that is only a number or letter, which would otherwise stick to the word before it."""
+    """Whether a link to a note is only a number or letter, which would stick to the word before it."""
     kinds = " ".join(attributes.get(key) or "" for key in ("class", "epub:type", "role"))
     if not any(kind in kinds for kind in ("footnote-reference", "noteref", "footnote-ref")):
         return False
@@ -149,7 +148,7 @@ def _is_in_superscript(node: LexborNode) -> bool:
 
 
 def read_page_number(node: LexborNode, attributes: Mapping[str, str | None]) -> str:
-    """The page number that old transcriptions print in the margin, or nothing."""
+    """Return the page number that old transcriptions print in the margin; empty if there is none."""
     if not _PAGE_CLASSES & set((attributes.get("class") or "").lower().split()):
         return ""
     found = _PAGE_NUMBER.fullmatch(read_line(node)) if len(node.text(deep=True)) < 40 else None
@@ -157,7 +156,7 @@ def read_page_number(node: LexborNode, attributes: Mapping[str, str | None]) -> 
 
 
 def write_math(node: LexborNode) -> str:
-    """A formula as its author wrote it out, or else its symbols in a row, powers and fractions marked."""
+    """Return a formula as its author wrote it out, or its symbols in a row with powers and fractions."""
     written = node.attributes.get("alttext")
     if written:
         return written
@@ -191,7 +190,7 @@ def _has_inner_table(table: LexborNode) -> bool:
 
 
 def write_table(table: LexborNode, read: Callable[[LexborNode], str]) -> str:
-    """The caption, then one line for each row that says anything; `read` gives a cell's words."""
+    """Return the caption, then a line for each row that says anything; `read` reads a cell."""
     lines = [read(caption) for caption in table.css("caption")]
     spanning: dict[int, tuple[int, str]] = {}
     for row in table.css("tr"):
@@ -208,7 +207,7 @@ def _drop_blanks(edge: re.Match[str]) -> str:
 def _read_row(
     row: LexborNode, spanning: dict[int, tuple[int, str]], read: Callable[[LexborNode], str]
 ) -> list[str]:
-    """A row's cells; one that spans several rows is said again in each, so that every line is whole."""
+    """Read a row's cells; a cell that spans several rows is repeated in each, so that every line is whole."""
     cells: list[str] = []
     column = 0
     own = row.css("td, th")
@@ -225,7 +224,7 @@ def _read_row(
 
 
 def _repeat_spanning_cells(spanning: dict[int, tuple[int, str]], column: int, cells: list[str]) -> int:
-    """Fills the columns that cells from above still span, and gives the next free one."""
+    """Fill the columns that cells from above still span, and return the next free one."""
     while column in spanning:
         rows, words = spanning.pop(column)
         cells.append(words)

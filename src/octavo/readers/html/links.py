@@ -1,4 +1,4 @@
-"""The lines of a contents page: where each link leads, and under which others its nested lists put it."""
+"""Read the lines of a contents page: where each link leads, and which lines its nested lists put it under."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NO_PARTS = frozenset(("contents", "table of contents", "index", "indices and ta
 
 
 def read_contents_links(tree: LexborHTMLParser, follow: Follow) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Each file once, with what stands above it: the file (or nothing) and the words of each outer line."""
+    """Return each file once, with the outer lines above it, each as its file (or '') and its words."""
     everywhere = _find_links(tree.css("a[href]"), follow)
     main = tree.css_first("main, article, [role=main]")
     inside = _find_links(main.css("a[href]"), follow) if main is not None else {}
@@ -31,7 +31,7 @@ def read_contents_links(tree: LexborHTMLParser, follow: Follow) -> list[tuple[st
 
 
 def _find_links(links: list[LexborNode], follow: Follow) -> dict[str, LexborNode]:
-    """The first link to each file that is not a step to the next page."""
+    """Find the first link to each file, paging links excepted."""
     found: dict[str, LexborNode] = {}
     for link in links:
         attributes = link.attributes
@@ -42,7 +42,7 @@ def _find_links(links: list[LexborNode], follow: Follow) -> dict[str, LexborNode
 
 
 def _find_outer_lines(link: LexborNode, follow: Follow) -> Iterator[tuple[str, str]]:
-    """The lines that a line stands under, the outermost first."""
+    """Return the lines that a link's line stands under, the outermost first."""
     outer: list[tuple[str, str]] = []
     node, own = link.parent, True
     while node is not None:
@@ -68,7 +68,7 @@ def _find_before(node: LexborNode, tag: str) -> LexborNode | None:
 
 
 def _read_lead(item: LexborNode, follow: Follow) -> tuple[str, str]:
-    """What a line of a list says before the list inside it."""
+    """Return the file and the words of a list's line before the list inside it."""
     words: list[str] = []
     child = item.first_child
     while child is not None and child.tag not in _LISTS:
@@ -81,7 +81,7 @@ def _read_lead(item: LexborNode, follow: Follow) -> tuple[str, str]:
 
 
 def _find_part(link: LexborNode) -> str:
-    """The caption or heading right before the outermost list that holds a link."""
+    """Find the caption or heading right before the outermost list that holds a link."""
     outermost, line, node = None, None, link.parent
     while node is not None:
         if node.tag in _LISTS:
@@ -101,7 +101,7 @@ def _find_part(link: LexborNode) -> str:
 
 
 def _find_divider(line: LexborNode) -> str:
-    """The nearest line above that only names a part, as mdBook sets it."""
+    """Find the nearest line above that only names a part, as mdBook writes it."""
     here = line.prev
     while here is not None:
         if here.tag == "li" and "part-title" in (here.attributes.get("class") or "").split():

@@ -1,8 +1,8 @@
-"""Books in HTML: one page, or a folder of pages as documentation sites are published.
+"""Read a book in HTML: one page, or a folder of pages as documentation sites are published.
 
-A single page is a book whose first heading or title names it. In a folder, `site` finds the order and the
-parts; each page becomes a chapter whose headings are its sections, addressed by page and heading id. Pages
-that only lead elsewhere (contents, index, search) add no text. Nothing is fetched and no script is run.
+A single page is named by its first heading or its title. In a folder, `site` finds the order and the parts;
+each page becomes a chapter and its headings sections, addressed by page and heading id. Pages that only link
+to others (contents, index, search) add no text. Nothing is fetched and no script is run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NO_TITLES = frozenset(("contents", "table of contents", "index", "toc", "home",
 
 
 def read_html(path: Path, limits: Limits) -> ParsedBook:
-    """The book in an HTML file or a folder of them."""
+    """Read the book in an HTML file or a folder of them."""
     return _read_folder(path, limits) if path.is_dir() else _read_file(path, limits)
 
 
@@ -75,7 +75,7 @@ def _read_file(path: Path, limits: Limits) -> ParsedBook:
 
 
 def _split_title(page: HtmlPage) -> tuple[Heading | None, list[Piece]]:
-    """The heading that names the whole page, when one stands above all others, and the other pieces."""
+    """Return the heading that names the whole page, if one stands above all others, and the other pieces."""
     headings = page.headings
     if not headings:
         return None, list(page.pieces)
@@ -131,7 +131,7 @@ def _read_folder(root: Path, limits: Limits) -> ParsedBook:
 
 
 def _read_pages(root: Path, limits: Limits, notes: list[str]) -> dict[str, SitePage]:
-    """Every page of the folder, read; empty files and framesets are left out with a warning."""
+    """Read every page of the folder; leave out empty files and other formats with a warning."""
     files = {p.relative_to(root).as_posix(): p for p in find_files(root, SUFFIXES, limits, notes=notes)}
     sheets: dict[str, SitePage] = {}
     size = 0
@@ -159,7 +159,7 @@ def _read_pages(root: Path, limits: Limits, notes: list[str]) -> dict[str, SiteP
 
 
 def _read_links(tree: LexborHTMLParser, file: str, known: frozenset[str]) -> tuple[frozenset[str], str]:
-    """The pages that a page leads to, and the one it calls next."""
+    """Return the pages that a page links to, and the one that it calls next."""
     targets: set[str] = set()
     following = ""
     for link in tree.css("link[rel=next], a[href]"):
@@ -215,7 +215,7 @@ def _build_outline(
 
 
 def _build_path(line: ContentsLine, titles: dict[str, str], book: str) -> tuple[str, ...]:
-    """The titles above a page and its own, none of them twice in a row, without the book's."""
+    """Return the titles above a page and its own, none twice in a row and without the book's."""
     above = (titles.get(a.file, "") or a.label for a in line.above if a.file != line.file)
     path: list[str] = []
     for name in (*above, titles[line.file]):
@@ -225,7 +225,7 @@ def _build_path(line: ContentsLine, titles: dict[str, str], book: str) -> tuple[
 
 
 def _find_title(sheet: SitePage, shared: str) -> str:
-    """A page's heading, or else what its head says without the site's name."""
+    """Find a page's title: its heading, or what its head says without the site's name."""
     headings = sheet.page.headings
     top = min((h.level for h in headings), default=0)
     highest = [h for h in headings if h.level == top]

@@ -1,8 +1,8 @@
-"""The order of a book that was published as a folder of pages.
+"""Find the reading order of a book that is published as a folder of pages.
 
-A contents page decides where there is one: the order of its links, and the parts its nested lists make. Pages
-it leaves out follow the page whose "next" link names them, and what nothing names comes last by name. Titles
-lose what all pages of the site share.
+A contents page decides if there is one: by the order of its links and the parts that its nested lists make.
+Pages that it leaves out come after the page whose "next" link names them. The rest comes last, sorted by
+name. Titles lose what all pages of the site share.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MIN_PROSE = 15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitePage:
-    """One page of the folder, and what it says of the others."""
+    """One page of the folder, and what it says about the others."""
 
     file: str
     page: HtmlPage
@@ -62,12 +62,14 @@ class ContentsPart:
 
 @dataclass(frozen=True, slots=True)
 class ContentsLine:
+    """A page in the contents, with the parts above it."""
+
     file: str
     above: tuple[ContentsPart, ...] = ()
 
 
 def resolve_link(base: str, href: str, known: Collection[str]) -> str:
-    """The page of the folder that `href`, written on page `base`, leads to; empty when it leads elsewhere."""
+    """Return the page of the folder that `href`, written on page `base`, leads to; '' for any other."""
     address = href.strip().partition("#")[0].partition("?")[0]
     if not address or address.startswith("//") or re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", address):
         return ""
@@ -77,7 +79,7 @@ def resolve_link(base: str, href: str, known: Collection[str]) -> str:
 
 
 def _resolve_from_root(address: str, known: Collection[str]) -> str:
-    """An address from the site's root, which may be the folder or the folder above it."""
+    """Resolve an address from the site's root, which is this folder or the one above it."""
     target = posixpath.normpath(address) if address else "."
     return _find_page(target, known) or ("/" in target and _find_page(target.partition("/")[2], known)) or ""
 
@@ -88,7 +90,7 @@ def _find_page(target: str, known: Collection[str]) -> str:
 
 
 def find_contents_page(sheets: Mapping[str, SitePage]) -> SitePage | None:
-    """The page that leads to most of the others; among equals, the one with a contents page's name."""
+    """Find the page that links to most others; among equals, the one named like a contents page."""
     found = [s for s in sheets.values() if s.stem not in _NEVER_TEXT and len(s.targets) > 1]
     most = max((len(s.targets) for s in found), default=0)
     if not found or most < 0.2 * len(sheets):
@@ -105,7 +107,7 @@ def find_contents_page(sheets: Mapping[str, SitePage]) -> SitePage | None:
 def order_pages(
     sheets: Mapping[str, SitePage], lines: list[ContentsLine], *, first: str
 ) -> tuple[list[ContentsLine], int]:
-    """Every page once, in reading order, and how many of them nothing but their names placed."""
+    """Return every page once, in reading order, and how many of them only their names placed."""
     placed: dict[str, ContentsLine] = {}
     for line in ([ContentsLine(first)] if first else []) + lines:
         _follow(line, sheets, placed, {other.file for other in lines})
@@ -120,7 +122,7 @@ def order_pages(
 def _follow(
     line: ContentsLine, sheets: Mapping[str, SitePage], placed: dict[str, ContentsLine], named: set[str]
 ) -> None:
-    """Places a page, then those that its "next" links lead to and that the contents do not name."""
+    """Place a page, then the pages that its "next" links lead to and the contents do not name."""
     file = line.file
     while file in sheets and file not in placed:
         placed[file] = ContentsLine(file, line.above)
@@ -130,7 +132,7 @@ def _follow(
 
 
 def find_shared_title(titles: list[str]) -> str:
-    """The part of the pages' titles that names the site: the same at the end, or the start, of most."""
+    """Find the part that most pages' titles share at the end or the start: the site's name."""
     split = [parts for title in titles if len(parts := _BARS.split(title)) > 1]
     for place in (-1, 0):
         counted = Counter(parts[place] for parts in split).most_common(1)
@@ -140,7 +142,7 @@ def find_shared_title(titles: list[str]) -> str:
 
 
 def drop_shared_title(title: str, shared: str) -> str:
-    """A page's title without the site's."""
+    """Return a page's title without the site's name."""
     if not shared or title == shared:
         return title
     cut = title
@@ -162,7 +164,7 @@ def is_only_links(sheet: SitePage, *, is_contents: bool) -> bool:
 
 
 def find_whole_books(sheets: Mapping[str, SitePage], lines: list[ContentsLine]) -> list[str]:
-    """Pages that hold all the others once more, as sites offer for printing; contents do not name them."""
+    """Find pages that repeat all the others, as sites offer for printing; contents do not name them."""
     named = {line.file for line in lines}
     titles = {s.page.headings[0].text for s in sheets.values() if s.page.headings and s.file in named}
     others = [s for s in sheets.values() if s.file not in named] if len(titles) > 2 else []
@@ -170,7 +172,7 @@ def find_whole_books(sheets: Mapping[str, SitePage], lines: list[ContentsLine]) 
 
 
 def find_base_url(sheets: Iterable[SitePage]) -> str | None:
-    """Where the site says that it stands: what most pages' canonical addresses share."""
+    """Return the address of the site: what the canonical addresses of most pages share."""
     counted: Counter[str] = Counter()
     total = 0
     for sheet in sheets:
@@ -187,6 +189,6 @@ def find_base_url(sheets: Iterable[SitePage]) -> str | None:
 
 
 def _list_addresses(file: str) -> tuple[str, ...]:
-    """What a server may call a page, the fullest name first."""
+    """List what a server may call a page, the fullest name first."""
     bare = file.removesuffix(".html")
     return (file, bare, bare.removesuffix("index"), bare.removesuffix("/index"))

@@ -4,4 +4,5 @@ from __future__ import annotations
 
 
 def split_names(words: str) -> frozenset[str]:
+    """Split a line of tag, class or role names."""
     return frozenset(words.split())

@@ -1,17 +1,12 @@
-"""Docusaurus: a site's docs as one book, each section at the address where the site publishes it.
+"""Read the docs of a Docusaurus site as one book, each section at the address where the site publishes it.
 
 Takes a site, a folder that holds one, or a docs folder alone. Drafts, unlisted pages, partials, the blog,
-other versions and translations are not part of the book.
+other versions and translations are not part of the book. The configuration is read, never run. What cannot be
+read from it has Docusaurus' own defaults: docs are in `docs`, are published under `docs`, and the folders
+make the sidebar.
 
-A Docusaurus site as its files describe it: its address, where its docs are, what its sidebars say.
-
-The configuration is read, never run. What cannot be read from it has Docusaurus' own defaults: docs lie in
-`docs`, are published under `docs`, and their sidebar follows the folders.
-
-The contents of Docusaurus docs: which page stands where, as the sidebars or the folders say.
-
-Categories hold pages and categories. Pages that no sidebar lists are published all the same, so they follow
-at the end; a page that is listed twice stands where it comes first.
+The sidebars decide the order. Pages that no sidebar lists are published all the same, so they come at the
+end; a page that is listed twice stands where it comes first.
 """
 
 from __future__ import annotations
@@ -72,6 +67,8 @@ class DocsFolder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocusaurusSite:
+    """What the configuration of a site says."""
+
     folder: Path
     """Where the configuration lies: what `@site/` means."""
     docs: tuple[DocsFolder, ...]
@@ -102,6 +99,8 @@ class DocPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Category:
+    """A group of pages in a sidebar; it may have a page of its own, or a generated one at `url`."""
+
     label: str
     items: tuple[DocPage | Category, ...]
     page: DocPage | None = None
@@ -116,6 +115,7 @@ def is_docusaurus(path: Path) -> bool:
 
 
 def read_docusaurus(path: Path, limits: Limits) -> ParsedBook:
+    """Read all docs of a site as one book."""
     site = open_site(path, limits)
     warnings: list[str] = []
     sections: list[ParsedSection] = []
@@ -133,7 +133,7 @@ def read_docusaurus(path: Path, limits: Limits) -> ParsedBook:
 
 
 class _DocsReader:
-    """One set of docs: its pages, read and put in order."""
+    """Reads one set of docs: its pages, in the order of its sidebars."""
 
     def __init__(
         self, root: Path, site: DocusaurusSite, docs: DocsFolder, limits: Limits, warnings: list[str]
@@ -188,7 +188,7 @@ class _DocsReader:
         return split_prefix(name, numbered=self._docs.numbered)[1]
 
     def _make_slug(self, said: str, folder: str, base: str) -> str:
-        """The address below the docs' own: what the page says, else its folder and name."""
+        """Make the address below that of the docs: what the page says, or its folder and name."""
         if said.startswith("/"):
             return said
         here = f"/{folder}/" if folder else "/"
@@ -251,6 +251,7 @@ def _is_hidden(page: MarkdownPage) -> bool:
 
 
 def open_site(path: Path, limits: Limits) -> DocusaurusSite:
+    """Read the configuration of a site, and find its docs."""
     config = _find_config(path)
     if config is None:
         folder = _find_docs_folder(path) or path
@@ -278,7 +279,7 @@ def find_category_file(folder: Path) -> Path | None:
 
 
 def read_category(folder: Path, limits: Limits) -> dict[str, Any]:
-    """What a folder says about itself; nothing when its file cannot be read."""
+    """Return what a folder says about itself; nothing when its file cannot be read."""
     file = find_category_file(folder)
     if file is None or file.is_symlink() or file.stat().st_size > limits.max_front_matter_kb * 1024:
         return {}
@@ -296,7 +297,7 @@ def _find_config(path: Path) -> Path | None:
 
 
 def _find_docs_folder(path: Path) -> Path | None:
-    """The folder that holds docs with category files: this one, or `docs` inside it."""
+    """Find the folder of docs with category files: this one, or `docs` inside it."""
     here = path.resolve().name == "docs" or find_category_file(path) is not None
     for folder in (path,) if here else (path / "docs", path):
         if folder.is_dir() and any(
@@ -318,7 +319,7 @@ def _read_source(file: Path, limits: Limits) -> str:
 
 
 def _read_setting(settings: dict[str, Any], source: str, name: str) -> str:
-    """A setting that is a string; looked up in the text when a program computes the settings."""
+    """Read a setting that is a string; search the text for it when a program computes the settings."""
     value = settings.get(name)
     if isinstance(value, str):
         return value
@@ -329,7 +330,7 @@ def _read_setting(settings: dict[str, Any], source: str, name: str) -> str:
 def _find_docs(
     root: Path, config: Path, settings: dict[str, Any], source: str, limits: Limits
 ) -> list[DocsFolder]:
-    """The docs of the preset, then those of plugins."""
+    """Find the docs of the preset, then those of plugins."""
     options = [o for p in _list_options(settings, "presets") if isinstance(o := p.get("docs", {}), dict)]
     options += _list_options(settings, "plugins", "content-docs")
     if not options:
@@ -355,7 +356,7 @@ def _find_docs(
 
 
 def _find_version_path(site: Path, option: dict[str, Any], limits: Limits) -> str:
-    """Where the docs of no version yet are published: at `next`, once the site has released a version."""
+    """Return where unreleased docs are published: at `next` once the site has released a version."""
     name = str(option.get("id") or "default")
     file = site / ("versions.json" if name == "default" else f"{name.replace('/', '')}_versions.json")
     try:
@@ -372,7 +373,7 @@ def _find_version_path(site: Path, option: dict[str, Any], limits: Limits) -> st
 
 
 def _list_options(settings: dict[str, Any], key: str, name: str = "") -> list[dict[str, Any]]:
-    """The options of presets or plugins, which are written `name` or `[name, options]`."""
+    """List the options of presets or plugins, which are written `name` or `[name, options]`."""
     listed = settings.get(key)
     pairs = [p if isinstance(p, list) else [p] for p in (listed if isinstance(listed, list) else [])]
     fitting = [p for p in pairs if p and isinstance(p[0], str) and name in p[0]]
@@ -380,7 +381,7 @@ def _list_options(settings: dict[str, Any], key: str, name: str = "") -> list[di
 
 
 def _read_sidebars(root: Path, config: Path, option: dict[str, Any], limits: Limits) -> Any:
-    """What the sidebars file exports; None when the folders make the sidebar."""
+    """Return what the sidebars file exports; None when the folders make the sidebar."""
     said = option.get("sidebarPath")
     names = [said] if isinstance(said, str) else [*_SIDEBARS] if said is None and not option.get("id") else []
     for name in names:
@@ -401,13 +402,13 @@ def is_index(name: str, folder: str) -> bool:
 
 
 def split_prefix(name: str, *, numbered: bool) -> tuple[float | None, str]:
-    """`03-setup` is number 3, called `setup`; dates and versions are names."""
+    """Split `03-setup` into 3 and `setup`; dates and versions are names."""
     found = None if not numbered or _NO_PREFIX.match(name) else _PREFIX.match(name)
     return (float(found.group(1)[:15]), found.group(2)) if found else (None, name)
 
 
 class SidebarReader:
-    """Builds the contents of one set of docs. Each page is used once."""
+    """Reads the contents of one set of docs from its sidebars and folders, each page once."""
 
     def __init__(self, docs: DocsFolder, pages: list[DocPage], limits: Limits, *, place: str) -> None:
         self._docs, self._limits, self._place = docs, limits, place
@@ -469,7 +470,7 @@ class SidebarReader:
         return [page]
 
     def _find_linked_page(self, link: Any, folder: str | None = None) -> DocPage | None:
-        """The page that a category is; a folder's own category may call it by its last name alone."""
+        """Find the page of a category; a folder's own category may use its last name alone."""
         if not isinstance(link, dict) or link.get("type") != "doc":
             return None
         name = str(link.get("id"))
@@ -478,14 +479,14 @@ class SidebarReader:
         return page if page and self._use_page(page.id) else None
 
     def _make_index_url(self, label: str, said: dict[str, Any]) -> str:
-        """The address of a category that is a generated index; a label that comes again counts up."""
+        """Make the address of a category's generated index; a label that comes again counts up."""
         link = said.get("link")
         if not isinstance(link, dict) or link.get("type") != "generated-index":
             return ""
         return str(link.get("slug") or f"/category/{self._slugs.make(label)}")
 
     def _read_folder(self, folder: str, depth: int) -> list[DocPage | Category]:
-        """What the folders say: by position, then by name."""
+        """Read a folder's pages and folders: by position, then by name."""
         pages = [p for p in self._pages.get(folder, ()) if p.id not in self._used]
         ranked: list[tuple[float, list[tuple[int, str]], DocPage | str]] = [
             (

@@ -1,9 +1,8 @@
-"""Front matter: the few lines of YAML or TOML that a Markdown file may start with.
+"""Front matter: the lines of YAML or TOML that a Markdown file may start with.
 
-`split` parts them from the text. They are data from a stranger: no more than `max_front_matter_kb` is
-looked at, YAML is loaded safely, and aliases (the stuff of bombs), deep nesting and foreign tags make the
-whole block be ignored with a warning. A rule at the head of a text is not front matter and stays where it
-is.
+`split_front_matter` separates them from the text. They are untrusted data: at most `max_front_matter_kb` is
+read, YAML is loaded safely, and aliases (used in bombs), deep nesting and foreign tags make the whole block
+be ignored with a warning. A horizontal rule at the start of a text is not front matter and stays.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class FrontMatter:
     warning: str = ""
 
     def get_text(self, *names: str) -> str:
-        """The first of these values that is a line of text or a number; empty when there is none."""
+        """Return the first of these values that is text or a number; '' if there is none."""
         for name in names:
             value = self.values.get(name)
             if isinstance(value, (str, int, float)) and not isinstance(value, bool):
@@ -68,7 +67,7 @@ class FrontMatter:
 
 
 def split_front_matter(text: str, limits: Limits) -> FrontMatter:
-    """Part the front matter from `text`, which has `\\n` line ends."""
+    """Split the front matter from `text`, which has Unix line ends."""
     if not text.startswith(("---", "+++")):
         return FrontMatter(text)
     toml = text.startswith("+++")
@@ -96,7 +95,7 @@ def split_front_matter(text: str, limits: Limits) -> FrontMatter:
 
 
 def load_yaml(raw: str) -> Any:
-    """YAML from a stranger, without aliases and without depth."""
+    """Load YAML that is not trusted; refuse aliases and deep nesting."""
     depth = 0
     for event in yaml.parse(raw, Loader=_LOADER):
         if isinstance(event, yaml.AliasEvent):
@@ -111,7 +110,7 @@ def load_yaml(raw: str) -> Any:
 
 
 def _read_line_by_line(raw: str) -> dict[str, Any]:
-    """What can be saved of broken YAML such as `title: Logs: how to read them`."""
+    """Save what can be saved of broken YAML such as `title: Logs: how to read them`."""
     lines = re.findall(r"^([A-Za-z][\w-]*):[ \t]+(\S[^\n]*)$", raw, re.MULTILINE)
     words = {"true": True, "false": False}
     return {key: words.get(value.strip(), value.strip().strip("\"'")) for key, value in lines}

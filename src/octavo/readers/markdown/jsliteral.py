@@ -1,8 +1,8 @@
-"""The literals of a JavaScript or TypeScript file, read without ever running it.
+"""Read the literals of a JavaScript or TypeScript file without ever running it.
 
-Docusaurus keeps its settings in program files. `exported` finds what a file exports and reads as much of it
-as is written out: strings, numbers, lists, objects, and names that the same file binds to those. A call
-such as `require.resolve('./sidebars.js')` reads as the string inside it; everything else reads as None.
+Docusaurus keeps its settings in program files. `read_export` finds what a file exports and reads what is
+written out: strings, numbers, lists, objects, and names that the same file assigns to those. A call such as
+`require.resolve('./sidebars.js')` is read as the string inside it; everything else is None.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "", "\n": ""}
 
 
 def read_export(source: str) -> Any:
-    """What the file exports, as far as it is written out; None when that is nothing."""
+    """Return what the file exports, as far as it is written out; None if nothing is."""
     reader = _LiteralReader(_COMMENT.sub(lambda m: m.group(1) or " ", source))
     return reader.read_export()
 
 
 class _LiteralReader:
+    """Reads the values of one program text on a budget, so that no text takes more than linear time."""
+
     def __init__(self, text: str) -> None:
         self._text = text
         self._names = {
@@ -54,7 +56,7 @@ class _LiteralReader:
         return found.end() if found else at
 
     def _read_value(self, at: int, depth: int) -> tuple[Any, int]:
-        """The value that starts here, and the place after the whole expression."""
+        """Return the value that starts here, and the place after the whole expression."""
         at = self._skip_blanks(at)
         self._budget -= 1
         if depth > _DEEPEST or self._budget < 0:
@@ -76,7 +78,7 @@ class _LiteralReader:
         return value, self._find_end(end)
 
     def _read_parentheses(self, at: int, depth: int) -> tuple[Any, int]:
-        """`({…})` is what stands inside; the parameters of a function are nothing."""
+        """Read `({…})` as what is inside; the parameters of a function are None."""
         value, end = self._read_value(at, depth)
         while self._text[end : end + 1] == ",":
             value, end = None, self._find_end(end + 1)
@@ -99,7 +101,7 @@ class _LiteralReader:
         return (strings[-1] if strings else None), end
 
     def _find_end(self, at: int) -> int:
-        """The place of the comma or bracket that ends the expression."""
+        """Return the place of the comma or bracket that ends the expression."""
         depth = 0
         while found := _EDGE.search(self._text, at):
             self._budget -= 1

@@ -1,14 +1,11 @@
-"""mdBook: the chapters that SUMMARY.md lists, in its order and under its parts.
+"""Read an mdBook: the chapters that SUMMARY.md lists, in its order and under its parts.
 
 Takes a book (with `book.toml`), its source folder, or any folder with a SUMMARY.md. Chapters without a file
-are nodes of the contents; chapters whose file is missing are left out with a warning.
+are entries without text; chapters whose file is missing are left out with a warning.
 
-What mdBook's own tools do to a chapter before it is Markdown: other files are put in, hidden lines go.
-
-`Inclusions.resolve` replaces `{{#include file}}` and its kin by the file, the lines or the anchored part
-they name; what `{{#playground file}}` names becomes a block of code. Only files inside the book are read;
-what leads out of it, is missing or grows beyond all measure is left out with a warning. `visible` drops
-the lines of Rust examples that the published page hides.
+Chapters are prepared as mdBook prepares them. `Inclusions` replaces `{{#include file}}` and the like by the
+file, the lines or the anchored part that they name, and reads only files inside the book. Lines of Rust
+examples that the published page hides are dropped.
 """
 
 from __future__ import annotations
@@ -50,12 +47,14 @@ _PART = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
 
 @dataclass(frozen=True, slots=True)
 class _SummaryEntry:
+    """A chapter or part in SUMMARY.md: the titles down to it, and the file that it links to."""
+
     path: tuple[str, ...]
     link: str
 
 
 def is_mdbook(path: Path) -> bool:
-    """Whether a folder is an mdBook, its source, or has a SUMMARY.md to go by."""
+    """Whether a folder is an mdBook, the source of one, or has a SUMMARY.md."""
     return (
         path.is_dir()
         and _find_summary(*_list_sources(path, {}), *_list_sources(path, _read_settings(path, Limits())))
@@ -64,6 +63,7 @@ def is_mdbook(path: Path) -> bool:
 
 
 def read_mdbook(path: Path, limits: Limits) -> ParsedBook:
+    """Read the book in an mdBook's folder."""
     settings = _read_settings(path, limits)
     book = settings.get("book")
     book = book if isinstance(book, dict) else {}
@@ -89,7 +89,7 @@ def read_mdbook(path: Path, limits: Limits) -> ParsedBook:
 
 
 def _list_sources(path: Path, settings: dict[str, Any]) -> tuple[Path, ...]:
-    """Where a book keeps its SUMMARY.md: in the folder that it names, else in `src` or right here."""
+    """List where SUMMARY.md may be: in the folder that the settings name, right here, or in `src`."""
     book = settings.get("book")
     said = resolve_inside(path, path, str(book.get("src") or "src")) if isinstance(book, dict) else None
     return (*((said,) if said else ()), path, path / "src")
@@ -110,7 +110,7 @@ def _find_summary(*folders: Path) -> Path | None:
 
 
 def _read_summary(summary: str) -> tuple[str, list[_SummaryEntry]]:
-    """The book's title, when SUMMARY.md says one, and its chapters."""
+    """Return the book's title, when SUMMARY.md gives one, and its chapters."""
     title, part, entries = "", "", list[_SummaryEntry]()
     above: list[tuple[int, str]] = []
     for line in _resolve_labels(re.sub(r"<!--.*?-->", "", summary, flags=re.DOTALL)).split("\n"):
@@ -137,7 +137,7 @@ def _read_summary(summary: str) -> tuple[str, list[_SummaryEntry]]:
 
 
 def _read_target(link: re.Match[str]) -> str:
-    """The file that an entry's link names, without the title that a link may have; empty for a draft."""
+    """Return the file that an entry links to, without the link's title; '' for a draft."""
     if link.re is _UNLINKED:
         return ""
     said = link.groups()[-1].strip()
@@ -148,7 +148,7 @@ def _read_target(link: re.Match[str]) -> str:
 
 
 def _resolve_labels(summary: str) -> str:
-    """Links that name a label of the page, as links that name their file."""
+    """Rewrite links by label as links that name their file."""
     labels = {label.casefold(): angled or bare for label, angled, bare in _LABEL.findall(summary)}
 
     def link(found: re.Match[str]) -> str:
@@ -163,6 +163,8 @@ def _read_name(markdown: str) -> str:
 
 
 class _ChapterReader:
+    """Reads the chapters that SUMMARY.md lists, each file once."""
+
     def __init__(self, root: Path, source: Path, limits: Limits, warnings: list[str]) -> None:
         self._root, self._source, self._limits = root.resolve(), source.resolve(), limits
         self._warnings = warnings
@@ -210,7 +212,7 @@ def _make_url(file: Path, source: Path) -> str:
 
 
 class Inclusions:
-    """The inclusions of one book; their sizes are counted together."""
+    """The files that the chapters of one book include; their sizes are counted together."""
 
     def __init__(self, root: Path, limits: Limits, warnings: list[str]) -> None:
         self._root, self._limits, self._warnings = root, limits, warnings
@@ -219,13 +221,13 @@ class Inclusions:
         self._missing: dict[str, list[str]] = {}
 
     def warn_of_missing(self) -> None:
-        """One warning for each chapter that names files which are not there."""
+        """Add one warning for each chapter that includes files which are missing."""
         for name, missing in self._missing.items():
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             self._warnings.append(f"{name}: {missing[0]}{more} could not be included")
 
     def resolve(self, text: str, *, base: Path, name: str, depth: int = 0) -> str:
-        """`text` of a file in folder `base`, with everything put in; `name` is what warnings call it."""
+        """Return `text`, of a file in folder `base`, with all inclusions; `name` is its name in warnings."""
         if "{{" not in text:
             return text
 
@@ -272,7 +274,7 @@ class Inclusions:
 
 
 def _select_part(text: str, part: str) -> str:
-    """The whole, `first:last` lines counted from one, or what stands between an anchor's two marks."""
+    """Select the whole text, the lines `first:last` counted from one, or what an anchor's marks enclose."""
     lines = text.split("\n")
     if not part:
         return "\n".join(line for line in lines if not _ANCHOR.match(line))
@@ -294,7 +296,7 @@ def _select_part(text: str, part: str) -> str:
 
 
 def drop_hidden_lines(info: str, text: str) -> str:
-    """A code block as the page shows it: Rust lines that start with `# ` are hidden."""
+    """Drop the lines of a Rust example that start with `# `: the page does not show them."""
     if "#" not in text or not re.match(r"rust\b", info):
         return text
     lines = [_ESCAPED.sub(r"\1#", line) for line in text.split("\n") if not _HIDDEN.match(line)]
@@ -302,7 +304,7 @@ def drop_hidden_lines(info: str, text: str) -> str:
 
 
 def write_listing_captions(text: str) -> str:
-    """The captions that a `<Listing>` tag carries, as lines of text."""
+    """Write the captions that `<Listing>` tags carry as lines of text."""
 
     def caption(found: re.Match[str]) -> str:
         parts = dict(_ATTRIBUTE.findall(found.group(1)))

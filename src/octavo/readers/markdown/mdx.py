@@ -1,15 +1,9 @@
-"""MDX to Markdown: programs go, prose stays.
+"""Turn MDX into Markdown: drop the program, keep the prose.
 
-`strip` removes imports, exports, JSX tags, expressions and comments from the source of a page, and never
-touches code fences, inline code or formulas. What a tag shows is kept: the text inside it, the label of a
-tab, the alternative text of a picture, a partial that the page imports. Admonitions (`:::note Title`)
-become a line that says so. Nothing is ever executed, and the work is bounded by the length of the source.
-
-Finding where things end in a source that mixes prose and program text.
-
-A `Scanner` answers for one text: where a run of backticks closes, where braces balance, where a tag or a
-statement ends. All its looking ahead is paid from one budget that grows with the text alone, so that no
-text, however hostile, takes more than linear time; when the budget is spent nothing closes any more.
+`strip_mdx` removes imports, exports, JSX tags, expressions and comments, and never touches code fences,
+inline code or formulas. It keeps what a tag shows: the text inside it, the label of a tab, the alternative
+text of a picture, a partial that the page imports. Admonitions (`:::note Title`) become a line of text.
+Nothing is executed, and the work is linear in the length of the source.
 """
 
 from __future__ import annotations
@@ -65,7 +59,7 @@ _OPEN, _CLOSE = "\x01", "\x02"
 
 
 def strip_mdx(source: str, *, partial: Partial = lambda _name: None, strict: bool = True) -> str:
-    """MDX as plain Markdown. `partial` gives the Markdown that an import path stands for.
+    """Return the Markdown of an MDX source; `partial` returns the text of an imported file, or None.
 
     A page that is not `strict` MDX keeps braces that are no program: `{dataset_id}` is a word there.
     """
@@ -80,7 +74,7 @@ def strip_mdx(source: str, *, partial: Partial = lambda _name: None, strict: boo
 
 
 def drop_highlight_comments(_info: str, text: str) -> str:
-    """A code block as the page shows it, without the comments that only say which lines to highlight."""
+    """Drop the comments of a code block that only say which lines to highlight."""
     if "highlight-" not in text:
         return text
     return "\n".join(line for line in text.split("\n") if not _MAGIC.match(line))
@@ -102,7 +96,7 @@ def _drop_modules(text: str, imports: dict[str, str]) -> str:
 
 
 def _find_statement_end(text: str, start: int) -> int:
-    """Where the statement that starts here ends: a line end outside brackets that does not ask for more."""
+    """Find the first line end outside brackets after which the statement does not continue."""
     scanner = Scanner(text)
     for position in scanner.find_line_ends(start):
         if not _GOES_ON.search(text, max(start, position - 40), position):
@@ -111,7 +105,7 @@ def _find_statement_end(text: str, start: int) -> int:
 
 
 class _ProseReader:
-    """Text between code fences, read once from start to end."""
+    """Reads the text between code fences once, from start to end."""
 
     def __init__(self, text: str, partials: dict[str, str], *, strict: bool) -> None:
         self._text, self._partials, self._strict = text, partials, strict
@@ -128,7 +122,7 @@ class _ProseReader:
         return "".join(self._out)
 
     def _read_mark(self, found: re.Match[str]) -> int:
-        """Write what stands for the mark, and say where reading goes on."""
+        """Write what replaces the mark, and return where reading continues."""
         mark, start = found.group(), found.start()
         if mark[0] in "`$" or mark == "<!--":
             end = self._scanner.find_closing("-->" if mark == "<!--" else mark, found.end())
@@ -188,12 +182,12 @@ class _ProseReader:
         return end
 
     def _get_line_around(self, start: int, end: int) -> tuple[str, str]:
-        """The rest of the line before and after a place."""
+        """Return the rest of the line before and after a place."""
         head, tail = self._text[max(0, start - _WIDEST) : start], self._text[end : end + _WIDEST]
         return head.rpartition("\n")[2], tail.partition("\n")[0]
 
     def _describe_tag(self, name: str, piece: str, *, opening: bool) -> str:
-        """What a reader of the page sees of the tag itself."""
+        """Return what a reader of the page sees of the tag itself."""
         if not opening:
             return ""
         if name in self._partials:
@@ -207,7 +201,7 @@ class _ProseReader:
 
 
 def _make_margin(before: str) -> str:
-    """What keeps a new line inside the list items and quotes that the line before it stands in."""
+    """Make the margin that keeps a new line inside the list items and quotes of the line before it."""
     marks = _CONTAINERS.match(before)
     return re.sub(r"[^>]", " ", marks.group()) if marks and marks.group().strip() else ""
 
@@ -222,7 +216,7 @@ def _write_note(kind: str, title: str) -> str:
 
 
 def _write_lines(text: str) -> Iterator[str]:
-    """Lines inside tags lose their tag's indent, since MDX knows no indented code; notes get a line."""
+    """Unindent the lines inside tags, since MDX has no indented code, and write admonitions as lines."""
     lines = [(code, line) for code, part in split_fences(text) for line in part.splitlines(keepends=True)]
     shifts = [0]
     for number, (code, line) in enumerate(lines):
@@ -261,12 +255,18 @@ def _write_admonition(line: str) -> str:
 
 
 class Scanner:
+    """Finds where things end in a text that mixes prose and program.
+
+    All looking ahead is paid from one budget that grows with the text, so that even a hostile text takes
+    linear time. Once the budget is spent, nothing is found any more.
+    """
+
     def __init__(self, text: str) -> None:
         self._text = text
         self._budget = 8 * len(text) + 50_000
 
     def find_closing(self, mark: str, start: int) -> int | None:
-        """The place after `mark`; backticks and dollar signs close within their paragraph."""
+        """Return the place after `mark`; backticks and dollar signs close within their paragraph."""
         if self._budget <= 0:
             return None
         if mark[0] == "`":
@@ -279,7 +279,7 @@ class Scanner:
         return end + len(mark)
 
     def find_brace_end(self, start: int) -> int | None:
-        """The place after the brace that closes the one at `start`."""
+        """Return the place after the brace that closes the one at `start`."""
         depth, position = 0, start
         while found := _IN_BRACES.search(self._text, position, start + _FARTHEST):
             if not self._spend(found.end() - position):
@@ -297,7 +297,7 @@ class Scanner:
         return None
 
     def find_tag_end(self, start: int) -> int | None:
-        """The place after a tag whose name ends at `start`; None when it is no tag."""
+        """Return the place after a tag whose name ends at `start`; None when it is no tag."""
         position = start
         while found := _IN_TAG.search(self._text, position, start + _FARTHEST):
             if not self._spend(found.end() - position):
@@ -317,7 +317,7 @@ class Scanner:
         return None
 
     def find_line_ends(self, start: int) -> Iterator[int]:
-        """The line ends from `start` on that stand outside brackets, strings and comments."""
+        """Yield the line ends from `start` on that are outside brackets, strings and comments."""
         depth, position = 0, start
         while found := _IN_STATEMENT.search(self._text, position):
             mark, position = found.group(), found.end()
@@ -334,7 +334,7 @@ class Scanner:
                 position = self._skip_quoted(mark, position)
 
     def _skip_quoted(self, opening: str, position: int) -> int:
-        """The place after the string or comment that `opening` began; an apostrophe begins nothing."""
+        """Return the place after the string or comment that `opening` starts, if it ends."""
         mark = "*/" if opening == "/*" else opening
         last = position + _FARTHEST
         if mark in "\"'":

@@ -1,9 +1,9 @@
-"""Markdown: one file, or a folder of files that together are a book.
+"""Read Markdown: one file, or a folder of files that together are a book.
 
-A single file whose only top heading stands first is named by it, and its second-level headings are the
-chapters. In a folder each file is a chapter and a folder with several files is a part; the order is what
-front matter says, then README or index, then the names, counted naturally. `pieces` is the reading of one
-page that every other reader of the Markdown family shares.
+A single file whose only top heading comes first is named by it, and its second-level headings are the
+chapters. In a folder each file is a chapter, and a folder with several files is a part. The order is what
+front matter says, then README or index, then names in natural order. All readers of the Markdown family read
+a page with `read_sections`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def read_sections(
     rule: Callable[[str], str] = make_github_anchor,
     code: Callable[[str, str], str] = lambda _info, text: text,
 ) -> list[PageSection]:
-    """What stands before the first heading, then each heading with its own text; `source` is clean."""
+    """Return what comes before the first heading, then each heading with its own text; `source` is clean."""
     options = _OPTIONS
     if "[[" in source and "]](" not in source and _WIKI.search(source):
         options |= pyromark.Options.ENABLE_WIKILINKS
@@ -75,7 +75,7 @@ def read_sections(
 
 @dataclass(frozen=True, slots=True)
 class MarkdownPage:
-    """A file as it was found: what its front matter says and its text, decoded and clean."""
+    """One file: what its front matter says, and its text, decoded and clean."""
 
     path: Path
     front_matter: FrontMatter
@@ -87,7 +87,7 @@ class MarkdownPage:
 
 
 def open_page(path: Path, limits: Limits, *, name: str) -> MarkdownPage:
-    """Read one file; `name` is what warnings call it."""
+    """Read one file; `name` is its name in warnings."""
     data = load_file(path, limits)
     decoded = decode(data)
     matter = split_front_matter(clean(decoded.text), limits)
@@ -98,7 +98,7 @@ def open_page(path: Path, limits: Limits, *, name: str) -> MarkdownPage:
 def open_pages(
     root: Path, paths: list[Path], limits: Limits, warnings: list[str]
 ) -> dict[Path, MarkdownPage]:
-    """Every file that can be read; the others are left out with a warning."""
+    """Read every file that can be read; leave out the others with a warning."""
     found: dict[Path, MarkdownPage] = {}
     size = 0
     for path in paths:

@@ -1,16 +1,12 @@
-"""Markdown events to plain text that reads well.
+"""Turn Markdown into plain text that reads well.
 
-`compose` turns the events of one page into pieces: what stands before the first heading, then each heading
-with the text directly under it. Marks of emphasis, links and code are gone, pictures are their alternative
-text, a list item is a line with its marker, a table row is a line with its cells parted by ` | `, code is
-verbatim and footnotes follow the section that calls them. Tables and code are recorded as blocks.
+`compose` turns the parser's events of one page into sections: what comes before the first heading, then each
+heading with the text directly under it. Marks of emphasis and links are dropped. Pictures become their
+alternative text, a list item a line with its marker, a table row a line with cells separated by ` | `. Code
+is verbatim, and footnotes follow the section that refers to them. Tables and code are recorded as blocks.
 
-HTML as it stands inside Markdown: tags go, what people read stays.
-
-`plain` turns a piece of HTML into lines of text, `verbatim` one that is laid out already. `prepare`
-rewrites the two things that Markdown itself would lose: HTML tables become Markdown tables and HTML headings
-become headings. `segments` parts a source into code fences and the rest, so that nothing inside code is ever
-touched.
+HTML inside Markdown loses its tags and keeps its text. `rewrite_html` first turns HTML tables and headings
+into Markdown, which would lose them otherwise. Nothing inside code fences is ever touched.
 """
 
 from __future__ import annotations
@@ -60,6 +56,8 @@ _TRAILING = re.compile(r"[ \t]+$", re.MULTILINE)
 
 @dataclass(slots=True)
 class _OpenMarkdownList:
+    """A list that is open: its next number, and the marker that waits for the item's text."""
+
     get_number: int | None
     marker: str = ""
 
@@ -71,9 +69,10 @@ def compose(
     code: Callable[[str, str], str] = lambda _info, text: text,
     entities: bool = True,
 ) -> list[PageSection]:
-    """The pieces of a page whose source is clean; `entities` may have brought in what is not.
+    """Build the sections of a page from its events.
 
-    `code` may change the text of a code block, given its info string.
+    The source is clean, but `entities` may have brought in characters that are not. `code` may change the
+    text of a code block, given its info string.
     """
     writer = _SectionWriter(anchors, code, entities=entities)
     for event in events:
@@ -95,6 +94,8 @@ def compose(
 
 
 class _SectionWriter:
+    """The sections of a page while they are written."""
+
     def __init__(self, anchors: Anchors, code: Callable[[str, str], str], *, entities: bool) -> None:
         self.line: list[str] = []
         self._anchors, self._code, self._entities = anchors, code, entities
@@ -112,7 +113,7 @@ class _SectionWriter:
         self._muted = 0
 
     def start(self, tag: Any) -> None:
-        """A block begins. Text of a tight list item has no paragraph of its own and ends here."""
+        """Start a block. It ends the text of a tight list item, which has no paragraph of its own."""
         name: str
         value: Any
         name, value = (tag, None) if isinstance(tag, str) else next(iter(tag.items()))
@@ -201,7 +202,7 @@ class _SectionWriter:
             self._put(self._take_text(), tight=tight)
 
     def _write_callout(self) -> None:
-        """`[!tip] Title` at the head of a quote is a line that says so."""
+        """Write `[!tip] Title` at the start of a quote as a line of its own."""
         text = "".join(self.line)
         found = _CALLOUT.match(text)
         if found:
@@ -299,7 +300,7 @@ class _SectionWriter:
 
 
 def split_fences(source: str) -> Iterator[tuple[bool, str]]:
-    """The source in order as (is code fence, text); joined, they are the source."""
+    """Yield the source in order as (is code fence, text); joined, they are the source."""
     start = position = 0
     while opened := _FENCE.search(source, position):
         position = opened.end()
@@ -318,24 +319,24 @@ def split_fences(source: str) -> Iterator[tuple[bool, str]]:
 
 
 def change_outside_code(source: str, change: Callable[[str], str]) -> str:
-    """`change` applied to everything that is not in a code fence."""
+    """Apply `change` to everything that is not in a code fence."""
     return "".join(text if code else change(text) for code, text in split_fences(source))
 
 
 def strip_tags(markup: str) -> str:
-    """The text of a piece of HTML: one line for each line or block, no tags, entities decoded."""
+    """Return the text of HTML: a line for each line or block, without tags, with entities decoded."""
     lines = "\n".join(collapse(line) for line in strip_tags_verbatim(markup).split("\n"))
     return re.sub(r"\n{3,}", "\n\n", lines).strip()
 
 
 def strip_tags_verbatim(markup: str) -> str:
-    """The same with every blank as it was written, for what stands in `<pre>`."""
+    """Do the same but keep all blanks as written, for the content of `<pre>`."""
     text = _TAG.sub(_replace_tag, _UNSEEN.sub("", markup))
     return clean(html.unescape(text)) if "&" in text else text
 
 
 def read_alt(tag: str) -> str:
-    """What a picture's tag says for those who cannot see it."""
+    """Return the alternative text of a picture's tag."""
     found = _ALT.search(tag)
     return html.unescape(next((g for g in found.groups() if g), "")) if found else ""
 
@@ -352,7 +353,7 @@ def _replace_tag(tag: re.Match[str]) -> str:
 
 
 def rewrite_html(source: str) -> str:
-    """Tables and headings written in HTML, as Markdown writes them."""
+    """Rewrite tables and headings in HTML as Markdown."""
     lowered = source.lower()
     change: list[Callable[[str], str]] = []
     if "</table" in lowered:

@@ -1,9 +1,9 @@
-"""Where a PDF's sections begin.
+"""Find where a PDF's sections begin.
 
-An outline is trusted: each of its entries is found on its page by its words, else by its height. Without an
-outline, headings are what looks like headings all through the book: lines in larger or bolder type that stand
-alone, in as many levels as there are kinds of type. When too few or too many lines look so, the book is cut
-into runs of pages instead, because a wrong table of contents is worse than a plain one.
+An outline is trusted: each of its entries is found on its page by its words, or else by its height. Without
+an outline, headings are lines that look like headings throughout the book: lines in larger or bolder type
+that stand alone, in as many levels as there are kinds of type. When too few or too many lines look so, the
+book is cut into runs of pages instead, because a wrong table of contents is worse than a plain one.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def clean_title(text: str) -> str:
 def locate_outline(
     entries: Sequence[OutlineEntry], lines: Sequence[PdfLine], *, book_title: str
 ) -> list[SectionStart]:
-    """The outline's sections in reading order; a single root that repeats the book's title is left out."""
+    """Find the outline's sections in reading order; drop a single root that repeats the book's title."""
     entries = _drop_root([e._replace(title=clean_title(e.title)) for e in entries], book_title)
     firsts, printed_at = _find_first_lines(lines), _find_printed_titles(entries, lines)
     found: list[SectionStart] = []
@@ -93,7 +93,7 @@ def locate_outline(
 
 
 def _include_label(lines: Sequence[PdfLine], start: int) -> int:
-    """A heading's line, or that of the “Chapter Three” printed above it."""
+    """Return the heading's line, or that of the “Chapter Three” printed above it."""
     while start and start < len(lines) and lines[start - 1].page == lines[start].page:
         if not _LABEL.fullmatch(lines[start - 1].text):
             break
@@ -114,7 +114,7 @@ def _drop_root(entries: list[OutlineEntry], book_title: str) -> list[OutlineEntr
 
 
 def _find_destination(entries: Sequence[OutlineEntry], number: int) -> OutlineEntry:
-    """Where an entry points; one that points nowhere begins with its first child."""
+    """Return the entry with the place to go to; one that points nowhere begins with its first child."""
     entry = entries[number]
     for other in entries[number:]:
         if other is not entry and other.level <= entry.level:
@@ -125,7 +125,7 @@ def _find_destination(entries: Sequence[OutlineEntry], number: int) -> OutlineEn
 
 
 def _find_printed_titles(entries: Sequence[OutlineEntry], lines: Sequence[PdfLine]) -> dict[str, list[int]]:
-    """The lines that print the titles of entries which point nowhere."""
+    """Find the lines that print the titles of entries which point nowhere."""
     wanted = {squash_title(entry.title) for entry in entries if entry.page is None} - {""}
     found: dict[str, list[int]] = {}
     for i, line in enumerate(lines) if wanted else ():
@@ -135,7 +135,7 @@ def _find_printed_titles(entries: Sequence[OutlineEntry], lines: Sequence[PdfLin
 
 
 def _locate_printed_title(places: Sequence[int], after: int, end: int) -> tuple[int, int]:
-    """An entry that points nowhere stands where its title is printed next; else it has no text."""
+    """Place an entry that points nowhere where its title is printed next; else give it no text."""
     place = bisect_left(places, after)
     return (places[place], places[place] + 1) if place < len(places) else (end, end)
 
@@ -150,7 +150,7 @@ def _find_first_lines(lines: Sequence[PdfLine]) -> dict[int, int]:
 def _locate_on_page(
     entry: OutlineEntry, lines: Sequence[PdfLine], firsts: dict[int, int], *, after: int
 ) -> tuple[int, int]:
-    """The lines [start, body) that print the entry's heading; an empty range where none do."""
+    """Find the lines [start, body) that print the entry's heading; an empty range where none do."""
     page = entry.page or 1
     begin = firsts.get(page)
     if begin is None:  # nothing is printed on that page: the section begins with the next page that has text
@@ -176,7 +176,7 @@ def _locate_on_page(
 
 
 def _count_title_lines(wanted: str, lines: Sequence[PdfLine], i: int, end: int) -> int:
-    """How many lines from line i on print just this title, with or without its number; 0 when they do not."""
+    """Count the lines from line i on that print just this title, with or without its number."""
     bare = wanted.lstrip("0123456789") or wanted
     seen = ""
     for n in range(1, min(4, end - i) + 1):
@@ -189,7 +189,7 @@ def _count_title_lines(wanted: str, lines: Sequence[PdfLine], i: int, end: int) 
 
 
 def detect_headings(lines: Sequence[PdfLine], *, pages: int) -> list[SectionStart]:
-    """Headings told by their looks, or none when that is not reliable."""
+    """Find headings by their looks; none when that is not reliable."""
     body = _measure_body_size(lines)
     kinds: dict[int, tuple[int, float, bool]] = {}
     for i, line in enumerate(lines):
@@ -216,7 +216,7 @@ def _measure_body_size(lines: Sequence[PdfLine]) -> float:
 
 
 def _classify(line: PdfLine, body: float) -> tuple[int, float, bool]:
-    """What sorts headings into levels: the name's rank; for those without a name size, then capitals."""
+    """Rank a heading for its level: by its name; without a name by size, then by capitals."""
     named = _NAMED.match(line.text)
     if named is None:
         return 9, -max(body, round(line.size)), not line.text.isupper()
@@ -225,7 +225,7 @@ def _classify(line: PdfLine, body: float) -> tuple[int, float, bool]:
 
 
 def _stands_out(lines: Sequence[PdfLine], i: int, body: float) -> bool:
-    """A short line in larger or bold type, neither row nor sentence, with ordinary text soon below it."""
+    """Whether a short line in larger or bold type, no row or sentence, has ordinary text soon below it."""
     line = lines[i]
     text = line.text
     if not 3 <= len(text) <= 120 or text[-1] in ".,;" or not (text[0].isupper() or text[0].isdigit()):
@@ -247,7 +247,7 @@ def _stands_out(lines: Sequence[PdfLine], i: int, body: float) -> bool:
 def _merge_lines(
     lines: Sequence[PdfLine], kinds: dict[int, tuple[int, float, bool]]
 ) -> list[tuple[int, int]]:
-    """Headings printed over several lines, as (first line, how many); a paragraph in bold type is none."""
+    """Merge headings printed over several lines to (first line, how many); drop bold paragraphs."""
     starts: list[tuple[int, int]] = []
     for i in sorted(kinds):
         if starts and sum(starts[-1]) == i and starts[-1][1] < 3 and _is_same_heading(lines[i - 1], lines[i]):
@@ -272,7 +272,7 @@ def _is_same_heading(a: PdfLine, b: PdfLine) -> bool:
 
 
 def split_into_runs(lines: Sequence[PdfLine]) -> list[SectionStart]:
-    """Sections of ten pages each, for a book that shows no headings."""
+    """Make sections of ten pages each, for a book that shows no headings."""
     firsts = _find_first_lines(lines)
     starts: dict[int, int] = {}
     for page, i in sorted(firsts.items()):

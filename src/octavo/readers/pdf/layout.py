@@ -1,16 +1,14 @@
-"""The lines of a PDF's pages, and which of them are furniture.
+"""Turn the printed lines of a PDF's pages into paragraphs, without what repeats on every page.
 
-A PDF knows glyphs at places, not paragraphs; the reader hands on one `Line` for each printed line. Here the
-running heads and feet are told from the book's own words: page numbers that count along with the pages, lines
-that carry such a number at the edge of the page, and lines that stand at the same height with the same words
-on page after page. Rows of figures are never furniture.
+A PDF knows glyphs at places, not paragraphs; the reader passes one `PdfLine` for each printed line.
+`drop_boilerplate` recognises running heads and feet: page numbers that count along with the pages, lines at
+the edge of the page that carry such a number, and lines with the same words at the same height on page after
+page. Rows of figures are never boilerplate.
 
-Lines become paragraphs: the text of a section as a reader would type it.
-
-Lines of one paragraph are joined by a space, words broken at a line's end become one word again, and a
-paragraph that runs over a page goes on. A break is kept where the printer meant one: a gap, an indent, a
-change of type, a line that ends although the next word would have fitted. Rows of figures stay rows and form
-one block. Where a page begins is marked at the very word.
+`lay_out` joins the lines of a paragraph, also over a page. Words broken at the end of a line become whole
+again. A break is kept where the printer meant one: a gap, an indent, a change of type, a line that ends
+although the next word would have fitted. Rows of figures stay rows and form one block. Pages are marked at
+the exact word.
 """
 
 from __future__ import annotations
@@ -68,6 +66,8 @@ _NOTHING = PdfLine(1, "", 0, 0, 0, 10)
 
 
 class PdfPage(NamedTuple):
+    """One page and its lines, in the order in which the file draws them."""
+
     number: int
     label: str | None
     bottom: float
@@ -85,7 +85,7 @@ class _EdgeLine(NamedTuple):
 
 
 def count_figures(text: str) -> int:
-    """How many figures end the line: two or more make it a row of a table."""
+    """Count the figures that end the line: two or more make it a row of a table."""
     count = 0
     if text[-1:] not in _FIGURE_ENDS:
         return 0
@@ -98,7 +98,7 @@ def count_figures(text: str) -> int:
 
 
 def drop_boilerplate(pages: Sequence[PdfPage]) -> list[PdfPage]:
-    """The pages without running heads, running feet and page numbers."""
+    """Return the pages without running heads, running feet and page numbers."""
     numbering = _find_numbering(pages)
     edges = {page.number: _mask_edges(page, numbering) for page in pages}
     alike = Counter((e.height, e.words) for found in edges.values() for e in found)
@@ -129,7 +129,7 @@ def _has_page_number(words: str) -> bool:
 
 
 def _find_edge_lines(page: PdfPage) -> Iterator[tuple[PdfLine, bool]]:
-    """The lines of a page's outermost rows, top and bottom, and whether theirs is the very outermost."""
+    """Yield the lines of a page's outermost rows, and whether theirs is the very first or last."""
     rows = [
         list(row) for _, row in groupby(sorted(page.lines, key=attrgetter("y")), key=lambda ln: round(ln.y))
     ]
@@ -143,7 +143,7 @@ def _find_edge_lines(page: PdfPage) -> Iterator[tuple[PdfLine, bool]]:
 
 
 def _find_numbering(pages: Sequence[PdfPage]) -> set[int]:
-    """By how much printed page numbers run ahead of the physical ones, where that is the rule."""
+    """Return by how much printed page numbers run ahead of the physical ones, where that is the rule."""
     ahead: Counter[int] = Counter()
     for page in pages:
         ahead.update(
@@ -158,7 +158,7 @@ def _find_numbering(pages: Sequence[PdfPage]) -> set[int]:
 
 
 def _read_numbers(text: str) -> set[int]:
-    """The numbers of a line that may be its page's: the first word, the last, or all of it."""
+    """Return the numbers of a line that may be its page's: the first word, the last, or all of it."""
     tokens = text.split()
     ends = {token.strip(_AROUND) for token in (tokens[:1] + tokens[-1:])}
     found = {int(token) for token in ends if _NUMBER.fullmatch(token)}
@@ -167,7 +167,7 @@ def _read_numbers(text: str) -> set[int]:
 
 
 def _read_lone_number(text: str) -> int | None:
-    """The number of a line that says nothing else: `- 5 -`, `Page 5 of 90`, `xiv`."""
+    """Return the number of a line that says nothing else: `- 5 -`, `Page 5 of 90`, `xiv`."""
     bare = text.strip(_AROUND)
     if found := _ALONE.fullmatch(bare):
         return int(found.group(1))
@@ -187,7 +187,7 @@ def _mask_edges(page: PdfPage, numbering: set[int]) -> list[_EdgeLine]:
 
 
 def _mask_numbers(text: str, page: PdfPage, numbering: set[int]) -> str:
-    """The line with the page's own number, where it stands first or last, made the same on every page."""
+    """Mask the page's own number at the start or end of a line, so that it is the same on every page."""
     alone = _read_lone_number(text)
     if alone is not None and alone - page.number in numbering:
         return _HERE
@@ -210,7 +210,7 @@ class PdfText:
 
 
 class BookWords:
-    """The book's own words, which decide whether a hyphen at a line's end belongs to the word."""
+    """The book's own words, which decide whether a hyphen at the end of a line belongs to the word."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = tuple(texts)
@@ -220,7 +220,7 @@ class BookWords:
         return Counter(_WORDS.findall("\n".join(self._texts).lower()))
 
     def keeps_hyphen(self, before: str, after: str) -> bool:
-        """Whether “before-after” is spelled with its hyphen elsewhere than at a line's end."""
+        """Whether “before-after” is spelled with its hyphen where it is not broken."""
         seen, first, second = self._seen, before.lower(), after.lower()
         if first + second in seen:
             return f"{first}-{second}" in seen and seen[f"{first}-{second}"] > seen[first + second]
@@ -230,7 +230,7 @@ class BookWords:
 
 
 def measure_leading(lines: Sequence[PdfLine]) -> float:
-    """Distance from line to line in a paragraph, in units of the type's size."""
+    """Return the distance from line to line in a paragraph, in units of the type's size."""
     steps = ((a.y - b.y) / a.size for a, b in pairwise(lines) if a.page == b.page and a.size > 0)
     close = [round(step, 2) for step in steps if 0.9 < step < 2.6]
     return statistics.median(close) if close else 1.2
@@ -239,7 +239,7 @@ def measure_leading(lines: Sequence[PdfLine]) -> float:
 def lay_out(
     lines: Sequence[PdfLine], *, words: BookWords, leading: float, label: Callable[[int], str | None]
 ) -> PdfText:
-    """The text of consecutive lines, with its page marks and tables."""
+    """Return the text of consecutive lines, with its page marks and tables."""
     if not lines:
         return PdfText("", (), ())
     tables = _find_tables(lines)
@@ -278,7 +278,7 @@ def lay_out(
 
 
 def _join_line(parts: list[str], text: str, hyphen: bool, words: BookWords) -> int:
-    """Prepares the end of the text for the next line of the same paragraph; how much longer it got."""
+    """Prepare the end of the text for the next line of its paragraph; return how much longer it got."""
     before, after = parts[-1], _STARTS.match(text)
     if hyphen:
         broken = _WORDS.findall(before[-60:].split(" ")[-1])
@@ -296,7 +296,7 @@ def _join_line(parts: list[str], text: str, hyphen: bool, words: BookWords) -> i
 
 
 def _choose_gap(lines: Sequence[PdfLine], i: int, opening: int, right: float, leading: float) -> str:
-    """What stands between line i-1 and line i: a space, a line end or a paragraph end."""
+    """Return what stands between line i-1 and line i: a space, a line end or a paragraph end."""
     a, b = lines[i - 1], lines[i]
     if a.hyphen:
         return " "
@@ -318,7 +318,7 @@ def _choose_gap(lines: Sequence[PdfLine], i: int, opening: int, right: float, le
 
 
 def _goes_on(a: PdfLine, b: PdfLine) -> bool:
-    """Whether a paragraph runs on over a page or column: its sentence is open and the next line goes on."""
+    """Whether a paragraph continues over a page or column: its sentence is open and the next line fits."""
     if abs(a.size - b.size) > 0.12 * max(a.size, b.size) or a.bold != b.bold or count_figures(a.text) > 1:
         return False
     return bool(b.text) and not _is_ended(a.text) and (b.text[0].islower() or a.text.endswith((",", "-")))
@@ -345,7 +345,7 @@ def _is_indented(a: PdfLine, b: PdfLine, *, first: bool) -> bool:
 
 
 def _find_right_edges(lines: Sequence[PdfLine]) -> list[float]:
-    """For each line, the right edge of its column: the second furthest end of the lines beside it."""
+    """Return the right edge of each line's column: the second furthest end of the lines beside it."""
     edges: list[float] = []
     start = 0
     while start < len(lines):
@@ -365,12 +365,12 @@ def _find_column_edge(line: PdfLine, page: Sequence[PdfLine]) -> float:
 
 
 def _find_edge(ends: list[float]) -> float:
-    """The furthest end; of many lines the second furthest, because one may stick out."""
+    """Return the furthest end; of many lines the second furthest, because one may stick out."""
     return max(ends) if len(ends) < 5 else sorted(ends)[-2]
 
 
 def _find_tables(lines: Sequence[PdfLine]) -> list[bool]:
-    """Which lines belong to tables: runs of rows with at most two other lines between them."""
+    """Return which lines belong to tables: runs of rows with at most two other lines between them."""
     marked = [False] * len(lines)
     rows = [i for i, line in enumerate(lines) if count_figures(line.text) > 1 or _is_leader_row(line.text)]
     run: list[int] = []
@@ -388,12 +388,12 @@ def _is_leader_row(text: str) -> bool:
 
 
 def _has_only_labels(lines: Sequence[PdfLine], row: int, other: int) -> bool:
-    """Between two rows of a table stand only labels, never sentences."""
+    """Whether only labels, and no sentences, stand between two rows of a table."""
     return all(len(line.text) < 90 and not line.text.endswith(".") for line in lines[row + 1 : other])
 
 
 def _choose_row_gap(lines: Sequence[PdfLine], i: int) -> str:
-    """Rows stay rows; a label that runs on to a second line joins its row."""
+    """Keep rows as rows; join a label that continues on a second line to its row."""
     a, b = lines[i - 1], lines[i]
     runs_on = a.hyphen or (
         not count_figures(a.text) and b.text[:1].islower() and a.page == b.page and b.y < a.y

@@ -1,8 +1,8 @@
-"""PDF: pages of glyphs in, sections of text out, every word on its right page.
+"""Read a PDF: pages of glyphs in, sections of text out, every word on its right page.
 
-PDFium reads the pages; `pdf_lines` drops the running heads, `pdf_headings` finds where sections begin and
-`pdf_layout` joins lines to paragraphs. What is lost is said: a page that cannot be read, a file that is cut
-off and a book that is mostly scans each leave a warning, and a file without any text is refused.
+PDFium reads the pages; `layout` drops running heads and joins lines to paragraphs, `headings` finds where
+sections begin. What is lost is reported: a page that cannot be read, a file that is cut off and a book that
+is mostly scans each leave a warning, and a file without any text is refused.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _NOBODY = re.compile(
 
 
 def read_pdf(path: Path, limits: Limits, *, announce: Callable[[int], None] | None = None) -> ParsedBook:
-    """The book in a PDF. `announce` is told the number of pages before they are read."""
+    """Read the book in a PDF. `announce` gets the number of pages before they are read."""
     data = path.read_bytes()
     scan.refuse_bombs(data, limits)
     with _open_document(data, path.name) as document:
@@ -105,7 +105,7 @@ def _count_pages(document: pdfium.PdfDocument, data: bytes, name: str, limits: L
 def _read_pages(
     document: pdfium.PdfDocument, count: int, limits: Limits, name: str, *, bold: bool
 ) -> tuple[list[PdfPage], list[int]]:
-    """Every page that can be read, and the numbers of those that cannot."""
+    """Return every page that can be read, and the numbers of those that cannot."""
     pages: list[PdfPage] = []
     lost: list[int] = []
     total = 0
@@ -153,7 +153,7 @@ def _read_page(document: pdfium.PdfDocument, number: int, limits: Limits, *, bol
 
 
 def _read_lines(sheet: pdfium.PdfTextPage, number: int, rotation: int, *, bold: bool) -> Iterator[PdfLine]:
-    """The printed lines of a page in the order in which the file writes them."""
+    """Yield the printed lines of a page in the order in which the file draws them."""
     text = sheet.get_text_range(errors="replace")
     wide = not text.isascii() and max(text) > "\uffff"
     ruler = _LineMeasurer(
@@ -178,7 +178,7 @@ def _read_lines(sheet: pdfium.PdfTextPage, number: int, rotation: int, *, bold: 
 
 
 class _LineMeasurer:
-    """Measures lines of one page: where they stand as the page is shown, and in what type."""
+    """Measures the lines of one page: where they are when the page is upright, and in what type."""
 
     def __init__(
         self, sheet: pdfium.PdfTextPage, number: int, rotation: int, *, bold: bool, shifted: bool
@@ -198,7 +198,7 @@ class _LineMeasurer:
         return PdfLine(self._number, words, left, max(right, ahead), min(y, other_y), size, bold, hyphen)
 
     def _find_box(self, at: int) -> tuple[float, float, float]:
-        """Left edge, foot and right edge of a glyph, as seen when the page is turned upright."""
+        """Return the left edge, foot and right edge of a glyph on the page turned upright."""
         box = self._box
         glyph = raw.FPDFText_GetCharIndexFromTextIndex(self._sheet, at) if self._shifted else at
         if not raw.FPDFText_GetLooseCharBox(self._sheet, glyph, box):
@@ -227,7 +227,7 @@ class _LineMeasurer:
 def _write_warnings(
     pages: Sequence[PdfPage], lost: Sequence[int], count: int, data: bytes, name: str
 ) -> tuple[str, ...]:
-    """What a reader should know about this copy, in sentences."""
+    """Return what a reader should know about this copy, in sentences."""
     blank = [page.number for page in pages if not page.lines]
     warnings = []
     cut, claimed = scan.is_cut_off(data), scan.count_claimed_pages(data)
@@ -244,7 +244,7 @@ def _write_warnings(
 
 
 def _write_ranges(numbers: Sequence[int]) -> str:
-    """`1, 3–5, 9`."""
+    """Write numbers as `1, 3–5, 9`."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][1] + 1:
@@ -270,7 +270,7 @@ def _read_outline(document: pdfium.PdfDocument) -> list[OutlineEntry]:
 
 
 def _find_height(target: pdfium.PdfDest | None) -> float | None:
-    """The y that a destination points at, where it names one."""
+    """Return the y that a destination points at, if it names one."""
     if target is None:
         return None
     mode, numbers = target.get_view()
@@ -299,7 +299,7 @@ def _build_sections(
     title: str,
     name: str,
 ) -> tuple[ParsedSection, ...]:
-    """Cuts the book at its headings; what stands before the first one goes under the book's title."""
+    """Cut the book at its headings; what comes before the first one goes under the book's title."""
     labels = {page.number: page.label for page in pages}
     words, leading = BookWords(line.text for line in lines), measure_leading(lines)
     sections: list[ParsedSection] = []
@@ -324,7 +324,7 @@ def _build_sections(
 
 
 def _find_title(document: pdfium.PdfDocument, pages: Sequence[PdfPage], path: Path) -> str:
-    """The title that the file states, else its largest words on the first page, else the file's name."""
+    """Return the title that the file states, or the largest words on its first page, or the file's name."""
     stated = pdf_headings.clean_title(document.get_metadata_value("Title"))
     if stated and not _JUNK_TITLE.fullmatch(stated):
         return stated

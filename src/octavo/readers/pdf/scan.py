@@ -1,9 +1,9 @@
-"""A look at a PDF's raw bytes before its parser sees them.
+"""Look at the raw bytes of a PDF before its parser sees them.
 
-`refuse_bombs` unpacks every compressed stream on a budget, streams within streams too, and raises before the
-parser would fill the memory; pictures are left out because reading text never unpacks them. `cut_off` and
-`pages_claimed` tell what a file says about itself, so that lost pages are noticed. All of it is linear in the
-size of the file.
+`refuse_bombs` decompresses every stream on a budget, streams within streams too, and raises before the parser
+would fill the memory. It skips pictures, which reading text never decompresses. `is_cut_off` and
+`count_claimed_pages` return what a file says about itself, so that lost pages are noticed. All of it is
+linear in the size of the file.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _START = re.compile(rb"startxref\s+(\d{1,12})\s*%%EOF")
 
 
 class _Budget:
-    """What unpacking may still cost, for the whole file and for the stream at hand."""
+    """What decompressing may still cost, for the whole file and for the current stream."""
 
     def __init__(self, size: int, limits: Limits) -> None:
         self._left = limits.max_expanded_mb * MB
@@ -60,7 +60,7 @@ class _Budget:
 
 
 def refuse_bombs(data: bytes, limits: Limits) -> None:
-    """Raises BadBook when the file's streams unpack to far more than a book."""
+    """Refuse a file whose streams decompress to far more than a book."""
     budget = _Budget(len(data), limits)
     for found in _STREAM.finditer(data):
         start = found.end()
@@ -94,7 +94,7 @@ def _feed(data: bytes, start: int, end: int, budget: _Budget) -> Iterator[bytes]
 
 
 def _unpack(pieces: Iterator[bytes], budget: _Budget, *, depth: int) -> Iterator[bytes]:
-    """The unpacked pieces of a stream; when they are packed themselves, what those unpack to."""
+    """Yield the decompressed pieces of a stream; if they are compressed again, what those contain."""
     inner = _inflate(pieces, budget)
     first = next(inner, b"")
     if depth < _DEEPEST and _looks_packed(first[:2]):
@@ -132,5 +132,5 @@ def is_cut_off(data: bytes) -> bool:
 
 
 def count_claimed_pages(data: bytes) -> int:
-    """The most pages that any page tree in plain sight says it has; 0 when all are packed away."""
+    """Return the most pages that any uncompressed page tree claims; 0 when all are compressed."""
     return max((int(m.group(1) or m.group(2)) for m in _COUNT.finditer(data)), default=0)
