@@ -10,16 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
 from octavo.readers.detect import BY_SUFFIX, detect_format
 from octavo.readers.files import find_files
 from octavo.readers.parsed import COVER_MOST_MB, ParsedBook, make_cover
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 READERS_VERSION = "1"
 COVER_FOLDERS = ("", "src", "images", "img", "assets", "static", "static/img", "docs")

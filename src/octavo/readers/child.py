@@ -14,17 +14,15 @@ import math
 import os
 import resource
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from octavo.errors import BadBook, OctavoError
 from octavo.limits import MB, Limits
 from octavo.readers import read_book
 from octavo.readers.confine import confine
 from octavo.readers.messages import SECONDS_PER_PAGE, read_request, write_book, write_error, write_page_count
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _MOST_OPEN_FILES = 64
 _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND

@@ -14,11 +14,8 @@ import errno
 import os
 import signal
 import sys
+from collections.abc import Iterable
 from stat import S_ISDIR
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from octavo.errors import BadBook
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HEAD, TAIL = 1 << 16, 1 << 18
 BY_SUFFIX = {

@@ -18,6 +18,8 @@ import stat
 import unicodedata
 import zipfile
 import zlib
+from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from urllib.parse import unquote
 
@@ -26,9 +28,6 @@ from octavo.limits import MB, Limits
 from octavo.text.clean import clean
 
 if TYPE_CHECKING:
-    from pathlib import Path
-    from types import TracebackType
-
     from octavo.readers.parsed import ParsedSection
 
 _SKIPPED_FOLDERS = frozenset(("node_modules", "bower_components", "__pycache__", "__MACOSX", "venv"))

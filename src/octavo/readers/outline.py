@@ -9,8 +9,8 @@ the middle of a page starts with that page's mark.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from octavo.readers.pages import Heading, Piece, Text
 from octavo.readers.parsed import ParsedSection
@@ -18,9 +18,6 @@ from octavo.readers.sections import TextBuilder
 from octavo.readers.titles import clean_line, is_same_title, split_words, squash_title
 from octavo.text.clean import clean
 from octavo.types import PageMark
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _LEAD_NOWHERE = ("contents", "tableofcontents", "shorttableofcontents", "toc", "inhalt", "sommaire")
 _NUMBERING = re.compile(

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from octavo.errors import BadBook
@@ -26,9 +28,6 @@ from octavo.text.clean import clean, decode
 from octavo.types import BookFormat
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from octavo.limits import Limits
 
 _UNDERLINE = re.compile(r"^([=\-~*^\"+#'`.:_])\1{2,}$")

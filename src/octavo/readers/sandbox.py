@@ -13,7 +13,8 @@ import json
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from pathlib import Path
+from typing import NoReturn
 
 from octavo.concurrency import run_blocking
 from octavo.errors import BAD_BOOK_CODES, BadBook, MachineError
@@ -26,9 +27,6 @@ from octavo.readers.messages import (
     write_request,
 )
 from octavo.readers.parsed import ParsedBook
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 GRACE_SECONDS = 2.0
 _COMMAND = (sys.executable, "-I", "-B", "-X", "utf8", "-m", PARSER_MODULE)

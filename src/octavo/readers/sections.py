@@ -10,15 +10,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from octavo.readers.parsed import ParsedSection
 from octavo.readers.titles import is_same_title
 from octavo.types import Span
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 _NOT_IN_GITHUB_ANCHOR = re.compile(r"[^\w\- ]")
 _NOT_IN_MDBOOK_ANCHOR = re.compile(r"[^\w\-\s]")

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html.entities import html5
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from lxml import etree
@@ -18,9 +18,6 @@ from lxml import etree
 from octavo.errors import BadBook
 from octavo.readers.files import resolve_member_name
 from octavo.text.clean import clean, collapse, decode
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 DOCUMENT_TYPES = frozenset(
     ("application/xhtml+xml", "text/html", "text/x-oeb1-document", "application/html+xml", "image/svg+xml")

@@ -8,8 +8,9 @@ reason. Octavo names a publisher's lock and leaves it alone; fonts that are only
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
@@ -22,10 +23,6 @@ from octavo.readers.outline import Outline
 from octavo.readers.parsed import COVER_MOST_MB, Cover, ParsedBook, make_cover
 from octavo.readers.titles import clean_line, make_title
 from octavo.types import BookFormat
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 _SCRAMBLED_FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
 _SIGNS = (

@@ -7,6 +7,7 @@ before it. Covers, title pages and lists of links have nothing to read and are l
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,6 @@ from octavo.readers.pages import Heading, HtmlPage, PageBreak, Piece, Text
 from octavo.readers.titles import is_same_title
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from octavo.readers.epub.package import TocEntry
     from octavo.readers.outline import Outline
 

@@ -10,12 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import Enum
-from typing import TYPE_CHECKING
+
+from selectolax.lexbor import LexborNode
 
 from octavo.readers.html.tags import split_names
-
-if TYPE_CHECKING:
-    from selectolax.lexbor import LexborNode
 
 Attributes = Mapping[str, str | None]
 

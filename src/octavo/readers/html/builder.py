@@ -7,16 +7,13 @@ line after the one before it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 from octavo.readers.html.inline import BREAK, finish_paragraphs
 from octavo.readers.pages import Heading, PageBreak, Piece, Text
 from octavo.text.clean import clean
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _DEEPEST_INDENT = 8
 _LONGEST_LABEL = 50

@@ -8,6 +8,7 @@ recursion, so deep nesting costs nothing.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -41,8 +42,6 @@ from octavo.readers.pages import HtmlPage, Piece, Text
 from octavo.text.clean import clean, collapse, decode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from octavo.limits import Limits
 
 _BLOCKS = split_names(

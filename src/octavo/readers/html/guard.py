@@ -9,6 +9,7 @@ an HTML parser would misread in XHTML: `<a id="x"/>`, CDATA, namespace prefixes 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,6 @@ from octavo.errors import BadBook
 from octavo.readers.html.tags import split_names
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from octavo.limits import Limits
 
 VOID = split_names(

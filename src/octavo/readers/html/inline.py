@@ -11,15 +11,12 @@ a row, with cells separated by ` | `. Any other table only arranges text, and is
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+
+from selectolax.lexbor import LexborNode
 
 from octavo.text.clean import clean
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from selectolax.lexbor import LexborNode
 
 LINE, BREAK = "\ufdd0", "\ufdd1"
 _OURS = re.compile("[\ufdd0\ufdd1]")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from octavo.readers.html.boilerplate import is_paging_link
 from octavo.readers.html.inline import read_line
-
-if TYPE_CHECKING:
-    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 Follow = Callable[[str], str]
 """From an address on the page to the file it means, or to nothing."""

@@ -7,7 +7,10 @@ to others (contents, index, search) add no text. Nothing is fetched and no scrip
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from selectolax.lexbor import LexborHTMLParser
 
 from octavo.errors import BadBook
 from octavo.readers.files import check_sections, check_text_size, find_files, load_file
@@ -23,10 +26,6 @@ from octavo.readers.titles import clean_line, is_same_title, make_title
 from octavo.types import BookFormat
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from selectolax.lexbor import LexborHTMLParser
-
     from octavo.limits import Limits
 
 SUFFIXES = frozenset((".html", ".htm", ".xhtml"))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -18,8 +19,6 @@ from urllib.parse import unquote
 from octavo.readers.html.tags import split_names
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
     from octavo.readers.pages import HtmlPage
 
 _INDEX_NAMES = (

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,6 @@ import yaml
 from octavo.readers.titles import clean_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from octavo.limits import Limits
 
 _DEEPEST = 20

@@ -9,6 +9,7 @@ a page with `read_sections`.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -35,8 +36,6 @@ from octavo.text.clean import clean, decode
 from octavo.types import BookFormat
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from octavo.limits import Limits
 
 SUFFIXES = frozenset((".md", ".markdown", ".mdown", ".mkd", ".mdx"))

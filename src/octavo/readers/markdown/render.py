@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from unicodedata import is_normalized
@@ -22,8 +23,6 @@ from octavo.readers.titles import clean_line
 from octavo.text.clean import clean, collapse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from octavo.readers.sections import Anchors
 
 _FENCE = re.compile(r"^((?:[ \t>]|(?:[-*+]|\d{1,9}[.)])[ \t])*)(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)

@@ -11,15 +11,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from octavo.readers.pdf.layout import PdfLine, count_figures
 from octavo.readers.titles import squash_title
 from octavo.text.clean import clean, collapse
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 RUN_OF_PAGES = 10
 DEEPEST_FOUND = 4

@@ -16,16 +16,14 @@ from __future__ import annotations
 import re
 import statistics
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, pairwise
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from octavo.types import PageMark, Span
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 EDGE_ROWS = 3  # furniture is among the outermost rows of a page,
 ZONE = 0.16  # and but for the very outermost within this share of the page's height from its edge

@@ -10,7 +10,9 @@ from __future__ import annotations
 import ctypes
 import math
 import re
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pypdfium2 as pdfium
@@ -27,9 +29,6 @@ from octavo.text.clean import clean, collapse
 from octavo.types import BookFormat
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
     from octavo.limits import Limits
 
 MOST_ENTRIES = 20_000

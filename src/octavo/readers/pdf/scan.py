@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # What a stream may unpack to before its ratio counts.
 _FREE = 10 * MB
