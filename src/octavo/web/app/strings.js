@@ -7,10 +7,10 @@ import { SURE, TURN_WORDS as T, fillIn } from "../shared/strings.js";
 
 export const S = {
   name: "Octavo",
-  panes: { books: "Books", reader: "Read", talk: "Ask" },
+  panes: { books: "Library", reader: "Read", talk: "Ask" },
   theme: { auto: "Colours: as your system", light: "Colours: light", dark: "Colours: dark" },
 
-  books: "Books",
+  books: "Library",
   contents: "Contents",
   toBooks: "All books",
   add: "Add a book",
