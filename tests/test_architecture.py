@@ -43,7 +43,6 @@ OWNERS = {
     "openai": {"llm"},
     "opentelemetry": {"tracing"},
     "mcp": {"mcp"},
-    "limits": {"records.rate_limits"},
     "prometheus_client": {"server"},
     "python_multipart": {"server"},
     "onnx": {"models"},

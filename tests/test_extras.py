@@ -25,7 +25,7 @@ PACKAGES = {
     "postgres": ("asyncpg",),
     "qdrant": ("qdrant_client", "grpc"),
     "service": (
-        *("fastapi", "starlette", "uvicorn", "httptools", "limits", "prometheus_client"),
+        *("fastapi", "starlette", "uvicorn", "httptools", "prometheus_client"),
         *("python_multipart", "multipart"),
     ),
     "tracing": ("opentelemetry",),

@@ -180,7 +180,7 @@ EXTRAS = {
     "qdrant": ("a Qdrant server", ("qdrant_client",)),
     "service": (
         "the HTTP service",
-        ("fastapi", "limits", "prometheus_client", "python_multipart", "uvicorn"),
+        ("fastapi", "prometheus_client", "python_multipart", "uvicorn"),
     ),
     "tracing": ("tracing", ("opentelemetry.trace",)),
 }

@@ -46,36 +46,36 @@ async def file(tmp_path: Path) -> AsyncIterator[Database]:
 
 async def test_so_many_in_a_minute_and_no_more(file: Database) -> None:
     clock = Clock()
-    throttle = RateLimiter(file, clock=clock)
+    limiter = RateLimiter(file, clock=clock)
     for _ in range(3):
-        await throttle.take("requests", "ann", per_minute=3)
+        await limiter.take("requests", "ann", per_minute=3)
     with pytest.raises(TooMany, match="more than 3 requests in a minute") as refused:
-        await throttle.take("requests", "ann", per_minute=3)
+        await limiter.take("requests", "ann", per_minute=3)
     assert 1 <= refused.value.retry_after <= 60
-    await throttle.take("requests", "ben", per_minute=3)
-    await throttle.take("wrong keys", "ann", per_minute=3)
+    await limiter.take("requests", "ben", per_minute=3)
+    await limiter.take("wrong keys", "ann", per_minute=3)
     clock.now += refused.value.retry_after
-    await throttle.take("requests", "ann", per_minute=3)
+    await limiter.take("requests", "ann", per_minute=3)
 
 
 async def test_a_refused_request_does_not_make_the_wait_longer(file: Database) -> None:
     clock = Clock()
-    throttle = RateLimiter(file, clock=clock)
-    await throttle.take("requests", "ann", per_minute=1)
+    limiter = RateLimiter(file, clock=clock)
+    await limiter.take("requests", "ann", per_minute=1)
     for _ in range(50):
         clock.now += 1
         with pytest.raises(TooMany) as refused:
-            await throttle.take("requests", "ann", per_minute=1)
+            await limiter.take("requests", "ann", per_minute=1)
     assert refused.value.retry_after <= 11
 
 
 @given(st.lists(st.floats(0, 40), min_size=1, max_size=60), st.integers(1, 10))
 def test_no_window_of_a_minute_ever_holds_more_than_the_limit(pauses: list[float], limit: int) -> None:
     clock, taken = Clock(), []
-    near = MemoryWindows(clock)
+    windows = MemoryWindows(clock)
     for pause in pauses:
         clock.now += pause
-        if asyncio.run(near.acquire_entry("ann", limit, 60)):
+        if asyncio.run(windows.count("ann", limit=limit)) is None:
             taken.append(clock.now)
     for at in taken:
         assert sum(at <= other < at + 60 - 60 / STEPS for other in taken) <= limit
@@ -84,13 +84,12 @@ def test_no_window_of_a_minute_ever_holds_more_than_the_limit(pauses: list[float
 
 async def test_callers_that_have_gone_quiet_are_forgotten() -> None:
     clock = Clock()
-    near = MemoryWindows(clock)
+    windows = MemoryWindows(clock)
     for number in range(500):
         clock.now += 1
-        assert await near.acquire_entry(f"caller {number}", 5, 60)
-    assert len(near._counted) <= 62 < CALLERS
-    assert await near.get_moving_window("caller 1", 5, 60) == (clock.now, 0)
-    assert await near.check()
+        assert await windows.count(f"caller {number}", limit=5) is None
+    assert len(windows._counted) <= 62 < CALLERS
+    assert not windows._find_live("caller 1", clock.now)
 
 
 async def test_instances_that_share_a_database_count_together(shelf: Shelf) -> None:
@@ -112,40 +111,40 @@ async def test_instances_that_share_a_database_count_together(shelf: Shelf) -> N
 
 
 async def test_the_same_request_gives_what_it_gave_before(database: Database) -> None:
-    repeats = IdempotentRequests(database)
-    async with repeats.claim("k", owner="ann", request=b"a question") as first:
+    requests_seen = IdempotentRequests(database)
+    async with requests_seen.claim("k", owner="ann", request=b"a question") as first:
         assert first.previous is None
         first.response = {"answer": "ü"}
-    async with repeats.claim("k", owner="ann", request=b"a question") as again:
+    async with requests_seen.claim("k", owner="ann", request=b"a question") as again:
         assert again.previous == {"answer": "ü"}
-    async with repeats.claim("k", owner="ben", request=b"another") as other:
+    async with requests_seen.claim("k", owner="ben", request=b"another") as other:
         assert other.previous is None
-    async with repeats.claim(None, owner="ann", request=b"a question") as unnamed:
+    async with requests_seen.claim(None, owner="ann", request=b"a question") as unnamed:
         assert unnamed.previous is None
 
 
 async def test_another_request_under_the_same_key_is_a_conflict(database: Database) -> None:
-    repeats = IdempotentRequests(database)
-    async with repeats.claim("k", owner="", request=b"one") as once:
+    requests_seen = IdempotentRequests(database)
+    async with requests_seen.claim("k", owner="", request=b"one") as once:
         once.response = {}
         with pytest.raises(RequestInProgress) as busy:
-            async with repeats.claim("k", owner="", request=b"one"):
+            async with requests_seen.claim("k", owner="", request=b"one"):
                 pass
         assert busy.value.retry_after > 0
     with pytest.raises(Conflict, match="used before for another request"):
-        async with repeats.claim("k", owner="", request=b"two"):
+        async with requests_seen.claim("k", owner="", request=b"two"):
             pass
 
 
 async def test_what_failed_or_was_cancelled_can_be_tried_again(database: Database) -> None:
-    repeats = IdempotentRequests(database)
+    requests_seen = IdempotentRequests(database)
     with pytest.raises(ZeroDivisionError):
-        async with repeats.claim("k", owner="", request=b"one"):
+        async with requests_seen.claim("k", owner="", request=b"one"):
             raise ZeroDivisionError
     started = asyncio.Event()
 
     async def work() -> None:
-        async with repeats.claim("k", owner="", request=b"one"):
+        async with requests_seen.claim("k", owner="", request=b"one"):
             started.set()
             await asyncio.sleep(60)
 
@@ -153,7 +152,7 @@ async def test_what_failed_or_was_cancelled_can_be_tried_again(database: Databas
     await started.wait()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    async with repeats.claim("k", owner="", request=b"two") as once:
+    async with requests_seen.claim("k", owner="", request=b"two") as once:
         assert once.previous is None
 
 
@@ -161,16 +160,16 @@ async def test_what_failed_or_was_cancelled_can_be_tried_again(database: Databas
 async def test_old_requests_and_those_of_a_dead_process_are_forgotten(
     database: Database, age: timedelta, done: bool
 ) -> None:
-    repeats = IdempotentRequests(database)
+    requests_seen = IdempotentRequests(database)
 
     async def again() -> None:
         async with database.begin() as connection:
             then = datetime.now(UTC) - age - timedelta(seconds=1)
             await connection.execute(update(requests).values(created_at=then))
-        async with repeats.claim("k", owner="", request=b"another") as once:
+        async with requests_seen.claim("k", owner="", request=b"another") as once:
             assert once.previous is None
 
-    async with repeats.claim("k", owner="", request=b"one") as first:
+    async with requests_seen.claim("k", owner="", request=b"one") as first:
         first.response = {}
         if not done:
             await again()
