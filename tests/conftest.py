@@ -82,9 +82,9 @@ def shelf(_common_shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> Shelf:
     """A PostgreSQL database without a row in it; whoever waits there for another has much patience."""
     from octavo.records import database
 
-    monkeypatch.setattr(database, "PATIENCE", PATIENCE)
+    monkeypatch.setattr(database, "SERVER_SECONDS", PATIENCE)
     patient = {"statement_timeout": "600000", "lock_timeout": "120000"}
-    monkeypatch.setattr(database, "SERVER", database.SERVER | patient)
+    monkeypatch.setattr(database, "SERVER_SETTINGS", database.SERVER_SETTINGS | patient)
     _common_shelf.empty()
     return _common_shelf
 

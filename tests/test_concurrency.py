@@ -9,12 +9,15 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from octavo.concurrency import RetryPolicy, retry, run_to_completion
 from octavo.errors import LibraryBusy, StoreError, WeightsError
 from octavo.library import Library
 from octavo.maintenance.repair import difference
@@ -260,3 +263,74 @@ async def test_a_library_that_may_not_be_written_says_so(data: Path) -> None:
                 await library.search(QUERY)
     finally:
         data.chmod(0o700)
+
+
+async def run_failing(policy: RetryPolicy, *errors: Exception) -> tuple[list[float], BaseException | None]:
+    """Retries work that raises these errors in turn. Returns when it was called, and how it ended."""
+    called: list[float] = []
+    left = iter(errors)
+
+    async def work() -> None:
+        called.append(time.monotonic())
+        for error in left:
+            raise error
+
+    try:
+        await retry(work, policy, wait_after=lambda error: 0.0 if isinstance(error, OSError) else None)
+    except Exception as error:
+        return called, error
+    return called, None
+
+
+async def test_a_call_is_retried_until_it_succeeds() -> None:
+    called, error = await run_failing(RetryPolicy(tries=5, pause=0.001), OSError(), OSError())
+    assert (len(called), error) == (3, None)
+
+
+async def test_retries_end_with_the_last_error() -> None:
+    last = OSError("the last")
+    called, error = await run_failing(RetryPolicy(tries=2, pause=0.001), OSError(), last, OSError())
+    assert (len(called), error) == (2, last)
+    called, error = await run_failing(RetryPolicy(seconds=0, pause=0.001), last, OSError())
+    assert (len(called), error) == (1, last)
+
+
+async def test_an_error_that_no_retry_can_mend_is_raised_at_once() -> None:
+    fatal = KeyError("fatal")
+    called, error = await run_failing(RetryPolicy(tries=5, pause=0.001), OSError(), fatal)
+    assert (len(called), error) == (2, fatal)
+
+
+async def test_pauses_grow_up_to_the_longest_and_last_as_long_as_the_error_asks() -> None:
+    policy = RetryPolicy(tries=4, pause=0.02, growth=4.0, longest=0.06)
+    called, _ = await run_failing(policy, OSError(), OSError(), OSError())
+    pauses = [later - earlier for earlier, later in pairwise(called)]
+    assert all(pause >= least for pause, least in zip(pauses, (0.02, 0.06, 0.06), strict=True))
+
+    async def work() -> None:
+        called.append(time.monotonic())
+        raise OSError
+
+    called.clear()
+    with pytest.raises(OSError):
+        await retry(work, RetryPolicy(tries=2, pause=0.001), wait_after=lambda _: 0.05)
+    assert called[1] - called[0] >= 0.05
+
+
+async def test_work_that_must_not_be_cut_short_ends_before_a_cancellation_is_raised() -> None:
+    started, finish = asyncio.Event(), asyncio.Event()
+
+    async def work() -> str:
+        started.set()
+        await finish.wait()
+        return "done"
+
+    task = asyncio.create_task(run_to_completion(work()))
+    await started.wait()
+    task.cancel()
+    await asyncio.sleep(0)
+    assert not task.done()
+    finish.set()
+    result, cancelled = await task
+    assert result == "done"
+    assert isinstance(cancelled, asyncio.CancelledError)

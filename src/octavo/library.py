@@ -37,7 +37,7 @@ from octavo.readers.sandbox import parse
 from octavo.records import covers
 from octavo.records.catalogue import Records
 from octavo.records.conversations import Conversations
-from octavo.records.database import translate_errors
+from octavo.records.errors import translate_errors
 from octavo.records.options import BookOptions
 from octavo.search import scope
 from octavo.search.cache import LRUCache

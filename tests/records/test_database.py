@@ -43,7 +43,7 @@ async def records(shelf: Shelf) -> AsyncIterator[Records]:
 
 def hurried(monkeypatch: pytest.MonkeyPatch, **soon: str) -> None:
     """Whoever waits for what is named gives up soon."""
-    monkeypatch.setattr(database, "SERVER", database.SERVER | soon)
+    monkeypatch.setattr(database, "SERVER_SETTINGS", database.SERVER_SETTINGS | soon)
 
 
 # The address
@@ -93,7 +93,7 @@ async def test_a_database_that_is_not_there_is_named_with_what_to_do(postgres: S
 async def test_a_server_that_does_not_answer_is_an_error_that_names_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(database, "PATIENCE", 0.4)
+    monkeypatch.setattr(database, "SERVER_SECONDS", 0.4)
     with pytest.raises(LibraryBusy, match=r"postgresql://reader@127\.0\.0\.1:1/books cannot be reached"):
         await Records.open(f"postgresql://reader:{SECRET}@127.0.0.1:1/books")
 
@@ -190,7 +190,7 @@ async def test_a_statement_that_takes_too_long_is_ended(
 async def test_more_who_want_a_connection_than_there_are_are_told_to_come_back(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "PATIENCE", 2.0)
+    monkeypatch.setattr(database, "SERVER_SECONDS", 2.0)
     records = await Records.open(shelf.url, connections=2)
     async with records.database.connect(), records.database.connect():
         with pytest.raises(Overloaded, match="all connections") as full:
@@ -279,8 +279,8 @@ async def test_a_server_that_stays_away_is_told_and_used_again_when_it_is_back(
     records = await Records.open(shelf.url)
     await records.set_meta("before", "kept")
     await asyncio.to_thread(postgres.stop)
-    patient = database.PATIENCE
-    monkeypatch.setattr(database, "PATIENCE", 0.4)
+    patient = database.SERVER_SECONDS
+    monkeypatch.setattr(database, "SERVER_SECONDS", 0.4)
     try:
         for asked in (records.get_meta("before"), records.set_meta("a", "b"), records.find_chunks(["a"])):
             with pytest.raises(LibraryBusy, match="cannot be reached") as away:
@@ -288,7 +288,7 @@ async def test_a_server_that_stays_away_is_told_and_used_again_when_it_is_back(
             assert "database server" in away.value.hint
     finally:
         postgres.start()
-    monkeypatch.setattr(database, "PATIENCE", patient)
+    monkeypatch.setattr(database, "SERVER_SECONDS", patient)
     assert await records.get_meta("before") == "kept"
     assert await records.get_meta("a") is None
     await records.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -21,13 +22,13 @@ from octavo.settings import Settings
 from octavo.store import open_store, read_store_state, replace_store
 from octavo.store.base import DAMAGED, digest_chunk
 from octavo.store.qdrant import EXACT_UP_TO, QdrantStore, connect
-from octavo.store.qdrant_client import Patience
+from octavo.store.qdrant_client import RETRIES
 from tests.support.qdrant_server import QdrantServer
 from tests.support.store_contract import PROMISES, SIZE, by_meaning, by_words, chunk, vector
 
 REAL = os.environ.get("OCTAVO_TEST_QDRANT_URL", "")
 MINE = "library-of-the-test"
-QUICK = Patience(seconds=10, tries=2, pause=0.01)
+QUICK = replace(RETRIES, tries=2, pause=0.01)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +46,9 @@ async def opened(
     url: str, collection: str = "", *, library: str = MINE, expected: bool = False, dimension: int = SIZE
 ) -> AsyncIterator[QdrantStore]:
     where = settings(url, collection or f"test-{uuid4().hex}")
-    store = await connect(where, dimension=dimension, library=library, expected=expected, patience=QUICK)
+    store = await connect(
+        where, dimension=dimension, library=library, expected=expected, seconds=10, retries=QUICK
+    )
     try:
         yield store
     finally:

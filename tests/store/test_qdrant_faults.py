@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from octavo.protocols import EVERYWHERE
 from octavo.settings import Settings
 from octavo.store.base import digest_chunk
 from octavo.store.qdrant import BATCH, QdrantStore, connect
-from octavo.store.qdrant_client import Patience
+from octavo.store.qdrant_client import RETRIES
 from octavo.testing import TinyEmbedder
 from tests.support.answerers import Greedy, assert_well_cited
 from tests.support.patience import PATIENCE
@@ -36,9 +37,9 @@ def server(tmp_path: Path) -> Iterator[QdrantServer]:
 async def opened(
     server: QdrantServer, *, tries: int = 3, seconds: float = PATIENCE
 ) -> AsyncIterator[QdrantStore]:
-    patience = Patience(seconds=seconds, tries=tries, pause=0.005)
+    retries = replace(RETRIES, tries=tries, pause=0.005)
     settings = Settings(data=Path("unused"), store_url=server.url)
-    store = await connect(settings, dimension=SIZE, library=MINE, patience=patience)
+    store = await connect(settings, dimension=SIZE, library=MINE, seconds=seconds, retries=retries)
     try:
         yield store
     finally:
@@ -83,7 +84,7 @@ async def test_what_the_server_refuses_is_not_tried_again(server: QdrantServer) 
     assert made_again(server, UPSERT) == 1
 
 
-async def test_patience_ends(server: QdrantServer) -> None:
+async def test_retries_end(server: QdrantServer) -> None:
     async with opened(server, tries=2) as store:
         await store.upsert([chunk(1)], edition=1)
         server.fail(*[Fault(kind="status", to=SEARCH)] * 2)
@@ -97,13 +98,10 @@ async def test_no_answer_in_time_counts_as_a_failure(server: QdrantServer) -> No
     async with opened(server, tries=2) as store:
         await store.upsert([chunk(1)], edition=1)
         server.fail(*[Fault(kind="slow", to=SEARCH, seconds=1.0)] * 2)
-        patient, store._connection._patience = (
-            store._connection._patience,
-            Patience(seconds=0.2, tries=2, pause=0.005),
-        )
+        allowed, store._connection._seconds = store._connection._seconds, 0.2
         with pytest.raises(StoreError, match="did not search"):
             await store.search(vector(1.0), "whale", where=EVERYWHERE, limit=5)
-        store._connection._patience = patient
+        store._connection._seconds = allowed
         assert await by_meaning(store) == [1]
 
 

@@ -76,9 +76,9 @@ async def attach(
     source: Source, options: BookOptions, *, changes: Changes
 ) -> AsyncGenerator[IngestEvent, None]:
     """The whole way of a collection into the library, as events. The last one is `Published`."""
-    from octavo.store.qdrant_import import read_all_points
+    from octavo.store.qdrant_import import read_points
 
-    found = await read_all_points(source)
+    found = await read_points(source)
     if not found:
         raise BadBook("no_text", f"the collection {source.collection!r} at {source.url} has no texts")
     title = collapse(clean(options.title or _common_title(found) or source.collection))[:TITLE_MOST].strip()

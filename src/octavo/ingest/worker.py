@@ -21,7 +21,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
-from octavo.concurrency import run_blocking
+from octavo.concurrency import RetryPolicy, retry, run_blocking
 from octavo.errors import BadBook, OctavoError
 from octavo.events import Compared, Embedding, IngestEvent, Parsed, Published, Storing
 from octavo.records.jobs import Job, JobProgress, JobQueue
@@ -31,7 +31,7 @@ from octavo.types import Book
 UPLOADS = "uploads"
 RENEW_SECONDS, IDLE_SECONDS = 0.5, 1.0
 ABANDONED_SECONDS = 3_600.0
-_TRIES, _PAUSE = 5, 1.0
+_FINISH_RETRIES = RetryPolicy(tries=5, pause=1.0)
 _LOG = logging.getLogger("octavo.workers")
 OnEvent = Callable[[IngestEvent], None]
 AddBook = Callable[[Path, BookOptions, OnEvent], Awaitable[Book]]
@@ -166,17 +166,14 @@ class Worker:
     async def _ended(self, job: Job, out: Book | None, reading: asyncio.Task[Book]) -> None:
         """Notes how it ended. A book that is `out` is in the library, whatever came after that."""
         error = reading.exception() if out is None else None
-        for attempt in range(_TRIES):
-            try:
-                if error is not None:
-                    await self._queue.finish(job, error=_said(error))
-                else:
-                    await self._queue.finish(job, book_id=(out or reading.result()).id)
-                break
-            except OctavoError:
-                if attempt + 1 == _TRIES:
-                    raise
-                await asyncio.sleep(_PAUSE)
+
+        async def finish() -> None:
+            if error is not None:
+                await self._queue.finish(job, error=_said(error))
+            else:
+                await self._queue.finish(job, book_id=(out or reading.result()).id)
+
+        await retry(finish, _FINISH_RETRIES, wait_after=lambda e: 0.0 if isinstance(e, OctavoError) else None)
         if error is not None and not isinstance(error, OctavoError):
             _LOG.error("job %s failed unforeseen: %s", job.id, type(error).__name__)
 

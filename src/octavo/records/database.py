@@ -1,16 +1,13 @@
-"""The database behind the records: how it is opened, how it is read and changed, and who waits for whom.
+"""The database behind the records, in SQLite or PostgreSQL: how it is opened, read, changed and locked.
 
-A change is one transaction: it is on the disk when the `writing` block ends, or it never was. Readers are
-not held up by it. A SQLite file has one writer at a time; in PostgreSQL only changes that name the same turn
-wait for each other. A server that is away is waited for, five seconds at most. Whatever the database says
-goes wrong becomes one of our errors, with the place and what to do about it.
+A change is one transaction: it is on the disk when the `begin` block ends, or it never was. Readers are not
+held up by it. A SQLite file has one writer at a time; in PostgreSQL only changes with the same `turn` wait
+for each other. A server that is away is waited for, five seconds at most. Every failure of the database
+becomes one of our errors, with the place and what to do about it.
 
-Where the records are: the path of a SQLite file, or the address of a PostgreSQL database.
-
-Locks that several instances of Octavo agree on, kept by the PostgreSQL server that they share.
-
-Each lock is held by a connection of its own for as long as the block runs. Whoever dies, or loses the
-connection, has let go of it at that moment: nothing has to be cleaned up, and no clock is asked.
+Locks that several instances agree on are advisory locks of the PostgreSQL server. Each is held by a
+connection of its own while the block runs. A process that dies, or loses the connection, has released it at
+that moment: nothing has to be cleaned up, and no clock is involved.
 """
 
 from __future__ import annotations
@@ -43,100 +40,16 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
+from octavo.concurrency import RetryPolicy, retry
 from octavo.errors import LibraryBusy, RecordsError, require_extra
 from octavo.records.errors import is_lost, report_damage, translate_errors
 from octavo.records.tables import HEAD
 
-_HINT = "It looks like postgresql://user:password@host/name, or is the path of a file."
-_POSTGRES = ("postgresql", "postgres", "postgresql+asyncpg", "postgres+asyncpg")
-_KNOWN = {"host", "port", "ssl"}
-_WITHOUT_MEANING = {"channel_binding", "application_name", "connect_timeout", "target_session_attrs"}
-
-
-def parse_address(where: Path | str) -> URL:
-    """The address as SQLAlchemy takes it, however it was spelled."""
-    if isinstance(where, Path) or "://" not in where:
-        return URL.create("sqlite+aiosqlite", database=str(where))
-    try:
-        given = make_url(where)
-    except (ArgumentError, ValueError) as error:  # of which neither is told: it may quote the password
-        raise RecordsError("the address of the records is not a database URL", hint=_HINT) from error
-    if given.drivername in ("sqlite", "sqlite+aiosqlite") and given.database:
-        return URL.create("sqlite+aiosqlite", database=given.database)
-    if given.drivername not in _POSTGRES or not given.database:
-        raise RecordsError("the records can be in SQLite or in a PostgreSQL database", hint=_HINT)
-    return given.set(drivername="postgresql+asyncpg", query=_options(given))
-
-
-def format_address(url: URL) -> str:
-    """The address for people: no password, nothing after the name."""
-    if url.get_backend_name() == "sqlite":
-        return url.database or ""
-    return URL.create(
-        "postgresql", url.username, host=url.host, port=url.port, database=url.database
-    ).render_as_string()
-
-
-def _options(given: URL) -> dict[str, str | tuple[str, ...]]:
-    """What stands after `?`, in the words of the driver; what other drivers know is left out."""
-    options = {key: value for key, value in given.query.items() if key not in _WITHOUT_MEANING}
-    if "sslmode" in options:
-        options["ssl"] = options.pop("sslmode")
-    unknown = sorted(options.keys() - _KNOWN)
-    if unknown:
-        raise RecordsError(
-            f"the address of the records has an option that is not known: {', '.join(unknown)}",
-            hint="Known are host, port and sslmode.",
-        )
-    return options
-
-
-_TRY = {
-    False: text("SELECT pg_try_advisory_lock(:number)"),
-    True: text("SELECT pg_try_advisory_lock_shared(:number)"),
-}
-_OFTEN = 0.1
-
-
-class Locks:
-    """The locks of one database."""
-
-    def __init__(self, url: URL, *, place: str, seconds: float) -> None:
-        self._place = place
-        self._engine = create_async_engine(
-            url, isolation_level="AUTOCOMMIT", poolclass=NullPool, connect_args={"timeout": seconds}
-        )
-
-    @asynccontextmanager
-    async def acquire(self, name: str, *, shared: bool, wait: float) -> AsyncIterator[bool]:
-        """Says whether the lock could be had in time. Those who share it keep out only who does not."""
-        connection = self._engine.connect()
-        try:
-            with translate_errors(self._place):
-                await connection.start()
-                granted = await _granted(connection, name, shared=shared, wait=wait)
-            yield granted
-        finally:
-            with suppress(SQLAlchemyError, OSError):  # a connection that is gone holds nothing
-                await asyncio.shield(connection.close())
-
-
-async def _granted(connection: AsyncConnection, name: str, *, shared: bool, wait: float) -> bool:
-    until = time.monotonic() + wait
-    while not await connection.scalar(_TRY[shared], {"number": hash_lock_name(name)}):
-        if time.monotonic() >= until:
-            return False
-        await asyncio.sleep(_OFTEN)
-    return True
-
-
-def hash_lock_name(name: str) -> int:
-    """The number by which the server knows a lock."""
-    return int.from_bytes(sha256(f"octavo {name}".encode()).digest()[:8], "big", signed=True)
-
-
-__all__ = ["Database", "report_damage", "translate_errors"]
-
+SERVER_SECONDS, RETRY_PAUSE = 5.0, 0.1
+"""For how long a server that is away is tried again, and the pause between two tries."""
+TURN_SECONDS = 60
+"""How long a transaction waits for its turn: another instance may be writing a whole book."""
+CONNECTIONS = 10
 PRAGMAS = (
     "busy_timeout = 5000",
     "journal_mode = WAL",
@@ -144,18 +57,24 @@ PRAGMAS = (
     "foreign_keys = ON",
     "cell_size_check = ON",
 )
-SERVER = {
+SERVER_SETTINGS = {
     "application_name": "octavo",
     "statement_timeout": "60000",
     "lock_timeout": "5000",
     "idle_in_transaction_session_timeout": "120000",
     "jit": "off",
 }
-PATIENCE, OFTEN = 5.0, 0.1  # seconds for which a server that is away is asked again, and how often
-TURN_SECONDS = 60  # a turn may have to wait until another instance has written a whole book
-CONNECTIONS = 10
-_TURN = text("SELECT pg_advisory_xact_lock(:number)")
-_VERSION: Select[Any] = select(column("version_num")).select_from(table("alembic_version"))
+_LOCK_PAUSE = 0.1
+_TRY_LOCK = {
+    False: text("SELECT pg_try_advisory_lock(:number)"),
+    True: text("SELECT pg_try_advisory_lock_shared(:number)"),
+}
+_WAIT_TURN = text("SELECT pg_advisory_xact_lock(:number)")
+_REVISION: Select[Any] = select(column("version_num")).select_from(table("alembic_version"))
+_ADDRESS_HINT = "It looks like postgresql://user:password@host/name, or is the path of a file."
+_POSTGRES_DRIVERS = ("postgresql", "postgres", "postgresql+asyncpg", "postgres+asyncpg")
+_KNOWN_OPTIONS = {"host", "port", "ssl"}
+_IGNORED_OPTIONS = {"channel_binding", "application_name", "connect_timeout", "target_session_attrs"}
 T = TypeVar("T")
 
 
@@ -167,8 +86,8 @@ class Database:
         self._engine = engine
         self._file = file
         self._locks = locks
-        self._nearby = None if file is None else _nearby(file)
-        self._pen = asyncio.Lock() if file else nullcontext()
+        self._sync_engine = None if file is None else _create_sync_engine(file)
+        self._write_lock = asyncio.Lock() if file else nullcontext()
 
     @classmethod
     async def open(cls, where: Path | str, *, connections: int = CONNECTIONS) -> Database:
@@ -176,23 +95,23 @@ class Database:
         url = parse_address(where)
         place = format_address(url)
         if url.get_backend_name() == "sqlite":
-            opened = cls(_local(url), place=place, file=Path(url.database or ""), locks=None)
+            database = cls(_create_sqlite_engine(url), place=place, file=Path(url.database or ""), locks=None)
         else:
             require_extra("postgres")
-            locks = Locks(url, place=place, seconds=PATIENCE)
-            opened = cls(_distant(url, connections), place=place, file=None, locks=locks)
+            locks = Locks(url, place=place, seconds=SERVER_SECONDS)
+            database = cls(_create_postgres_engine(url, connections), place=place, file=None, locks=locks)
         try:
-            await opened._bring_up_to_date()
+            await database._migrate()
         except BaseException:
-            await opened.close()
+            await database.close()
             raise
-        return opened
+        return database
 
     async def close(self) -> None:
         with translate_errors(self.place):
             await self._engine.dispose()
-            if self._nearby is not None:
-                self._nearby.dispose()
+            if self._sync_engine is not None:
+                self._sync_engine.dispose()
 
     @property
     def is_sqlite(self) -> bool:
@@ -200,50 +119,50 @@ class Database:
 
     @property
     def is_shared(self) -> bool:
-        """Whether other instances, on this machine or elsewhere, may be reading and changing it as well."""
+        """Whether other instances, on this machine or elsewhere, may read and change it too."""
         return self._locks is not None
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[AsyncConnection]:
-        """For one statement, which sees one state of the records. A row that makes no sense is damage."""
+        """Opens a connection for one statement, which sees one state of the records."""
         with translate_errors(self.place):
             async with self._connect("" if self.is_sqlite else "SELECT 1") as connection:
                 with report_damage(self.place):
                     yield connection
 
     async def look_up(self, statement: Select[Any], parameters: Mapping[str, object]) -> Sequence[Row[Any]]:
-        """A few rows by their keys: from a local file, sooner than a thread could be asked for them."""
+        """Fetches a few rows by their keys. A local file is read at once, which is faster than a thread."""
         with translate_errors(self.place):
-            if self._nearby is not None:
-                with self._nearby.connect() as connection:
-                    near: Sequence[Row[Any]] = connection.execute(statement, parameters).all()
-                    return near
+            if self._sync_engine is not None:
+                with self._sync_engine.connect() as connection:
+                    local: Sequence[Row[Any]] = connection.execute(statement, parameters).all()
+                    return local
 
-            async def fetched() -> Sequence[Row[Any]]:
-                distant = self._engine.connect()
+            async def fetch() -> Sequence[Row[Any]]:
+                remote = self._engine.connect()
                 try:
-                    await _started(distant)
-                    far: Sequence[Row[Any]] = (await distant.execute(statement, parameters)).all()
-                    return far
+                    await _start(remote)
+                    found: Sequence[Row[Any]] = (await remote.execute(statement, parameters)).all()
+                    return found
                 finally:
-                    await _closed(distant)
+                    await _close(remote)
 
-            return await _patiently(fetched)
+            return await _retry_lost(fetch)
 
     @asynccontextmanager
     async def begin(self, turn: str = "") -> AsyncIterator[AsyncConnection]:
-        """A transaction: whole and on the disk when the block ends, undone when it raises.
+        """Opens a transaction: it is whole and on the disk when the block ends, and undone when it raises.
 
-        Those with the same `turn` come one after the other, whichever process they are in. A file has one
-        writer at a time: those of this process wait for each other however long that takes.
+        Transactions with the same `turn` run one after the other, in all processes. A file has one writer at
+        a time: those of this process wait for each other however long that takes.
         """
         first = "BEGIN IMMEDIATE" if self.is_sqlite else "BEGIN"
         with translate_errors(self.place):
-            async with self._pen, self._connect(first) as connection:
+            async with self._write_lock, self._connect(first) as connection:
                 try:
                     if turn and not self.is_sqlite:
                         await connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{TURN_SECONDS}s'")
-                        await connection.execute(_TURN, {"number": hash_lock_name(turn)})
+                        await connection.execute(_WAIT_TURN, {"number": hash_lock_name(turn)})
                     with report_damage(self.place):
                         yield connection
                     await connection.exec_driver_sql("COMMIT")
@@ -252,10 +171,11 @@ class Database:
                     raise
 
     @asynccontextmanager
-    async def lock(self, name: str, *, wait: float = PATIENCE) -> AsyncIterator[None]:
-        """Keeps other instances from what is called `name`, for longer than one transaction may last.
+    async def lock(self, name: str, *, wait: float = SERVER_SECONDS) -> AsyncIterator[None]:
+        """Locks `name` against other instances, for longer than one transaction may last.
 
-        `LibraryBusy` when one of them keeps it for longer than we would wait. Nobody shares a file with us.
+        Raises `LibraryBusy` when another holds it for longer than `wait`. A SQLite file has no other
+        instances.
         """
         async with self.try_lock(name, wait=wait) as granted:
             if not granted:
@@ -267,9 +187,9 @@ class Database:
 
     @asynccontextmanager
     async def try_lock(self, name: str, *, shared: bool = False, wait: float = 0) -> AsyncIterator[bool]:
-        """Keeps others from what is called `name`, if that can be had in time; says whether it could.
+        """Tries to lock `name` against other instances; yields whether that worked in time.
 
-        Those who share it keep out only those who would not.
+        Shared locks exclude only exclusive ones.
         """
         if self._locks is None:
             yield True
@@ -279,60 +199,94 @@ class Database:
 
     @asynccontextmanager
     async def _connect(self, first: str) -> AsyncIterator[AsyncConnection]:
-        """A connection on which `first` went well: a server that is away is asked again for a while."""
+        """Opens a connection and runs `first` on it, retrying for a while when the server is away."""
 
-        async def begun() -> AsyncConnection:
+        async def start() -> AsyncConnection:
             connection = self._engine.connect()
             try:
-                await (connection.start() if self.is_sqlite else _started(connection))
+                await (connection.start() if self.is_sqlite else _start(connection))
                 if first:
                     await connection.exec_driver_sql(first)
             except BaseException:
-                await _closed(connection)
+                await _close(connection)
                 raise
             return connection
 
-        connection = await (begun() if self.is_sqlite else _patiently(begun))
+        connection = await (start() if self.is_sqlite else _retry_lost(start))
         try:
             yield connection
         finally:
-            await _closed(connection)
+            await _close(connection)
 
-    async def _bring_up_to_date(self) -> None:
-        if await self._read_version() != HEAD:
-            async with self.begin("the tables") as connection:  # whoever came first has done it by then
+    async def _migrate(self) -> None:
+        if await self._read_current_revision() != HEAD:
+            # Another instance may have migrated it while this one waited for its turn.
+            async with self.begin("the tables") as connection:
                 if not self.is_sqlite:
                     await connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
                 await connection.run_sync(self._upgrade)
 
-    async def _read_version(self) -> str | None:
-        if self._nearby is not None:  # also finds out, without a thread, that a file cannot be opened
-            with translate_errors(self.place), self._nearby.connect() as connection:
-                return _version(connection)
-        async with self.connect() as distant:
-            return await distant.run_sync(_version)
+    async def _read_current_revision(self) -> str | None:
+        if self._sync_engine is not None:
+            # This also reports, without a thread, that a file cannot be opened.
+            with translate_errors(self.place), self._sync_engine.connect() as connection:
+                return _read_revision(connection)
+        async with self.connect() as remote:
+            return await remote.run_sync(_read_revision)
 
     def _upgrade(self, connection: Connection) -> None:
         from octavo.records.migrations import upgrade
 
-        if _version(connection) != HEAD:
+        if _read_revision(connection) != HEAD:
             upgrade(connection, file=self._file)
 
 
-async def _patiently(work: Callable[[], Awaitable[T]]) -> T:
-    """Tries again what failed because the server is away. `work` must change nothing before it fails so."""
-    until = time.monotonic() + PATIENCE
-    while True:
+class Locks:
+    """The advisory locks of one PostgreSQL database."""
+
+    def __init__(self, url: URL, *, place: str, seconds: float) -> None:
+        self._place = place
+        self._engine = create_async_engine(
+            url, isolation_level="AUTOCOMMIT", poolclass=NullPool, connect_args={"timeout": seconds}
+        )
+
+    @asynccontextmanager
+    async def acquire(self, name: str, *, shared: bool, wait: float) -> AsyncIterator[bool]:
+        """Yields whether the lock was granted in time. Shared locks exclude only exclusive ones."""
+        connection = self._engine.connect()
         try:
-            return await work()
-        except Exception as error:
-            if not is_lost(error) or time.monotonic() >= until:
-                raise
-        await asyncio.sleep(OFTEN)
+            with translate_errors(self._place):
+                await connection.start()
+                granted = await _wait_for_lock(connection, name, shared=shared, wait=wait)
+            yield granted
+        finally:
+            # A connection that is gone holds no lock.
+            with suppress(SQLAlchemyError, OSError):
+                await asyncio.shield(connection.close())
 
 
-async def _started(connection: AsyncConnection) -> None:
-    """Connects. Who is cancelled meanwhile waits for that to end: half a connection could not be closed."""
+async def _wait_for_lock(connection: AsyncConnection, name: str, *, shared: bool, wait: float) -> bool:
+    until = time.monotonic() + wait
+    while not await connection.scalar(_TRY_LOCK[shared], {"number": hash_lock_name(name)}):
+        if time.monotonic() >= until:
+            return False
+        await asyncio.sleep(_LOCK_PAUSE)
+    return True
+
+
+def hash_lock_name(name: str) -> int:
+    """Computes the number by which the server knows a lock."""
+    return int.from_bytes(sha256(f"octavo {name}".encode()).digest()[:8], "big", signed=True)
+
+
+async def _retry_lost(work: Callable[[], Awaitable[T]]) -> T:
+    """Retries what failed because the server is away. `work` must change nothing before it fails so."""
+    policy = RetryPolicy(seconds=SERVER_SECONDS, pause=RETRY_PAUSE)
+    return await retry(work, policy, wait_after=lambda error: 0.0 if is_lost(error) else None)
+
+
+async def _start(connection: AsyncConnection) -> None:
+    """Connects. If cancelled, waits for the connection first: half a connection could not be closed."""
     starting = asyncio.ensure_future(connection.start())
     try:
         await asyncio.shield(starting)
@@ -341,14 +295,14 @@ async def _started(connection: AsyncConnection) -> None:
         raise
 
 
-async def _closed(connection: AsyncConnection) -> None:
-    """Given back, or thrown away if it was cut off, even while the caller is being cancelled."""
+async def _close(connection: AsyncConnection) -> None:
+    """Returns a connection to the pool, or drops it if it was cut off, even if the caller is cancelled."""
     with suppress(SQLAlchemyError, OSError):
         await asyncio.shield(asyncio.ensure_future(connection.close()))
 
 
 async def _roll_back(connection: AsyncConnection) -> None:
-    """Undoes what is open. A connection that was cut off in mid-call is thrown away, which undoes it too."""
+    """Rolls back. A connection that was cut off is dropped, which rolls back too."""
     if not connection.invalidated and not connection.closed:
         try:
             await connection.exec_driver_sql("ROLLBACK")
@@ -356,52 +310,92 @@ async def _roll_back(connection: AsyncConnection) -> None:
             await connection.invalidate()
 
 
-def _local(url: URL) -> AsyncEngine:
+def _create_sqlite_engine(url: URL) -> AsyncEngine:
     file = Path(url.database or "")
     with translate_errors(str(file)):
         file.parent.mkdir(parents=True, exist_ok=True)
         engine = create_async_engine(url, isolation_level="AUTOCOMMIT", skip_autocommit_rollback=True)
-    event.listen(engine.sync_engine, "connect", _prepare)
-    event.listen(engine.sync_engine, "invalidate", _let_go)
+    event.listen(engine.sync_engine, "connect", _set_pragmas)
+    event.listen(engine.sync_engine, "invalidate", _release_write_lock)
     return engine
 
 
-def _distant(url: URL, connections: int) -> AsyncEngine:
+def _create_postgres_engine(url: URL, connections: int) -> AsyncEngine:
     return create_async_engine(
         url,
         isolation_level="AUTOCOMMIT",
         skip_autocommit_rollback=True,
         pool_size=connections,
         max_overflow=0,
-        pool_timeout=PATIENCE,
+        pool_timeout=SERVER_SECONDS,
         pool_recycle=1800,
-        connect_args={"timeout": PATIENCE, "server_settings": SERVER},
+        connect_args={"timeout": SERVER_SECONDS, "server_settings": SERVER_SETTINGS},
     )
 
 
-def _nearby(file: Path) -> Engine:
+def _create_sync_engine(file: Path) -> Engine:
     url = URL.create("sqlite", database=str(file))
     engine = create_engine(
         url, isolation_level="AUTOCOMMIT", skip_autocommit_rollback=True, poolclass=StaticPool
     )
-    event.listen(engine, "connect", _prepare)
+    event.listen(engine, "connect", _set_pragmas)
     return engine
 
 
-def _prepare(connection: Any, _: object) -> None:
+def _set_pragmas(connection: Any, _: object) -> None:
     cursor = connection.cursor()
     for pragma in PRAGMAS:
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 
 
-def _let_go(connection: Any, _: object, __: object) -> None:
-    """A call cancelled in mid-statement would keep the write lock long after its connection is gone."""
-    with suppress(SQLAlchemyError, sqlite3.Error, ValueError):  # what is closed already holds nothing
+def _release_write_lock(connection: Any, _: object, __: object) -> None:
+    """Rolls back a dropped connection: a call cancelled in mid-statement would keep the write lock."""
+    # A closed connection holds nothing.
+    with suppress(SQLAlchemyError, sqlite3.Error, ValueError):
         connection.rollback()
 
 
-def _version(connection: Connection) -> str | None:
+def _read_revision(connection: Connection) -> str | None:
     if not inspect(connection).has_table("alembic_version"):
         return None
-    return connection.execute(_VERSION).scalar()
+    return connection.execute(_REVISION).scalar()
+
+
+def parse_address(where: Path | str) -> URL:
+    """Parses a path or a URL into the address that SQLAlchemy takes."""
+    if isinstance(where, Path) or "://" not in where:
+        return URL.create("sqlite+aiosqlite", database=str(where))
+    try:
+        given = make_url(where)
+    except (ArgumentError, ValueError) as error:
+        # The message does not quote the error, which may quote the password.
+        raise RecordsError("the address of the records is not a database URL", hint=_ADDRESS_HINT) from error
+    if given.drivername in ("sqlite", "sqlite+aiosqlite") and given.database:
+        return URL.create("sqlite+aiosqlite", database=given.database)
+    if given.drivername not in _POSTGRES_DRIVERS or not given.database:
+        raise RecordsError("the records can be in SQLite or in a PostgreSQL database", hint=_ADDRESS_HINT)
+    return given.set(drivername="postgresql+asyncpg", query=_read_options(given))
+
+
+def format_address(url: URL) -> str:
+    """Formats an address for messages: without password and options."""
+    if url.get_backend_name() == "sqlite":
+        return url.database or ""
+    return URL.create(
+        "postgresql", url.username, host=url.host, port=url.port, database=url.database
+    ).render_as_string()
+
+
+def _read_options(given: URL) -> dict[str, str | tuple[str, ...]]:
+    """Returns the options after `?` under the driver's names, without those that only other drivers know."""
+    options = {key: value for key, value in given.query.items() if key not in _IGNORED_OPTIONS}
+    if "sslmode" in options:
+        options["ssl"] = options.pop("sslmode")
+    unknown = sorted(options.keys() - _KNOWN_OPTIONS)
+    if unknown:
+        raise RecordsError(
+            f"the address of the records has an option that is not known: {', '.join(unknown)}",
+            hint="Known are host, port and sslmode.",
+        )
+    return options

@@ -13,10 +13,11 @@ from sqlalchemy import ColumnElement, and_, bindparam, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from octavo.records import rows
-from octavo.records.database import Database, report_damage
+from octavo.records.errors import report_damage
 from octavo.records.tables import books, chunks, editions, sections, texts, vectors
 
 if TYPE_CHECKING:
+    from octavo.records.database import Database
     from octavo.types import Book, Chunk, Section
 
 BATCH = 500

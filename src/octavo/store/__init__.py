@@ -1,10 +1,9 @@
-"""Where chunks are kept and found: inside this process, or on the Qdrant server that the settings name.
+"""Opens the store of a library: the engine inside this process, or the Qdrant server that the settings name.
 
-`open_store` opens the store of a library: the embedded one under the library's lock, so that one process at
-a time has it; the one on a server for as many processes as like. `replace_store` puts another in the place
-of one that cannot be used: what was in the folder is kept there under another name, a collection of ours is
-made anew, and nothing that is not ours is touched. `seal_of` names the state that a store is in, so that the
-next opening can tell whether anything has changed.
+`open_store` opens the embedded store under the library's lock, so that one process at a time has it, and the
+one on a server for any number of processes. `replace_store` replaces a store that cannot be used: the folder
+is kept under another name, a collection of ours is created again, and nothing that is not ours is touched.
+`read_store_state` names the state of a store, so that the next opening can tell whether anything has changed.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Store", "locate_store", "open_store", "read_store_state", "replace_store"]
 
-ROOM_FOR_AN_EMPTY_STORE = 64 << 20
+EMPTY_STORE_BYTES = 64 << 20
 T = TypeVar("T")
 
 
 class Store(ChunkStore, Protocol):
-    """A store that was opened here, and is to be closed by whoever opened it."""
+    """A store that was opened here. Whoever opened it closes it."""
 
     @property
     def local(self) -> bool:
-        """It lies in the library's folder, and this process has it alone."""
+        """Whether it is in the library's folder, and this process has it alone."""
         ...
 
     @property
@@ -54,15 +53,15 @@ async def open_store(
     lock: LibraryLock | None = None,
     library: str = "",
 ) -> Store:
-    """Opens the store that the settings name, and makes one where none is, unless one is `expected` there.
+    """Opens the store that the settings name. Creates it where none is, unless one is `expected` there.
 
     The embedded store takes the library's lock until it is closed, or works under the one that the caller
-    holds. On a server, `library` is the name that tells its points from those of others. `StoreError` says
-    what is wrong with a store that is missing, damaged, somebody else's or made for another embedder.
+    holds. On a server, `library` is the name that distinguishes its points from those of others. Raises
+    `StoreError` for a store that is missing, damaged, not ours or made for another embedder.
     """
     if settings.store_url:
         return await _connect(settings, dimension, expected, library)
-    return await _carried_through(
+    return await _finish_opening(
         run_blocking(_open, settings, dimension, expected, lock), lambda store: store
     )
 
@@ -70,22 +69,22 @@ async def open_store(
 async def replace_store(
     settings: Settings, *, dimension: int, lock: LibraryLock | None = None, library: str = ""
 ) -> tuple[Store, Path | None]:
-    """A store that can be filled in the place of the old one, and where the old one, if any, is now.
+    """Opens a usable store in the place of the old one; also returns where the old one, if any, is now.
 
-    On a server, a collection of ours that has the wrong shape is made anew, and one that has the right shape
-    keeps its points. A server that cannot be reached, or a collection that is not ours, is an error and
-    nothing is changed.
+    On a server, a collection of ours that has the wrong shape is created again, and one that has the right
+    shape keeps its points. Raises `StoreError`, and changes nothing, when the server cannot be reached or the
+    collection is not ours.
     """
     if settings.store_url:
         return await _reconnect(settings, dimension, library), None
-    return await _carried_through(run_blocking(_replace, settings, dimension, lock), lambda made: made[0])
+    return await _finish_opening(run_blocking(_replace, settings, dimension, lock), lambda opened: opened[0])
 
 
 async def read_store_state(settings: Settings, *, library: str = "") -> str:
     """Names the state of the store, before it is opened or after it was closed.
 
-    The embedded store's is the same only as long as nothing has written to its files; a server's, as long
-    as the collection has as many points of ours. One that cannot be told is unlike any other.
+    The state of an embedded store stays the same while nothing writes to its files; that of a server while
+    the collection has as many points of ours. A state that cannot be read gets a unique name.
     """
     if settings.store_url:
         require_extra("qdrant")
@@ -95,14 +94,14 @@ async def read_store_state(settings: Settings, *, library: str = "") -> str:
     return await run_blocking(read_files_state, settings.data)
 
 
-async def _carried_through(opening: Coroutine[Any, Any, T], store_of: Callable[[T], Store]) -> T:
-    """A thread opens to the end what nobody waits for any more: it is closed again, and the lock is free."""
-    made, late = await run_to_completion(opening)
-    if late is not None:
+async def _finish_opening(opening: Coroutine[Any, Any, T], get_store: Callable[[T], Store]) -> T:
+    """Waits for the thread that opens a store. If cancelled meanwhile, closes it and frees the lock."""
+    opened, cancelled = await run_to_completion(opening)
+    if cancelled is not None:
         with suppress(OctavoError):
-            await run_to_completion(store_of(made).close())
-        raise late
-    return made
+            await run_to_completion(get_store(opened).close())
+        raise cancelled
+    return opened
 
 
 async def _connect(settings: Settings, dimension: int, expected: bool, library: str) -> Store:
@@ -123,9 +122,9 @@ def _open(settings: Settings, dimension: int, expected: bool, lock: LibraryLock 
     from octavo.store.edge import EdgeStore, create, is_empty
 
     path = locate_store(settings.data)
-    with _locked(settings.data, lock) as own:
+    with _take_lock(settings.data, lock) as own:
         if not expected and is_empty(path):
-            require_space(path, ROOM_FOR_AN_EMPTY_STORE, settings.free_space_mb)
+            require_space(path, EMPTY_STORE_BYTES, settings.free_space_mb)
             create(path, dimension=dimension)
         return EdgeStore(path, dimension=dimension, free_space_mb=settings.free_space_mb, lock=own)
 
@@ -134,16 +133,16 @@ def _replace(settings: Settings, dimension: int, lock: LibraryLock | None) -> tu
     from octavo.store.edge import EdgeStore, create, set_aside
 
     path = locate_store(settings.data)
-    with _locked(settings.data, lock) as own:
-        require_space(path, ROOM_FOR_AN_EMPTY_STORE, settings.free_space_mb)
+    with _take_lock(settings.data, lock) as own:
+        require_space(path, EMPTY_STORE_BYTES, settings.free_space_mb)
         kept = set_aside(path)
         create(path, dimension=dimension)
         return EdgeStore(path, dimension=dimension, free_space_mb=settings.free_space_mb, lock=own), kept
 
 
 @contextmanager
-def _locked(data: Path, lock: LibraryLock | None) -> Iterator[LibraryLock | None]:
-    """A lock of our own, given back if the opening fails; or None under the caller's."""
+def _take_lock(data: Path, lock: LibraryLock | None) -> Iterator[LibraryLock | None]:
+    """Takes a lock of our own and releases it if the opening fails; yields None under the caller's."""
     own = LibraryLock(data) if lock is None else None
     try:
         yield own

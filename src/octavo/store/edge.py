@@ -1,17 +1,12 @@
 """Chunks in Qdrant Edge: the whole engine inside this process, in one directory.
 
-Promises: a batch is checked before any of it is written; what `commit` returned for survives a kill and a
-power cut; equal scores come in order of id, and equals are not cut apart at random; every failure of the
-engine is one of our errors and names the directory. The engine never frees the interpreter while it works,
-so searches run where they are called, and only longer work goes to a worker thread, in small portions.
+A batch is checked before any of it is written; what `commit` returned for survives a kill and a power cut;
+equal scores come in order of id. The engine never releases the interpreter while it works, so searches run
+where they are called, and only longer work goes to a worker thread, in small batches.
 
-A Qdrant Edge directory: how it is made, opened and told apart from what is none.
-
-The engine takes any folder for an empty store and says everything in one kind of exception. Here a store
-is made whole or not at all, nothing but a store of the right dimension is opened, and what the engine says
-is turned into our errors, once, by its words.
-
-`Where` in the words of Qdrant Edge.
+The engine takes any folder for an empty store and reports every failure as one kind of exception. Here a
+store is created whole or not at all, nothing but a store of the right dimension is opened, and every failure
+becomes one of our errors, which names the directory.
 """
 
 from __future__ import annotations
@@ -54,7 +49,7 @@ from octavo import validation
 from octavo.concurrency import run_blocking
 from octavo.errors import LibraryBusy, OctavoError, StorageLow, StoreError
 from octavo.protocols import Hit, StoreHits, Vector, Where
-from octavo.store import base as stored
+from octavo.store import base
 from octavo.store.base import (
     DENSE,
     FILTERED,
@@ -75,37 +70,320 @@ if TYPE_CHECKING:
 
     from octavo.types import Chunk
 
+BATCH = 256
+UPDATE_POINTS = 32
+"""Points in one update, during which the engine lets no other thread run."""
+RANGES_CHECKED = 8
+LOG_WORTH, LOG_MOST = 2_048, 16_384
+"""Points in the log that are worth a flush while nobody searches, and that need one in any case."""
+QUIET_SECONDS = 2.0
+RESERVE_MB = 64
+"""What must stay free for a write: the engine grows its files by 32 MB at a time."""
+LEAST_MB = 32
+"""With less than this free the engine cannot even flush: on a full disk it crashes the process."""
 PARTS = ("edge_config.json", "segments", "wal")
 REPAIR = "Run `octavo doctor --repair`: it rebuilds the store from the records, with nothing embedded again."
-LEAST_MB = 32
-"""With less than this free the engine cannot even flush: on a full disk it dies, and the process with it."""
 MORE_FILES = "Raise the limit with `ulimit -n 1024` or more, or in your service manager, and try again."
 ACCESS = "Check the rights and the owner of this directory, and that its disk is not mounted read-only."
 
+P = ParamSpec("P")
+T = TypeVar("T")
+IdsByValue = dict[str, dict[str | int, list[str]]]
+"""The ids of points by the value of each filtered key."""
+
+
+class EdgeStore:
+    """A `ChunkStore` over the directory at `path`, which must hold one; open until `close`."""
+
+    local = True
+
+    def __init__(
+        self, path: Path, *, dimension: int, free_space_mb: int = 256, lock: LibraryLock | None = None
+    ) -> None:
+        self.path, self.place = path, str(path)
+        self.dimension = dimension
+        self._shard: EdgeShard = load(path, dimension=dimension)
+        self._closed_because = ""
+        self._floor_mb = max(free_space_mb, RESERVE_MB)
+        self._lock = lock
+        self._bm25 = Bm25Encoder()
+        # An earlier process may have left a long log.
+        self._logged, self._searched_at = LOG_WORTH, 0.0
+        me = weakref.ref(self)
+        os.register_at_fork(after_in_child=lambda: _close_in_child(me))
+
+    async def upsert(self, chunks: Sequence[Chunk], *, edition: int) -> None:
+        """Adds or replaces chunks. Writes nothing when any of them is invalid."""
+        await self._run(self._upsert, chunks, edition)
+
+    async def delete(self, ids: Collection[str]) -> None:
+        """Deletes points. An id that is not stored is no error."""
+        for id in ids:
+            base.check_id("Chunk.id", id)
+        await self._run(self._delete, list(ids))
+
+    async def search(self, vector: Vector, text: str, *, where: Where, limit: int) -> StoreHits:
+        """Finds up to `limit` chunks by cosine and up to `limit` by BM25, in one call of the engine."""
+        base.check_vector("query vector", vector, dimension=self.dimension)
+        validation.whole("limit", limit, least=1, most=10_000)
+        self._searched_at = time.monotonic()
+        allowed = build_filter(where)
+        if matches_nothing(where):
+            return StoreHits(dense=(), lexical=())
+        by_meaning = Query.Nearest(list(vector), using=DENSE)
+        by_words = Query.Nearest(_build_sparse(self._bm25.encode_query(text)), using=LEXICAL)
+        dense, lexical = self._ask((by_meaning, by_words), allowed, limit)
+        return StoreHits(dense=dense, lexical=lexical)
+
+    async def read_digests(self) -> dict[str, str]:
+        """Recomputes the digests from what is stored.
+
+        A point that a filter would miss, or whose checksum does not match, is `damaged`.
+        """
+        return await self._run(self._read_digests)
+
+    async def count(self) -> int:
+        with self._engine() as shard:
+            return int(shard.count(CountRequest(exact=True)))
+
+    async def commit(self) -> None:
+        """Returns when everything written so far is on the disk."""
+        await self._run(self._flush)
+
+    async def close(self) -> None:
+        """Flushes, closes and releases the library's lock. Calling it again does nothing."""
+        if self._closed_because:
+            return
+        try:
+            await run_blocking(self._close)
+        finally:
+            if self._lock is not None:
+                self._lock.release()
+
+    def disown(self, why: str) -> None:
+        """Closes the store in this process without touching its files, which another process owns."""
+        self._closed_because = self._closed_because or why
+
+    def _check_open(self) -> None:
+        if self._closed_because:
+            raise StoreError(
+                f"the store at {self.path} cannot be used: {self._closed_because}",
+                hint="Open the library anew in the process that is to use it.",
+            )
+
+    async def _run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Runs work in a worker thread. A forked child has none and would wait for ever, so it is refused."""
+        self._check_open()
+        return await run_blocking(work, *args, **kwargs)
+
+    @contextmanager
+    def _engine(self) -> Iterator[EdgeShard]:
+        self._check_open()
+        with translate_errors(self.path):
+            yield self._shard
+
+    def _upsert(self, chunks: Sequence[Chunk], edition: int) -> None:
+        valid = base.check_chunks(chunks, edition=edition, dimension=self.dimension)
+        for start in range(0, len(valid), UPDATE_POINTS):
+            batch = valid[start : start + UPDATE_POINTS]
+            require_space(self.path, sum(map(self._estimate_bytes, batch)), self._floor_mb)
+            points = [self._build_point(chunk, edition) for chunk in batch]
+            with self._engine() as shard:
+                shard.update(UpdateOperation.upsert_points(points))
+            self._logged += len(points)
+
+    def _delete(self, ids: list[str]) -> None:
+        for start in range(0, len(ids), BATCH):
+            batch = ids[start : start + BATCH]
+            require_space(self.path, BATCH * 64, self._floor_mb)
+            # Words too damaged to be cleared are deleted with their point.
+            with suppress(StoreError):
+                self._clear_words(batch)
+            with self._engine() as shard:
+                shard.update(UpdateOperation.delete_points([*batch]))
+            self._logged += len(batch)
+
+    def _clear_words(self, ids: list[str]) -> None:
+        """Clears the words of points before they are deleted: the engine would count them in IDF for ever."""
+        with self._engine() as shard:
+            found = shard.retrieve([*ids], with_payload=False, with_vector=False)
+            wordless = [PointVectors(point.id, {LEXICAL: SparseVector([], [])}) for point in found]
+            if wordless:
+                shard.update(UpdateOperation.update_vectors(wordless))
+
+    def _estimate_bytes(self, chunk: Chunk) -> int:
+        """Estimates what a point needs on the disk: log entry, storage, indexes, and a margin."""
+        return 4 * (4 * self.dimension + 4 * len(chunk.content) + 1024)
+
+    def _build_point(self, chunk: Chunk, edition: int) -> Point:
+        weights = self._bm25.encode_document(base.build_indexed_text(chunk))
+        payload, vector = base.build_point(chunk, edition=edition, weights=weights)
+        return Point(chunk.id, {DENSE: vector, LEXICAL: _build_sparse(weights)}, payload)
+
+    def _ask(self, halves: Sequence[Query], allowed: Filter | None, limit: int) -> list[tuple[Hit, ...]]:
+        """Asks for a few more than wanted, and once for many more when equal scores cross the cut."""
+        for asked in plan_limits(limit):
+            requests = [
+                QueryRequest(limit=asked, query=q, filter=allowed, with_payload=False) for q in halves
+            ]
+            with self._engine() as shard:
+                answers = shard.query_batch(QueryBatchRequest(requests))
+            scored = [[(str(point.id), point.score) for point in answer] for answer in answers]
+            cuts = [cut(each, asked=asked, limit=limit) for each in scored]
+            if all(complete for _, complete in cuts):
+                break
+        return [hits for hits, _ in cuts]
+
+    def _read_digests(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        with_words: list[str] = []
+        by_key: IdsByValue = {key: defaultdict(list) for key in FILTERED}
+        offset = None
+        while True:
+            page = ScrollRequest(limit=BATCH, offset=offset, with_payload=True, with_vector=True)
+            with self._engine() as shard:
+                records, offset = shard.scroll(page)
+            for record in records:
+                # Each access to an attribute of a record copies it.
+                id, payload = str(record.id), record.payload or {}
+                found[id], has_words = _digest_record(payload, record.vector)
+                if has_words:
+                    with_words.append(id)
+                _note_filters(id, payload, by_key)
+            if offset is None:
+                broken = [*self._find_misby_key(by_key), *self._find_unindexed(with_words)]
+                return found | dict.fromkeys(broken, base.DAMAGED)
+
+    def _find_unindexed(self, with_words: list[str]) -> list[str]:
+        """Returns all points with words when the index holds fewer: it would weigh every word wrong."""
+        with self._engine() as shard:
+            indexed = shard.info().indexed_vectors_count
+        return with_words if indexed < len(with_words) else []
+
+    def _find_misby_key(self, by_key: IdsByValue) -> Iterator[str]:
+        """Yields the points that a filter would miss: the index has another count for their value."""
+        for key, by_value in by_key.items():
+            # The quick count may be wrong while the index is sound.
+            for exact in (False, True):
+                request = FacetRequest(key, limit=len(by_value) + 1, exact=exact)
+                with self._engine() as shard:
+                    counts = {hit.value: hit.count for hit in shard.facet(request)}
+                wrong = [ids for value, ids in by_value.items() if counts.get(value) != len(ids)]
+                if not wrong:
+                    break
+            for ids in wrong:
+                yield from ids
+        for key in base.NUMBERS:
+            yield from self._find_out_of_range(key, by_key[key])
+
+    def _find_out_of_range(self, key: str, by_value: Mapping[str | int, list[str]]) -> Iterator[str]:
+        """Does the same for ranges, which have an index of their own: checks its counts in a few ranges."""
+        values = sorted(value for value in by_value if isinstance(value, int))
+        step = len(values) // RANGES_CHECKED + 1
+        for part in (values[start : start + step] for start in range(0, len(values), step)):
+            within = build_filter(Where(at_least={key: part[0]}, at_most={key: part[-1]}))
+            with self._engine() as shard:
+                count = shard.count(CountRequest(exact=True, filter=within))
+            ids = [id for value in part for id in by_value[value]]
+            if count != len(ids):
+                yield from ids
+
+    def _flush(self) -> None:
+        """Syncs the files, which include the log that the engine replays when the store is next opened.
+
+        A long log makes opening slow, so it is cleared now and then, best while nobody searches.
+        """
+        require_space(self.path, 0, LEAST_MB)
+        quiet = time.monotonic() - self._searched_at > QUIET_SECONDS
+        if self._logged < (LOG_WORTH if quiet else LOG_MOST):
+            self._check_open()
+            sync_files(self.path)
+            return
+        with self._engine() as shard:
+            shard.flush()
+        self._logged = 0
+
+    def _close(self) -> None:
+        with self._engine() as shard:
+            self._closed_because = "it has been closed"
+            # Closing writes. On a full disk the log is enough, and it is already written.
+            with suppress(StorageLow):
+                require_space(self.path, 0, LEAST_MB)
+                shard.close()
+
+
+def _close_in_child(store: weakref.ref[EdgeStore]) -> None:
+    copy = store()
+    if copy is not None:
+        copy.disown("this process was forked from the one that opened it")
+
+
+def _build_sparse(weights: Mapping[int, float]) -> SparseVector:
+    return SparseVector(list(weights), list(weights.values()))
+
+
+def _note_filters(id: str, payload: Mapping[str, object], by_key: IdsByValue) -> None:
+    """Adds a point to the ids under each value that a filter should find it by."""
+    for key, by_value in by_key.items():
+        value = payload.get(key)
+        if isinstance(value, str | int):
+            by_value[value].append(id)
+        elif isinstance(value, list):
+            for one in value:
+                by_value[str(one)].append(id)
+
+
+def _digest_record(payload: Mapping[str, object], vectors: object) -> tuple[str, bool]:
+    """Digests a point as it is stored, and says whether it has any words to be found by."""
+    if not isinstance(vectors, dict) or not isinstance(words := vectors.get(LEXICAL), SparseVector):
+        return base.DAMAGED, False
+    # Each access to an attribute copies it.
+    indices = words.indices
+    digest = base.digest_stored_point(payload, vectors.get(DENSE, ()), indices=indices, weights=words.values)
+    return digest, bool(indices)
+
+
+def build_filter(where: Where) -> Filter | None:
+    """Builds the filter for `where`; None where everything passes."""
+    wanted = read_conditions(where)
+    if wanted is None:
+        return None
+    must: list[Condition] = [
+        FieldCondition(key=key, match=MatchAny([*values])) for key, values in wanted.any_of.items()
+    ]
+    must += [
+        FieldCondition(key=key, range=RangeFloat(gte=least, lte=most))
+        for key, (least, most) in wanted.ranges.items()
+    ]
+    must_not: list[Condition] = [
+        FieldCondition(key=key, match=MatchAny([*values])) for key, values in wanted.none_of.items()
+    ]
+    return Filter(must=must or None, must_not=must_not or None)
+
 
 def create(path: Path, *, dimension: int) -> None:
-    """Makes an empty store at `path`, where nothing may be. A kill in between leaves nothing there."""
+    """Creates an empty store at `path`, which must be free. A kill meanwhile leaves nothing there."""
     draft = path.with_name(f"{path.name}.new")
     with translate_errors(path):
         shutil.rmtree(draft, ignore_errors=True)
         if path.is_dir():
             path.rmdir()
         draft.mkdir(parents=True)
-        shard = EdgeShard.create(str(draft), _config(dimension))
-        _index(shard)
+        shard = EdgeShard.create(str(draft), _build_config(dimension))
+        _create_indexes(shard)
         shard.close()
         draft.rename(path)
-        _sync(path.parent)
+        _sync_path(path.parent)
 
 
 def is_empty(path: Path) -> bool:
-    """Nothing is at `path`, or a folder with nothing in it."""
+    """Whether nothing is at `path`, or an empty folder."""
     with translate_errors(path):
         return not path.exists() or (path.is_dir() and not any(path.iterdir()))
 
 
 def set_aside(path: Path) -> Path | None:
-    """Gives what is at `path` another name beside it, and says which."""
+    """Renames what is at `path`, and returns its new place beside it."""
     with translate_errors(path):
         if is_empty(path):
             return None
@@ -125,369 +403,100 @@ def load(path: Path, *, dimension: int) -> EdgeShard:
         raise StoreError(f"{path} is not a whole chunk store: it has no {missing[0]}", hint=REPAIR)
     require_space(path, 0, LEAST_MB)
     with translate_errors(path):
-        _check_places(path)
-        shard = EdgeShard.load(str(path), _config(dimension))
-        said = shard.info()
-        if said.indexed_vectors_count > said.points_count:  # the log wrote words a second time over the files
+        _check_point_list(path)
+        shard = EdgeShard.load(str(path), _build_config(dimension))
+        info = shard.info()
+        # Replaying the log may have indexed words a second time; loading again counts them once.
+        if info.indexed_vectors_count > info.points_count:
             shard.close()
-            shard = EdgeShard.load(str(path), _config(dimension))
-        _index(shard)
+            shard = EdgeShard.load(str(path), _build_config(dimension))
+        _create_indexes(shard)
     return shard
 
 
-def _check_places(path: Path) -> None:
-    """Refuses a list of points with a place far beyond its end: the engine would ask for the memory and die.
+def _check_point_list(path: Path) -> None:
+    """Refuses a list of points with an offset far beyond its end: the engine would allocate it and crash.
 
-    An entry is a kind (2 sets a point, 4 takes it away), the 16 bytes of its UUID and, when set, its place.
+    An entry is a kind (2 sets a point, 4 deletes it), the 16 bytes of its UUID and, when set, its offset.
     """
     for file in path.glob("segments/*/mutable_id_tracker.mappings"):
-        listed, at = file.read_bytes(), 0
-        while listed[at : at + 1] in (b"\2", b"\4"):
-            place = listed[at + 17 : at + 21] if listed[at] == 2 else b""
-            if int.from_bytes(place, "little") > len(listed):
-                raise StoreError(f"the store at {path} is damaged: {file.name} makes no sense", hint=REPAIR)
-            at += 17 + len(place)
+        entries, at = file.read_bytes(), 0
+        while entries[at : at + 1] in (b"\2", b"\4"):
+            offset = entries[at + 17 : at + 21] if entries[at] == 2 else b""
+            if int.from_bytes(offset, "little") > len(entries):
+                raise StoreError(f"the store at {path} is damaged: {file.name} is invalid", hint=REPAIR)
+            at += 17 + len(offset)
 
 
 @contextmanager
 def translate_errors(path: Path) -> Iterator[None]:
-    """What the engine raises inside, as one of our errors."""
+    """Turns what the engine raises inside into one of our errors."""
     try:
         yield
     except OctavoError:
         raise
     except Exception as error:
-        raise _ours(error, path) from error
+        raise _translate(error, path) from error
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # the engine's own crash: it is not importable
+        # The engine's own crash: its class cannot be imported.
+        if type(error).__name__ != "PanicException":
             raise
-        raise _ours(error, path) from error
+        raise _translate(error, path) from error
 
 
-def _ours(error: BaseException, path: Path) -> OctavoError:
-    said = " ".join(str(error).split())
-    low = said.lower()
+def _translate(error: BaseException, path: Path) -> OctavoError:
+    message = " ".join(str(error).split())
+    low = message.lower()
     if "wouldblock" in low:
         return LibraryBusy(
             f"the store at {path} is in use by another process",
             hint="Wait until it has finished, or stop it.",
         )
     if "too many open files" in low:
-        return StoreError(f"this process may not open more files: {said}", hint=MORE_FILES)
+        return StoreError(f"this process may not open more files: {message}", hint=MORE_FILES)
     if "no space left" in low or "storagefull" in low:
-        return StorageLow(f"the disk of {path} is full: {said}", hint="Free some space and try again.")
+        return StorageLow(f"the disk of {path} is full: {message}", hint="Free some space and try again.")
     if "expected vector size" in low:
-        return StoreError(f"the store at {path} was made for another embedder: {said}", hint=REPAIR)
+        return StoreError(f"the store at {path} was made for another embedder: {message}", hint=REPAIR)
     if any(words in low for words in ("permission denied", "read-only", "not permitted")):
-        return StoreError(f"the store at {path} cannot be written to: {said}", hint=ACCESS)
-    return StoreError(f"the store at {path} failed or is damaged: {said[:500]}", hint=REPAIR)
+        return StoreError(f"the store at {path} cannot be written to: {message}", hint=ACCESS)
+    return StoreError(f"the store at {path} failed or is damaged: {message[:500]}", hint=REPAIR)
 
 
 def sync_files(path: Path) -> int:
-    """Returns when all that lies under `path` is on the disk: a power cut then leaves what a kill leaves.
+    """Syncs all files and folders under `path` to the disk; returns how many there are.
 
-    The engine's own flush does more and waits for the disk as often, but lets no other thread run meanwhile.
-    Says how many files and folders there are.
+    A power cut then leaves what a kill leaves. The engine's own flush does more and waits for the disk as
+    often, but lets no other thread run meanwhile.
     """
     with translate_errors(path):
-        there = [path, *path.rglob("*")]
-        for place in reversed(there):  # a folder after what is in it
-            with suppress(FileNotFoundError):  # the engine has just given an empty log its name
-                _sync(place)
-    return len(there)
+        paths = [path, *path.rglob("*")]
+        # A folder comes after its contents. The engine may rename an empty log meanwhile.
+        for each in reversed(paths):
+            with suppress(FileNotFoundError):
+                _sync_path(each)
+    return len(paths)
 
 
-def _config(dimension: int) -> EdgeConfig:
+def _build_config(dimension: int) -> EdgeConfig:
     return EdgeConfig(
         vectors=EdgeVectorParams(size=dimension, distance=Distance.Cosine),
         sparse_vectors={LEXICAL: EdgeSparseVectorParams(modifier=Modifier.Idf)},
     )
 
 
-def _sync(place: Path) -> None:
-    handle = os.open(place, os.O_RDONLY)
+def _sync_path(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
         os.close(handle)
 
 
-def _index(shard: EdgeShard) -> None:
+def _create_indexes(shard: EdgeShard) -> None:
     kinds = dict.fromkeys(KEYWORDS, PayloadSchemaType.Keyword)
     kinds |= dict.fromkeys(NUMBERS, PayloadSchemaType.Integer)
-    there = shard.info().payload_schema
+    existing = shard.info().payload_schema
     for key, kind in kinds.items():
-        if key not in there:
+        if key not in existing:
             shard.update(UpdateOperation.create_field_index(key, kind))
-
-
-def build_filter(where: Where) -> Filter | None:
-    """The filter for `where`, or None where everything passes."""
-    wanted = read_conditions(where)
-    if wanted is None:
-        return None
-    must: list[Condition] = [
-        FieldCondition(key=key, match=MatchAny([*values])) for key, values in wanted.any_of.items()
-    ]
-    must += [
-        FieldCondition(key=key, range=RangeFloat(gte=least, lte=most))
-        for key, (least, most) in wanted.ranges.items()
-    ]
-    must_not: list[Condition] = [
-        FieldCondition(key=key, match=MatchAny([*values])) for key, values in wanted.none_of.items()
-    ]
-    return Filter(must=must or None, must_not=must_not or None)
-
-
-BATCH = 256
-AT_ONCE = 32  # points in one update: the engine lets no other thread run meanwhile
-STRETCHES = 8
-LOG_WORTH, LOG_MOST = 2_048, 16_384  # points in the log that are worth a flush; that need one, whoever asks
-QUIET_SECONDS = 2.0
-RESERVE_MB = 64  # the engine grows its files by 32 MB at a time
-
-P = ParamSpec("P")
-T = TypeVar("T")
-Filed = dict[str, dict[str | int, list[str]]]
-
-
-class EdgeStore:
-    """A `ChunkStore` over the directory at `path`, which must hold one; open until `close`."""
-
-    local = True
-
-    def __init__(
-        self, path: Path, *, dimension: int, free_space_mb: int = 256, lock: LibraryLock | None = None
-    ) -> None:
-        self.path, self.place = path, str(path)
-        self.dimension = dimension
-        self._shard: EdgeShard = load(path, dimension=dimension)
-        self._why_shut = ""
-        self._floor_mb = max(free_space_mb, RESERVE_MB)
-        self._lock = lock
-        self._words = Bm25Encoder()
-        self._logged, self._asked = LOG_WORTH, 0.0  # an earlier process may have left a long log
-        me = weakref.ref(self)
-        os.register_at_fork(after_in_child=lambda: _shut_in_child(me))
-
-    async def upsert(self, chunks: Sequence[Chunk], *, edition: int) -> None:
-        """Adds or replaces. Nothing is written when any chunk is unfit."""
-        await self._run(self._upsert, chunks, edition)
-
-    async def delete(self, ids: Collection[str]) -> None:
-        """Removes the points that are there; the others are no error."""
-        for id in ids:
-            stored.check_id("Chunk.id", id)
-        await self._run(self._delete, list(ids))
-
-    async def search(self, vector: Vector, text: str, *, where: Where, limit: int) -> StoreHits:
-        """Up to `limit` chunks by cosine, and up to `limit` by BM25, in one call of the engine."""
-        stored.check_vector("query vector", vector, dimension=self.dimension)
-        validation.whole("limit", limit, least=1, most=10_000)
-        self._asked = time.monotonic()
-        allowed = build_filter(where)
-        if matches_nothing(where):
-            return StoreHits(dense=(), lexical=())
-        by_meaning = Query.Nearest(list(vector), using=DENSE)
-        by_words = Query.Nearest(_sparse(self._words.encode_query(text)), using=LEXICAL)
-        dense, lexical = self._ask((by_meaning, by_words), allowed, limit)
-        return StoreHits(dense=dense, lexical=lexical)
-
-    async def read_digests(self) -> dict[str, str]:
-        """Recomputed from what is really stored; a point that a filter or its seal belies is `damaged`."""
-        return await self._run(self._read_digests)
-
-    async def count(self) -> int:
-        with self._engine() as shard:
-            return int(shard.count(CountRequest(exact=True)))
-
-    async def commit(self) -> None:
-        """Returns when everything written so far is on the disk."""
-        await self._run(self._flush)
-
-    async def close(self) -> None:
-        """Flushes, closes and gives the library back. Calling it again does nothing."""
-        if self._why_shut:
-            return
-        try:
-            await run_blocking(self._close)
-        finally:
-            if self._lock is not None:
-                self._lock.release()
-
-    def disown(self, why: str) -> None:
-        """Shuts the store for this process without touching its files, which another one owns."""
-        self._why_shut = self._why_shut or why
-
-    def _check_open(self) -> None:
-        if self._why_shut:
-            raise StoreError(
-                f"the store at {self.path} cannot be used: {self._why_shut}",
-                hint="Open the library anew in the process that is to use it.",
-            )
-
-    async def _run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """In a worker thread; but not in a forked child, which has none and would wait for one for ever."""
-        self._check_open()
-        return await run_blocking(work, *args, **kwargs)
-
-    @contextmanager
-    def _engine(self) -> Iterator[EdgeShard]:
-        self._check_open()
-        with translate_errors(self.path):
-            yield self._shard
-
-    def _upsert(self, chunks: Sequence[Chunk], edition: int) -> None:
-        fit = stored.check_chunks(chunks, edition=edition, dimension=self.dimension)
-        for start in range(0, len(fit), AT_ONCE):
-            batch = fit[start : start + AT_ONCE]
-            require_space(self.path, sum(map(self._estimate_bytes, batch)), self._floor_mb)
-            points = [self._build_point(chunk, edition) for chunk in batch]
-            with self._engine() as shard:
-                shard.update(UpdateOperation.upsert_points(points))
-            self._logged += len(points)
-
-    def _delete(self, ids: list[str]) -> None:
-        for start in range(0, len(ids), BATCH):
-            batch = ids[start : start + BATCH]
-            require_space(self.path, BATCH * 64, self._floor_mb)
-            with suppress(StoreError):  # words that are damaged beyond this go with their point all the same
-                self._clear_words(batch)
-            with self._engine() as shard:
-                shard.update(UpdateOperation.delete_points([*batch]))
-            self._logged += len(batch)
-
-    def _clear_words(self, ids: list[str]) -> None:
-        """Takes the words out of points that are to go: the engine would count them for ever in every IDF."""
-        with self._engine() as shard:
-            there = shard.retrieve([*ids], with_payload=False, with_vector=False)
-            wordless = [PointVectors(point.id, {LEXICAL: SparseVector([], [])}) for point in there]
-            if wordless:
-                shard.update(UpdateOperation.update_vectors(wordless))
-
-    def _estimate_bytes(self, chunk: Chunk) -> int:
-        """About four times the bytes of a point: its log entry, its storage, its indexes, and a margin."""
-        return 4 * (4 * self.dimension + 4 * len(chunk.content) + 1024)
-
-    def _build_point(self, chunk: Chunk, edition: int) -> Point:
-        weights = self._words.encode_document(stored.build_indexed_text(chunk))
-        made, vector = stored.build_point(chunk, edition=edition, weights=weights)
-        return Point(chunk.id, {DENSE: vector, LEXICAL: _sparse(weights)}, made)
-
-    def _ask(self, halves: Sequence[Query], allowed: Filter | None, limit: int) -> list[tuple[Hit, ...]]:
-        """Asks for a few more than wanted, and once for many more when equals stand across the cut."""
-        for asked in plan_limits(limit):
-            requests = [
-                QueryRequest(limit=asked, query=q, filter=allowed, with_payload=False) for q in halves
-            ]
-            with self._engine() as shard:
-                answers = shard.query_batch(QueryBatchRequest(requests))
-            scored = [[(str(point.id), point.score) for point in answer] for answer in answers]
-            cuts = [cut(each, asked=asked, limit=limit) for each in scored]
-            if all(complete for _, complete in cuts):
-                break
-        return [hits for hits, _ in cuts]
-
-    def _read_digests(self) -> dict[str, str]:
-        found: dict[str, str] = {}
-        worded: list[str] = []
-        filed: Filed = {key: defaultdict(list) for key in FILTERED}
-        offset = None
-        while True:
-            page = ScrollRequest(limit=BATCH, offset=offset, with_payload=True, with_vector=True)
-            with self._engine() as shard:
-                records, offset = shard.scroll(page)
-            for record in records:
-                id, held = str(record.id), record.payload or {}  # each look at a record copies it
-                found[id], has_words = _digest(held, record.vector)
-                if has_words:
-                    worded.append(id)
-                _file(id, held, filed)
-            if offset is None:
-                broken = [*self._find_misfiled(filed), *self._find_unindexed(worded)]
-                return found | dict.fromkeys(broken, stored.DAMAGED)
-
-    def _find_unindexed(self, worded: list[str]) -> list[str]:
-        """All points with words, when their index holds fewer: it weighs every word wrong."""
-        with self._engine() as shard:
-            indexed = shard.info().indexed_vectors_count
-        return worded if indexed < len(worded) else []
-
-    def _find_misfiled(self, filed: Filed) -> Iterator[str]:
-        """The points that a filter would miss: the index counts others under their value."""
-        for key, by_value in filed.items():
-            for exact in (False, True):  # the quick count may be off while the index is sound
-                request = FacetRequest(key, limit=len(by_value) + 1, exact=exact)
-                with self._engine() as shard:
-                    counts = {hit.value: hit.count for hit in shard.facet(request)}
-                wrong = [ids for value, ids in by_value.items() if counts.get(value) != len(ids)]
-                if not wrong:
-                    break
-            for ids in wrong:
-                yield from ids
-        for key in stored.NUMBERS:
-            yield from self._find_out_of_range(key, filed[key])
-
-    def _find_out_of_range(self, key: str, by_value: Mapping[str | int, list[str]]) -> Iterator[str]:
-        """The same for ranges, which have an index of their own: it must count right in a few stretches."""
-        values = sorted(value for value in by_value if isinstance(value, int))
-        step = len(values) // STRETCHES + 1
-        for stretch in (values[start : start + step] for start in range(0, len(values), step)):
-            within = build_filter(Where(at_least={key: stretch[0]}, at_most={key: stretch[-1]}))
-            with self._engine() as shard:
-                count = shard.count(CountRequest(exact=True, filter=within))
-            ids = [id for value in stretch for id in by_value[value]]
-            if count != len(ids):
-                yield from ids
-
-    def _flush(self) -> None:
-        """The files as they are suffice, since the log in them is read again when the store is next opened.
-
-        That takes the longer, the longer the log: it is cleared now and then, best while nobody is asking.
-        """
-        require_space(self.path, 0, LEAST_MB)
-        quiet = time.monotonic() - self._asked > QUIET_SECONDS
-        if self._logged < (LOG_WORTH if quiet else LOG_MOST):
-            self._check_open()
-            sync_files(self.path)
-            return
-        with self._engine() as shard:
-            shard.flush()
-        self._logged = 0
-
-    def _close(self) -> None:
-        with self._engine() as shard:
-            self._why_shut = "it has been closed"
-            with suppress(StorageLow):  # closing writes; on a full disk the log must do, and it does
-                require_space(self.path, 0, LEAST_MB)
-                shard.close()
-
-
-def _shut_in_child(store: weakref.ref[EdgeStore]) -> None:
-    copy = store()
-    if copy is not None:
-        copy.disown("this process was forked from the one that opened it")
-
-
-def _sparse(weights: Mapping[int, float]) -> SparseVector:
-    return SparseVector(list(weights), list(weights.values()))
-
-
-def _file(id: str, held: Mapping[str, object], filed: Filed) -> None:
-    """Notes a point under the values that the filters should find it by."""
-    for key, by_value in filed.items():
-        value = held.get(key)
-        if isinstance(value, str | int):
-            by_value[value].append(id)
-        elif isinstance(value, list):
-            for one in value:
-                by_value[str(one)].append(id)
-
-
-def _digest(held: Mapping[str, object], vectors: object) -> tuple[str, bool]:
-    """The digest of a point as it is stored, and whether it has any words to be found by."""
-    if not isinstance(vectors, dict) or not isinstance(words := vectors.get(LEXICAL), SparseVector):
-        return stored.DAMAGED, False
-    indices = words.indices  # each look at it copies it
-    digest = stored.digest_stored_point(held, vectors.get(DENSE, ()), indices=indices, weights=words.values)
-    return digest, bool(indices)

@@ -1,19 +1,13 @@
 """Chunks on a Qdrant server, a cluster or in the cloud: the same `ChunkStore` as the embedded one.
 
-A batch is checked before any of it is sent, and every write waits until the server has applied it, so there
-is nothing left for `commit` to do. Words are weighed here and equal scores are ordered here, so that a
-search finds what the embedded store would find. Up to about a hundred thousand points the server is asked to
-search exactly; beyond that it may use its index, and rescores what it found there.
+A batch is checked before any of it is sent, and every write waits until the server has applied it, so that
+`commit` has nothing left to do. Words are weighed here and equal scores are ordered here, so that a search
+finds what the embedded store would find. Up to about a hundred thousand points the server is asked to search
+exactly; beyond that it may use its index, and rescores what it found there.
 
-A library's collection on a Qdrant server: how it is made, and told apart from what is not ours.
-
-Every point that Octavo writes carries the name of its library. A collection of another shape, one that holds
-points of somebody else, or of another library, is never written to and never emptied: the error says what
+Every point that Octavo writes carries the name of its library. A collection of another shape, or one that
+holds points of another library or another program, is never written to and never emptied: the error says what
 was found and how to choose another name.
-
-`Where` in the words of a Qdrant server.
-
-Opens a library's collection on a Qdrant server, and says what state it is in.
 """
 
 from __future__ import annotations
@@ -21,17 +15,17 @@ from __future__ import annotations
 from array import array
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from qdrant_client import models
 
 from octavo import validation
-from octavo.concurrency import run_blocking
+from octavo.concurrency import RetryPolicy, run_blocking
 from octavo.errors import StoreError
 from octavo.protocols import Hit, StoreHits, Values, Vector, Where
-from octavo.store import base as stored
+from octavo.store import base
 from octavo.store.base import (
     DENSE,
     KEYWORDS,
@@ -44,13 +38,16 @@ from octavo.store.base import (
     read_conditions,
 )
 from octavo.store.bm25 import Bm25Encoder
-from octavo.store.qdrant_client import Patience, QdrantConnection
-from octavo.validation import text
+from octavo.store.qdrant_client import CALL_SECONDS, RETRIES, QdrantConnection
 
 if TYPE_CHECKING:
     from octavo.settings import Settings
     from octavo.types import Chunk
 
+BATCH = 128
+PAGE = 256
+EXACT_UP_TO = 100_000
+OVERSAMPLING = 3.0
 REPAIR = (
     "Run `octavo doctor --repair`: it rebuilds the collection from the records, with nothing embedded again."
 )
@@ -61,7 +58,7 @@ ANOTHER = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectionConfig:
-    """What a collection is made with."""
+    """How a library's collection is created."""
 
     name: str
     dimension: int
@@ -84,230 +81,121 @@ class CollectionConfig:
         )
 
 
-async def ensure_collection(connection: QdrantConnection, shape: CollectionConfig, *, expected: bool) -> None:
-    """Makes sure that the collection is there and ours; makes one where none is, unless one is `expected`."""
-    if not await connection.call("say what it holds", lambda server: server.collection_exists(shape.name)):
-        if expected:
-            raise StoreError(f"there is no collection {shape.name!r} at {connection.url}", hint=REPAIR)
-        await _make(connection, shape)
-        await _index(connection, shape)
-    await _check_owner(connection, shape)
-    complaint = await _complaint(connection, shape)
-    if complaint is not None:
-        raise complaint
-    await _index(connection, shape)
-
-
-async def replace_collection(connection: QdrantConnection, shape: CollectionConfig) -> None:
-    """A collection of the right shape in the place of ours, whatever its shape is.
-
-    What is not ours stays as it is, and so do the points of one that has the right shape: they can be mended
-    one by one, while others go on searching.
-    """
-    if await connection.call("say what it holds", lambda server: server.collection_exists(shape.name)):
-        await _check_owner(connection, shape)
-        if await _complaint(connection, shape) is not None:
-            await connection.call("drop the collection", lambda server: server.delete_collection(shape.name))
-    await ensure_collection(connection, shape, expected=False)
-
-
-def match_library(library: str) -> models.Filter:
-    """The points that this library wrote."""
-    return models.Filter(must=[_owned(library)])
-
-
-def _owned(library: str) -> models.FieldCondition:
-    return models.FieldCondition(key=LIBRARY, match=models.MatchValue(value=library))
-
-
-async def _make(connection: QdrantConnection, shape: CollectionConfig) -> None:
-    int8 = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, quantile=0.99, always_ram=True)
-    dense = models.VectorParams(
-        size=shape.dimension, distance=models.Distance.COSINE, on_disk=shape.on_disk or None
-    )
-    sparse = models.SparseVectorParams(
-        modifier=models.Modifier.IDF, index=models.SparseIndexParams(on_disk=shape.on_disk)
+async def connect(
+    settings: Settings,
+    *,
+    dimension: int,
+    library: str,
+    expected: bool = False,
+    anew: bool = False,
+    seconds: float = CALL_SECONDS,
+    retries: RetryPolicy = RETRIES,
+) -> QdrantStore:
+    """Opens the store on the server. Checks its collection, creates it, or replaces it when `anew` is set."""
+    validation.text("name of the library", library)
+    config = CollectionConfig.from_settings(settings, dimension=dimension, library=library)
+    connection = QdrantConnection(
+        settings.store_url, key=settings.store_key, seconds=seconds, retries=retries
     )
     try:
-        await connection.call(
-            "make the collection",
-            lambda server: server.create_collection(
-                shape.name,
-                vectors_config=dense,
-                sparse_vectors_config={LEXICAL: sparse},
-                shard_number=shape.shards,
-                replication_factor=shape.replicas,
-                write_consistency_factor=shape.replicas,
-                on_disk_payload=shape.on_disk,
-                quantization_config=models.ScalarQuantization(scalar=int8) if shape.quantized else None,
-            ),
+        if anew:
+            await replace_collection(connection, config)
+        else:
+            await ensure_collection(connection, config, expected=expected)
+    except BaseException:
+        await connection.close()
+        raise
+    return QdrantStore(connection, config)
+
+
+async def read_collection_state(settings: Settings, *, library: str) -> str:
+    """The collection's address and how many points of the library it has; a unique value if unknown."""
+    once = replace(RETRIES, tries=1)
+    connection = QdrantConnection(settings.store_url, key=settings.store_key, retries=once)
+    try:
+        found = await connection.call(
+            "count its points",
+            lambda server: server.count(settings.collection, count_filter=match_library(library), exact=True),
         )
-    except StoreError:  # another instance may have made it meanwhile, or the answer was lost on the way
-        if not await connection.call(
-            "say what it holds", lambda server: server.collection_exists(shape.name)
-        ):
-            raise
-
-
-async def _check_owner(connection: QdrantConnection, shape: CollectionConfig) -> None:
-    """Refuses a collection with a point of anybody else."""
-    strangers, _ = await connection.call(
-        "show its points",
-        lambda server: server.scroll(
-            shape.name,
-            scroll_filter=models.Filter(must_not=[_owned(shape.library)]),
-            limit=1,
-            with_payload=[LIBRARY],
-            with_vectors=False,
-        ),
-    )
-    if strangers:
-        other = (strangers[0].payload or {}).get(LIBRARY)
-        whose = "another Octavo library" if other else "somebody else"
-        raise StoreError(
-            f"the collection {shape.name!r} at {connection.url} holds points of {whose}; nothing was changed",
-            hint=ANOTHER,
-        )
-
-
-async def _complaint(connection: QdrantConnection, shape: CollectionConfig) -> StoreError | None:
-    """What is wrong with the collection's shape, as an error to be raised."""
-    found = (
-        await connection.call("describe it", lambda server: server.get_collection(shape.name))
-    ).config.params
-    dense, where = found.vectors, f"the collection {shape.name!r} at {connection.url}"
-    words = (found.sparse_vectors or {}).get(LEXICAL)
-    if not isinstance(dense, models.VectorParams):
-        return StoreError(f"{where} has no unnamed vector, which Octavo writes", hint=ANOTHER)
-    if dense.size != shape.dimension:
-        return StoreError(
-            f"{where} was made for another embedder: its vectors have {dense.size} numbers, "
-            f"and the settings ask for {shape.dimension}",
-            hint=REPAIR,
-        )
-    if dense.distance != models.Distance.COSINE:
-        return StoreError(f"{where} compares by {dense.distance}, and Octavo by cosine", hint=REPAIR)
-    if words is None or words.modifier != models.Modifier.IDF:
-        return StoreError(f"{where} has no sparse vector {LEXICAL!r} with IDF", hint=REPAIR)
-    return None
-
-
-async def _index(connection: QdrantConnection, shape: CollectionConfig) -> None:
-    """Indexes for everything that is filtered: a strict server refuses to filter without."""
-    kinds = dict.fromkeys((*KEYWORDS, LIBRARY), models.PayloadSchemaType.KEYWORD)
-    kinds |= dict.fromkeys(NUMBERS, models.PayloadSchemaType.INTEGER)
-    there = (
-        await connection.call("describe it", lambda server: server.get_collection(shape.name))
-    ).payload_schema
-    for key in kinds.keys() - there.keys():
-        await _index_one(connection, shape.name, key, kinds[key])
-
-
-async def _index_one(
-    connection: QdrantConnection, name: str, key: str, kind: models.PayloadSchemaType
-) -> None:
-    await connection.call(
-        f"index {key}", lambda server: server.create_payload_index(name, key, kind, wait=True)
-    )
-
-
-def build_filter(where: Where) -> models.Filter | None:
-    """The filter for `where`, or None where everything passes."""
-    wanted = read_conditions(where)
-    if wanted is None:
-        return None
-    ranges = [
-        models.FieldCondition(key=key, range=models.Range(gte=least, lte=most))
-        for key, (least, most) in wanted.ranges.items()
-    ]
-    return models.Filter(
-        must=[*_matches(wanted.any_of), *ranges] or None, must_not=[*_matches(wanted.none_of)] or None
-    )
-
-
-def _matches(wanted: Mapping[str, Values]) -> list[models.FieldCondition]:
-    return [
-        models.FieldCondition(key=key, match=models.MatchAny(any=[*values])) for key, values in wanted.items()
-    ]
-
-
-BATCH = 128
-PAGE = 256
-EXACT_UP_TO = 100_000
-OVERSAMPLING = 3.0
+    except StoreError:
+        return f"unknown {uuid4()}"
+    finally:
+        await connection.close()
+    return f"{connection.url} {settings.collection} {found.count}"
 
 
 class QdrantStore:
-    """A `ChunkStore` over a collection that is there and has the `shape`; open until `close`."""
+    """A `ChunkStore` over a collection that exists and matches `config`; open until `close`."""
 
     local = False
 
-    def __init__(self, connection: QdrantConnection, shape: CollectionConfig) -> None:
-        self.dimension = shape.dimension
-        self.place = f"{connection.url}/collections/{shape.name}"
-        self._connection, self._name, self._library = connection, shape.name, shape.library
-        self._ours = match_library(shape.library)
-        self._words = Bm25Encoder()
+    def __init__(self, connection: QdrantConnection, config: CollectionConfig) -> None:
+        self.dimension = config.dimension
+        self.place = f"{connection.url}/collections/{config.name}"
+        self._connection, self._name, self._library = connection, config.name, config.library
+        self._ours = match_library(config.library)
+        self._bm25 = Bm25Encoder()
         self._points: int | None = None
         self._closed = False
 
     async def upsert(self, chunks: Sequence[Chunk], *, edition: int) -> None:
-        """Adds or replaces. Nothing is sent when any chunk is unfit."""
-        fit = stored.check_chunks(chunks, edition=edition, dimension=self.dimension)
-        for start in range(0, len(fit), BATCH):
-            points = await run_blocking(self._build_points, fit[start : start + BATCH], edition)
+        """Adds or replaces chunks. Sends nothing when any of them is invalid."""
+        valid = base.check_chunks(chunks, edition=edition, dimension=self.dimension)
+        for start in range(0, len(valid), BATCH):
+            points = await run_blocking(self._build_points, valid[start : start + BATCH], edition)
             await self._write("store the chunks", points)
         self._points = None
 
     async def delete(self, ids: Collection[str]) -> None:
-        """Removes the points that are there; the others are no error."""
+        """Deletes points. An id that is not stored is no error."""
         for id in ids:
-            stored.check_id("Chunk.id", id)
+            base.check_id("Chunk.id", id)
         self._check_open()
-        listed = list(ids)
-        for start in range(0, len(listed), PAGE):
-            await self._remove([*listed[start : start + PAGE]])
+        all_ids = list(ids)
+        for start in range(0, len(all_ids), PAGE):
+            await self._remove([*all_ids[start : start + PAGE]])
         self._points = None
 
     async def search(self, vector: Vector, text: str, *, where: Where, limit: int) -> StoreHits:
-        """Up to `limit` chunks by cosine, and up to `limit` by BM25, in one round trip."""
-        stored.check_vector("query vector", vector, dimension=self.dimension)
+        """Finds up to `limit` chunks by cosine and up to `limit` by BM25, in one round trip."""
+        base.check_vector("query vector", vector, dimension=self.dimension)
         validation.whole("limit", limit, least=1, most=10_000)
         allowed = build_filter(where)
         if matches_nothing(where):
             return StoreHits(dense=(), lexical=())
-        words = self._words.encode_query(text)
+        words = self._bm25.encode_query(text)
         halves: list[tuple[str, models.Query]] = [(DENSE, models.NearestQuery(nearest=list(vector)))]
-        if words:  # a query without words finds nothing by them; some servers refuse it
-            halves.append((LEXICAL, models.NearestQuery(nearest=_sparse(words))))
+        # Some servers refuse a sparse query without words, which would find nothing anyway.
+        if words:
+            halves.append((LEXICAL, models.NearestQuery(nearest=_build_sparse(words))))
         found = await self._ask(halves, allowed, limit)
         return StoreHits(dense=found[0], lexical=found[1] if words else ())
 
     async def read_digests(self) -> dict[str, str]:
-        """Recomputed from what the server really returns; a point whose seal belies it is `damaged`."""
+        """Recomputes the digests from what the server returns; a point with a wrong checksum is `damaged`."""
         found: dict[str, str] = {}
         offset: models.ExtendedPointId | None = None
         while True:
             records, offset = await self._read_page(offset)
             for record in records:
-                found[str(record.id)] = _digest(record.payload or {}, record.vector)
+                found[str(record.id)] = _digest_record(record.payload or {}, record.vector)
             if offset is None:
                 return found
 
     async def count(self) -> int:
         self._check_open()
-        said = await self._connection.call(
+        found = await self._connection.call(
             "count its points",
             lambda server: server.count(self._name, count_filter=self._ours, exact=True),
         )
-        return said.count
+        return found.count
 
     async def commit(self) -> None:
-        """Nothing is left to do: every write has waited until the server had applied it."""
+        """Does nothing: every write has waited until the server had applied it."""
         self._check_open()
 
     async def close(self) -> None:
-        """Hangs up. Calling it again does nothing."""
+        """Closes the connection. Calling it again does nothing."""
         if not self._closed:
             self._closed = True
             await self._connection.close()
@@ -321,9 +209,9 @@ class QdrantStore:
     def _build_points(self, chunks: Sequence[Chunk], edition: int) -> list[models.PointStruct]:
         made = []
         for chunk in chunks:
-            weights = self._words.encode_document(stored.build_indexed_text(chunk))
-            payload, vector = stored.build_point(chunk, edition=edition, weights=weights)
-            vectors: dict[str, models.Vector] = {DENSE: vector, LEXICAL: _sparse(weights)}
+            weights = self._bm25.encode_document(base.build_indexed_text(chunk))
+            payload, vector = base.build_point(chunk, edition=edition, weights=weights)
+            vectors: dict[str, models.Vector] = {DENSE: vector, LEXICAL: _build_sparse(weights)}
             payload[LIBRARY] = self._library
             made.append(models.PointStruct(id=chunk.id, vector=vectors, payload=payload))
         return made
@@ -333,12 +221,13 @@ class QdrantStore:
         await self._connection.call(what, lambda server: server.upsert(self._name, points=points, wait=True))
 
     async def _remove(self, ids: list[models.ExtendedPointId]) -> None:
-        with suppress(StoreError):  # the points go all the same, and their words in the end with them
+        # The server drops the words with the points in the end, so a failure here is harmless.
+        with suppress(StoreError):
             await self._clear_words(ids)
-        doomed = models.PointIdsList(points=ids)
+        selected = models.PointIdsList(points=ids)
         await self._connection.call(
             "remove the chunks",
-            lambda server: server.delete(self._name, points_selector=doomed, wait=True),
+            lambda server: server.delete(self._name, points_selector=selected, wait=True),
         )
 
     async def _read_page(
@@ -358,7 +247,7 @@ class QdrantStore:
         )
 
     async def _clear_words(self, ids: list[models.ExtendedPointId]) -> None:
-        """Takes the words out of points that are to go: the engine counts them in IDF for long."""
+        """Clears the words of points before they are deleted: the server would count them in IDF for long."""
         there = await self._connection.call(
             "show its points",
             lambda server: server.retrieve(self._name, ids, with_payload=False, with_vectors=False),
@@ -373,7 +262,7 @@ class QdrantStore:
     async def _ask(
         self, halves: Sequence[tuple[str, models.Query]], allowed: models.Filter | None, limit: int
     ) -> list[tuple[Hit, ...]]:
-        """Asks for a few more than wanted, and once for many more when equals stand across the cut."""
+        """Asks for a few more than wanted, and once for many more when equal scores cross the cut."""
         params = await self._choose_params()
         for asked in plan_limits(limit):
             requests = [
@@ -400,7 +289,7 @@ class QdrantStore:
         )
 
     async def _choose_params(self) -> models.SearchParams:
-        """Exact as long as that is quick; the points are counted anew after every change of ours."""
+        """Searches exactly while that is quick. The points are counted again after every write of ours."""
         if self._points is None:
             self._points = await self.count()
         self._check_open()
@@ -410,56 +299,169 @@ class QdrantStore:
         return models.SearchParams(hnsw_ef=256, quantization=again)
 
 
-def _sparse(weights: Mapping[int, float]) -> models.SparseVector:
-    return models.SparseVector(indices=list(weights), values=list(weights.values()))
+async def ensure_collection(
+    connection: QdrantConnection, config: CollectionConfig, *, expected: bool
+) -> None:
+    """Checks that the collection is ours; creates it where none is, unless one is `expected` there."""
+    if not await connection.call("say what it holds", lambda server: server.collection_exists(config.name)):
+        if expected:
+            raise StoreError(f"there is no collection {config.name!r} at {connection.url}", hint=REPAIR)
+        await _create(connection, config)
+        await _create_indexes(connection, config)
+    await _check_owner(connection, config)
+    mismatch = await _find_mismatch(connection, config)
+    if mismatch is not None:
+        raise mismatch
+    await _create_indexes(connection, config)
 
 
-def _digest(held: Mapping[str, object], vectors: object) -> str:
-    """The digest of a point as it is stored; one without words may come back without a sparse vector."""
-    named = vectors if isinstance(vectors, dict) else {DENSE: vectors}
-    words, dense = named.get(LEXICAL) or models.SparseVector(indices=[], values=[]), named.get(DENSE)
-    if not isinstance(words, models.SparseVector) or not isinstance(dense, list):
-        return stored.DAMAGED
-    weights = dict(sorted(zip(words.indices, words.values, strict=True)))
-    return stored.digest_stored_point(
-        held, array("f", dense), indices=list(weights), weights=list(weights.values())
+async def replace_collection(connection: QdrantConnection, config: CollectionConfig) -> None:
+    """Replaces our collection when it has the wrong shape.
+
+    A collection that is not ours raises. One that has the right shape keeps its points: they can be repaired
+    one by one, while others go on searching.
+    """
+    if await connection.call("say what it holds", lambda server: server.collection_exists(config.name)):
+        await _check_owner(connection, config)
+        if await _find_mismatch(connection, config) is not None:
+            await connection.call("drop the collection", lambda server: server.delete_collection(config.name))
+    await ensure_collection(connection, config, expected=False)
+
+
+def match_library(library: str) -> models.Filter:
+    """Builds the filter for the points that this library wrote."""
+    return models.Filter(must=[_match_owner(library)])
+
+
+def _match_owner(library: str) -> models.FieldCondition:
+    return models.FieldCondition(key=LIBRARY, match=models.MatchValue(value=library))
+
+
+async def _create(connection: QdrantConnection, config: CollectionConfig) -> None:
+    int8 = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, quantile=0.99, always_ram=True)
+    dense = models.VectorParams(
+        size=config.dimension, distance=models.Distance.COSINE, on_disk=config.on_disk or None
+    )
+    sparse = models.SparseVectorParams(
+        modifier=models.Modifier.IDF, index=models.SparseIndexParams(on_disk=config.on_disk)
+    )
+    try:
+        await connection.call(
+            "make the collection",
+            lambda server: server.create_collection(
+                config.name,
+                vectors_config=dense,
+                sparse_vectors_config={LEXICAL: sparse},
+                shard_number=config.shards,
+                replication_factor=config.replicas,
+                write_consistency_factor=config.replicas,
+                on_disk_payload=config.on_disk,
+                quantization_config=models.ScalarQuantization(scalar=int8) if config.quantized else None,
+            ),
+        )
+    except StoreError:
+        # Another instance may have created it meanwhile, or the response was lost on the way.
+        if not await connection.call(
+            "say what it holds", lambda server: server.collection_exists(config.name)
+        ):
+            raise
+
+
+async def _check_owner(connection: QdrantConnection, config: CollectionConfig) -> None:
+    """Refuses a collection that holds a point of another library or program."""
+    foreign, _ = await connection.call(
+        "show its points",
+        lambda server: server.scroll(
+            config.name,
+            scroll_filter=models.Filter(must_not=[_match_owner(config.library)]),
+            limit=1,
+            with_payload=[LIBRARY],
+            with_vectors=False,
+        ),
+    )
+    if foreign:
+        other = (foreign[0].payload or {}).get(LIBRARY)
+        whose = "another Octavo library" if other else "somebody else"
+        raise StoreError(
+            f"the collection {config.name!r} at {connection.url} holds points of {whose}; "
+            "nothing was changed",
+            hint=ANOTHER,
+        )
+
+
+async def _find_mismatch(connection: QdrantConnection, config: CollectionConfig) -> StoreError | None:
+    """Returns an error that says what is wrong with the collection's shape, or None."""
+    found = (
+        await connection.call("describe it", lambda server: server.get_collection(config.name))
+    ).config.params
+    dense, where = found.vectors, f"the collection {config.name!r} at {connection.url}"
+    words = (found.sparse_vectors or {}).get(LEXICAL)
+    if not isinstance(dense, models.VectorParams):
+        return StoreError(f"{where} has no unnamed vector, which Octavo writes", hint=ANOTHER)
+    if dense.size != config.dimension:
+        return StoreError(
+            f"{where} was made for another embedder: its vectors have {dense.size} numbers, "
+            f"and the settings ask for {config.dimension}",
+            hint=REPAIR,
+        )
+    if dense.distance != models.Distance.COSINE:
+        return StoreError(f"{where} compares by {dense.distance}, and Octavo by cosine", hint=REPAIR)
+    if words is None or words.modifier != models.Modifier.IDF:
+        return StoreError(f"{where} has no sparse vector {LEXICAL!r} with IDF", hint=REPAIR)
+    return None
+
+
+async def _create_indexes(connection: QdrantConnection, config: CollectionConfig) -> None:
+    """Creates an index for every filtered key: a strict server refuses to filter without one."""
+    kinds = dict.fromkeys((*KEYWORDS, LIBRARY), models.PayloadSchemaType.KEYWORD)
+    kinds |= dict.fromkeys(NUMBERS, models.PayloadSchemaType.INTEGER)
+    there = (
+        await connection.call("describe it", lambda server: server.get_collection(config.name))
+    ).payload_schema
+    for key in kinds.keys() - there.keys():
+        await _create_index(connection, config.name, key, kinds[key])
+
+
+async def _create_index(
+    connection: QdrantConnection, name: str, key: str, kind: models.PayloadSchemaType
+) -> None:
+    await connection.call(
+        f"index {key}", lambda server: server.create_payload_index(name, key, kind, wait=True)
     )
 
 
-async def connect(
-    settings: Settings,
-    *,
-    dimension: int,
-    library: str,
-    expected: bool = False,
-    anew: bool = False,
-    patience: Patience | None = None,
-) -> QdrantStore:
-    """The store on the server, its collection checked, or made, or made `anew`."""
-    text("name of the library", library)
-    shape = CollectionConfig.from_settings(settings, dimension=dimension, library=library)
-    connection = QdrantConnection(settings.store_url, key=settings.store_key, patience=patience)
-    try:
-        if anew:
-            await replace_collection(connection, shape)
-        else:
-            await ensure_collection(connection, shape, expected=expected)
-    except BaseException:
-        await connection.close()
-        raise
-    return QdrantStore(connection, shape)
+def build_filter(where: Where) -> models.Filter | None:
+    """Builds the filter for `where`; None where everything passes."""
+    wanted = read_conditions(where)
+    if wanted is None:
+        return None
+    ranges = [
+        models.FieldCondition(key=key, range=models.Range(gte=least, lte=most))
+        for key, (least, most) in wanted.ranges.items()
+    ]
+    return models.Filter(
+        must=[*_build_matches(wanted.any_of), *ranges] or None,
+        must_not=[*_build_matches(wanted.none_of)] or None,
+    )
 
 
-async def read_collection_state(settings: Settings, *, library: str) -> str:
-    """The collection's address and how many points of the library it holds; unlike any other if unknown."""
-    connection = QdrantConnection(settings.store_url, key=settings.store_key, patience=Patience(tries=1))
-    try:
-        said = await connection.call(
-            "count its points",
-            lambda server: server.count(settings.collection, count_filter=match_library(library), exact=True),
-        )
-    except StoreError:
-        return f"unknown {uuid4()}"
-    finally:
-        await connection.close()
-    return f"{connection.url} {settings.collection} {said.count}"
+def _build_matches(wanted: Mapping[str, Values]) -> list[models.FieldCondition]:
+    return [
+        models.FieldCondition(key=key, match=models.MatchAny(any=[*values])) for key, values in wanted.items()
+    ]
+
+
+def _build_sparse(weights: Mapping[int, float]) -> models.SparseVector:
+    return models.SparseVector(indices=list(weights), values=list(weights.values()))
+
+
+def _digest_record(payload: Mapping[str, object], vectors: object) -> str:
+    """Digests a point as it is stored. A point without words may come back without a sparse vector."""
+    named = vectors if isinstance(vectors, dict) else {DENSE: vectors}
+    words, dense = named.get(LEXICAL) or models.SparseVector(indices=[], values=[]), named.get(DENSE)
+    if not isinstance(words, models.SparseVector) or not isinstance(dense, list):
+        return base.DAMAGED
+    weights = dict(sorted(zip(words.indices, words.values, strict=True)))
+    return base.digest_stored_point(
+        payload, array("f", dense), indices=list(weights), weights=list(weights.values())
+    )

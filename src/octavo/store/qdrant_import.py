@@ -1,6 +1,4 @@
-"""What is read from a collection that somebody else filled, and where it is read from.
-
-Reads a Qdrant collection that is somebody else's: only questions are sent, nothing is ever written.
+"""Reads a Qdrant collection that another program filled. Nothing is ever written to it.
 
 Such a collection holds at least `url`, `text`, `chunk_id` and `source_title`, and a dense vector with or
 without a name.
@@ -10,13 +8,12 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from octavo.errors import InvalidValue, NotFound, require_extra
-from octavo.store.base import LIBRARY
+from octavo.store.base import CHECKSUM, LIBRARY
 from octavo.types import COLLECTION
 from octavo.validation import LARGEST_EXACT_INTEGER
 
@@ -24,6 +21,8 @@ if TYPE_CHECKING:
     from qdrant_client import models
 
     from octavo.store.qdrant_client import QdrantConnection
+
+PAGE = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +37,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectionPoint:
-    """A point as it was found. Its `vector` has unit length, or is None when the point has no sound one."""
+    """A point as it was found. Its `vector` has unit length, or is None where the point has no valid one."""
 
     point_id: str | int
     text: str
@@ -48,43 +47,33 @@ class CollectionPoint:
     vector: array[float] | None
 
 
-PAGE = 256
-
-
-async def read_points(source: Source) -> AsyncGenerator[CollectionPoint, None]:
-    """Every point that has a text, in the order of their ids."""
+async def read_points(source: Source) -> list[CollectionPoint]:
+    """Reads every point that has a text, in the order of their ids."""
     require_extra("qdrant")
     from octavo.store.qdrant_client import QdrantConnection
 
     connection = QdrantConnection(source.url, key=source.key)
+    found: list[CollectionPoint] = []
     try:
-        name = await _vector_name(connection, source)
+        name = await _find_vector_name(connection, source)
         offset: models.ExtendedPointId | None = None
         while True:
-            records, offset = await _page(connection, source, offset)
-            for record in records:
-                passage = _passage(record, name)
-                if passage is not None:
-                    yield passage
+            records, offset = await _read_page(connection, source, offset)
+            found += [point for record in records if (point := _parse_point(record, name)) is not None]
             if offset is None:
-                return
+                return found
     finally:
         await connection.close()
 
 
-async def read_all_points(source: Source) -> list[CollectionPoint]:
-    async with aclosing(read_points(source)) as found:
-        return [passage async for passage in found]
-
-
-async def _vector_name(connection: QdrantConnection, source: Source) -> str:
-    """The name of the dense vector to read; "" for the one without a name."""
+async def _find_vector_name(connection: QdrantConnection, source: Source) -> str:
+    """Returns the name of the dense vector to read; "" for the one without a name."""
     name = source.collection
     if not await connection.call("say what it holds", lambda server: server.collection_exists(name)):
-        there = (
+        existing = (
             await connection.call("list its collections", lambda server: server.get_collections())
         ).collections
-        raise NotFound("collection", name, nearest=tuple(one.name for one in there[:5]))
+        raise NotFound("collection", name, nearest=tuple(one.name for one in existing[:5]))
     params = (await connection.call("describe it", lambda server: server.get_collection(name))).config.params
     found = [*params.vectors] if isinstance(params.vectors, Mapping) else [""]
     if source.vector is not None and source.vector not in found:
@@ -94,7 +83,7 @@ async def _vector_name(connection: QdrantConnection, source: Source) -> str:
     return found[0] if source.vector is None else source.vector
 
 
-async def _page(
+async def _read_page(
     connection: QdrantConnection, source: Source, offset: models.ExtendedPointId | None
 ) -> tuple[list[models.Record], models.ExtendedPointId | None]:
     return await connection.call(
@@ -105,26 +94,26 @@ async def _page(
     )
 
 
-def _passage(record: models.Record, vector: str) -> CollectionPoint | None:
-    held = record.payload or {}
-    text, number = held.get("text"), held.get("chunk_id")
+def _parse_point(record: models.Record, vector: str) -> CollectionPoint | None:
+    payload = record.payload or {}
+    text, number = payload.get("text"), payload.get("chunk_id")
     if not isinstance(text, str) or not text.strip():
         return None
-    if LIBRARY in held and "digest" in held:
+    if LIBRARY in payload and CHECKSUM in payload:
         raise InvalidValue(
             "collection", "must not be one that Octavo filled: set OCTAVO_STORE_URL to use it", record.id
         )
     return CollectionPoint(
         point_id=record.id if isinstance(record.id, int) else str(record.id),
         text=text,
-        url=str(held.get("url") or ""),
-        source_title=str(held.get("source_title") or ""),
+        url=str(payload.get("url") or ""),
+        source_title=str(payload.get("source_title") or ""),
         chunk_id=number if type(number) is int and 0 <= number <= LARGEST_EXACT_INTEGER else None,
-        vector=_unit(record.vector, vector),
+        vector=_normalise(record.vector, vector),
     )
 
 
-def _unit(vectors: object, name: str) -> array[float] | None:
+def _normalise(vectors: object, name: str) -> array[float] | None:
     found = vectors.get(name) if isinstance(vectors, dict) else vectors
     if not isinstance(found, list) or not all(isinstance(x, int | float) for x in found):
         return None
