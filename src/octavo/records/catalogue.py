@@ -2,30 +2,47 @@
 
 The records are the truth; the chunk store is an index of them and can be rebuilt from them without a model.
 A reader sees whole editions only: `begin_edition` writes what nobody sees, `publish` shows it in a single
-transaction. What the store has still to do afterwards is written down in the same transaction (`unsettled`,
-`removals`), so that whoever opens the library next can finish it. What goes in comes out equal.
+transaction and retires the edition before it, whose sections stay so that what was cited from them can still
+be checked. Every chunk id that the store may hold and no edition needs any longer goes into `removals` in the
+same transaction, so that after a kill at any moment whoever opens the library next can finish the work.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from itertools import groupby
+from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from sqlalchemy import delete, exists, select, text, update
+from sqlalchemy import (
+    ColumnElement,
+    Executable,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from octavo.errors import NotFound, RecordsError
-from octavo.records import editions as lifecycle
-from octavo.records import queries as reading
 from octavo.records import rows
 from octavo.records.database import CONNECTIONS, Database
+from octavo.records.queries import Queries, list_undigested_chunks
 from octavo.records.tables import books, chunks, editions, meta, removals, sections, texts, vectors
 from octavo.store.base import digest_chunk
-from octavo.validation import BookState
+from octavo.validation import BookState, advance
 
 if TYPE_CHECKING:
     from octavo.protocols import Vector
@@ -33,30 +50,46 @@ if TYPE_CHECKING:
 
 CATALOGUE = "the catalogue"
 LIBRARY = "library"
-_NAME = text("INSERT INTO meta (key, value) VALUES (:key, :value) ON CONFLICT (key) DO NOTHING")
-_CHANGED = text(
+NEWEST_EDITION = "newest edition"
+INSERT_ROWS = 128
+_SET_META = text(
+    "INSERT INTO meta (key, value) VALUES (:key, :value) "
+    "ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+)
+_ADD_META = text("INSERT INTO meta (key, value) VALUES (:key, :value) ON CONFLICT (key) DO NOTHING")
+_COUNT_CHANGE = text(
     "INSERT INTO meta (key, value) VALUES ('changes', '1') "
     "ON CONFLICT (key) DO UPDATE SET value = CAST(CAST(meta.value AS INTEGER) + 1 AS TEXT)"
 )
 _CHANGES = select(meta.c.value).where(meta.c.key == "changes")
 _PENDING = select(editions.c.edition).where(editions.c.state == str(BookState.PENDING))
-_KEEP_VECTOR = text("INSERT INTO vectors (key, vector) VALUES (:key, :vector) ON CONFLICT (key) DO NOTHING")
+_ADD_TEXT = text("INSERT INTO texts (hash, text) VALUES (:hash, :text) ON CONFLICT (hash) DO NOTHING")
+_ADD_VECTOR = text("INSERT INTO vectors (key, vector) VALUES (:key, :vector) ON CONFLICT (key) DO NOTHING")
+_SET_DIGEST = (
+    update(chunks)
+    .where(
+        chunks.c.book_id == bindparam("of_book"),
+        chunks.c.edition == bindparam("of_edition"),
+        chunks.c.id == bindparam("of_id"),
+    )
+    .values(digest=bindparam("new_digest"))
+)
 
 
-class Records:
-    """Opened by `await Records.open(path)`; a URL opens a database server instead of a file."""
+class Records(Queries):
+    """The catalogue as it is read and changed. Opened by `await Records.open(path)`, or a URL of a server."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        super().__init__(database)
         self.generation = 0
         """Grows whenever what readers see changes: what was read under another number may be out of date."""
         self.unpublished: set[int] = set()
-        """The editions that are being taken in: in the store, and not yet to be seen."""
+        """The editions that are being added: in the store, and not yet to be seen."""
         self._changes = ""
 
     @classmethod
     async def open(cls, where: Path | str, *, connections: int = CONNECTIONS) -> Records:
-        """Opens the records, making or upgrading them as needed."""
+        """Opens the records; creates or upgrades them as needed."""
         return cls(await Database.open(where, connections=connections))
 
     @property
@@ -67,7 +100,7 @@ class Records:
         await self._database.close()
 
     async def refresh(self) -> int:
-        """`generation`, after a look at what other instances have changed, if there can be any."""
+        """Returns `generation`, after a look at what other instances have changed, if there can be any."""
         if self._database.is_shared:
             found = await self._database.look_up(_CHANGES, {})
             changes = found[0].value if found else ""
@@ -79,28 +112,22 @@ class Records:
 
     @asynccontextmanager
     async def _change(self) -> AsyncIterator[AsyncConnection]:
-        """A change of the catalogue: one after the other, and every instance can tell that there was one."""
+        """Opens a transaction that waits for its turn and tells every instance that something changed."""
         async with self._database.begin(CATALOGUE) as connection:
             yield connection
             if self._database.is_shared:
-                await connection.execute(_CHANGED)
-
-    # Notes about the library as a whole
-
-    async def get_meta(self, key: str) -> str | None:
-        async with self._database.connect() as connection:
-            return await connection.scalar(select(meta.c.value).where(meta.c.key == key))
+                await connection.execute(_COUNT_CHANGE)
 
     async def set_meta(self, key: str, value: str) -> None:
         async with self._database.begin() as connection:
-            await connection.execute(lifecycle.SET_META, {"key": key, "value": value})
+            await connection.execute(_SET_META, {"key": key, "value": value})
 
     async def ensure_library_id(self) -> str:
-        """The name of this library among others; made when it is first asked for, and kept for ever."""
+        """Returns the name of this library among others; makes it when it is first asked for."""
         known = await self.get_meta(LIBRARY)
         if known is None:
             async with self._database.begin() as connection:
-                await connection.execute(_NAME, {"key": LIBRARY, "value": str(uuid4())})
+                await connection.execute(_ADD_META, {"key": LIBRARY, "value": str(uuid4())})
             known = await self.get_meta(LIBRARY)
         return str(known)
 
@@ -118,18 +145,23 @@ class Records:
     ) -> int:
         """Writes an edition that nobody sees yet, in the place of any other such; returns its number.
 
-        Digests that are not known yet are made from the vectors when the edition is published.
+        Digests that are not known yet are computed from the vectors when the edition is published.
         """
         rows.check_edition(book, sections, chunks, vector_keys)
         async with self._change() as connection:
-            number = await lifecycle.begin(
-                connection,
-                book,
-                words_hash=words_hash,
-                new_sections=sections,
-                new_chunks=chunks,
-                vector_keys=vector_keys,
-                digests=digests or {},
+            for pending in await _list_numbers(connection, book.id, BookState.PENDING):
+                await _drop_pending(connection, book.id, pending)
+            number = await _take_number(connection)
+            entry = rows.build_book(book, words_hash=words_hash) | {
+                "book_id": book.id,
+                "edition": number,
+                "state": str(BookState.PENDING),
+                "created_at": datetime.now(UTC),
+            }
+            await connection.execute(insert(editions), entry)
+            await _insert_sections(connection, sections, edition=number)
+            await _insert_chunks(
+                connection, book.id, number, chunks, vector_keys=vector_keys, digests=digests or {}
             )
         self.unpublished.add(number)
         return number
@@ -138,18 +170,19 @@ class Records:
         """Makes a pending edition the one that everybody sees, all at once; the book is then unsettled."""
         try:
             async with self._change() as connection:
-                await lifecycle.publish(connection, book_id, edition)
-        finally:  # a cancelled call may have come through: an edition that is out must not stay hidden
+                await _publish(connection, book_id, edition)
+        finally:
+            # A cancelled call may have come through: a published edition must not stay hidden.
             self.generation += 1
             self.unpublished.discard(edition)
 
     async def save_digests(self, book_id: str, edition: int, digests: Mapping[str, str]) -> None:
-        """Tells what the store must report of chunks of a pending edition, once their vectors are known."""
+        """Saves what the store must report of chunks of a pending edition, once their vectors are known."""
         async with self._database.begin() as connection:
-            await lifecycle.set_digests(connection, book_id, edition, digests)
+            await _set_digests(connection, book_id, edition, digests)
 
     async def settle(self, book_id: str) -> None:
-        """The store holds exactly what the ready edition of this book says."""
+        """Notes that the store holds exactly what the ready edition of this book says."""
         async with self._database.begin() as connection:
             done = await connection.execute(update(books).where(books.c.id == book_id).values(settled=1))
             if done.rowcount == 0:
@@ -158,152 +191,31 @@ class Records:
     async def abandon(self, book_id: str, edition: int) -> None:
         """Drops a pending edition; what it may have put into the store is noted in `removals`."""
         async with self._change() as connection:
-            await lifecycle.drop(connection, book_id, edition)
-
-    async def list_pending(self) -> list[tuple[str, int]]:
-        """The editions that were begun and not published, as book id and number."""
-        async with self._database.connect() as connection:
-            return await reading.pending(connection, BookState.PENDING)
-
-    async def list_unsettled(self) -> list[str]:
-        """The books that were published and for which the store may not be done yet."""
-        async with self._database.connect() as connection:
-            return list(await connection.scalars(select(books.c.id).where(books.c.settled == 0)))
+            await _drop_pending(connection, book_id, edition)
 
     async def remove(self, book_id: str) -> tuple[str, ...]:
-        """Takes a book out with all its editions; returns what the store has to drop, as in `removals`."""
+        """Removes a book with all its editions; returns the chunks that the store must delete."""
         try:
             async with self._change() as connection:
-                return await lifecycle.remove(connection, book_id)
+                return await _remove(connection, book_id)
         finally:
             self.generation += 1
 
-    async def list_removals(self) -> dict[str, tuple[str, ...]]:
-        """The chunks that the store has still to drop, by book: none is in a pending or ready edition."""
-        async with self._database.connect() as connection:
-            found = await connection.execute(select(removals).order_by(removals.c.book_id, removals.c.id))
-            by_book = groupby(found, key=lambda row: str(row.book_id))
-            return {book_id: tuple(row.id for row in group) for book_id, group in by_book}
-
     async def clear_removals(self, book_id: str) -> None:
-        """The store has dropped, durably, what `removals` listed for this book."""
+        """Notes that the store has durably deleted what `list_removals` listed for this book."""
         async with self._database.begin() as connection:
             await connection.execute(delete(removals).where(removals.c.book_id == book_id))
 
-    # The catalogue
-
-    async def find_book(self, book_id: str) -> Book | None:
-        async with self._database.connect() as connection:
-            return await reading.book_where(connection, books.c.id == book_id)
-
-    async def list_books(self) -> list[Book]:
-        """In the order in which they were added."""
-        async with self._database.connect() as connection:
-            return await reading.all_books(connection)
-
-    async def list_editions(self) -> dict[str, int]:
-        """The number of each book's ready edition."""
-        async with self._database.connect() as connection:
-            return await reading.book_editions(connection)
-
-    async def find_by_content_hash(self, content_hash: str) -> Book | None:
-        async with self._database.connect() as connection:
-            return await reading.book_where(connection, books.c.content_hash == content_hash)
-
-    async def find_by_words_hash(self, words_hash: str) -> Book | None:
-        async with self._database.connect() as connection:
-            return await reading.book_where(connection, books.c.words_hash == words_hash)
-
-    async def find_words_hash(self, book_id: str) -> str | None:
-        async with self._database.connect() as connection:
-            return await connection.scalar(select(books.c.words_hash).where(books.c.id == book_id))
-
-    # Sections
-
-    async def list_sections(self, book_id: str) -> list[Section]:
-        """In reading order, with their text, which is checked against its hash."""
-        async with self._database.connect() as connection:
-            return await reading.sections_of(connection, book_id)
-
-    async def list_outline(self, book_id: str) -> list[Section]:
-        """In reading order, without text or blocks; the pages are there, all marked at offset 0."""
-        async with self._database.connect() as connection:
-            return await reading.outline_of(connection, book_id)
-
-    async def find_section(self, book_id: str, section_id: str) -> Section | None:
-        async with self._database.connect() as connection:
-            return await reading.section_of(connection, book_id, section_id)
-
-    async def list_section_hashes(self, book_id: str) -> dict[str, str]:
-        """The SHA-256 of each section's text."""
-        async with self._database.connect() as connection:
-            return await reading.section_hashes(connection, book_id)
-
-    async def find_section_ends(self, book_id: str) -> dict[str, int]:
-        """The position in the book of the last chunk of each section that has any."""
-        async with self._database.connect() as connection:
-            return await reading.ends(connection, book_id)
-
-    # Chunks and vectors
-
-    async def list_chunks(self, book_id: str) -> list[Chunk]:
-        """In reading order, without embeddings."""
-        async with self._database.connect() as connection:
-            return await reading.ready_chunks(connection, book_id)
-
-    async def find_chunks(self, ids: Sequence[str]) -> list[Chunk]:
-        """Those that are in ready editions, in the order asked for, without embeddings."""
-        return await reading.chunks_by_ids(self._database, ids, embedded=False)
-
-    async def find_embedded_chunks(self, ids: Sequence[str]) -> list[Chunk]:
-        """As `chunks_by_ids`, with embeddings: what the store takes. Ask for a few hundred at a time."""
-        return await reading.chunks_by_ids(self._database, ids, embedded=True)
-
-    async def find_chunks_within(self, book_id: str, section_id: str, start: int, end: int) -> list[Chunk]:
-        """The chunks of a section that share characters with a stretch of its text, in order."""
-        async with self._database.connect() as connection:
-            return await reading.chunks_within(connection, book_id, section_id, start, end)
-
-    async def read_page(self, book_id: str, source_file: str) -> str:
-        """Everything that the book has from one of its files: what a reader finds on one web page."""
-        async with self._database.connect() as connection:
-            return await reading.page_text(connection, book_id, source_file)
-
-    async def list_section_texts(self, book_id: str, section_id: str) -> list[str]:
-        """The text of a section in every edition that has it, the newest first."""
-        async with self._database.connect() as connection:
-            return await reading.section_texts(connection, book_id, section_id)
-
-    async def read_manifest(self, book_id: str | None = None) -> dict[str, tuple[str, str]]:
-        """Digest and vector key of each chunk of a ready edition: of one book, or of the whole library."""
-        async with self._database.connect() as connection:
-            return await reading.manifest(connection, book_id)
-
-    async def read_digests(self) -> dict[str, str]:
-        """What the store must report, chunk by chunk."""
-        return {id: digest_chunk for id, (digest_chunk, _) in (await self.read_manifest()).items()}
-
-    async def find_missing_vectors(self, keys: Iterable[str]) -> list[str]:
-        """The keys that have no vector yet, each once, in the order asked for."""
-        async with self._database.connect() as connection:
-            return await reading.missing_vectors(connection, keys)
-
     async def save_vectors(self, new: Mapping[str, Vector]) -> None:
-        """Keeps vectors of unit length under their keys; one that is there already stays as it is."""
-        # in one order, or two who keep the same ones would wait for each other
-        values = [{"key": key, "vector": rows.vector_bytes(vector)} for key, vector in sorted(new.items())]
+        """Saves vectors of unit length under their keys; an existing one stays as it is."""
+        # Sorted, because two instances that save the same vectors in different orders would deadlock.
+        values = [{"key": key, "vector": rows.encode_vector(vector)} for key, vector in sorted(new.items())]
         if values:
             async with self._database.begin() as connection:
-                await connection.execute(_KEEP_VECTOR, values)
-
-    async def find_vectors(self, keys: Iterable[str]) -> dict[str, tuple[float, ...]]:
-        async with self._database.connect() as connection:
-            return await reading.vectors_of(connection, keys)
-
-    # Housekeeping
+                await connection.execute(_ADD_VECTOR, values)
 
     async def sweep(self) -> tuple[int, int]:
-        """Drops the texts that no edition and the vectors that no chunk needs; says how many of each."""
+        """Deletes the texts that no edition and the vectors that no chunk needs; returns how many of each."""
         async with self._database.begin(CATALOGUE) as connection:
             unread = ~exists().where(sections.c.text_hash == texts.c.hash)
             unused = ~exists().where(chunks.c.vector_key == vectors.c.key)
@@ -311,26 +223,170 @@ class Records:
             dropped = await connection.execute(delete(vectors).where(unused))
             return swept.rowcount, dropped.rowcount
 
-    async def find_problems(self) -> list[str]:
-        """Reads everything once; a sentence for each thing that is not as it was written."""
-        async with self._database.connect() as connection:
-            found = [f"a text is damaged ({hash[:12]})" for hash in await reading.wrong_texts(connection)]
-            if self._database.is_sqlite:
-                said = await connection.exec_driver_sql("PRAGMA integrity_check")
-                found += [f"the database says: {line}" for line in said.scalars() if line != "ok"]
-        return found or await self._find_wrong_passages()
 
-    async def _find_wrong_passages(self) -> list[str]:
-        """The chunks that, with their vectors, are not those whose digests were noted."""
-        expected, wrong = await self.read_digests(), []
-        for batch in reading.batches(list(expected)):
-            try:
-                read = {chunk.id: chunk for chunk in await self.find_embedded_chunks(batch)}
-            except RecordsError as error:
-                return [error.message]
-            for id in batch:
-                sound = (
-                    id in read and read[id].embedding is not None and digest_chunk(read[id]) == expected[id]
-                )
-                wrong += [] if sound else [f"a passage or its vector is damaged ({id})"]
-        return wrong
+async def _publish(connection: AsyncConnection, book_id: str, number: int) -> None:
+    """Pending becomes ready, ready becomes superseded, and the catalogue names the new edition."""
+    new = await _find_edition(connection, book_id, number)
+    advance(BookState(new.state), BookState.READY)
+    await _fill_digests(connection, book_id, number)
+    old = (await connection.execute(select(books).where(books.c.id == book_id))).one_or_none()
+    entry = {c.name: getattr(new, c.name) for c in books.c if c.name in editions.c and c.name != "edition"}
+    entry |= {"edition": number, "settled": 0}
+    if old is None:
+        await connection.execute(insert(books), entry | {"id": book_id})
+    else:
+        entry["added_at"] = old.added_at
+        # A clock may go back; the time of a book does not.
+        entry["updated_at"] = max(old.updated_at, new.updated_at)
+        await connection.execute(update(books).where(books.c.id == book_id).values(entry))
+        await _supersede(connection, book_id, old.edition)
+    await _set_state(connection, book_id, number, BookState.READY)
+
+
+async def _supersede(connection: AsyncConnection, book_id: str, number: int) -> None:
+    old = await _find_edition(connection, book_id, number)
+    advance(BookState(old.state), BookState.SUPERSEDED)
+    await _note_removals(connection, book_id, number)
+    await connection.execute(delete(chunks).where(_match_edition(chunks, book_id, number)))
+    await _set_state(connection, book_id, number, BookState.SUPERSEDED)
+
+
+async def _drop_pending(connection: AsyncConnection, book_id: str, number: int) -> None:
+    """Deletes a pending edition. The chunks that it put into the store go into `removals`."""
+    found = await _find_edition(connection, book_id, number)
+    if found.state != BookState.PENDING:
+        # No state leads to pending: this raises.
+        advance(BookState(found.state), BookState.PENDING)
+    await _delete_edition(connection, book_id, number)
+
+
+async def _remove(connection: AsyncConnection, book_id: str) -> tuple[str, ...]:
+    """Deletes a book with all its editions; returns the ids that the store must delete."""
+    if await connection.scalar(select(books.c.id).where(books.c.id == book_id)) is None:
+        raise NotFound("book", book_id, hint="`octavo list` shows the books.")
+    await connection.execute(delete(books).where(books.c.id == book_id))
+    for number in await _list_numbers(connection, book_id, *BookState):
+        await _delete_edition(connection, book_id, number)
+    return tuple(await connection.scalars(select(removals.c.id).where(removals.c.book_id == book_id)))
+
+
+async def _delete_edition(connection: AsyncConnection, book_id: str, number: int) -> None:
+    await _note_removals(connection, book_id, number)
+    for table in (chunks, sections, editions):
+        await connection.execute(delete(table).where(_match_edition(table, book_id, number)))
+
+
+async def _note_removals(connection: AsyncConnection, book_id: str, number: int) -> None:
+    """Notes for removal the chunks that only this edition has."""
+    other = chunks.alias("other")
+    elsewhere = exists().where(
+        other.c.id == chunks.c.id, or_(other.c.book_id != book_id, other.c.edition != number)
+    )
+    noted = exists().where(removals.c.id == chunks.c.id)
+    unneeded = select(chunks.c.id, literal(book_id)).where(
+        _match_edition(chunks, book_id, number), ~elsewhere, ~noted
+    )
+    await connection.execute(insert(removals).from_select(["id", "book_id"], unneeded))
+
+
+async def _take_number(connection: AsyncConnection) -> int:
+    """Returns a number that no edition of any book has or ever had, so that none is mistaken for another."""
+    noted = await connection.scalar(select(meta.c.value).where(meta.c.key == NEWEST_EDITION))
+    latest = await connection.scalar(select(func.max(editions.c.edition)))
+    number = max(int(noted or 0), latest or 0) + 1
+    await connection.execute(_SET_META, {"key": NEWEST_EDITION, "value": str(number)})
+    return number
+
+
+async def _insert_sections(connection: AsyncConnection, new: Sequence[Section], *, edition: int) -> None:
+    if new:
+        by_hash = {rows.hash_text(section.text): section.text for section in new}
+        await _insert(connection, _ADD_TEXT, ({"hash": h, "text": t} for h, t in by_hash.items()))
+        values = (rows.build_section(section, edition=edition) for section in new)
+        await _insert(connection, insert(sections), values)
+
+
+async def _insert_chunks(
+    connection: AsyncConnection,
+    book_id: str,
+    number: int,
+    new: Sequence[Chunk],
+    *,
+    vector_keys: Mapping[str, str],
+    digests: Mapping[str, str],
+) -> None:
+    if new:
+        values = (
+            rows.build_chunk(c, edition=number, vector_key=vector_keys[c.id], digest=digests.get(c.id))
+            for c in new
+        )
+        await _insert(connection, insert(chunks), values)
+        needed = removals.c.id.in_(_select_chunk_ids(book_id, number))
+        await connection.execute(delete(removals).where(needed))
+        await _analyze(connection, added=len(new))
+
+
+async def _insert(connection: AsyncConnection, statement: Executable, values: Iterable[rows.Values]) -> None:
+    """Inserts a few rows at a time, so that other tasks of this process run in between."""
+    rest = iter(values)
+    while some := list(islice(rest, INSERT_ROWS)):
+        await connection.execute(statement, some)
+
+
+async def _fill_digests(connection: AsyncConnection, book_id: str, number: int) -> None:
+    """Computes the digests that `begin_edition` was not given, from the vectors."""
+    while found := await list_undigested_chunks(connection, book_id, number):
+        lacking = [chunk.id for chunk in found if chunk.embedding is None]
+        if lacking:
+            raise RecordsError(
+                f"edition {number} of {book_id!r} cannot be published: {len(lacking)} chunks have no vector",
+                hint="Add the book again.",
+            )
+        digests = {chunk.id: digest_chunk(chunk) for chunk in found}
+        await _set_digests(connection, book_id, number, digests)
+
+
+async def _set_digests(
+    connection: AsyncConnection, book_id: str, number: int, digests: Mapping[str, str]
+) -> None:
+    edition = {"of_book": book_id, "of_edition": number}
+    values = [edition | {"of_id": id, "new_digest": digest} for id, digest in digests.items()]
+    if values:
+        await connection.execute(_SET_DIGEST, values)
+
+
+async def _analyze(connection: AsyncConnection, *, added: int) -> None:
+    """Updates PostgreSQL's statistics when a book adds so much that its query plans would be poor."""
+    if connection.dialect.name == "postgresql":
+        counted = await connection.scalar(
+            text("SELECT reltuples FROM pg_class WHERE oid = 'chunks'::regclass")
+        )
+        if added * 10 >= (counted or 0):
+            await connection.exec_driver_sql("ANALYZE sections, chunks")
+
+
+async def _find_edition(connection: AsyncConnection, book_id: str, number: int) -> rows.Row:
+    query = select(editions).where(_match_edition(editions, book_id, number))
+    found = (await connection.execute(query)).one_or_none()
+    if found is None:
+        raise NotFound("edition", f"{number} of {book_id}")
+    return found
+
+
+async def _list_numbers(connection: AsyncConnection, book_id: str, *states: BookState) -> Sequence[int]:
+    wanted = [str(state) for state in states]
+    query = select(editions.c.edition).where(editions.c.book_id == book_id, editions.c.state.in_(wanted))
+    return (await connection.scalars(query)).all()
+
+
+async def _set_state(connection: AsyncConnection, book_id: str, number: int, state: BookState) -> None:
+    edition = _match_edition(editions, book_id, number)
+    await connection.execute(update(editions).where(edition).values(state=str(state)))
+
+
+def _match_edition(table: Table, book_id: str, number: int) -> ColumnElement[bool]:
+    return and_(table.c.book_id == book_id, table.c.edition == number)
+
+
+def _select_chunk_ids(book_id: str, number: int) -> Select[tuple[str]]:
+    return select(chunks.c.id).where(_match_edition(chunks, book_id, number))

@@ -1,6 +1,6 @@
-"""Books, sections, chunks and vectors as rows, and back: what goes in comes out equal.
+"""Builds rows from books, sections, chunks and vectors, and parses them back: what goes in comes out equal.
 
-A chunk's content is not kept twice: it is cut from its section's text, and checked against its hash every
+A chunk's content is not stored twice: it is cut from its section's text, and checked against its hash every
 time, so that a damaged record is an error and never a wrong quotation.
 """
 
@@ -15,15 +15,16 @@ from octavo import validation
 from octavo.errors import InvalidValue
 from octavo.types import Book, BookFormat, Chunk, PageMark, Section, Span
 
-Row = Any  # a row of the database, its columns by name
+Row = Any
+"""A row of the database, with its columns by name."""
 Values = dict[str, object]
 
-_BOOK: tuple[str, ...] = (
+_BOOK_COLUMNS: tuple[str, ...] = (
     *("title", "language", "format", "source_file", "base_url", "content_hash", "index_fingerprint"),
     *("section_count", "chunk_count", "page_count", "added_at", "updated_at"),
 )
-_SECTION = ("id", "book_id", "title", "level", "position", "url", "anchor", "source_file")
-_CHUNK: tuple[str, ...] = (
+_SECTION_COLUMNS = ("id", "book_id", "title", "level", "position", "url", "anchor", "source_file")
+_CHUNK_COLUMNS: tuple[str, ...] = (
     *("id", "chunk_id", "book_id", "section_id", "start", "end", "document_position", "chunk_index"),
     *("page_number", "page_end", "page_label", "chapter", "section", "url", "source_title"),
     *("source_location", "created_at"),
@@ -34,13 +35,13 @@ def hash_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def book_values(book: Book, *, words_hash: str) -> Values:
-    """The catalogue entry, without the id: editions and books name that differently."""
-    values: Values = {name: getattr(book, name) for name in _BOOK}
+def build_book(book: Book, *, words_hash: str) -> Values:
+    """Builds the catalogue entry without the id, which editions and books name differently."""
+    values: Values = {name: getattr(book, name) for name in _BOOK_COLUMNS}
     return values | {"format": str(book.format), "authors": list(book.authors), "words_hash": words_hash}
 
 
-def book_of(row: Row) -> Book:
+def parse_book(row: Row) -> Book:
     return Book(
         id=row.id,
         title=row.title,
@@ -59,8 +60,8 @@ def book_of(row: Row) -> Book:
     )
 
 
-def section_values(section: Section, *, edition: int) -> Values:
-    values: Values = {name: getattr(section, name) for name in _SECTION}
+def build_section(section: Section, *, edition: int) -> Values:
+    values: Values = {name: getattr(section, name) for name in _SECTION_COLUMNS}
     return values | {
         "edition": edition,
         "text_hash": hash_text(section.text),
@@ -71,22 +72,22 @@ def section_values(section: Section, *, edition: int) -> Values:
     }
 
 
-def section_of(row: Row) -> Section:
-    """The section with its text, which must be the one its hash was made from."""
+def parse_section(row: Row) -> Section:
+    """Parses a section with its text, and checks the text against its hash."""
     if hash_text(row.text) != row.text_hash:
         raise ValueError(f"the text of section {row.id!r} of {row.book_id!r} is not what was stored")
     pages = tuple(PageMark(offset, number, label) for offset, number, label in row.pages)
     blocks = tuple(Span(start, end) for start, end in row.blocks)
-    return _section(row, text=row.text, pages=pages, blocks=blocks)
+    return _parse_section(row, text=row.text, pages=pages, blocks=blocks)
 
 
-def heading_of(row: Row) -> Section:
-    """The section without its text: its pages are all marked at its beginning, and it has no blocks."""
+def parse_heading(row: Row) -> Section:
+    """Parses a section without text or blocks. Its pages are all marked at its beginning."""
     pages = tuple(PageMark(0, number, label) for _, number, label in row.pages)
-    return _section(row, text="", pages=pages, blocks=())
+    return _parse_section(row, text="", pages=pages, blocks=())
 
 
-def _section(row: Row, *, text: str, pages: tuple[PageMark, ...], blocks: tuple[Span, ...]) -> Section:
+def _parse_section(row: Row, *, text: str, pages: tuple[PageMark, ...], blocks: tuple[Span, ...]) -> Section:
     return Section(
         id=row.id,
         book_id=row.book_id,
@@ -104,8 +105,8 @@ def _section(row: Row, *, text: str, pages: tuple[PageMark, ...], blocks: tuple[
     )
 
 
-def chunk_values(chunk: Chunk, *, edition: int, vector_key: str, digest: str | None) -> Values:
-    values: Values = {name: getattr(chunk, name) for name in _CHUNK}
+def build_chunk(chunk: Chunk, *, edition: int, vector_key: str, digest: str | None) -> Values:
+    values: Values = {name: getattr(chunk, name) for name in _CHUNK_COLUMNS}
     return values | {
         "edition": edition,
         "content_hash": hash_text(chunk.content),
@@ -115,8 +116,8 @@ def chunk_values(chunk: Chunk, *, edition: int, vector_key: str, digest: str | N
     }
 
 
-def chunk_of(row: Row, *, embedding: tuple[float, ...] | None = None) -> Chunk:
-    """The chunk, with the content that was cut from its section's text."""
+def parse_chunk(row: Row, *, embedding: tuple[float, ...] | None = None) -> Chunk:
+    """Parses a chunk with the content that was cut from its section's text."""
     if hash_text(row.content) != row.content_hash:
         raise ValueError(f"the text of chunk {row.id} of {row.book_id!r} is not what was stored")
     return Chunk(
@@ -149,31 +150,31 @@ def chunk_of(row: Row, *, embedding: tuple[float, ...] | None = None) -> Chunk:
 def check_edition(
     book: Book, sections: Sequence[Section], chunks: Sequence[Chunk], vector_keys: Mapping[str, str]
 ) -> None:
-    """Raises `InvalidValue` unless the parts belong together, so that they can be put together again."""
-    there = {section.id: section for section in sections}
+    """Raises `InvalidValue` unless the parts belong together and can be parsed back."""
+    by_id = {section.id: section for section in sections}
     for section in sections:
         if section.book_id != book.id:
             raise InvalidValue("Section.book_id", f"must be that of the book ({book.id})", section.book_id)
     for chunk in chunks:
-        its_section = there.get(chunk.section_id)
-        if its_section is None or chunk.book_id != book.id:
+        section_of_chunk = by_id.get(chunk.section_id)
+        if section_of_chunk is None or chunk.book_id != book.id:
             raise InvalidValue("Chunk.section_id", "must be a section of the book", chunk.section_id)
-        if its_section.text[chunk.start : chunk.end] != chunk.content:
+        if section_of_chunk.text[chunk.start : chunk.end] != chunk.content:
             raise InvalidValue("Chunk.content", "must be the section's text from start to end", chunk.content)
         for name in ("heading_path", "ancestors", "source_file"):
-            if getattr(chunk, name) != getattr(its_section, name):
+            if getattr(chunk, name) != getattr(section_of_chunk, name):
                 raise InvalidValue(f"Chunk.{name}", "must be that of its section", getattr(chunk, name))
         if chunk.id not in vector_keys:
             raise InvalidValue("vector_keys", "must have a key for every chunk", chunk.id)
-    if len(there) != len(sections) or len({chunk.id for chunk in chunks}) != len(chunks):
+    if len(by_id) != len(sections) or len({chunk.id for chunk in chunks}) != len(chunks):
         raise InvalidValue("edition", "must have no two sections and no two chunks of one id", book.id)
 
 
-def vector_bytes(vector: Sequence[float]) -> bytes:
-    """32-bit floats, lowest byte first, wherever they are written."""
+def encode_vector(vector: Sequence[float]) -> bytes:
+    """Encodes a vector as 32-bit floats, lowest byte first on every machine."""
     validation.unit_vector("vector", vector)
     return struct.pack(f"<{len(vector)}f", *vector)
 
 
-def vector_of(stored: bytes) -> tuple[float, ...]:
+def parse_vector(stored: bytes) -> tuple[float, ...]:
     return struct.unpack(f"<{len(stored) // 4}f", stored)
