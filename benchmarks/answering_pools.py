@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octavo.protocols import Embedder
-from octavo.text.english import tokens
-from octavo.text.sentences import sentences
+from octavo.text.english import tokenize
+from octavo.text.sentences import split_sentences
 from octavo.types import CHUNK_LEAST, CHUNK_MOST, Chunk
 from octavo.verification.claims import Sentence
 
@@ -62,7 +62,7 @@ class Passage:
 
 def build(name: str, passages: Sequence[Passage], asked: Sequence[Row], *, embedder: Embedder) -> Row:
     """A pool as it is kept: passages with the spans of their sentences, questions with what they found."""
-    spans = [[(s.start, s.end) for s in sentences(p.text)] for p in passages]
+    spans = [[(s.start, s.end) for s in split_sentences(p.text)] for p in passages]
     whole = [f"{p.title}: {p.text}" if p.title else p.text for p in passages]
     texts = [p.text[a:b] for p, parts in zip(passages, spans, strict=True) for a, b in parts]
     offsets = np.cumsum([0, *map(len, spans)])
@@ -91,7 +91,7 @@ def _scaled(scores: Grid) -> Grid:
 
 
 def _bm25(passages: Sequence[str], questions: Sequence[str], *, k: float = 1.2, b: float = 0.75) -> Grid:
-    counts = [Counter(t.stem for t in tokens(p) if not t.stop) for p in passages]
+    counts = [Counter(t.stem for t in tokenize(p) if not t.stop) for p in passages]
     mean = sum(c.total() for c in counts) / len(counts)
     where: dict[str, list[int]] = defaultdict(list)
     for n, count in enumerate(counts):
@@ -99,7 +99,7 @@ def _bm25(passages: Sequence[str], questions: Sequence[str], *, k: float = 1.2, 
             where[word].append(n)
     scores = np.zeros((len(questions), len(passages)), dtype=np.float32)
     for q, question in enumerate(questions):
-        for word in {t.stem for t in tokens(question) if not t.stop} & where.keys():
+        for word in {t.stem for t in tokenize(question) if not t.stop} & where.keys():
             idf = math.log(1 + (len(counts) - len(where[word]) + 0.5) / (len(where[word]) + 0.5))
             for n in where[word]:
                 seen = counts[n][word]

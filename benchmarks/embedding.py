@@ -27,7 +27,7 @@ from octavo.models import graph
 from octavo.models import weights as models
 from octavo.models.embedding import OnnxEmbedder
 from octavo.text.clean import clean
-from octavo.text.sentences import sentences
+from octavo.text.sentences import split_sentences
 from octavo.types import Section
 
 PASSAGES, QUERIES = 400, 200
@@ -59,7 +59,7 @@ def passages(paths: list[Path], embedder: OnnxEmbedder) -> tuple[list[str], list
             created_at=datetime.now(UTC),
         )
         chosen += [c.content for c in made[:: max(1, len(made) * len(paths) // PASSAGES)]]
-    lines = [p[s.start : s.end] for p in chosen for s in sentences(p)]
+    lines = [p[s.start : s.end] for p in chosen for s in split_sentences(p)]
     return chosen[:PASSAGES], [line for line in lines if 30 < len(line) < 120][:QUERIES]
 
 

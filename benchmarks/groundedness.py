@@ -1,6 +1,6 @@
 """Fits the weights of `octavo.verification` and reports how well it tells supported claims from others.
 
-    python benchmarks/groundedness.py SUITE --train TRAIN [--embedder] [--write]
+    python benchmarks/groundedness.py SUITE --train TRAIN [--write]
 
 SUITE is a folder with `faithbench_*.jsonl`, `wice.jsonl` and `begin_*.jsonl`; it only judges. TRAIN holds
 `nli.jsonl.xz` and `books.jsonl.xz`; weights and threshold come from it alone. Each public set in `SETS`
@@ -29,13 +29,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octavo.text import english
+from octavo.text.english import list_words
 from octavo.verification import check
+from octavo.verification.words import normalise
 
 DATA = Path(check.__file__).parent / "verification.json"
 SETS = ("fever_athnlp", "scitail", "summedits", "faithdial_audit", "paws", "cad_nli", "snli", "mnli_part")
 TRUE = ("entail", "supported")
-FOR = ("sentence", "window", "weakest", "spoken", "aligned", "bigrams", "words", "cosine")
+FOR = ("sentence", "window", "weakest", "spoken", "aligned", "bigrams", "words")
 ALTERED = ("swapped", "opposite", "negation")
 NEAR = ("paws", "cad_nli", "snli", "mnli_part")  # closer to riddles of wording than to claims about a text
 SHARE = {"shortened": 1.0, "reworded": 1.0, "other_word": 0.0}
@@ -168,7 +169,7 @@ def cut(paragraphs: Sequence[str]) -> list[str]:
 
 
 def split(text: str) -> list[str]:
-    return [text[a:b] for a, b in check._sentences(text)]
+    return [text[a:b] for a, b in check._split_roughly(text)]
 
 
 # Ways to alter a sentence: each gives a claim, or "" where it does not apply
@@ -230,7 +231,7 @@ def reworded(sentence: str, _passage: str, chance: random.Random) -> str:
         if changed >= 2:
             break
     text = re.sub(r"\b(is|are|was|were|do|does|did|has|had|could|would) not\b", r"\1n't", text)
-    text = re.sub(rf"(?<![-\w])(?:{SMALL})(?![-\w]| hundred)", lambda m: english.normal(m[0]), text)
+    text = re.sub(rf"(?<![-\w])(?:{SMALL})(?![-\w]| hundred)", lambda m: normalise(m[0]), text)
     moved = re.fullmatch(r"(.{20,}?),? (because|when|if|although|after|before|while) ([^,;]{12,})\.", text)
     if moved and chance.random() < 0.7:
         text = f"{moved[2].capitalize()} {moved[3]}, {moved[1][0].lower()}{moved[1][1:]}."
@@ -253,8 +254,8 @@ def other_number(sentence: str, _passage: str, chance: random.Random) -> str:
 
 def near_number(sentence: str, passage: str, chance: random.Random) -> str:
     at = one_of(NUMBER, sentence, chance)
-    mine = {english.normal(n) for n in NUMBER.findall(sentence)}
-    others = [n for n in NUMBER.findall(passage) if english.normal(n) not in mine]
+    mine = {normalise(n) for n in NUMBER.findall(sentence)}
+    others = [n for n in NUMBER.findall(passage) if normalise(n) not in mine]
     return put(sentence, at, chance.choice(others)) if others else ""
 
 
@@ -295,7 +296,7 @@ def affirmed(sentence: str, _passage: str, chance: random.Random) -> str:
 
 
 def opposed(sentence: str, _passage: str, chance: random.Random) -> str:
-    pairs = [p.split() for p in json.loads(DATA.read_text(encoding="utf-8"))["antonyms"].split(",")]
+    pairs = [pair.split() for pair in sorted(list_words("opposites", "opposites_in_claims"))]
     opposite = dict(pairs) | {b: a for a, b in pairs}
     at = one_of(
         re.compile(r"\b[a-z]{3,}\b"), " ".join(w if w in opposite else "-" for w in sentence.split()), chance
@@ -319,8 +320,8 @@ KINDS = {f.__name__: (f, f in TRUTHFUL) for f in (*TRUTHFUL, *ALTERING)}
 # Fitting and judging
 
 
-def tabulate(cases: Sequence[Case], similarity: check.Similarity | None) -> Table:
-    read = [check.measure(c.claim, c.passages, similarity=similarity) for c in cases]
+def tabulate(cases: Sequence[Case]) -> Table:
+    read = [check.measure(c.claim, c.passages) for c in cases]
     names = tuple(next(r.features for r in read if r.features))
     x = [[r.features.get(n, 0.0) for n in names] for r in read]
     given = [-1.0 if r.given is None else r.given for r in read]
@@ -426,40 +427,25 @@ def report(train: Table, dev: Table, weights: dict[str, float], threshold: float
         print(f"{name:16}{here.sum():7}{train.y[here].any()!s:>8}{(q >= threshold)[here].mean():11.3f}")
 
 
-def cosines() -> check.Similarity:
-    from octavo.models import embedding
-    from octavo.settings import Settings
-
-    embedder = embedding.load(Settings())
-
-    def similarity(claim: str, texts: Sequence[str]) -> list[float]:
-        first, *others = np.array(embedder.embed([claim, *texts]))
-        return [float(first @ other) for other in others]
-
-    return similarity
-
-
 def main() -> None:
     options = argparse.ArgumentParser(description="Fit and judge octavo.verification.")
     options.add_argument("suite", type=Path)
     options.add_argument("--train", type=Path, required=True)
     options.add_argument("--most", type=int, default=1200, help="cases of a public set; a kind has a quarter")
-    options.add_argument("--embedder", action="store_true", help="with the cosines of the sentence embedder")
     options.add_argument("--write", action="store_true")
     chosen = options.parse_args()
-    similarity = cosines() if chosen.embedder else None
     cases = public(chosen.train, most=chosen.most) + from_books(chosen.train, most=chosen.most // 4)
-    train, judged = tabulate(cases, similarity), suite(chosen.suite)
+    train, judged = tabulate(cases), suite(chosen.suite)
     began = time.process_time()
-    dev = tabulate(judged, similarity)
+    dev = tabulate(judged)
     print(f"{1000 * (time.process_time() - began) / len(judged):.2f} ms of CPU for a claim of the suite\n")
     weights = fit(train, train.names)
     data = json.loads(DATA.read_text(encoding="utf-8"))
-    threshold = best_threshold(train, scores(train, weights)) if similarity is None else data["threshold"]
+    threshold = best_threshold(train, scores(train, weights))
     report(train, dev, weights, threshold)
     if chosen.write:
         data["threshold"], data["fitted_on"] = threshold, [*SETS, "books"]
-        data["weights"]["lexical" if similarity is None else "similarity"] = weights
+        data["weights"] = weights
         DATA.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

@@ -21,7 +21,7 @@ from benchmarks.reader_fit import asked
 from benchmarks.suite import bare, rows
 from octavo.answers.features import state_answer
 from octavo.models.cross_encoders import Passage, Reader, Verifier, Words
-from octavo.text.sentences import sentences
+from octavo.text.sentences import split_sentences
 
 OPINION = 0.5  # what the verifier's log odds count beside the reader's
 
@@ -38,7 +38,7 @@ def shared(said: str, golds: Sequence[str]) -> float:
 
 
 def around(text: str, words: Words) -> str:
-    found = list(sentences(text))
+    found = list(split_sentences(text))
     here = next((n for n, s in enumerate(found) if s.start <= words.start < s.end), 0)
     return text[found[max(0, here - 1)].start : found[here].end]
 

@@ -21,7 +21,7 @@ from octavo.answers.calibration import (
 )
 from octavo.answers.features import SentenceScore
 from octavo.errors import InvalidValue
-from octavo.search.ranking import logistic
+from octavo.text.scoring import logistic
 from tests.answers.test_features import measured
 
 GOOD = measured("Who led the Norse?")

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.answers.questions import Expected, find_loose, find_names, find_sure
-from octavo.text.english import tokens
+from octavo.text.english import tokenize
 
 
 def found(text: str, expected: Expected) -> list[str]:
-    return [text[a:b] for a, b in find_sure(text, expected, tokens(text))]
+    return [text[a:b] for a, b in find_sure(text, expected, tokenize(text))]
 
 
 def hinted(text: str, expected: Expected) -> list[str]:
-    return [text[a:b] for a, b in find_loose(text, expected, tokens(text))]
+    return [text[a:b] for a, b in find_loose(text, expected, tokenize(text))]
 
 
 @pytest.mark.parametrize(
@@ -71,12 +71,12 @@ def test_names_are_found(text: str, name: str) -> None:
 
 def test_the_capital_of_a_common_first_word_says_nothing() -> None:
     text = "Soldiers went home."
-    assert find_names(tokens(text), text) == ()
+    assert find_names(tokenize(text), text) == ()
 
 
 def test_names_with_a_comma_between_them_are_two() -> None:
     text = "He met Anna, Peter and Paul."
-    assert [text[a:b] for a, b in find_names(tokens(text), text)] == ["Anna", "Peter and Paul"]
+    assert [text[a:b] for a, b in find_names(tokenize(text), text)] == ["Anna", "Peter and Paul"]
 
 
 def test_a_place_is_a_name_after_a_word_of_place() -> None:
@@ -112,7 +112,7 @@ def test_phrases_that_may_answer_are_hinted_at(text: str, expected: Expected) ->
 
 @given(st.text(max_size=200), st.sampled_from(Expected))
 def test_spans_lie_within_the_text(text: str, expected: Expected) -> None:
-    words = tokens(text)
+    words = tokenize(text)
     for a, b in (*find_sure(text, expected, words), *find_loose(text, expected, words)):
         assert 0 <= a < b <= len(text)
 

@@ -14,7 +14,7 @@ from octavo.answers.workspace import number_sentences
 from octavo.llm import prompts
 from octavo.llm.prompts import ModelClaim, clean_claim, parse_claims
 from octavo.search.scope import bound_by_books
-from octavo.text.language import common, foreign, language, renders
+from octavo.text.language import detect_language, is_foreign, is_translation, list_common_words
 from octavo.verification.claims import Sentence
 from tests.support.builders import make_chunk, make_evidence
 
@@ -255,15 +255,15 @@ def test_nothing_that_acts_is_left_in_any_text(text: str) -> None:
     ],
 )
 def test_languages_are_told_by_script_and_small_words(text: str, expected: str) -> None:
-    assert language(text) == expected
+    assert detect_language(text) == expected
 
 
 def test_a_question_is_foreign_only_where_both_languages_are_sure() -> None:
     book = "A storm broke the northern pier in a single night, and the boats were lost."
-    assert foreign("Wie viele Boote gingen verloren?", book)
-    assert not foreign("How many boats were lost?", book)
-    assert not foreign("Ahab?", book)
-    assert not foreign("Wie viele Boote gingen verloren?", "1851")
+    assert is_foreign("Wie viele Boote gingen verloren?", book)
+    assert not is_foreign("How many boats were lost?", book)
+    assert not is_foreign("Ahab?", book)
+    assert not is_foreign("Wie viele Boote gingen verloren?", "1851")
 
 
 @pytest.mark.parametrize(
@@ -276,8 +276,8 @@ def test_a_question_is_foreign_only_where_both_languages_are_sure() -> None:
     ],
 )
 def test_a_translation_has_the_numbers_of_its_gloss_and_about_its_length(text: str, same: bool) -> None:
-    assert renders(text, SEVEN, "Seven boats were lost with all their nets.") is same
-    assert renders("七艘船失踪了。", SEVEN, "")
+    assert is_translation(text, SEVEN, "Seven boats were lost with all their nets.") is same
+    assert is_translation("七艘船失踪了。", SEVEN, "")
 
 
 @pytest.mark.parametrize(
@@ -294,9 +294,9 @@ def test_a_translation_has_the_numbers_of_its_gloss_and_about_its_length(text: s
 )
 def test_a_translation_has_the_names_of_its_gloss(text: str, same: bool) -> None:
     gloss = "In 1871 Captain Harrow saw the lighthouse."
-    assert renders(text, gloss, gloss) is same
+    assert is_translation(text, gloss, gloss) is same
 
 
 def test_the_commonest_words_of_english_are_not_given() -> None:
-    assert "nicht" in common("de")
-    assert common("en") == common("") == frozenset()
+    assert "nicht" in list_common_words("de")
+    assert list_common_words("en") == list_common_words("") == frozenset()

@@ -8,15 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.text.english import alike, lexicon, rarity, stem, stems, tokens
+from octavo.text.english import (
+    are_alike,
+    collect_stems,
+    list_words,
+    measure_rarity,
+    stem,
+    tokenize,
+    write_out,
+)
 
 
 @given(st.text(max_size=300))
 def test_every_token_stands_where_it_says(text: str) -> None:
-    found = tokens(text)
+    found = tokenize(text)
     assert all(text[t.start : t.end] == t.text for t in found)
     assert all(one.end <= other.start for one, other in itertools.pairwise(found))
-    assert stems(text) == {t.stem for t in found}
+    assert collect_stems(text) == {t.stem for t in found}
 
 
 @given(st.text(min_size=1, max_size=40))
@@ -58,8 +66,8 @@ def test_different_words_keep_different_stems(one: str, other: str) -> None:
     ("one", "other"), [("establish", "establishment"), ("invad", "invader"), ("norman", "normandy")]
 )
 def test_derived_words_are_alike(one: str, other: str) -> None:
-    assert alike(one, other)
-    assert alike(other, one)
+    assert are_alike(one, other)
+    assert are_alike(other, one)
 
 
 @pytest.mark.parametrize(
@@ -67,21 +75,21 @@ def test_derived_words_are_alike(one: str, other: str) -> None:
     [("cat", "cats"), ("north", "south"), ("interest", "internal"), ("person", "personification")],
 )
 def test_words_with_little_in_common_are_not_alike(one: str, other: str) -> None:
-    assert not alike(one, other)
+    assert not are_alike(one, other)
 
 
 @given(st.text(min_size=1, max_size=12), st.text(min_size=1, max_size=12))
 def test_being_alike_goes_both_ways(one: str, other: str) -> None:
-    assert alike(one, other) == alike(other, one)
+    assert are_alike(one, other) == are_alike(other, one)
 
 
 def test_rare_words_weigh_more_than_common_ones() -> None:
-    assert rarity("the") == 0.0
-    assert rarity("the") < rarity("king") < rarity("xylophon") == 1.0
+    assert measure_rarity("the") == 0.0
+    assert measure_rarity("the") < measure_rarity("king") < measure_rarity("xylophon") == 1.0
 
 
 def test_numbers_and_stop_words_know_themselves() -> None:
-    the, year, battle = tokens("The 1066 battle")
+    the, year, battle = tokenize("The 1066 battle")
     assert the.stop
     assert the.capital
     assert year.number
@@ -96,13 +104,46 @@ def test_numbers_and_stop_words_know_themselves() -> None:
         ("It cost $3.50, or 1,200 yen.", ["It", "cost", "3.50", "or", "1,200", "yen"]),
         ("The 11th and 12th centuries", ["The", "11th", "and", "12th", "centuries"]),
         ("the king's don’t-care air", ["the", "king's", "don’t", "care", "air"]),
+        ("2.5kg, 5kg and read_line2", ["2", "5kg", "5kg", "and", "read", "_line2"]),
     ],
 )
 def test_numbers_and_apostrophes_stay_whole(text: str, words: list[str]) -> None:
-    assert [t.text for t in tokens(text)] == words
+    assert [t.text for t in tokenize(text)] == words
 
 
 def test_the_lists_are_there_and_in_lower_case() -> None:
-    for name in ("stop", "irregular", "opposites", "people", "place_leads", "extremes", "not_extremes"):
-        assert lexicon(name)
-        assert all(entry == entry.lower() for entry in lexicon(name))
+    for name in (
+        "stop",
+        "stop_in_questions",
+        "stop_in_claims",
+        "irregular",
+        "opposites",
+        "opposites_in_questions",
+        "opposites_in_claims",
+        "auxiliaries",
+        "people",
+        "place_leads",
+        "extremes",
+        "not_extremes",
+    ):
+        assert list_words(name)
+        assert all(entry == entry.lower() for entry in list_words(name))
+
+
+@pytest.mark.parametrize("name", ["stop", "opposites"])
+def test_an_addition_to_a_list_repeats_nothing_of_it(name: str) -> None:
+    for addition in (f"{name}_in_questions", f"{name}_in_claims"):
+        assert list_words(name).isdisjoint(list_words(addition))
+        assert list_words(name, addition) == list_words(name) | list_words(addition)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("He can’t and won't.", "He can not and will not."),
+        ("_Don't_ read_line", " Do not  read line"),
+        ("the king’s", "the king's"),
+    ],
+)
+def test_contractions_are_written_out(text: str, expected: str) -> None:
+    assert write_out(text) == expected

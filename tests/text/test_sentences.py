@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from octavo.text.sentences import SENTENCE_MOST, UNBROKEN_MOST, sentences
+from octavo.text.sentences import SENTENCE_MOST, UNBROKEN_MOST, split_sentences
 from octavo.types import Span
 
 LETTERS = st.sampled_from(list("abZ .!?,;\n\t-|#>1)(\"'”。！」と、漢ถ؟।é\u0301👩\u200d👧\u00a0…[]"))
 
 
 def split(text: str, *, blocks: tuple[Span, ...] = ()) -> list[str]:
-    return [text[s.start : s.end] for s in sentences(text, blocks=blocks)]
+    return [text[s.start : s.end] for s in split_sentences(text, blocks=blocks)]
 
 
 def assert_exact(text: str, spans: list[Span]) -> None:
@@ -37,7 +37,7 @@ def assert_exact(text: str, spans: list[Span]) -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.text(LETTERS, max_size=120) | st.text(max_size=120))
 def test_sentences_cover_any_text_exactly(text: str) -> None:
-    assert_exact(text, sentences(text))
+    assert_exact(text, split_sentences(text))
 
 
 @settings(max_examples=100, deadline=None)
@@ -48,13 +48,13 @@ def test_sentences_cover_any_text_with_blocks_exactly(stretches: list[str], data
         if data.draw(st.booleans()):
             blocks.append(Span(len(text), len(text) + len(stretch)))
         text += stretch
-    assert_exact(text, sentences(text, blocks=blocks))
+    assert_exact(text, split_sentences(text, blocks=blocks))
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.text(LETTERS, min_size=1, max_size=8), st.integers(100, 2_000))
 def test_long_repetitions_are_covered_exactly(unit: str, times: int) -> None:
-    assert_exact(unit * times, sentences(unit * times))
+    assert_exact(unit * times, split_sentences(unit * times))
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_a_cut_leaves_letters_with_their_accents() -> None:
 )
 def test_a_hundred_thousand_characters_of_anything_are_covered(unit: str) -> None:
     text = unit * (100_000 // len(unit))
-    found = sentences(text)
+    found = split_sentences(text)
     assert sum(s.end - s.start for s in found) <= len(text)
     assert "".join("".join(text[s.start : s.end].split()) for s in found) == "".join(text.split())
 
@@ -226,6 +226,6 @@ def test_the_window_moves_without_cutting_a_sentence_in_two() -> None:
 
 
 def test_nothing_is_loaded_before_it_is_needed() -> None:
-    code = "import sys, octavo.sentences; print('nupunkt' in sys.modules)"
+    code = "import sys, octavo.text.sentences; print('nupunkt' in sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert loaded.stdout.strip() == "False"

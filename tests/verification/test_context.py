@@ -10,10 +10,10 @@ import pytest
 from octavo.answers.workspace import CachedVerifier, number_sentences
 from octavo.search.scope import bound_by_books
 from octavo.verification.claims import Claim, Sentence
-from octavo.verification.context import readings
+from octavo.verification.context import CitedSentence, write_readings
 from octavo.verification.gate import verify_claim, verify_claims
-from octavo.verification.paraphrase import Cited, judge, objections
-from octavo.verification.tokens import words
+from octavo.verification.lexemes import read_lexemes
+from octavo.verification.paraphrase import judge
 from tests.support.builders import make_chunk, make_evidence
 from tests.support.paraphrases_in_context import SHELF, TRUE, UNTRUE
 
@@ -27,6 +27,10 @@ def shelved(shelf: Mapping[tuple[str, ...], str]) -> dict[str, Sentence]:
 
 
 SENTENCES = shelved(SHELF)
+
+
+def objections(said: str, cited: Sequence[CitedSentence], *, given: str = "") -> tuple[str, ...]:
+    return judge(said, cited, given=given).against
 
 
 def held(question: str, ids: str, text: str) -> bool:
@@ -53,7 +57,7 @@ def test_there_are_enough_lies_and_every_one_names_sentences_that_are_there() ->
 
 # What leads into a list
 
-ASKED_FOR = Cited("- a name", lead="The installer asks for:", topic="Installing")
+ASKED_FOR = CitedSentence("- a name", lead="The installer asks for:", topic="Installing")
 
 
 def test_an_item_is_read_after_the_line_that_leads_into_its_list() -> None:
@@ -104,14 +108,16 @@ def test_an_item_is_one_however_its_list_is_marked(marks: str) -> None:
 
 
 def test_a_row_of_a_table_is_no_item_that_a_line_leads_into() -> None:
-    row = Cited("| rags | soap |", lead="Every pump needs:")
-    assert list(readings(words("Every pump needs rags."), row, ())) == [row.text]
-    assert len(list(readings(words("Every pump needs rags."), replace(row, text="- rags"), ()))) > 1
+    row = CitedSentence("| rags | soap |", lead="Every pump needs:")
+    assert list(write_readings(read_lexemes("Every pump needs rags."), row, ())) == [row.text]
+    assert (
+        len(list(write_readings(read_lexemes("Every pump needs rags."), replace(row, text="- rags"), ()))) > 1
+    )
 
 
 # Who "it" is
 
-MILLER = Cited("He kept the key.", earlier=("The miller locked the old door.",))
+MILLER = CitedSentence("He kept the key.", earlier=("The miller locked the old door.",))
 
 
 @pytest.mark.parametrize(
@@ -132,7 +138,7 @@ def test_he_is_whom_the_sentence_before_is_about_if_the_question_names_him_too(
 
 def test_a_pronoun_may_be_followed_back_through_sentences_that_have_it_too() -> None:
     question, said = "What does the heron take?", "In winter the heron takes voles."
-    far = Cited("In winter it takes voles.", earlier=("It feeds on fish.", "The heron is tall."))
+    far = CitedSentence("In winter it takes voles.", earlier=("It feeds on fish.", "The heron is tall."))
     assert objections(said, [far], given=question) == ()
     broken = replace(far, earlier=("The owl feeds on mice.", "The heron is tall."))
     assert objections(said, [broken], given=question)
@@ -146,7 +152,7 @@ def test_a_pronoun_does_not_reach_into_the_paragraph_before() -> None:
 
 
 def test_a_heading_is_meant_where_a_paragraph_begins_or_has_spoken_of_it() -> None:
-    first = Cited("It turns quickly.", headings="Engines . The fan", topic="The fan")
+    first = CitedSentence("It turns quickly.", headings="Engines . The fan", topic="The fan")
     assert objections("The fan turns quickly.", [first]) == ()
     assert objections("The engine turns quickly.", [first])
     later = replace(first, earlier=("The shaft is long.",))
@@ -157,13 +163,15 @@ def test_a_heading_is_meant_where_a_paragraph_begins_or_has_spoken_of_it() -> No
 
 
 def test_what_is_somebodys_own_is_nobody_elses() -> None:
-    own = Cited("Every farmer brings his own sacks.", earlier=("The miller waits.",), topic="The miller")
+    own = CitedSentence(
+        "Every farmer brings his own sacks.", earlier=("The miller waits.",), topic="The miller"
+    )
     assert objections("Every farmer brings the miller's own sacks.", [own], given="Whose sacks?")
 
 
 # Which one is meant
 
-CHILD = Cited(
+CHILD = CitedSentence(
     "The child hands back the text.",
     passage=("A file is parsed in a child process.",),
     headings="Hostile files",
@@ -182,21 +190,23 @@ def test_a_short_name_is_given_in_full_where_passage_and_question_have_it() -> N
 
 
 def test_the_male_under_a_heading_is_the_male_of_the_heading() -> None:
-    male = Cited("Only the male calls.", headings="Birds . The bittern", topic="The bittern")
+    male = CitedSentence("Only the male calls.", headings="Birds . The bittern", topic="The bittern")
     assert objections("Only the male bittern calls.", [male], given="Which bittern calls?") == ()
     assert objections("Only the male heron calls.", [male], given="Which heron calls?")
 
 
 def test_where_it_is_may_come_from_headings_that_the_question_repeats() -> None:
-    spine = Cited("The spine gives the order, the list (or the NCX of EPUB 2) the titles.", headings="EPUB")
+    spine = CitedSentence(
+        "The spine gives the order, the list (or the NCX of EPUB 2) the titles.", headings="EPUB"
+    )
     said = "The spine gives the order in an EPUB."
     assert objections(said, [spine], given="What gives the order in an EPUB?") == ()
     assert objections("The spine gives the titles in an EPUB.", [spine], given="What is in an EPUB?")
 
 
 def test_nobody_did_it_says_that_it_was_not_done() -> None:
-    nobody = Cited("Nobody repaired the pier before 1880.")
-    assert "the pier was not repaired before 1880." in readings(words("x"), nobody, ())
+    nobody = CitedSentence("Nobody repaired the pier before 1880.")
+    assert "the pier was not repaired before 1880." in write_readings(read_lexemes("x"), nobody, ())
     assert objections("The pier was not repaired before 1880.", [nobody]) == ()
     assert objections("The pier was repaired before 1880.", [nobody])
     assert objections("The pier was not repaired after 1880.", [nobody])

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from octavo.answers.workspace import number_sentences
 from octavo.search.scope import bound_by_books
 from octavo.verification.claims import Claim, Sentence
+from octavo.verification.context import CitedSentence
 from octavo.verification.gate import verify_claim
-from octavo.verification.paraphrase import Cited, objections
+from octavo.verification.paraphrase import judge
 from tests.support.builders import make_chunk, make_evidence
 from tests.support.paraphrases import FALSE, HONEST, KINDS, SHELF, lies
 
@@ -29,6 +30,10 @@ def shelved(shelf: Mapping[str, str]) -> dict[str, Sentence]:
 
 
 SENTENCES = shelved(SHELF)
+
+
+def objections(said: str, cited: Sequence[CitedSentence], *, given: str = "") -> tuple[str, ...]:
+    return judge(said, cited, given=given).against
 
 
 def held(text: str, ids: Sequence[str]) -> bool:
@@ -92,11 +97,11 @@ def test_every_sentence_may_be_quoted_and_several_in_one_claim() -> None:
     ],
 )
 def test_an_objection_says_what_it_is_about(said: str, cited: str, against: str) -> None:
-    assert objections(said, [Cited(cited)]) == (against,)
+    assert objections(said, [CitedSentence(cited)]) == (against,)
 
 
 def test_who_he_is_may_be_told_by_the_sentence_before_and_by_the_heading_only() -> None:
-    he = Cited("He kept the key.", before="The miller locked the door.")
+    he = CitedSentence("He kept the key.", before="The miller locked the door.")
     assert objections("The miller kept the key.", [he]) == ()
     assert objections("The miller kept the key.", [replace(he, before="")])
     assert objections("The miller kept the key.", [replace(he, before="", headings="The Miller")]) == ()
@@ -109,23 +114,23 @@ def test_a_name_from_a_sentence_far_away_is_not_who_he_is() -> None:
 
 
 def test_in_other_languages_what_keeps_to_the_words_is_kept() -> None:
-    german = [Cited("Im großen Sturm gingen sieben Boote verloren, und der Hafen war leer.")]
+    german = [CitedSentence("Im großen Sturm gingen sieben Boote verloren, und der Hafen war leer.")]
     assert objections("Im großen Sturm gingen die sieben Boote verloren.", german) == ()
     assert objections("Im großen Sturm gingen neun Boote verloren.", german)
     assert objections("Im großen Sturm gingen nicht sieben Boote verloren.", german)
-    assert objections("七艘船失踪了。", [Cited("七艘船失踪了。")]) == ()
-    assert objections("九艘船失踪了。", [Cited("七艘船失踪了。")])
+    assert objections("七艘船失踪了。", [CitedSentence("七艘船失踪了。")]) == ()
+    assert objections("九艘船失踪了。", [CitedSentence("七艘船失踪了。")])
 
 
 @given(st.text(max_size=200), st.lists(st.text(max_size=200), max_size=3))
 def test_any_text_is_judged_and_every_quotation_holds(said: str, texts: list[str]) -> None:
-    cited = [Cited(text) for text in texts]
+    cited = [CitedSentence(text) for text in texts]
     assert isinstance(objections(said, cited), tuple)
     assert all(objections(text, cited) == () for text in texts)
 
 
 def test_a_comma_inside_a_number_parts_no_statements() -> None:
     text = "A chunk has 10 to 2,000 characters, and never crosses a heading."
-    assert objections("A chunk has 10 to 2,000 characters.", [Cited(text)]) == ()
-    assert objections("A chunk has 10 to 3,000 characters.", [Cited(text)])
-    assert objections("A chunk has 10 to 2 characters.", [Cited(text)])
+    assert objections("A chunk has 10 to 2,000 characters.", [CitedSentence(text)]) == ()
+    assert objections("A chunk has 10 to 3,000 characters.", [CitedSentence(text)])
+    assert objections("A chunk has 10 to 2 characters.", [CitedSentence(text)])

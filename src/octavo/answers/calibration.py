@@ -23,7 +23,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from octavo import validation
-from octavo.search.ranking import logistic
+from octavo.text.scoring import logistic
 
 if TYPE_CHECKING:
     from octavo.answers.features import SentenceScore

@@ -29,7 +29,7 @@ from octavo.answers.features import (
     weigh_matches,
 )
 from octavo.answers.questions import Expected, ParsedQuestion, QuestionKind, parse_question
-from octavo.text.english import tokens
+from octavo.text.english import tokenize
 from octavo.text.sentences import ITEM
 from octavo.verification.claims import Claim
 
@@ -165,7 +165,7 @@ def _score_definition(parsed: ParsedQuestion, match: SentenceMatch) -> float:
     subject = {t.stem for t in match.tokens if t.end <= verb.start()}
     if not {f.stem for f in parsed.focus} <= subject or len(subject) > 3 * len(parsed.focus) + 4:
         return 0.0
-    titled = {t.stem for t in tokens(match.sentence.chunk.section)}
+    titled = {t.stem for t in tokenize(match.sentence.chunk.section)}
     return 1.0 + 0.5 * (not titled.isdisjoint(f.stem for f in parsed.focus)) * (match.sentence.start == 0)
 
 
@@ -209,7 +209,7 @@ def _find_sides(
     if found is None:
         return
     for side in found.groups():
-        wanted = {t.stem for t in tokens(side) if not t.stop}
+        wanted = {t.stem for t in tokenize(side) if not t.stop}
         with_it = (n for n in order if not wanted.isdisjoint(t.stem for t in matches[n].tokens))
         yield from list(with_it)[:1]
 

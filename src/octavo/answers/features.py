@@ -33,7 +33,7 @@ from octavo.answers.questions import (
     find_sure,
     is_negative,
 )
-from octavo.text.english import BEGINNING, Token, alike, lexicon, stem, tokens
+from octavo.text.english import BEGINNING, Token, are_alike, list_words, stem, tokenize
 
 if TYPE_CHECKING:
     from octavo.verification.claims import Sentence
@@ -108,10 +108,10 @@ def _match_passage(parsed: ParsedQuestion, sentences: Sequence[Sentence]) -> lis
     """The sentences of one passage, in the order of the book."""
     if not sentences:
         return []
-    words = [tokens(s.text) for s in sentences]
+    words = [tokenize(s.text) for s in sentences]
     own = [match_focus(parsed.focus, (t.stem for t in w)) for w in words]
     heading = " ".join((*sentences[0].chunk.heading_path, sentences[0].chunk.section))
-    title = match_focus(parsed.focus, (t.stem for t in tokens(heading)))
+    title = match_focus(parsed.focus, (t.stem for t in tokenize(heading)))
     none = tuple(0.0 for _ in parsed.focus)
     padded = [none, *own, none]
     whole = merge_matches((title, *own))
@@ -144,7 +144,7 @@ def match_focus(focus: Sequence[Focus], stems: Iterable[str]) -> Matches:
 def _match_alike(wanted: str, present: frozenset[str], beginnings: set[str]) -> float:
     if wanted[:BEGINNING] not in beginnings:
         return 0.0
-    return ALIKE if any(alike(wanted, other) for other in present) else 0.0
+    return ALIKE if any(are_alike(wanted, other) for other in present) else 0.0
 
 
 def _drop_known(spans: Spans, words: Sequence[Token], asked: frozenset[str]) -> Spans:
@@ -160,7 +160,7 @@ _LEANS = re.compile(
     re.IGNORECASE,
 )
 _MOST_MARGIN, _MOST_MISSING = 5.0, 2.0
-_VERBS = "is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|might|must"
+_VERBS = "|".join(sorted(list_words("auxiliaries")))
 _ASKED = re.compile(
     r"\b(?:what|which|whose)\b"
     r"(?: (?:is|are|was|were) the (?:name|number|amount|term|title)s? of\b"
@@ -295,6 +295,7 @@ def _has_opposite(parsed: ParsedQuestion, match: SentenceMatch) -> bool:
 
 @cache
 def _load_opposites() -> Mapping[str, frozenset[str]]:
-    pairs = [[stem(word) for word in pair.split()] for pair in sorted(lexicon("opposites"))]
+    listed = list_words("opposites", "opposites_in_questions")
+    pairs = [[stem(word) for word in pair.split()] for pair in listed]
     both = [*pairs, *([b, a] for a, b in pairs)]
     return MappingProxyType({one: frozenset(b for a, b in both if a == one) for one, _ in both})

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from octavo.answers.questions import Expected, QuestionKind, parse_question
 from octavo.text.clean import collapse
-from octavo.text.english import Token, stem, tokens
+from octavo.text.english import Token, stem, tokenize
 from octavo.types import QUESTION_MOST
 
 _WORDS = """verb allow ask attack avoid become begin believe break bring build buy call carry catch cause
@@ -116,15 +116,15 @@ def interpret(question: str, history: Sequence[Turn]) -> str:
     """The question, standing alone: itself when it already does, else in the words of the turns before."""
     text, made = collapse(question), ""
     cut = [Turn(collapse(t.question[:2000]).rstrip(" ?!."), t.answer[:4000]) for t in history[-4:]]
-    turns = [t for t in reversed(cut) if tokens(t.question) and not _SMALL_TALK.match(t.question)]
-    if turns and tokens(text) and len(text) <= 200 and not _SMALL_TALK.match(text):
+    turns = [t for t in reversed(cut) if tokenize(t.question) and not _SMALL_TALK.match(t.question)]
+    if turns and tokenize(text) and len(text) <= 200 and not _SMALL_TALK.match(text):
         made = next((m for rule in (_bare, _more, _nth, _fragment, _named) if (m := rule(text, turns))), "")
     rewritten = made and made != text and len(made) <= QUESTION_MOST
     return made[:1].upper() + made[1:] if rewritten else question[:QUESTION_MOST]
 
 
 def _small(text: str) -> str:
-    first = tokens(text)[:1]
+    first = tokenize(text)[:1]
     return text[:1].lower() + text[1:] if first and first[0].stop and first[0].text != "I" else text
 
 
@@ -139,7 +139,7 @@ def _is(word: str, *sorts: str) -> bool:
 
 
 def _low(text: str) -> list[str]:
-    return [token.text.lower() for token in tokens(text)]
+    return [token.text.lower() for token in tokenize(text)]
 
 
 def _verbal(words: Sequence[Token], number: int) -> bool:
@@ -150,7 +150,7 @@ def _verbal(words: Sequence[Token], number: int) -> bool:
 
 
 def _phrases(text: str) -> list[_Phrase]:
-    words, found, run = tokens(text), list[_Phrase](), list[int]()
+    words, found, run = tokenize(text), list[_Phrase](), list[int]()
     for number, word in enumerate(words):
         low, before = word.text.lower(), words[number - 1].text.lower() if number else ""
         whole = not number or text[words[number - 1].end : word.start].strip() in ("", "-", "'", "’")
@@ -243,7 +243,7 @@ def _inverted(turn: Turn) -> str:
     if opening := re.match(r"(?i)(?:he|she|it|they)\b", said):
         meant = _antecedent(opening[0].lower(), (Turn(turn.question, ""),))
         said = f"{meant.text}{said[opening.end() :]}" if meant else ""
-    words, asked = tokens(said), {t.stem for t in tokens(turn.question) if not t.stop}
+    words, asked = tokenize(said), {t.stem for t in tokenize(turn.question) if not t.stop}
     if len(words) > 25 or not asked & {t.stem for t in words} or re.search(r"[?!:;“”\"]", said):
         return ""
     for number, word in enumerate(words[1:9], start=1):
@@ -320,7 +320,7 @@ def _nth(text: str, turns: Sequence[Turn]) -> str | None:
 def _fragment(text: str, turns: Sequence[Turn]) -> str | None:
     found, before = _FRAGMENT.match(text), turns[0].question
     rest = _small((_named(found[3], turns) or found[3]) if found else "")
-    words, fresh = tokens(rest), _phrases(rest)
+    words, fresh = tokenize(rest), _phrases(rest)
     whole = any(_is(w.text, "aux", "wh", "person") or _verbal(words, n) for n, w in enumerate(words))
     if not found or not fresh or whole or len(words) > 8:
         return None
@@ -340,8 +340,8 @@ def _counterpart(new: _Phrase, olds: Sequence[_Phrase], lead: str) -> _Phrase | 
     if _is(lead, "lead"):
         near = (p for p in olds if _is(p.lead, "lead") and (p.sort == "time") == time)
         return next((p for p in near if time or p.lead == lead), None)
-    content = {t.stem for t in tokens(new.text) if not t.stop}
-    found = [p for p in olds if content & {t.stem for t in tokens(p.text)}]
+    content = {t.stem for t in tokenize(new.text) if not t.stop}
+    found = [p for p in olds if content & {t.stem for t in tokenize(p.text)}]
     if " of " not in new.text:
         found += [p for p in olds if p.name == new.name and p.sort == new.sort]
         fit = [p for p in olds if new.sort != "place" or p.lead == "of" or _is(p.lead, "lead", "aux")]
@@ -364,7 +364,7 @@ def _named(text: str, turns: Sequence[Turn]) -> str | None:
 
 
 def _form(text: str, found: re.Match[str], meant: _Phrase) -> str:
-    before, after, low = _low(text[: found.start()])[-1:], tokens(text[found.end() :])[:1], found[0].lower()
+    before, after, low = _low(text[: found.start()])[-1:], tokenize(text[found.end() :])[:1], found[0].lower()
     if low == "there":
         return f"{'to' if before and _is(before[0], 'going') else 'in'} {meant.text}"
     owns = low == "her" and after and not after[0].stop and not _is(after[0].text, "lead", "pause")
@@ -374,7 +374,8 @@ def _form(text: str, found: re.Match[str], meant: _Phrase) -> str:
 
 
 def _refers(text: str, found: re.Match[str]) -> bool:
-    low, before, after = found[0].lower(), ["", *_low(text[: found.start()])][-1], tokens(text[found.end() :])
+    low, after = found[0].lower(), tokenize(text[found.end() :])
+    before = ["", *_low(text[: found.start()])][-1]
     if low == "there":
         exists = re.match("is|are|was|were", before) or (after and _is(after[0].text, "be"))
         return bool(before and not exists)
@@ -393,7 +394,7 @@ def _says_itself(text: str, found: re.Match[str], kind: str) -> bool:
     if _is(low, "owner"):
         gaps = [text[p.end : start].strip().lower() for p in own if {p.sort, kind} != {"he", "she"}]
         return any(not _is(gap, "lead", "of") and gap != "than" for gap in gaps)
-    content = [t.start for t in tokens(text[:start]) if not t.stop and not _is(t.text, "aux", "join")]
+    content = [t.start for t in tokenize(text[:start]) if not t.stop and not _is(t.text, "aux", "join")]
     said = _low(text[content[0] : start].replace(",", " and ")) if content and kind != "there" else []
     nested = low in ("he", "she", "they") and said and not _is(said[-1], "aux")
     return bool(nested or (said[-1:] == ["with"] and own)) or any(_is(word, "join") for word in said)

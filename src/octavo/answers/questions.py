@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from octavo.text.english import Token, lexicon, rarity, tokens
+from octavo.text.english import Token, list_words, measure_rarity, tokenize
 
 Spans = tuple[tuple[int, int], ...]
 
@@ -107,9 +107,8 @@ def find_sure(text: str, expected: Expected, tokens: Sequence[Token]) -> Spans:
     if expected is Expected.PERSON:
         return find_names(tokens, text)
     if expected is Expected.PLACE:
-        return tuple(
-            span for span in find_names(tokens, text) if _find_lead(tokens, span[0]) in lexicon("place_leads")
-        )
+        leads = list_words("place_leads")
+        return tuple(span for span in find_names(tokens, text) if _find_lead(tokens, span[0]) in leads)
     patterns = {Expected.REASON: _REASONS, Expected.FEELING: _FEELINGS, Expected.SPEECH: _SPEECH}
     return _find_spans(patterns[expected], text) if expected in patterns else ()
 
@@ -117,7 +116,7 @@ def find_sure(text: str, expected: Expected, tokens: Sequence[Token]) -> Spans:
 def find_loose(text: str, expected: Expected, tokens: Sequence[Token]) -> Spans:
     """Phrases in `text` that may stand for what is expected."""
     if expected is Expected.PERSON:
-        return tuple((t.start, t.end) for t in tokens if t.text.lower() in lexicon("people"))
+        return tuple((t.start, t.end) for t in tokens if t.text.lower() in list_words("people"))
     if expected is Expected.PLACE:
         return (*find_names(tokens, text), *_find_spans(_LOOSE_PLACES, text))
     patterns = {
@@ -153,7 +152,7 @@ def _find_name_runs(tokens: Sequence[Token], text: str) -> Iterator[list[Token]]
 def _is_plain_opening(tokens: Sequence[Token]) -> bool:
     """Whether the capital of the first word says nothing: it is a common word, with none after it."""
     follows = len(tokens) > 1 and tokens[1].capital
-    return not follows and rarity(tokens[0].stem) < 1.0
+    return not follows and measure_rarity(tokens[0].stem) < 1.0
 
 
 def _keep_run(run: list[Token]) -> Iterable[list[Token]]:
@@ -225,7 +224,7 @@ class ParsedQuestion:
         return sum(f.weight for f in self.focus)
 
 
-_AUXILIARY = "is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|might|must|shall"
+_AUXILIARY = "|".join((*sorted(list_words("auxiliaries")), "shall"))
 _NEGATION = re.compile(
     r"\b(?:not|never|no|none|nor|neither|without|cannot|nobody|nothing)\b|n['’]t\b", re.IGNORECASE
 )
@@ -310,7 +309,7 @@ _VERBAL = frozenset(_AUXILIARY.split("|"))
 
 def parse_question(question: str) -> ParsedQuestion:
     """Understands a question, as far as its form tells."""
-    words = tokens(question)
+    words = tokenize(question)
     kind = next((kind for pattern, kind in _KINDS if pattern.search(question)), QuestionKind.FACT)
     expected = next((e for pattern, e in _EXPECTED if pattern.search(question)), Expected.ANYTHING)
     if kind in (QuestionKind.YES_NO, QuestionKind.COMPARISON, QuestionKind.HOW_TO):
@@ -338,22 +337,22 @@ def _find_focus(words: Sequence[Token]) -> tuple[Focus, ...]:
             continue
         if token.stem not in found:
             role = Role.EXTREME if extreme else _choose_role(token, number, number in sorts)
-            found[token.stem] = Focus(token.stem, max(0.2, rarity(token.stem)), role, token.text)
+            found[token.stem] = Focus(token.stem, max(0.2, measure_rarity(token.stem)), role, token.text)
     return tuple(found.values())
 
 
 def _choose_role(token: Token, number: int, sort: bool) -> Role:
     if token.number:
         return Role.NUMBER
-    if token.capital and (number > 0 or rarity(token.stem) == 1.0):
+    if token.capital and (number > 0 or measure_rarity(token.stem) == 1.0):
         return Role.NAME
     return Role.SORT if sort else Role.WORD
 
 
 def is_extreme(token: Token) -> bool:
     low = token.text.lower()
-    return low in lexicon("extremes") or (
-        low.endswith("est") and len(low) > 4 and low not in lexicon("not_extremes")
+    return low in list_words("extremes") or (
+        low.endswith("est") and len(low) > 4 and low not in list_words("not_extremes")
     )
 
 

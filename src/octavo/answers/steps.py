@@ -32,7 +32,7 @@ from octavo.search.scope import (
     locate_selection,
 )
 from octavo.text.clean import clean
-from octavo.text.language import foreign, language
+from octavo.text.language import detect_language, is_foreign
 from octavo.types import CHUNK_LEAST, Answer, Book, Evidence, Question, ScopeType
 from octavo.verification.claims import GlossedClaim
 from octavo.verification.gate import verify_claims
@@ -123,11 +123,11 @@ class AskSteps:
 
     async def _sample(self, question: str) -> str:
         """Some text of the library when the question is in another language, else nothing."""
-        if not language(question):
+        if not detect_language(question):
             return ""
         found = await self.retriever.search(question, bounds=bound_by_books(self.among), top_k=2)
         sample = " ".join(item.chunk.content for item in found)
-        return sample if foreign(question, sample) else ""
+        return sample if is_foreign(question, sample) else ""
 
     async def bounds(self, question: Question) -> Bounds:
         """Where the answer may come from; raises when the scope names nothing."""

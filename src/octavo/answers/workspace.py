@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, overload
 
 from octavo.errors import NotFound
 from octavo.search.scope import Bounds, find_section
-from octavo.text.sentences import sentences
+from octavo.text.sentences import split_sentences
 from octavo.types import CHUNK_LEAST, Book, Chunk, Evidence, Section
 from octavo.verification.claims import Sentence
 
@@ -225,7 +225,7 @@ def number_sentences(evidence: Sequence[Evidence], bounds: Bounds, *, after: int
     found: list[Sentence] = []
     for item in evidence:
         chunk = item.chunk
-        for span in sentences(chunk.content):
+        for span in split_sentences(chunk.content):
             start, end = chunk.start + span.start, chunk.start + span.end
             if bounds.touches(chunk, start, end):
                 found.append(
@@ -248,7 +248,7 @@ def trim_evidence(item: Evidence, start: int, end: int) -> Evidence | None:
     chunk = item.chunk
     if start <= chunk.start and chunk.end <= end:
         return item
-    spans = [(chunk.start + s.start, chunk.start + s.end) for s in sentences(chunk.content)]
+    spans = [(chunk.start + s.start, chunk.start + s.end) for s in split_sentences(chunk.content)]
     kept = [(a, b) for a, b in spans if a < end and b > start]
     if not kept:
         return None

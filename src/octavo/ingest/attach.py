@@ -39,7 +39,7 @@ from octavo.ingest.edition import (
 from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.records.rows import hash_text
 from octavo.text.clean import clean, collapse, slug
-from octavo.text.sentences import parts
+from octavo.text.sentences import split_long
 from octavo.types import CHUNK_LEAST, CHUNK_MOST, Book, BookFormat, Chunk, Section
 from octavo.validation import LARGEST_EXACT_INTEGER
 
@@ -175,7 +175,7 @@ def _page(headings: tuple[str, ...], url: str, those: Sequence[CollectionPoint])
     text, start = BETWEEN.join(words for words, _ in said), 0
     stretches: list[_Stretch] = []
     for words, passage in said:
-        spans = [*parts(text, start, start + len(words), most=CHUNK_MOST, unbroken=CHUNK_MOST)]
+        spans = [*split_long(text, start, start + len(words), most=CHUNK_MOST, unbroken=CHUNK_MOST)]
         start += len(words) + len(BETWEEN)
         fit = [(a, b) for a, b in spans if b - a >= CHUNK_LEAST]
         stretches += [_Stretch(a, b, passage, len(spans) == 1) for a, b in fit]

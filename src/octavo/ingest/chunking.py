@@ -20,7 +20,7 @@ from datetime import datetime
 from itertools import pairwise
 from uuid import UUID, uuid5
 
-from octavo.text.sentences import parts, sentences
+from octavo.text.sentences import split_long, split_sentences
 from octavo.types import CHUNK_LEAST, CHUNK_MOST, Chunk, PageMark, Section, Span
 from octavo.validation import LARGEST_EXACT_INTEGER
 
@@ -115,7 +115,7 @@ class _Atom:
 def _atoms(section: Section, pieces: Pieces, *, most: int) -> list[_Atom]:
     """Sentences, and parts of those that are too long for a chunk."""
     text = section.text
-    spans = [(s.start, s.end) for s in sentences(text, blocks=section.blocks)]
+    spans = [(s.start, s.end) for s in split_sentences(text, blocks=section.blocks)]
     sizes = pieces([text[a:b] for a, b in spans])
     found: list[_Atom] = []
     while spans:
@@ -125,7 +125,7 @@ def _atoms(section: Section, pieces: Pieces, *, most: int) -> list[_Atom]:
                 found.append(_Atom(a, b, size))
                 continue
             length = min(_ATOM_MOST, (b - a) * most * 9 // (max(size, most) * 10), b - a - 1)
-            again += parts(text, a, b, most=max(1, length), unbroken=max(1, length))
+            again += split_long(text, a, b, most=max(1, length), unbroken=max(1, length))
         spans, sizes = again, pieces([text[a:b] for a, b in again]) if again else []
     found.sort(key=lambda atom: atom.start)
     for number, (before, atom) in enumerate(pairwise(found), start=1):
@@ -221,7 +221,7 @@ def _fitted(text: str, span: Span, heading: str, pieces: Pieces, most: int) -> I
     if length < 4 * CHUNK_LEAST or pieces([_framed(heading, content)])[0] <= most:
         yield span
         return
-    for a, b in parts(text, span.start, span.end, most=length * 2 // 3, unbroken=length * 2 // 3):
+    for a, b in split_long(text, span.start, span.end, most=length * 2 // 3, unbroken=length * 2 // 3):
         yield from _fitted(text, Span(a, b), heading, pieces, most)
 
 

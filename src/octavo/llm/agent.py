@@ -27,7 +27,7 @@ from octavo.llm import prompts
 from octavo.llm.client import BudgetExhausted, CallFailed, MeteredModel, ModelEndpoint, Unsupported
 from octavo.llm.prompts import ModelClaim
 from octavo.llm.tools import ToolBudget, make_tool, make_tools
-from octavo.text.language import foreign, renders
+from octavo.text.language import is_foreign, is_translation
 from octavo.verification.claims import Claim, GlossedClaim
 from octavo.verification.gate import UNSAID, verify_claim
 
@@ -225,12 +225,12 @@ class _ClaimChecker:
         text, why = prompts.clean_claim(one.text, cited)
         if why:
             return None, why
-        if not self.foreign or not foreign(text, cited):
+        if not self.foreign or not is_foreign(text, cited):
             return Claim(text, one.sentences), ""
         gloss, why = prompts.clean_claim(one.gloss, cited)
         if why:
             return None, "the claim is not in the book's language and has no gloss that is"
-        if not renders(text, gloss, cited):
+        if not is_translation(text, gloss, cited):
             return None, "the claim and its gloss do not say the same"
         return GlossedClaim(text, one.sentences, gloss=gloss), ""
 
@@ -267,7 +267,7 @@ class _ClaimChecker:
 
 
 def _is_foreign(workspace: Workspace) -> bool:
-    return foreign(workspace.asked, " ".join(sentence.text for sentence in workspace[:20]))
+    return is_foreign(workspace.asked, " ".join(sentence.text for sentence in workspace[:20]))
 
 
 def _report_writing(workspace: Workspace) -> Any:

@@ -14,7 +14,6 @@ has (the rare ones counting most), and how it stands among the candidates. The w
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -22,7 +21,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from octavo.text import english
-from octavo.text.english import rarity, tokens
+from octavo.text.english import measure_rarity, tokenize
+from octavo.text.scoring import logistic
 
 if TYPE_CHECKING:
     from octavo.protocols import Hit, StoreHits
@@ -80,19 +80,19 @@ def estimate_relevance(query: Mapping[str, float], there: Collection[str], candi
     weights = _load_weights()
     seen = measure_candidate(query, there, candidate)
     total = weights["constant"] + sum(weights[name] * value for name, value in seen.items())
-    return 1.0 / (1.0 + math.exp(-total))
+    return logistic(total)
 
 
 def weigh_query(query: str) -> dict[str, float]:
     """The words that count in a query, each with its weight; all words when none counts."""
-    said = tokens(query)
+    said = tokenize(query)
     telling = [w for w in said if not w.stop] or said
-    return {w.stem: _LEAST_WEIGHT + rarity(w.stem) for w in telling}
+    return {w.stem: _LEAST_WEIGHT + measure_rarity(w.stem) for w in telling}
 
 
 def collect_stems(chunk: Chunk) -> frozenset[str]:
     """The words of a chunk and of the headings above it."""
-    return frozenset().union(*map(english.stems, (chunk.content, *chunk.heading_path)))
+    return frozenset().union(*map(english.collect_stems, (chunk.content, *chunk.heading_path)))
 
 
 def measure_candidate(
@@ -121,10 +121,3 @@ def load_reader_weights() -> tuple[float, float, float]:
     stored = files("octavo.search").joinpath("relevance_reader.json").read_text(encoding="utf-8")
     constant, fit, found = json.loads(stored)["weights"]
     return constant, fit, found
-
-
-def logistic(value: float) -> float:
-    if value < 0:
-        raised = math.exp(max(value, -700.0))
-        return raised / (1 + raised)
-    return 1 / (1 + math.exp(-min(value, 700.0)))

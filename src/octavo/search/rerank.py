@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from octavo.concurrency import run_blocking
 from octavo.models.cross_encoders import Passage, PassageScore, Reader
 from octavo.search.cache import LRUCache
-from octavo.search.ranking import Candidate, load_reader_weights, logistic
+from octavo.search.ranking import Candidate, load_reader_weights
+from octavo.text.scoring import logistic
 
 if TYPE_CHECKING:
     from octavo.types import Chunk

@@ -38,7 +38,7 @@ from octavo.server.routes import (
     widget,
 )
 from octavo.settings import Settings
-from octavo.text.sentences import sentences
+from octavo.text.sentences import split_sentences
 
 
 def make_app(
@@ -55,7 +55,8 @@ def make_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with Library.open(settings=settings, embedder=embedder, answerer=answerer) as library:
             await library.ready()
-            await run_blocking(sentences, "One. Two.")  # loads its model: later, everyone would wait for that
+            # Load the sentence model now: later, the first question would wait for it.
+            await run_blocking(split_sentences, "One. Two.")
             app.state.library = library
             app.state.gate = Gate(library, open_here=not required)
             desk = jobs.Desk(library, on_event=app.state.metrics.ingest())

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
-from octavo.text.english import alike, rarity, stem
+from octavo.text.english import are_alike, measure_rarity, stem
 
 _COMMON = {
     "en": "the of and to in is was what which who how many much when where why does did do are were it",
@@ -24,10 +24,10 @@ _COMMON = {
 }
 
 
-_LISTED = {language: frozenset(words.split()) for language, words in _COMMON.items()}
+_LISTED = {code: frozenset(words.split()) for code, words in _COMMON.items()}
 
 
-def language(text: str) -> str:
+def detect_language(text: str) -> str:
     """The language of a text as far as its script and its small words tell; "" where they do not."""
     return _language(text[:2_000])
 
@@ -44,7 +44,7 @@ def _language(text: str) -> str:
     if script != "LATIN":
         return script.lower()
     words = re.findall(r"\w+", text.casefold())
-    found = Counter({code: sum(word in common for word in words) for code, common in _LISTED.items()})
+    found = Counter({code: sum(word in listed for word in words) for code, listed in _LISTED.items()})
     (best, most), (_, second) = found.most_common(2)
     return best if most > second else ""
 
@@ -54,18 +54,18 @@ def _script(letter: str) -> str:
     return unicodedata.name(letter, "?").split()[0].split("-")[0]
 
 
-def common(of: str) -> frozenset[str]:
+def list_common_words(of: str) -> frozenset[str]:
     """The commonest words of a language other than English; none where they are not known."""
     return _LISTED.get(of, frozenset()) if of != "en" else frozenset()
 
 
-def foreign(question: str, book: str) -> bool:
+def is_foreign(question: str, book: str) -> bool:
     """Whether a question is surely in another language than the book."""
-    asked, written = language(question), language(book)
+    asked, written = detect_language(question), detect_language(book)
     return bool(asked and written and asked != written)
 
 
-def renders(text: str, gloss: str, cited: str) -> bool:
+def is_translation(text: str, gloss: str, cited: str) -> bool:
     """Whether a claim may be the translation of its gloss: numbers and names are the same, the lengths agree.
 
     What the other words say cannot be told without knowing the language.
@@ -73,14 +73,14 @@ def renders(text: str, gloss: str, cited: str) -> bool:
     numbers, glossed = (set(re.findall(r"\d+", one)) for one in (text, gloss))
     if not glossed <= numbers or not numbers <= glossed | set(re.findall(r"\d+", cited)):
         return False
-    latin = language(text) in _LISTED
+    latin = detect_language(text) in _LISTED
     words = [word.casefold() for word in re.findall(r"\w+", text)]
     if latin and not all(_named(name, words) for name in _names(gloss)):
         return False
     there = [word.casefold() for word in re.findall(r"\w+", f"{gloss} {cited}")]
-    if latin and language(text) != "de" and not all(_named(name, there) for name in _names(text)):
+    if latin and detect_language(text) != "de" and not all(_named(name, there) for name in _names(text)):
         return False
-    dense = language(text) in ("cjk", "japanese", "hangul", "thai")
+    dense = detect_language(text) in ("cjk", "japanese", "hangul", "thai")
     ratio = len(text) * (3 if dense else 1) / max(1, len(gloss))
     return 0.4 <= ratio <= 3.0
 
@@ -88,8 +88,8 @@ def renders(text: str, gloss: str, cited: str) -> bool:
 def _names(text: str) -> list[str]:
     """Words with a capital that do not begin the text; of several together the last."""
     found = re.findall(r"(?<=[\w,] )(?:[A-ZÀ-Þ]\w+ )*([A-ZÀ-Þ]\w+)", text)
-    return [name.casefold() for name in found if rarity(stem(name)) == 1.0]
+    return [name.casefold() for name in found if measure_rarity(stem(name)) == 1.0]
 
 
 def _named(name: str, words: Sequence[str]) -> bool:
-    return any(word == name or alike(word, name) for word in words)
+    return any(word == name or are_alike(word, name) for word in words)

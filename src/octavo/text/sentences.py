@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Any
 from unicodedata import combining
 
-from octavo.text.english import lexicon
+from octavo.text.english import list_words
 from octavo.types import Span
 
 SENTENCE_MOST = 1_000
@@ -41,17 +41,17 @@ _NOT_PROSE = re.compile(r"[.!?…]{40}")
 _JOINS = frozenset("\u200d\u200c\ufe0e\ufe0f") | {chr(c) for c in range(0x1F3FB, 0x1F400)}
 
 
-def sentences(text: str, *, language: str = "", blocks: Sequence[Span] = ()) -> list[Span]:
+def split_sentences(text: str, *, language: str = "", blocks: Sequence[Span] = ()) -> list[Span]:
     """The sentences of a section's text. `language` is taken for later use: one model serves all so far."""
     del language
     found: list[Span] = []
     for start, end in _stretches(text, blocks):
         for first, last in _prose(text, start, end):
-            found += (Span(a, b) for a, b in parts(text, first, last))
+            found += (Span(a, b) for a, b in split_long(text, first, last))
     return found
 
 
-def parts(
+def split_long(
     text: str, start: int, end: int, *, most: int = SENTENCE_MOST, unbroken: int = UNBROKEN_MOST
 ) -> Iterator[tuple[int, int]]:
     """The stretch in parts of `most` characters, cut at clauses or spaces, or at `unbroken` without any."""
@@ -149,7 +149,8 @@ def _full_stops(text: str, start: int, end: int) -> list[int]:
     if not _LATIN_MARK.search(part) or _NOT_PROSE.search(part):
         return []
     found = {match.end() for match in _FOOTNOTED.finditer(part)}
-    words = lexicon("not_abbreviations")  # nupunkt has learned them as abbreviations: "dusk", "hall", "John"
+    # Nupunkt has learned these words as abbreviations: "dusk", "hall", "John".
+    words = list_words("not_abbreviations")
     found |= {match.end() for match in _ENDING.finditer(part) if match[1] in words}
     for first, _ in list(_model().span_tokenize(part))[1:]:
         sticking = _STICKS.match(part, first) if first and not part[first - 1].isspace() else None

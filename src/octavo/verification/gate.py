@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from octavo.text.sentences import ITEM
 from octavo.verification.check import Support, check
 from octavo.verification.claims import GlossedClaim
-from octavo.verification.context import Cited
+from octavo.verification.context import CitedSentence
 from octavo.verification.paraphrase import judge
 
 if TYPE_CHECKING:
@@ -75,18 +75,18 @@ def verify_claim(
     return support
 
 
-def _cite(named: Sequence[Sentence], evidence: Iterable[Sentence]) -> list[Cited]:
+def _cite(named: Sequence[Sentence], evidence: Iterable[Sentence]) -> list[CitedSentence]:
     """Put the sentences in the order of the book, each with what stands around it in its passage."""
     chunks = {one.chunk.id for one in named}
     passages = [one for one in evidence if one.chunk.id in chunks]
-    found: list[Cited] = []
+    found: list[CitedSentence] = []
     last: Sentence | None = None
     for one in sorted(set(named), key=lambda s: (s.chunk.book_id, s.chunk.document_position, s.start)):
         above = [s for s in passages if s.chunk.id == one.chunk.id and s.end <= one.start]
         above.sort(key=lambda s: -s.start)
         headings = one.chunk.heading_path
         found.append(
-            Cited(
+            CitedSentence(
                 one.text,
                 before=last.text if last and _follows(one, last) else "",
                 headings=" . ".join(headings),
