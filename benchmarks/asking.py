@@ -25,7 +25,7 @@ import octavo.answers.steps
 from benchmarks.suite import rows
 from octavo.events import Answered, Retrieved
 from octavo.library import Library
-from octavo.models.cross_encoders import Passage, PassageScore, Reader
+from octavo.models.cross_encoders import HeadedText, PassageScore, Reader
 from octavo.settings import Settings
 
 STAGES = ("retrieve", "rerank", "read", "verify", "record")
@@ -36,7 +36,7 @@ class TimedReader(Reader):
 
     spent = 0.0
 
-    def read(self, question: str, passages: Sequence[Passage]) -> list[PassageScore]:
+    def read(self, question: str, passages: Sequence[HeadedText]) -> list[PassageScore]:
         began = time.process_time()
         found = super().read(question, passages)
         self.spent += time.process_time() - began

@@ -2,9 +2,10 @@
 
     python benchmarks/embedding.py MODEL_FOLDER BOOK… [--contexts contexts.jsonl --questions qa.jsonl]
 
-The model folder is that of `build_weights.py`; the books are cut into passages by Octavo's own chunker. Speed
-is counted in CPU time on one thread, so that it holds on a machine that others use as well. `company` is the
-lowest cosine between a passage's vector alone and in a padded batch of 24: why texts go through one by one.
+The model folder is that of `training/embedder.py`; the books are cut into passages by Octavo's own chunker.
+Speed is counted in CPU time on one thread, so that it holds on a machine that others use as well.
+`company` is the lowest cosine between a passage's vector alone and in a padded batch of 24: the reason
+why each text is a batch of its own.
 """
 
 from __future__ import annotations
@@ -103,12 +104,12 @@ def retrieval(embedder: OnnxEmbedder, contexts: Path, questions: Path) -> dict[s
 
 
 def main(folder: Path, books: list[Path], contexts: Path | None, questions: Path | None) -> None:
-    weights = graph.tensors(folder / "model.safetensors")
-    shipped = models.find("minilm-int8", cache=Path("no-such-cache"))
+    weights = graph.read_tensors(folder / "model.safetensors")
+    shipped = models.find_weights("minilm-int8", cache=Path("no-such-cache"))
     builds = {
-        "fp32": graph.build(weights, models.RECIPE, precision="fp32"),
-        "int8, 8 bits": graph.build(weights, replace(models.RECIPE, steps=127), precision="int8"),
-        "int8, 7 bits (shipped)": graph.build(weights, models.RECIPE, precision="int8"),
+        "fp32": graph.build_graph(weights, models.RECIPE, precision="fp32"),
+        "int8, 8 bits": graph.build_graph(weights, replace(models.RECIPE, steps=127), precision="int8"),
+        "int8, 7 bits (shipped)": graph.build_graph(weights, models.RECIPE, precision="int8"),
     }
     long, short = passages(books, OnnxEmbedder(shipped, threads=1))
     exact: tuple[Vectors, Vectors] | None = None

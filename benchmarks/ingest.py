@@ -23,7 +23,7 @@ from pathlib import Path
 
 from octavo.library import Library
 from octavo.limits import Limits
-from octavo.models.embedding import load
+from octavo.models.embedding import load_embedder
 from octavo.protocols import Embedder
 from octavo.readers.pdf import reader
 from octavo.settings import Settings
@@ -85,7 +85,7 @@ def made_up_book(words: int, path: Path) -> Path:
 
 async def taking_in(book: Path, data: Path) -> list[tuple[str, str, str]]:
     settings = Settings(data=data)
-    embedder = Metered(load(settings))
+    embedder = Metered(load_embedder(settings))
     async with Library.open(settings=settings, embedder=embedder) as library:
         await library.books()
         began = cpu()

@@ -20,7 +20,7 @@ from benchmarks.answering_fit import auroc
 from benchmarks.reader_fit import asked
 from benchmarks.suite import bare, rows
 from octavo.answers.features import state_answer
-from octavo.models.cross_encoders import Passage, Reader, Verifier, Words
+from octavo.models.cross_encoders import AnswerSpan, HeadedText, Reader, Verifier
 from octavo.text.sentences import split_sentences
 
 OPINION = 0.5  # what the verifier's log odds count beside the reader's
@@ -37,7 +37,7 @@ def shared(said: str, golds: Sequence[str]) -> float:
     return best
 
 
-def around(text: str, words: Words) -> str:
+def around(text: str, words: AnswerSpan) -> str:
     found = list(split_sentences(text))
     here = next((n for n, s in enumerate(found) if s.start <= words.start < s.end), 0)
     return text[found[max(0, here - 1)].start : found[here].end]
@@ -56,11 +56,11 @@ def main() -> None:
     marked, able, borne = [], [], []
     for item in items:
         text = texts[item["context_id"]]
-        (score,) = reader.read(item["question"], [Passage(text)])
-        words = score.within(0, len(text))
+        (score,) = reader.read(item["question"], [HeadedText(text)])
+        words = score.find_answer(0, len(text))
         answer = text[words.start : words.end]
         able.append(score.answerable)
-        borne += verifier.support(state_answer(item["question"], answer), [around(text, words)])
+        borne += verifier.score_support(state_answer(item["question"], answer), [around(text, words)])
         if item["answerable"]:
             marked.append(shared(answer, item["answers"]))
     can = np.array([item["answerable"] for item in items])

@@ -65,7 +65,7 @@ asyncio.run(main())
 USES = {
     "build": """
 from octavo.models import graph
-graph.build({}, graph.Recipe(heads=2), precision="fp32")
+graph.build_graph({}, graph.Recipe(heads=2), precision="fp32")
 """,
     "litellm": OPEN.replace("**SETTINGS", "model='litellm/openai/any'"),
     "llm": OPEN.replace("**SETTINGS", "model='any', model_url='http://127.0.0.1:9/v1'"),

@@ -233,7 +233,7 @@ LOST = "How many boats were lost?"
 
 def loaded(library: Library) -> list[bool]:
     """Whether the reader's and the verifier's files have been read."""
-    return ["_session" in vars(model._pairs) for model in (library.models.reader, library.models.verifier)]
+    return ["_session" in vars(model._model) for model in (library.models.reader, library.models.verifier)]
 
 
 async def test_without_local_models_neither_is_loaded_and_words_and_meaning_decide(

@@ -1,4 +1,4 @@
-"""Writes trained weights as the ONNX files that Octavo ships, and says their SHA-256.
+"""Write trained weights as the ONNX files that ship, and print their SHA-256.
 
     python training/export.py BASE TRAINED [TRAINED ...] packages/octavo-models/octavo_models/reader-int8.onnx
 
@@ -14,27 +14,27 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from pair_graph import build_pair_graph
 
-from octavo.models import graph
-from octavo.models import graph as pair_graph
-from octavo.models import weights as models
+from octavo.models.graph import Precision, read_tensors
+from octavo.models.weights import RECIPE, replace_file
 
 AT_FIRST = frozenset({"rank", "answerable", "support"})
 
 
-def averaged(paths: Sequence[Path]) -> dict[str, np.ndarray]:
-    given = [graph.tensors(path) for path in paths]
-    return {name: np.mean([one[name].astype(np.float32) for one in given], axis=0) for name in given[0]}
+def average_weights(paths: Sequence[Path]) -> dict[str, np.ndarray]:
+    models = [read_tensors(path) for path in paths]
+    return {name: np.mean([model[name].astype(np.float32) for model in models], axis=0) for name in models[0]}
 
 
 def main(base: Path, *files: Path) -> None:
     *trained, target = files
-    weights = {**graph.tensors(base), **averaged(trained)}
-    precision: graph.Precision = "fp32" if "fp32" in target.name else "int8"
-    made = pair_graph.build_pairs(weights, models.RECIPE, at_first=AT_FIRST, precision=precision)
-    with models.writing(target) as file:
-        file.write(made)
-    print(f"{target}: {len(made):,} bytes, SHA-256 {hashlib.sha256(made).hexdigest()}")
+    weights = {**read_tensors(base), **average_weights(trained)}
+    precision: Precision = "fp32" if "fp32" in target.name else "int8"
+    data = build_pair_graph(weights, RECIPE, at_first=AT_FIRST, precision=precision)
+    with replace_file(target) as file:
+        file.write(data)
+    print(f"{target}: {len(data):,} bytes, SHA-256 {hashlib.sha256(data).hexdigest()}")
 
 
 if __name__ == "__main__":

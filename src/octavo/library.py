@@ -32,7 +32,7 @@ from octavo.ingest.edition import compare, draft, fingerprint_of, identify
 from octavo.maintenance.doctor import Finding, examine
 from octavo.maintenance.repair import STORE_STATE, Difference, adopt, opened, recover, save_store_state
 from octavo.models.cross_encoders import LocalModels
-from octavo.models.embedding import load
+from octavo.models.embedding import load_embedder
 from octavo.readers.sandbox import parse
 from octavo.records import covers
 from octavo.records.catalogue import Records
@@ -302,13 +302,13 @@ class Library:
 
     async def check(self, claim: str, passages: Sequence[str]) -> Support:
         """Whether a claim is borne out by passages, wherever they come from."""
-        opinion = self.models.verifier.support if self.settings.local_models else None
+        opinion = self.models.verifier.score_support if self.settings.local_models else None
         return await run_blocking(check, claim, passages, opinion=opinion)
 
     def _retriever_of(self, context: LibraryContext) -> Retriever:
         if self._retriever is None:
             reranker = (
-                Reranker(self.models.reader, opinion=self.models.verifier.support)
+                Reranker(self.models.reader, opinion=self.models.verifier.score_support)
                 if self.settings.local_models
                 else None
             )
@@ -365,7 +365,7 @@ class Library:
             if self._opened is None:
                 embedder = self._embedder
                 if embedder is None:
-                    embedder = await run_blocking(load, self.settings)
+                    embedder = await run_blocking(load_embedder, self.settings)
                 if not self._joined:
                     place = beside_others(self.database, alone=not self.settings.store_url)
                     await self._closing.enter_async_context(place)

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from octavo.cli import octavo
 from octavo.errors import OctavoError, StoreError
-from octavo.models.embedding import load
+from octavo.models.embedding import load_embedder
 from octavo.settings import Settings
 from tests.support.answerers import with_tides
 from tests.support.foreign_collections import ROBOTS, fill
@@ -68,7 +68,7 @@ def test_attaching_says_what_has_become_of_it(
     tmp_path: Path, server: QdrantServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with QdrantServer(tmp_path / "open") as theirs:
-        fill(theirs, ROBOTS, embedder=load(Settings(data=tmp_path)))
+        fill(theirs, ROBOTS, embedder=load_embedder(Settings(data=tmp_path)))
         data = tmp_path / "library"
         said = run("--data", data, "attach", theirs.url, "--title", "Robots")
         assert said.output == "robots: attached (3 sections, 5 passages).\n"

@@ -18,23 +18,23 @@ from octavo.models.cross_encoders import (
     LONGEST,
     NOWHERE,
     READ_MOST,
+    HeadedText,
     LocalModels,
-    Passage,
     PassageScore,
     Reader,
     Verifier,
 )
-from octavo.models.embedding import session, tokenizer
+from octavo.models.embedding import load_tokenizer, open_session
 from octavo.models.weights import INT8_FILE, INT8_SHA256, find_shipped
 from octavo.settings import Settings
 
-NOVEL = Passage(
+NOVEL = HeadedText(
     "Herman Melville wrote the novel at Arrowhead. Moby-Dick was published in 1851 in London and New York. "
     "It sold badly.",
     "Moby-Dick › History",
 )
 PUBLISHED = "When was Moby-Dick published?"
-STORM = Passage(
+STORM = HeadedText(
     "A storm broke the northern pier in a single night. Seven boats were lost with all their nets."
 )
 ROOT = Path(__file__).parents[2]
@@ -51,7 +51,7 @@ def verifier() -> Verifier:
 
 
 def found(score: PassageScore, text: str, start: int = 0, end: int | None = None) -> str:
-    words = score.within(start, len(text) if end is None else end)
+    words = score.find_answer(start, len(text) if end is None else end)
     return text[words.start : words.end]
 
 
@@ -61,7 +61,7 @@ def found(score: PassageScore, text: str, start: int = 0, end: int | None = None
 def test_the_reader_finds_the_year_in_the_sentence_about_it(reader: Reader) -> None:
     (score,) = reader.read(PUBLISHED, [NOVEL])
     assert found(score, NOVEL.text) == "1851"
-    assert score.within(0, len(NOVEL.text)).margin > 2
+    assert score.find_answer(0, len(NOVEL.text)).margin > 2
     assert score.answerable > 2
 
 
@@ -79,18 +79,20 @@ def test_a_question_that_the_passage_does_not_answer_looks_far_less_answerable(
 ) -> None:
     (right,), (other,) = reader.read(PUBLISHED, [NOVEL]), reader.read(question, [NOVEL])
     assert other.answerable < right.answerable - less
-    assert other.within(0, len(NOVEL.text)).margin < right.within(0, len(NOVEL.text)).margin - less
+    assert other.find_answer(0, len(NOVEL.text)).margin < right.find_answer(0, len(NOVEL.text)).margin - less
 
 
 def test_the_passage_that_answers_ranks_before_those_that_do_not(reader: Reader) -> None:
-    near = Passage("Moby-Dick is a novel about a whale and the captain who hunts it.", "Moby-Dick › Plot")
+    near = HeadedText("Moby-Dick is a novel about a whale and the captain who hunts it.", "Moby-Dick › Plot")
     right, plot, storm = reader.read(PUBLISHED, [NOVEL, near, STORM])
     assert right.rank > plot.rank > storm.rank
 
 
 def test_headings_tell_the_reader_what_a_passage_is_about(reader: Reader) -> None:
     bare = "It was published in 1851 in London."
-    told, other = reader.read(PUBLISHED, [Passage(bare, "Moby-Dick"), Passage(bare, "Tariffs of Norway")])
+    told, other = reader.read(
+        PUBLISHED, [HeadedText(bare, "Moby-Dick"), HeadedText(bare, "Tariffs of Norway")]
+    )
     assert told.rank > other.rank
     assert found(told, bare) == found(other, bare) == "1851"
 
@@ -106,26 +108,29 @@ def test_headings_tell_the_reader_what_a_passage_is_about(reader: Reader) -> Non
 def test_the_verifier_prefers_the_true_sentence_to_one_with_a_thing_changed(
     verifier: Verifier, true: str, false: str
 ) -> None:
-    ((good,), (bad,)) = verifier.support(true, [NOVEL.text]), verifier.support(false, [NOVEL.text])
+    ((good,), (bad,)) = (
+        verifier.score_support(true, [NOVEL.text]),
+        verifier.score_support(false, [NOVEL.text]),
+    )
     assert good > bad + 1
 
 
 def test_the_verifier_looks_at_the_passage_and_not_only_at_the_claim(verifier: Verifier) -> None:
-    there, elsewhere = verifier.support("Seven boats were lost.", [STORM.text, NOVEL.text])
+    there, elsewhere = verifier.score_support("Seven boats were lost.", [STORM.text, NOVEL.text])
     assert there > elsewhere + 1
-    assert verifier.support("Seven boats were lost.", []) == []
+    assert verifier.score_support("Seven boats were lost.", []) == []
 
 
 # The same in any company
 
 
 def numbers(score: PassageScore) -> tuple[object, ...]:
-    return score.rank, score.answerable, score.within(0, 10_000)
+    return score.rank, score.answerable, score.find_answer(0, 10_000)
 
 
 def test_a_pair_has_the_same_scores_in_any_company_and_on_any_number_of_threads(reader: Reader) -> None:
-    long = Passage(" ".join([NOVEL.text] * 6))
-    company = [STORM, NOVEL, long, Passage("Short."), NOVEL]
+    long = HeadedText(" ".join([NOVEL.text] * 6))
+    company = [STORM, NOVEL, long, HeadedText("Short."), NOVEL]
     alone = numbers(reader.read(PUBLISHED, [NOVEL])[0])
     assert numbers(reader.read(PUBLISHED, company)[1]) == alone
     for threads in (2, 5):
@@ -136,8 +141,8 @@ def test_a_pair_has_the_same_scores_in_any_company_and_on_any_number_of_threads(
 
 def test_a_claim_has_the_same_support_in_any_company(verifier: Verifier) -> None:
     texts = [NOVEL.text, STORM.text, NOVEL.text * 5]
-    together = Verifier(threads=3).support("Seven boats were lost.", texts)
-    assert together == [verifier.support("Seven boats were lost.", [text])[0] for text in texts]
+    together = Verifier(threads=3).score_support("Seven boats were lost.", texts)
+    assert together == [verifier.score_support("Seven boats were lost.", [text])[0] for text in texts]
 
 
 # Exact to the letter
@@ -156,22 +161,22 @@ def test_a_claim_has_the_same_support_in_any_company(verifier: Verifier) -> None
 def test_the_place_of_the_answer_is_exact_whatever_stands_before_it(
     reader: Reader, text: str, answer: str, heading: str
 ) -> None:
-    (score,) = reader.read("When was the house built?", [Passage(text, heading)])
+    (score,) = reader.read("When was the house built?", [HeadedText(text, heading)])
     assert found(score, text) == answer
 
 
 def test_an_accent_that_is_a_sign_of_its_own_belongs_to_its_letter(reader: Reader) -> None:
     text = "The house was built by Zoe\u0308, and it closed in 1901."
-    (score,) = reader.read("Who built the house?", [Passage(text)])
+    (score,) = reader.read("Who built the house?", [HeadedText(text)])
     assert found(score, text) == "Zoe\u0308"
 
 
 @given(st.text(alphabet="ab .é🐳\u0301\u200d中İß\n", max_size=60), st.sampled_from(["", "Head", "É🐳 x"]))
 @settings(max_examples=40, deadline=None)
 def test_words_lie_within_the_stretch_and_are_whole_signs(reader: Reader, text: str, heading: str) -> None:
-    (score,) = reader.read("Who is it?", [Passage(text, heading)])
+    (score,) = reader.read("Who is it?", [HeadedText(text, heading)])
     for start in range(0, len(text), 7):
-        words = score.within(start, start + 15)
+        words = score.find_answer(start, start + 15)
         if words.margin > NOWHERE:
             assert start <= words.start < words.end <= min(start + 15, len(text))
             assert words.end == len(text) or text[words.end] != "\u0301"
@@ -188,13 +193,13 @@ def by_hand(
 
 def test_the_best_words_are_those_whose_beginning_and_end_together_score_most() -> None:
     score = by_hand([0, 4, 1, 0], [3, 0, 2, 1], silence=1.5)
-    assert (score.within(0, 20).start, score.within(0, 20).end) == (5, 15)
-    assert score.within(0, 20).margin == 4.5
+    assert (score.find_answer(0, 20).start, score.find_answer(0, 20).end) == (5, 15)
+    assert score.find_answer(0, 20).margin == 4.5
 
 
 def test_words_never_end_before_they_begin() -> None:
     score = by_hand([0, 0, 9], [9, 0, 1])
-    words = score.within(0, 15)
+    words = score.find_answer(0, 15)
     assert (words.start, words.end, words.margin) == (10, 15, 10.0)
 
 
@@ -205,36 +210,36 @@ def test_words_never_end_before_they_begin() -> None:
 def test_only_pieces_that_lie_whole_within_the_stretch_count(
     start: int, end: int, expected: tuple[int, int]
 ) -> None:
-    words = by_hand([3, 2, 1, 0], [0, 1, 2, 3]).within(start, end)
+    words = by_hand([3, 2, 1, 0], [0, 1, 2, 3]).find_answer(start, end)
     assert (words.start, words.end) == expected
 
 
 def test_a_stretch_without_a_whole_piece_holds_no_answer() -> None:
     score = by_hand([3, 2], [1, 1])
     for start, end in ((6, 9), (10, 90), (0, 0), (2, 7)):
-        assert score.within(start, end).margin == NOWHERE
+        assert score.find_answer(start, end).margin == NOWHERE
 
 
 def test_pieces_of_the_heading_are_never_an_answer() -> None:
-    words = by_hand([9, 9, 1, 0], [9, 9, 0, 1], first=-10).within(0, 10)
+    words = by_hand([9, 9, 1, 0], [9, 9, 0, 1], first=-10).find_answer(0, 10)
     assert (words.start, words.end) == (0, 10)
 
 
 def test_an_answer_is_no_longer_than_it_may_be() -> None:
     many = LONGEST + 10
     score = by_hand([9.0] + [0.0] * (many - 1), [0.0] * (many - 1) + [9.0], wide=1)
-    words = score.within(0, many)
+    words = score.find_answer(0, many)
     assert words.end - words.start <= LONGEST
     assert words.margin == 9.0
 
 
 def test_what_lies_beyond_the_model_is_not_guessed_at(reader: Reader) -> None:
     text = "The sea was calm and the ship went slowly on her way home. " * 60 + "The captain was called Ahab."
-    (score,) = reader.read("Who was the captain?", [Passage(text)])
-    pieces = len(tokenizer(weights.shipped_tokenizer()).encode(text, add_special_tokens=False).ids)
+    (score,) = reader.read("Who was the captain?", [HeadedText(text)])
+    pieces = len(load_tokenizer(weights.find_tokenizer()).encode(text, add_special_tokens=False).ids)
     assert pieces > READ_MOST
-    assert score.within(len(text) - 28, len(text)).margin == NOWHERE
-    early = score.within(0, len(text))
+    assert score.find_answer(len(text) - 28, len(text)).margin == NOWHERE
+    early = score.find_answer(0, len(text))
     assert 0 <= early.start < early.end < 2_000
 
 
@@ -245,8 +250,8 @@ def test_a_question_of_any_length_leaves_room_for_the_passage(reader: Reader) ->
 
 @pytest.mark.parametrize("text", ["", " ", "\u200b"])
 def test_an_empty_text_answers_nothing(reader: Reader, text: str) -> None:
-    empty, whole = reader.read(PUBLISHED, [Passage(text, "Moby-Dick"), NOVEL])
-    assert empty.within(0, len(text)).margin == NOWHERE
+    empty, whole = reader.read(PUBLISHED, [HeadedText(text, "Moby-Dick"), NOVEL])
+    assert empty.find_answer(0, len(text)).margin == NOWHERE
     assert empty.answerable < whole.answerable
     assert reader.read(PUBLISHED, []) == []
     assert len(reader.read("", [NOVEL])) == 1
@@ -255,7 +260,7 @@ def test_an_empty_text_answers_nothing(reader: Reader, text: str) -> None:
 def test_the_sentences_of_a_passage_are_searched_one_by_one(reader: Reader) -> None:
     (score,) = reader.read("Who wrote the novel?", [NOVEL])
     stops = [0, *(n + 1 for n, sign in enumerate(NOVEL.text) if sign == ".")]
-    margins = [score.within(a, b).margin for a, b in pairwise(stops)]
+    margins = [score.find_answer(a, b).margin for a, b in pairwise(stops)]
     assert margins[0] == max(margins)
     assert found(score, NOVEL.text, 0, stops[1]) == "Herman Melville"
 
@@ -287,7 +292,7 @@ def test_a_file_that_is_missing_is_refused_with_what_was_expected(elsewhere: Pat
     tokenizer_json = ROOT / "packages/octavo-models/octavo_models/tokenizer.json"
     (elsewhere / "tokenizer.json").write_bytes(tokenizer_json.read_bytes())
     with pytest.raises(WeightsError, match=weights.VERIFIER.sha256) as refused:
-        Verifier().support("A claim.", ["A passage."])
+        Verifier().score_support("A claim.", ["A passage."])
     assert weights.INSTALL in refused.value.hint
 
 
@@ -304,13 +309,13 @@ def test_nothing_is_read_before_it_is_used(elsewhere: Path) -> None:
 
 def test_a_model_that_fails_says_so_in_our_words() -> None:
     broken = Reader(threads=1)
-    broken._pairs._session = session(find_shipped(INT8_FILE, INT8_SHA256))  # it takes no second text
+    broken._model._session = open_session(find_shipped(INT8_FILE, INT8_SHA256))  # it takes no second text
     with pytest.raises(ModelError, match=r"reader-int8\.onnx failed on"):
         broken.read("Who?", [NOVEL])
 
 
 @pytest.mark.parametrize("shipped", [weights.READER, weights.VERIFIER], ids=lambda s: s.name)
-def test_a_shipped_model_is_small_and_is_the_file_that_is_named(shipped: weights.Shipped) -> None:
+def test_a_shipped_model_is_small_and_is_the_file_that_is_named(shipped: weights.ShippedModel) -> None:
     path = shipped.find()
     assert path.stat().st_size <= 25_000_000
     assert path.with_name(f"{shipped.name.split('-')[0].upper()}.md").is_file()
@@ -328,8 +333,9 @@ def test_torch_is_needed_for_training_alone() -> None:
 
 def test_reading_needs_no_torch_at_run_time() -> None:
     code = (
-        "import sys\nsys.modules['torch'] = None\nfrom octavo.models.cross_encoders import Passage, Reader\n"
-        "print(Reader(threads=1).read('When?', [Passage('In 1851.')])[0].within(0, 8).end)\n"
+        "import sys\nsys.modules['torch'] = None\n"
+        "from octavo.models.cross_encoders import HeadedText, Reader\n"
+        "print(Reader(threads=1).read('When?', [HeadedText('In 1851.')])[0].find_answer(0, 8).end)\n"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "7"

@@ -1,143 +1,95 @@
-"""The graph for two texts: what the weights say, computed the long way, is what the file computes."""
+"""The graph computes what a plain forward pass computes, from whole files alone."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
-from octavo.errors import WeightsError
+from octavo.errors import MissingExtra, WeightsError
 from octavo.models import graph
-from octavo.models.embedding import session
-from octavo.models.graph import Precision, Recipe, build_pairs
-from tests.support.tiny_bert import HEADS, HIDDEN, POSITIONS, WORDS, Array, encoded, weights
+from tests.support import tiny_bert
+from tests.support.tiny_bert import TEXTS, run
 
-RECIPE = Recipe(heads=HEADS)
-AT_FIRST = frozenset({"rank", "support"})
-IDS, KINDS = [1, 5, 9, 2, 11, 7, 4, 18, 2], [0, 0, 0, 0, 1, 1, 1, 1, 1]
+RECIPE = graph.Recipe(heads=tiny_bert.HEADS)
 
 
-def headed(seed: int = 7) -> dict[str, Array]:
-    random = np.random.default_rng(seed)
-    made = weights(seed)
-    for name, size in {"span": 2, "rank": 1, "support": 1}.items():
-        made[f"head.{name}.weight"] = random.normal(0, 0.5, (size, HIDDEN)).astype(np.float32)
-        made[f"head.{name}.bias"] = random.normal(0, 0.5, size).astype(np.float32)
-    return made
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_the_graph_computes_what_a_plain_forward_pass_computes(pooling: graph.Pooling) -> None:
+    weights = tiny_bert.weights()
+    made = run(graph.build_graph(weights, graph.Recipe(heads=2, pooling=pooling), precision="fp32"), TEXTS)
+    expected = [tiny_bert.forward(weights, text, pooling=pooling) for text in TEXTS]
+    np.testing.assert_allclose(made, expected, atol=2e-6)
 
 
-WEIGHTS = headed()
+def test_roberta_positions_begin_after_the_padding_mark() -> None:
+    weights = tiny_bert.weights(prefix="roberta.")
+    made = run(graph.build_graph(weights, graph.Recipe(heads=2, first_position=2), precision="fp32"), TEXTS)
+    plain = {name.removeprefix("roberta."): array for name, array in weights.items()}
+    expected = [tiny_bert.forward(plain, text, first_position=2) for text in TEXTS]
+    np.testing.assert_allclose(made, expected, atol=2e-6)
 
 
-class Run:
-    """A graph from `WEIGHTS`, written to a file and loaded as Octavo loads it."""
-
-    def __init__(self, folder: Path, precision: Precision, at_first: frozenset[str] = AT_FIRST) -> None:
-        path = folder / f"{precision}.onnx"
-        path.write_bytes(build_pairs(WEIGHTS, RECIPE, at_first=at_first, precision=precision))
-        self.session: Any = session(path)
-
-    def __call__(
-        self, ids: list[list[int]], kinds: list[list[int]], mask: list[list[int]] | None = None
-    ) -> dict[str, Array]:
-        values = {"input_ids": ids, "token_type_ids": kinds}
-        values["attention_mask"] = mask or [[1] * len(row) for row in ids]
-        names = [output.name for output in self.session.get_outputs()]
-        feeds = {name: np.array(rows, np.int64) for name, rows in values.items()}
-        return dict(zip(names, self.session.run(names, feeds), strict=True))
+def test_int8_points_in_the_same_direction() -> None:
+    weights = tiny_bert.weights()
+    made = run(graph.build_graph(weights, RECIPE, precision="int8"), TEXTS[:1])[0]
+    assert float(made @ tiny_bert.forward(weights, TEXTS[0])) > 0.99
+    assert np.linalg.norm(made) == pytest.approx(1.0, abs=1e-5)
 
 
-def by_hand(ids: list[int], kinds: list[int]) -> dict[str, Array]:
-    x = encoded(WEIGHTS, ids, kinds=kinds)
-    out = {}
-    for name in ("span", "rank", "support"):
-        given_ = x[:1] if name in AT_FIRST else x
-        out[name] = given_ @ WEIGHTS[f"head.{name}.weight"].T + WEIGHTS[f"head.{name}.bias"]
-    return out
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_the_same_weights_give_the_same_bytes(tmp_path: Path, precision: graph.Precision) -> None:
+    path = tiny_bert.save(tmp_path / "model.safetensors", tiny_bert.weights())
+    first, second = (
+        graph.build_graph(graph.read_tensors(path), RECIPE, precision=precision) for _ in range(2)
+    )
+    assert first == second
+    other = graph.build_graph(tiny_bert.weights(seed=8), RECIPE, precision=precision)
+    assert other != first
 
 
-@pytest.fixture(scope="module")
-def exact(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return Run(tmp_path_factory.mktemp("graph"), "fp32")
+@given(arrays(np.float32, (5, 3), elements=st.floats(-100, 100, width=32)), st.sampled_from([0, 1]))
+def test_quantised_weights_stay_within_seven_bits_and_half_a_step(weight: tiny_bert.Array, axis: int) -> None:
+    steps, scales = graph.quantise(weight, axis=axis)
+    assert np.abs(steps.astype(int)).max() <= 64
+    assert 2 * 255 * np.abs(steps.astype(int)).max() <= 32_767, "two products must fit into 16 bits"
+    assert (np.abs(steps * scales - weight) <= scales * 0.501).all()
+    assert (steps[weight == 0] == 0).all()
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return Run(tmp_path_factory.mktemp("graph"), "int8")
+@pytest.mark.parametrize(("kind", "tolerance"), [("F16", 1e-3), ("BF16", 1e-2)])
+def test_half_precision_files_are_read_as_float32(tmp_path: Path, kind: str, tolerance: float) -> None:
+    weights = tiny_bert.weights()
+    read = graph.read_tensors(tiny_bert.save(tmp_path / "m.safetensors", weights, kind=kind))
+    assert read.keys() == weights.keys()
+    for name, array in read.items():
+        assert array.dtype == np.float32
+        np.testing.assert_allclose(array, weights[name], atol=tolerance, rtol=tolerance)
 
 
-pieces = st.lists(st.integers(0, len(WORDS) + 3), min_size=1, max_size=10)
+@pytest.mark.parametrize("keep", [0, 7, 40, -50])
+def test_a_truncated_safetensors_file_is_refused_by_name(tmp_path: Path, keep: int) -> None:
+    path = tiny_bert.save(tmp_path / "model.safetensors", tiny_bert.weights())
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(WeightsError, match=r"model\.safetensors is not a whole safetensors file") as refused:
+        graph.read_tensors(path)
+    assert "again" in refused.value.hint
 
 
-@given(pieces, pieces)
-@settings(max_examples=30, deadline=None)
-def test_in_full_precision_the_file_computes_what_the_weights_say(
-    exact: Run, first: list[int], second: list[int]
-) -> None:
-    ids, kinds = first + second, [0] * len(first) + [1] * len(second)
-    out, meant = exact([ids], [kinds]), by_hand(ids, kinds)
-    assert set(out) == set(meant)
-    for name in meant:
-        np.testing.assert_allclose(out[name].reshape(meant[name].shape), meant[name], atol=2e-4)
+def test_weights_of_another_kind_of_model_are_refused() -> None:
+    weights = tiny_bert.weights()
+    del weights["encoder.layer.1.attention.self.key.weight"]
+    with pytest.raises(WeightsError, match=r"attention\.self\.key\.weight"):
+        graph.build_graph(weights, RECIPE, precision="fp32")
 
 
-def test_at_8_bits_it_is_near_that(small: Run) -> None:
-    out, meant = small([IDS], [KINDS]), by_hand(IDS, KINDS)
-    for name in meant:
-        spread = np.abs(meant[name]).max()
-        assert np.abs(out[name].reshape(meant[name].shape) - meant[name]).max() < 0.15 * spread
-
-
-def test_heads_at_the_first_piece_have_one_row_and_the_others_one_for_each_piece(exact: Run) -> None:
-    out = exact([IDS, IDS], [KINDS, KINDS])
-    assert (out["span"].shape, out["rank"].shape) == ((2, len(IDS), 2), (2, 1))
-    np.testing.assert_allclose(out["rank"][0], out["rank"][1], atol=1e-6)
-
-
-def test_a_head_may_be_read_at_every_piece_instead(exact: Run, tmp_path: Path) -> None:
-    every = Run(tmp_path, "fp32", at_first=frozenset())([IDS], [KINDS])
-    assert every["rank"].shape == (1, len(IDS), 1)
-    np.testing.assert_allclose(every["rank"][0, 0], exact([IDS], [KINDS])["rank"][0], atol=1e-6)
-
-
-def test_it_matters_which_text_a_piece_belongs_to(exact: Run) -> None:
-    one, other = exact([IDS], [KINDS]), exact([IDS], [[0] * len(IDS)])
-    assert np.abs(one["span"] - other["span"]).max() > 0.05
-
-
-def test_what_is_masked_does_not_count(exact: Run) -> None:
-    padded = exact([[*IDS, 0, 0]], [[*KINDS, 0, 0]], [[1] * len(IDS) + [0, 0]])
-    plain = exact([IDS], [KINDS])
-    np.testing.assert_allclose(padded["rank"], plain["rank"], atol=1e-5)
-    np.testing.assert_allclose(padded["span"][:, : len(IDS)], plain["span"], atol=1e-5)
-
-
-def test_as_many_pieces_as_there_are_places_go_through(exact: Run) -> None:
-    assert exact([[3] * POSITIONS], [[1] * POSITIONS])["span"].shape == (1, POSITIONS, 2)
-
-
-@pytest.mark.parametrize("precision", ["int8", "fp32"])
-def test_the_same_weights_give_the_same_bytes(precision: Precision) -> None:
-    made = [build_pairs(headed(), RECIPE, at_first=AT_FIRST, precision=precision) for _ in range(2)]
-    assert made[0] == made[1]
-    shuffled = dict(sorted(headed().items(), reverse=True))
-    assert build_pairs(shuffled, RECIPE, at_first=AT_FIRST, precision=precision) == made[0]
-    assert build_pairs(headed(8), RECIPE, at_first=AT_FIRST, precision=precision) != made[0]
-
-
-def test_the_embedders_graph_is_as_it_was() -> None:
-    import onnx
-
-    model = onnx.load_from_string(graph.build(weights(), RECIPE, precision="fp32"))
-    assert [i.name for i in model.graph.input] == ["input_ids", "attention_mask"]
-    assert [o.name for o in model.graph.output] == ["sentence_embedding"]
-
-
-def test_weights_that_are_not_whole_are_refused() -> None:
-    lacking = {name: array for name, array in WEIGHTS.items() if "token_type" not in name}
-    with pytest.raises(WeightsError, match="token_type"):
-        build_pairs(lacking, RECIPE, at_first=AT_FIRST, precision="fp32")
+def test_without_the_onnx_package_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'octavo\[build\]'") as refused:
+        graph.build_graph(tiny_bert.weights(), RECIPE, precision="fp32")
+    assert "minilm-int8" in refused.value.hint

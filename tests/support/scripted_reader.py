@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from octavo.models.cross_encoders import Passage, PassageScore, Reader
+from octavo.models.cross_encoders import HeadedText, PassageScore, Reader
 
 WIDE = 8  # characters of a piece
 
@@ -17,13 +17,13 @@ class ReaderAloud(Reader):
 
     def __init__(self, ranks: Mapping[str, float] | None = None, *, answer: str = "") -> None:
         self.ranks, self.answer = ranks or {}, answer
-        self.read_for: list[tuple[str, tuple[Passage, ...]]] = []
+        self.read_for: list[tuple[str, tuple[HeadedText, ...]]] = []
 
     @property
     def count(self) -> int:
         return sum(len(passages) for _, passages in self.read_for)
 
-    def read(self, question: str, passages: Sequence[Passage]) -> list[PassageScore]:
+    def read(self, question: str, passages: Sequence[HeadedText]) -> list[PassageScore]:
         self.read_for.append((question, tuple(passages)))
         return [self._told(passage.text) for passage in passages]
 

@@ -8,6 +8,7 @@ import struct
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
 from numpy.typing import NDArray
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
@@ -15,6 +16,7 @@ Array = NDArray[np.float32]
 WORDS = ["the", "sea", "is", "deep", "and", "cold", "tonight", "a", "ship", "sails", "slowly", "home", "over"]
 WORDS += ["dark", "water"]
 HIDDEN, HEADS, LAYERS, POSITIONS = 16, 2, 2, 24
+TEXTS = [[1, 4, 5, 6, 7, 2], [1, 9, 2], [1, 17, 12, 13, 14, 15, 16, 4, 2]]
 
 
 def weights(seed: int = 7, *, prefix: str = "") -> dict[str, Array]:
@@ -125,3 +127,14 @@ def folder(
     tokenizer.save(str(path / "tokenizer.json"))
     save(path / "model.safetensors", weights(prefix="" if kind == "bert" else "roberta."))
     return path
+
+
+def run(data: bytes, batch: list[list[int]]) -> Array:
+    """Run a graph that was built, on texts of different lengths."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    longest = max(map(len, batch))
+    ids = np.array([text + [0] * (longest - len(text)) for text in batch])
+    mask = np.array([[1] * len(text) + [0] * (longest - len(text)) for text in batch])
+    return np.asarray(session.run(None, {"input_ids": ids, "attention_mask": mask})[0])

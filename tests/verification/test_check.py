@@ -511,7 +511,7 @@ def test_what_the_passage_says_word_for_word_needs_no_opinion() -> None:
 
 
 def test_the_shipped_verifier_lowers_a_changed_number_and_keeps_the_true_sentence() -> None:
-    support = Verifier(threads=1).support
+    support = Verifier(threads=1).score_support
     true = check("Captain Ahab had lost a leg to the white whale.", SHELF, opinion=support)
     false = check("The Pequod sailed from Nantucket in December 1851.", SHELF, opinion=support)
     assert true.supported

@@ -119,7 +119,7 @@ async def _with_opinion(
 
 def _seen(sentence: Sentence, score: PassageScore) -> SentenceScore:
     at = sentence.start - sentence.chunk.start
-    words = score.within(at, at + len(sentence.text))
+    words = score.find_answer(at, at + len(sentence.text))
     return SentenceScore(score.rank, score.answerable, words.margin, words.start - at, words.end - at)
 
 

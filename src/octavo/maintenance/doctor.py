@@ -19,7 +19,7 @@ from octavo.events import IngestEvent
 from octavo.ingest.context import LibraryContext
 from octavo.limits import MB
 from octavo.maintenance.repair import EMBEDDER, STORE_STATE, adopt, difference, recover, reindex
-from octavo.models.embedding import load
+from octavo.models.embedding import load_embedder
 from octavo.store import open_store, replace_store
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ async def examine(
         findings.append(await _language_model(settings))
     try:
         if embedder is None:
-            embedder = await run_blocking(load, settings)
+            embedder = await run_blocking(load_embedder, settings)
         await run_blocking(embedder.embed, ["Does the model answer?"])
         findings.append(Finding("model", embedder.fingerprint))
     except OctavoError as error:

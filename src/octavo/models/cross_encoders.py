@@ -1,10 +1,9 @@
-"""The models that come with Octavo: one reads a passage for a question, the other checks a sentence.
+"""The two cross-encoders of the data package: the reader and the verifier.
 
-The reader tells how well a passage fits a question, whether it answers it at all, and which words do. The
-verifier tells whether a passage bears a sentence out. Both are small encoders trained from the embedder's own
-weights (`training/`), checked by SHA-256, loaded when they are first needed, and run without torch. A pair of
-texts goes through by itself on one thread, several pairs side by side: the same pair gives the same scores in
-any company.
+The reader scores how well a passage fits a question, whether it answers it at all, and which words do. The
+verifier scores whether a passage supports a sentence. Both are small encoders trained from the embedder's own
+weights (`training/`), checked by SHA-256, loaded on first use, and run without torch. Each pair of texts is a
+batch of its own on one thread, and several pairs run in parallel: the same pair always gets the same scores.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from unicodedata import combining
 
 from octavo.errors import ModelError
 from octavo.models import weights
-from octavo.models.embedding import cores, session, tokenizer
+from octavo.models.embedding import count_cores, load_tokenizer, open_session
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,27 +29,28 @@ if TYPE_CHECKING:
 
     Scores = NDArray[np.float32]
 
+# The most word pieces of a question, of a claim, of all that the reader or the verifier sees, of an answer.
 QUESTION_MOST, CLAIM_MOST, READ_MOST, CHECKED_MOST = 48, 80, 288, 320
-LONGEST = 30  # pieces of an answer
+LONGEST = 30
 NOWHERE = -99.0
 _CLS, _SEP = 101, 102
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
-    """A text to be read, and the headings it stands under."""
+class HeadedText:
+    """The text of a passage, and the headings it stands under."""
 
     text: str
     heading: str = ""
 
     @property
-    def introduced(self) -> str:
+    def with_heading(self) -> str:
         return f"{self.heading}: {self.text}" if self.heading else self.text
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """The words of a stretch that answer best, by their characters; `margin`: how far before "no answer"."""
+class AnswerSpan:
+    """The words that answer best, by their characters. `margin` is their lead over "no answer"."""
 
     margin: float
     start: int = 0
@@ -59,7 +59,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PassageScore:
-    """What the reader makes of one passage. `rank` compares passages, `answerable` is in log odds."""
+    """The reader's scores of one passage. `rank` compares passages, `answerable` is in log odds."""
 
     rank: float
     answerable: float
@@ -70,19 +70,19 @@ class PassageScore:
 
     @property
     def fit(self) -> float:
-        """How well the passage suits the question, beside others: is it about it, and may it answer?
+        """How well the passage fits the question: its rank, and more the likelier it answers.
 
-        How far a passage is from answering tells nothing; so that part levels off.
+        How far a passage is from answering says nothing, so a low `answerable` levels off.
         """
         return self.rank + 2 * log1p(exp(min(self.answerable, 30.0)))
 
-    def within(self, start: int, end: int) -> Words:
-        """The words that answer best among the characters `start` to `end` of the passage."""
+    def find_answer(self, start: int, end: int) -> AnswerSpan:
+        """Find the words that answer best among the characters `start` to `end` of the passage."""
         import numpy as np
 
         inside = np.flatnonzero((self._places[:, 0] >= start) & (self._places[:, 1] <= end))
         if not len(inside):
-            return Words(NOWHERE)
+            return AnswerSpan(NOWHERE)
         first, last = int(inside[0]), int(inside[-1]) + 1
         total = self._begins[first:last, None] + self._ends[None, first:last]
         total[~(np.tri(last - first, k=LONGEST - 1, dtype=bool) & np.tri(last - first, dtype=bool).T)] = (
@@ -91,28 +91,28 @@ class PassageScore:
         begin, stop = np.unravel_index(int(total.argmax()), total.shape)
         margin = float(total[begin, stop]) - self._silence
         places = self._places[first:last]
-        return Words(round(margin, 4), int(places[begin, 0]), int(places[stop, 1]))
+        return AnswerSpan(round(margin, 4), int(places[begin, 0]), int(places[stop, 1]))
 
 
 class Reader:
-    """Blocking: call it through `concurrency.run_blocking`."""
+    """Scores passages for a question. Blocking: call it through `concurrency.run_blocking`."""
 
     name = weights.READER.name
 
     def __init__(self, *, threads: int = 0) -> None:
-        self._pairs = _Pairs(weights.READER, threads=threads)
+        self._model = _PairModel(weights.READER, threads=threads)
 
-    def read(self, question: str, passages: Sequence[Passage]) -> list[PassageScore]:
-        asked = self._pairs.pieces(question)[0][:QUESTION_MOST]
-        return self._pairs.each(lambda passage: self._score(asked, passage), passages)
+    def read(self, question: str, passages: Sequence[HeadedText]) -> list[PassageScore]:
+        asked = self._model.split(question)[0][:QUESTION_MOST]
+        return self._model.map(lambda passage: self._read_one(asked, passage), passages)
 
-    def _score(self, asked: list[int], passage: Passage) -> PassageScore:
+    def _read_one(self, asked: list[int], passage: HeadedText) -> PassageScore:
         import numpy as np
 
-        ids, places = self._pairs.pieces(passage.introduced)
+        ids, places = self._model.split(passage.with_heading)
         room = READ_MOST - len(asked) - 3
-        out = self._pairs.run(asked, ids[:room])
-        shift, begin = len(passage.introduced) - len(passage.text), len(asked) + 2
+        out = self._model.run(asked, ids[:room])
+        shift, begin = len(passage.with_heading) - len(passage.text), len(asked) + 2
         span = out["span"][0]
         return PassageScore(
             rank=float(out["rank"][0, 0]),
@@ -125,60 +125,60 @@ class Reader:
 
 
 class Verifier:
-    """Blocking: call it through `concurrency.run_blocking`."""
+    """Scores whether passages support a claim. Blocking: call it through `concurrency.run_blocking`."""
 
     name = weights.VERIFIER.name
 
     def __init__(self, *, threads: int = 0) -> None:
-        self._pairs = _Pairs(weights.VERIFIER, threads=threads)
+        self._model = _PairModel(weights.VERIFIER, threads=threads)
 
-    def support(self, claim: str, passages: Sequence[str]) -> list[float]:
-        """For each passage the log odds that it bears the claim out."""
-        claimed = self._pairs.pieces(claim)[0][:CLAIM_MOST]
+    def score_support(self, claim: str, passages: Sequence[str]) -> list[float]:
+        """Return for each passage the log odds that it supports the claim."""
+        claimed = self._model.split(claim)[0][:CLAIM_MOST]
         room = CHECKED_MOST - CLAIM_MOST
 
-        def one(passage: str) -> float:
-            out = self._pairs.run(claimed, self._pairs.pieces(passage)[0][:room])
+        def score_one(passage: str) -> float:
+            out = self._model.run(claimed, self._model.split(passage)[0][:room])
             return float(out["support"][0, 0])
 
-        return self._pairs.each(one, passages)
+        return self._model.map(score_one, passages)
 
 
 class LocalModels:
-    """Both. Their files are read when they are first used, by whichever thread comes first."""
+    """The reader and the verifier. Their files are read on first use, by whichever thread comes first."""
 
     def __init__(self, settings: Settings) -> None:
         self.reader = Reader(threads=settings.threads)
         self.verifier = Verifier(threads=settings.threads)
 
 
-class _Pairs:
-    """Two texts at a time through a graph of `models.pair_graph`."""
+class _PairModel:
+    """Runs a graph of `training/pair_graph.py`, which takes two texts at a time."""
 
-    def __init__(self, shipped: weights.Shipped, *, threads: int) -> None:
-        self._shipped, self._threads = shipped, threads or cores()
+    def __init__(self, shipped: weights.ShippedModel, *, threads: int) -> None:
+        self._shipped, self._threads = shipped, threads or count_cores()
         self._loading = Lock()
 
     @cached_property
     def _session(self) -> Any:
-        return session(self._shipped.find())
+        return open_session(self._shipped.find())
 
     @cached_property
     def _encoder(self) -> Any:
-        return tokenizer(weights.shipped_tokenizer())
+        return load_tokenizer(weights.find_tokenizer())
 
-    def pieces(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        """Word pieces without the model's own marks, and the characters each one covers."""
+    def split(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """Split into word pieces without the model's own marks, and the characters each one covers."""
         with self._loading:
             self._encoder, self._session  # noqa: B018
         encoded = self._encoder.encode(text, add_special_tokens=False)
-        return encoded.ids, encoded.offsets if text.isascii() else _with_marks(encoded.offsets, text)
+        return encoded.ids, encoded.offsets if text.isascii() else _extend_over_accents(encoded.offsets, text)
 
-    def each(self, work: Any, given: Sequence[Any]) -> list[Any]:
-        if len(given) < 2 or self._threads == 1:
-            return [work(item) for item in given]
-        with ThreadPoolExecutor(min(self._threads, len(given))) as pool:
-            return list(pool.map(work, given))
+    def map(self, work: Any, items: Sequence[Any]) -> list[Any]:
+        if len(items) < 2 or self._threads == 1:
+            return [work(item) for item in items]
+        with ThreadPoolExecutor(min(self._threads, len(items))) as pool:
+            return list(pool.map(work, items))
 
     def run(self, first: list[int], second: list[int]) -> dict[str, Scores]:
         import numpy as np
@@ -194,11 +194,11 @@ class _Pairs:
             raise ModelError(f"{self._shipped.file} failed on {len(ids)} pieces: {failed}") from failed
 
 
-def _with_marks(places: list[tuple[int, int]], text: str) -> list[tuple[int, int]]:
-    """The places with the accents that follow a letter as signs of their own: the tokenizer drops those."""
-    found = []
+def _extend_over_accents(places: list[tuple[int, int]], text: str) -> list[tuple[int, int]]:
+    """Add to each place the combining accents that follow it: the tokenizer drops those."""
+    extended = []
     for start, end in places:
         while end < len(text) and combining(text[end]):
             end += 1
-        found.append((start, end))
-    return found
+        extended.append((start, end))
+    return extended

@@ -1,13 +1,12 @@
 """Text to unit vectors: on this machine with ONNX Runtime, or at an OpenAI-compatible endpoint.
 
-A text's vector depends on the text alone. The int8 weights scale their activations over everything that goes
-through at once, so texts put through together would colour each other's vectors (cosine down to 0.988, see
-`company` in `benchmarks/embedding.py`). Hence each text goes through by itself, without padding, on one
-thread, and several texts go side by side. The same text gives the same vector, bit for bit, in any company
-on the same machine.
+A text's vector depends on the text alone. The int8 weights scale their activations over the whole batch, so
+texts in one batch would change each other's vectors (cosine down to 0.988, see `company` in
+`benchmarks/embedding.py`). Hence each text is a batch of its own, without padding, on one thread, and several
+texts run in parallel. On one machine the same text always gives the same vector, bit for bit.
 
-`max_pieces` and `pieces` count a text's own word pieces, without the marks that the model puts around it: a
-text of no more than `max_pieces` is read to its end.
+`max_pieces` and `count_pieces` count a text's own word pieces, without the marks that the model puts around
+it: a text of no more than `max_pieces` is read to its end.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from octavo.errors import InvalidValue, ModelError, WeightsError
-from octavo.models import weights as models
+from octavo.models.weights import Weights, find_weights
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,12 +37,12 @@ if TYPE_CHECKING:
     from octavo.protocols import Embedder
     from octavo.settings import Settings
 
-_COUNTED_AT_ONCE = 1024
+_COUNT_BATCH = 1024
 _OPENAI = "https://api.openai.com/v1"
 
 
-def load(settings: Settings, *, download: bool = False) -> Embedder:
-    """The embedder that the settings name. Weights come from the network only if `download` is true."""
+def load_embedder(settings: Settings, *, download: bool = False) -> Embedder:
+    """Load the embedder that the settings name. Weights are downloaded only if `download` is true."""
     if settings.embedder.startswith("openai:"):
         return OpenAIEmbedder(
             settings.embedder.removeprefix("openai:"),
@@ -51,22 +50,22 @@ def load(settings: Settings, *, download: bool = False) -> Embedder:
             key=settings.embedder_key,
             batch_pieces=settings.batch_tokens,
         )
-    weights = models.find(settings.embedder, cache=settings.data / "models", download=download)
+    weights = find_weights(settings.embedder, cache=settings.data / "models", download=download)
     return OnnxEmbedder(weights, threads=settings.threads)
 
 
 class OnnxEmbedder:
     """Runs a graph of `octavo.models`, or any that takes `input_ids` and gives vectors of tokens or texts."""
 
-    def __init__(self, weights: models.Weights, *, threads: int = 0) -> None:
+    def __init__(self, weights: Weights, *, threads: int = 0) -> None:
         self._weights = weights
-        self._threads = threads or cores()
-        self._session = session(weights.onnx)
-        self._feeds = _feeds(self._session, weights)
+        self._threads = threads or count_cores()
+        self._session = open_session(weights.onnx)
+        self._feeds = _list_inputs(self._session, weights)
         outputs = {output.name: output for output in self._session.get_outputs()}
         whole = outputs.get("sentence_embedding")
         self._output = whole or next(iter(outputs.values()))
-        self._encoder = tokenizer(weights.tokenizer)
+        self._encoder = load_tokenizer(weights.tokenizer)
         self._encoder.enable_truncation(weights.max_pieces)
 
     @cached_property
@@ -85,28 +84,27 @@ class OnnxEmbedder:
 
     def count_pieces(self, texts: Sequence[str]) -> list[int]:
         counts: list[int] = []
-        for first in range(0, len(texts), _COUNTED_AT_ONCE):
-            batch = list(texts[first : first + _COUNTED_AT_ONCE])
+        for first in range(0, len(texts), _COUNT_BATCH):
+            batch = list(texts[first : first + _COUNT_BATCH])
             counts += [len(e) for e in self._counter.encode_batch_fast(batch, add_special_tokens=False)]
         return counts
 
     def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
         encoded = [e.ids for e in self._encoder.encode_batch_fast(list(texts))]
         if len(encoded) < 2 or self._threads == 1:
-            return [self._one(ids) for ids in encoded]
+            return [self._embed_one(ids) for ids in encoded]
         longest_first = sorted(range(len(encoded)), key=lambda k: -len(encoded[k]))
         with ThreadPoolExecutor(min(self._threads, len(encoded))) as pool:
-            made = dict(
-                zip(longest_first, pool.map(lambda k: self._one(encoded[k]), longest_first), strict=True)
-            )
-        return [made[k] for k in range(len(encoded))]
+            vectors = pool.map(lambda k: self._embed_one(encoded[k]), longest_first)
+            by_place = dict(zip(longest_first, vectors, strict=True))
+        return [by_place[k] for k in range(len(encoded))]
 
     @cached_property
     def _counter(self) -> Any:
-        """A tokenizer that cuts nothing off: chunks are measured with it."""
-        return tokenizer(self._weights.tokenizer)
+        """A tokenizer that cuts nothing off: it measures chunks."""
+        return load_tokenizer(self._weights.tokenizer)
 
-    def _one(self, ids: list[int]) -> tuple[float, ...]:
+    def _embed_one(self, ids: list[int]) -> tuple[float, ...]:
         import numpy as np
 
         values = {"input_ids": ids, "attention_mask": [1] * len(ids), "token_type_ids": [0] * len(ids)}
@@ -119,15 +117,16 @@ class OnnxEmbedder:
             ) from failed
         if out.ndim == 2:
             out = out[0] if self._weights.pooling == "cls" else out.mean(axis=0)
-        return _unit(out, where=str(self._weights.onnx))
+        return _normalise(out, where=str(self._weights.onnx))
 
 
-def session(onnx: Path) -> Any:
-    """An ONNX file, ready to run on one thread; the engine may report nothing to its makers."""
+def open_session(onnx: Path) -> Any:
+    """Load an ONNX file to run on one thread, with the telemetry of the engine turned off."""
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
-    onnxruntime.disable_telemetry_events()  # where the program has loaded the engine before us
+    # The variable comes too late where the program has loaded the engine before us.
+    onnxruntime.disable_telemetry_events()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -140,8 +139,8 @@ def session(onnx: Path) -> Any:
         ) from failed
 
 
-def _feeds(session: Any, weights: models.Weights) -> dict[str, str]:
-    """The inputs that the graph asks for, with their types."""
+def _list_inputs(session: Any, weights: Weights) -> dict[str, str]:
+    """List the inputs that the graph asks for, with their types."""
     feeds = {i.name: "int32" if "int32" in i.type else "int64" for i in session.get_inputs()}
     strange = set(feeds) - {"input_ids", "attention_mask", "token_type_ids"}
     if strange or "input_ids" not in feeds:
@@ -152,26 +151,26 @@ def _feeds(session: Any, weights: models.Weights) -> dict[str, str]:
     return feeds
 
 
-def tokenizer(path: Path) -> Any:
-    """A tokenizer that neither pads nor cuts."""
+def load_tokenizer(path: Path) -> Any:
+    """Load a tokenizer that neither pads nor cuts."""
     from tokenizers import Tokenizer
 
     try:
-        made = Tokenizer.from_file(str(path))
+        tokenizer = Tokenizer.from_file(str(path))
     except Exception as failed:
         raise WeightsError(
             f"{path} cannot be read: {failed}", hint="Get the model's files again."
         ) from failed
-    made.no_padding()
-    made.no_truncation()
-    return made
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
 
 
-def cores() -> int:
+def count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _unit(vector: Sequence[float] | NDArray[np.float32], *, where: str) -> tuple[float, ...]:
+def _normalise(vector: Sequence[float] | NDArray[np.float32], *, where: str) -> tuple[float, ...]:
     import numpy as np
 
     try:
@@ -192,7 +191,11 @@ class _NoRedirect(HTTPRedirectHandler):
 
 
 class OpenAIEmbedder:
-    """Any server that speaks `POST …/embeddings`. Sizes are counted in UTF-8 bytes, three to a piece."""
+    """Any server that speaks `POST …/embeddings`. Sizes are counted in UTF-8 bytes, three to a piece.
+
+    The client is urllib's: the core needs no HTTP package for it. It follows no redirect, keeps the key out
+    of messages, and obeys Retry-After for up to 30 seconds.
+    """
 
     max_pieces = 512
 
@@ -217,8 +220,8 @@ class OpenAIEmbedder:
 
     @cached_property
     def fingerprint(self) -> str:
-        served = hashlib.sha256(self._url.encode()).hexdigest()[:12]
-        return f"{self._model}:endpoint:{served}:{self.max_pieces}:{self.dimension}"
+        endpoint = hashlib.sha256(self._url.encode()).hexdigest()[:12]
+        return f"{self._model}:endpoint:{endpoint}:{self.max_pieces}:{self.dimension}"
 
     @cached_property
     def dimension(self) -> int:
@@ -228,12 +231,12 @@ class OpenAIEmbedder:
         return [-(-len(text.encode("utf-8", "replace")) // 3) for text in texts]
 
     def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
-        vectors = [vector for batch in self._batches(texts) for vector in self._ask(batch)]
+        vectors = [vector for batch in self._split(texts) for vector in self._embed_batch(batch)]
         if len({len(vector) for vector in vectors}) > 1:
             raise ModelError(f"{self._url} gave vectors of different sizes")
         return vectors
 
-    def _batches(self, texts: Sequence[str]) -> Iterator[list[str]]:
+    def _split(self, texts: Sequence[str]) -> Iterator[list[str]]:
         batch: list[str] = []
         size = 0
         for text, pieces in zip(texts, self.count_pieces(texts), strict=True):
@@ -245,7 +248,7 @@ class OpenAIEmbedder:
         if batch:
             yield batch
 
-    def _ask(self, batch: list[str]) -> list[tuple[float, ...]]:
+    def _embed_batch(self, batch: list[str]) -> list[tuple[float, ...]]:
         raw = self._post(json.dumps({"model": self._model, "input": batch}).encode())
         try:
             rows = sorted(json.loads(raw)["data"], key=lambda row: row["index"])
@@ -257,43 +260,43 @@ class OpenAIEmbedder:
             ) from wrong
         if len(vectors) != len(batch):
             raise ModelError(f"{self._url} gave {len(vectors)} vectors for {len(batch)} texts")
-        return [_unit(vector, where=self._url) for vector in vectors]
+        return [_normalise(vector, where=self._url) for vector in vectors]
 
     def _post(self, body: bytes) -> bytes:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         request = Request(self._url, data=body, headers=headers, method="POST")  # noqa: S310
-        trouble = ""
+        problem = ""
         for attempt in range(self._tries):
             wait = self._pause * 2**attempt * random.uniform(0.5, 1.0)
             try:
-                with self._opener.open(request, timeout=self._timeout) as answer:
-                    return bytes(answer.read())
+                with self._opener.open(request, timeout=self._timeout) as response:
+                    return bytes(response.read())
             except HTTPError as refused:
                 with refused:
-                    trouble = self._said(refused)
+                    problem = self._describe_refusal(refused)
                     if refused.code not in (408, 429) and refused.code < 500:
-                        raise ModelError(trouble, hint=_advice(refused.code)) from refused
-                    wait = max(wait, min(30.0, _seconds(refused.headers.get("Retry-After"))))
+                        raise ModelError(problem, hint=_advise(refused.code)) from refused
+                    wait = max(wait, min(30.0, _parse_seconds(refused.headers.get("Retry-After"))))
             except (OSError, HTTPException) as failed:
-                trouble = f"{self._url} cannot be reached: {failed}"
+                problem = f"{self._url} cannot be reached: {failed}"
             if attempt + 1 < self._tries:
                 time.sleep(wait)
-        raise ModelError(f"{trouble} (tried {self._tries} times)", hint="Check that the server is up.")
+        raise ModelError(f"{problem} (tried {self._tries} times)", hint="Check that the server is up.")
 
-    def _said(self, refused: HTTPError) -> str:
-        said = refused.read(2_000).decode("utf-8", "replace")
+    def _describe_refusal(self, refused: HTTPError) -> str:
+        body = refused.read(2_000).decode("utf-8", "replace")
         if self._key:
-            said = said.replace(self._key, "…")
-        return f"{self._url} answered {refused.code}: {' '.join(said.split())[:200]}"
+            body = body.replace(self._key, "…")
+        return f"{self._url} answered {refused.code}: {' '.join(body.split())[:200]}"
 
 
-def _seconds(header: str | None) -> float:
+def _parse_seconds(header: str | None) -> float:
     return float(header) if header and header.strip().isdigit() else 0.0
 
 
-def _advice(status: int) -> str:
+def _advise(status: int) -> str:
     if status in (401, 403):
         return "Check the key: OCTAVO_EMBEDDER_KEY."
     return "Check the model's name and the address: OCTAVO_EMBEDDER and OCTAVO_EMBEDDER_URL."

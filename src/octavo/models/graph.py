@@ -1,16 +1,13 @@
 """Published BERT weights in, one ONNX file out: pooling and unit length are part of the graph.
 
-`tensors` reads a safetensors file with nothing but a JSON header and array views; nothing in it can run.
-`build` writes the graph operator by operator, so neither torch nor an exporter is needed, and the same
-weights give the same bytes. At int8 every weight has its own scale per output channel (per row for the
-embeddings), and takes 7 of the 8 bits: the largest sum that an x86 without VNNI holds in 16 bits,
-2 · 255 · 64 = 32,640, then always fits, and the same file is right on every processor.
+`read_tensors` reads a safetensors file with nothing but a JSON header and array views; nothing in it can run.
+`build_graph` writes the graph operator by operator, so neither torch nor an exporter is needed, and the same
+weights give the same bytes. It needs `octavo[build]`, for a sentence-transformers folder of the user's own;
+`training/` builds the files that ship with it.
 
-Trained weights in, one ONNX file out that reads two texts together: a question and a passage, say.
-
-The encoder is that of `graph`; the second text is marked as such. Each head is a small linear layer, kept in
-full precision: those named in `at_first` are read at the first piece, which stands for the pair as a whole,
-the others at every piece.
+At int8 every weight has its own scale per output channel (per row for the embeddings), and takes 7 of the 8
+bits: the largest sum that an x86 without VNNI holds in 16 bits, 2 · 255 · 64 = 32,640, then always fits, and
+the same file is right on every processor.
 """
 
 from __future__ import annotations
@@ -49,8 +46,8 @@ class Recipe:
     """How far an int8 weight may be from zero; 127 is right only where sums of products never saturate."""
 
 
-def tensors(path: Path) -> dict[str, Array]:
-    """The floating-point tensors of a safetensors file, as float32."""
+def read_tensors(path: Path) -> dict[str, Array]:
+    """Read the floating-point tensors of a safetensors file, as float32."""
     import numpy as np
 
     with path.open("rb") as file:
@@ -76,12 +73,12 @@ def tensors(path: Path) -> dict[str, Array]:
     return found
 
 
-def build(weights: Mapping[str, Array], recipe: Recipe, *, precision: Precision) -> bytes:
-    """The ONNX file: `input_ids` and `attention_mask` (int64) to `sentence_embedding` of unit length."""
+def build_graph(weights: Mapping[str, Array], recipe: Recipe, *, precision: Precision) -> bytes:
+    """Write the ONNX file: `input_ids`, `attention_mask` (int64) to `sentence_embedding` of unit length."""
     require_extra("build", hint="The embedder 'minilm-int8' needs no building.")
-    plain = {_short(name): array for name, array in weights.items()}
+    plain = {_strip_prefix(name): array for name, array in weights.items()}
     try:
-        return Graph(plain, recipe, quantised=precision == "int8").write()
+        return GraphWriter(plain, recipe, quantised=precision == "int8").write()
     except KeyError as missing:
         raise WeightsError(
             f"the weights hold no tensor {missing}: they are not those of a BERT encoder",
@@ -89,15 +86,15 @@ def build(weights: Mapping[str, Array], recipe: Recipe, *, precision: Precision)
         ) from missing
 
 
-def _short(name: str) -> str:
+def _strip_prefix(name: str) -> str:
     for prefix in ("bert.", "roberta.", "0.auto_model."):
         name = name.removeprefix(prefix)
     return name
 
 
 @dataclass(slots=True)
-class Graph:
-    """A graph being written: each method adds nodes and returns the name of what they compute."""
+class GraphWriter:
+    """Writes a graph: each method adds nodes and returns the name of what they compute."""
 
     weights: Mapping[str, Array]
     recipe: Recipe
@@ -110,15 +107,15 @@ class Graph:
     def write(self) -> bytes:
         from onnx import TensorProto, helper
 
-        self._node("Cast", ["attention_mask"], "mask", to=TensorProto.INT32)
-        x = self._embeddings()
+        self._add_node("Cast", ["attention_mask"], "mask", to=TensorProto.INT32)
+        x = self._add_embeddings()
         layer = 0
         while f"encoder.layer.{layer}.output.dense.weight" in self.weights:
-            x = self._layer(f"encoder.layer.{layer}.", x)
+            x = self._add_layer(f"encoder.layer.{layer}.", x)
             layer += 1
         outputs = [
             helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-            for name, shape in self._finish(x).items()
+            for name, shape in self._add_outputs(x).items()
         ]
         ids = [
             helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "length"])
@@ -129,10 +126,10 @@ class Graph:
         model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR, producer_name="octavo")
         return bytes(model.SerializeToString(deterministic=True))
 
-    def _node(self, op: str, inputs: list[str], output: str, **attributes: Any) -> str:
-        return self._nodes(op, inputs, [output], **attributes)[0]
+    def _add_node(self, op: str, inputs: list[str], output: str, **attributes: Any) -> str:
+        return self._add_nodes(op, inputs, [output], **attributes)[0]
 
-    def _nodes(self, op: str, inputs: list[str], outputs: list[str], **attributes: Any) -> list[str]:
+    def _add_nodes(self, op: str, inputs: list[str], outputs: list[str], **attributes: Any) -> list[str]:
         from onnx import helper
 
         ours = {"Attention", "QAttention", "SkipLayerNormalization", "BiasGelu", "DynamicQuantizeMatMul"}
@@ -142,7 +139,7 @@ class Graph:
         )
         return outputs
 
-    def _constant(self, name: str, array: Any) -> str:
+    def _add_constant(self, name: str, array: Any) -> str:
         import numpy as np
         from onnx import numpy_helper
 
@@ -150,160 +147,112 @@ class Graph:
             self.constants[name] = numpy_helper.from_array(np.asarray(array, order="C"), name)
         return name
 
-    def _weight(self, name: str) -> str:
-        return self._constant(name, self.weights[name])
+    def _add_weight(self, name: str) -> str:
+        return self._add_constant(name, self.weights[name])
 
-    def _norm(self, name: str) -> list[str]:
-        return [self._weight(f"{name}.weight"), self._weight(f"{name}.bias")]
+    def _add_norm(self, name: str) -> list[str]:
+        return [self._add_weight(f"{name}.weight"), self._add_weight(f"{name}.bias")]
 
-    def _embeddings(self) -> str:
+    def _add_embeddings(self) -> str:
         import numpy as np
 
         words = self.weights["embeddings.word_embeddings.weight"]
         if self.quantised:
             steps, scales = quantise(words, axis=1, most=self.recipe.steps)
-            table = self._constant("words", steps)
-            picked = self._node("Gather", [table, "input_ids"], "words.steps")
-            numbers = self._node("Cast", [picked], "words.numbers", to=1)
-            scale = self._node("Gather", [self._constant("words.scale", scales), "input_ids"], "words.scales")
-            words_in = self._node("Mul", [numbers, scale], "words.values")
+            table, sizes = self._add_constant("words", steps), self._add_constant("words.scale", scales)
+            picked = self._add_node("Gather", [table, "input_ids"], "words.steps")
+            numbers = self._add_node("Cast", [picked], "words.numbers", to=1)
+            scale = self._add_node("Gather", [sizes, "input_ids"], "words.scales")
+            words_in = self._add_node("Mul", [numbers, scale], "words.values")
         else:
-            words_in = self._node("Gather", [self._constant("words", words), "input_ids"], "words.values")
-        zero = self._constant("zero", np.zeros(1, np.int64))
-        length = self._node("Shape", ["input_ids"], "length", start=1, end=2)
-        places = self._constant("places", self._places())
-        here = self._node("Slice", [places, zero, length, zero], "places.here")
-        total = self._kinds(self._node("Add", [words_in, here], "embeddings.sum"))
-        norm = self._norm("embeddings.LayerNorm")
+            table = self._add_constant("words", words)
+            words_in = self._add_node("Gather", [table, "input_ids"], "words.values")
+        zero = self._add_constant("zero", np.zeros(1, np.int64))
+        length = self._add_node("Shape", ["input_ids"], "length", start=1, end=2)
+        places = self._add_constant("places", self._sum_places())
+        here = self._add_node("Slice", [places, zero, length, zero], "places.here")
+        total = self._add_kinds(self._add_node("Add", [words_in, here], "embeddings.sum"))
+        norm = self._add_norm("embeddings.LayerNorm")
         epsilon = self.recipe.epsilon
-        return self._node("LayerNormalization", [total, *norm], "embeddings", axis=-1, epsilon=epsilon)
+        return self._add_node("LayerNormalization", [total, *norm], "embeddings", axis=-1, epsilon=epsilon)
 
-    def _places(self) -> Array:
-        """What is added at each place: one text is all of the first kind."""
+    def _sum_places(self) -> Array:
+        """Sum what is added at each place: one text is all of the first kind."""
         places = self.weights["embeddings.position_embeddings.weight"][self.recipe.first_position :]
         first: Array = places + self.weights["embeddings.token_type_embeddings.weight"][0]
         return first
 
-    def _kinds(self, total: str) -> str:
+    def _add_kinds(self, total: str) -> str:
         return total
 
-    def _layer(self, at: str, x: str) -> str:
-        attended = self._attention(f"{at}attention.self.", x)
-        mixed = self._linear(f"{at}attention.output.dense", attended)
-        x = self._add_and_norm(f"{at}attention.output", mixed, x)
-        wide = self._linear(f"{at}intermediate.dense", x)
-        bias = self._weight(f"{at}intermediate.dense.bias")
-        wide = self._node("BiasGelu", [wide, bias], f"{at}gelu")
-        return self._add_and_norm(f"{at}output", self._linear(f"{at}output.dense", wide), x)
+    def _add_layer(self, at: str, x: str) -> str:
+        attended = self._add_attention(f"{at}attention.self.", x)
+        mixed = self._add_linear(f"{at}attention.output.dense", attended)
+        x = self._add_skip_norm(f"{at}attention.output", mixed, x)
+        wide = self._add_linear(f"{at}intermediate.dense", x)
+        bias = self._add_weight(f"{at}intermediate.dense.bias")
+        wide = self._add_node("BiasGelu", [wide, bias], f"{at}gelu")
+        return self._add_skip_norm(f"{at}output", self._add_linear(f"{at}output.dense", wide), x)
 
-    def _attention(self, at: str, x: str) -> str:
+    def _add_attention(self, at: str, x: str) -> str:
         import numpy as np
 
         parts = [f"{at}{part}" for part in ("query", "key", "value")]
         weight = np.concatenate([self.weights[f"{part}.weight"].T for part in parts], axis=1)
         joined = np.concatenate([self.weights[f"{part}.bias"] for part in parts])
-        bias = self._constant(f"{at}bias", joined)
+        bias = self._add_constant(f"{at}bias", joined)
         heads = self.recipe.heads
         if not self.quantised:
-            inputs = [x, self._constant(f"{at}weight", weight), bias, "mask"]
-            return self._node("Attention", inputs, f"{at}context", num_heads=heads)
-        steps, scale = self._quantised(at, weight)
-        zero = self._constant(f"{at}zero", np.zeros(weight.shape[1], np.int8))
+            inputs = [x, self._add_constant(f"{at}weight", weight), bias, "mask"]
+            return self._add_node("Attention", inputs, f"{at}context", num_heads=heads)
+        steps, scale = self._add_quantised(at, weight)
+        zero = self._add_constant(f"{at}zero", np.zeros(weight.shape[1], np.int8))
         names = [f"{at}x{end}" for end in (".steps", ".scale", ".zero")]
-        x_steps, x_scale, x_zero = self._nodes("DynamicQuantizeLinear", [x], names)
+        x_steps, x_scale, x_zero = self._add_nodes("DynamicQuantizeLinear", [x], names)
         inputs = [x_steps, steps, bias, x_scale, scale, "mask", x_zero, zero]
-        return self._node("QAttention", inputs, f"{at}context", num_heads=heads)
+        return self._add_node("QAttention", inputs, f"{at}context", num_heads=heads)
 
-    def _linear(self, at: str, x: str) -> str:
-        """The product without the bias, which the next operator adds."""
+    def _add_linear(self, at: str, x: str) -> str:
+        """Add the product without the bias, which the next operator adds."""
         weight = self.weights[f"{at}.weight"].T
         if not self.quantised:
-            return self._node("MatMul", [x, self._constant(f"{at}.weight", weight)], at)
-        steps, scale = self._quantised(f"{at}.", weight)
-        return self._node("DynamicQuantizeMatMul", [x, steps, scale], at)
+            return self._add_node("MatMul", [x, self._add_constant(f"{at}.weight", weight)], at)
+        steps, scale = self._add_quantised(f"{at}.", weight)
+        return self._add_node("DynamicQuantizeMatMul", [x, steps, scale], at)
 
-    def _quantised(self, at: str, weight: Array) -> tuple[str, str]:
+    def _add_quantised(self, at: str, weight: Array) -> tuple[str, str]:
         steps, scales = quantise(weight, axis=0, most=self.recipe.steps)
-        return self._constant(f"{at}steps", steps), self._constant(f"{at}scale", scales.reshape(-1))
+        return self._add_constant(f"{at}steps", steps), self._add_constant(f"{at}scale", scales.reshape(-1))
 
-    def _add_and_norm(self, at: str, x: str, skip: str) -> str:
-        inputs = [x, skip, *self._norm(f"{at}.LayerNorm"), self._weight(f"{at}.dense.bias")]
-        return self._node("SkipLayerNormalization", inputs, f"{at}.out", epsilon=self.recipe.epsilon)
+    def _add_skip_norm(self, at: str, x: str, skip: str) -> str:
+        inputs = [x, skip, *self._add_norm(f"{at}.LayerNorm"), self._add_weight(f"{at}.dense.bias")]
+        return self._add_node("SkipLayerNormalization", inputs, f"{at}.out", epsilon=self.recipe.epsilon)
 
-    def _finish(self, x: str) -> dict[str, list[Any]]:
-        """Adds what comes after the last layer; the outputs with their shapes."""
-        self._pool(x)
+    def _add_outputs(self, x: str) -> dict[str, list[Any]]:
+        """Add what comes after the last layer; return the outputs with their shapes."""
+        self._add_pooling(x)
         return {"sentence_embedding": ["batch", self.weights["embeddings.word_embeddings.weight"].shape[1]]}
 
-    def _pool(self, x: str) -> None:
+    def _add_pooling(self, x: str) -> None:
         import numpy as np
 
-        one = self._constant("one", np.array([1], np.int64))
+        one = self._add_constant("one", np.array([1], np.int64))
         if self.recipe.pooling == "cls":
-            zero = self._constant("first", np.array(0, np.int64))
-            pooled = self._node("Gather", [x, zero], "pooled", axis=1)
+            zero = self._add_constant("first", np.array(0, np.int64))
+            pooled = self._add_node("Gather", [x, zero], "pooled", axis=1)
         else:
-            kept = self._node("Cast", ["mask"], "kept", to=1)
-            rows = self._node("Unsqueeze", [kept, one], "rows")
-            total = self._node("Squeeze", [self._node("MatMul", [rows, x], "sums"), one], "total")
-            count = self._node("ReduceSum", [kept, one], "count", keepdims=1)
-            pooled = self._node("Div", [total, count], "pooled")
-        self._node("LpNormalization", [pooled], "sentence_embedding", axis=-1, p=2)
+            kept = self._add_node("Cast", ["mask"], "kept", to=1)
+            rows = self._add_node("Unsqueeze", [kept, one], "rows")
+            total = self._add_node("Squeeze", [self._add_node("MatMul", [rows, x], "sums"), one], "total")
+            count = self._add_node("ReduceSum", [kept, one], "count", keepdims=1)
+            pooled = self._add_node("Div", [total, count], "pooled")
+        self._add_node("LpNormalization", [pooled], "sentence_embedding", axis=-1, p=2)
 
 
 def quantise(weight: Array, *, axis: int, most: int = 64) -> tuple[NDArray[np.int8], Array]:
-    """Whole steps and the size of a step, one for each slice across `axis`; zero stays exactly zero."""
+    """Round to whole steps, with the size of a step for each slice across `axis`; zero stays exactly zero."""
     import numpy as np
 
     largest = np.abs(weight).max(axis=axis, keepdims=True)
     scales = (np.where(largest > 1e-30, largest, 1) / np.float32(most)).astype(np.float32)
     return np.rint(weight / scales).astype(np.int8), scales
-
-
-def build_pairs(
-    weights: Mapping[str, Array], recipe: Recipe, *, at_first: frozenset[str], precision: Precision
-) -> bytes:
-    """The ONNX file: `input_ids`, `attention_mask`, `token_type_ids` to one output for each `head.NAME`."""
-    inputs = ("input_ids", "attention_mask", "token_type_ids")
-    graph = PairGraph(
-        weights, recipe, quantised=precision == "int8", name="pairs", inputs=inputs, at_first=at_first
-    )
-    try:
-        return graph.write()
-    except KeyError as missing:
-        raise WeightsError(
-            f"the weights hold no tensor {missing}: they are not those of a trained BERT encoder",
-            hint="Give the published weights and what training wrote, together.",
-        ) from missing
-
-
-@dataclass(slots=True)
-class PairGraph(Graph):
-    at_first: frozenset[str] = frozenset()
-
-    def _places(self) -> Array:
-        return self.weights["embeddings.position_embeddings.weight"][self.recipe.first_position :]
-
-    def _kinds(self, total: str) -> str:
-        table = self._weight("embeddings.token_type_embeddings.weight")
-        kinds = self._node("Gather", [table, "token_type_ids"], "kinds")
-        return self._node("Add", [total, kinds], "embeddings.all")
-
-    def _finish(self, x: str) -> dict[str, list[Any]]:
-        import numpy as np
-
-        first = self._node(
-            "Gather", [x, self._constant("first", np.array(0, np.int64))], "first.piece", axis=1
-        )
-        heads = sorted(name.split(".")[1] for name in self.weights if name.startswith("head."))
-        shapes: dict[str, list[Any]] = {}
-        for head in dict.fromkeys(heads):
-            weight, bias = self.weights[f"head.{head}.weight"].T, self._weight(f"head.{head}.bias")
-            given = first if head in self.at_first else x
-            product = self._node(
-                "MatMul", [given, self._constant(f"{head}.weight", weight)], f"{head}.product"
-            )
-            self._node("Add", [product, bias], head)
-            size = weight.shape[1]
-            shapes[head] = ["batch", size] if head in self.at_first else ["batch", "length", size]
-        return shapes

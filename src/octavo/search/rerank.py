@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from octavo.concurrency import run_blocking
-from octavo.models.cross_encoders import Passage, PassageScore, Reader
+from octavo.models.cross_encoders import HeadedText, PassageScore, Reader
 from octavo.search.cache import LRUCache
 from octavo.search.ranking import Candidate, load_reader_weights
 from octavo.text.scoring import logistic
@@ -75,5 +75,5 @@ def estimate_read_relevance(fit: float, score: float) -> float:
     return logistic(constant + reader * fit + found * score)
 
 
-def _passage(chunk: Chunk) -> Passage:
-    return Passage(chunk.content, " › ".join(chunk.heading_path))
+def _passage(chunk: Chunk) -> HeadedText:
+    return HeadedText(chunk.content, " › ".join(chunk.heading_path))
