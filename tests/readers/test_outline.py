@@ -27,7 +27,7 @@ def made(*steps: tuple[str, ...] | Piece, title: str = "Book") -> Outline:
 
 
 def paths(outline: Outline, *, title: str = "Book") -> list[tuple[str, ...]]:
-    return [s.heading_path for s in outline.sections(title=title)]
+    return [s.heading_path for s in outline.build_sections(title=title)]
 
 
 def test_headings_nest_by_their_level() -> None:
@@ -63,7 +63,7 @@ def test_a_new_document_with_a_heading_ends_an_entry_that_had_none() -> None:
     outline.start_document("b.xhtml")
     outline.add([heading(1, "Epilogue"), Text(text="y")])
     assert paths(outline) == [("One",), ("Epilogue",)]
-    assert [s.source_file for s in outline.sections(title="Book")] == ["a.xhtml", "b.xhtml"]
+    assert [s.source_file for s in outline.build_sections(title="Book")] == ["a.xhtml", "b.xhtml"]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_new_document_with_a_heading_ends_an_entry_that_had_none() -> None:
 )
 def test_headings_that_say_the_entry_again_are_the_entrys(entry: str, headings: list[str]) -> None:
     outline = made((entry,), *(heading(2, text, "id") for text in headings), Text(text="Call me Ishmael."))
-    (section,) = outline.sections(title="Book")
+    (section,) = outline.build_sections(title="Book")
     assert (section.heading_path, section.text, section.anchor) == ((entry,), "Call me Ishmael.", "id")
 
 
@@ -100,7 +100,7 @@ def test_a_heading_that_only_shares_letters_with_the_entry_is_its_own(entry: str
 
 def test_a_heading_of_signs_alone_begins_nothing_under_an_entry() -> None:
     outline = made(("One",), heading(2, "* * *"), Text(text="x"))
-    assert [(s.heading_path, s.text) for s in outline.sections(title="Book")] == [(("One",), "x")]
+    assert [(s.heading_path, s.text) for s in outline.build_sections(title="Book")] == [(("One",), "x")]
 
 
 def test_names_of_files_are_text_that_can_be_stored() -> None:
@@ -115,17 +115,17 @@ def test_a_paragraph_that_sets_the_title_is_not_text() -> None:
     outline = made(
         ("Chapter I. The Street",), Text(text="CHAPTER I."), Text(text="The Street"), Text(text="I")
     )
-    assert [s.text for s in outline.sections(title="Book")] == ["I"]
+    assert [s.text for s in outline.build_sections(title="Book")] == ["I"]
 
 
 def test_a_paragraph_that_begins_like_the_title_is_text() -> None:
     outline = made(("The",), Text(text="The street was dark."))
-    assert outline.sections(title="Book")[0].text == "The street was dark."
+    assert outline.build_sections(title="Book")[0].text == "The street was dark."
 
 
 def test_text_is_set_with_blank_lines_and_blocks_are_marked() -> None:
     steps = (Text(text="a"), Text(text="- b"), Text(text="- c", tight=True), Text(text="x = 1", block=True))
-    section = made(("One",), *steps).sections(title="Book")[0]
+    section = made(("One",), *steps).build_sections(title="Book")[0]
     assert section.text == "a\n\n- b\n- c\n\nx = 1"
     assert [section.text[b.start : b.end] for b in section.blocks] == ["x = 1"]
 
@@ -143,7 +143,7 @@ def test_pages_run_on_from_section_to_section() -> None:
     )
     outline = made(*steps)
     assert outline.page_count == 4
-    marks = [[(m.offset, m.number, m.label) for m in s.pages] for s in outline.sections(title="Book")]
+    marks = [[(m.offset, m.number, m.label) for m in s.pages] for s in outline.build_sections(title="Book")]
     assert marks == [[(17, 1, "i"), (23, 2, "ii")], [(0, 2, "ii")], [(0, 4, None)]]
 
 
@@ -184,7 +184,7 @@ pieces = st.one_of(
 def test_every_outline_keeps_its_promises(steps: list[tuple[str, ...] | Piece]) -> None:
     outline = made(("Start",), *steps)
     number = 0
-    for section in outline.sections(title="Book"):
+    for section in outline.build_sections(title="Book"):
         assert section.heading_path
         assert all(part and part == " ".join(part.split()) for part in section.heading_path)
         offsets = [m.offset for m in section.pages]
@@ -197,6 +197,6 @@ def test_every_outline_keeps_its_promises(steps: list[tuple[str, ...] | Piece]) 
             assert ends <= block.start < block.end <= len(section.text)
             ends = block.end
     said = [s.text for s in steps if isinstance(s, Text) and len(s.text) > 8]
-    text = "\n".join(s.text for s in outline.sections(title="Book"))
+    text = "\n".join(s.text for s in outline.build_sections(title="Book"))
     entries = {"".join(t.split()) for s in steps if isinstance(s, tuple) for t in s}
     assert all(t in text for t in said if not any(e.startswith("".join(t.split())) for e in entries))

@@ -1,8 +1,8 @@
-"""Readers turn files into text with places: one module for each format, and one door to all of them.
+"""Read a file or a folder as a book: text in sections, each with its place.
 
-`read_book` finds out what lies at a path and hands it to the reader of that format, which is imported only
-then. Whatever cannot be read as a book raises `BadBook` with a code that says why. `READERS_VERSION` goes up
-whenever a reader makes other text of the same bytes, so that books are indexed anew.
+`read_book` finds out what lies at a path and calls the reader of that format, which is imported only then.
+What cannot be read as a book raises `BadBook` with a code that says why. `READERS_VERSION` goes up whenever a
+reader makes other text of the same bytes, so that books are indexed again.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from octavo.readers.parsed import COVER_MOST_MB, ParsedBook, make_cover
 
 READERS_VERSION = "1"
 COVER_FOLDERS = ("", "src", "images", "img", "assets", "static", "static/img", "docs")
+COVER_NAMES = ("cover.png", "cover.jpg", "cover.jpeg", "cover.webp", "cover.gif")
 Announce = Callable[[int], None] | None
 
 
 def read_book(path: Path, limits: Limits, *, announce: Announce = None) -> ParsedBook:
-    """The book at a path, a file or a folder; `announce` is told a PDF's number of pages beforehand."""
+    """Read the book at a path, a file or a folder. `announce` gets a PDF's number of pages beforehand."""
     if path.is_dir():
-        return _with_cover(_read_folder(path, limits, announce), path)
+        return _add_cover(_read_folder(path, limits, announce), path)
     if not path.exists():
         raise BadBook("not_found", f"there is nothing at {path}")
     if not path.is_file():
@@ -36,58 +37,57 @@ def read_book(path: Path, limits: Limits, *, announce: Announce = None) -> Parse
         raise BadBook("empty_file", f"{path.name} is empty: it has 0 bytes")
     if size > limits.max_file_mb * MB:
         raise BadBook("too_large", f"{path.name} has {size // MB} MB; the limit is {limits.max_file_mb} MB")
-    return _read_file(path, detect_format(path), limits, announce)
+    return _read_format(path, detect_format(path), limits, announce)
 
 
-def _read_file(path: Path, kind: str, limits: Limits, announce: Announce) -> ParsedBook:
-    if kind == "pdf":
-        from octavo.readers.pdf import reader as pdf
+def _read_format(path: Path, name: str, limits: Limits, announce: Announce) -> ParsedBook:
+    """Read a file, or a folder of HTML or Markdown, with the reader of this format."""
+    if name == "pdf":
+        from octavo.readers.pdf.reader import read_pdf
 
-        return pdf.read_pdf(path, limits, announce=announce)
-    if kind == "epub":
-        from octavo.readers.epub import reader as epub
+        return read_pdf(path, limits, announce=announce)
+    if name == "epub":
+        from octavo.readers.epub.reader import read_epub
 
-        return epub.read_epub(path, limits)
-    return _read_written(path, kind, limits)
+        return read_epub(path, limits)
+    if name == "html":
+        from octavo.readers.html.reader import read_html
 
+        return read_html(path, limits)
+    if name == "markdown":
+        from octavo.readers.markdown.reader import read_markdown
 
-def _read_written(path: Path, kind: str, limits: Limits) -> ParsedBook:
-    """A file or a folder in one of the formats that people write by hand."""
-    if kind == "html":
-        from octavo.readers.html import reader as html
+        return read_markdown(path, limits)
+    from octavo.readers.plain import read_plain_text
 
-        return html.read_html(path, limits)
-    if kind == "markdown":
-        from octavo.readers.markdown import reader as markdown
-
-        return markdown.read_markdown(path, limits)
-    from octavo.readers import plain
-
-    return plain.read_plain_text(path, limits)
+    return read_plain_text(path, limits)
 
 
 def _read_folder(path: Path, limits: Limits, announce: Announce) -> ParsedBook:
-    from octavo.readers.markdown import docusaurus, mdbook
+    """Read a site or book of a known tool, the only book in the folder, or its pages as one book."""
+    from octavo.readers.markdown.docusaurus import is_docusaurus, read_docusaurus
+    from octavo.readers.markdown.mdbook import is_mdbook, read_mdbook
 
-    if docusaurus.is_docusaurus(path):
-        return docusaurus.read_docusaurus(path, limits)
-    if mdbook.is_mdbook(path):
-        return mdbook.read_mdbook(path, limits)
+    if is_docusaurus(path):
+        return read_docusaurus(path, limits)
+    if is_mdbook(path):
+        return read_mdbook(path, limits)
     files = find_files(path, frozenset(BY_SUFFIX), limits)
-    kinds = Counter(BY_SUFFIX[file.suffix.lower()] for file in files)
-    pages = kinds["html"] + kinds["markdown"]
-    bound = [file for file in files if BY_SUFFIX[file.suffix.lower()] in ("pdf", "epub")]
-    if len(files) == 1 or (len(bound) == 1 and pages < 2):
-        return read_book((bound or files)[0], limits, announce=announce)
-    if pages and len(bound) < 2:
-        return _read_written(path, "html" if kinds["html"] >= kinds["markdown"] else "markdown", limits)
+    formats = Counter(BY_SUFFIX[file.suffix.lower()] for file in files)
+    pages = formats["html"] + formats["markdown"]
+    whole = [file for file in files if BY_SUFFIX[file.suffix.lower()] in ("pdf", "epub")]
+    if len(files) == 1 or (len(whole) == 1 and pages < 2):
+        return read_book((whole or files)[0], limits, announce=announce)
+    if pages and len(whole) < 2:
+        name = "html" if formats["html"] >= formats["markdown"] else "markdown"
+        return _read_format(path, name, limits, announce)
     if not files:
         raise BadBook(
             "no_text",
-            f"{path.name} holds no file that Octavo reads",
-            hint=f"A book's folder has files that end in {', '.join(BY_SUFFIX)}.",
+            f"{path.name} has no file that Octavo reads",
+            hint=f"The files of a book's folder end in {', '.join(BY_SUFFIX)}.",
         )
-    books = bound or files
+    books = whole or files
     raise BadBook(
         "unsupported_format",
         f"{path.name} holds {len(books)} books ({', '.join(book.name for book in books[:3])}, …)",
@@ -95,12 +95,11 @@ def _read_folder(path: Path, limits: Limits, announce: Announce) -> ParsedBook:
     )
 
 
-def _with_cover(book: ParsedBook, folder: Path) -> ParsedBook:
-    """The book with the picture that lies where a book's folder has its cover, if one does."""
+def _add_cover(book: ParsedBook, folder: Path) -> ParsedBook:
+    """Add the picture that lies where a book's folder has its cover, unless the book has one already."""
     home = folder.resolve()
-    ends = ("png", "jpg", "jpeg", "webp", "gif")
-    for file in (folder / place / f"cover.{end}" for place in COVER_FOLDERS for end in ends):
-        mine = book.cover is None and file.is_file() and file.resolve().is_relative_to(home)
-        if mine and file.stat().st_size <= COVER_MOST_MB * MB and (made := make_cover(file.read_bytes())):
-            return replace(book, cover=made)
+    for file in (folder / place / name for place in COVER_FOLDERS for name in COVER_NAMES):
+        is_ours = book.cover is None and file.is_file() and file.resolve().is_relative_to(home)
+        if is_ours and file.stat().st_size <= COVER_MOST_MB * MB and (cover := make_cover(file.read_bytes())):
+            return replace(book, cover=cover)
     return book

@@ -45,7 +45,7 @@ NAMES = {
     "postscript": "PostScript",
     "fb2": "a FictionBook",
     "picture": "a picture",
-    "media": "sound or film",
+    "media": "audio or video",
     "program": "a program",
     "blank": "nothing but zeros at its beginning",
     "binary": "binary data of an unknown kind",
@@ -58,18 +58,18 @@ _ADVICE = {
     "mobi": "Convert it to EPUB, for example with Calibre, and add that.",
     "fb2": "Convert it to EPUB, for example with Calibre, and add that.",
     "djvu": "Convert it to a PDF with a text layer (OCR) and add that.",
-    "picture": "Recognise its text (OCR) into a PDF or text file and add that.",
+    "picture": "Run OCR on it and add the PDF or text file.",
     "postscript": "Convert it to PDF and add that.",
     "zip": "Unpack it and add the book or folder inside.",
     "archive": "Unpack it and add the book or folder inside.",
     "xlsx": "Save it as PDF or HTML and add that.",
     "pptx": "Save it as PDF or HTML and add that.",
-    "media": "Put what is said in it into a text file and add that.",
-    "program": "It is no book. If somebody gave it to you as one, do not open it.",
-    "blank": "The download or the copy went wrong: do it again.",
+    "media": "Transcribe it to a text file and add that.",
+    "program": "It is not a book. If somebody gave it to you as one, do not open it.",
+    "blank": "The download or copy went wrong: repeat it.",
 }
 _UNKNOWN = (
-    "It may be damaged or encrypted: download or copy it again, or save it as PDF where it can be opened."
+    "It may be damaged or encrypted: download or copy it again, or save it as PDF in a program that opens it."
 )
 _ENDINGS = {"pdf": ".pdf", "epub": ".epub", "html": ".html", "markdown": ".md", "text": ".txt"}
 _UNREADABLE = {
@@ -111,7 +111,8 @@ _MAGIC = (
     (b"OggS\x00", "media"),
     (b"fLaC\x00", "media"),
 )
-_MAGIC_OF_BINARY = (  # words may begin so too: they only count over what is no text
+# Words may begin with these too, so they count only for what is no text.
+_BINARY_MAGIC = (
     (0, b"MZ", "program"),
     (0, b"\x7fELF", "program"),
     (0, b"\xcf\xfa\xed\xfe", "program"),
@@ -156,10 +157,11 @@ def _describe_mismatch(path: Path, named: str, found: str) -> BadBook:
     advice = _ADVICE.get(found, _UNKNOWN)
     if found in _ENDINGS:
         advice = f"If that is the book, name it {path.stem}{_ENDINGS[found]} and add it again."
-        if found in ("html", "text"):  # what a site sends in place of a book says why, to whoever reads it
-            advice = f"A download that fails can leave this: look into it, or download it again. {advice}"
-    said = f"{path.name} is named like {NAMES[named]}, but its content is {NAMES[found]}"
-    return BadBook("type_mismatch", said, hint=advice)
+        if found in ("html", "text"):
+            # What a site sends in place of a book often says why.
+            advice = f"A failed download can leave this: look into the file, or download it again. {advice}"
+    message = f"{path.name} is named like {NAMES[named]}, but its content is {NAMES[found]}"
+    return BadBook("type_mismatch", message, hint=advice)
 
 
 def _describe_unsupported(path: Path, found: str) -> BadBook:
@@ -224,7 +226,7 @@ def _detect_text(head: bytes) -> str:
 def _detect_binary(head: bytes) -> str:
     if not head.strip(b"\0"):
         return "blank"
-    return next((kind for at, mark, kind in _MAGIC_OF_BINARY if head.startswith(mark, at)), "binary")
+    return next((kind for at, mark, kind in _BINARY_MAGIC if head.startswith(mark, at)), "binary")
 
 
 def _is_binary(head: bytes) -> bool:

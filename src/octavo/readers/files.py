@@ -195,7 +195,7 @@ class Archive:
         """Find a member in the archive's own spelling: references often get case and accents wrong."""
         return name if name in self._members else self._by_folded_name.get(_fold_name(name))
 
-    def size(self, name: str) -> int:
+    def get_size(self, name: str) -> int:
         """Return the size that the archive states for a member."""
         return self._members[name].file_size
 

@@ -65,7 +65,7 @@ class Outline:
     def path(self) -> tuple[str, ...]:
         return tuple(title for _, title in self._stack)
 
-    def sections(self, *, title: str) -> list[ParsedSection]:
+    def build_sections(self, *, title: str) -> list[ParsedSection]:
         """Return all sections, except empty ones that only say "Contents" or repeat the book's title."""
         bare = {*_LEAD_NOWHERE, squash_title(title)}
         kept = []

@@ -127,11 +127,11 @@ def read_plain_text(path: Path, limits: Limits) -> ParsedBook:
 def _drop_page_ends(text: str) -> str:
     """Drop the lines between the pages of a memo, such as an RFC; sentences continue over the page."""
 
-    def joint(found: re.Match[str]) -> str:
+    def choose_gap(found: re.Match[str]) -> str:
         goes_on = text[found.end() : found.end() + 40].lstrip()[:1].islower()
         return "\n" if goes_on and text[found.start() - 1 : found.start()] not in ".:!?" else "\n\n"
 
-    return _PAGE_END.sub(joint, text) if text.count("[Page ") > 1 else text
+    return _PAGE_END.sub(choose_gap, text) if text.count("[Page ") > 1 else text
 
 
 def _read_title_page(text: str) -> tuple[_TitlePage, str]:
@@ -278,7 +278,8 @@ def _read_named(lines: Sequence[str]) -> TextHeading | None:
     if len(lines) > 1 and any(len(line) > 80 for line in lines[1:]):
         return None
     below = clean_line(" ".join(lines[1:]))
-    rest = tuple(lines[1:]) if below.startswith("[") else ()  # a picture, not a title
+    # A line in brackets stands for a picture; it is not a title.
+    rest = tuple(lines[1:]) if below.startswith("[") else ()
     below = "" if rest else below
     listed = [m.group(1).lower() for line in lines[1:] if (m := _NAMED.match(clean_line(line)))]
     if word in listed or (below and not _is_title(below)):

@@ -24,7 +24,7 @@ def placed(*bodies: tuple[str, list[TocEntry]], kinds: frozenset[str] = frozense
         place_document(
             outline, page(body), path=f"{number}.xhtml", entries=entries, kinds=kinds, title="Book"
         )
-    return [s.heading_path for s in outline.sections(title="Book")]
+    return [s.heading_path for s in outline.build_sections(title="Book")]
 
 
 def entry(fragment: str, *path: str) -> TocEntry:
@@ -88,7 +88,7 @@ def test_a_first_document_is_called_by_its_title() -> None:
     outline = Outline()
     made = page("<p>x</p>", title="A Word Before")
     place_document(outline, made, path="0.xhtml", entries=[], kinds=frozenset(), title="Book")
-    assert [s.heading_path for s in outline.sections(title="Book")] == [("A Word Before",)]
+    assert [s.heading_path for s in outline.build_sections(title="Book")] == [("A Word Before",)]
 
 
 def test_a_page_list_may_name_the_start_of_a_file() -> None:
@@ -102,5 +102,5 @@ def test_a_page_list_may_name_the_start_of_a_file() -> None:
         title="Book",
         first_label="xii",
     )
-    (section,) = outline.sections(title="Book")
+    (section,) = outline.build_sections(title="Book")
     assert [(m.offset, m.number, m.label) for m in section.pages] == [(0, 1, "xii")]

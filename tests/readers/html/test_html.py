@@ -218,8 +218,8 @@ def test_the_base_is_what_stands_before_any_name_of_the_page(
     file: str, canonical: str, base: str | None
 ) -> None:
     read_page = HtmlPage(title="", language="", authors=(), pieces=(), linked=0.0)
-    sheet = SitePage(file=file, page=read_page, targets=frozenset(), next="", canonical=canonical)
-    assert find_base_url([sheet]) == base
+    page = SitePage(file=file, content=read_page, targets=frozenset(), next="", canonical=canonical)
+    assert find_base_url([page]) == base
 
 
 def test_a_folder_without_pages_is_refused(tmp_path: Path) -> None:

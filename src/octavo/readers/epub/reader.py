@@ -57,7 +57,7 @@ def read_epub(path: Path, limits: Limits) -> ParsedBook:
             archive, package, contents, documents, title=title, limits=limits, notes=notes
         )
         cover = _read_cover(archive, package)
-    sections = check_sections(outline.sections(title=title), limits, name=path.name)
+    sections = check_sections(outline.build_sections(title=title), limits, name=path.name)
     return ParsedBook(
         title=title,
         format=BookFormat.EPUB,
@@ -74,7 +74,7 @@ def _read_cover(archive: Archive, package: Package) -> Cover | None:
     """Read the cover's picture. A missing or bad one does no harm to the book."""
     for picture in package.find_pictures()[:_SHOWN]:
         path = archive.find(picture)
-        if path is not None and archive.size(path) <= COVER_MOST_MB * MB:
+        if path is not None and archive.get_size(path) <= COVER_MOST_MB * MB:
             with suppress(BadBook):
                 if made := make_cover(archive.read(path)):
                     return made

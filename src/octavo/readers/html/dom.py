@@ -198,7 +198,7 @@ class PageWalker:
             return False
         attributes = node.attributes
         self._note_ids(tag, attributes)
-        if self._page_break(node, attributes) or self._is_boilerplate(node, tag, attributes):
+        if self._break_page_at(node, attributes) or self._is_boilerplate(node, tag, attributes):
             return False
         level = _find_level(tag, attributes)
         if level:
@@ -245,7 +245,7 @@ class PageWalker:
             if name := attributes.get(key):
                 self.builder.note_id(name)
 
-    def _page_break(self, node: LexborNode, attributes: Attributes) -> bool:
+    def _break_page_at(self, node: LexborNode, attributes: Attributes) -> bool:
         """Whether the element only marks a page break; others that begin a page are read on."""
         label, is_mark = self._find_page_label(node, attributes)
         if label is not None:

@@ -49,7 +49,7 @@ _TERM, _RUBY = frozenset(("dt", "dd")), frozenset(("rt", "rp", "rb", "rtc"))
 _MAY_LACK_END = _TERM | _RUBY | split_names("li option optgroup p")
 _PAST_ITEM = _SPECIAL - frozenset(("address", "div", "p"))
 _ENDED_BY: dict[str, tuple[frozenset[str], frozenset[str]]] = {
-    # the tag that starts: what it ends, and what it does not reach past
+    # The tag that starts: the elements that it ends, and those that it does not reach past.
     "li": (frozenset(("li",)), _PAST_ITEM),
     **dict.fromkeys(_TERM, (_TERM, _PAST_ITEM)),
     **dict.fromkeys(_CELL, (_CELL, frozenset(("table", "tr")))),
@@ -57,7 +57,7 @@ _ENDED_BY: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     **dict.fromkeys(_GROUP, (_GROUP, frozenset(("table",)))),
 }
 _END_SCOPES = {
-    # the tag that ends: what it does not reach past
+    # The tag that ends: the elements that it does not reach past.
     **dict.fromkeys(_BLOCKS, _SCOPES),
     **dict.fromkeys((*_TABLE_PARTS, "table"), _TABLE_SCOPES),
     "li": _SCOPES | {"ul", "ol"},
@@ -255,7 +255,8 @@ class _TagScanner:
             self.formatting -= 1
         elif tag == "form" and not self.foreign:
             place = self._find_open(frozenset(("form",)), _SCOPES)
-            if place >= 0:  # a form ends alone: what was left open in it stays open
+            if place >= 0:
+                # A form ends alone: what was left open in it stays open.
                 del self.open[place], self.worlds[place]
         else:
             self._cut((tag,), _END_SCOPES.get(tag, _SPECIAL))

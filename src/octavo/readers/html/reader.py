@@ -65,7 +65,7 @@ def _read_file(path: Path, limits: Limits) -> ParsedBook:
     return ParsedBook(
         title=title,
         format=BookFormat.HTML,
-        sections=check_sections(outline.sections(title=title), limits, name=path.name),
+        sections=check_sections(outline.build_sections(title=title), limits, name=path.name),
         authors=page.authors,
         language=page.language,
         page_count=outline.page_count,
@@ -87,43 +87,43 @@ def _split_title(page: HtmlPage) -> tuple[Heading | None, list[Piece]]:
 
 def _read_folder(root: Path, limits: Limits) -> ParsedBook:
     notes: list[str] = []
-    sheets = _read_pages(root, limits, notes)
-    if not sheets:
+    pages = _read_pages(root, limits, notes)
+    if not pages:
         raise BadBook("no_text", f"{root.name} has no HTML pages")
-    contents = site.find_contents_page(sheets)
+    contents = site.find_contents_page(pages)
     lines: list[ContentsLine] = []
     if contents:
         tree = _parse_file(root / contents.file, limits, name=contents.file, notes=[])
         file = contents.file
-        found = read_contents_links(tree, lambda href: site.resolve_link(file, href, sheets))
+        found = read_contents_links(tree, lambda href: site.resolve_link(file, href, pages))
         lines = [
             ContentsLine(f, tuple(ContentsPart(*a) for a in above if a[0] != file))
             for f, above in found
             if f != file
         ]
-    for repeated in site.find_whole_books(sheets, lines):
+    for repeated in site.find_whole_books(pages, lines):
         if contents is None or repeated != contents.file:
-            del sheets[repeated]
+            del pages[repeated]
             notes.append(f"{repeated}: left out, it repeats the other pages")
-    order, left = site.order_pages(sheets, lines, first=contents.file if contents else "")
-    if contents and left > max(3, len(sheets) // 5):
+    order, left = site.order_pages(pages, lines, first=contents.file if contents else "")
+    if contents and left > max(3, len(pages) // 5):
         notes.append(
-            f"{contents.file} does not link to {left} of {len(sheets)} pages; they come last, sorted by name"
+            f"{contents.file} does not link to {left} of {len(pages)} pages; they come last, sorted by name"
         )
-    shared = site.find_shared_title([s.page.title for s in sheets.values() if s.page.title])
+    shared = site.find_shared_title([s.content.title for s in pages.values() if s.content.title])
     title = _choose_title(contents, shared) or make_title(
         root.name.removesuffix(".html").removesuffix("_html")
     )
-    outline = _build_outline(sheets, order, contents, title=title, shared=shared)
-    spoken = contents or next(iter(sheets.values()))
-    languages = (s.page.language for s in (spoken, *sheets.values()) if s.page.language)
+    outline = _build_outline(pages, order, contents, title=title, shared=shared)
+    main = contents or next(iter(pages.values()))
+    languages = (s.content.language for s in (main, *pages.values()) if s.content.language)
     return ParsedBook(
         title=title,
         format=BookFormat.HTML,
-        sections=check_sections(outline.sections(title=title), limits, name=root.name),
-        authors=spoken.page.authors,
+        sections=check_sections(outline.build_sections(title=title), limits, name=root.name),
+        authors=main.content.authors,
         language=next(languages, ""),
-        base_url=site.find_base_url(sheets.values()),
+        base_url=site.find_base_url(pages.values()),
         page_count=outline.page_count,
         warnings=tuple(notes),
     )
@@ -132,7 +132,7 @@ def _read_folder(root: Path, limits: Limits) -> ParsedBook:
 def _read_pages(root: Path, limits: Limits, notes: list[str]) -> dict[str, SitePage]:
     """Read every page of the folder; leave out empty files and other formats with a warning."""
     files = {p.relative_to(root).as_posix(): p for p in find_files(root, SUFFIXES, limits, notes=notes)}
-    sheets: dict[str, SitePage] = {}
+    pages: dict[str, SitePage] = {}
     size = 0
     for file, path in files.items():
         try:
@@ -144,17 +144,17 @@ def _read_pages(root: Path, limits: Limits, notes: list[str]) -> dict[str, SiteP
             continue
         targets, following = _read_links(tree, file, frozenset(files))
         canonical = tree.css_first("link[rel=canonical]")
-        page = read_page(tree, site=True)
-        size += sum(len(p.text) for p in page.pieces)
+        content = read_page(tree, site=True)
+        size += sum(len(p.text) for p in content.pieces)
         check_text_size(size, limits, name=root.name)
-        sheets[file] = SitePage(
+        pages[file] = SitePage(
             file=file,
-            page=page,
+            content=content,
             targets=targets - {file},
             next=following,
             canonical=(canonical.attributes.get("href") or "") if canonical else "",
         )
-    return sheets
+    return pages
 
 
 def _read_links(tree: LexborHTMLParser, file: str, known: frozenset[str]) -> tuple[frozenset[str], str]:
@@ -183,14 +183,14 @@ def _says_next(text: str) -> bool:
 def _choose_title(contents: SitePage | None, shared: str) -> str:
     if contents is None:
         return clean_line(shared)
-    top = next((h.text for h in contents.page.headings if h.level == 1), "")
-    own = site.drop_shared_title(contents.page.title, shared)
-    choices = (top, own, shared, contents.page.title)
+    top = next((h.text for h in contents.content.headings if h.level == 1), "")
+    own = site.drop_shared_title(contents.content.title, shared)
+    choices = (top, own, shared, contents.content.title)
     return next((clean_line(c) for c in choices if c and c.casefold().strip(". ") not in _NO_TITLES), "")
 
 
 def _build_outline(
-    sheets: dict[str, SitePage],
+    pages: dict[str, SitePage],
     order: list[ContentsLine],
     contents: SitePage | None,
     *,
@@ -198,18 +198,18 @@ def _build_outline(
     shared: str,
 ) -> Outline:
     outline = Outline()
-    titles = {file: _find_title(sheet, shared) for file, sheet in sheets.items()}
+    titles = {file: _find_title(page, shared) for file, page in pages.items()}
     for line in order:
-        sheet = sheets[line.file]
-        is_contents = sheet is contents
-        if site.is_only_links(sheet, is_contents=is_contents):
+        page = pages[line.file]
+        is_contents = page is contents
+        if site.is_only_links(page, is_contents=is_contents):
             continue
-        outline.start_document(sheet.file, url=sheet.file)
+        outline.start_document(page.file, url=page.file)
         if is_contents:
             outline.enter((title,))
         else:
             outline.enter(_build_path(line, titles, title))
-        outline.add(sheet.page.pieces)
+        outline.add(page.content.pieces)
     return outline
 
 
@@ -223,11 +223,11 @@ def _build_path(line: ContentsLine, titles: dict[str, str], book: str) -> tuple[
     return tuple(path) or (titles[line.file],)
 
 
-def _find_title(sheet: SitePage, shared: str) -> str:
+def _find_title(page: SitePage, shared: str) -> str:
     """Find a page's title: its heading, or what its head says without the site's name."""
-    headings = sheet.page.headings
+    headings = page.content.headings
     top = min((h.level for h in headings), default=0)
     highest = [h for h in headings if h.level == top]
     if highest and (top == 1 or highest[0] is headings[0]):
         return clean_line(highest[0].text)
-    return clean_line(site.drop_shared_title(sheet.page.title, shared)) or make_title(sheet.stem)
+    return clean_line(site.drop_shared_title(page.content.title, shared)) or make_title(page.stem)

@@ -41,7 +41,7 @@ class SitePage:
     """One page of the folder, and what it says about the others."""
 
     file: str
-    page: HtmlPage
+    content: HtmlPage
     targets: frozenset[str]
     next: str
     canonical: str
@@ -88,44 +88,44 @@ def _find_page(target: str, known: Collection[str]) -> str:
     return next((name for name in tries if name in known), "")
 
 
-def find_contents_page(sheets: Mapping[str, SitePage]) -> SitePage | None:
+def find_contents_page(pages: Mapping[str, SitePage]) -> SitePage | None:
     """Find the page that links to most others; among equals, the one named like a contents page."""
-    found = [s for s in sheets.values() if s.stem not in _NEVER_TEXT and len(s.targets) > 1]
+    found = [s for s in pages.values() if s.stem not in _NEVER_TEXT and len(s.targets) > 1]
     most = max((len(s.targets) for s in found), default=0)
-    if not found or most < 0.2 * len(sheets):
+    if not found or most < 0.2 * len(pages):
         return None
 
-    def rank(sheet: SitePage) -> tuple[bool, int, int, int]:
-        named = sheet.stem in _INDEX_NAMES and len(sheet.targets) >= 0.5 * most
-        place = _INDEX_NAMES.index(sheet.stem) if sheet.stem in _INDEX_NAMES else len(_INDEX_NAMES)
-        return named, -sheet.file.count("/"), len(sheet.targets), -place
+    def rank(page: SitePage) -> tuple[bool, int, int, int]:
+        named = page.stem in _INDEX_NAMES and len(page.targets) >= 0.5 * most
+        place = _INDEX_NAMES.index(page.stem) if page.stem in _INDEX_NAMES else len(_INDEX_NAMES)
+        return named, -page.file.count("/"), len(page.targets), -place
 
     return max(found, key=rank)
 
 
 def order_pages(
-    sheets: Mapping[str, SitePage], lines: list[ContentsLine], *, first: str
+    pages: Mapping[str, SitePage], lines: list[ContentsLine], *, first: str
 ) -> tuple[list[ContentsLine], int]:
     """Return every page once, in reading order, and how many of them only their names placed."""
     placed: dict[str, ContentsLine] = {}
     for line in ([ContentsLine(first)] if first else []) + lines:
-        _follow(line, sheets, placed, {other.file for other in lines})
-    led = {s.next for s in sheets.values()}
-    for file, sheet in sheets.items():
-        if file not in placed and sheet.next and file not in led:
-            _follow(ContentsLine(file), sheets, placed, set())
-    left = [file for file in sheets if file not in placed]
+        _follow(line, pages, placed, {other.file for other in lines})
+    led = {s.next for s in pages.values()}
+    for file, page in pages.items():
+        if file not in placed and page.next and file not in led:
+            _follow(ContentsLine(file), pages, placed, set())
+    left = [file for file in pages if file not in placed]
     return [*placed.values(), *(ContentsLine(file) for file in left)], len(left)
 
 
 def _follow(
-    line: ContentsLine, sheets: Mapping[str, SitePage], placed: dict[str, ContentsLine], named: set[str]
+    line: ContentsLine, pages: Mapping[str, SitePage], placed: dict[str, ContentsLine], named: set[str]
 ) -> None:
     """Place a page, then the pages that its "next" links lead to and the contents do not name."""
     file = line.file
-    while file in sheets and file not in placed:
+    while file in pages and file not in placed:
         placed[file] = ContentsLine(file, line.above)
-        file = sheets[file].next
+        file = pages[file].next
         if file in named:
             return
 
@@ -152,37 +152,37 @@ def drop_shared_title(title: str, shared: str) -> str:
     return cut.strip(" \t—–|·»:-") or title
 
 
-def is_only_links(sheet: SitePage, *, is_contents: bool) -> bool:
+def is_only_links(page: SitePage, *, is_contents: bool) -> bool:
     """Whether a page has nothing to read: an index, a search form, a list of links."""
-    if sheet.stem in _NEVER_TEXT or sheet.stem.startswith("genindex-"):
+    if page.stem in _NEVER_TEXT or page.stem.startswith("genindex-"):
         return True
-    page = sheet.page
-    if is_contents and page.words < _MIN_PROSE:
+    content = page.content
+    if is_contents and content.words < _MIN_PROSE:
         return True
-    return (page.linked > 0.8 and page.words > 3) or not page.pieces
+    return (content.linked > 0.8 and content.words > 3) or not content.pieces
 
 
-def find_whole_books(sheets: Mapping[str, SitePage], lines: list[ContentsLine]) -> list[str]:
+def find_whole_books(pages: Mapping[str, SitePage], lines: list[ContentsLine]) -> list[str]:
     """Find pages that repeat all the others, as sites offer for printing; contents do not name them."""
     named = {line.file for line in lines}
-    titles = {s.page.headings[0].text for s in sheets.values() if s.page.headings and s.file in named}
-    others = [s for s in sheets.values() if s.file not in named] if len(titles) > 2 else []
-    return [s.file for s in others if len(titles & {h.text for h in s.page.headings}) >= 0.8 * len(titles)]
+    titles = {s.content.headings[0].text for s in pages.values() if s.content.headings and s.file in named}
+    others = [s for s in pages.values() if s.file not in named] if len(titles) > 2 else []
+    return [s.file for s in others if len(titles & {h.text for h in s.content.headings}) >= 0.8 * len(titles)]
 
 
-def find_base_url(sheets: Iterable[SitePage]) -> str | None:
+def find_base_url(pages: Iterable[SitePage]) -> str | None:
     """Return the address of the site: what the canonical addresses of most pages share."""
     counted: Counter[str] = Counter()
     total = 0
-    for sheet in sheets:
+    for page in pages:
         total += 1
-        if not re.match(r"https?://[^\s/]+/", sheet.canonical):
+        if not re.match(r"https?://[^\s/]+/", page.canonical):
             continue
-        page = next(
-            (name for name in _list_addresses(sheet.file) if sheet.canonical.endswith(f"/{name}")), None
+        address = next(
+            (name for name in _list_addresses(page.file) if page.canonical.endswith(f"/{name}")), None
         )
-        if page is not None:
-            counted[sheet.canonical.removesuffix(page)] += 1
+        if address is not None:
+            counted[page.canonical.removesuffix(address)] += 1
     best = counted.most_common(1)
     return best[0][0] if best and best[0][1] > total / 2 else None
 

@@ -120,7 +120,7 @@ def read_docusaurus(path: Path, limits: Limits) -> ParsedBook:
     warnings: list[str] = []
     sections: list[ParsedSection] = []
     for docs in site.docs:
-        sections += _DocsReader(path, site, docs, limits, warnings).sections()
+        sections += _DocsReader(path, site, docs, limits, warnings).read_sections()
     name = path.resolve().name
     return ParsedBook(
         title=site.title or make_title(path.resolve().parent.name if name == "docs" else name),
@@ -144,7 +144,7 @@ class _DocsReader:
         self._place = self._home.relative_to(self._root).as_posix().removeprefix(".")
         self._size = 0
 
-    def sections(self) -> list[ParsedSection]:
+    def read_sections(self) -> list[ParsedSection]:
         files = [
             f
             for f in find_files(self._home, _SUFFIXES, self._limits, notes=self._warnings)
@@ -153,7 +153,7 @@ class _DocsReader:
         opened = open_pages(self._root, files, self._limits, self._warnings)
         pages = [self._read_doc(page) for page in opened.values() if not _is_hidden(page)]
         contents = SidebarReader(self._docs, pages, self._limits, place=self._place)
-        return [section for item in contents.items() for section in self._build_sections(item, ())]
+        return [section for item in contents.read_items() for section in self._build_sections(item, ())]
 
     def _is_private(self, file: Path) -> bool:
         return any(part.startswith("_") for part in file.relative_to(self._home).parts)
@@ -205,18 +205,18 @@ class _DocsReader:
         return url.rstrip("/") + ("/" if self._site.slash else "")
 
     def _read_markdown(self, page: MarkdownPage, depth: int) -> str:
-        def partial(reference: str) -> str | None:
+        def load_partial(reference: str) -> str | None:
             if not depth or not reference.endswith((".md", ".mdx")):
                 return None
             base = self._site.folder if reference.startswith("@site/") else page.path.parent
             file = resolve_inside(self._root, base, reference.removeprefix("@site/"))
             if file is None or not file.is_file():
                 name = page.path.relative_to(self._root).as_posix()
-                self._warnings.append(f"{name}: imports {reference}, which is not in the book")
+                self._warnings.append(f"{name}: imports {reference}, which is not inside the book")
                 return None
             return self._read_markdown(open_page(file, self._limits, name=file.name), depth - 1)
 
-        return strip_mdx(page.body, partial=partial, strict=page.path.suffix.lower() == ".mdx")
+        return strip_mdx(page.body, partial=load_partial, strict=page.path.suffix.lower() == ".mdx")
 
     def _build_sections(self, item: DocPage | Category, path: tuple[str, ...]) -> list[ParsedSection]:
         if isinstance(item, DocPage):
@@ -425,7 +425,7 @@ class SidebarReader:
         self._used: set[str] = set()
         self._slugs = Anchors()
 
-    def items(self) -> list[DocPage | Category]:
+    def read_items(self) -> list[DocPage | Category]:
         sidebars = self._docs.sidebars
         listed: list[DocPage | Category] = []
         for sidebar in sidebars.values() if isinstance(sidebars, dict) else ():

@@ -151,11 +151,11 @@ def _resolve_labels(summary: str) -> str:
     """Rewrite links by label as links that name their file."""
     labels = {label.casefold(): angled or bare for label, angled, bare in _LABEL.findall(summary)}
 
-    def link(found: re.Match[str]) -> str:
+    def write_link(found: re.Match[str]) -> str:
         file = labels.get((found.group(2) or found.group(1)).casefold())
         return f"[{found.group(1)}](<{file}>)" if file else found.group()
 
-    return _BY_LABEL.sub(link, _LABEL.sub("", summary)) if labels else summary
+    return _BY_LABEL.sub(write_link, _LABEL.sub("", summary)) if labels else summary
 
 
 def _read_name(markdown: str) -> str:
@@ -306,11 +306,11 @@ def drop_hidden_lines(info: str, text: str) -> str:
 def write_listing_captions(text: str) -> str:
     """Write the captions that `<Listing>` tags carry as lines of text."""
 
-    def caption(found: re.Match[str]) -> str:
+    def write_caption(found: re.Match[str]) -> str:
         parts = dict(_ATTRIBUTE.findall(found.group(1)))
         number = f"Listing {parts['number']}" if parts.get("number") else ""
         title = ": ".join(part for part in (number, parts.get("caption", "")) if part)
         file = f"Filename: {parts['file-name']}" if parts.get("file-name") else ""
         return "\n" + "\n\n".join(part for part in (title, file) if part) + "\n"
 
-    return _LISTING.sub(caption, text).replace("</Listing>", "") if "<Listing" in text else text
+    return _LISTING.sub(write_caption, text).replace("</Listing>", "") if "<Listing" in text else text

@@ -161,7 +161,8 @@ class _ProseReader:
         if name in _SILENT_TAGS and alone:
             return self._scanner.find_closing(f"</{name}>", end) or end
         if "://" in piece[: len(mark) + 3] or (name and "@" in piece and " " not in piece):
-            return self._copy(start, end)  # an address in pointed brackets
+            # An address in angle brackets.
+            return self._copy(start, end)
         if name in _KEPT_TAGS:
             self._out.append(piece if "{" not in piece else f"{mark}>")
             return end

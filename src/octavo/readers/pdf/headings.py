@@ -105,7 +105,8 @@ def _drop_root(entries: list[OutlineEntry], book_title: str) -> list[OutlineEntr
         if root and (root in squash_title(book_title) or squash_title(book_title) in root):
             return [e._replace(level=e.level - 1) for e in entries[1:]]
     levels: list[OutlineEntry] = []
-    for entry in entries:  # no entry is deeper than one below the entry before it
+    # No entry is more than one level below the entry before it.
+    for entry in entries:
         deepest = levels[-1].level + 1 if levels else 0
         levels.append(entry._replace(level=min(entry.level, deepest)))
     return levels
@@ -151,7 +152,8 @@ def _locate_on_page(
     """Find the lines [start, body) that print the entry's heading; an empty range where none do."""
     page = entry.page or 1
     begin = firsts.get(page)
-    if begin is None:  # nothing is printed on that page: the section begins with the next page that has text
+    if begin is None:
+        # That page is blank: the section begins with the next page that has text.
         later = [i for number, i in firsts.items() if number > page]
         return (min(later), min(later)) if later else (len(lines), len(lines))
     end = begin
@@ -239,7 +241,8 @@ def _stands_out(lines: Sequence[PdfLine], i: int, body: float) -> bool:
     )
     if below is None or count_figures(below.text) > 1:
         return False
-    return not (count_figures(below.text) and _NAMED.match(below.text))  # that would be a table of contents
+    # A named line that ends in a figure below it makes this a table of contents.
+    return not (count_figures(below.text) and _NAMED.match(below.text))
 
 
 def _merge_lines(

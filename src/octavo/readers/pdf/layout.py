@@ -25,8 +25,10 @@ from typing import NamedTuple
 
 from octavo.types import PageMark, Span
 
-EDGE_ROWS = 3  # furniture is among the outermost rows of a page,
-ZONE = 0.16  # and but for the very outermost within this share of the page's height from its edge
+# Boilerplate is among the outermost rows of a page. Except for the very first and last row, it is also within
+# this share of the page's height from its edge.
+EDGE_ROWS = 3
+EDGE_SHARE = 0.16
 _NUMBER = re.compile(r"\d{1,5}")
 _ROMAN = re.compile(r"[ivxlcdm]+", re.IGNORECASE)
 _SMALL_ROMAN = re.compile(r"(?=.)c{0,3}(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
@@ -34,10 +36,13 @@ _ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _ALONE = re.compile(r"(?:page\s+)?(\d{1,5})(?:\s*(?:of|/)\s*\d{1,5})?", re.IGNORECASE)
 _FIGURE_MARKS = "0123456789.,()[]$%€£¥—–-+*"
 _FIGURE_ENDS = frozenset("0123456789)]%—–-+*$€£¥")
-_AROUND = " -–—|[]()"  # what printers set around a page number
-_HERE = "\x00"  # stands for the page's own number while lines are compared
+# What printers put around a page number.
+_AROUND = " -–—|[]()"
+# Stands for the page's own number while lines are compared.
+_HERE = "\x00"
 LINE, PARAGRAPH = "\n", "\n\n"
-GAP = 1.3  # times the usual leading
+# A gap between paragraphs, in units of the usual leading.
+GAP = 1.3
 _ITEM = re.compile(r"(?:[•●○▪■◦‣⁃∙·➢✓]|[-–—*]\s|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]\s)")
 _ENDED = re.compile(r"[.!?:;…。！？][\"'”’»)\]\d]*$")
 _LEADERS = re.compile(r"\s*(?:[.·…] ?){4,}\s*")
@@ -104,7 +109,7 @@ def drop_boilerplate(pages: Sequence[PdfPage]) -> list[PdfPage]:
     large = 1.15 * statistics.median(line.size for page in pages for line in page.lines or (_NOTHING,))
     few = 3 if len(pages) <= 20 else 4
 
-    def furniture(edge: _EdgeLine) -> bool:
+    def is_boilerplate(edge: _EdgeLine) -> bool:
         if edge.words.strip(_AROUND) == _HERE:
             return True
         if edge.line.size >= large:
@@ -116,7 +121,7 @@ def drop_boilerplate(pages: Sequence[PdfPage]) -> list[PdfPage]:
 
     kept = []
     for page in pages:
-        gone = {id(edge.line) for edge in edges[page.number] if furniture(edge)}
+        gone = {id(edge.line) for edge in edges[page.number] if is_boilerplate(edge)}
         lines = tuple(line for line in page.lines if id(line) not in gone) if gone else page.lines
         kept.append(page._replace(lines=lines))
     return kept if any(page.lines for page in kept) else list(pages)
@@ -131,7 +136,7 @@ def _find_edge_lines(page: PdfPage) -> Iterator[tuple[PdfLine, bool]]:
     rows = [
         list(row) for _, row in groupby(sorted(page.lines, key=attrgetter("y")), key=lambda ln: round(ln.y))
     ]
-    low, high = page.bottom + ZONE * page.height, page.bottom + (1 - ZONE) * page.height
+    low, high = page.bottom + EDGE_SHARE * page.height, page.bottom + (1 - EDGE_SHARE) * page.height
     last = len(rows) - 1
     for i in sorted({*range(min(EDGE_ROWS, last + 1)), *range(max(0, last + 1 - EDGE_ROWS), last + 1)}):
         outermost = i in (0, last)

@@ -131,17 +131,17 @@ def _read_page(document: pdfium.PdfDocument, number: int, limits: Limits, *, bol
     try:
         width, height = page.get_size()
         rotation = page.get_rotation() % 360
-        sheet = page.get_textpage()
+        text_page = page.get_textpage()
         try:
-            glyphs = sheet.count_chars()
+            glyphs = text_page.count_chars()
             if glyphs > limits.max_page_chars:
                 raise BadBook(
                     "too_large",
                     f"page {number} has {glyphs} characters; the limit is {limits.max_page_chars}",
                 )
-            lines = tuple(_read_lines(sheet, number, rotation, bold=bold)) if glyphs else ()
+            lines = tuple(_read_lines(text_page, number, rotation, bold=bold)) if glyphs else ()
         finally:
-            sheet.close()
+            text_page.close()
         left, bottom, right, top = page.get_bbox()
         low = {90: -right, 180: -top, 270: left}.get(rotation, bottom)
         return PdfPage(
@@ -151,12 +151,14 @@ def _read_page(document: pdfium.PdfDocument, number: int, limits: Limits, *, bol
         page.close()
 
 
-def _read_lines(sheet: pdfium.PdfTextPage, number: int, rotation: int, *, bold: bool) -> Iterator[PdfLine]:
+def _read_lines(
+    text_page: pdfium.PdfTextPage, number: int, rotation: int, *, bold: bool
+) -> Iterator[PdfLine]:
     """Yield the printed lines of a page in the order in which the file draws them."""
-    text = sheet.get_text_range(errors="replace")
+    text = text_page.get_text_range(errors="replace")
     wide = not text.isascii() and max(text) > "\uffff"
-    ruler = _LineMeasurer(
-        sheet, number, rotation, bold=bold, shifted=wide or len(text) != sheet.count_chars()
+    measurer = _LineMeasurer(
+        text_page, number, rotation, bold=bold, shifted=wide or len(text) != text_page.count_chars()
     )
     # `at` counts in UTF-16 units, as PDFium does.
     start = at = 0
@@ -169,7 +171,7 @@ def _read_lines(sheet: pdfium.PdfTextPage, number: int, rotation: int, *, bold: 
             first = at + len(segment) - len(segment.lstrip())
             last = at + units - 1 - (len(segment) - len(segment.rstrip()))
             broken = found is not None and found.group() in _HYPHEN_MARKS
-            line = ruler.line(words, first, last, hyphen=broken)
+            line = measurer.measure_line(words, first, last, hyphen=broken)
             if line.text:
                 yield line
         at += units + (len(found.group()) if found else 0)
@@ -180,14 +182,14 @@ class _LineMeasurer:
     """Measures the lines of one page: where they are when the page is upright, and in what type."""
 
     def __init__(
-        self, sheet: pdfium.PdfTextPage, number: int, rotation: int, *, bold: bool, shifted: bool
+        self, text_page: pdfium.PdfTextPage, number: int, rotation: int, *, bold: bool, shifted: bool
     ) -> None:
-        self._sheet, self._number, self._rotation, self._bold = sheet.raw, number, rotation, bold
+        self._text_page, self._number, self._rotation, self._bold = text_page.raw, number, rotation, bold
         self._box, self._matrix, self._flags = raw.FS_RECTF(), raw.FS_MATRIX(), ctypes.c_int()
         self._name = ctypes.create_string_buffer(96)
         self._shifted = shifted
 
-    def line(self, words: str, first: int, last: int, *, hyphen: bool) -> PdfLine:
+    def measure_line(self, words: str, first: int, last: int, *, hyphen: bool) -> PdfLine:
         left, y, ahead = self._find_box(first)
         _, other_y, right = self._find_box(last)
         middle = len(words) // 2
@@ -199,8 +201,8 @@ class _LineMeasurer:
     def _find_box(self, at: int) -> tuple[float, float, float]:
         """Return the left edge, foot and right edge of a glyph on the page turned upright."""
         box = self._box
-        glyph = raw.FPDFText_GetCharIndexFromTextIndex(self._sheet, at) if self._shifted else at
-        if not raw.FPDFText_GetLooseCharBox(self._sheet, glyph, box):
+        glyph = raw.FPDFText_GetCharIndexFromTextIndex(self._text_page, at) if self._shifted else at
+        if not raw.FPDFText_GetLooseCharBox(self._text_page, glyph, box):
             return 0.0, 0.0, 0.0
         if self._rotation == 90:
             return box.bottom, -box.right, box.top
@@ -211,14 +213,14 @@ class _LineMeasurer:
         return box.left, box.bottom, box.right
 
     def _find_type(self, at: int) -> tuple[float, bool]:
-        glyph = raw.FPDFText_GetCharIndexFromTextIndex(self._sheet, at) if self._shifted else at
+        glyph = raw.FPDFText_GetCharIndexFromTextIndex(self._text_page, at) if self._shifted else at
         matrix = self._matrix
-        size = raw.FPDFText_GetFontSize(self._sheet, glyph)
-        if raw.FPDFText_GetMatrix(self._sheet, glyph, matrix):
+        size = raw.FPDFText_GetFontSize(self._text_page, glyph)
+        if raw.FPDFText_GetMatrix(self._text_page, glyph, matrix):
             size *= math.hypot(matrix.c, matrix.d)
         if not self._bold:
             return size, False
-        raw.FPDFText_GetFontInfo(self._sheet, glyph, self._name, 96, self._flags)
+        raw.FPDFText_GetFontInfo(self._text_page, glyph, self._name, 96, self._flags)
         name = self._name.value.lower()
         return size, b"bold" in name or b"black" in name or b"heavy" in name
 

@@ -61,7 +61,7 @@ def refuse_bombs(data: bytes, limits: Limits) -> None:
     budget = _Budget(len(data), limits)
     for found in _STREAM.finditer(data):
         start = found.end()
-        if not _looks_packed(data[start : start + 2]):
+        if not _is_compressed(data[start : start + 2]):
             continue
         about = data[max(data.rfind(b"obj", max(0, start - 4096), start), start - 4096, 0) : start]
         if _PICTURE.search(about):
@@ -71,7 +71,7 @@ def refuse_bombs(data: bytes, limits: Limits) -> None:
             pass
 
 
-def _looks_packed(head: bytes) -> bool:
+def _is_compressed(head: bytes) -> bool:
     return len(head) == 2 and head[0] & 0x0F == 8 and (head[0] << 8 | head[1]) % 31 == 0
 
 
@@ -94,7 +94,7 @@ def _unpack(pieces: Iterator[bytes], budget: _Budget, *, depth: int) -> Iterator
     """Yield the decompressed pieces of a stream; if they are compressed again, what those contain."""
     inner = _inflate(pieces, budget)
     first = next(inner, b"")
-    if depth < _DEEPEST and _looks_packed(first[:2]):
+    if depth < _DEEPEST and _is_compressed(first[:2]):
         return _unpack(chain((first,), inner), budget, depth=depth + 1)
     return inner
 
