@@ -21,7 +21,7 @@ from octavo.events import Retrieved
 from octavo.library import Library
 from octavo.mcp import Visitor, make_server
 from octavo.mcp.server import DEFINITIONS
-from octavo.mcp.stdio import StdinLines
+from octavo.mcp.stdin import StdinLines
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.types import Evidence

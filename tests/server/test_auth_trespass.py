@@ -14,7 +14,8 @@ import pytest
 from octavo.errors import RecordsError
 from octavo.limits import ServiceLimits
 from octavo.server.auth import RELAYED, Caller, Gate, address_of
-from octavo.server.middleware import ARRIVING, Intake, Load
+from octavo.server.load import Load
+from octavo.server.middleware import ARRIVING, Intake
 from octavo.server.routes.jobs import owner_of
 from tests.support import small_books
 from tests.support.answerers import Broken, Greedy, filled, with_tides

@@ -136,7 +136,8 @@ def test_fifty_clients_that_never_read_cost_little_and_are_cut(tmp_path: Path) -
                 finally:
                     closed.append(1)
 
-            return await event_stream(request, Caller(address="127.0.0.1"), events())
+            slot = served.app.state.gate.stream(Caller(address="127.0.0.1"))
+            return await event_stream(request, events(), slot=slot, limits=limits)
 
         before = rss()
         clients = []

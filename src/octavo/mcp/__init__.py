@@ -10,8 +10,7 @@ from octavo.errors import require_extra
 
 require_extra("mcp")
 
-from octavo.mcp.server import McpEndpoint, make_server  # noqa: E402
-from octavo.mcp.stdio import serve_stdio  # noqa: E402
+from octavo.mcp.server import McpEndpoint, make_server, serve_stdio  # noqa: E402
 from octavo.mcp.tools import Visitor  # noqa: E402
 
 __all__ = ["McpEndpoint", "Visitor", "make_server", "serve_stdio"]

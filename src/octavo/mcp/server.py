@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
+from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from mcp.types import (
@@ -44,6 +46,7 @@ from octavo.mcp.arguments import (
     SearchBook,
     VerifyAnswer,
 )
+from octavo.mcp.stdin import StdinLines
 from octavo.mcp.tools import ToolCall, Visitor
 from octavo.schemas import Schema
 from octavo.schemas.tools import ToolAnswer, ToolBooks, ToolPassages, ToolReading, ToolVerification
@@ -162,6 +165,16 @@ def _fail(message: str, hint: str, code: str) -> CallToolResult:
 def _describe_mistakes(wrong: ValidationError) -> str:
     said = [f"{'.'.join(map(str, e['loc'])) or 'arguments'}: {e['msg']}" for e in wrong.errors()[:5]]
     return "; ".join(said)[:500]
+
+
+async def serve_stdio(library: Library, *, books: tuple[str, ...] | None = None) -> None:
+    """Serve whoever started the process, until they close its standard input."""
+    visitor = Visitor(books=books)
+    server = make_server(library, find_visitor=lambda _: visitor)
+    # It is iterated line by line, like the file that is expected.
+    lines = cast(Any, StdinLines(sys.stdin.fileno()))
+    async with stdio_server(stdin=lines) as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
 
 
 class McpEndpoint:

@@ -21,9 +21,11 @@ from octavo.limits import MB
 from octavo.protocols import Embedder
 from octavo.server import errors
 from octavo.server.auth import Gate, is_loopback
+from octavo.server.ingest_queue import IngestQueue
+from octavo.server.load import Load
 from octavo.server.logs import RequestLog
 from octavo.server.metrics import Metrics
-from octavo.server.middleware import Envelope, Intake, Load
+from octavo.server.middleware import Envelope, Intake
 from octavo.server.routes import (
     answers,
     ask,
@@ -59,8 +61,8 @@ def make_app(
             await run_blocking(split_sentences, "One. Two.")
             app.state.library = library
             app.state.gate = Gate(library, open_here=not required)
-            desk = jobs.Desk(library, on_event=app.state.metrics.ingest())
-            async with desk.working() as app.state.desk, mcp.run_endpoint(library) as app.state.mcp:
+            queue = IngestQueue(library, on_event=app.state.metrics.ingest())
+            async with queue.run() as app.state.ingest_queue, mcp.run_endpoint(library) as app.state.mcp:
                 yield
 
     app = FastAPI(

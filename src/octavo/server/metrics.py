@@ -20,7 +20,7 @@ from octavo.errors import ModelError, OctavoError
 from octavo.events import Answered, Asked, AskEvent, Embedding, IngestEvent, Published, Retrieved, Scoped
 from octavo.records.conversations import Conversations
 from octavo.records.jobs import JobState
-from octavo.server.middleware import Load
+from octavo.server.load import Load
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 STAGES = ("scope", "retrieve", "answer", "verify", "record")

@@ -23,7 +23,6 @@ import math
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from uuid import uuid4
 
 from starlette.datastructures import Headers, State
@@ -35,6 +34,7 @@ from octavo.errors import InvalidValue, OctavoError, Overloaded
 from octavo.limits import MB, ServiceLimits
 from octavo.server.auth import Gate, is_loopback
 from octavo.server.errors import answer_to, problem, request_id_of, unforeseen
+from octavo.server.load import Load
 
 DEEPEST = 32
 LARGEST = 2**53
@@ -56,18 +56,6 @@ class TooLarge(Exception):
 
 class TooSlow(Exception):
     pass
-
-
-@dataclass(slots=True)
-class Load:
-    """How much is being worked on, and whether anything new may begin."""
-
-    working: int = 0
-    arriving: int = 0
-    """Requests whose bodies are still on their way: they wait for their clients and keep nobody's place."""
-    draining: bool = False
-    closing: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when streams have to end now."""
 
 
 class Intake:

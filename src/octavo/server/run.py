@@ -30,7 +30,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from octavo.limits import LEAST_FILES, most_files
 
 if TYPE_CHECKING:
-    from octavo.server.middleware import Load
+    from octavo.server.load import Load
 
 DRAIN_SECONDS = 10.0
 FAREWELL_SECONDS = 1.0

@@ -12,7 +12,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncGenerator, Coroutine
-from contextlib import ExitStack, aclosing
+from contextlib import AbstractContextManager, ExitStack, aclosing
 from typing import Any, Literal, TypeVar
 
 from fastapi import Request
@@ -22,9 +22,8 @@ from starlette.types import Receive, Scope, Send
 from octavo.errors import OctavoError, Overloaded
 from octavo.limits import ServiceLimits
 from octavo.schemas import Json
-from octavo.server.auth import Caller, gate_of
 from octavo.server.errors import document, request_id_of, told
-from octavo.server.middleware import Load
+from octavo.server.load import Load
 
 log = logging.getLogger("octavo.server")
 AHEAD = 16
@@ -68,13 +67,20 @@ class Flow:
 
 
 async def event_stream(
-    request: Request, caller: Caller, events: AsyncGenerator[Event, None], *, first: int = 0
+    request: Request,
+    events: AsyncGenerator[Event, None],
+    *,
+    slot: AbstractContextManager[None],
+    limits: ServiceLimits,
+    first: int = 0,
 ) -> Response:
-    """The response that sends the events. What goes wrong before the `first` few is an ordinary error."""
+    """Make the response that sends the events, and hold `slot` until it ends.
+
+    What goes wrong before the `first` few events is an ordinary error.
+    """
     load: Load = request.app.state.load
-    gate = gate_of(request)
-    with ExitStack() as place:
-        place.enter_context(gate.stream(caller))
+    with ExitStack() as held:
+        held.enter_context(slot)
         flow = Flow(events)
         begun: list[Event] = []
         try:
@@ -84,9 +90,7 @@ async def event_stream(
             await flow.stop()
             raise
         ended = len(begun) < first
-        return EventStream(
-            flow, begun, ended=ended, place=place.pop_all(), load=load, limits=gate.settings.service
-        )
+        return EventStream(flow, begun, ended=ended, held=held.pop_all(), load=load, limits=limits)
 
 
 class EventStream(Response):
@@ -100,13 +104,13 @@ class EventStream(Response):
         begun: list[Event],
         *,
         ended: bool,
-        place: ExitStack,
+        held: ExitStack,
         load: Load,
         limits: ServiceLimits,
     ) -> None:
         super().__init__(headers={"cache-control": "no-store", "x-accel-buffering": "no"})
         del self.headers["content-length"]
-        self._flow, self._begun, self._ended, self._place = flow, begun, ended, place
+        self._flow, self._begun, self._ended, self._held = flow, begun, ended, held
         self._load, self._limits = load, limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -120,7 +124,7 @@ class EventStream(Response):
             gone.cancel()
             closing.cancel()
             await asyncio.shield(asyncio.ensure_future(self._flow.stop()))
-            self._place.close()
+            self._held.close()
 
     async def _run(
         self, scope: Scope, send: Send, gone: asyncio.Future[None], closing: asyncio.Future[Literal[True]]

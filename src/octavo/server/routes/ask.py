@@ -76,11 +76,12 @@ async def ask(
     object that JSON gives; or `error` with a problem document.
     """
     await _check_session(body, library, caller)
-    repeats = gate_of(request).repeats
+    gate = gate_of(request)
     asked = metrics_of(request).watched(stream(body, library, caller), library.conversations)
-    events = _events(body, asked, caller, repeats, idempotency_key)
+    events = _events(body, asked, caller, gate.repeats, idempotency_key)
     if STREAMED in request.headers.get("accept", ""):
-        return await event_stream(request, caller, events, first=2)
+        slot, limits = gate.stream(caller), gate.settings.service
+        return await event_stream(request, events, slot=slot, limits=limits, first=2)
     final = await while_connected(request, _last(events))
     return _GONE if final is None else JSONResponse(final)
 

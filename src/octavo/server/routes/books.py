@@ -27,7 +27,7 @@ from octavo.schemas import (
 )
 from octavo.server.auth import Asking, Caller, Ingesting, TheGate, TheLibrary
 from octavo.server.errors import problem, request_id_of
-from octavo.server.routes.jobs import TheDesk
+from octavo.server.ingest_queue import CurrentIngestQueue
 from octavo.server.schemas import (
     BookName,
     IdempotencyKey,
@@ -82,7 +82,7 @@ async def books(library: TheLibrary, caller: Asking, page: PageParameters) -> Re
 async def upload(
     request: Request,
     library: TheLibrary,
-    desk: TheDesk,
+    ingest: CurrentIngestQueue,
     gate: TheGate,
     caller: Ingesting,
     idempotency_key: IdempotencyKey = None,
@@ -95,7 +95,7 @@ async def upload(
     if content_type.partition(";")[0].strip().lower() == "application/json":
         return _no_addresses(request)
     settings = library.settings
-    await desk.queue.require_room()
+    await ingest.jobs.require_room()
     said = request.headers.get("content-length", "")
     expected = int(said[:12]) if said.isdecimal() else 0
     require_space(settings.data, expected * ROOM_FACTOR, settings.free_space_mb)
@@ -109,13 +109,13 @@ async def upload(
         digest = b"/v1/books " + sent.digest
         async with gate.repeats.claim(idempotency_key, owner=caller.owner, request=digest) as once:
             if once.previous is None:
-                job = await desk.queue.put(
+                job = await ingest.jobs.put(
                     sent.name, source=sent.source, owner=caller.owner, options=options, id=sent.id
                 )
                 once.response = QueuedBookJson(job=JobJson.from_job(job)).to_json()
-                desk.worker.wake()
+                ingest.worker.wake()
         if once.previous is not None:
-            desk.worker.discard(sent.id)
+            ingest.worker.discard(sent.id)
     answer = once.response or once.previous or {}
     where = {"location": f"/v1/jobs/{answer['job']['job_id']}"}
     return JSONResponse(answer, status_code=202, headers=where)

@@ -18,7 +18,7 @@ from octavo.records.keys import SCOPES
 from octavo.schemas import ConfigJson, HealthJson, ReadyJson
 from octavo.schemas.service import Permission
 from octavo.server.auth import BEARER, TheGate, TheLibrary, caller_of
-from octavo.server.middleware import Load
+from octavo.server.load import Load
 from octavo.server.schemas import describe, describe_errors, respond
 
 router = APIRouter(tags=["service"])

@@ -8,48 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from typing import Annotated
+from collections.abc import AsyncGenerator
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from octavo.errors import InvalidValue
-from octavo.events import IngestEvent
-from octavo.ingest.worker import Worker
-from octavo.library import Library
 from octavo.records.jobs import Job, JobQueue
 from octavo.schemas import JobJson, JobPageJson
-from octavo.server.auth import Caller, Ingesting
+from octavo.server.auth import Caller, Ingesting, TheGate
+from octavo.server.ingest_queue import CurrentIngestQueue
 from octavo.server.schemas import JobId, PageParameters, describe, describe_stream, respond
 from octavo.server.sse import Event, event_stream
 
 router = APIRouter(tags=["jobs"])
 LOOK_SECONDS = 0.25
-
-
-class Desk:
-    """The queue of one running service, and the worker that takes from it."""
-
-    def __init__(self, library: Library, *, on_event: Callable[[IngestEvent], None]) -> None:
-        settings = library.settings
-        self.queue = JobQueue(library.database, capacity=settings.service.queue)
-        alone = not settings.store_url  # an embedded store has one process
-        self.worker = Worker(self.queue, library.ingest, data=settings.data, alone=alone, on_event=on_event)
-
-    @asynccontextmanager
-    async def working(self) -> AsyncIterator[Desk]:
-        async with self.worker.working():
-            yield self
-
-
-async def desk_of(request: Request) -> Desk:
-    desk: Desk = request.app.state.desk
-    return desk
-
-
-TheDesk = Annotated[Desk, Depends(desk_of)]
 
 
 def owner_of(caller: Caller) -> str | None:
@@ -58,27 +31,27 @@ def owner_of(caller: Caller) -> str | None:
 
 
 @router.get("/v1/jobs", response_model=JobPageJson, responses=describe("The jobs, newest first."))
-async def jobs(desk: TheDesk, caller: Ingesting, page: PageParameters) -> Response:
+async def jobs(ingest: CurrentIngestQueue, caller: Ingesting, page: PageParameters) -> Response:
     if page.after is not None and not re.fullmatch("[0-9]{1,9}", page.after):
         raise InvalidValue("after", "must be the `next` of the page before", page.after)
     after = int(page.after) if page.after is not None else None
-    found = await desk.queue.list_jobs(owner=owner_of(caller), limit=page.limit + 1, after=after)
+    found = await ingest.jobs.list_jobs(owner=owner_of(caller), limit=page.limit + 1, after=after)
     shown, following = page.cut(found, lambda job: str(job.number))
     return respond(JobPageJson(jobs=[JobJson.from_job(job) for job in shown], next=following))
 
 
 @router.get("/v1/jobs/{job_id}", response_model=JobJson, responses=describe("The job.", 404))
-async def job(job_id: JobId, desk: TheDesk, caller: Ingesting) -> Response:
-    return respond(JobJson.from_job(await desk.queue.find(job_id, owner=owner_of(caller))))
+async def job(job_id: JobId, ingest: CurrentIngestQueue, caller: Ingesting) -> Response:
+    return respond(JobJson.from_job(await ingest.jobs.find(job_id, owner=owner_of(caller))))
 
 
 @router.delete("/v1/jobs/{job_id}", response_model=JobJson, responses=describe("The job as it is now.", 404))
-async def cancel(job_id: JobId, desk: TheDesk, caller: Ingesting) -> Response:
+async def cancel(job_id: JobId, ingest: CurrentIngestQueue, caller: Ingesting) -> Response:
     """Cancels a job that has not ended; what has ended stays as it is."""
-    before = await desk.queue.find(job_id, owner=owner_of(caller))
-    now = await desk.queue.cancel(job_id, owner=owner_of(caller))
+    before = await ingest.jobs.find(job_id, owner=owner_of(caller))
+    now = await ingest.jobs.cancel(job_id, owner=owner_of(caller))
     if before.worker is None and not before.has_ended:
-        desk.worker.clear(now)  # nobody has taken it: nobody else will remove its file
+        ingest.worker.clear(now)  # nobody has taken it: nobody else will remove its file
     return respond(JobJson.from_job(now))
 
 
@@ -87,10 +60,14 @@ async def cancel(job_id: JobId, desk: TheDesk, caller: Ingesting) -> Response:
     response_class=Response,
     responses=describe_stream("Events: `progress`, and how it ended.", 404),
 )
-async def events(job_id: JobId, request: Request, desk: TheDesk, caller: Ingesting) -> Response:
+async def events(
+    job_id: JobId, request: Request, ingest: CurrentIngestQueue, gate: TheGate, caller: Ingesting
+) -> Response:
     """The events are `progress`, whenever the job changes, and last `done`, `failed` or `cancelled`."""
-    first = await desk.queue.find(job_id, owner=owner_of(caller))
-    return await event_stream(request, caller, _changes(first, desk.queue), first=1)
+    first = await ingest.jobs.find(job_id, owner=owner_of(caller))
+    changes = _changes(first, ingest.jobs)
+    limits = gate.settings.service
+    return await event_stream(request, changes, slot=gate.stream(caller), limits=limits, first=1)
 
 
 async def _changes(job: Job, queue: JobQueue) -> AsyncGenerator[Event, None]:

@@ -7,8 +7,8 @@ from fastapi.responses import Response
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from octavo.server.auth import Admin
+from octavo.server.ingest_queue import CurrentIngestQueue
 from octavo.server.metrics import metrics_of
-from octavo.server.routes.jobs import TheDesk
 from octavo.server.schemas import describe_errors
 
 router = APIRouter(tags=["service"])
@@ -25,8 +25,8 @@ router = APIRouter(tags=["service"])
         **describe_errors(403),
     },
 )
-async def metrics(request: Request, desk: TheDesk, caller: Admin) -> Response:  # noqa: ARG001
+async def metrics(request: Request, ingest: CurrentIngestQueue, caller: Admin) -> Response:  # noqa: ARG001
     numbers = metrics_of(request)
-    numbers.jobs(await desk.queue.count_by_state())
+    numbers.jobs(await ingest.jobs.count_by_state())
     numbers.working(request.app.state.load)
     return Response(numbers.text(), media_type=CONTENT_TYPE_LATEST)

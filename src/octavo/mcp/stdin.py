@@ -1,4 +1,4 @@
-"""The server on standard input and output, for a program that starts `octavo mcp`.
+"""Standard input as lines, such that waiting for the next one can be given up.
 
 A thread that reads from a pipe cannot be cancelled. So a daemon thread reads standard input, and the program
 can stop while whoever started it still holds the other end.
@@ -8,16 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 import threading
 from collections.abc import AsyncIterator
-from typing import Any, cast
-
-from mcp.server.stdio import stdio_server
-
-from octavo.library import Library
-from octavo.mcp.server import make_server
-from octavo.mcp.tools import Visitor
 
 PIECE_BYTES = 1 << 16
 
@@ -55,13 +47,3 @@ class StdinLines:
             except RuntimeError:
                 # The event loop is closed.
                 return
-
-
-async def serve_stdio(library: Library, *, books: tuple[str, ...] | None = None) -> None:
-    """Serve whoever started the process, until they close its standard input."""
-    visitor = Visitor(books=books)
-    server = make_server(library, find_visitor=lambda _: visitor)
-    # It is iterated line by line, like the file that is expected.
-    lines = cast(Any, StdinLines(sys.stdin.fileno()))
-    async with stdio_server(stdin=lines) as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
