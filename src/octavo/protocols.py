@@ -1,7 +1,7 @@
-"""What Octavo asks of its replaceable parts, and no more than it asks.
+"""The protocols of Octavo's replaceable parts, with no more than Octavo needs of them.
 
-An Embedder turns text into unit vectors. A ChunkStore keeps chunks and finds them by meaning and by words.
-Both mean the same whatever stands behind them; fusion and ordering happen in `retrieval`, so results do too.
+An Embedder turns text into unit vectors. A ChunkStore stores chunks and finds them by meaning and by words.
+Fusion and ordering happen in `search.ranking`, so that results are the same with every store.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Values = tuple[str, ...] | tuple[int, ...]
 
 
 class Embedder(Protocol):
-    """Text to unit vectors. Blocking: call it through `concurrency.run_blocking`."""
+    """Turns text into unit vectors. It blocks: call it through `concurrency.run_blocking`."""
 
     @property
     def fingerprint(self) -> str:
@@ -35,17 +35,17 @@ class Embedder(Protocol):
         ...
 
     def count_pieces(self, texts: Sequence[str]) -> list[int]:
-        """How many word pieces each text has, without the model's own marks."""
+        """Counts the word pieces of each text, without the model's own marks."""
         ...
 
     def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
-        """One unit vector a text, in order."""
+        """Returns one unit vector for each text, in order."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A filter that every store understands alike. All conditions must hold.
+    """A filter with the same meaning in every store. All conditions must hold.
 
     Keys: book_id, edition, sections (a section and its ancestors), page_number, page_end,
     document_position, source_file.
@@ -77,20 +77,20 @@ class StoreHits:
 
 
 class ChunkStore(Protocol):
-    """Chunks by id. What `commit` has returned for survives a kill and a power cut."""
+    """Stores chunks by id. What was written before `commit` returned survives a kill and a power cut."""
 
     async def upsert(self, chunks: Sequence[Chunk], *, edition: int) -> None:
-        """Adds or replaces. Every chunk is checked before any is written."""
+        """Adds or replaces chunks. Every chunk is checked before any is written."""
         ...
 
     async def delete(self, ids: Collection[str]) -> None: ...
 
     async def search(self, vector: Vector, text: str, *, where: Where, limit: int) -> StoreHits:
-        """Up to `limit` chunks by cosine to `vector`, and up to `limit` by BM25 for `text`."""
+        """Finds up to `limit` chunks by cosine to `vector`, and up to `limit` by BM25 for `text`."""
         ...
 
     async def read_digests(self) -> dict[str, str]:
-        """A digest of each stored point (payload and vector), to be compared with the records'."""
+        """Returns a digest of each stored point (payload and vector), to be compared with the records."""
         ...
 
     async def commit(self) -> None:

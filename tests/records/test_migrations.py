@@ -18,7 +18,7 @@ from sqlalchemy import create_engine
 
 from octavo.errors import RecordsError
 from octavo.records.catalogue import Records
-from octavo.records.migrations import SCRIPTS, back_up, revision, upgrade
+from octavo.records.migrations import SCRIPTS, back_up, read_revision, upgrade
 from octavo.records.tables import HEAD, metadata
 from tests.support.patience import PATIENCE
 
@@ -53,7 +53,7 @@ async def test_a_new_file_gets_exactly_the_tables_of_the_schema(tmp_path: Path) 
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, metadata) == []
-        assert revision(connection) == HEAD
+        assert read_revision(connection) == HEAD
     engine.dispose()
 
 
@@ -79,7 +79,7 @@ async def test_an_older_file_is_copied_before_it_is_upgraded(tmp_path: Path) -> 
     engine = create_engine(f"sqlite:///{file}")
     with engine.begin() as connection:
         upgrade(connection, file=file, scripts=scripts)
-        assert revision(connection) == "8000"
+        assert read_revision(connection) == "8000"
     engine.dispose()
     assert "loans" in _tables(file)
     backup = tmp_path / f"r.sqlite.backup-{HEAD}"

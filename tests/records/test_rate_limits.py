@@ -15,7 +15,7 @@ from sqlalchemy import update
 
 from octavo.errors import Conflict, InvalidValue, TooMany
 from octavo.records.database import Database
-from octavo.records.idempotency import GIVEN_UP, KEPT, IdempotentRequests, RequestInProgress
+from octavo.records.idempotency import ABANDONED_AFTER, KEPT_FOR, IdempotentRequests, RequestInProgress
 from octavo.records.rate_limits import CALLERS, STEPS, MemoryWindows, RateLimiter
 from octavo.records.tables import requests
 from tests.support.places import Place
@@ -156,7 +156,7 @@ async def test_what_failed_or_was_cancelled_can_be_tried_again(database: Databas
         assert once.previous is None
 
 
-@pytest.mark.parametrize(("age", "done"), [(KEPT, True), (GIVEN_UP, False)])
+@pytest.mark.parametrize(("age", "done"), [(KEPT_FOR, True), (ABANDONED_AFTER, False)])
 async def test_old_requests_and_those_of_a_dead_process_are_forgotten(
     database: Database, age: timedelta, done: bool
 ) -> None:

@@ -1,10 +1,9 @@
-"""Answers and questions as rows of the journal, and back: what goes in comes out equal.
-
-What was asked and what was answered: sessions, questions and answers, each change durable when it returns.
+"""What was asked and what was answered: sessions, questions and answers, each change durable when it returns.
 
 A question goes through its states one at a time, and so does its answer; a step that the state machines do
 not have raises. An answer is published together with the end of its question, in one transaction, so no
-reader ever sees one without the other.
+reader ever sees one without the other. An answer is stored as the reader got it, with its evidence, its
+citations and a receipt of how it was made, and comes out equal.
 """
 
 from __future__ import annotations
@@ -30,160 +29,8 @@ if TYPE_CHECKING:
 
 Values = dict[str, Any]
 
-
-@dataclass(frozen=True, slots=True)
-class StoredAnswer:
-    """An answer as it is stored, sound or damaged. `chunks` has the passages by the id of the evidence."""
-
-    id: str
-    content: str
-    citations: tuple[Values, ...]
-    chunks: Mapping[str, Values]
-    receipt: Mapping[str, object]
-
-
-def question_values(question: Question, *, interpreted: str) -> Values:
-    return {
-        "id": question.id,
-        "session_id": question.session_id,
-        "content": question.content,
-        "interpreted": interpreted,
-        "book_id": question.book_id,
-        "selected_text": question.selected_text,
-        "scope": {k: v if v is None else str(v) for k, v in asdict(question.scope).items()},
-        "top_k": question.top_k,
-        "user_id": question.user_id,
-        "user_context": dict(question.user_context),
-        "user_preferences": dict(question.user_preferences),
-        "filters": dict(question.filters),
-        "timestamp": question.timestamp,
-        "status": str(question.status),
-    }
-
-
-def question_of(row: Any) -> Question:
-    names = {field.name for field in fields(Question)} - {"conversation_history", "scope"}
-    return Question(scope=Scope(**row.scope), **{name: getattr(row, name) for name in names})
-
-
-def answer_values(answer: Answer, *, receipt: Mapping[str, object]) -> Values:
-    refusal = answer.refusal
-    return {
-        "id": answer.id,
-        "question_id": answer.question_id,
-        "state": str(answer.state),
-        "content": answer.content,
-        "confidence": answer.confidence,
-        "processing_time_ms": answer.processing_time_ms,
-        "timestamp": answer.timestamp,
-        "citations": [_citation_json(citation) for citation in answer.citations],
-        "evidence": [_evidence_json(item) for item in answer.evidence],
-        "refusal": None
-        if refusal is None
-        else {
-            "reason": str(refusal.reason),
-            "message": refusal.message,
-            "nearest": [_evidence_json(item) for item in refusal.nearest],
-        },
-        "trace": trace_json(answer.trace),
-        "receipt": dict(receipt),
-    }
-
-
-def answer_of(row: Any) -> Answer:
-    evidence = tuple(_evidence_of(item) for item in row.evidence)
-    chunks = {item.id: item.chunk for item in evidence}
-    refusal = row.refusal
-    return Answer(
-        id=row.id,
-        question_id=row.question_id,
-        content=row.content,
-        confidence=row.confidence,
-        processing_time_ms=row.processing_time_ms,
-        timestamp=row.timestamp,
-        citations=tuple(Citation(**{**c, "chunk": chunks[c["retrieved_content_id"]]}) for c in row.citations),
-        evidence=evidence,
-        refusal=None
-        if refusal is None
-        else Refusal(**{**refusal, "nearest": tuple(_evidence_of(e) for e in refusal["nearest"])}),
-        state=row.state,
-        trace=Trace(tuple((Delivery(step), datetime.fromisoformat(at)) for step, at in row.trace)),
-    )
-
-
-def messages(question: Question, answer: Answer | None) -> tuple[Message, ...]:
-    """The turns of a conversation that a question and its answer are."""
-    asked = Message(
-        id=question.id,
-        role="user",
-        content=question.content,
-        timestamp=question.timestamp,
-        query_id=question.id,
-    )
-    if answer is None:
-        return (asked,)
-    told = Message(
-        id=answer.id,
-        role="assistant",
-        content=answer.content,
-        timestamp=answer.timestamp,
-        query_id=question.id,
-        source_references=answer.citations,
-    )
-    return asked, told
-
-
-def kept_of(row: Any) -> StoredAnswer:
-    chunks = {item["id"]: item["chunk"] for item in row.evidence}
-    return StoredAnswer(row.id, row.content, tuple(row.citations), chunks, row.receipt)
-
-
-def checksum_answer(answer: Answer | StoredAnswer) -> str:
-    """A digest of what the reader was told and of where it was quoted from."""
-    quoted = [
-        [c.number, c.retrieved_content_id, c.start, c.end, c.content_snippet]
-        if isinstance(c, Citation)
-        else [c["number"], c["retrieved_content_id"], c["start"], c["end"], c["content_snippet"]]
-        for c in answer.citations
-    ]
-    return hashlib.sha256(json.dumps([answer.content, quoted]).encode()).hexdigest()
-
-
-def trace_json(trace: Trace) -> list[list[str]]:
-    return [[str(step), at.isoformat()] for step, at in trace.steps]
-
-
-def _citation_json(citation: Citation) -> Values:
-    names = [field.name for field in fields(citation) if field.name != "chunk"]
-    return {name: getattr(citation, name) for name in names}
-
-
-def _evidence_json(item: Evidence) -> Values:
-    chunk = {f.name: getattr(item.chunk, f.name) for f in fields(item.chunk) if f.name != "embedding"}
-    chunk |= {"created_at": item.chunk.created_at.isoformat(), "metadata": dict(item.chunk.metadata)}
-    kept = {
-        "id": item.id,
-        "relevance_score": item.relevance_score,
-        "rank": item.rank,
-        "state": str(item.state),
-    }
-    return {"chunk": chunk, **kept}
-
-
-def _evidence_of(stored: Values) -> Evidence:
-    chunk = stored["chunk"]
-    made = Chunk(
-        **{
-            **chunk,
-            "created_at": datetime.fromisoformat(chunk["created_at"]),
-            "heading_path": tuple(chunk["heading_path"]),
-            "ancestors": tuple(chunk["ancestors"]),
-        }
-    )
-    return Evidence(**{**stored, "chunk": made})
-
-
-GIVEN_UP = timedelta(minutes=15)
+ABANDONED_AFTER = timedelta(minutes=15)
+"""After so long without an end, the process that worked on a question is taken for dead."""
 _ANSWERED = answers.join(questions, answers.c.question_id == questions.c.id)
 _OPEN_SESSION = text(
     "INSERT INTO sessions (session_id, start_time, query_count, owner)"
@@ -213,24 +60,31 @@ class Rating:
     comment: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class StoredAnswer:
+    """An answer as it is stored, sound or damaged. `chunks` are the passages by the id of their evidence."""
+
+    id: str
+    content: str
+    citations: tuple[Values, ...]
+    chunks: Mapping[str, Values]
+    receipt: Mapping[str, object]
+
+
 class Conversations:
-    """The conversations of one library."""
+    """The sessions, questions, answers and ratings of one library."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def start_session(self, session_id: str | None = None, *, owner: str = "") -> Session:
-        """A new session, or the one that has this id, which is open again if it had ended.
-
-        A session of another owner is not there for this one.
-        """
+        """Starts a session, or opens the one that has this id again. Raises `NotFound` if it is another's."""
         async with self._database.begin() as connection:
             wanted = session_id or str(uuid4())
             values = {"session_id": wanted, "start_time": datetime.now(UTC), "owner": owner or None}
-            await connection.execute(_OPEN_SESSION, values)  # another instance may be starting it as well
-            found = await self._find_session(connection, wanted, owner=owner)
-            if found is None:
-                raise _no_session(wanted)
+            # Another instance may be starting the same session.
+            await connection.execute(_OPEN_SESSION, values)
+            found = await self._require_session(connection, wanted, owner=owner)
             if found.end_time is not None:
                 again = update(sessions).where(sessions.c.session_id == wanted).values(end_time=None)
                 await connection.execute(again)
@@ -238,55 +92,51 @@ class Conversations:
 
     async def end_session(self, session_id: str, *, owner: str | None = None) -> Session:
         async with self._database.begin() as connection:
-            found = await self._find_session(connection, session_id, owner=owner)
-            if found is None:
-                raise _no_session(session_id)
+            found = await self._require_session(connection, session_id, owner=owner)
             ended = replace(found, end_time=found.end_time or datetime.now(UTC))
             changed = update(sessions).where(sessions.c.session_id == session_id)
             await connection.execute(changed.values(end_time=ended.end_time))
         return ended
 
     async def find_session(self, session_id: str, *, owner: str | None = None) -> Session:
-        """With everything that was asked and answered in it; with `owner`, only if it is theirs."""
+        """Finds a session with everything that was asked and answered in it; with `owner`, only theirs."""
         async with self._database.connect() as connection:
-            found = await self._find_session(connection, session_id, owner=owner)
-        if found is None:
-            raise _no_session(session_id)
-        said = await self.list_exchanges(session_id)
+            found = await self._require_session(connection, session_id, owner=owner)
+        exchanges = await self.list_exchanges(session_id)
         return replace(
             found,
-            query_count=max(found.query_count, len(said)),
-            questions=tuple(entry.question for entry in said),
-            answers=tuple(entry.answer for entry in said if entry.answer is not None),
-            messages=tuple(message for entry in said for message in messages(entry.question, entry.answer)),
+            query_count=max(found.query_count, len(exchanges)),
+            questions=tuple(each.question for each in exchanges),
+            answers=tuple(each.answer for each in exchanges if each.answer is not None),
+            messages=tuple(m for each in exchanges for m in _build_messages(each.question, each.answer)),
         )
 
     async def check_owner(self, session_id: str, *, owner: str) -> None:
         """Raises `NotFound` unless there is such a session and it is theirs."""
         async with self._database.connect() as connection:
-            if await self._find_session(connection, session_id, owner=owner) is None:
-                raise _no_session(session_id)
+            await self._require_session(connection, session_id, owner=owner)
 
     async def list_sessions(
         self, *, owner: str | None = None, most: int | None = None, after: str | None = None
     ) -> list[Session]:
-        """The newest first: all or those of one owner, from the beginning or after a session of that list."""
+        """Lists all sessions or those of one owner, the newest first, from the start or `after` one."""
         query = select(sessions).order_by(sessions.c.start_time.desc(), sessions.c.session_id).limit(most)
         theirs = true() if owner is None else func.coalesce(sessions.c.owner, "") == owner
         query = query.where(theirs)
-        if after is not None:  # one of somebody else's is as unknown as one that never was
+        if after is not None:
+            # A session of another owner counts as unknown.
             last = select(sessions.c.start_time).where(sessions.c.session_id == after, theirs)
             began = last.scalar_subquery()
             later = (sessions.c.start_time == began) & (sessions.c.session_id > after)
             query = query.where((sessions.c.start_time < began) | later)
         async with self._database.connect() as connection:
-            return [_session_of(row) for row in await connection.execute(query)]
+            return [_parse_session(row) for row in await connection.execute(query)]
 
     async def receive(self, question: Question, *, interpreted: str) -> None:
         """Records a pending question, and counts it in its session."""
         async with self._database.begin("the numbers of questions") as connection:
             number = (await connection.scalar(select(func.max(questions.c.number))) or 0) + 1
-            values = question_values(question, interpreted=interpreted) | {"number": number}
+            values = _build_question(question, interpreted=interpreted) | {"number": number}
             await connection.execute(insert(questions), values)
             if question.session_id is not None:
                 counted = update(sessions).where(sessions.c.session_id == question.session_id)
@@ -301,7 +151,7 @@ class Conversations:
         return moved
 
     async def fail(self, question: Question, reason: str) -> None:
-        """The question ends in `error`, with its reason, however far it had come; if it has ended, raises."""
+        """Ends a question in `error` with its reason. Raises if it has ended already."""
         async with self._database.begin() as connection:
             current = await self._read_status(connection, question)
             if current is QuestionStatus.PENDING:
@@ -310,14 +160,14 @@ class Conversations:
             await connection.execute(update(questions).where(questions.c.id == question.id).values(values))
 
     async def fail_abandoned(self) -> None:
-        """Ends in `error` what an earlier process was working on when it died.
+        """Ends the questions in `error` that an earlier process was working on when it died.
 
-        Where other instances may be at work, only what is older than any question they could be working on.
+        Where other instances may be at work, it ends only those that are older than `ABANDONED_AFTER`.
         """
         alive = [str(QuestionStatus.PENDING), str(QuestionStatus.PROCESSING)]
         left: ColumnElement[bool] = questions.c.status.in_(alive)
         if self._database.is_shared:
-            left &= questions.c.timestamp < datetime.now(UTC) - GIVEN_UP
+            left &= questions.c.timestamp < datetime.now(UTC) - ABANDONED_AFTER
         async with self._database.connect() as connection:
             if await connection.scalar(select(questions.c.id).where(left).limit(1)) is None:
                 return
@@ -327,7 +177,7 @@ class Conversations:
 
     async def save_draft(self, answer: Answer, *, receipt: Mapping[str, object]) -> None:
         async with self._database.begin() as connection:
-            await connection.execute(insert(answers), answer_values(answer, receipt=receipt))
+            await connection.execute(insert(answers), _build_answer(answer, receipt=receipt))
 
     async def mark_validated(self, answer: Answer) -> Answer:
         moved = answer.to(AnswerState.VALIDATED)
@@ -338,7 +188,7 @@ class Conversations:
     async def publish(
         self, question: Question, answer: Answer, *, receipt: Mapping[str, object]
     ) -> tuple[Question, Answer]:
-        """The answer is published and the question ends, in one step."""
+        """Publishes the answer and ends the question, in one transaction."""
         answered = answer.refusal is None
         status = QuestionStatus.COMPLETED if answered else QuestionStatus.INSUFFICIENT_DATA
         done, shown = question.to(status), answer.to(AnswerState.PUBLISHED)
@@ -350,17 +200,17 @@ class Conversations:
         return done, shown
 
     async def find_exchange(self, answer_id: str, *, owner: str | None = None) -> Exchange:
-        """An answer with its question, by the id of either; with `owner`, only if they asked."""
+        """Finds an answer with its question, by the id of either; with `owner`, only if they asked."""
         async with self._database.connect() as connection:
             of_answer = select(answers.c.question_id).where(answers.c.id == answer_id)
             question_id = await connection.scalar(of_answer) or answer_id
             found = await self._list_exchanges(connection, questions.c.id == question_id)
         if not found or owner not in (None, found[0].question.user_id or ""):
-            raise _no_answer(answer_id)
+            raise _make_answer_error(answer_id)
         return found[0]
 
     async def rate(self, rating: Rating, *, owner: str) -> None:
-        """What a reader thought of an answer; what the same one thought before is replaced."""
+        """Saves a reader's rating of an answer in the place of an earlier one."""
         values = {f.name: getattr(rating, f.name) for f in fields(rating)} | {"owner": owner}
         values |= {"reasons": list(rating.reasons), "timestamp": datetime.now(UTC)}
         mine = (feedback.c.answer_id == rating.answer_id, feedback.c.owner == owner)
@@ -378,13 +228,13 @@ class Conversations:
             return [Rating(row.answer_id, row.vote, tuple(row.reasons), row.comment) for row in found]
 
     async def list_exchanges(self, session_id: str | None = None) -> list[Exchange]:
-        """In the order in which they were asked: all, or those of one session. Drafts are nobody's to see."""
+        """Lists all questions, or those of one session, in the order asked, without drafts of answers."""
         async with self._database.connect() as connection:
             condition = true() if session_id is None else questions.c.session_id == session_id
             return await self._list_exchanges(connection, condition)
 
     async def list_turns(self, session_id: str, *, most: int) -> list[tuple[str, str]]:
-        """The last questions of a session as they were understood, with the answers; "" for a refusal."""
+        """Lists the last questions of a session as understood, with the answers; "" for a refusal."""
         query = select(questions.c.interpreted, answers.c.content, answers.c.refusal).select_from(_ANSWERED)
         latest = query.where(questions.c.session_id == session_id, _PUBLISHED)
         async with self._database.connect() as connection:
@@ -393,14 +243,14 @@ class Conversations:
         return turns[::-1]
 
     async def list_stored_answers(self, answer_id: str | None = None) -> list[StoredAnswer]:
-        """What is stored of the answers, as it is stored, to be checked: of one answer, or of all."""
+        """Lists one answer, or all, exactly as they are stored, to be checked."""
         query = select(answers).select_from(_ANSWERED).where(_PUBLISHED).order_by(questions.c.number)
         if answer_id is not None:
             query = query.where(or_(answers.c.id == answer_id, questions.c.id == answer_id))
         async with self._database.connect() as connection:
-            found = [kept_of(row) for row in await connection.execute(query)]
+            found = [_parse_stored_answer(row) for row in await connection.execute(query)]
         if answer_id is not None and not found:
-            raise _no_answer(answer_id)
+            raise _make_answer_error(answer_id)
         return found
 
     async def _list_exchanges(
@@ -410,20 +260,20 @@ class Conversations:
         published = select(answers).select_from(_ANSWERED).where(condition, _PUBLISHED)
         given = await connection.execute(published)
         by_question = {row.question_id: row for row in given}
-        return [_entry(row, by_question.get(row.id)) for row in asked]
+        return [_parse_exchange(row, by_question.get(row.id)) for row in asked]
 
-    async def _find_session(
+    async def _require_session(
         self, connection: AsyncConnection, session_id: str, *, owner: str | None = None
-    ) -> Session | None:
-        """A session that belongs to someone else raises what one that is not there does."""
+    ) -> Session:
+        """Finds a session. One of another owner raises `NotFound`, as one that does not exist."""
         query = select(sessions).where(sessions.c.session_id == session_id).with_for_update()
         row = (await connection.execute(query)).one_or_none()
-        if row is not None and owner not in (None, row.owner or ""):
-            raise _no_session(session_id)
-        return None if row is None else _session_of(row)
+        if row is None or owner not in (None, row.owner or ""):
+            raise NotFound("session", session_id, hint="`octavo sessions` lists them.")
+        return _parse_session(row)
 
     async def _read_status(self, connection: AsyncConnection, question: Question) -> QuestionStatus:
-        """As it is stored: a cancelled step may have come through."""
+        """Reads the stored status: a cancelled step may have come through."""
         query = select(questions.c.status).where(questions.c.id == question.id).with_for_update()
         stored = await connection.scalar(query)
         return QuestionStatus(stored or question.status)
@@ -434,28 +284,164 @@ class Conversations:
         advance(AnswerState(current or AnswerState.DRAFT), answer.state)
         values = {
             "state": str(answer.state),
-            "trace": trace_json(answer.trace),
+            "trace": _build_trace(answer.trace),
             "processing_time_ms": answer.processing_time_ms,
         }
         await connection.execute(update(answers).where(answers.c.id == answer.id).values(values | more))
 
 
-def _no_session(id_: str) -> NotFound:
-    return NotFound("session", id_, hint="`octavo sessions` lists them.")
+def checksum_answer(answer: Answer | StoredAnswer) -> str:
+    """Computes a checksum of what the reader got and of where it was quoted from."""
+    quoted = [
+        [c.number, c.retrieved_content_id, c.start, c.end, c.content_snippet]
+        if isinstance(c, Citation)
+        else [c["number"], c["retrieved_content_id"], c["start"], c["end"], c["content_snippet"]]
+        for c in answer.citations
+    ]
+    return hashlib.sha256(json.dumps([answer.content, quoted]).encode()).hexdigest()
 
 
-def _no_answer(id_: str) -> NotFound:
+def _build_question(question: Question, *, interpreted: str) -> Values:
+    return {
+        "id": question.id,
+        "session_id": question.session_id,
+        "content": question.content,
+        "interpreted": interpreted,
+        "book_id": question.book_id,
+        "selected_text": question.selected_text,
+        "scope": {k: v if v is None else str(v) for k, v in asdict(question.scope).items()},
+        "top_k": question.top_k,
+        "user_id": question.user_id,
+        "user_context": dict(question.user_context),
+        "user_preferences": dict(question.user_preferences),
+        "filters": dict(question.filters),
+        "timestamp": question.timestamp,
+        "status": str(question.status),
+    }
+
+
+def _parse_question(row: Any) -> Question:
+    names = {field.name for field in fields(Question)} - {"conversation_history", "scope"}
+    return Question(scope=Scope(**row.scope), **{name: getattr(row, name) for name in names})
+
+
+def _build_answer(answer: Answer, *, receipt: Mapping[str, object]) -> Values:
+    refusal = answer.refusal
+    return {
+        "id": answer.id,
+        "question_id": answer.question_id,
+        "state": str(answer.state),
+        "content": answer.content,
+        "confidence": answer.confidence,
+        "processing_time_ms": answer.processing_time_ms,
+        "timestamp": answer.timestamp,
+        "citations": [_build_citation(citation) for citation in answer.citations],
+        "evidence": [_build_evidence(item) for item in answer.evidence],
+        "refusal": None
+        if refusal is None
+        else {
+            "reason": str(refusal.reason),
+            "message": refusal.message,
+            "nearest": [_build_evidence(item) for item in refusal.nearest],
+        },
+        "trace": _build_trace(answer.trace),
+        "receipt": dict(receipt),
+    }
+
+
+def _parse_answer(row: Any) -> Answer:
+    evidence = tuple(_parse_evidence(item) for item in row.evidence)
+    chunks = {item.id: item.chunk for item in evidence}
+    refusal = row.refusal
+    return Answer(
+        id=row.id,
+        question_id=row.question_id,
+        content=row.content,
+        confidence=row.confidence,
+        processing_time_ms=row.processing_time_ms,
+        timestamp=row.timestamp,
+        citations=tuple(Citation(**{**c, "chunk": chunks[c["retrieved_content_id"]]}) for c in row.citations),
+        evidence=evidence,
+        refusal=None
+        if refusal is None
+        else Refusal(**{**refusal, "nearest": tuple(_parse_evidence(e) for e in refusal["nearest"])}),
+        state=row.state,
+        trace=Trace(tuple((Delivery(step), datetime.fromisoformat(at)) for step, at in row.trace)),
+    )
+
+
+def _build_messages(question: Question, answer: Answer | None) -> tuple[Message, ...]:
+    """Builds the messages of a conversation that a question and its answer are."""
+    asked = Message(
+        id=question.id,
+        role="user",
+        content=question.content,
+        timestamp=question.timestamp,
+        query_id=question.id,
+    )
+    if answer is None:
+        return (asked,)
+    replied = Message(
+        id=answer.id,
+        role="assistant",
+        content=answer.content,
+        timestamp=answer.timestamp,
+        query_id=question.id,
+        source_references=answer.citations,
+    )
+    return asked, replied
+
+
+def _parse_stored_answer(row: Any) -> StoredAnswer:
+    chunks = {item["id"]: item["chunk"] for item in row.evidence}
+    return StoredAnswer(row.id, row.content, tuple(row.citations), chunks, row.receipt)
+
+
+def _build_trace(trace: Trace) -> list[list[str]]:
+    return [[str(step), at.isoformat()] for step, at in trace.steps]
+
+
+def _build_citation(citation: Citation) -> Values:
+    names = [field.name for field in fields(citation) if field.name != "chunk"]
+    return {name: getattr(citation, name) for name in names}
+
+
+def _build_evidence(item: Evidence) -> Values:
+    chunk = {f.name: getattr(item.chunk, f.name) for f in fields(item.chunk) if f.name != "embedding"}
+    chunk |= {"created_at": item.chunk.created_at.isoformat(), "metadata": dict(item.chunk.metadata)}
+    return {
+        "chunk": chunk,
+        "id": item.id,
+        "relevance_score": item.relevance_score,
+        "rank": item.rank,
+        "state": str(item.state),
+    }
+
+
+def _parse_evidence(stored: Values) -> Evidence:
+    chunk = stored["chunk"]
+    parsed = Chunk(
+        **{
+            **chunk,
+            "created_at": datetime.fromisoformat(chunk["created_at"]),
+            "heading_path": tuple(chunk["heading_path"]),
+            "ancestors": tuple(chunk["ancestors"]),
+        }
+    )
+    return Evidence(**{**stored, "chunk": parsed})
+
+
+def _make_answer_error(id_: str) -> NotFound:
     return NotFound("answer", id_, hint="`octavo sessions` lists what was asked.")
 
 
-def _entry(asked: object, given: object | None) -> Exchange:
-    question = question_of(asked)
-    interpreted, error = asked.interpreted, asked.error  # type: ignore[attr-defined]
-    if given is None:
-        return Exchange(question, interpreted, None, {}, error)
-    return Exchange(question, interpreted, answer_of(given), given.receipt, error)  # type: ignore[attr-defined]
+def _parse_exchange(asked: Any, answered: Any | None) -> Exchange:
+    question = _parse_question(asked)
+    if answered is None:
+        return Exchange(question, asked.interpreted, None, {}, asked.error)
+    return Exchange(question, asked.interpreted, _parse_answer(answered), answered.receipt, asked.error)
 
 
-def _session_of(row: object) -> Session:
+def _parse_session(row: Any) -> Session:
     values = {name: getattr(row, name) for name in ("session_id", "start_time", "end_time", "query_count")}
     return Session(**values)

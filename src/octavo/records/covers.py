@@ -1,7 +1,7 @@
 """The covers of books: one small picture each, as the book's own file had it.
 
-A cover comes with an edition and leaves with the book. It is kept and given out as bytes and never opened,
-and only what begins like a PNG, JPEG, GIF or WebP is kept at all.
+A cover comes with an edition and is deleted with the book. It is stored and returned as bytes and never
+decoded, and only a PNG, JPEG, GIF or WebP by its first bytes is stored at all.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 async def save_cover(
     database: Database, book_id: str, cover: Cover | None, *, replacing: bool = False
 ) -> None:
-    """Gives a book its cover; one that brings none keeps what it has, unless it is `replacing` an edition."""
+    """Saves a book's cover. Without one the book keeps what it has, unless `replacing` an edition."""
     if cover is None and not replacing:
         return
     if await find_cover(database, book_id) == cover:
@@ -34,14 +34,14 @@ async def save_cover(
 
 
 async def find_cover(database: Database, book_id: str) -> Cover | None:
-    """The cover of a book that has one."""
+    """Finds the cover of a book that has one."""
     async with database.connect() as connection:
         data = await connection.scalar(select(covers.c.data).where(covers.c.book_id == book_id))
         return None if data is None else Cover(data)
 
 
 async def find_covered_books(database: Database, book_ids: Collection[str]) -> set[str]:
-    """Those of the books that have a cover."""
+    """Returns those of the books that have a cover."""
     async with database.connect() as connection:
         found = await connection.scalars(select(covers.c.book_id).where(covers.c.book_id.in_(book_ids)))
         return set(found)

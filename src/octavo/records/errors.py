@@ -1,7 +1,7 @@
-"""What a database says when something goes wrong, as one of our errors.
+"""Translates the errors of the database into ours.
 
-SQLite says it in words, PostgreSQL by five characters (`sqlstate`). A password is in no message. `is_lost`
-tells whether the server is away, or has dropped the connection: then the same thing may be tried again.
+SQLite reports them in words, PostgreSQL by five characters (`sqlstate`). No message contains a password.
+`is_lost` tells whether the server is away or has dropped the connection, so that a retry may succeed.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from octavo.errors import InvalidValue, LibraryBusy, OctavoError, Overloaded, RecordsError, StorageLow
 
 RESTORE = "Restore the file from a backup, or move it away and add the books again."
-_AWAY = ("08", "57P01", "57P02", "57P03", "57P05", "25P03")
+_AWAY_STATES = ("08", "57P01", "57P02", "57P03", "57P05", "25P03")
 _CLASS = re.compile(r"^<class '[^']*'>: ")
-_WRITABLE = ("readonly", "unable to open", "permission", "read-only", "is a directory")
+_UNWRITABLE = ("readonly", "unable to open", "permission", "read-only", "is a directory")
 _DAMAGED = ("malformed", "not a database", "decode", "corrupt")
 
 
 @contextmanager
 def report_damage(place: str) -> Iterator[None]:
-    """Rows that break the rules of the types, or are no JSON, were not written by us."""
+    """Reports rows that are invalid for our types, or not JSON, as damage: we did not write them."""
     try:
         yield
     except (ValueError, TypeError, KeyError) as error:
@@ -34,42 +34,45 @@ def report_damage(place: str) -> Iterator[None]:
 
 @contextmanager
 def translate_errors(place: str) -> Iterator[None]:
-    """What the database raises inside, as one of our errors."""
+    """Turns what the database raises inside into one of our errors."""
     try:
         yield
     except OctavoError:
         raise
     except Exception as error:
-        if not _is_foreign(error):
+        if not _is_database_error(error):
             raise
-        raise _ours(error, place) from error
+        raise _translate(error, place) from error
 
 
 def is_lost(error: Exception) -> bool:
-    """Whether the connection is gone, or none could be made, and the next try may fare better."""
+    """Whether the connection is gone, or none could be made, and a retry may succeed."""
     if isinstance(error, DBAPIError) and error.connection_invalidated:
         return True
-    state = sqlstate(error)
-    return state.startswith(_AWAY) if state else isinstance(error, OSError)
+    state = read_sqlstate(error)
+    return state.startswith(_AWAY_STATES) if state else isinstance(error, OSError)
 
 
-def sqlstate(error: BaseException) -> str:
-    """PostgreSQL's five characters for what went wrong; "" where there are none."""
-    for said in (error, getattr(error, "orig", None)):
-        state = getattr(said, "sqlstate", None)
+def read_sqlstate(error: BaseException) -> str:
+    """Returns PostgreSQL's five characters for an error; "" where there are none."""
+    for raised in (error, getattr(error, "orig", None)):
+        state = getattr(raised, "sqlstate", None)
         if isinstance(state, str):
             return state
     return ""
 
 
-def _is_foreign(error: Exception) -> bool:
-    """From the database or on the way to it. SQLite quotes a damaged schema as it finds it: not in UTF-8."""
+def _is_database_error(error: Exception) -> bool:
+    """Whether the database or its connection raised this.
+
+    SQLite quotes a damaged schema as it is, which may not be UTF-8.
+    """
     kinds = (SQLAlchemyError, sqlite3.Error, OSError, UnicodeDecodeError)
     return isinstance(error, kinds) or type(error).__module__.partition(".")[0] == "asyncpg"
 
 
-def _ours(error: Exception, place: str) -> OctavoError:
-    said = " ".join(_CLASS.sub("", str(getattr(error, "orig", None) or error)).split())[:300]
+def _translate(error: Exception, place: str) -> OctavoError:
+    message = " ".join(_CLASS.sub("", str(getattr(error, "orig", None) or error)).split())[:300]
     if isinstance(error, PoolTimeout):
         return Overloaded(
             f"all connections to the records at {place} are in use",
@@ -77,30 +80,30 @@ def _ours(error: Exception, place: str) -> OctavoError:
             hint="Try again in a moment, or raise OCTAVO_RECORDS_POOL.",
         )
     if place.startswith("postgresql:"):
-        return _of_a_server(error, said, place)
-    return _of_a_file(said, place)
+        return _translate_postgres(error, message, place)
+    return _translate_sqlite(message, place)
 
 
-def _of_a_file(said: str, place: str) -> OctavoError:
-    low = said.lower()
+def _translate_sqlite(message: str, place: str) -> OctavoError:
+    low = message.lower()
     if "is locked" in low or "is busy" in low:
-        return _busy(place)
+        return _make_busy(place)
     if "disk is full" in low or "no space left" in low:
         return StorageLow(f"the disk of {place} is full", hint="Free some space and try again.")
-    if any(words in low for words in _WRITABLE):
+    if any(words in low for words in _UNWRITABLE):
         return RecordsError(
-            f"the records at {place} cannot be opened for writing: {said}",
+            f"the records at {place} cannot be opened for writing: {message}",
             hint="Check the rights and the owner of this file and of its directory.",
         )
     if any(words in low for words in _DAMAGED):
-        return RecordsError(f"the records at {place} are damaged: {said}", hint=RESTORE)
-    return _failed(said, place)
+        return RecordsError(f"the records at {place} are damaged: {message}", hint=RESTORE)
+    return _make_failed(message, place)
 
 
-def _of_a_server(error: Exception, said: str, place: str) -> OctavoError:
-    match sqlstate(error):
+def _translate_postgres(error: Exception, message: str, place: str) -> OctavoError:
+    match read_sqlstate(error):
         case "55P03" | "40P01" | "40001":
-            return _busy(place)
+            return _make_busy(place)
         case "57014":
             return LibraryBusy(
                 f"the records at {place} took too long to answer", hint="Try again in a moment."
@@ -124,24 +127,26 @@ def _of_a_server(error: Exception, said: str, place: str) -> OctavoError:
             )
         case "42501" | "25006":
             return RecordsError(
-                f"the records at {place} may not be changed: {said}",
+                f"the records at {place} may not be changed: {message}",
                 hint="The user must own the database, and the server must not be a standby.",
             )
         case "22021":
             return InvalidValue("text", "must hold no NUL", "a text with one")
     if is_lost(error):
         return LibraryBusy(
-            f"the records at {place} cannot be reached: {said or type(error).__name__}",
+            f"the records at {place} cannot be reached: {message or type(error).__name__}",
             hint="Check that the database server runs; what was being done can be done again.",
         )
-    return _failed(said, place)
+    return _make_failed(message, place)
 
 
-def _busy(place: str) -> LibraryBusy:
+def _make_busy(place: str) -> LibraryBusy:
     return LibraryBusy(
         f"the records at {place} are being changed by another process", hint="Try again in a moment."
     )
 
 
-def _failed(said: str, place: str) -> RecordsError:
-    return RecordsError(f"the records at {place} failed: {said}", hint="`octavo doctor` checks the library.")
+def _make_failed(message: str, place: str) -> RecordsError:
+    return RecordsError(
+        f"the records at {place} failed: {message}", hint="`octavo doctor` checks the library."
+    )

@@ -1,8 +1,8 @@
-"""Requests that are sent twice: the second time they get what the first time gave, and nothing is done again.
+"""Requests that may be sent twice: the second gets the response of the first, and nothing is done again.
 
-The caller names a request with a key of its own choosing. The same key with the same request gives the stored
-response for a day; with another request it is a conflict, and so it is while the first is still being worked
-on. What failed is forgotten, so that it can be tried again.
+The caller names a request with a key of its own choosing. For a day, the same key with the same request
+returns the stored response. With another request it is a conflict, and so it is while the first is still
+being worked on. A request that failed is forgotten, so that it can be sent again.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from octavo.records.tables import Moment, requests
 if TYPE_CHECKING:
     from octavo.records.database import Database
 
-KEPT = timedelta(hours=24)
-GIVEN_UP = timedelta(minutes=10)
-"""After so long without an end the process that worked on it is taken for dead."""
+KEPT_FOR = timedelta(hours=24)
+ABANDONED_AFTER = timedelta(minutes=10)
+"""After so long without an end, the process that worked on a request is taken for dead."""
 LONGEST_KEY = 200
-_FIRST = text(
+_ADD_REQUEST = text(
     "INSERT INTO requests (owner, key, digest, created_at) VALUES (:owner, :key, :digest, :created_at) "
     "ON CONFLICT (owner, key) DO NOTHING"
 ).bindparams(bindparam("created_at", type_=Moment))
@@ -47,7 +47,7 @@ class RequestInProgress(Conflict):
 
 @dataclass(slots=True)
 class IdempotentRequest:
-    """One request. `before` is what it gave before, if it did; what it gives now goes into `response`."""
+    """One request. `previous` is the stored response, if any; set `response` to the new one."""
 
     previous: Any | None = None
     response: Any | None = field(default=None)
@@ -61,28 +61,30 @@ class IdempotentRequests:
 
     @asynccontextmanager
     async def claim(self, key: str | None, *, owner: str, request: bytes) -> AsyncIterator[IdempotentRequest]:
-        """Around the work for a request; with no key, nothing is remembered."""
+        """Wraps the work for a request. Without a key, nothing is stored."""
         if key is None:
             yield IdempotentRequest()
             return
         validation.text("Idempotency-Key", key, most=LONGEST_KEY)
-        once = IdempotentRequest(previous=await self._begin(key, owner, hashlib.sha256(request).hexdigest()))
-        if once.previous is not None:
-            yield once
+        claimed = IdempotentRequest(
+            previous=await self._begin(key, owner, hashlib.sha256(request).hexdigest())
+        )
+        if claimed.previous is not None:
+            yield claimed
             return
         try:
-            yield once
+            yield claimed
         finally:
-            await asyncio.shield(asyncio.ensure_future(self._end(key, owner, once.response)))
+            await asyncio.shield(asyncio.ensure_future(self._end(key, owner, claimed.response)))
 
     async def _begin(self, key: str, owner: str, digest: str) -> Any | None:
         mine = (requests.c.owner == owner, requests.c.key == key)
         async with self._database.begin() as connection:
             now = datetime.now(UTC)
-            dead = requests.c.status.is_(None) & (requests.c.created_at < now - GIVEN_UP)
-            await connection.execute(delete(requests).where((requests.c.created_at < now - KEPT) | dead))
+            dead = requests.c.status.is_(None) & (requests.c.created_at < now - ABANDONED_AFTER)
+            await connection.execute(delete(requests).where((requests.c.created_at < now - KEPT_FOR) | dead))
             values = {"owner": owner, "key": key, "digest": digest, "created_at": now}
-            if (await connection.execute(_FIRST, values)).rowcount:
+            if (await connection.execute(_ADD_REQUEST, values)).rowcount:
                 return None
             row = (await connection.execute(select(requests).where(*mine))).one()
         if row.digest != digest:

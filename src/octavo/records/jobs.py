@@ -1,12 +1,12 @@
-"""The queue of books that wait to be taken in, in the same database as the records.
+"""The queue of books that wait to be added, in the same database as the records.
 
-A job is queued, then running, then done, failed or cancelled, and what has ended never changes again; only a
-cancelled job whose book turns out to be in the library already becomes done, since that is what it is. Any
-number of processes may take from one queue, and no two get the same job: SQLite lets one writer in at a time,
-PostgreSQL passes over the rows that another is taking. Whoever runs a job says so every moment (`renew`); a
-job whose worker has been silent for `STALE_SECONDS` is taken by another, three times at most. Cancelling is a
-word in the database: the worker reads it at its next `renew` and stops. A job whose file a worker does not
-see is left to one that does; it fails when its turn came `LEFT_SECONDS` ago and nobody has taken it.
+A job is queued, then running, then done, failed or cancelled. An ended job never changes again, except that a
+cancelled job becomes done when its book turns out to be in the library already. Any number of processes may
+take jobs from one queue, and no two get the same one: SQLite lets one writer in at a time, PostgreSQL skips
+the rows that another is taking. A worker renews its job every moment; a job that was not renewed for
+`STALE_SECONDS` is taken by another worker, three times at most. Cancelling writes a state into the database:
+the worker reads it at its next `renew` and stops. A worker leaves a job whose file it does not see to
+another; the job fails when nobody has taken it for `LEFT_SECONDS`.
 """
 
 from __future__ import annotations
@@ -34,8 +34,19 @@ LEFT_SECONDS = 3_600.0
 PAGE_DEFAULT, PAGE_MOST = 20, 100
 KEPT_DAYS = 30
 _RETRY_AFTER = 15.0
-_PUTTING = 0x0C7A70  # names the lock under which PostgreSQL numbers the jobs
+# The lock under which PostgreSQL numbers the jobs.
+_NUMBERING = 0x0C7A70
 _LOCK = text("SELECT pg_advisory_xact_lock(:lock)")
+_WORKERS_DIED = {
+    "code": "worker_lost",
+    "message": f"the workers that read this book died {TRIES_MOST} times",
+    "hint": "Look into their logs; the book may need more memory than they have.",
+}
+_NOT_SEEN = {
+    "code": "not_found",
+    "message": f"no worker has seen the uploaded file for {LEFT_SECONDS / 60:.0f} minutes",
+    "hint": "The server that took it may have stopped, or look into another folder now: send it again.",
+}
 
 
 class JobState(StrEnum):
@@ -51,7 +62,7 @@ ENDED = (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
 
 @dataclass(frozen=True, slots=True)
 class JobProgress:
-    """`done` of `total` in the step that is being taken; 0 of 0 where nothing is counted."""
+    """`done` of `total` in the current step; 0 of 0 where nothing is counted."""
 
     step: str = "waiting"
     done: int = 0
@@ -89,7 +100,7 @@ def _now() -> datetime:
 
 
 class JobQueue:
-    """Jobs in order of arrival; at most `capacity` of them may wait."""
+    """Jobs in order of arrival. At most `capacity` of them may wait."""
 
     def __init__(self, database: Database, *, capacity: int, now: Callable[[], datetime] = _now) -> None:
         self._database, self._capacity, self._now = database, capacity, now
@@ -103,10 +114,10 @@ class JobQueue:
         options: BookOptions | None = None,
         id: str = "",
     ) -> Job:
-        """A new job at the end of the queue, or `TooMany` when the queue is full."""
+        """Adds a job at the end of the queue; raises `TooMany` when the queue is full."""
         async with self._database.begin() as connection:
             if not self._database.is_sqlite:
-                await connection.execute(_LOCK, {"lock": _PUTTING})
+                await connection.execute(_LOCK, {"lock": _NUMBERING})
             await self._require_room(connection)
             latest = await connection.scalar(select(func.max(jobs.c.number)))
             job = Job(
@@ -119,11 +130,11 @@ class JobQueue:
                 options=options or BookOptions(),
                 created_at=self._now(),
             )
-            await connection.execute(insert(jobs), _values(job))
+            await connection.execute(insert(jobs), _build_row(job))
         return job
 
     async def require_room(self) -> None:
-        """Raises `TooMany` when a job put now would be refused."""
+        """Raises `TooMany` when the queue is full."""
         async with self._database.connect() as connection:
             await self._require_room(connection)
 
@@ -146,21 +157,21 @@ class JobQueue:
         return or_(jobs.c.state == JobState.QUEUED, self._is_lost())
 
     async def list_waiting(self) -> list[Job]:
-        """The jobs that may be taken, in order. A look costs the writers nothing."""
+        """Lists the jobs that may be taken, in order, without holding up writers."""
         async with self._database.connect() as connection:
             found = await connection.execute(select(jobs).where(self._is_open()).order_by(jobs.c.number))
-            return [_job(row) for row in found]
+            return [_parse_job(row) for row in found]
 
     async def take(self, worker: str, *, among: Collection[str] | None = None) -> Job | None:
-        """The first job that waits, or whose worker has fallen silent; it is this worker's now.
+        """Takes the first job that waits, or whose worker has stopped renewing it.
 
-        `among` are the ids of those that this worker can do; the others are left to others.
+        `among` are the ids of the jobs that this worker can do.
         """
         wanted = jobs.c.id.in_(among) if among is not None else true()
         async with self._database.begin() as connection:
-            given_up = _ending(JobState.FAILED, self._now(), error=_GIVEN_UP)
+            failed = _build_ending(JobState.FAILED, self._now(), error=_WORKERS_DIED)
             exhausted = and_(self._is_lost(), jobs.c.tries >= TRIES_MOST)
-            await connection.execute(update(jobs).where(exhausted).values(given_up))
+            await connection.execute(update(jobs).where(exhausted).values(failed))
             first = (
                 select(jobs)
                 .where(self._is_open(), wanted)
@@ -178,27 +189,27 @@ class JobQueue:
                 "seen_at": self._now(),
             }
             await connection.execute(update(jobs).where(jobs.c.id == row.id).values(taken))
-        return _job(row, **taken)
+        return _parse_job(row, **taken)
 
     async def renew(self, job: Job, progress: JobProgress) -> bool:
-        """Says that the job is still being worked on. False: it is not this worker's any more."""
+        """Notes that the job is still being worked on. Returns False if it is not this worker's any more."""
         return await self._change(job, {"seen_at": self._now(), "progress": asdict(progress)})
 
     async def finish(
         self, job: Job, *, book_id: str | None = None, error: Mapping[str, str] | None = None
     ) -> bool:
-        """The job is done, or failed for a reason. False: it was cancelled, or taken by another.
+        """Ends the job as done, or as failed with an error. Returns False if it was cancelled or taken.
 
-        A book that was out before the cancelling was heard of is out: then the job is done, not cancelled.
+        A book that was published before the worker saw the cancelling stays: that job is done, not cancelled.
         """
         if error is not None:
-            return await self._change(job, _ending(JobState.FAILED, self._now(), error=error))
+            return await self._change(job, _build_ending(JobState.FAILED, self._now(), error=error))
         done = {"book_id": book_id, "progress": asdict(JobProgress("done", 1, 1))}
-        ending = _ending(JobState.DONE, self._now()) | done
+        ending = _build_ending(JobState.DONE, self._now()) | done
         return await self._change(job, ending, among=(JobState.RUNNING, JobState.CANCELLED))
 
     async def give_back(self, job: Job) -> bool:
-        """The worker stops before the job is done: it waits again, and this try is not counted."""
+        """Puts the job back into the queue because the worker stops. This try is not counted."""
         waiting = {
             "state": JobState.QUEUED,
             "worker": None,
@@ -209,9 +220,10 @@ class JobQueue:
         return await self._change(job, waiting)
 
     async def give_up(self, unseen: Collection[Job]) -> int:
-        """Fails those of the jobs that nobody took for `LEFT_SECONDS`, though it was their turn; how many.
+        """Fails those of the jobs that nobody took for `LEFT_SECONDS` in their turn; returns how many.
 
-        Jobs are taken in order: whoever is at work on an earlier one may see the file, and is waited for.
+        Jobs are taken in order: a worker that is busy with an earlier one may see the file, and is waited
+        for.
         """
         then = self._now() - timedelta(seconds=LEFT_SECONDS)
         old = [job.id for job in unseen if job.created_at < then]
@@ -221,64 +233,64 @@ class JobQueue:
         at_work = exists().where(earlier.c.number <= jobs.c.number, earlier.c.seen_at >= then)
         left = update(jobs).where(jobs.c.id.in_(old), self._is_open(), ~at_work)
         async with self._database.begin() as connection:
-            ended = left.values(_ending(JobState.FAILED, self._now(), error=_UNSEEN))
+            ended = left.values(_build_ending(JobState.FAILED, self._now(), error=_NOT_SEEN))
             return (await connection.execute(ended)).rowcount
 
     async def reclaim(self) -> int:
-        """Puts every running job back. Only for whoever knows that no other worker can be alive."""
+        """Puts every running job back into the queue. Only safe when no other worker can be alive."""
         async with self._database.begin() as connection:
             values = {"state": JobState.QUEUED, "worker": None}
             exhausted = and_(jobs.c.state == JobState.RUNNING, jobs.c.tries >= TRIES_MOST)
-            given_up = _ending(JobState.FAILED, self._now(), error=_GIVEN_UP)
-            await connection.execute(update(jobs).where(exhausted).values(given_up))
+            failed = _build_ending(JobState.FAILED, self._now(), error=_WORKERS_DIED)
+            await connection.execute(update(jobs).where(exhausted).values(failed))
             back = await connection.execute(
                 update(jobs).where(jobs.c.state == JobState.RUNNING).values(values)
             )
             return back.rowcount
 
     async def cancel(self, id: str, *, owner: str | None = None) -> Job:
-        """The job as it is afterwards: cancelled, or as it had ended before."""
+        """Cancels a job. Returns it as it is afterwards: cancelled, or as it had ended before."""
         before = await self.find(id, owner=owner)
         async with self._database.begin() as connection:
             open_ = and_(jobs.c.id == before.id, jobs.c.state.not_in(ENDED))
             await connection.execute(
-                update(jobs).where(open_).values(_ending(JobState.CANCELLED, self._now()))
+                update(jobs).where(open_).values(_build_ending(JobState.CANCELLED, self._now()))
             )
         return await self.find(id, owner=owner)
 
     async def find(self, id: str, *, owner: str | None = None) -> Job:
-        """One job; another owner's is as unknown as one that never was."""
+        """Finds one job. Another owner's raises `NotFound`, as one that does not exist."""
         async with self._database.connect() as connection:
-            found = await connection.execute(select(jobs).where(jobs.c.id == id, _owned(owner)))
+            found = await connection.execute(select(jobs).where(jobs.c.id == id, _match_owner(owner)))
             row = found.one_or_none()
         if row is None:
             raise NotFound("job", id)
-        return _job(row)
+        return _parse_job(row)
 
     async def list_jobs(
         self, *, owner: str | None = None, limit: int = PAGE_DEFAULT, after: int | None = None
     ) -> list[Job]:
-        """The newest first, from the one below number `after` on."""
+        """Lists jobs, the newest first, from the one below number `after` on."""
         below = jobs.c.number < after if after is not None else true()
-        query = select(jobs).where(_owned(owner), below).order_by(jobs.c.number.desc()).limit(limit)
+        query = select(jobs).where(_match_owner(owner), below).order_by(jobs.c.number.desc()).limit(limit)
         async with self._database.connect() as connection:
-            return [_job(row) for row in await connection.execute(query)]
+            return [_parse_job(row) for row in await connection.execute(query)]
 
     async def count_by_state(self) -> dict[JobState, int]:
-        """How many jobs there are in each state."""
+        """Counts the jobs in each state."""
         query = select(jobs.c.state, func.count()).group_by(jobs.c.state)
         async with self._database.connect() as connection:
             found = {JobState(state): int(count) for state, count in await connection.execute(query)}
         return {state: found.get(state, 0) for state in JobState}
 
     async def list_sources(self) -> set[str]:
-        """Where the books lie that are still to be read."""
+        """Lists where the books are that are still to be read."""
         query = select(jobs.c.source).where(jobs.c.state.not_in(ENDED))
         async with self._database.connect() as connection:
             return set(await connection.scalars(query))
 
     async def forget(self, days: float = KEPT_DAYS) -> int:
-        """Drops the jobs that ended so long ago; says how many."""
+        """Deletes the jobs that ended so long ago; returns how many."""
         old = self._now() - timedelta(days=days)
         async with self._database.begin() as connection:
             return (await connection.execute(delete(jobs).where(jobs.c.finished_at < old))).rowcount
@@ -299,36 +311,22 @@ class JobQueue:
             return changed.rowcount == 1
 
 
-_GIVEN_UP = {
-    "code": "worker_lost",
-    "message": f"the workers that read this book died {TRIES_MOST} times",
-    "hint": "Look into their logs; the book may need more memory than they have.",
-}
-
-
-_UNSEEN = {
-    "code": "not_found",
-    "message": f"no worker has seen the uploaded file for {LEFT_SECONDS / 60:.0f} minutes",
-    "hint": "The server that took it may have stopped, or look into another folder now: send it again.",
-}
-
-
-def _ending(state: JobState, at: datetime, *, error: Mapping[str, str] | None = None) -> dict[str, Any]:
+def _build_ending(state: JobState, at: datetime, *, error: Mapping[str, str] | None = None) -> dict[str, Any]:
     return {"state": state, "finished_at": at, **({"error": dict(error)} if error else {})}
 
 
-def _owned(owner: str | None) -> ColumnElement[bool]:
+def _match_owner(owner: str | None) -> ColumnElement[bool]:
     return jobs.c.owner == owner if owner is not None else true()
 
 
-def _values(job: Job) -> dict[str, Any]:
+def _build_row(job: Job) -> dict[str, Any]:
     values = {**asdict(job), "state": str(job.state)}
     # The column kept its first name: renaming it would need a migration of every database.
     values["wishes"] = values.pop("options")
     return values
 
 
-def _job(row: Row[Any], **changed: Any) -> Job:
+def _parse_job(row: Row[Any], **changed: Any) -> Job:
     values = {**row._mapping, **changed}
     values["progress"] = JobProgress(**values["progress"])
     values["options"] = BookOptions(**values.pop("wishes"))

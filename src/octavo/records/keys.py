@@ -1,9 +1,9 @@
 """API keys: who may use the service, for what, and on which books.
 
-A key is `octv_<id>_<secret>`. The secret has 256 random bits, is shown once when the key is made, and is kept
-only as its SHA-256: what lies in the records opens nothing. A key is found by its id and compared in constant
-time. One that is missing, wrong, expired or revoked is refused with the same words. A revoked key stops
-working within a second, in every process that shares the records.
+A key is `octv_<id>_<secret>`. The secret has 256 random bits, is shown once when the key is made, and is
+stored only as its SHA-256: what is in the records gives no access. A key is found by its id and compared in
+constant time. A key that is missing, wrong, expired or revoked is refused with the same message. A revoked
+key stops working within a second, in every process that shares the records.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 SCOPES = ("ask", "ingest", "admin")
 FRESH_SECONDS = 1.0
-"""How long a key is believed before the records are asked again."""
-NOTED_SECONDS = 60.0
-"""How often the last use of a key is written down."""
-REMEMBERED = 1_000
+"""How long a key is cached before the records are asked again."""
+USE_SECONDS = 60.0
+"""How often the last use of a key is saved."""
+CACHED_KEYS = 1_000
 _SHAPE = re.compile(r"octv_([0-9a-f]{12})_([0-9a-f]{64})")
 _NO_HASH = "0" * 64
 
@@ -88,7 +88,7 @@ class Keyring:
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._database, self._clock = database, clock
         self._known: OrderedDict[str, tuple[float, Key | None, str]] = OrderedDict()
-        self._noted: dict[str, float] = {}
+        self._used: dict[str, float] = {}
         self._origins: tuple[float, frozenset[str]] | None = None
 
     async def create(
@@ -102,7 +102,7 @@ class Keyring:
         per_minute: int | None = None,
         days: float | None = None,
     ) -> tuple[Key, str]:
-        """A new key, and the token that is shown this once."""
+        """Creates a key; returns it with the token, which cannot be read again."""
         now = datetime.now(UTC)
         if days is not None and not 0 < days <= 36_500:
             raise InvalidValue("days", "must be more than 0 and at most 36500", days)
@@ -119,21 +119,21 @@ class Keyring:
         )
         secret = secrets.token_hex(32)
         async with self._database.begin() as connection:
-            await connection.execute(insert(api_keys), _values(key) | {"hash": _hash(secret)})
+            await connection.execute(insert(api_keys), _build_row(key) | {"hash": _hash_secret(secret)})
         return key, f"octv_{key.id}_{secret}"
 
     async def list_keys(self) -> list[Key]:
         """The oldest first, revoked and expired ones too."""
         async with self._database.connect() as connection:
             query = select(api_keys).order_by(api_keys.c.created_at, api_keys.c.id)
-            return [_key(row) for row in await connection.execute(query)]
+            return [_parse_key(row) for row in await connection.execute(query)]
 
     async def has_valid_key(self) -> bool:
         now = datetime.now(UTC)
         return any(key.is_valid(now) for key in await self.list_keys())
 
     async def revoke(self, key_id: str) -> Key:
-        """The key ends now; revoking it again changes nothing."""
+        """Revokes a key now. Revoking it again changes nothing."""
         async with self._database.begin() as connection:
             query = select(api_keys).where(api_keys.c.id == key_id)
             row = (await connection.execute(query)).one_or_none()
@@ -143,21 +143,21 @@ class Keyring:
             changed = update(api_keys).where(api_keys.c.id == key_id).values(revoked_at=ended)
             await connection.execute(changed)
         self._known.pop(key_id, None)
-        return replace(_key(row), revoked_at=ended)
+        return replace(_parse_key(row), revoked_at=ended)
 
     async def check(self, token: str) -> Key:
-        """The key that `token` is; raises the same `AccessDenied` for every token that is not a good one."""
+        """Returns the key of a token; raises the same `AccessDenied` for every token that is not valid."""
         shape = _SHAPE.fullmatch(token)
         id_, secret = (shape[1], shape[2]) if shape else ("", token)
         key, kept = await self._look_up(id_) if shape else (None, _NO_HASH)
-        same = hmac.compare_digest(_hash(secret), kept)
+        same = hmac.compare_digest(_hash_secret(secret), kept)
         if key is None or not same or not key.is_valid(datetime.now(UTC)):
             raise deny_access()
-        await self._note(key.id)
+        await self._save_use(key.id)
         return key
 
     async def list_origins(self) -> frozenset[str]:
-        """Every site that a working public key names."""
+        """Lists every site that a valid public key names."""
         now = self._clock()
         if self._origins is None or now - self._origins[0] >= FRESH_SECONDS:
             moment = datetime.now(UTC)
@@ -172,18 +172,18 @@ class Keyring:
             return known[1], known[2]
         async with self._database.connect() as connection:
             row = (await connection.execute(select(api_keys).where(api_keys.c.id == id_))).one_or_none()
-        found = (None, _NO_HASH) if row is None else (_key(row), str(row.hash))
+        found = (None, _NO_HASH) if row is None else (_parse_key(row), str(row.hash))
         self._known[id_] = (now, *found)
-        while len(self._known) > REMEMBERED:
+        while len(self._known) > CACHED_KEYS:
             self._known.popitem(last=False)
         return found
 
-    async def _note(self, id_: str) -> None:
-        """Writes the last use down, now and then; that this cannot be done is no reason to refuse a key."""
+    async def _save_use(self, id_: str) -> None:
+        """Saves the last use now and then. A failure to do so does not refuse the key."""
         now = self._clock()
-        if now - self._noted.get(id_, -NOTED_SECONDS) < NOTED_SECONDS:
+        if now - self._used.get(id_, -USE_SECONDS) < USE_SECONDS:
             return
-        self._noted[id_] = now
+        self._used[id_] = now
         with suppress(OctavoError):
             async with self._database.begin() as connection:
                 used = update(api_keys).where(api_keys.c.id == id_).values(used_at=datetime.now(UTC))
@@ -191,7 +191,7 @@ class Keyring:
 
 
 def deny_access() -> AccessDenied:
-    """What every caller without a good key is told, whatever is wrong with it."""
+    """Builds the error for every caller without a valid key, whatever is wrong with it."""
     return AccessDenied(
         "this needs a key that works",
         hint="Send `Authorization: Bearer octv_…`; `octavo keys create` makes one.",
@@ -199,7 +199,7 @@ def deny_access() -> AccessDenied:
 
 
 def parse_origin(url: str) -> str:
-    """The origin of an address as browsers write it; "" for what has none."""
+    """Returns the origin of an address as browsers write it; "" for one that has none."""
     try:
         parts = urlsplit(url)
         port, host = parts.port, parts.hostname or ""
@@ -207,16 +207,16 @@ def parse_origin(url: str) -> str:
         return ""
     if parts.scheme not in ("http", "https") or not re.fullmatch(r"[a-z0-9.-]+|[0-9a-f:]+", host):
         return ""
-    shown = f"[{host}]" if ":" in host else host
+    bracketed = f"[{host}]" if ":" in host else host
     usual = {"http": 80, "https": 443}[parts.scheme]
-    return f"{parts.scheme}://{shown}" + (f":{port}" if port is not None and port != usual else "")
+    return f"{parts.scheme}://{bracketed}" + (f":{port}" if port is not None and port != usual else "")
 
 
-def _hash(secret: str) -> str:
+def _hash_secret(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
-def _values(key: Key) -> dict[str, Any]:
+def _build_row(key: Key) -> dict[str, Any]:
     return {
         "id": key.id,
         "name": key.name,
@@ -232,7 +232,7 @@ def _values(key: Key) -> dict[str, Any]:
     }
 
 
-def _key(row: Any) -> Key:
+def _parse_key(row: Any) -> Key:
     return Key(
         id=row.id,
         name=row.name,

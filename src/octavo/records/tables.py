@@ -1,19 +1,19 @@
-"""The tables of the records, in types and words that SQLite and PostgreSQL both understand.
+"""The tables of the records, in types that SQLite and PostgreSQL share.
 
 A book has editions; an edition has sections and, while it is pending or ready, chunks. The text of a section
-is kept once, under its hash, for every edition that has it. A vector is kept under the hash of the embedder
-and of the text it was made from, so nothing is ever embedded twice. `removals` are the points that the store
-has still to drop. `migrations` make these tables; a test holds the two together.
+is stored once, under its hash, for every edition that has it. A vector is stored under the hash of the
+embedder and of the text it was made from, so nothing is ever embedded twice. `removals` are the points that
+the store must still delete.
 
-The tables of asking: sessions, the questions asked in them, and one answer for each question.
+A session has questions, and a question one answer, stored as the reader got it, with its evidence, its
+citations and a receipt of how it was made; `feedback` has the readers' ratings.
 
-An answer is kept as the reader got it, with its evidence, its citations and a receipt of how it was made.
+A key is stored as a hash and found by its public id. A job is a book that waits to be added; the process that
+takes it renews `seen_at`, so that a job whose worker died can be taken by another. `requests` are those that
+may be sent twice. `hits` count requests in moving windows for all instances together. A cover is a small
+picture that the book's file had.
 
-The tables of the service: keys, what readers thought of answers, work that waits, requests seen before.
-
-A key is stored as a hash and found by its public id. A job is a book that waits to be taken in; whichever
-process takes it renews `seen_at`, so that a job whose worker died can be taken by another. `hits` count
-requests in moving windows for all instances together. A cover is a small picture that the book's file had.
+`migrations` create these tables; a test checks that both agree.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ HEAD = "0004"
 """The newest revision under `migrations/versions`."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_TICK = timedelta(microseconds=1)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 class Moment(TypeDecorator[datetime]):
@@ -52,10 +52,10 @@ class Moment(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:  # noqa: ARG002
-        return None if value is None else (value - _EPOCH) // _TICK
+        return None if value is None else (value - _EPOCH) // _MICROSECOND
 
     def process_result_value(self, value: int | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
-        return None if value is None else _EPOCH + value * _TICK
+        return None if value is None else _EPOCH + value * _MICROSECOND
 
 
 metadata = MetaData(
@@ -67,8 +67,8 @@ metadata = MetaData(
 )
 
 
-def _catalogue_entry() -> tuple[Column[object], ...]:
-    """What a pending edition carries in order to become the book."""
+def _build_catalogue_columns() -> tuple[Column[object], ...]:
+    """Builds the columns that a pending edition and a book share."""
     return (
         Column("title", Text, nullable=False),
         Column("authors", JSON, nullable=False),
@@ -108,7 +108,7 @@ editions = Table(
     Column("edition", Integer, primary_key=True, autoincrement=False),
     Column("state", String(16), nullable=False),
     Column("created_at", Moment, nullable=False),
-    *_catalogue_entry(),
+    *_build_catalogue_columns(),
 )
 
 books = Table(
@@ -117,7 +117,7 @@ books = Table(
     Column("id", String(200), primary_key=True),
     Column("edition", Integer, nullable=False),
     Column("settled", Integer, nullable=False),
-    *_catalogue_entry(),
+    *_build_catalogue_columns(),
     ForeignKeyConstraint(["id", "edition"], ["editions.book_id", "editions.edition"]),
     Index(None, "content_hash"),
     Index(None, "words_hash"),

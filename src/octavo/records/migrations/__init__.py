@@ -20,19 +20,19 @@ from octavo.errors import RecordsError
 SCRIPTS = Path(__file__).parent
 
 
-def revision(connection: Connection) -> str | None:
-    """The revision that a database is at; None for one without tables of ours."""
+def read_revision(connection: Connection) -> str | None:
+    """Reads the revision that a database is at; None for one without tables of ours."""
     return MigrationContext.configure(connection).get_current_revision()
 
 
 def upgrade(connection: Connection, *, file: Path | None, scripts: Path = SCRIPTS) -> None:
-    """Runs what is missing, inside the transaction of `connection`. `file` is where SQLite keeps it."""
+    """Runs the missing revisions in the transaction of `connection`. `file` is the SQLite file, if any."""
     config = Config()
     config.set_main_option("script_location", str(scripts).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
     known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
-    current = revision(connection)
+    current = read_revision(connection)
     if current is not None and current not in known:
         raise RecordsError(
             f"the records at {file or repr(connection.engine.url)} were written by a newer Octavo "
@@ -45,13 +45,14 @@ def upgrade(connection: Connection, *, file: Path | None, scripts: Path = SCRIPT
 
 
 def back_up(file: Path, current: str) -> Path:
-    """Copies a SQLite database as it was last committed to a file beside it, which is whole or not there."""
+    """Copies a SQLite database, as last committed, to a file beside it, which is whole or absent."""
     copy = file.with_name(f"{file.name}.backup-{current}")
     draft = copy.with_name(f"{copy.name}.new")
     draft.unlink(missing_ok=True)
     source, target = sqlite3.connect(file), sqlite3.connect(draft)
     try:
-        target.execute("PRAGMA journal_mode = OFF")  # a draft that is cut off is thrown away
+        # An interrupted draft is deleted, so it needs no journal.
+        target.execute("PRAGMA journal_mode = OFF")
         source.backup(target)
     finally:
         source.close()
