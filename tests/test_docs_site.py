@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from octavo.ingest.edition import bind_sections
+from octavo.ingest.edition import build_sections
 from octavo.limits import Limits
 from octavo.readers.markdown import mdbook
 
@@ -29,7 +29,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_section_of_the_book_is_on_the_page_that_its_address_names(site: Path) -> None:
-    sections = bind_sections(mdbook.read_mdbook(ROOT / "docs", Limits()), book_id="octavo", base_url=HOME)
+    sections = build_sections(mdbook.read_mdbook(ROOT / "docs", Limits()), book_id="octavo", base_url=HOME)
     places = [
         s.url.removeprefix(f"{HOME}/").split("#") for s in sections if s.url.startswith(HOME) and s.text
     ]

@@ -25,15 +25,14 @@ from octavo.answers.steps import AskSteps
 from octavo.concurrency import run_blocking
 from octavo.errors import InvalidValue, NotFound
 from octavo.events import Answered, AskEvent, Compared, IngestEvent
-from octavo.ingest import finished, forget_removed, ingest
+from octavo.ingest import ingest, preview, run_steps
 from octavo.ingest.attach import attach
-from octavo.ingest.context import BOOKS, LibraryContext, beside_others
-from octavo.ingest.edition import compare, draft, fingerprint_of, identify
+from octavo.ingest.context import BOOKS, LibraryContext, join_instances
+from octavo.ingest.install import delete_removed
 from octavo.maintenance.doctor import Finding, examine
 from octavo.maintenance.repair import STORE_STATE, Difference, adopt, opened, recover, save_store_state
 from octavo.models.cross_encoders import LocalModels
 from octavo.models.embedding import load_embedder
-from octavo.readers.sandbox import parse
 from octavo.records import covers
 from octavo.records.catalogue import Records
 from octavo.records.conversations import Conversations
@@ -136,13 +135,13 @@ class Library:
     async def ingest(self, path: str | Path, options: BookOptions, on_event: OnEvent | None = None) -> Book:
         """Does what `add` does, for callers that have the options as one value."""
         steps = ingest(_named(path), await self._context(), options, changes=self._changes)
-        return await finished(steps, on_event)
+        return await run_steps(steps, on_event)
 
     async def attach(
         self, source: Source, *, options: BookOptions | None = None, on_event: OnEvent | None = None
     ) -> Book:
         """Makes a book of a Qdrant collection that somebody else filled, without writing to it."""
-        return await finished(attach(source, options or BookOptions(), changes=self._changes), on_event)
+        return await run_steps(attach(source, options or BookOptions(), changes=self._changes), on_event)
 
     async def preview(
         self,
@@ -153,19 +152,8 @@ class Library:
         book_id: str | None = None,
     ) -> Compared:
         """What `add` would change, without changing anything."""
-        context = await self._context()
-        fingerprint = fingerprint_of(self.settings, context.embedder)
         options = BookOptions(title=title, base_url=base_url, book_id=book_id)
-        parsed = await parse(_named(path), self.settings.limits)
-        identity = await identify(
-            parsed, _named(path).name, options=options, records=self._records, fingerprint=fingerprint
-        )
-        if identity.known and identity.unchanged:
-            return Compared.unchanged(identity.known)
-        edition = await run_blocking(
-            draft, parsed, identity, embedder=context.embedder, settings=self.settings
-        )
-        return await compare(edition, self._records)
+        return await preview(_named(path), await self._context(), options)
 
     async def books(self) -> list[Book]:
         return await self._records.list_books()
@@ -198,7 +186,7 @@ class Library:
         async with self._changes() as context:
             await self._records.remove(book.id)
             await covers.delete_cover(self.database, book.id)
-            await forget_removed(book.id, context)
+            await delete_removed(book.id, context)
             await self._records.sweep()
         return book
 
@@ -367,7 +355,7 @@ class Library:
                 if embedder is None:
                     embedder = await run_blocking(load_embedder, self.settings)
                 if not self._joined:
-                    place = beside_others(self.database, alone=not self.settings.store_url)
+                    place = join_instances(self.database, alone=not self.settings.store_url)
                     await self._closing.enter_async_context(place)
                     self._joined = True
                 store, self.mended = await opened(self.settings, self._records, embedder)

@@ -123,7 +123,7 @@ async def test_vectors_of_another_model_are_noticed_and_made_anew(
         (best, *_) = await robots.search("lidar distances")
         assert best.chunk.chunk_id == 3
     (parsed,) = [event for event in events if isinstance(event, Parsed)]
-    assert "another model (a sample of 5 agrees to" in parsed.warnings[0]
+    assert "another model (similarity" in parsed.warnings[0]
     assert embedder.embedded == 5 + 5 + 1
 
 
@@ -134,7 +134,7 @@ async def test_vectors_of_another_size_are_made_anew(tmp_path: Path, server: Qdr
         await robots.attach(source(server), on_event=events.append)
         assert (await robots.search("lidar"))[0].chunk.chunk_id == 3
     (parsed,) = [event for event in events if isinstance(event, Parsed)]
-    assert parsed.warnings == ("the vectors are of another size: all texts are embedded anew",)
+    assert parsed.warnings == ("the vectors have another size: all texts are embedded again",)
 
 
 async def test_attaching_again_takes_over_what_changed_and_removes_what_is_gone(

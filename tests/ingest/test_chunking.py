@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octavo.ingest import chunking
-from octavo.ingest.chunking import chunk_book, embedded_text, heading_line
+from octavo.ingest.chunking import chunk_book, make_embedded_text, make_heading_line
 from octavo.types import CHUNK_LEAST, CHUNK_MOST, Chunk, PageMark, Section, Span
 from octavo.validation import LARGEST_EXACT_INTEGER
 
@@ -64,7 +64,7 @@ def assert_sound(sections: Sequence[Section], chunks: Sequence[Chunk], *, max_pi
         for place in range(chunk.start, chunk.end):
             assert left[chunk.section_id][place] != "", "a character lies in two chunks"
             left[chunk.section_id][place] = ""
-    assert all(n <= max_pieces for n in pieces([embedded_text(c) for c in chunks]))
+    assert all(n <= max_pieces for n in pieces([make_embedded_text(c) for c in chunks]))
     for characters in left.values():
         stray = ["".join(run.split()) for run in "\0".join(characters).split("\0\0")]
         assert all(len(run.replace("\0", "")) < CHUNK_LEAST for run in stray), "text is in no chunk"
@@ -129,7 +129,7 @@ def test_a_long_text_of_one_kind_is_chunked_whole(text: str) -> None:
     chunks = cut(section(text))
     assert covered(text, chunks)
     assert all(CHUNK_LEAST <= len(c.content) <= CHUNK_MOST for c in chunks)
-    assert max(pieces([embedded_text(c) for c in chunks])) <= 254
+    assert max(pieces([make_embedded_text(c) for c in chunks])) <= 254
 
 
 @pytest.mark.parametrize("text", ["", "  \n\n ", "Tiny.", "123456789", " \n a \n "])
@@ -194,7 +194,7 @@ def test_a_sentence_longer_than_the_budget_is_cut_and_kept() -> None:
     text = "it went on, and on, over hill and dale; " * 80
     chunks = cut(section(text))
     assert covered(text, chunks)
-    assert max(pieces([embedded_text(c) for c in chunks])) <= 254
+    assert max(pieces([make_embedded_text(c) for c in chunks])) <= 254
 
 
 def test_counts_that_do_not_add_up_are_found_out_and_mended() -> None:
@@ -204,7 +204,7 @@ def test_counts_that_do_not_add_up_are_found_out_and_mended() -> None:
     made = section(PROSE * 30)
     chunks = chunk_book("T", [made], pieces=dearer_together, max_pieces=120, target=118, created_at=NOW)
     assert covered(made.text, chunks)
-    assert max(dearer_together([embedded_text(c) for c in chunks])) <= 120
+    assert max(dearer_together([make_embedded_text(c) for c in chunks])) <= 120
 
 
 def test_every_field_says_where_the_passage_stands() -> None:
@@ -266,18 +266,18 @@ def test_a_section_in_front_leaves_the_other_ids_as_they_were(texts: list[str], 
 
 def test_what_is_embedded_begins_with_the_heading_path() -> None:
     (chunk,) = cut(section(PROSE))
-    assert embedded_text(chunk) == f"Part One › Departure\n{PROSE.strip()}"
+    assert make_embedded_text(chunk) == f"Part One › Departure\n{PROSE.strip()}"
 
 
 @given(st.lists(st.text(min_size=1, max_size=300), min_size=1, max_size=6))
 def test_a_heading_line_is_bounded(path: list[str]) -> None:
-    assert len(heading_line(path).encode("utf-8", "replace")) <= chunking.HEADING_BYTES
+    assert len(make_heading_line(path).encode("utf-8", "replace")) <= chunking.HEADING_BYTES
 
 
 def test_a_long_heading_path_keeps_its_ends() -> None:
     path = ("Part One: The Sea", "A chapter " * 10, "Another chapter " * 10, "The Harbour at Night")
-    assert heading_line(path) == "Part One: The Sea › … › The Harbour at Night"
-    long = heading_line(("word " * 60,))
+    assert make_heading_line(path) == "Part One: The Sea › … › The Harbour at Night"
+    long = make_heading_line(("word " * 60,))
     assert long.endswith("word…")
 
 

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from octavo.errors import BadBook, InvalidValue
-from octavo.ingest.edition import Identity, compare, draft, draft_of, fingerprint_of, identify
+from octavo.ingest.edition import (
+    Identity,
+    build_edition,
+    compare,
+    identify,
+    make_fingerprint,
+    prepare_edition,
+)
 from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.records.catalogue import Records
 from octavo.records.options import BookOptions
@@ -50,13 +57,13 @@ async def look(records: Records, book: ParsedBook, options: BookOptions | None =
         book.sections[0].source_file,
         options=options or BookOptions(),
         records=records,
-        fingerprint=fingerprint_of(SETTINGS, EMBEDDER),
+        fingerprint=make_fingerprint(SETTINGS, EMBEDDER),
     )
 
 
 async def shelve(records: Records, book: ParsedBook, options: BookOptions | None = None) -> str:
     """Adds without a store: what identity needs to see is in the records."""
-    new = draft(book, await look(records, book, options), embedder=EMBEDDER, settings=SETTINGS)
+    new = prepare_edition(book, await look(records, book, options), embedder=EMBEDDER, settings=SETTINGS)
     number = await records.begin_edition(
         new.book,
         words_hash=new.words_hash,
@@ -127,7 +134,7 @@ async def test_a_hundred_copies_are_one_book_and_never_more_than_one_set_of_vect
     for number in range(100):
         assert (await look(records, parsed(TEXTS, file=f"copy {number}.md"))).unchanged
     copy = await look(records, parsed(TEXTS), BookOptions(book_id="copy"))  # asked for by name
-    new = draft(parsed(TEXTS), copy, embedder=EMBEDDER, settings=SETTINGS)
+    new = prepare_edition(parsed(TEXTS), copy, embedder=EMBEDDER, settings=SETTINGS)
     assert await records.find_missing_vectors(new.vector_keys.values()) == []
 
 
@@ -160,7 +167,7 @@ def test_options_that_break_a_rule_are_refused(options: dict[str, str], field: s
 
 async def test_what_a_source_says_wrongly_of_itself_is_not_held_against_the_book(records: Records) -> None:
     book = replace(parsed(TEXTS, title="<script>" * 2000), base_url="{{ SITE }}")
-    new = draft(book, await look(records, book), embedder=EMBEDDER, settings=SETTINGS)
+    new = prepare_edition(book, await look(records, book), embedder=EMBEDDER, settings=SETTINGS)
     assert new.book.base_url is None
     assert new.book.title.startswith("<script>")
     assert len(new.book.title) <= 300
@@ -172,7 +179,7 @@ async def test_what_a_source_says_wrongly_of_itself_is_not_held_against_the_book
 )
 async def test_a_file_name_is_only_shown(records: Records, name: str) -> None:
     seen = await identify(parsed(TEXTS), name, options=BookOptions(), records=records, fingerprint="f")
-    new = draft(parsed(TEXTS), seen, embedder=EMBEDDER, settings=SETTINGS)
+    new = prepare_edition(parsed(TEXTS), seen, embedder=EMBEDDER, settings=SETTINGS)
     assert new.book.source_file.isprintable()
 
 
@@ -185,7 +192,7 @@ async def test_a_comparison_counts_sections_and_passages(records: Records) -> No
     }
     del changed["Morning"]
     book = parsed(changed)
-    new = draft(book, await look(records, book), embedder=EMBEDDER, settings=SETTINGS)
+    new = prepare_edition(book, await look(records, book), embedder=EMBEDDER, settings=SETTINGS)
     seen = await compare(new, records)
     assert (seen.added, seen.changed, seen.removed, seen.kept) == (1, 1, 1, 1)
     assert (seen.chunks_new, seen.chunks_gone) == (2, 2)
@@ -193,10 +200,10 @@ async def test_a_comparison_counts_sections_and_passages(records: Records) -> No
 
 async def test_the_same_book_gives_the_same_chunks_and_vector_keys(records: Records) -> None:
     seen = await look(records, parsed(TEXTS))
-    one, two = (draft(parsed(TEXTS), seen, embedder=EMBEDDER, settings=SETTINGS) for _ in range(2))
+    one, two = (prepare_edition(parsed(TEXTS), seen, embedder=EMBEDDER, settings=SETTINGS) for _ in range(2))
     assert [c.id for c in one.chunks] == [c.id for c in two.chunks]
     assert one.vector_keys == two.vector_keys
-    other = draft(parsed(TEXTS), seen, embedder=TinyEmbedder(name="other"), settings=SETTINGS)
+    other = prepare_edition(parsed(TEXTS), seen, embedder=TinyEmbedder(name="other"), settings=SETTINGS)
     assert [c.id for c in one.chunks] == [c.id for c in other.chunks]
     assert not set(one.vector_keys.values()) & set(other.vector_keys.values())
 
@@ -204,8 +211,10 @@ async def test_the_same_book_gives_the_same_chunks_and_vector_keys(records: Reco
 async def test_a_book_with_no_passage_to_find_is_refused(records: Records) -> None:
     book = parsed({"One": "Word"})
     with pytest.raises(BadBook) as refused:
-        draft(book, await look(records, book), embedder=EMBEDDER, settings=SETTINGS)
+        prepare_edition(book, await look(records, book), embedder=EMBEDDER, settings=SETTINGS)
     assert refused.value.code == "no_text"
-    whole = draft(parsed(TEXTS), await look(records, parsed(TEXTS)), embedder=EMBEDDER, settings=SETTINGS)
+    whole = prepare_edition(
+        parsed(TEXTS), await look(records, parsed(TEXTS)), embedder=EMBEDDER, settings=SETTINGS
+    )
     with pytest.raises(BadBook):
-        draft_of(whole.book, (), words_hash="", embedder=EMBEDDER, settings=SETTINGS)
+        build_edition(whole.book, (), words_hash="", embedder=EMBEDDER, settings=SETTINGS)

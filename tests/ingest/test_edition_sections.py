@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.errors import InvalidValue
-from octavo.ingest.edition import bind_sections, content_hash, title_of, web_address, words_hash
+from octavo.ingest.edition import accept_web_address, build_sections, choose_title, hash_content, hash_words
 from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.types import BookFormat, PageMark, Section
 
@@ -29,11 +29,11 @@ def parsed(
 
 
 def bound(*sections: ParsedSection, base_url: str | None = None) -> tuple[Section, ...]:
-    return bind_sections(parsed(*sections), book_id="a-book", base_url=base_url)
+    return build_sections(parsed(*sections), book_id="a-book", base_url=base_url)
 
 
 def hashed(book: ParsedBook, *, title: str = "A Book", source_file: str = "b.md") -> str:
-    return content_hash(book, title=title, base_url=None, source_file=source_file)
+    return hash_content(book, title=title, base_url=None, source_file=source_file)
 
 
 def test_a_heading_that_is_only_part_of_a_path_becomes_an_empty_section() -> None:
@@ -98,34 +98,34 @@ def test_every_contents_is_a_whole_tree_with_unique_ids(paths: list[list[str]]) 
 
 @pytest.mark.parametrize(("given_title", "expected"), [(None, "A Book"), (" Other\n one ", "Other one")])
 def test_the_title_is_the_one_given_or_the_books_own(given_title: str | None, expected: str) -> None:
-    assert title_of(parsed(part("One")), given_title) == expected
+    assert choose_title(parsed(part("One")), given_title) == expected
 
 
 def test_an_empty_title_is_untitled_when_the_book_has_it_and_refused_when_a_person_gives_it() -> None:
-    assert title_of(parsed(part("One"), title=" \u200b"), None) == "Untitled"
+    assert choose_title(parsed(part("One"), title=" \u200b"), None) == "Untitled"
     with pytest.raises(InvalidValue, match="title"):
-        title_of(parsed(part("One")), "  ")
+        choose_title(parsed(part("One")), "  ")
 
 
 def test_a_long_title_is_shortened() -> None:
-    assert len(title_of(parsed(part("One"), title="word " * 2000), None)) <= 300
+    assert len(choose_title(parsed(part("One"), title="word " * 2000), None)) <= 300
 
 
 def test_the_same_words_in_another_format_have_the_same_words_hash() -> None:
     one = parsed(part("Harbour", text="The ships — at dawn."), format=BookFormat.MARKDOWN)
     other = parsed(part("HARBOUR", text="The   ships - at\ndawn"), format=BookFormat.EPUB)
-    assert words_hash(one) == words_hash(other)
-    assert words_hash(one) != words_hash(parsed(part("Harbour", text="The ship s at dawn.")))
+    assert hash_words(one) == hash_words(other)
+    assert hash_words(one) != hash_words(parsed(part("Harbour", text="The ship s at dawn.")))
 
 
 def test_a_border_between_sections_parts_words_like_any_other() -> None:
     whole = parsed(part("A Book", text="one two three"))
     split = parsed(part("A Book", text="one two"), part("three", text=""))
-    assert words_hash(whole) == words_hash(split)
+    assert hash_words(whole) == hash_words(split)
 
 
 def test_books_without_a_single_word_are_still_told_apart() -> None:
-    assert words_hash(parsed(part("A Book", text="∀∃⊢"))) != words_hash(parsed(part("A Book", text="⊢∃∀")))
+    assert hash_words(parsed(part("A Book", text="∀∃⊢"))) != hash_words(parsed(part("A Book", text="⊢∃∀")))
 
 
 def test_a_renamed_file_has_the_same_content_hash() -> None:
@@ -152,4 +152,4 @@ def test_any_change_of_text_structure_or_address_changes_the_content_hash(change
 
 @pytest.mark.parametrize("said", [None, "", "book://x/y", "ftp://x", "https://", "http://a b", "{{ SITE }}"])
 def test_what_is_no_address_on_the_web_is_not_taken_for_one(said: str | None) -> None:
-    assert web_address(said) is None
+    assert accept_web_address(said) is None

@@ -189,12 +189,12 @@ async def test_a_cancelled_add_leaves_the_library_as_it_was_and_goes_on_where_it
         assert embedder.embedded - before == book.chunk_count - done
 
 
-@pytest.mark.parametrize("step", ["publish", "settle", "keep"])
+@pytest.mark.parametrize("step", ["publish", "settle", "save_cover"])
 async def test_who_cancels_while_a_book_comes_out_is_told_that_it_is_out(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     seen = list[IngestEvent]()
-    doing = covers if step == "keep" else (await desk.library._context()).records
+    doing = covers if step == "save_cover" else (await desk.library._context()).records
     really = getattr(doing, step)
 
     async def cancelled_meanwhile(*place: object, **more: bool) -> None:

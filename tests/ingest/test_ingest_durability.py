@@ -36,7 +36,7 @@ def number_of(step: str, *, among: tuple[str, ...], time: int) -> int:
     [
         ("add", "before begin_edition", 0, "1", False),
         ("add", "after begin_edition", 0, "1", False),
-        ("add", "after put_vectors", 0, "1", False),
+        ("add", "after save_vectors", 0, "1", False),
         ("add", "after upsert", 0, "1", True),
         ("add", "after commit", 0, "1", True),
         ("add", "after publish", 0, "2", True),
@@ -45,7 +45,7 @@ def number_of(step: str, *, among: tuple[str, ...], time: int) -> int:
         ("add", "before settle", 0, "2", False),
         ("add", "after settle", 0, "2", False),
         ("remove", "after remove", 0, "none", True),
-        ("remove", "before removed", 0, "none", False),
+        ("remove", "before clear_removals", 0, "none", False),
     ],
 )
 def test_a_kill_leaves_the_old_edition_or_the_new_one_whole(
@@ -62,8 +62,8 @@ def test_a_kill_leaves_the_old_edition_or_the_new_one_whole(
 
 
 def test_a_killed_add_goes_on_where_it_stopped(original: Path, tmp_path: Path) -> None:
-    number = number_of("after put_vectors", among=steps(original, "add"), time=0)
+    number = number_of("after save_vectors", among=steps(original, "add"), time=0)
     data = kills.kill_at_step(original, "add", number, tmp_path / "killed")
     names = kills.steps_of(data, "add", tmp_path)
     assert "after publish" in names
-    assert "before put_vectors" not in names  # nothing is embedded again
+    assert "before save_vectors" not in names  # nothing is embedded again

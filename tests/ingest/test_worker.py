@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from octavo import events
-from octavo.ingest.worker import ABANDONED_SECONDS, UPLOADS, OnEvent, Worker, progress_of
+from octavo.ingest.worker import ABANDONED_SECONDS, UPLOADS, OnEvent, Worker, to_progress
 from octavo.library import Library
 from octavo.records.jobs import Job, JobProgress, JobQueue, JobState
 from octavo.records.options import BookOptions
@@ -90,27 +90,27 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
 
 async def test_a_book_in_the_queue_becomes_a_book_in_the_library(desk: Desk) -> None:
     job = await desk.sent(title="High Water", base_url="https://example.org/tides/")
-    assert await desk.worker.once()
+    assert await desk.worker.run_once()
     done = await desk.queue.find(job.id)
     assert (done.state, done.progress) == (JobState.DONE, JobProgress("done", 1, 1))
     book = await desk.library.book(done.book_id or "")
     assert (book.title, book.base_url) == ("High Water", "https://example.org/tides/")
-    assert not await desk.worker.once()
+    assert not await desk.worker.run_once()
 
 
 async def test_the_uploaded_file_is_gone_when_its_job_has_ended(desk: Desk) -> None:
     await desk.sent("tides.md")
     bad = await desk.sent("empty.md")
     (desk.uploads / bad.source).write_bytes(b"")
-    assert await desk.worker.once()
-    assert await desk.worker.once()
+    assert await desk.worker.run_once()
+    assert await desk.worker.run_once()
     assert list(desk.uploads.iterdir()) == []
 
 
 async def test_a_book_that_cannot_be_read_fails_with_the_readers_words(desk: Desk) -> None:
     job = await desk.sent()
     (desk.uploads / job.source).write_bytes(b"")
-    await desk.worker.once()
+    await desk.worker.run_once()
     failed = await desk.queue.find(job.id)
     assert failed.state is JobState.FAILED
     assert failed.error is not None
@@ -125,11 +125,12 @@ async def test_a_file_that_this_worker_does_not_see_is_left_to_one_that_does(
     small_books.markdown(tmp_path / "elsewhere" / UPLOADS / "near" / "near.md", title="Near")
     near = await desk.queue.put("near.md", source="near/near.md")
     other = Worker(desk.queue, desk.library.ingest, data=tmp_path / "elsewhere")
-    assert [await other.once() for _ in range(3)] == [True, False, False], "the one behind it, and no more"
+    ran = [await other.run_once() for _ in range(3)]
+    assert ran == [True, False, False], "the one behind it, and no more"
     assert (await desk.queue.find(near.id)).state is JobState.DONE
     assert await desk.queue.find(far.id) == far, "nobody has touched it"
     assert [far.id in record.message for record in caplog.records] == [True], "told once"
-    assert await desk.worker.once()
+    assert await desk.worker.run_once()
     assert (await desk.queue.find(far.id)).state is JobState.DONE
 
 
@@ -138,16 +139,16 @@ async def test_two_running_workers_with_folders_of_their_own_read_what_each_of_t
 ) -> None:
     jobs = [await desk.sent(f"book {n}.md") for n in range(3)]
     other = Worker(desk.queue, desk.library.ingest, data=tmp_path / "elsewhere")
-    async with other.working(), desk.worker.working():
+    async with other.run_in_background(), desk.worker.run_in_background():
         ended = [await desk.until(job, JobState.DONE, JobState.FAILED) for job in jobs]
     assert [(job.state, job.tries) for job in ended] == [(JobState.DONE, 1)] * 3
 
 
 async def test_a_file_that_nobody_sees_fails_when_it_was_left_long_enough(desk: Desk) -> None:
     job = await desk.queue.put("gone.md", source="gone/gone.md")
-    assert not await desk.worker.once()
+    assert not await desk.worker.run_once()
     later = JobQueue(desk.library.database, capacity=9, now=lambda: job.created_at + timedelta(hours=2))
-    assert not await Worker(later, desk.library.ingest, data=desk.library.settings.data).once()
+    assert not await Worker(later, desk.library.ingest, data=desk.library.settings.data).run_once()
     failed = await desk.queue.find(job.id)
     assert failed.state is JobState.FAILED
     assert failed.error is not None
@@ -158,7 +159,7 @@ async def test_a_file_that_nobody_sees_fails_when_it_was_left_long_enough(desk: 
 async def test_a_worker_that_is_alone_waits_for_nobody_to_find_a_file(desk: Desk) -> None:
     job = await desk.queue.put("gone.md", source="gone/gone.md")
     alone = Worker(desk.queue, desk.library.ingest, data=desk.library.settings.data, alone=True)
-    assert await alone.once()
+    assert await alone.run_once()
     error = (await desk.queue.find(job.id)).error
     assert error is not None
     assert (error["code"], "'gone.md'" in error["message"]) == ("not_found", True)
@@ -167,7 +168,7 @@ async def test_a_worker_that_is_alone_waits_for_nobody_to_find_a_file(desk: Desk
 async def test_a_source_outside_the_uploads_is_never_read(desk: Desk, tmp_path: Path) -> None:
     secret = small_books.markdown(tmp_path / "secret.md")
     job = await desk.queue.put("secret.md", source="../../secret.md")
-    await desk.worker.once()
+    await desk.worker.run_once()
     assert (await desk.queue.find(job.id)).state is JobState.FAILED
     assert await desk.library.books() == []
     assert secret.exists()
@@ -179,7 +180,7 @@ async def test_a_mistake_of_ours_fails_the_job_and_not_the_worker(desk: Desk) ->
 
     worker = Worker(desk.queue, broken, data=desk.library.settings.data)
     job = await desk.sent()
-    assert await worker.once()
+    assert await worker.run_once()
     error = (await desk.queue.find(job.id)).error
     assert error is not None
     assert error["code"] == "internal"
@@ -189,7 +190,7 @@ async def test_a_mistake_of_ours_fails_the_job_and_not_the_worker(desk: Desk) ->
 async def test_progress_can_be_watched_while_a_book_is_read(desk: Desk) -> None:
     desk.embedder.hold(free=2)
     job = await desk.sent(pages=260)
-    async with desk.worker.working():
+    async with desk.worker.run_in_background():
         seen = await desk.when(lambda now: now.progress.done >= 128, job)
         assert (seen.state, seen.progress) == (JobState.RUNNING, JobProgress("embedding", 128, 264))
         desk.embedder.gate.set()
@@ -199,7 +200,7 @@ async def test_progress_can_be_watched_while_a_book_is_read(desk: Desk) -> None:
 async def test_a_cancelled_book_stops_at_the_batch_that_is_under_way_and_leaves_nothing(desk: Desk) -> None:
     desk.embedder.hold(free=1)
     job = await desk.sent(pages=400)
-    async with desk.worker.working():
+    async with desk.worker.run_in_background():
         await desk.when(lambda now: now.progress.step == "embedding", job)
         await eventually(desk.embedder.waiting.is_set)
         assert (await desk.queue.cancel(job.id)).state is JobState.CANCELLED
@@ -221,7 +222,7 @@ async def test_a_job_that_is_cancelled_when_its_book_is_out_is_done(desk: Desk) 
         assert (await desk.queue.cancel(job.id)).state is JobState.CANCELLED
         return book
 
-    assert await Worker(desk.queue, add, data=desk.library.settings.data).once()
+    assert await Worker(desk.queue, add, data=desk.library.settings.data).run_once()
     done = await desk.queue.find(job.id)
     assert (done.state, done.book_id) == (JobState.DONE, "tides-md")
     assert [book.id for book in await desk.library.books()] == ["tides-md"]
@@ -235,7 +236,7 @@ async def test_a_worker_that_is_stopped_when_its_book_is_out_does_not_give_it_ba
         out.set()
         return await asyncio.Future[Book]()  # until it is cancelled
 
-    async with Worker(desk.queue, add, data=desk.library.settings.data).working():
+    async with Worker(desk.queue, add, data=desk.library.settings.data).run_in_background():
         await out.wait()
     assert (await desk.queue.find(job.id)).state is JobState.DONE
     assert not (desk.uploads / job.source).exists()
@@ -245,7 +246,7 @@ async def test_after_a_cancelled_book_the_next_one_is_read(desk: Desk) -> None:
     desk.embedder.hold()
     first = await desk.sent("long.md", pages=200)
     second = await desk.sent("tides.md")
-    async with desk.worker.working():
+    async with desk.worker.run_in_background():
         await desk.until(first, JobState.RUNNING)
         await desk.queue.cancel(first.id)
         desk.embedder.gate.set()
@@ -255,7 +256,7 @@ async def test_after_a_cancelled_book_the_next_one_is_read(desk: Desk) -> None:
 async def test_a_worker_that_stops_gives_its_book_back_and_another_goes_on(desk: Desk) -> None:
     desk.embedder.hold(free=3)
     job = await desk.sent(pages=500)
-    async with desk.worker.working():
+    async with desk.worker.run_in_background():
         await desk.when(lambda now: now.progress.done >= 128, job)
         await eventually(desk.embedder.waiting.is_set)
     waiting = await desk.queue.find(job.id)
@@ -263,7 +264,7 @@ async def test_a_worker_that_stops_gives_its_book_back_and_another_goes_on(desk:
     assert (desk.uploads / job.source).exists()
     desk.embedder.gate.set()
     other = Worker(desk.queue, desk.library.ingest, data=desk.library.settings.data)
-    assert await other.once()
+    assert await other.run_once()
     assert (await desk.queue.find(job.id)).state is JobState.DONE
     assert desk.embedder.embedded <= 504 + 64  # again only the batch that was under way
 
@@ -272,12 +273,12 @@ async def test_a_worker_that_is_alone_takes_up_what_a_killed_process_left(desk: 
     job = await desk.sent()
     assert await desk.queue.take("a process that is no more") is not None
     alone = Worker(desk.queue, desk.library.ingest, data=desk.library.settings.data, alone=True)
-    async with alone.working():
+    async with alone.run_in_background():
         assert (await desk.until(job, JobState.DONE)).tries == 2
 
 
 async def test_a_sleeping_worker_is_woken_by_the_bell(desk: Desk) -> None:
-    async with desk.worker.working():
+    async with desk.worker.run_in_background():
         await asyncio.sleep(0.1)
         job = await desk.sent()
         desk.worker.wake()
@@ -287,7 +288,7 @@ async def test_a_sleeping_worker_is_woken_by_the_bell(desk: Desk) -> None:
 async def test_two_workers_share_one_queue_and_read_every_book_once(desk: Desk) -> None:
     jobs = [await desk.sent(f"book {n}.md", pages=3 * n) for n in range(4)]
     other = Worker(desk.queue, desk.library.ingest, data=desk.library.settings.data)
-    async with desk.worker.working(), other.working():
+    async with desk.worker.run_in_background(), other.run_in_background():
         ended = [await desk.until(job, JobState.DONE, JobState.FAILED) for job in jobs]
     assert [job.state for job in ended] == [JobState.DONE] * 4
     assert all(job.tries == 1 for job in ended)
@@ -301,7 +302,7 @@ async def test_the_same_book_sent_twice_at_once_is_one_book(desk: Desk) -> None:
     copied.write_bytes((desk.uploads / first.source).read_bytes())
     second = await desk.queue.put("tides.md", source="again/tides.md")
     other = Worker(desk.queue, desk.library.ingest, data=desk.library.settings.data)
-    async with desk.worker.working(), other.working():
+    async with desk.worker.run_in_background(), other.run_in_background():
         ids = {(await desk.until(job, JobState.DONE, JobState.FAILED)).book_id for job in (first, second)}
     assert ids == {"tides-md"}
     assert [book.id for book in await desk.library.books()] == ["tides-md"]
@@ -324,7 +325,7 @@ async def test_different_books_of_one_title_added_at_once_stay_two_books(desk: D
 async def test_a_worker_outlives_a_database_that_is_locked_for_a_while(desk: Desk, tmp_path: Path) -> None:
     held = sqlite3.connect(tmp_path / "library" / "records.sqlite", isolation_level=None)
     held.execute("BEGIN IMMEDIATE")
-    async with desk.worker.working():
+    async with desk.worker.run_in_background():
         await asyncio.sleep(0.3)
         held.execute("ROLLBACK")
         held.close()
@@ -340,7 +341,7 @@ async def test_leftovers_of_uploads_are_cleared_when_they_are_old(desk: Desk) ->
     past = time.time() - ABANDONED_SECONDS - 60
     os.utime(desk.uploads / "old", (past, past))
     os.utime((desk.uploads / waiting.source).parent, (past, past))
-    running = asyncio.create_task(desk.worker._tidy())
+    running = asyncio.create_task(desk.worker._remove_old_uploads())
     await running
     assert {left.name for left in desk.uploads.iterdir()} == {"new", Path(waiting.source).parts[0]}
 
@@ -354,7 +355,7 @@ async def test_events_reach_whoever_counts_them(desk: Desk) -> None:
         on_event=lambda event: seen.append(event.kind),
     )
     await desk.sent()
-    await worker.once()
+    await worker.run_once()
     assert seen == ["parsed", "compared", "embedding", "storing", "published"]
 
 
@@ -368,12 +369,12 @@ STEPS: tuple[tuple[Callable[[], events.IngestEvent], JobProgress], ...] = (
 
 @pytest.mark.parametrize(("make", "step"), STEPS, ids=["parsed", "compared", "embedding", "storing"])
 def test_each_event_is_a_step_of_the_way(make: Callable[[], events.IngestEvent], step: JobProgress) -> None:
-    assert progress_of(make()) == step
+    assert to_progress(make()) == step
 
 
 async def test_a_worker_that_is_not_working_does_nothing(desk: Desk) -> None:
     job = await desk.sent()
-    async with desk.worker.working():
+    async with desk.worker.run_in_background():
         pass
     with suppress(TimeoutError):
         await asyncio.wait_for(desk.until(job, JobState.DONE), 0.2)

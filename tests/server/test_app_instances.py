@@ -16,7 +16,7 @@ import uvicorn
 
 from octavo.errors import BadBook, LibraryBusy
 from octavo.ingest.context import LibraryContext as OpenShelf
-from octavo.ingest.edition import draft, fingerprint_of, identify
+from octavo.ingest.edition import identify, make_fingerprint, prepare_edition
 from octavo.library import Library
 from octavo.maintenance.repair import difference
 from octavo.readers.sandbox import parse
@@ -160,11 +160,11 @@ async def test_opening_leaves_alone_what_another_instance_is_working_on(
 async def _begun(held: OpenShelf, book: Path) -> int:
     """An edition that is on its way in, as far as the records go."""
     parsed = await parse(book, held.settings.limits)
-    fingerprint = fingerprint_of(held.settings, held.embedder)
+    fingerprint = make_fingerprint(held.settings, held.embedder)
     identity = await identify(
         parsed, book.name, options=BookOptions(), records=held.records, fingerprint=fingerprint
     )
-    made = draft(parsed, identity, embedder=held.embedder, settings=held.settings)
+    made = prepare_edition(parsed, identity, embedder=held.embedder, settings=held.settings)
     return await held.records.begin_edition(
         made.book,
         words_hash=made.words_hash,

@@ -105,7 +105,7 @@ async def _work(library: Library, *, until_empty: bool) -> int:
     async def run() -> None:
         nonlocal count
         while True:
-            if await worker.once():
+            if await worker.run_once():
                 count += 1
             elif until_empty:
                 return

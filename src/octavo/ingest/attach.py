@@ -1,10 +1,10 @@
-"""Attaches a Qdrant collection that somebody else filled: it becomes a book that can be searched and asked.
+"""Attach a Qdrant collection that another program filled, so that it can be searched and asked like a book.
 
-The points are read once and nothing is ever written to that collection. Each web address becomes a section,
-whose text is that of its points in order of `chunk_id`; each point becomes a chunk that is a stretch of that
-text, so a quotation from it is true like any other. The vectors are taken over as they are when a sample
-shows that the library's own embedder makes the same; else the texts are embedded anew. Attaching again takes
-over what has changed and removes what is gone.
+The points are read once, and nothing is ever written to that collection. Each web address becomes a section,
+whose text is that of its points in order of `chunk_id`. Each point becomes a chunk that is a part of that
+text, so its quotations can be checked like any other. The vectors are reused if a sample shows that the
+library's own embedder makes the same ones; otherwise the texts are embedded again. Attaching the collection
+again updates what changed and removes what is gone.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from uuid import uuid5
 from octavo.concurrency import run_blocking
 from octavo.errors import BadBook, InvalidValue
 from octavo.events import IngestEvent, Parsed, Published
-from octavo.ingest import STORE_AT_ONCE, Changes, batches, install
-from octavo.ingest.chunking import NAMESPACE, embedded_text
+from octavo.ingest.chunking import NAMESPACE, make_embedded_text
 from octavo.ingest.edition import (
     TITLE_MOST,
-    Draft,
-    bind_sections,
+    Edition,
+    build_sections,
+    choose_id,
     compare,
-    fingerprint_of,
-    free_id,
-    words_hash,
+    hash_words,
+    make_fingerprint,
 )
+from octavo.ingest.install import STORE_AT_ONCE, install, split_batches
 from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.records.rows import hash_text
 from octavo.text.clean import clean, collapse, slug
@@ -44,19 +44,21 @@ from octavo.types import CHUNK_LEAST, CHUNK_MOST, Book, BookFormat, Chunk, Secti
 from octavo.validation import LARGEST_EXACT_INTEGER
 
 if TYPE_CHECKING:
+    from octavo.ingest.context import Changes
     from octavo.protocols import Embedder
     from octavo.records.catalogue import Records
     from octavo.records.options import BookOptions
     from octavo.store.qdrant_import import CollectionPoint, Source
 
 SAMPLE = 8
-SAME_MODEL = 0.9  # cosine; the same model in another precision has 0.98 and more, another model next to 0
+# A cosine. The same model in another precision reaches 0.98 and more, another model almost 0.
+SAME_MODEL = 0.9
 BETWEEN = "\n\n"
 
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Where a passage, or a part of one that is too long for a chunk, stands in its section's text."""
+    """The place in a section's text of a passage, or of a part of one that is too long for a chunk."""
 
     start: int
     end: int
@@ -75,37 +77,38 @@ class _Page:
 async def attach(
     source: Source, options: BookOptions, *, changes: Changes
 ) -> AsyncGenerator[IngestEvent, None]:
-    """The whole way of a collection into the library, as events. The last one is `Published`."""
+    """Add a collection as a book, and yield the progress. The last event is `Published`."""
     from octavo.store.qdrant_import import read_points
 
     found = await read_points(source)
     if not found:
         raise BadBook("no_text", f"the collection {source.collection!r} at {source.url} has no texts")
-    title = collapse(clean(options.title or _common_title(found) or source.collection))[:TITLE_MOST].strip()
-    pages = await run_blocking(_pages, found, title)
-    parsed = _parsed(title, pages)
+    wanted = options.title or _find_common_title(found) or source.collection
+    title = collapse(clean(wanted))[:TITLE_MOST].strip()
+    pages = await run_blocking(_build_pages, found, title)
+    parsed = _build_parsed(title, pages)
     async with changes() as context:
-        own, notes = await run_blocking(_comparable, found, context.embedder)
+        own, notes = await run_blocking(_check_vectors, found, context.embedder)
         yield Parsed(title, len(pages), parsed.characters, 0, notes)
         label = f"{urlsplit(source.url).netloc}/{source.collection}"
-        known = await _known(label, options, context.records)
-        id = known.id if known else options.book_id or await free_id(slug(title), context.records)
-        fingerprint = fingerprint_of(context.settings, context.embedder)
-        book = _book(id, title, label, found, fingerprint, options.base_url)
+        known = await _find_known(label, options, context.records)
+        id = known.id if known else options.book_id or await choose_id(slug(title), context.records)
+        fingerprint = make_fingerprint(context.settings, context.embedder)
+        book = _build_book(id, title, label, found, fingerprint, options.base_url)
         if known and (known.content_hash, known.index_fingerprint) == (book.content_hash, fingerprint):
             yield Published(known, unchanged=True)
             return
-        new, vectors = await run_blocking(_draft, book, parsed, pages, context.embedder, own)
+        new, vectors = await run_blocking(_build_edition, book, parsed, pages, context.embedder, own)
         yield await compare(new, context.records)
-        for batch in batches(list(vectors.items()), STORE_AT_ONCE):
+        for batch in split_batches(list(vectors.items()), STORE_AT_ONCE):
             await context.records.save_vectors({key: tuple(vector) for key, vector in batch})
         async with aclosing(install(new, context)) as steps:
             async for event in steps:
                 yield event
 
 
-async def _known(label: str, options: BookOptions, records: Records) -> Book | None:
-    """The book that the collection has become before."""
+async def _find_known(label: str, options: BookOptions, records: Records) -> Book | None:
+    """Find the book that this collection became when it was attached before."""
     if options.book_id is None:
         return next((book for book in await records.list_books() if book.source_file == label), None)
     named = await records.find_book(options.book_id)
@@ -114,17 +117,17 @@ async def _known(label: str, options: BookOptions, records: Records) -> Book | N
     return named
 
 
-def _common_title(found: Sequence[CollectionPoint]) -> str:
-    """The title of all passages, if they share one."""
+def _find_common_title(found: Sequence[CollectionPoint]) -> str:
+    """Return the title of all passages if they share one, and "" otherwise."""
     titles = {passage.source_title for passage in found}
     return titles.pop() if len(titles) == 1 else ""
 
 
-def _comparable(found: Sequence[CollectionPoint], embedder: Embedder) -> tuple[bool, tuple[str, ...]]:
-    """Whether the vectors are such as the embedder makes, judged by a sample; and what to tell about it."""
+def _check_vectors(found: Sequence[CollectionPoint], embedder: Embedder) -> tuple[bool, tuple[str, ...]]:
+    """Tell by a sample whether the embedder makes such vectors, and what to report about it."""
     sound = [p for p in found if p.vector is not None and len(p.vector) == embedder.dimension]
     if not sound:
-        return False, ("the vectors are of another size: all texts are embedded anew",)
+        return False, ("the vectors have another size: all texts are embedded again",)
     sample = sound[:: max(1, len(sound) // SAMPLE)][:SAMPLE]
     made = embedder.embed([passage.text for passage in sample])
     alike = median(
@@ -132,34 +135,34 @@ def _comparable(found: Sequence[CollectionPoint], embedder: Embedder) -> tuple[b
         for p, own in zip(sample, made, strict=True)
     )
     if alike < SAME_MODEL:
-        said = f"the vectors were made by another model (a sample of {len(sample)} agrees to {alike:.2f})"
-        return False, (f"{said}: all texts are embedded anew",)
+        said = f"the vectors were made by another model (similarity {alike:.2f} in a sample of {len(sample)})"
+        return False, (f"{said}: all texts are embedded again",)
     lacking = len(found) - len(sound)
-    return True, (f"{lacking} points have no sound vector: they are embedded anew",) if lacking else ()
+    return True, (f"{lacking} points have no usable vector: they are embedded again",) if lacking else ()
 
 
-def _pages(found: Sequence[CollectionPoint], title: str) -> list[_Page]:
-    """The passages by web address; pages and passages in order of `chunk_id`, then as they were found."""
+def _build_pages(found: Sequence[CollectionPoint], title: str) -> list[_Page]:
+    """Group the passages by web address, in order of `chunk_id`, then as they were found."""
     by_address: dict[tuple[str, str], list[CollectionPoint]] = {}
     for passage in sorted(found, key=lambda p: p.chunk_id if p.chunk_id is not None else -1):
         by_address.setdefault((passage.source_title, passage.url), []).append(passage)
     addresses = Counter(name for name, _ in by_address)
     made = [
-        _page(_headings(name, url, title, alone=addresses[name] == 1), url, those)
+        _build_page(_choose_headings(name, url, title, alone=addresses[name] == 1), url, those)
         for (name, url), those in by_address.items()
     ]
     return [page for page in made if page.section.text]
 
 
-def _headings(source_title: str, url: str, book_title: str, *, alone: bool) -> tuple[str, ...]:
-    name, page = collapse(clean(source_title)), _page_name(url)
+def _choose_headings(source_title: str, url: str, book_title: str, *, alone: bool) -> tuple[str, ...]:
+    name, page = collapse(clean(source_title)), _name_page(url)
     if name and alone:
         return (name,)
     return (page,) if not name or name == book_title else (name, page)
 
 
-def _page_name(url: str) -> str:
-    """What a page may be called whose address is all that is known of it."""
+def _name_page(url: str) -> str:
+    """Make a name for a page from its address."""
     try:
         place = urlsplit(url)
     except ValueError:
@@ -170,7 +173,7 @@ def _page_name(url: str) -> str:
     return name[:1].upper() + name[1:] or place.netloc or "Untitled"
 
 
-def _page(headings: tuple[str, ...], url: str, those: Sequence[CollectionPoint]) -> _Page:
+def _build_page(headings: tuple[str, ...], url: str, those: Sequence[CollectionPoint]) -> _Page:
     said = [(words, passage) for passage in those if (words := clean(passage.text).strip())]
     text, start = BETWEEN.join(words for words, _ in said), 0
     stretches: list[_Stretch] = []
@@ -185,7 +188,7 @@ def _page(headings: tuple[str, ...], url: str, those: Sequence[CollectionPoint])
     return _Page(section, tuple(stretches))
 
 
-def _parsed(title: str, pages: Sequence[_Page]) -> ParsedBook:
+def _build_parsed(title: str, pages: Sequence[_Page]) -> ParsedBook:
     return ParsedBook(
         title=title,
         authors=(),
@@ -195,10 +198,10 @@ def _parsed(title: str, pages: Sequence[_Page]) -> ParsedBook:
     )
 
 
-def _book(
+def _build_book(
     id: str, title: str, label: str, found: Sequence[CollectionPoint], fingerprint: str, base_url: str | None
 ) -> Book:
-    """The catalogue entry; its hash covers everything that was read."""
+    """Build the catalogue entry. Its hash covers everything that was read."""
     read = hashlib.sha256(f"{title}\x1f{base_url}".encode())
     for p in found:
         said = (p.point_id, p.chunk_id, p.url, p.source_title, p.text)
@@ -218,17 +221,17 @@ def _book(
     )
 
 
-def _draft(
+def _build_edition(
     book: Book, parsed: ParsedBook, pages: Sequence[_Page], embedder: Embedder, own: bool
-) -> tuple[Draft, Mapping[str, Sequence[float]]]:
-    """The edition, and the vectors that came with the collection, by their keys."""
-    sections = bind_sections(parsed, book_id=book.id, base_url=book.base_url)
+) -> tuple[Edition, Mapping[str, Sequence[float]]]:
+    """Build the edition, and return it with the vectors that came with the collection, by their keys."""
+    sections = build_sections(parsed, book_id=book.id, base_url=book.base_url)
     by_page = zip((section for section in sections if section.text), pages, strict=True)
-    made = [pair for section, page in by_page for pair in _chunks(book, section, page)]
+    made = [pair for section, page in by_page for pair in _build_chunks(book, section, page)]
     if not made:
         raise BadBook("no_text", f"{book.source_file} has no passage long enough to be found")
     chunks = [replace(chunk, document_position=n) for n, (chunk, _) in enumerate(made)]
-    texts = {chunk.id: embedded_text(chunk) for chunk in chunks}
+    texts = {chunk.id: make_embedded_text(chunk) for chunk in chunks}
     keys = {id: hash_text(f"{embedder.fingerprint}\x1f{text}") for id, text in texts.items()}
     vectors: dict[str, Sequence[float]] = {}
     for chunk, stretch in made:
@@ -237,9 +240,9 @@ def _draft(
             keys[chunk.id] = hash_text(f"{embedder.fingerprint}\x1fattached\x1f{vector.tobytes().hex()}")
             vectors[keys[chunk.id]] = vector
     counted = replace(book, section_count=len(sections), chunk_count=len(chunks))
-    new = Draft(
+    new = Edition(
         book=counted,
-        words_hash=words_hash(parsed),
+        words_hash=hash_words(parsed),
         sections=sections,
         chunks=tuple(chunks),
         texts=texts,
@@ -248,7 +251,7 @@ def _draft(
     return new, vectors
 
 
-def _chunks(book: Book, section: Section, page: _Page) -> Iterator[tuple[Chunk, _Stretch]]:
+def _build_chunks(book: Book, section: Section, page: _Page) -> Iterator[tuple[Chunk, _Stretch]]:
     seen: Counter[str] = Counter()
     for index, stretch in enumerate(page.stretches):
         content, passage = section.text[stretch.start : stretch.end], stretch.passage

@@ -1,13 +1,13 @@
-"""Sections into chunks: stretches of whole sentences that the embedder can read to their end.
+"""Split sections into chunks of whole sentences that fit into the embedder's window.
 
 `section.text[chunk.start:chunk.end] == chunk.content`, no two chunks overlap, none crosses a section, and
-every character that is not blank lies in exactly one of them. The one exception: a chunk has ten characters
-or more, so a section whose whole text is shorter has none (the text stays in the section, which readers see
-and search does not), nor has a stray stretch of fewer than ten characters that no neighbour has room for.
+every character that is not blank lies in exactly one chunk. There is one exception: a chunk has at least ten
+characters. A shorter section has no chunk (readers see its text, search does not find it), and neither has a
+remainder of fewer than ten characters that fits into no neighbour.
 
-Borders are chosen over a whole section at once: the chunks come as near to the target as they can, a border
-between paragraphs costs nothing, one between sentences little, one inside a code block or table more. Ids are
-made from book, section and content, so a change elsewhere in the book leaves them as they are.
+The borders of a section are chosen together, so that the sizes come close to the target. A border between
+paragraphs costs nothing, one between sentences little, one inside a code block or table more. Ids are made
+from book, section and content, so a change elsewhere in the book does not change them.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ from octavo.validation import LARGEST_EXACT_INTEGER
 
 CHUNKER_VERSION = "2"
 NAMESPACE = UUID("6f1d6b1e-2d5c-5a0e-9a57-0c7a0b00c5e1")
-HEADING_BYTES = 144  # about 40 word pieces of English, 48 of Chinese
+# About 40 word pieces of English, 48 of Chinese.
+HEADING_BYTES = 144
 _ATOM_MOST = 1_000
-_TINY = 10  # pieces; smaller stretches of one paragraph stay together
+# In pieces. Smaller parts of one paragraph stay together.
+_TINY = 10
 _SENTENCE_BORDER, _LINE_BORDER, _BLOCK_BORDER = 0.15, 0.08, 0.3
 _LEFT_OUT = 50.0
 
@@ -44,50 +46,50 @@ def chunk_book(
     target: int,
     created_at: datetime,
 ) -> list[Chunk]:
-    """Every chunk of the book, in reading order."""
+    """Return every chunk of the book, in reading order."""
     made: list[Chunk] = []
     for section in sections:
-        spans = chunk(section, pieces=pieces, max_pieces=max_pieces, target=target)
-        made += _entities(book_title, section, spans, position=len(made), created_at=created_at)
+        spans = split_section(section, pieces=pieces, max_pieces=max_pieces, target=target)
+        made += _build_chunks(book_title, section, spans, position=len(made), created_at=created_at)
     return made
 
 
-def chunk(section: Section, *, pieces: Pieces, max_pieces: int, target: int) -> list[Span]:
-    """The stretches of one section that become its chunks."""
-    text, heading = section.text, heading_line(section.heading_path)
+def split_section(section: Section, *, pieces: Pieces, max_pieces: int, target: int) -> list[Span]:
+    """Return the spans of one section that become its chunks."""
+    text, heading = section.text, make_heading_line(section.heading_path)
     if len(text) < CHUNK_LEAST or text.isspace():
         return []
     room = max(max_pieces - pieces([heading])[0], max_pieces // 3)
     most = max(room - _TINY, room // 2)
-    atoms = _merged(_whole_blocks(_atoms(section, pieces, most=most), section, most=most), most=most)
-    packed = _packed(atoms, room=room, target=min(target, room))
+    atoms = _merge_tiny(_join_blocks(_split_atoms(section, pieces, most=most), section, most=most), most=most)
+    packed = _pack(atoms, room=room, target=min(target, room))
     doubtful = [a for a in packed if a.size * 9 // 8 + text.count("\n", a.start, a.end) + _TINY > room]
-    counted = pieces([_framed(heading, text[a.start : a.end]) for a in doubtful]) if doubtful else []
+    counted = pieces([_add_heading(heading, text[a.start : a.end]) for a in doubtful]) if doubtful else []
     over = {a.start for a, size in zip(doubtful, counted, strict=True) if size > max_pieces}
     spans: list[Span] = []
     for atom in packed:
         span = Span(atom.start, atom.end)
-        spans += _fitted(text, span, heading, pieces, max_pieces) if atom.start in over else [span]
+        spans += _split_to_fit(text, span, heading, pieces, max_pieces) if atom.start in over else [span]
     return spans
 
 
-def embedded_text(chunk: Chunk) -> str:
-    """What the embedder is given: where the passage stands, and the passage."""
-    return _framed(heading_line(chunk.heading_path), chunk.content)
+def make_embedded_text(chunk: Chunk) -> str:
+    """Return what is embedded: the headings above the passage, and the passage."""
+    return _add_heading(make_heading_line(chunk.heading_path), chunk.content)
 
 
-def heading_line(heading_path: Sequence[str]) -> str:
-    """The heading path on one line, its middle left out where it is long."""
+def make_heading_line(heading_path: Sequence[str]) -> str:
+    """Return the heading path on one line, without its middle if it is long."""
     line = " › ".join(heading_path)
     if len(line.encode("utf-8", "replace")) <= HEADING_BYTES:
         return line
     ends = [heading_path[0], heading_path[-1]] if len(heading_path) > 1 else [heading_path[-1]]
     between = " › … › " if len(heading_path) > 2 else " › "
     share = (HEADING_BYTES - 16) // len(ends)
-    return between.join(_clipped(end, share) for end in ends)
+    return between.join(_clip(end, share) for end in ends)
 
 
-def _clipped(text: str, most: int) -> str:
+def _clip(text: str, most: int) -> str:
     data = text.encode("utf-8", "replace")
     if len(data) <= most:
         return text
@@ -95,25 +97,25 @@ def _clipped(text: str, most: int) -> str:
     return f"{kept.rsplit(' ', 1)[0] if ' ' in kept else kept}…"
 
 
-def _framed(heading: str, content: str) -> str:
+def _add_heading(heading: str, content: str) -> str:
     return f"{heading}\n{content}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Atom:
-    """A stretch that is not cut any more, with its size in pieces and what a border before it costs."""
+    """A span that is not split any further, with its size in pieces and the cost of a border before it."""
 
     start: int
     end: int
     size: int
     border: float = 0.0
 
-    def joined(self, other: _Atom) -> _Atom:
+    def join(self, other: _Atom) -> _Atom:
         return replace(self, end=other.end, size=self.size + other.size)
 
 
-def _atoms(section: Section, pieces: Pieces, *, most: int) -> list[_Atom]:
-    """Sentences, and parts of those that are too long for a chunk."""
+def _split_atoms(section: Section, pieces: Pieces, *, most: int) -> list[_Atom]:
+    """Return the sentences, and the parts of those that are too long for a chunk."""
     text = section.text
     spans = [(s.start, s.end) for s in split_sentences(text, blocks=section.blocks)]
     sizes = pieces([text[a:b] for a, b in spans])
@@ -129,32 +131,32 @@ def _atoms(section: Section, pieces: Pieces, *, most: int) -> list[_Atom]:
         spans, sizes = again, pieces([text[a:b] for a, b in again]) if again else []
     found.sort(key=lambda atom: atom.start)
     for number, (before, atom) in enumerate(pairwise(found), start=1):
-        found[number] = replace(atom, border=_border(section, text[before.end : atom.start], atom))
+        found[number] = replace(atom, border=_rate_border(section, text[before.end : atom.start], atom))
     return found
 
 
-def _border(section: Section, gap: str, atom: _Atom) -> float:
-    if _holding(section.blocks, atom.start - len(gap) - 1, atom.start) is not None:
+def _rate_border(section: Section, gap: str, atom: _Atom) -> float:
+    if _find_block(section.blocks, atom.start - len(gap) - 1, atom.start) is not None:
         return _BLOCK_BORDER
     if gap.count("\n") > 1:
         return 0.0
     return _LINE_BORDER if "\n" in gap else _SENTENCE_BORDER
 
 
-def _holding(blocks: Sequence[Span], first: int, last: int) -> int | None:
-    """The number of the block that both characters lie in."""
+def _find_block(blocks: Sequence[Span], first: int, last: int) -> int | None:
+    """Return the number of the block that both characters lie in."""
     number = bisect_right(blocks, last, key=lambda block: block.start) - 1
     if number >= 0 and blocks[number].start <= first and last < blocks[number].end:
         return number
     return None
 
 
-def _whole_blocks(atoms: Sequence[_Atom], section: Section, *, most: int) -> list[_Atom]:
-    """Code blocks and tables in one piece where they fit."""
+def _join_blocks(atoms: Sequence[_Atom], section: Section, *, most: int) -> list[_Atom]:
+    """Join the atoms of each code block and table that fits into a chunk."""
     runs: list[list[_Atom]] = []
     last = None
     for atom in atoms:
-        block = _holding(section.blocks, atom.start, atom.end - 1) if section.blocks else None
+        block = _find_block(section.blocks, atom.start, atom.end - 1) if section.blocks else None
         if block is not None and block == last:
             runs[-1].append(atom)
         else:
@@ -170,22 +172,22 @@ def _whole_blocks(atoms: Sequence[_Atom], section: Section, *, most: int) -> lis
     return whole
 
 
-def _merged(atoms: Sequence[_Atom], *, most: int) -> list[_Atom]:
-    """Tiny stretches joined to what stands next to them, so that there is less to choose from."""
+def _merge_tiny(atoms: Sequence[_Atom], *, most: int) -> list[_Atom]:
+    """Join tiny atoms to their neighbours, so that there are fewer borders to choose from."""
     made: list[_Atom] = []
     for atom in atoms:
         if made and atom.end - made[-1].start <= _ATOM_MOST:
             tiny = (made[-1].size < _TINY) + (atom.size < _TINY)
             size = made[-1].size + atom.size
             if size <= most and (tiny == 2 or (tiny == 1 and atom.border > 0 and size < 4 * _TINY)):
-                made[-1] = made[-1].joined(atom)
+                made[-1] = made[-1].join(atom)
                 continue
         made.append(atom)
     return made
 
 
-def _packed(atoms: Sequence[_Atom], *, room: int, target: int) -> list[_Atom]:
-    """The cheapest way to part the atoms into chunks, found from the first to the last."""
+def _pack(atoms: Sequence[_Atom], *, room: int, target: int) -> list[_Atom]:
+    """Find the cheapest way to group the atoms into chunks, by dynamic programming."""
     count = len(atoms)
     cost = [0.0] + [float("inf")] * count
     back: list[tuple[int, bool]] = [(0, False)] * (count + 1)
@@ -214,18 +216,18 @@ def _packed(atoms: Sequence[_Atom], *, room: int, target: int) -> list[_Atom]:
     return chosen[::-1]
 
 
-def _fitted(text: str, span: Span, heading: str, pieces: Pieces, most: int) -> Iterator[Span]:
-    """The stretch, or its parts when pieces that were counted apart turn out to be more together."""
+def _split_to_fit(text: str, span: Span, heading: str, pieces: Pieces, most: int) -> Iterator[Span]:
+    """Return the span, or its parts if it has more pieces than its atoms had when counted one by one."""
     content = text[span.start : span.end]
     length = len(content)
-    if length < 4 * CHUNK_LEAST or pieces([_framed(heading, content)])[0] <= most:
+    if length < 4 * CHUNK_LEAST or pieces([_add_heading(heading, content)])[0] <= most:
         yield span
         return
     for a, b in split_long(text, span.start, span.end, most=length * 2 // 3, unbroken=length * 2 // 3):
-        yield from _fitted(text, Span(a, b), heading, pieces, most)
+        yield from _split_to_fit(text, Span(a, b), heading, pieces, most)
 
 
-def _entities(
+def _build_chunks(
     book_title: str, section: Section, spans: Sequence[Span], *, position: int, created_at: datetime
 ) -> Iterator[Chunk]:
     seen: dict[str, int] = {}
@@ -235,7 +237,7 @@ def _entities(
         occurrence = seen[digest] = seen.get(digest, -1) + 1
         name = "\x1f".join((section.book_id, section.id, str(occurrence), digest))
         identity = uuid5(NAMESPACE, name)
-        first, last = _page(section, span.start), _page(section, span.end - 1)
+        first, last = _find_page(section, span.start), _find_page(section, span.end - 1)
         yield Chunk(
             id=str(identity),
             chunk_id=identity.int % LARGEST_EXACT_INTEGER + 1,
@@ -248,7 +250,7 @@ def _entities(
             chunk_index=index,
             url=section.url,
             source_file=section.source_file,
-            source_location=_location(book_title, section.heading_path, first, last),
+            source_location=_describe_location(book_title, section.heading_path, first, last),
             source_title=book_title,
             start=span.start,
             end=span.end,
@@ -261,13 +263,15 @@ def _entities(
         )
 
 
-def _page(section: Section, offset: int) -> PageMark | None:
-    """What `section.page_at` says, without walking through a thousand pages for each chunk."""
+def _find_page(section: Section, offset: int) -> PageMark | None:
+    """Do what `section.page_at` does, but by binary search: a section may have a thousand pages."""
     number = bisect_right(section.pages, offset, key=lambda mark: mark.offset) - 1
     return section.pages[number] if number >= 0 else None
 
 
-def _location(title: str, heading_path: Sequence[str], first: PageMark | None, last: PageMark | None) -> str:
+def _describe_location(
+    title: str, heading_path: Sequence[str], first: PageMark | None, last: PageMark | None
+) -> str:
     names = dict.fromkeys((title, heading_path[0], heading_path[-1]))
     where = " › ".join(names)
     if first is None:

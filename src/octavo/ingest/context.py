@@ -1,10 +1,10 @@
-"""The parts of an open library, handed to the flows together."""
+"""The parts of an open library, passed to the flows together."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from octavo.settings import Settings
 
 BOOKS = "the books"
-"""The turn that whoever changes books waits for, in whichever instance."""
+"""The name of the lock that every instance holds while it changes books."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +27,18 @@ class LibraryContext:
     store: ChunkStore
     embedder: Embedder
     embedding: asyncio.Lock = field(default_factory=asyncio.Lock, compare=False)
-    """Held while a batch is embedded: it takes every core, and two at once would only fight for them."""
+    """Held while a batch is embedded: a batch uses every core, so two at once gain nothing."""
+
+
+Changes = Callable[[], AbstractAsyncContextManager[LibraryContext]]
+"""Waits until no other change is running, and holds the lock while the block runs."""
 
 
 @asynccontextmanager
-async def beside_others(database: Database, *, alone: bool) -> AsyncIterator[None]:
-    """A place among the instances that use one database, as long as the block lasts.
+async def join_instances(database: Database, *, alone: bool) -> AsyncIterator[None]:
+    """Register with the instances that use one database, while the block runs.
 
-    A store in an instance's own folder cannot know what the others change: whoever has one must be alone.
+    An instance with the store in its own folder cannot see what others change, so it must be `alone`.
     """
     async with database.try_lock("the instances", shared=not alone) as granted:
         if not granted:

@@ -1,16 +1,13 @@
-"""Prepares an edition: which book it is, its sections and chunks, and what it would change on the shelf.
+"""Prepare an edition: which book it is, its sections and chunks, and what it would change.
 
 A book is known by its words: the same words in another file or format are the same book. A file is a new
-edition of a book on the shelf when two of three agree: the title, the file's name, some of the text. A book
-with a known title that shares neither name nor text is another book, with a number behind its id. Nothing
-here writes anything.
+edition of a known book when two of three agree: the title, the file name, some of the text. A book with a
+known title that shares neither name nor text is another book, and gets a number behind its id.
 
-Binds what a reader parsed into Sections that a library can keep.
-
-Every section gets an id made from its place in the contents, so that a new edition keeps the ids of what did
-not move, and a URL: the published page's where the book has a web address, a stable `book://` one elsewhere.
-Headings that a source names only as part of a path (a part title, say) become empty sections, so that the
-contents are a whole tree and every ancestor can be named.
+Each section gets an id made from its place in the contents, so that a new edition keeps the ids of what did
+not move. Its URL is that of the published page where the book has a web address, and a stable `book://` one
+otherwise. A heading that a source names only as part of a path (a part title, say) becomes an empty section,
+so that the contents form one tree and every ancestor has a name. Nothing here writes anything.
 """
 
 from __future__ import annotations
@@ -30,7 +27,7 @@ from octavo import validation
 from octavo.concurrency import run_blocking
 from octavo.errors import BadBook, InvalidValue
 from octavo.events import Compared
-from octavo.ingest.chunking import CHUNKER_VERSION, chunk_book, embedded_text
+from octavo.ingest.chunking import CHUNKER_VERSION, chunk_book, make_embedded_text
 from octavo.readers import READERS_VERSION
 from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.records.rows import hash_text
@@ -44,24 +41,227 @@ if TYPE_CHECKING:
     from octavo.settings import Settings
 
 TITLE_MOST = 300
+# Stands for a reader's own text in scopes and links.
+RESERVED_ID = "selection"
+# The share of the sections' texts that makes two books of one title the same: more than chance, and less
+# than a thorough revision leaves.
+SAME_BOOK_SHARE = 0.1
+# Files of one name share a licence or a preface more often than books of one title do.
+RETITLED_SHARE = 0.5
 _WORDS = re.compile(r"\w+")
 _SAFE_IN_PATHS = "/%~:@!$&'()*+,;="
+_SAFE_IN_ANCHORS = "%~:@!$&()*+,;=/?"
 
 
-def title_of(parsed: ParsedBook, given: str | None) -> str:
-    """The title a person gave, or the book's own; cleaned, on one line, of bearable length."""
-    title = collapse(clean(given if given is not None else parsed.title))
-    if given is not None and not title:
-        raise InvalidValue("title", "must not be empty or only whitespace", given)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Which book a parsed file is. `known` is the book in the library, `unchanged` if nothing differs."""
+
+    book_id: str
+    title: str
+    base_url: str | None
+    source_file: str
+    content_hash: str
+    words_hash: str
+    fingerprint: str
+    known: Book | None
+    unchanged: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edition:
+    """An edition that is ready to be embedded and stored. `texts` is what is embedded for each chunk."""
+
+    book: Book
+    words_hash: str
+    sections: tuple[Section, ...]
+    chunks: tuple[Chunk, ...]
+    texts: Mapping[str, str]
+    vector_keys: Mapping[str, str]
+
+
+def make_fingerprint(settings: Settings, embedder: Embedder) -> str:
+    """Name everything that shapes an index besides the book itself."""
+    return (
+        f"readers-{READERS_VERSION} chunks-{CHUNKER_VERSION}-{settings.chunk_tokens} {embedder.fingerprint}"
+    )
+
+
+async def identify(
+    parsed: ParsedBook, source_file: str, *, options: BookOptions, records: Records, fingerprint: str
+) -> Identity:
+    """Find out whether the library has this book, and whether it has exactly this edition."""
+    # A name to be shown, not a path to be opened.
+    source_file = collapse(clean(source_file)) or "book"
+    words = await run_blocking(hash_words, parsed)
+    known = await _find_known(parsed, source_file, words, options, records)
+    title = choose_title(parsed, options.title or (known.title if known else None))
+    base_url = options.base_url or (known.base_url if known else None) or accept_web_address(parsed.base_url)
+    content = await run_blocking(
+        hash_content, parsed, title=title, base_url=base_url, source_file=source_file
+    )
+    unchanged = (
+        known is not None
+        and known.index_fingerprint == fingerprint
+        and (known.content_hash == content or await _is_copy(parsed, words, known, options, records))
+    )
+    return Identity(
+        book_id=known.id if known else options.book_id or await choose_id(slug(title), records),
+        title=title,
+        base_url=base_url,
+        source_file=source_file,
+        content_hash=content,
+        words_hash=words,
+        fingerprint=fingerprint,
+        known=known,
+        unchanged=unchanged,
+    )
+
+
+async def _find_known(
+    parsed: ParsedBook, source_file: str, words: str, options: BookOptions, records: Records
+) -> Book | None:
+    if options.book_id is not None:
+        return await records.find_book(options.book_id)
+    same_words = await records.find_by_words_hash(words)
+    if same_words is not None:
+        return same_words
+    title = choose_title(parsed, options.title)
+    books = await records.list_books()
+    namesakes = [b for b in books if b.title == title or b.id == slug(title)]
+    # A title that is made from the file's name says nothing more than that name.
+    named_after_file = slug(title) == slug(PurePath(source_file).stem)
+    for book in namesakes:
+        if book.source_file == source_file and not named_after_file:
+            return book
+    ours = {hash_text(s.text) for s in parsed.sections if s.text}
+    retitled = [b for b in books if b.source_file == source_file]
+    for book in (*namesakes, *retitled):
+        theirs = set((await records.list_section_hashes(book.id)).values())
+        share = SAME_BOOK_SHARE if book in namesakes else RETITLED_SHARE
+        if ours and len(ours & theirs) >= share * len(ours):
+            return book
+    return None
+
+
+async def _is_copy(
+    parsed: ParsedBook, words: str, known: Book, options: BookOptions, records: Records
+) -> bool:
+    """Tell whether this is another format of a known book, with nothing new said about it."""
+    nothing_new = options.title in (None, known.title) and options.base_url in (None, known.base_url)
+    return nothing_new and known.format != parsed.format and words == await records.find_words_hash(known.id)
+
+
+async def choose_id(wanted: str, records: Records) -> str:
+    """Return the id, with a number behind it if another book has it."""
+    taken = {book.id for book in await records.list_books()} | {RESERVED_ID}
+    number = 2
+    candidate = wanted
+    while candidate in taken:
+        candidate, number = f"{wanted}-{number}", number + 1
+    return candidate
+
+
+def choose_title(parsed: ParsedBook, wanted: str | None) -> str:
+    """Return the wanted title, or the book's own: cleaned, on one line, and not too long."""
+    title = collapse(clean(wanted if wanted is not None else parsed.title))
+    if wanted is not None and not title:
+        raise InvalidValue("title", "must not be empty or only whitespace", wanted)
     return title[:TITLE_MOST].strip() or "Untitled"
 
 
-def bind_sections(parsed: ParsedBook, *, book_id: str, base_url: str | None) -> tuple[Section, ...]:
-    """The sections in reading order, with ids, ancestors and URLs."""
+def accept_web_address(text: str | None) -> str | None:
+    """Return what a source says of itself if it is a web address, and None otherwise."""
+    try:
+        validation.url("url", text or "")
+    except InvalidValue:
+        return None
+    return text if urlsplit(text or "").scheme in ("http", "https") else None
+
+
+def hash_content(parsed: ParsedBook, *, title: str, base_url: str | None, source_file: str) -> str:
+    """Hash text, structure and addresses, but not the file's name."""
+    digest = hashlib.sha256()
+    one_file = len({section.source_file for section in parsed.sections}) == 1
+    own_name = slug(parsed.title) == slug(PurePath(source_file).stem)
+    head = [title, list(parsed.authors), parsed.language, parsed.format, base_url]
+    digest.update(json.dumps(head, ensure_ascii=False).encode())
+    for section in parsed.sections:
+        fields = asdict(section)
+        if one_file:
+            del fields["source_file"]
+        if own_name and parsed.title in section.heading_path:
+            fields["heading_path"] = [title if h == parsed.title else h for h in section.heading_path]
+            fields["title"] = fields["heading_path"][-1]
+        digest.update(json.dumps(fields, ensure_ascii=False, sort_keys=True).encode())
+    return digest.hexdigest()
+
+
+def hash_words(parsed: ParsedBook) -> str:
+    """Hash the words in their order: the same for every format of one book."""
+    texts = []
+    for section in parsed.sections:
+        # The book's title may be its file's name, so it does not count as one of its words.
+        texts += [section.text] if section.title == parsed.title else [section.title, section.text]
+    words = _WORDS.findall("\n".join(texts).casefold()) or texts
+    return hashlib.sha256(" ".join(words).encode()).hexdigest()
+
+
+def prepare_edition(
+    parsed: ParsedBook, identity: Identity, *, embedder: Embedder, settings: Settings
+) -> Edition:
+    """Build sections and chunks of the edition. Takes CPU time: call it through `run_blocking`."""
+    sections = build_sections(parsed, book_id=identity.book_id, base_url=identity.base_url)
+    now = datetime.now(UTC)
+    book = Book(
+        id=identity.book_id,
+        title=identity.title,
+        authors=parsed.authors,
+        language=parsed.language,
+        format=parsed.format,
+        source_file=identity.source_file,
+        base_url=identity.base_url,
+        content_hash=identity.content_hash,
+        index_fingerprint=identity.fingerprint,
+        section_count=len(sections),
+        page_count=parsed.page_count,
+        added_at=now,
+        updated_at=now,
+    )
+    return build_edition(book, sections, words_hash=identity.words_hash, embedder=embedder, settings=settings)
+
+
+def build_edition(
+    book: Book, sections: Sequence[Section], *, words_hash: str, embedder: Embedder, settings: Settings
+) -> Edition:
+    """Split the sections of a book into chunks, and name the vector that each of them needs."""
+    chunks = chunk_book(
+        book.title,
+        sections,
+        pieces=embedder.count_pieces,
+        max_pieces=embedder.max_pieces,
+        target=settings.chunk_tokens,
+        created_at=book.updated_at,
+    )
+    if not chunks:
+        raise BadBook("no_text", f"{book.source_file} has no passage long enough to be found")
+    texts = {chunk.id: make_embedded_text(chunk) for chunk in chunks}
+    return Edition(
+        book=replace(book, chunk_count=len(chunks)),
+        words_hash=words_hash,
+        sections=tuple(sections),
+        chunks=tuple(chunks),
+        texts=texts,
+        vector_keys={id_: hash_text(f"{embedder.fingerprint}\x1f{text}") for id_, text in texts.items()},
+    )
+
+
+def build_sections(parsed: ParsedBook, *, book_id: str, base_url: str | None) -> tuple[Section, ...]:
+    """Return the sections in reading order, with ids, ancestors and URLs."""
     seen: Counter[str] = Counter()
     open_headings: list[Section] = []
-    bound: list[Section] = []
-    for position, section in enumerate(_with_missing_parents(parsed.sections)):
+    sections: list[Section] = []
+    for position, section in enumerate(_add_missing_parents(parsed.sections)):
         path = section.heading_path
         while open_headings and not _is_parent(open_headings[-1].heading_path, path):
             open_headings.pop()
@@ -82,12 +282,12 @@ def bind_sections(parsed: ParsedBook, *, book_id: str, base_url: str | None) -> 
             blocks=section.blocks,
             ancestors=tuple(s.id for s in open_headings),
         )
-        bound.append(replace(made, url=_url(made, section.url, base_url)))
-        open_headings.append(bound[-1])
-    return tuple(bound)
+        sections.append(replace(made, url=_make_url(made, section.url, base_url)))
+        open_headings.append(sections[-1])
+    return tuple(sections)
 
 
-def _with_missing_parents(sections: Iterable[ParsedSection]) -> Iterable[ParsedSection]:
+def _add_missing_parents(sections: Iterable[ParsedSection]) -> Iterable[ParsedSection]:
     current: tuple[str, ...] = ()
     for section in sections:
         path = section.heading_path
@@ -112,8 +312,8 @@ def _is_parent(above: tuple[str, ...], path: tuple[str, ...]) -> bool:
     return len(above) < len(path) and path[: len(above)] == above
 
 
-def _url(section: Section, relative: str, base_url: str | None) -> str:
-    if web_address(relative):
+def _make_url(section: Section, relative: str, base_url: str | None) -> str:
+    if accept_web_address(relative):
         address = relative
     elif base_url and (relative or section.anchor):
         address = f"{base_url.rstrip('/')}/{quote(relative.lstrip('/'), safe=_SAFE_IN_PATHS)}"
@@ -121,208 +321,11 @@ def _url(section: Section, relative: str, base_url: str | None) -> str:
         return base_url
     else:
         return f"book://{quote(section.book_id)}/{quote(section.id, safe='~')}"
-    return f"{address}#{quote(section.anchor, safe='%~:@!$&()*+,;=/?')}" if section.anchor else address
+    return f"{address}#{quote(section.anchor, safe=_SAFE_IN_ANCHORS)}" if section.anchor else address
 
 
-def web_address(said: str | None) -> str | None:
-    """What a source says of itself, if it is an address on the web."""
-    try:
-        validation.url("url", said or "")
-    except InvalidValue:
-        return None
-    return said if urlsplit(said or "").scheme in ("http", "https") else None
-
-
-def content_hash(parsed: ParsedBook, *, title: str, base_url: str | None, source_file: str) -> str:
-    """The same for the same text, structure and addresses, whatever its file is called; else different."""
-    digest = hashlib.sha256()
-    one_file = len({section.source_file for section in parsed.sections}) == 1
-    own_name = slug(parsed.title) == slug(PurePath(source_file).stem)
-    head = [title, list(parsed.authors), parsed.language, parsed.format, base_url]
-    digest.update(json.dumps(head, ensure_ascii=False).encode())
-    for section in parsed.sections:
-        fields = asdict(section)
-        if one_file:
-            del fields["source_file"]
-        if own_name and parsed.title in section.heading_path:
-            fields["heading_path"] = [title if h == parsed.title else h for h in section.heading_path]
-            fields["title"] = fields["heading_path"][-1]
-        digest.update(json.dumps(fields, ensure_ascii=False, sort_keys=True).encode())
-    return digest.hexdigest()
-
-
-def words_hash(parsed: ParsedBook) -> str:
-    """The same for the same words in the same order, whatever the format: finds a book on the shelf."""
-    said = []
-    for section in parsed.sections:  # the book's title may be its file's name, so it is not among its words
-        said += [section.text] if section.title == parsed.title else [section.title, section.text]
-    words = _WORDS.findall("\n".join(said).casefold()) or said
-    return hashlib.sha256(" ".join(words).encode()).hexdigest()
-
-
-RESERVED = "selection"  # stands for a reader's own text
-SAME_BOOK_SHARE = 0.1  # of the sections' texts: more in common than chance, less than a thorough revision
-RETITLED_SHARE = (
-    0.5  # files of one name have a licence or a preface in common more often than books of one title
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
-    """Which book a parsed file is. `known` is the one on the shelf, `unchanged` when it is the very same."""
-
-    book_id: str
-    title: str
-    base_url: str | None
-    source_file: str
-    content_hash: str
-    words_hash: str
-    fingerprint: str
-    known: Book | None
-    unchanged: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """An edition that is ready to be embedded and stored. `texts` is what is embedded for each chunk."""
-
-    book: Book
-    words_hash: str
-    sections: tuple[Section, ...]
-    chunks: tuple[Chunk, ...]
-    texts: Mapping[str, str]
-    vector_keys: Mapping[str, str]
-
-
-def fingerprint_of(settings: Settings, embedder: Embedder) -> str:
-    """Names everything that shapes an index besides the book itself."""
-    return (
-        f"readers-{READERS_VERSION} chunks-{CHUNKER_VERSION}-{settings.chunk_tokens} {embedder.fingerprint}"
-    )
-
-
-async def identify(
-    parsed: ParsedBook, source_file: str, *, options: BookOptions, records: Records, fingerprint: str
-) -> Identity:
-    """Finds out whether the library has this book, and whether it has exactly this edition."""
-    source_file = collapse(clean(source_file)) or "book"  # a name to be shown, not a path to be opened
-    words = await run_blocking(words_hash, parsed)
-    known = await _known(parsed, source_file, words, options, records)
-    title = title_of(parsed, options.title or (known.title if known else None))
-    base_url = options.base_url or (known.base_url if known else None) or web_address(parsed.base_url)
-    content = await run_blocking(
-        content_hash, parsed, title=title, base_url=base_url, source_file=source_file
-    )
-    unchanged = (
-        known is not None
-        and known.index_fingerprint == fingerprint
-        and (known.content_hash == content or await _is_copy(parsed, words, known, options, records))
-    )
-    return Identity(
-        book_id=known.id if known else options.book_id or await free_id(slug(title), records),
-        title=title,
-        base_url=base_url,
-        source_file=source_file,
-        content_hash=content,
-        words_hash=words,
-        fingerprint=fingerprint,
-        known=known,
-        unchanged=unchanged,
-    )
-
-
-async def _known(
-    parsed: ParsedBook, source_file: str, words: str, options: BookOptions, records: Records
-) -> Book | None:
-    if options.book_id is not None:
-        return await records.find_book(options.book_id)
-    same_words = await records.find_by_words_hash(words)
-    if same_words is not None:
-        return same_words
-    title = title_of(parsed, options.title)
-    books = await records.list_books()
-    namesakes = [b for b in books if b.title == title or b.id == slug(title)]
-    named_after_file = slug(title) == slug(PurePath(source_file).stem)  # then title and name say one thing
-    for book in namesakes:
-        if book.source_file == source_file and not named_after_file:
-            return book
-    ours = {hash_text(s.text) for s in parsed.sections if s.text}
-    retitled = [b for b in books if b.source_file == source_file]
-    for book in (*namesakes, *retitled):
-        theirs = set((await records.list_section_hashes(book.id)).values())
-        share = SAME_BOOK_SHARE if book in namesakes else RETITLED_SHARE
-        if ours and len(ours & theirs) >= share * len(ours):
-            return book
-    return None
-
-
-async def _is_copy(
-    parsed: ParsedBook, words: str, known: Book, options: BookOptions, records: Records
-) -> bool:
-    """Another format of what is on the shelf, with nothing new said about it."""
-    nothing_new = options.title in (None, known.title) and options.base_url in (None, known.base_url)
-    return nothing_new and known.format != parsed.format and words == await records.find_words_hash(known.id)
-
-
-async def free_id(wanted: str, records: Records) -> str:
-    """The id, with a number behind it where a book on the shelf has it already."""
-    taken = {book.id for book in await records.list_books()} | {RESERVED}
-    number = 2
-    candidate = wanted
-    while candidate in taken:
-        candidate, number = f"{wanted}-{number}", number + 1
-    return candidate
-
-
-def draft(parsed: ParsedBook, identity: Identity, *, embedder: Embedder, settings: Settings) -> Draft:
-    """Sections and chunks of the edition. Takes CPU time: call it through `concurrency.run_blocking`."""
-    sections = bind_sections(parsed, book_id=identity.book_id, base_url=identity.base_url)
-    now = datetime.now(UTC)
-    book = Book(
-        id=identity.book_id,
-        title=identity.title,
-        authors=parsed.authors,
-        language=parsed.language,
-        format=parsed.format,
-        source_file=identity.source_file,
-        base_url=identity.base_url,
-        content_hash=identity.content_hash,
-        index_fingerprint=identity.fingerprint,
-        section_count=len(sections),
-        page_count=parsed.page_count,
-        added_at=now,
-        updated_at=now,
-    )
-    return draft_of(book, sections, words_hash=identity.words_hash, embedder=embedder, settings=settings)
-
-
-def draft_of(
-    book: Book, sections: Sequence[Section], *, words_hash: str, embedder: Embedder, settings: Settings
-) -> Draft:
-    """Cuts the sections of a book into chunks, and names the vector that each of them needs."""
-    chunks = chunk_book(
-        book.title,
-        sections,
-        pieces=embedder.count_pieces,
-        max_pieces=embedder.max_pieces,
-        target=settings.chunk_tokens,
-        created_at=book.updated_at,
-    )
-    if not chunks:
-        raise BadBook("no_text", f"{book.source_file} has no passage long enough to be found")
-    texts = {chunk.id: embedded_text(chunk) for chunk in chunks}
-    return Draft(
-        book=replace(book, chunk_count=len(chunks)),
-        words_hash=words_hash,
-        sections=tuple(sections),
-        chunks=tuple(chunks),
-        texts=texts,
-        vector_keys={id_: hash_text(f"{embedder.fingerprint}\x1f{text}") for id_, text in texts.items()},
-    )
-
-
-async def compare(new: Draft, records: Records) -> Compared:
-    """What installing `new` would change: in sections for people, in chunks for the work to be done."""
+async def compare(new: Edition, records: Records) -> Compared:
+    """Tell what installing `new` would change: sections for people, chunks for the work to be done."""
     before = await records.list_section_hashes(new.book.id)
     after = {s.id: hash_text(s.text) for s in new.sections}
     shared = before.keys() & after.keys()

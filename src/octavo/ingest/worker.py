@@ -1,11 +1,11 @@
-"""A worker takes books from the queue and reads them into the library, one after the other.
+"""A worker takes books from the queue and adds them to the library, one after the other.
 
-While it reads it writes its progress into the job every moment, and finds out there whether somebody has
-cancelled it: the reading then stops within two seconds and leaves nothing behind. A worker that is stopped
-itself gives its book back, and whoever takes it next goes on where the vectors end. The uploaded file is
-removed when its job has ended. Any number of workers may share a queue, in several processes or on several
-machines. Those with one data folder take each other's uploads; a worker that does not see a file leaves its
-job to one that does.
+While it works it saves its progress in the job twice a second, and learns from the same call whether the job
+was cancelled; it then stops within two seconds and leaves nothing behind. A worker that is stopped puts its
+job back into the queue, and the next one reuses the vectors that are already made. The uploaded file is
+deleted when its job has ended. Any number of workers may share a queue, in several processes or on several
+machines. Workers with the same data folder take each other's uploads; a worker that cannot see a file leaves
+the job to one that can.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ AddBook = Callable[[Path, BookOptions, OnEvent], Awaitable[Book]]
 
 
 class Worker:
-    """Takes from `queue`; `data` is the library's folder, where the uploads lie.
+    """Takes jobs from `queue`; `data` is the library's folder, which holds the uploads.
 
-    `alone`: nobody else can be reading this library. What runs was left by a dead process, and a file that
-    is not here is nowhere.
+    `alone` says that no other process can work on this library: a job that is marked as running was left by
+    a dead process, and a file that is not here is lost.
     """
 
     def __init__(
@@ -57,16 +57,16 @@ class Worker:
         self._queue, self._add, self._alone, self._on_event = queue, add, alone, on_event
         self._uploads = data / UPLOADS
         self._name = name or f"{socket.gethostname()[:30]}-{os.getpid()}-{uuid4().hex[:6]}"
-        self._bell = asyncio.Event()
-        self._left: set[str] = set()
+        self._wake_event = asyncio.Event()
+        self._skipped: set[str] = set()
 
     def wake(self) -> None:
-        """There is something new in the queue: it need not wait until the next look."""
-        self._bell.set()
+        """Look into the queue now instead of at the end of the pause."""
+        self._wake_event.set()
 
     @asynccontextmanager
-    async def working(self) -> AsyncIterator[Worker]:
-        """Works in the background until the block ends."""
+    async def run_in_background(self) -> AsyncIterator[Worker]:
+        """Work while the block runs."""
         if self._alone:
             await self._queue.reclaim()
         task = asyncio.create_task(self.run(), name="worker")
@@ -78,124 +78,125 @@ class Worker:
                 await task
 
     async def run(self) -> None:
-        """Until it is cancelled. A database that is away for a while is waited for."""
-        await self._tidy()
+        """Work until cancelled. If the database fails, try again."""
+        await self._remove_old_uploads()
         while True:
             try:
-                worked = await self.once()
+                worked = await self.run_once()
             except OctavoError as error:
                 _LOG.warning("the queue cannot be read: %s", error.code)
                 worked = False
             if not worked:
-                self._bell.clear()
+                self._wake_event.clear()
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._bell.wait(), IDLE_SECONDS)
+                    await asyncio.wait_for(self._wake_event.wait(), IDLE_SECONDS)
 
-    async def once(self) -> bool:
-        """Takes one book and reads it. False when none was waiting that it can see."""
-        seen = await self._seen()
-        job = await self._queue.take(self._name, among=seen) if seen else None
+    async def run_once(self) -> bool:
+        """Take one job and run it. Return False if no job is waiting whose file this worker can see."""
+        visible = await self._find_visible_jobs()
+        job = await self._queue.take(self._name, among=visible) if visible else None
         if job is None:
             return False
         try:
-            await self._read(job)
+            await self._run_job(job)
         except asyncio.CancelledError:
             if await asyncio.shield(self._queue.give_back(job)):
-                _LOG.info("job %s waits again: the worker stops", job.id)
+                _LOG.info("job %s is back in the queue: the worker stops", job.id)
             else:
-                self.clear(job)
+                self.remove_upload(job)
             raise
-        self.clear(job)
+        self.remove_upload(job)
         return True
 
-    async def _seen(self) -> list[str]:
-        """The jobs whose files this worker sees. The others are left to others, for a while."""
+    async def _find_visible_jobs(self) -> list[str]:
+        """Return the jobs whose files this worker can see. The others wait for other workers, for a while."""
         waiting = await self._queue.list_waiting()
         if self._alone or not waiting:
             return [job.id for job in waiting]
-        seen = await run_blocking(lambda: [job.id for job in waiting if self._sees(job)])
-        left = [job for job in waiting if job.id not in seen]
-        for job in left:
-            if job.id not in self._left:
-                _LOG.warning("job %s is left to others: its file is not in the uploads here", job.id)
-        self._left = {job.id for job in left}
-        await self._queue.give_up(left)
-        return seen
+        visible = await run_blocking(lambda: [job.id for job in waiting if self._can_see(job)])
+        skipped = [job for job in waiting if job.id not in visible]
+        for job in skipped:
+            if job.id not in self._skipped:
+                _LOG.warning("job %s is left to other workers: its file is not in the uploads here", job.id)
+        self._skipped = {job.id for job in skipped}
+        await self._queue.give_up(skipped)
+        return visible
 
-    def _sees(self, job: Job) -> bool:
-        """One that points out of the uploads is nobody's: it is taken, and refused."""
+    def _can_see(self, job: Job) -> bool:
+        # A job that points out of the uploads belongs to no worker: this one takes it and refuses it.
         path = self._uploads / job.source
         return path.exists() or not self._is_inside(path)
 
     def _is_inside(self, path: Path) -> bool:
         return path.resolve().is_relative_to(self._uploads.resolve())
 
-    async def _read(self, job: Job) -> None:
-        """Reads the book and notes how it ended; stops when the job is not this worker's any more."""
-        latest, out = JobProgress("reading"), None
+    async def _run_job(self, job: Job) -> None:
+        """Add the book and record the result. Stop if the job is not this worker's any more."""
+        latest, published = JobProgress("reading"), None
 
         def note(event: IngestEvent) -> None:
-            nonlocal latest, out
-            latest = progress_of(event) or latest
-            out = event.book if isinstance(event, Published) else out
+            nonlocal latest, published
+            latest = to_progress(event) or latest
+            published = event.book if isinstance(event, Published) else published
             if self._on_event:
                 self._on_event(event)
 
-        reading = asyncio.create_task(self._book(job, note))
+        adding = asyncio.create_task(self._add_book(job, note))
         try:
-            while not reading.done():
-                await asyncio.wait([reading], timeout=RENEW_SECONDS)
-                if not reading.done() and not await self._renewed(job, latest):
+            while not adding.done():
+                await asyncio.wait([adding], timeout=RENEW_SECONDS)
+                if not adding.done() and not await self._renew(job, latest):
                     _LOG.info("job %s was cancelled", job.id)
                     break
         finally:
-            ended = reading.done()
-            reading.cancel()
-            await asyncio.wait([reading])
-            if ended or out is not None:
-                await asyncio.shield(self._ended(job, out, reading))
+            ended = adding.done()
+            adding.cancel()
+            await asyncio.wait([adding])
+            if ended or published is not None:
+                await asyncio.shield(self._record_end(job, published, adding))
 
-    async def _renewed(self, job: Job, latest: JobProgress) -> bool:
-        """A database that fails for a moment is not a reason to stop."""
+    async def _renew(self, job: Job, latest: JobProgress) -> bool:
+        """Save the progress; return False if the job is not this worker's any more."""
         try:
             return await self._queue.renew(job, latest)
         except OctavoError as error:
+            # A database that fails for a moment is no reason to stop.
             _LOG.warning("job %s cannot be renewed: %s", job.id, error.code)
             return True
 
-    async def _ended(self, job: Job, out: Book | None, reading: asyncio.Task[Book]) -> None:
-        """Notes how it ended. A book that is `out` is in the library, whatever came after that."""
-        error = reading.exception() if out is None else None
+    async def _record_end(self, job: Job, published: Book | None, adding: asyncio.Task[Book]) -> None:
+        """Save how the job ended. A `published` book is in the library, whatever happened after that."""
+        error = adding.exception() if published is None else None
 
         async def finish() -> None:
             if error is not None:
-                await self._queue.finish(job, error=_said(error))
+                await self._queue.finish(job, error=_describe_error(error))
             else:
-                await self._queue.finish(job, book_id=(out or reading.result()).id)
+                await self._queue.finish(job, book_id=(published or adding.result()).id)
 
         await retry(finish, _FINISH_RETRIES, wait_after=lambda e: 0.0 if isinstance(e, OctavoError) else None)
         if error is not None and not isinstance(error, OctavoError):
-            _LOG.error("job %s failed unforeseen: %s", job.id, type(error).__name__)
+            _LOG.error("job %s failed with an unexpected error: %s", job.id, type(error).__name__)
 
-    async def _book(self, job: Job, note: OnEvent) -> Book:
+    async def _add_book(self, job: Job, note: OnEvent) -> Book:
         path = self._uploads / job.source
         if not self._is_inside(path) or not path.exists():
-            said = f"the uploaded file of {job.name!r} is not in the folder of uploads any more"
-            raise BadBook("not_found", said, hint="Send it again.")
+            message = f"the uploaded file of {job.name!r} is no longer in the upload folder"
+            raise BadBook("not_found", message, hint="Send it again.")
         return await self._add(path, job.options, note)
 
-    def clear(self, job: Job) -> None:
-        """Removes the file of a job that has ended."""
+    def remove_upload(self, job: Job) -> None:
+        """Delete the file of a job that has ended."""
         self.discard(Path(job.source).parts[0])
 
     def discard(self, upload: str) -> None:
-        """Removes an upload that no job needs."""
+        """Delete an upload that no job needs."""
         folder = (self._uploads / upload).resolve()
         if folder.parent == self._uploads.resolve():
             shutil.rmtree(folder, ignore_errors=True)
 
-    async def _tidy(self) -> None:
-        """Removes what was left of uploads that no job knows, once nobody can be sending them any more."""
+    async def _remove_old_uploads(self) -> None:
+        """Delete uploads that belong to no job and are too old to be still arriving."""
         try:
             await self._queue.forget()
             known = {Path(source).parts[0] for source in await self._queue.list_sources()}
@@ -208,8 +209,8 @@ class Worker:
                     shutil.rmtree(left)
 
 
-def progress_of(event: IngestEvent) -> JobProgress | None:
-    """Where a book is on its way; None where the event says nothing about that."""
+def to_progress(event: IngestEvent) -> JobProgress | None:
+    """Return the progress that an event reports, or None if it reports none."""
     match event:
         case Parsed():
             return JobProgress("cutting")
@@ -223,11 +224,11 @@ def progress_of(event: IngestEvent) -> JobProgress | None:
             return None
 
 
-def _said(error: BaseException) -> dict[str, str]:
+def _describe_error(error: BaseException) -> dict[str, str]:
     if isinstance(error, OctavoError):
         return {"code": error.code, "message": error.message, "hint": error.hint}
     return {
         "code": "internal",
-        "message": f"something went wrong here: {type(error).__name__}",
+        "message": f"an unexpected error occurred: {type(error).__name__}",
         "hint": "The server's log says more.",
     }

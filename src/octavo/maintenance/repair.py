@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from octavo.concurrency import run_blocking
 from octavo.errors import EmbedderMismatch, StorageLow
-from octavo.ingest import STORE_AT_ONCE, batches, install
 from octavo.ingest.context import BOOKS, LibraryContext
-from octavo.ingest.edition import draft_of, fingerprint_of
+from octavo.ingest.edition import build_edition, make_fingerprint
+from octavo.ingest.install import STORE_AT_ONCE, install, split_batches
 from octavo.store import Store, open_store, read_store_state
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ async def fill(records: Records, store: ChunkStore, *, on_step: OnStep | None = 
         await store.delete((*found.damaged, *found.strange))
         wanting = [*found.missing, *found.damaged]
         editions, done = await records.list_editions(), 0
-        for batch in batches(wanting, STORE_AT_ONCE):
+        for batch in split_batches(wanting, STORE_AT_ONCE):
             chunks = await records.find_embedded_chunks(batch)
             for book_id in sorted({chunk.book_id for chunk in chunks}):
                 of_book = [chunk for chunk in chunks if chunk.book_id == book_id]
@@ -153,7 +153,7 @@ async def adopt(records: Records, embedder: Embedder) -> None:
 
 async def reindex(context: LibraryContext) -> AsyncGenerator[IngestEvent, None]:
     """Every book whose index another embedder or another chunker made, anew from its recorded text."""
-    fingerprint = fingerprint_of(context.settings, context.embedder)
+    fingerprint = make_fingerprint(context.settings, context.embedder)
     for book in await context.records.list_books():
         if book.index_fingerprint == fingerprint:
             continue
@@ -161,7 +161,7 @@ async def reindex(context: LibraryContext) -> AsyncGenerator[IngestEvent, None]:
         words = await context.records.find_words_hash(book.id) or ""
         renewed = replace(book, index_fingerprint=fingerprint)
         edition = await run_blocking(
-            draft_of,
+            build_edition,
             renewed,
             sections,
             words_hash=words,

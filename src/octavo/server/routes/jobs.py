@@ -51,7 +51,7 @@ async def cancel(job_id: JobId, ingest: CurrentIngestQueue, caller: Ingesting) -
     before = await ingest.jobs.find(job_id, owner=owner_of(caller))
     now = await ingest.jobs.cancel(job_id, owner=owner_of(caller))
     if before.worker is None and not before.has_ended:
-        ingest.worker.clear(now)  # nobody has taken it: nobody else will remove its file
+        ingest.worker.remove_upload(now)  # nobody has taken it: nobody else will remove its file
     return respond(JobJson.from_job(now))
 
 
