@@ -26,7 +26,7 @@ class IngestQueue:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[IngestQueue]:
-        async with self.worker.working():
+        async with self.worker.run_in_background():
             yield self
 
 
