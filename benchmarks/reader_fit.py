@@ -31,7 +31,7 @@ from benchmarks.risk_coverage import drawn
 from benchmarks.suite import bare, covers, rows
 from octavo.answers.calibration import RISK, load_calibration
 from octavo.answers.workspace import Workspace
-from octavo.library import Library, Seats
+from octavo.library import AnswererFactory, Library
 from octavo.models.cross_encoders import PassageScore
 from octavo.search.ranking import fuse
 from octavo.search.rerank import select_reachable
@@ -129,14 +129,14 @@ async def outcomes(suite: Path, name: str, limit: int, data: Path) -> list[Outco
     async with Library.open(data / name) as library:
         ids = {title: (await library.add(path, title=title)).id for title, path in books}
         context = await library._context()
-        retriever = library._retriever_of(context)
-        seats = Seats(library.settings, None)
+        retriever = library._get_retriever(context)
+        factory = AnswererFactory(library.settings, None)
+        answerer = (await factory.choose(retriever, context.embedder)).answerer
         for item in items:
-            bounds = await library._bounds(ids.get(item.get("book", "")), Scope())
-            desk = await seats.desk(context.records, library.conversations, retriever, context.embedder)
+            bounds = await library._scope.resolve(Scope(), book_id=ids.get(item.get("book", "")))
             workspace = Workspace(item["question"], bounds, retriever, context.records)
             await workspace.search(item["question"], top_k=5)
-            reply = await desk.answerer.reply(item["question"], workspace)
+            reply = await answerer.reply(item["question"], workspace)
             if reply.features:
                 said = " ".join(claim.text for claim in reply.claims)
                 right = bool(item["answerable"] and _right(said, item["answers"]))
@@ -155,7 +155,7 @@ async def _passages(
     if not item["gold"]:
         return ()
     vector = await retriever.vector(item["question"])
-    where = workspace.bounds.hiding(retriever._records.unpublished).where
+    where = workspace.bounds.exclude(retriever._records.unpublished).where
     fused = select_reachable(
         fuse(await retriever._store.search(vector, item["question"], where=where, limit=50))
     )

@@ -84,7 +84,7 @@ async def measure(train: Path, folder: Path) -> dict[str, tuple[Rows, Rows]]:
 
 async def _shown(library: Library, question: str, book: str) -> list[tuple[list[float], str]]:
     context = await library._context()
-    bounds = await library._bounds(book, Scope())
+    bounds = await library._scope.resolve(Scope(), book_id=book)
     (vector,) = context.embedder.embed([question])
     found = await context.store.search(vector, question, where=bounds.where, limit=CANDIDATES)
     best = fuse(found)[:SHOWN]

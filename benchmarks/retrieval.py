@@ -45,7 +45,7 @@ async def trials(suite: Path, name: str, limit: int, data: Path) -> list[Trial]:
 
 async def _trial(library: Library, item: Item, ids: dict[str, str]) -> Trial:
     context = await library._context()
-    bounds = await library._bounds(ids[item.book] if item.book else None, Scope())
+    bounds = await library._scope.resolve(Scope(), book_id=ids[item.book] if item.book else None)
     (vector,) = context.embedder.embed([item.question])
     found = await context.store.search(vector, item.question, where=bounds.where, limit=CANDIDATES)
     chunks = await context.records.find_chunks(list({h.id for h in (*found.dense, *found.lexical)}))

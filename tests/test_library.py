@@ -13,8 +13,8 @@ import pytest
 
 from octavo.answers.calibration import load_calibration, threshold
 from octavo.errors import BadBook, InvalidValue, NotFound
-from octavo.events import AskEvent, Claimed
-from octavo.library import Library, answered
+from octavo.events import AskEvent, Claimed, last
+from octavo.library import Library
 from octavo.models.weights import READER, VERIFIER
 from octavo.search.retrieval import Retriever
 from octavo.search.scope import bound_by_books
@@ -263,7 +263,7 @@ async def test_by_default_the_reader_finds_the_words_and_the_receipt_names_it(tm
             ("Seven boats were lost with all their nets.", ["Seven"])
         ]
         assert loaded(library) == [True, True], "the verifier is asked about question and answer"
-        entry = await library.conversations.find_exchange((await answered(replay(events))).answer.id)
+        entry = await library.conversations.find_exchange((await last(replay(events))).answer.id)
         assert (entry.receipt["local"], entry.receipt["calibration"]) == ([READER.name, VERIFIER.name], 2)
         assert entry.receipt["threshold"] == threshold(library.settings.risk, reader=True)
         refused = await library.ask("How many horses were sold at the market?")

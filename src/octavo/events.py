@@ -5,13 +5,16 @@ SDK callbacks, the command line's progress and streams share them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
 if TYPE_CHECKING:
     from octavo.types import Answer, Book, Evidence, Question
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,3 +143,26 @@ class Answered:
 
 
 AskEvent = Asked | Scoped | Retrieved | Working | Claimed | Answered
+
+
+@overload
+async def last(
+    events: AsyncGenerator[AskEvent, None], *, on_event: Callable[[AskEvent], Awaitable[None]] | None = None
+) -> Answered: ...
+@overload
+async def last(
+    events: AsyncGenerator[T, None], *, on_event: Callable[[T], Awaitable[None]] | None = None
+) -> T: ...
+async def last(
+    events: AsyncGenerator[T, None], *, on_event: Callable[[T], Awaitable[None]] | None = None
+) -> T | Answered:
+    """Run a question to its end and return its last event. `on_event` is called with every event."""
+    final: list[T] = []
+    async with aclosing(events):
+        async for event in events:
+            final = [event]
+            if on_event is not None:
+                await on_event(event)
+    if not final:
+        raise RuntimeError("the flow ended without an answer")
+    return final[0]

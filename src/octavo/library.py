@@ -1,8 +1,8 @@
-"""A library: the one object that programs, the command line and the service open.
+"""The library: the one object that programs, the command line and the service open.
 
-`Library.open()` gives books in (`add`), out (`remove`), looked up (`books`, `contents`) and searched
-(`search`). The records are open from the start; the store and the embedder are opened when first needed, so
-that looking at the catalogue is quick and needs no lock. One process at a time can add and search.
+`Library.open()` opens the records at once. The store and the embedder are opened when they are first needed,
+so that reading the catalogue is quick and needs no lock. Without a shared store, one process at a time can
+add and search. This module puts the parts together, and chooses who answers questions.
 """
 
 from __future__ import annotations
@@ -11,25 +11,22 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from datetime import UTC, datetime
-from difflib import get_close_matches
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
-from uuid import uuid4
+from typing import TYPE_CHECKING, NamedTuple
 
 from octavo import tracing, validation
 from octavo.answers.ask import ask
 from octavo.answers.audit import Verdict, verify
 from octavo.answers.offline import Answerer, OfflineAnswerer
-from octavo.answers.steps import AskSteps
+from octavo.answers.steps import AskSteps, Rewrite
 from octavo.concurrency import run_blocking
-from octavo.errors import InvalidValue, NotFound
-from octavo.events import Answered, AskEvent, Compared, IngestEvent
+from octavo.errors import NotFound
+from octavo.events import AskEvent, Compared, IngestEvent, last
 from octavo.ingest import ingest, preview, run_steps
 from octavo.ingest.attach import attach
 from octavo.ingest.context import BOOKS, LibraryContext, join_instances
 from octavo.ingest.install import delete_removed
-from octavo.maintenance.doctor import Finding, examine
 from octavo.maintenance.repair import STORE_STATE, Difference, adopt, opened, recover, save_store_state
 from octavo.models.cross_encoders import LocalModels
 from octavo.models.embedding import load_embedder
@@ -38,10 +35,10 @@ from octavo.records.catalogue import Records
 from octavo.records.conversations import Conversations
 from octavo.records.errors import translate_errors
 from octavo.records.options import BookOptions
-from octavo.search import scope
 from octavo.search.cache import LRUCache
 from octavo.search.rerank import Reranker
 from octavo.search.retrieval import Retriever
+from octavo.search.scope import ScopeResolver
 from octavo.settings import Settings
 from octavo.types import (
     TOP_K_DEFAULT,
@@ -58,12 +55,14 @@ from octavo.verification.check import Support, check
 if TYPE_CHECKING:
     from octavo.llm.agent import ModelAnswerer
     from octavo.llm.client import ModelEndpoint
+    from octavo.maintenance.doctor import Finding
     from octavo.protocols import Embedder
     from octavo.store import Store
     from octavo.store.qdrant_import import Source
 
 SEARCH_DEFAULT, SEARCH_MOST = 5, 100
-TURN_SECONDS = 120.0  # for which a change waits for that of another instance
+# How long a change waits for a change by another instance.
+LOCK_SECONDS = 120.0
 OnEvent = Callable[[IngestEvent], None]
 
 
@@ -80,22 +79,23 @@ class Library:
     ):
         self.settings = settings
         self._records = records
-        self._embedder, self._seats = embedder, Seats(settings, answerer)
+        self._embedder, self._answerers = embedder, AnswererFactory(settings, answerer)
         self._closing = closing
-        closing.push_async_callback(self._seats.close)
+        closing.push_async_callback(self._answerers.close)
         self._opened: LibraryContext | None = None
         self._joined = False
         self._store: Store | None = None
         self._opening, self._changing = asyncio.Lock(), asyncio.Lock()
         self._retriever: Retriever | None = None
+        self._scope = ScopeResolver(records)
         self._found: LRUCache[tuple[Evidence, ...]] = LRUCache(most=1_000)
         self.models = LocalModels(settings)
         self.database = records.database
-        """Where the records, the conversations and the tables of the service lie."""
+        """Holds the records, the conversations and the tables of the service."""
         self.conversations = Conversations(records.database)
         """Sessions, questions and answers."""
         self.mended = Difference()
-        """What had to be mended in the store when it was opened."""
+        """What had to be repaired in the store when it was opened."""
 
     @classmethod
     @asynccontextmanager
@@ -107,7 +107,7 @@ class Library:
         embedder: Embedder | None = None,
         answerer: Answerer | None = None,
     ) -> AsyncIterator[Library]:
-        """Opens the library in folder `data`, making it when it is not there."""
+        """Open the library in folder `data`. The folder is created if it does not exist."""
         chosen = settings or (Settings() if data is None else Settings(data=Path(data)))
         if settings is not None and data is not None:
             chosen = settings.model_copy(update={"data": Path(data)})
@@ -128,19 +128,19 @@ class Library:
         book_id: str | None = None,
         on_event: OnEvent | None = None,
     ) -> Book:
-        """Takes a book in, or a new edition of one; returns it when readers can find it."""
+        """Add a book, or a new edition of one. Returns it as soon as readers can find it."""
         options = BookOptions(title=title, base_url=base_url, book_id=book_id)
         return await self.ingest(path, options, on_event)
 
     async def ingest(self, path: str | Path, options: BookOptions, on_event: OnEvent | None = None) -> Book:
         """Does what `add` does, for callers that have the options as one value."""
-        steps = ingest(_named(path), await self._context(), options, changes=self._changes)
+        steps = ingest(_absolute(path), await self._context(), options, changes=self._changes)
         return await run_steps(steps, on_event)
 
     async def attach(
         self, source: Source, *, options: BookOptions | None = None, on_event: OnEvent | None = None
     ) -> Book:
-        """Makes a book of a Qdrant collection that somebody else filled, without writing to it."""
+        """Add a book from a Qdrant collection that another program filled, without writing to that."""
         return await run_steps(attach(source, options or BookOptions(), changes=self._changes), on_event)
 
     async def preview(
@@ -151,37 +151,33 @@ class Library:
         base_url: str | None = None,
         book_id: str | None = None,
     ) -> Compared:
-        """What `add` would change, without changing anything."""
+        """Compare a book with its edition in the library: what `add` would change. Changes nothing."""
         options = BookOptions(title=title, base_url=base_url, book_id=book_id)
-        return await preview(_named(path), await self._context(), options)
+        return await preview(_absolute(path), await self._context(), options)
 
     async def books(self) -> list[Book]:
         return await self._records.list_books()
 
     async def book(self, name: str, *, among: Sequence[str] | None = None) -> Book:
-        """By id, or by title when that names exactly one; with `among`, other books are not there."""
-        books = [b for b in await self._records.list_books() if among is None or b.id in among]
-        matching = [b for b in books if b.id == name] or [
-            b for b in books if b.title.casefold() == name.casefold()
-        ]
-        if len(matching) == 1:
-            return matching[0]
-        near = get_close_matches(name, [b.id for b in books], n=5, cutoff=0.3) or [b.id for b in books[:5]]
-        raise NotFound("book", name, nearest=tuple(near), hint="`octavo list` shows the books.")
+        """Find a book by its id, or by its title if exactly one book has it.
+
+        With `among`, the library behaves as if it had only these books.
+        """
+        return await self._scope_of(among).find_book(name)
 
     async def contents(self, name: str) -> list[Section]:
-        """The sections of a book in reading order."""
+        """List the sections of a book in reading order."""
         return await self._records.list_sections((await self.book(name)).id)
 
     async def section(self, name: str, section_id: str) -> Section:
-        """One section of a book, with its text."""
+        """Find a section of a book, with its text."""
         found = await self._records.find_section((await self.book(name)).id, section_id)
         if found is None:
             raise NotFound("section", section_id, hint="`octavo contents BOOK` shows the sections.")
         return found
 
     async def remove(self, name: str) -> Book:
-        """Takes a book out of the library, with everything that was stored of it."""
+        """Remove a book from the library, with everything that was stored of it."""
         book = await self.book(name)
         async with self._changes() as context:
             await self._records.remove(book.id)
@@ -200,28 +196,29 @@ class Library:
         books: Sequence[str] | None = None,
         rerank: bool = True,
     ) -> list[Evidence]:
-        """The passages that fit `query` best, best first, within a book and a scope of it.
+        """Find the passages that fit `query` best, best first, within a book and a scope of it.
 
-        With `books`, as if the library had no others; with `rerank`, the local reader has the last word.
+        With `books`, the library behaves as if it had only these. With `rerank`, the local reader decides
+        which of the first passages come first.
         """
         validation.text("query", query, most=1000)
         validation.whole("top_k", top_k, least=1, most=SEARCH_MOST)
         named = None if books is None else sorted(books)
         key = repr((self._records.generation, query, book_id, scope, top_k, named, rerank))
-        lasting = not self.database.is_shared and not self._changing.locked()
-        known = self._found.get(key) if lasting else None
+        cacheable = not self.database.is_shared and not self._changing.locked()
+        known = self._found.get(key) if cacheable else None
         if known is None:
-            bounds = await self._bounds(book_id, scope or Scope(), books)
-            context = await self._context()
-            retriever = self._retriever_of(context)
+            bounds = await self._scope_of(books).resolve(scope or Scope(), book_id=book_id)
+            retriever = self._get_retriever(await self._context())
             known = tuple(await retriever.search(query, bounds=bounds, top_k=top_k, rerank=rerank))
-            if lasting and not self._changing.locked():  # while a book changes, so may what is found
+            # A change of a book that began meanwhile may change what is found.
+            if cacheable and not self._changing.locked():
                 self._found.put(key, known)
         return list(known)
 
     async def ask(
         self,
-        question: str,
+        question: str | Question,
         *,
         book_id: str | None = None,
         scope: Scope | None = None,
@@ -229,7 +226,7 @@ class Library:
         session_id: str | None = None,
         top_k: int = TOP_K_DEFAULT,
     ) -> Answer:
-        """The answer with its citations, or a refusal that says why; recorded either way."""
+        """Answer a question with citations, or refuse and say why. Both are recorded."""
         events = self.stream(
             question,
             book_id=book_id,
@@ -238,11 +235,11 @@ class Library:
             session_id=session_id,
             top_k=top_k,
         )
-        return (await answered(events)).answer
+        return (await last(events)).answer
 
     async def stream(
         self,
-        question: str,
+        question: str | Question,
         *,
         book_id: str | None = None,
         scope: Scope | None = None,
@@ -252,48 +249,47 @@ class Library:
         books: Sequence[str] | None = None,
         owner: str = "",
     ) -> AsyncGenerator[AskEvent, None]:
-        """The same as `ask`, step by step. The last event is `Answered`.
+        """Do what `ask` does, step by step. The last event is `Answered`.
 
-        With `books`, as if the library had no others; with `owner`, the question and its session are theirs.
+        With `books`, the library behaves as if it had only these. With `owner`, the question and its session
+        are theirs. A `Question` brings all the rest with it, and the other arguments are not looked at.
         """
-        asked = Question(
-            id=str(uuid4()),
-            content=question,
-            timestamp=datetime.now(UTC),
-            scope=scope or Scope(),
-            book_id=(await self.book(book_id, among=books)).id if book_id is not None else None,
-            selected_text=selected_text,
-            session_id=session_id,
-            user_id=owner or None,
-            top_k=top_k,
-        )
+        if isinstance(question, str):
+            question = Question(
+                content=question,
+                scope=scope or Scope(),
+                book_id=book_id,
+                selected_text=selected_text,
+                session_id=session_id,
+                user_id=owner or None,
+                top_k=top_k,
+            )
+        if question.book_id is not None:
+            book = await self.book(question.book_id, among=books)
+            question = replace(question, book_id=book.id)
         context = await self._context()
-        if session_id is not None:
-            await self.conversations.start_session(session_id, owner=owner)
-        retriever = self._retriever_of(context)
-        desk = await self._seats.desk(
-            self._records, self.conversations, retriever, context.embedder, among=books
-        )
-        async with aclosing(ask(asked, desk)) as events:
+        if question.session_id is not None:
+            await self.conversations.start_session(question.session_id, owner=question.user_id or "")
+        async with aclosing(ask(question, await self._make_steps(context, books))) as events:
             async for event in events:
                 yield event
 
     async def session(self, session_id: str | None = None) -> Session:
-        """A conversation with all that was said in it: the one with this id, or a new one."""
+        """Return the conversation with this id and everything in it, or start a new one."""
         return await self.conversations.find_session(
             (await self.conversations.start_session(session_id)).session_id
         )
 
     async def verify(self, answer_id: str | None = None) -> list[Verdict]:
-        """Checks the citations of one answer, or of all, against the stored text, to the letter."""
+        """Compare the citations of one answer, or of all, with the stored text, letter for letter."""
         return await verify(self.conversations, self._records, answer_id)
 
     async def check(self, claim: str, passages: Sequence[str]) -> Support:
-        """Whether a claim is borne out by passages, wherever they come from."""
+        """Check whether passages, wherever they come from, support a claim."""
         opinion = self.models.verifier.score_support if self.settings.local_models else None
         return await run_blocking(check, claim, passages, opinion=opinion)
 
-    def _retriever_of(self, context: LibraryContext) -> Retriever:
+    def _get_retriever(self, context: LibraryContext) -> Retriever:
         if self._retriever is None:
             reranker = (
                 Reranker(self.models.reader, opinion=self.models.verifier.score_support)
@@ -303,52 +299,56 @@ class Library:
             self._retriever = Retriever(context.store, self._records, context.embedder, reranker=reranker)
         return self._retriever
 
+    async def _make_steps(self, context: LibraryContext, books: Sequence[str] | None) -> AskSteps:
+        """Put together what answers one question of somebody who may read these books."""
+        if self.settings.tracing:
+            tracing.check_installed()
+        retriever = self._get_retriever(context)
+        chosen = await self._answerers.choose(retriever, context.embedder)
+        return AskSteps(
+            self.settings,
+            self._records,
+            self.conversations,
+            retriever,
+            self._scope_of(books),
+            answerer=chosen.answerer,
+            offline=chosen.offline,
+            rewrite=chosen.rewrite,
+        )
+
+    def _scope_of(self, books: Sequence[str] | None) -> ScopeResolver:
+        return self._scope if books is None else replace(self._scope, books=books)
+
     async def ready(self) -> None:
-        """Opens everything now that would otherwise be opened by the first search."""
+        """Open everything that the first search would otherwise open."""
         await self._context()
 
     async def respond(self) -> None:
-        """Raises unless the records and the store answer at this moment."""
+        """Raise unless the records and the store respond."""
         await self._records.list_books()
         await self._context()
         if self._store is not None:
             await self._store.count()
 
     async def examine(self, *, repair: bool = False, on_event: OnEvent | None = None) -> list[Finding]:
-        """Looks the whole library over; with `repair`, mends what can be mended. Other calls wait."""
+        """Examine the whole library. With `repair`, repair what can be repaired. Other calls wait."""
+        from octavo.maintenance.doctor import examine
+
         async with self._changing, self._opening:
             if self._store is not None:
                 await self._close(self._store)
                 self._opened = self._retriever = None
-            async with self.database.lock(BOOKS, wait=TURN_SECONDS):
+            async with self.database.lock(BOOKS, wait=LOCK_SECONDS):
                 return await examine(
                     self.settings, self._records, embedder=self._embedder, repair=repair, on_event=on_event
                 )
 
     async def describe(self, wanted: Scope, *, book_id: str | None = None) -> str:
-        """What a scope names, in words; raises when it names nothing."""
-        return (await self._bounds(book_id, wanted)).description
-
-    async def _bounds(
-        self, name: str | None, wanted: Scope, among: Sequence[str] | None = None
-    ) -> scope.Bounds:
-        if name is None and wanted.identifier is None:
-            return scope.bound_by_books(among)
-        if name is None:
-            books = [b for b in await self._records.list_books() if among is None or b.id in among]
-            if len(books) != 1:
-                raise InvalidValue("book_id", "must say which book the scope is in", name)
-            name = books[0].id
-        book = await self.book(name, among=among)
-        if wanted.identifier is None:
-            return scope.bound_by_scope(wanted, book=book, sections=(), ends={})
-        sections = await self._records.list_outline(book.id)
-        return scope.bound_by_scope(
-            wanted, book=book, sections=sections, ends=await self._records.find_section_ends(book.id)
-        )
+        """Describe in words what a scope names. Raises if it names nothing."""
+        return (await self._scope.resolve(wanted, book_id=book_id)).description
 
     async def _context(self) -> LibraryContext:
-        """Opens the store and the embedder, and finishes what an earlier process could not."""
+        """Open the store and the embedder, and finish what an earlier process left unfinished."""
         async with self._opening:
             if self._opened is None:
                 embedder = self._embedder
@@ -366,7 +366,7 @@ class Library:
             return self._opened
 
     async def _close(self, store: Store) -> None:
-        """Closes the store and notes how it was left: the next opening can tell that nobody touched it."""
+        """Close the store and save its state, so that the next opening can tell whether it was changed."""
         await store.close()
         if self._store is store:
             self._store = None
@@ -376,71 +376,63 @@ class Library:
 
     @asynccontextmanager
     async def _changes(self) -> AsyncIterator[LibraryContext]:
-        """One change at a time, in this instance and in all others.
+        """Hold the lock that allows one change at a time, in this instance and in all others.
 
-        Clears the saved state of the store first, and saves it again when nobody can be changing it any more.
+        The saved state of the store is cleared first, and saved again after the change.
         """
         async with self._changing:
             context = await self._context()
-            async with self.database.lock(BOOKS, wait=TURN_SECONDS):
+            async with self.database.lock(BOOKS, wait=LOCK_SECONDS):
                 if self.database.is_shared:
-                    await adopt(self._records, context.embedder)  # another instance may have come first
+                    # Another instance may have set the embedder in the meantime.
+                    await adopt(self._records, context.embedder)
                 await self._records.set_meta(STORE_STATE, "")
-                await recover(context, state="")  # finishes a change that was cancelled too late to be undone
+                # Finish a change that was cancelled too late to be undone.
+                await recover(context, state="")
                 yield context
                 if self.settings.store_url:
                     await save_store_state(self.settings, self._records)
 
 
-async def answered(events: AsyncGenerator[AskEvent, None]) -> Answered:
-    """What a stream of events ends with."""
-    async with aclosing(events):
-        async for event in events:
-            if isinstance(event, Answered):
-                return event
-    raise RuntimeError("the flow ended without an answer")
-
-
-def _named(path: str | Path) -> Path:
-    """The path with its last part spelled out: a book in `.` is named after the folder."""
+def _absolute(path: str | Path) -> Path:
+    """Make a path absolute, so that a book in `.` is named after the folder."""
     return Path(os.path.abspath(path))
 
 
-class Seats:
-    """Who sits at the desk: whoever was given, the model that the settings name, or the book's own words."""
+class Answerers(NamedTuple):
+    """Who answers; and for a language model, who looks beyond the scope and who completes questions."""
+
+    answerer: Answerer
+    offline: Answerer | None = None
+    rewrite: Rewrite | None = None
+
+
+class AnswererFactory:
+    """Chooses who answers: who was given, the language model that the settings name, or the offline answerer.
+
+    All questions share the connection to the language model.
+    """
 
     def __init__(self, settings: Settings, given: Answerer | None) -> None:
         self._settings, self._given = settings, given
         self._endpoint: ModelEndpoint | None = None
 
-    async def desk(
-        self,
-        records: Records,
-        conversations: Conversations,
-        retriever: Retriever,
-        embedder: Embedder,
-        *,
-        among: Sequence[str] | None = None,
-    ) -> AskSteps:
-        """The desk for one question."""
-        if self._settings.tracing:
-            tracing.ready()
-        parts = self._settings, records, conversations, retriever
+    async def choose(self, retriever: Retriever, embedder: Embedder) -> Answerers:
         offline = OfflineAnswerer(embedder, vector=retriever.vector, reranker=retriever.reranker)
         if self._given is not None or not self._settings.model:
-            return AskSteps(*parts, self._given or offline, among=among)
-        model_answerer, endpoint = await run_blocking(_language_model, self._settings.model)
+            return Answerers(self._given or offline)
+        model_answerer, endpoint = await run_blocking(_load_language_model, self._settings.model)
         self._endpoint = self._endpoint or endpoint(self._settings)
         model = model_answerer(self._settings, self._endpoint, offline)
-        return AskSteps(*parts, model, among=among, offline=offline, rewrite=model.rewrite)
+        return Answerers(model, offline=offline, rewrite=model.rewrite)
 
     async def close(self) -> None:
         if self._endpoint is not None:
             await self._endpoint.close()
 
 
-def _language_model(name: str) -> tuple[type[ModelAnswerer], type[ModelEndpoint]]:
-    """What it takes to ask one; loaded only where there is one, because it is heavy."""
+def _load_language_model(name: str) -> tuple[type[ModelAnswerer], type[ModelEndpoint]]:
+    """Import what asks a language model. It is heavy, and only loaded where a model is set."""
     from octavo.llm.agent import ModelAnswerer
     from octavo.llm.client import LITELLM, ModelEndpoint, load_litellm
 

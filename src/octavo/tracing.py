@@ -16,7 +16,7 @@ _NUMBERS = ("answerable", "confidence", "threshold", "milliseconds", "calibratio
 _MODEL = ("name", "mode", "turns", "calls", "tool_calls", "tokens_in", "tokens_out", "dollars", "mended")
 
 
-def ready() -> None:
+def check_installed() -> None:
     """Raises where spans cannot be made."""
     require_extra("tracing", hint="Or leave OCTAVO_TRACING unset.")
 

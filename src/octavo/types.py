@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Self
+from uuid import uuid4
 
 from octavo import validation
 from octavo.errors import InvalidTransition, InvalidValue
@@ -482,9 +483,9 @@ class QueryContext:
 class Question:
     """What the reader asks, and within which bounds."""
 
-    id: str
     content: str
-    timestamp: datetime
+    id: str = field(default_factory=lambda: str(uuid4()))
+    timestamp: datetime = field(default_factory=lambda: datetime.now(UTC))
     scope: Scope = field(default_factory=Scope)
     book_id: str | None = None
     selected_text: str | None = None

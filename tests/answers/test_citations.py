@@ -7,10 +7,10 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.answers.citations import AnswerText, write_footnotes
+from octavo.answers.citations import AnswerText, CheckedReply, number_citations, write_footnotes
 from octavo.answers.workspace import number_sentences
 from octavo.search.scope import bound_by_books
-from octavo.verification.claims import Sentence
+from octavo.verification.claims import Claim, Sentence
 from tests.support.builders import make_chunk, make_evidence
 
 TEXT = "The harbour was full. Ships lay there. The lamp burned. Nobody came. It rained all night."
@@ -23,8 +23,20 @@ def link(sentence: Sentence) -> str:
 
 
 def made(*claims: tuple[str, tuple[str, ...]]) -> AnswerText:
-    told = [(text, ids, 0.5) for text, ids in claims]
-    return write_footnotes("a1", told, sentences=SENTENCES, evidence=EVIDENCE, link=link)
+    said = tuple(Claim(text, ids) for text, ids in claims)
+    reply = CheckedReply(
+        evidence=tuple(EVIDENCE),
+        sentences=SENTENCES,
+        claims=said,
+        numbers=number_citations(said),
+        dropped=(),
+        answerable=0.5,
+        confidence=0.5,
+        answerer="offline",
+        notes={},
+        checking=0.0,
+    )
+    return write_footnotes("a1", reply, links={id_: link(s) for id_, s in SENTENCES.items()})
 
 
 def test_a_claim_ends_with_its_marks_and_a_sentence_used_twice_keeps_its_number() -> None:

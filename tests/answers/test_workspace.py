@@ -225,7 +225,7 @@ async def test_tools_show_sentences_between_the_marks_and_say_what_they_do(
 ) -> None:
     workspace = await entered(visiting, top_k=1)
     told: list[tuple[str, str]] = []
-    workspace.tell(lambda step, detail: told.append((step, detail)))
+    workspace.on_step = lambda step, detail: told.append((step, detail))
     found = await use(workspace, "search_book", {"query": "pearl3rbx1", "top_k": 1})
     assert re.match(r"<<<book ab12>>>\n# Rooms › .*\ns\d+: The stone", found)
     assert found.endswith("<<<end ab12>>>")

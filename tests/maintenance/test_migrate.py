@@ -79,7 +79,7 @@ async def found(settings: Settings) -> list[StoreHits]:
         shelf = await library._context()
         assert not library.mended
         vectors = shelf.embedder.embed(QUERIES)
-        bounds = (await library._bounds(None, _EVERYWHERE)).where
+        bounds = (await library._scope.resolve(_EVERYWHERE)).where
         return [
             await shelf.store.search(vector, text, where=bounds, limit=9)
             for vector, text in zip(vectors, QUERIES, strict=True)

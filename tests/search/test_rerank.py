@@ -237,7 +237,7 @@ async def test_a_chunk_out_of_bounds_or_gone_is_never_read(
     retriever = await searcher(library, reader)
     close = [*found_[other.id], make_chunk("This one is gone.").id, *found_[tides.id]]
     fused = [Candidate(id_, 0.9, 0.9, 0.5) for id_ in close]  # a store that keeps to no bounds
-    bounds = await library._bounds(tides.id, Scope())
+    bounds = await library._scope.resolve(Scope(), book_id=tides.id)
     evidence = await retriever._read_back("boats", fused, bounds, 5, True)
     assert [e.chunk.book_id for e in evidence] == [tides.id] * 4
     assert reader.count == DEPTH - 2

@@ -177,10 +177,10 @@ def test_a_chunk_without_pages_is_on_no_page_and_one_without_an_end_ends_where_i
 
 
 def test_hidden_editions_are_asked_of_the_store_alone() -> None:
-    bounds = bound_by_books().hiding([4, 7])
+    bounds = bound_by_books().exclude([4, 7])
     assert bounds.where.none_of == {"edition": (4, 7)}
     assert bounds.holds(make_chunk())
-    assert bound_by_books().hiding([]) == bound_by_books()
+    assert bound_by_books().exclude([]) == bound_by_books()
 
 
 async def chunks_in(library: Library, bounds: Bounds) -> set[str]:
@@ -222,7 +222,7 @@ async def test_planted_words_outside_a_scope_never_come_back(tmp_path: Path) -> 
         everything = [c for b in (paged, rooms) for c in await context.records.list_chunks(b.id)]
         assert any(c.page_number != c.page_end for c in everything)
         for book_id, wanted in asked:
-            bounds = await library._bounds(book_id, wanted)
+            bounds = await library._scope.resolve(wanted, book_id=book_id)
             inside = {c.id for c in everything if bounds.holds(c)}
             assert await chunks_in(library, bounds) == inside, wanted
             found = await library.search(

@@ -251,8 +251,8 @@ def test_a_verifier_is_asked_once_about_the_same_claim_and_not_about_a_quotation
     opinion = CachedVerifier(verifier)
     quoted = Claim(SENTENCES["s3"].text, ("s3",))
     assert verify_claim(quoted, SENTENCES, opinion=opinion).supported
-    assert (opinion.asked, verifier.asked) == (False, [])
+    assert (opinion.was_asked, verifier.asked) == (False, [])
     claim = Claim("A letter of more than 20 MB may be refused by the sorter.", ("s3",))
     first = verify_claim(claim, SENTENCES, opinion=opinion)
     assert verify_claim(claim, SENTENCES, opinion=opinion) == first
-    assert (opinion.asked, verifier.asked) == (True, [claim.text])
+    assert (opinion.was_asked, verifier.asked) == (True, [claim.text])

@@ -1,12 +1,14 @@
-"""Checks stored answers again: is every quotation still, letter for letter, what the book said?
+"""Writes the receipt of an answer, and checks stored answers again.
 
-Each citation points into the canonical text of a section. The text is looked up in the records, in the
-edition that readers see or in an older one, and compared from `start` to `end` with what the answer quoted.
-An answer is read as it is stored, damaged or not; its checksum shows whether it was changed since.
+A receipt says how an answer came about: enough to check it, and to get it again. To check an answer, each
+quotation is compared, letter for letter, with what the book says. A citation points into the canonical text
+of a section; the text is looked up in the records, in the edition that readers see or in an older one. An
+answer is read as it is stored, damaged or not; its checksum shows whether it was changed since.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -14,19 +16,57 @@ from typing import TYPE_CHECKING
 from octavo.records.conversations import Conversations, StoredAnswer, Values, checksum_answer
 from octavo.records.rows import hash_text
 from octavo.search.scope import bound_by_text
-from octavo.types import CHUNK_LEAST, CHUNK_MOST
+from octavo.types import CHUNK_LEAST, CHUNK_MOST, Answer, Book
+from octavo.verification.claims import GlossedClaim
 
 if TYPE_CHECKING:
+    from octavo.answers.citations import CheckedReply
     from octavo.records.catalogue import Records
 
 GONE = "the book is no longer in the library"
+
+
+def write_receipt(
+    answer: Answer,
+    *,
+    reply: CheckedReply,
+    interpreted: str,
+    scope: str,
+    books: Sequence[Book],
+    threshold: float,
+    calibration: int,
+    stages: Mapping[str, float],
+) -> dict[str, object]:
+    """Write down how an answer came about. `calibration` is the version of the fitted weights."""
+    used = {item.chunk.book_id for item in reply.evidence}
+    claimed = reply.list_claimed() if answer.refusal is None else ()
+    return {
+        "index": {b.id: [b.index_fingerprint, b.content_hash] for b in books if b.id in used},
+        "seal": checksum_answer(answer),
+        "answerer": reply.answerer,
+        "calibration": calibration,
+        "local": list(reply.local),
+        "interpreted": interpreted,
+        "scope": scope,
+        "evidence": [[e.chunk.id, round(e.relevance_score, 6)] for e in reply.evidence],
+        "claims": [[claim.text, list(claim.sentences)] for claim in reply.claims],
+        "told": [[c.text, c.citations, c.marks] for c in claimed],
+        "translated": [[c.text, c.gloss] for c in reply.claims if isinstance(c, GlossedClaim)],
+        "dropped": [list(pair) for pair in reply.dropped],
+        "answerable": round(reply.answerable, 6),
+        "confidence": round(reply.confidence, 6),
+        "threshold": threshold,
+        "milliseconds": answer.processing_time_ms,
+        "stages": dict(stages),
+        **({"model": dict(reply.notes)} if reply.notes else {}),
+    }
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """One citation, and whether its quotation is in the book. `note` says in which edition, or why not.
 
-    Number 0 is the answer as a whole: it is there only when the stored answer is not the one that was given.
+    Number 0 is the answer as a whole. It is listed only if the stored answer was changed.
     """
 
     answer_id: str
@@ -36,37 +76,37 @@ class Verdict:
     snippet: str
     source_location: str
     checked: bool = True
-    """False when there is nothing left to check against: the book has been removed."""
+    """False if there is nothing left to check against, because the book was removed."""
 
 
 async def verify(
     conversations: Conversations, records: Records, answer_id: str | None = None
 ) -> list[Verdict]:
-    """A verdict for every citation of one answer, or of all."""
-    shelf = _Texts(records)
+    """Check every citation of one answer, or of all answers."""
+    texts = _SectionTexts(records)
     found: list[Verdict] = []
-    for kept in await conversations.list_stored_answers(answer_id):
-        if kept.receipt.get("seal") != checksum_answer(kept):
-            found.append(Verdict(kept.id, 0, False, "the stored answer was changed afterwards", "", ""))
-        found += [await _verdict(kept, citation, shelf) for citation in kept.citations]
+    for stored in await conversations.list_stored_answers(answer_id):
+        if stored.receipt.get("seal") != checksum_answer(stored):
+            found.append(Verdict(stored.id, 0, False, "the stored answer was changed afterwards", "", ""))
+        found += [await _check_citation(stored, citation, texts) for citation in stored.citations]
     return found
 
 
-async def _verdict(kept: StoredAnswer, citation: Values, shelf: _Texts) -> Verdict:
-    chunk = kept.chunks.get(citation["retrieved_content_id"])
+async def _check_citation(stored: StoredAnswer, citation: Values, texts: _SectionTexts) -> Verdict:
+    chunk = stored.chunks.get(citation["retrieved_content_id"])
     number, snippet = citation["number"], citation["content_snippet"]
     if chunk is None:
-        return Verdict(kept.id, number, False, "the passage it was quoted from is not stored", snippet, "")
-    true, note = await _compared(citation, chunk, shelf)
-    return Verdict(kept.id, number, true, note, snippet, chunk["source_location"], checked=note != GONE)
+        return Verdict(stored.id, number, False, "the passage it was quoted from is not stored", snippet, "")
+    true, note = await _compare(citation, chunk, texts)
+    return Verdict(stored.id, number, true, note, snippet, chunk["source_location"], checked=note != GONE)
 
 
-async def _compared(citation: Values, chunk: Values, shelf: _Texts) -> tuple[bool, str]:
+async def _compare(citation: Values, chunk: Values, sections: _SectionTexts) -> tuple[bool, str]:
     start, end, snippet = citation["start"], citation["end"], citation["content_snippet"]
     if _is_selection(chunk):
         same = chunk["content"][start:end] == snippet
         return same, "quoted from the reader's own selection" if same else "the selection does not say this"
-    present, texts = await shelf.of(chunk["book_id"], chunk["section_id"])
+    present, texts = await sections.load(chunk["book_id"], chunk["section_id"])
     if not texts:
         return False, GONE
     editions = [text for text in texts if text[start:end] == snippet]
@@ -77,7 +117,7 @@ async def _compared(citation: Values, chunk: Values, shelf: _Texts) -> tuple[boo
 
 
 def _is_selection(chunk: Values) -> bool:
-    """Whether this is a reader's own text, which its id is made from, rather than a passage of a book."""
+    """Whether a chunk is a reader's own text and no passage of a book. Its id is made from its text."""
     if chunk["book_id"] != "selection" or not CHUNK_LEAST <= len(chunk["content"]) <= CHUNK_MOST:
         return False
     own = bound_by_text(chunk["content"], now=datetime.now(UTC)).passage
@@ -85,15 +125,15 @@ def _is_selection(chunk: Values) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Texts:
-    """The texts of sections in all editions, each looked up once."""
+class _SectionTexts:
+    """Looks up the texts of sections in all editions, each of them once."""
 
     records: Records
     hashes: dict[str, dict[str, str]] = field(default_factory=dict)
     texts: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
-    async def of(self, book_id: str, section_id: str) -> tuple[str | None, list[str]]:
-        """The hash of the text that readers see, and the texts of all editions."""
+    async def load(self, book_id: str, section_id: str) -> tuple[str | None, list[str]]:
+        """Return the hash of the text that readers see, and the texts of all editions."""
         if book_id not in self.hashes:
             self.hashes[book_id] = await self.records.list_section_hashes(book_id)
         place = (book_id, section_id)

@@ -1,77 +1,124 @@
-"""Turns claims that rest on sentences into an answer with footnotes.
+"""Turns claims that rest on sentences into an answer with footnotes, or into a refusal.
 
-A claim names sentences; the quotation is copied from the chunk by the sentence's offsets, here and nowhere
-else. Citations are numbered in the order in which the answer first needs them, and a sentence that is used
+A claim names sentences. The quotation is copied from the chunk by the sentence's offsets, here and nowhere
+else. Citations are numbered once, in the order in which the answer first needs them; a sentence that is used
 twice keeps its number.
 
-Refusals, in the words a librarian would use.
-
-Addresses that lead to the very words: what a citation's link is made of.
-
-A page on the web gets its heading's anchor and a text fragment that names the quotation, lengthened until
-nothing else on the page fits it. A PDF gets the page. Everything else gets a stable `book://` address with
-the offsets, which Octavo itself can open.
+A citation's link leads to the quoted words. For a page on the web it has the anchor of the heading and a text
+fragment that names the quotation, lengthened until nothing else on the page matches it. For a PDF it has the
+page. For everything else it is a stable `book://` address with the offsets, which Octavo itself can open.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urldefrag
 from uuid import UUID, uuid5
 
+from octavo.events import Claimed
 from octavo.types import Book, BookFormat, Chunk, Citation, Evidence, Refusal, RefusalReason
-from octavo.verification.claims import Sentence
+
+if TYPE_CHECKING:
+    from octavo.answers.workspace import Sources
+    from octavo.search.scope import Bounds
+    from octavo.verification.claims import Claim, Sentence
 
 NAMESPACE = UUID("0c7a0b00-71c0-5a0e-9a57-6f1d6b1e2d5c")
-_OWN_MARK, _PLAIN = re.compile(r"\[(\d+)\]"), r"(\1)"  # a book's own "[3]" must not pass for one of ours
-Link = Callable[[Sentence], str]
+# A book's own "[3]" must not look like one of our marks.
+_OWN_MARK, _PLAIN = re.compile(r"\[(\d+)\]"), r"(\1)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedReply:
+    """What an answerer said, after checking: the claims that hold, and the others with the reason.
+
+    The evidence is what was found first, and what the claims rest on besides.
+    """
+
+    evidence: tuple[Evidence, ...]
+    sentences: Mapping[str, Sentence]
+    claims: tuple[Claim, ...]
+    numbers: Mapping[str, int]
+    """The number of the citation of each sentence that the claims rest on."""
+    dropped: tuple[tuple[str, str], ...]
+    answerable: float
+    confidence: float
+    answerer: str
+    notes: Mapping[str, object]
+    checking: float
+    """Seconds that it took to check the claims."""
+    local: tuple[str, ...] = ()
+    """The models that come with Octavo and took part."""
+
+    def list_claimed(self) -> tuple[Claimed, ...]:
+        """Return the claims as readers see them, with the numbers of their citations."""
+        numbers = [tuple(self.numbers[id_] for id_ in claim.sentences) for claim in self.claims]
+        return tuple(Claimed(c.text, cited, c.marks) for c, cited in zip(self.claims, numbers, strict=True))
+
+    def find_outside(self, bounds: Bounds) -> tuple[Evidence, ...]:
+        """Return the evidence of sentences that the claims rest on and that lie outside of the bounds."""
+        used = [self.sentences[id_] for id_ in self.numbers]
+        outside = {
+            s.chunk.id
+            for s in used
+            if not (bounds.holds(s.chunk) and bounds.touches(s.chunk, s.start, s.end))
+        }
+        return tuple(item for item in self.evidence if item.chunk.id in outside)
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerText:
-    """The text of an answer with its marks, and what the marks point at."""
+    """The text of an answer with its marks, and the citations that the marks point at."""
 
     content: str
-    citations: tuple[Citation, ...]
+    citations: tuple[Citation, ...] = ()
 
 
-def write_footnotes(
-    answer_id: str,
-    claims: Sequence[tuple[str, Sequence[str], float]],
-    *,
-    sentences: Mapping[str, Sentence],
-    evidence: Sequence[Evidence],
-    link: Link,
-) -> AnswerText:
-    """Claims are (text, ids of sentences, confidence). Every claim ends with the numbers of its citations."""
-    found = {item.chunk.id: item for item in evidence}
+def number_citations(claims: Sequence[Claim]) -> dict[str, int]:
+    """Number the sentences that claims rest on, in the order in which they are first needed."""
     numbers: dict[str, int] = {}
-    citations: list[Citation] = []
+    for claim in claims:
+        for id_ in claim.sentences:
+            numbers.setdefault(id_, len(numbers) + 1)
+    return numbers
+
+
+async def cite(answer_id: str, reply: CheckedReply, sources: Sources) -> AnswerText:
+    """Write the answer with its footnotes, every quotation copied by offset."""
+    links = {id_: await _find_link(reply.sentences[id_], sources) for id_ in reply.numbers}
+    return write_footnotes(answer_id, reply, links=links)
+
+
+def write_footnotes(answer_id: str, reply: CheckedReply, *, links: Mapping[str, str]) -> AnswerText:
+    """End every claim with the numbers of its citations. `links` has the address of each sentence."""
+    found = {item.chunk.id: item for item in reply.evidence}
+    citations = tuple(
+        _make_citation(
+            answer_id,
+            number,
+            reply.sentences[id_],
+            item=found[reply.sentences[id_].chunk.id],
+            confidence=reply.confidence,
+            link=links[id_],
+        )
+        for id_, number in reply.numbers.items()
+    )
     parts: list[str] = []
-    for text, ids, confidence in claims:
-        for id_ in ids:
-            if id_ not in numbers:
-                numbers[id_] = len(numbers) + 1
-                sentence = sentences[id_]
-                citations.append(_make_citation(answer_id, numbers[id_], sentence, found, confidence, link))
-        marks = "".join(f"[{number}]" for number in sorted({numbers[id_] for id_ in ids}))
-        parts.append(f"{_OWN_MARK.sub(_PLAIN, text)} {marks}")
-    apart = "\n\n" if any("\n" in part for part in parts) else " "  # lists and code keep their lines
-    return AnswerText(apart.join(parts), tuple(citations))
+    for claim in reply.claims:
+        marks = "".join(f"[{number}]" for number in sorted({reply.numbers[id_] for id_ in claim.sentences}))
+        parts.append(f"{_OWN_MARK.sub(_PLAIN, claim.text)} {marks}")
+    # Lists and code keep their lines.
+    apart = "\n\n" if any("\n" in part for part in parts) else " "
+    return AnswerText(apart.join(parts), citations)
 
 
 def _make_citation(
-    answer_id: str,
-    number: int,
-    sentence: Sentence,
-    found: Mapping[str, Evidence],
-    confidence: float,
-    link: Link,
+    answer_id: str, number: int, sentence: Sentence, *, item: Evidence, confidence: float, link: str
 ) -> Citation:
     chunk = sentence.chunk
-    item = found[chunk.id]
     return Citation(
         id=str(uuid5(NAMESPACE, f"{answer_id}\x1f{number}")),
         answer_id=answer_id,
@@ -83,8 +130,22 @@ def _make_citation(
         relevance_score=item.relevance_score,
         confidence=confidence,
         retrieved_content_id=item.id or chunk.id,
-        link=link(sentence),
+        link=link,
     )
+
+
+async def _find_link(sentence: Sentence, sources: Sources) -> str:
+    chunk = sentence.chunk
+    book = await sources.book(chunk)
+    if book is None:
+        return chunk.url
+    # A passage may begin on one page, and the sentence may stand on the next.
+    if chunk.page_number != chunk.page_end:
+        section = await sources.section(chunk)
+        mark = section.page_at(sentence.start) if section else None
+        chunk = replace(chunk, page_number=mark.number, page_end=mark.number) if mark else chunk
+    page = "" if chunk.url.startswith("book:") else await sources.page(chunk)
+    return build_link(book, chunk, sentence.start, sentence.end, page_text=page)
 
 
 NEAREST = 3
@@ -98,7 +159,7 @@ def refuse_empty_library() -> Refusal:
 
 
 def refuse_unanswered(where: str, evidence: Sequence[Evidence], *, unlikely: bool) -> Refusal:
-    """Nothing that answers, or nothing that answers surely enough."""
+    """Refuse because nothing answers, or because nothing answers surely enough."""
     near = pick_nearest(evidence)
     places = f" The nearest I found: {_name_sections(near)}." if near else ""
     if unlikely:
@@ -109,7 +170,7 @@ def refuse_unanswered(where: str, evidence: Sequence[Evidence], *, unlikely: boo
 
 
 def refuse_out_of_scope(where: str, evidence: Sequence[Evidence], *, ahead: bool = False) -> Refusal:
-    """Not within the scope; `evidence` is where the book does answer it. `ahead`, the place is not told."""
+    """Refuse because the answer is outside of the scope, in `evidence`. Hide its place if it is `ahead`."""
     near = () if ahead else pick_nearest(evidence)
     place = "further on" if ahead else f"in {_name_sections(near)}"
     said = f"I found no answer to this in {where}, but the book has one {place}."
@@ -119,7 +180,7 @@ def refuse_out_of_scope(where: str, evidence: Sequence[Evidence], *, ahead: bool
 
 
 def pick_nearest(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
-    """The best passage of each of the nearest sections."""
+    """Pick the best passage of each of the nearest sections."""
     by_section = {(e.chunk.book_id, e.chunk.section_id): e for e in reversed(evidence)}
     best = sorted(by_section.values(), key=lambda e: e.rank)
     return tuple(best[:NEAREST])
@@ -136,9 +197,9 @@ _LONGEST_WHOLE = 80
 
 
 def build_link(book: Book, chunk: Chunk, start: int, end: int, *, page_text: str) -> str:
-    """The address of `page_text`'s words from `start` to `end` of the chunk's section.
+    """Build the address of the words from `start` to `end` of the chunk's section.
 
-    `page_text` is everything on the same page as the chunk, to tell whether a fragment is unique there.
+    `page_text` is everything on the same page as the chunk. It tells whether a fragment is unique there.
     """
     snippet = chunk.content[start - chunk.start : end - chunk.start]
     if chunk.url.startswith("book:"):
@@ -153,7 +214,7 @@ def build_link(book: Book, chunk: Chunk, start: int, end: int, *, page_text: str
 
 
 def build_text_fragment(snippet: str, *, before: str, page_text: str) -> str:
-    """`text=…` that names `snippet` and, as far as its surroundings allow, nothing else in `page_text`."""
+    """Build a `text=…` that matches `snippet` and, as far as possible, nothing else in `page_text`."""
     words = _WORD.findall(snippet)
     whole = " ".join(words)
     page = " ".join(page_text.split())
@@ -169,7 +230,7 @@ def build_text_fragment(snippet: str, *, before: str, page_text: str) -> str:
 
 
 def _find_prefix(lead: Sequence[str], first: str, page: str) -> str:
-    """As many of the words before as it takes to tell this place from the others."""
+    """Take as many of the words before as it takes to tell this place from the others."""
     for length in range(1, min(8, len(lead)) + 1):
         prefix = " ".join(lead[-length:])
         if page.count(f"{prefix} {first}") <= 1:
@@ -178,5 +239,5 @@ def _find_prefix(lead: Sequence[str], first: str, page: str) -> str:
 
 
 def _encode(text: str) -> str:
-    """Percent-encoded for a text directive, where comma, dash and ampersand mean something."""
+    """Percent-encode for a text directive, where comma, dash and ampersand have a meaning."""
     return quote(text, safe="").replace("-", "%2D")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FOUND_MOST, READ_MOST, LISTED_MOST = 10, 12, 200
 QUERY_MOST = 1_000
-Notice = Callable[[str, str], None]
+OnStep = Callable[[str, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +61,17 @@ class CachedVerifier:
 
     def __init__(self, verifier: SupportModel) -> None:
         self._verifier = verifier
-        self._told: dict[tuple[str, ...], Sequence[float]] = {}
+        self._known: dict[tuple[str, ...], Sequence[float]] = {}
 
     def __call__(self, claim: str, passages: Sequence[str], /) -> Sequence[float]:
         key = (claim, *passages)
-        if key not in self._told:
-            self._told[key] = self._verifier(claim, passages)
-        return self._told[key]
+        if key not in self._known:
+            self._known[key] = self._verifier(claim, passages)
+        return self._known[key]
 
     @property
-    def asked(self) -> bool:
-        return bool(self._told)
+    def was_asked(self) -> bool:
+        return bool(self._known)
 
 
 class Workspace(Sequence[Sentence]):
@@ -86,7 +86,8 @@ class Workspace(Sequence[Sentence]):
         self._retriever, self._records = retriever, records
         self._sources = Sources(records)
         self._sentences: list[Sentence] = []
-        self._notice: Notice | None = None
+        self.on_step: OnStep | None = None
+        """Is called with what is being done just now."""
 
     @overload
     def __getitem__(self, index: int) -> Sentence: ...
@@ -98,14 +99,10 @@ class Workspace(Sequence[Sentence]):
     def __len__(self) -> int:
         return len(self._sentences)
 
-    def tell(self, notice: Notice) -> None:
-        """Whom to tell what is being done here."""
-        self._notice = notice
-
-    def say(self, step: str, detail: str = "") -> None:
-        """Tells the reader what is being done just now."""
-        if self._notice is not None:
-            self._notice(step, detail)
+    def report(self, step: str, detail: str = "") -> None:
+        """Report what is being done just now."""
+        if self.on_step is not None:
+            self.on_step(step, detail)
 
     async def search(self, query: str, *, top_k: int, rerank: bool = True) -> list[Sentence]:
         """The sentences of the passages that fit best, known ones under the numbers they have."""

@@ -13,15 +13,14 @@ import sys
 import textwrap
 import time
 from collections.abc import Sequence
-from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from octavo.cli.common import FAILED, NOT_SAID, Command, Context, common, on_terminal, show_json, with_library
-from octavo.events import Answered, Asked, AskEvent, Retrieved, Scoped
-from octavo.types import Evidence, Scope, ScopeType
+from octavo.events import Answered, Asked, AskEvent, Retrieved, Scoped, last
+from octavo.types import Evidence, Question, Scope, ScopeType
 
 if TYPE_CHECKING:
     from octavo.library import Library
@@ -187,16 +186,15 @@ def ask(
         raise click.UsageError("--selected-text is empty; leave it out to ask the whole book.")
 
     async def work(library: Library) -> Answered:
-        return await answered(
-            library,
-            question,
+        asked = Question(
+            content=question,
             book_id=book_id,
-            scope=within,
+            scope=within or Scope(),
             selected_text=selection,
             session_id=session_id,
             top_k=top_k,
-            quiet=as_json,
         )
+        return await answer_question(library, asked, quiet=as_json)
 
     done = with_library(context, data, work)
     if as_json:
@@ -207,33 +205,14 @@ def ask(
         raise click.exceptions.Exit(NOT_SAID)
 
 
-async def answered(
-    library: Library,
-    question: str,
-    *,
-    book_id: str | None,
-    scope: Scope | None,
-    selected_text: str | None,
-    session_id: str | None,
-    top_k: int,
-    quiet: bool,
-) -> Answered:
-    """Asks, with each step named on the terminal while it lasts."""
-    events = library.stream(
-        question,
-        book_id=book_id,
-        scope=scope,
-        selected_text=selected_text,
-        session_id=session_id,
-        top_k=top_k,
-    )
-    async with aclosing(events):
-        async for event in events:
-            if isinstance(event, Answered):
-                return event
-            if on_terminal() and not quiet:
-                click.echo(f"\r{_step(event):<78}\r", nl=False, err=True)
-    raise RuntimeError("the flow ended without an answer")
+async def answer_question(library: Library, question: Question, *, quiet: bool) -> Answered:
+    """Answer a question, and show each step on the terminal while it lasts."""
+
+    async def show_step(event: AskEvent) -> None:
+        if on_terminal() and not quiet and not isinstance(event, Answered):
+            click.echo(f"\r{_step(event):<78}\r", nl=False, err=True)
+
+    return await last(library.stream(question), on_event=show_step)
 
 
 def _step(event: AskEvent) -> str:

@@ -12,13 +12,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from octavo.cli.ask import answered, scope_of, scoped, show_answer
+from octavo.cli.ask import answer_question, scope_of, scoped, show_answer
 from octavo.cli.common import Context, common, show_json, with_library
+from octavo.types import Question, Scope
 
 if TYPE_CHECKING:
     from octavo.events import Answered
     from octavo.library import Library
-    from octavo.types import Scope
 
 COMMANDS = """/scope SECTION        look only there; also /scope page 12, /scope up to SECTION
 /scope                look everywhere again
@@ -104,16 +104,13 @@ class Chat:
     async def _ask(self, question: str) -> None:
         from octavo.schemas import AnsweredJson
 
-        self._last = await answered(
-            self._library,
-            question,
+        asked = Question(
+            content=question,
             book_id=self._book_id,
-            scope=self._scope,
-            selected_text=None,
+            scope=self._scope or Scope(),
             session_id=self._session_id,
-            top_k=5,
-            quiet=self._as_json,
         )
+        self._last = await answer_question(self._library, asked, quiet=self._as_json)
         if self._as_json:
             show_json(AnsweredJson.from_event(self._last))
         else:

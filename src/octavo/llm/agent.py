@@ -154,7 +154,7 @@ class ModelAnswerer:
         failed = [] if said is None else await run_blocking(checker.take, said)
         if said is not None and not failed:
             return
-        workspace.say("mending", "the form" if said is None else f"{len(failed)} of {len(said)} claims")
+        workspace.report("mending", "the form" if said is None else f"{len(failed)} of {len(said)} claims")
         try:
             told = _user_message(prompts.build_correction(await run_blocking(checker.pointed, failed)))
             again = await _run(agent, [*run.history, told], turns=limits.turns)
@@ -277,7 +277,7 @@ def _report_writing(workspace: Workspace) -> Any:
     def tell() -> None:
         if not told:
             told.append(True)
-            workspace.say("writing")
+            workspace.report("writing")
 
     return tell
 

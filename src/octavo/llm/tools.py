@@ -42,19 +42,19 @@ async def _search(workspace: Workspace, given: Mapping[str, Any], nonce: str) ->
         return "Give a `query`."
     wanted = given.get("top_k")
     top_k = min(FOUND_MOST, max(1, wanted)) if isinstance(wanted, int) else 5
-    workspace.say("searching", query)
+    workspace.report("searching", query)
     rerank = top_k < DEPTH  # among so many the reader would change the order alone, and the model sees all
     return prompts.format_passages(await workspace.search(query, top_k=top_k, rerank=rerank), nonce)
 
 
 async def _read(workspace: Workspace, given: Mapping[str, Any], nonce: str) -> str:
     name, around = str(given.get("section") or "")[:QUERY_MOST], str(given.get("around") or "")
-    workspace.say("reading", name)
+    workspace.report("reading", name)
     return prompts.format_passages(await workspace.section(name, around=around), nonce)
 
 
 async def _contents(workspace: Workspace, given: Mapping[str, Any], nonce: str) -> str:  # noqa: ARG001
-    workspace.say("reading", "the contents")
+    workspace.report("reading", "the contents")
     listed = await workspace.contents()
     more = [f"… and {len(listed) - LISTED_MOST} more"] if len(listed) > LISTED_MOST else []
     return prompts.mark_as_book_text([*listed[:LISTED_MOST], *more], nonce)

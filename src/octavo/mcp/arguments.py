@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from octavo.errors import InvalidValue
-from octavo.types import QUESTION_MOST, SELECTION_MOST, TOP_K_DEFAULT, TOP_K_MOST, Scope, ScopeType
+from octavo.types import QUESTION_MOST, SELECTION_MOST, TOP_K_DEFAULT, TOP_K_MOST, Question, Scope, ScopeType
 
 ENTRIES_DEFAULT, ENTRIES_MOST = 50, 200
 CHARACTERS_DEFAULT, CHARACTERS_MOST = 8_000, 40_000
@@ -95,6 +95,17 @@ class AskBook(ScopeArguments):
         description=f"`{NEW}` begins a conversation; the `session_id` that comes back goes on with it.",
     )
     top_k: int = Field(TOP_K_DEFAULT, ge=1, le=TOP_K_MOST, description="How many passages to consider.")
+
+    def to_question(self, *, owner: str) -> Question:
+        """Return the question without its session, which may have to be started first."""
+        return Question(
+            content=self.question,
+            scope=self.to_scope() or Scope(),
+            book_id=self.book,
+            selected_text=self.selected_text,
+            user_id=owner or None,
+            top_k=self.top_k,
+        )
 
 
 class VerifyAnswer(Arguments):

@@ -8,12 +8,12 @@ raises an error of ours. A refusal is a result.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager, aclosing, nullcontext
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from octavo.errors import NotFound
-from octavo.events import Answered, Asked, AskEvent, Claimed, Retrieved, Scoped, Working
+from octavo.events import Answered, Asked, AskEvent, Claimed, Retrieved, Scoped, Working, last
 from octavo.library import Library
 from octavo.mcp.arguments import NEW, AskBook, ListBooks, ReadSection, SearchBook, VerifyAnswer
 from octavo.schemas import Schema
@@ -108,25 +108,17 @@ async def read_section(wanted: ReadSection, call: ToolCall) -> ToolReading:
 
 
 async def ask_book(wanted: AskBook, call: ToolCall) -> ToolAnswer:
-    visitor, scope = call.visitor, wanted.to_scope()
-    session = await _find_session(wanted.session_id, call)
+    visitor = call.visitor
+    question = wanted.to_question(owner=visitor.owner)
+    question = replace(question, session_id=await _find_session(wanted.session_id, call))
+
+    async def report(event: AskEvent) -> None:
+        if not isinstance(event, Answered):
+            await call.report(_describe_step(event))
+
     with visitor.reserve():
-        events = call.library.stream(
-            wanted.question,
-            book_id=wanted.book,
-            scope=scope,
-            selected_text=wanted.selected_text,
-            session_id=session,
-            top_k=wanted.top_k,
-            books=visitor.books,
-            owner=visitor.owner,
-        )
-        async with aclosing(visitor.watch(events)) as watched:
-            async for event in watched:
-                if isinstance(event, Answered):
-                    return ToolAnswer.from_event(event)
-                await call.report(_describe_step(event))
-    raise RuntimeError("the flow ended without an answer")
+        events = visitor.watch(call.library.stream(question, books=visitor.books))
+        return ToolAnswer.from_event(await last(events, on_event=report))
 
 
 async def verify_answer(wanted: VerifyAnswer, call: ToolCall) -> ToolVerification:

@@ -46,7 +46,7 @@ class Retriever:
         limit = max(CANDIDATES, 2 * top_k)
         while True:
             generation = await self._records.refresh()
-            visible = bounds.hiding(self._records.unpublished)
+            visible = bounds.exclude(self._records.unpublished)
             found = await self._store.search(vector, asked, where=visible.where, limit=limit)
             evidence = await self._read_back(asked, fuse(found), bounds, top_k, rerank)
             if generation == await self._records.refresh():

@@ -1,15 +1,14 @@
-"""Turns a reader's scope into bounds: a filter for the store, and the same test for each chunk it returns.
+"""Decides where a reader may look: in which books, sections or pages, in which selection, or up to where.
 
-A scope is resolved before anything is retrieved. An identifier that names nothing raises `NotFound` with the
-nearest names. A section's scope holds everything under its heading. A page is named by its printed label
-where the book has labels, else by its number; `#12` is always the twelfth physical page, `12-15` a range.
-"Up to" ends with the last words of the section or page that it names.
+`ScopeResolver` turns a reader's scope into `Bounds`: a filter for the store, and the same test for each chunk
+that the store returns. A scope is resolved once, before anything is retrieved. An identifier that names
+nothing raises `NotFound` with the nearest names. The scope of a section holds everything under its heading.
+A page is named by its printed label where the book has labels, else by its number; `#12` is always the
+twelfth physical page, and `12-15` is a range. "Up to" includes the section or page that it names.
 
-Finds a reader's selection at its real place in the book.
-
-What a reader copies from a page differs from the canonical text in white space, quotes, hyphens and line
-ends. Letters and digits do not differ, so a selection is found by them alone, and the place that comes
-back is exact: it starts with the first letter of the selection and ends with the last.
+A selection is found at its real place in the book. What a reader copies from a page differs from the
+canonical text in white space, quotes, hyphens and line ends, but not in letters and digits. So a selection is
+found by these alone. Its place starts with its first letter or digit and ends with its last.
 """
 
 from __future__ import annotations
@@ -19,14 +18,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 from uuid import NAMESPACE_URL, uuid5
 
+from octavo.concurrency import run_blocking
 from octavo.errors import InvalidValue, NotFound
 from octavo.protocols import Where
 from octavo.text.clean import clean, collapse
-from octavo.types import Book, Chunk, Scope, ScopeType, Section
+from octavo.types import CHUNK_LEAST, Book, Chunk, Question, Scope, ScopeType, Section
+
+if TYPE_CHECKING:
+    from octavo.records.catalogue import Records
 
 _BETWEEN = r"[\W_]*"
+_DASH = re.compile(r"-|–|\.\.")
+_ONE_PAGE = re.compile(r"^(?:p\.\s*|p\s+|page\s+|(?:p|page)(?=[#\d]))(\S+)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,29 +48,6 @@ class Location:
         return self.section.text[self.start : self.end]
 
 
-def locate_selection(selected: str, sections: Iterable[Section]) -> Location | None:
-    """Where `selected` stands, or None when the book does not have it.
-
-    The first place wins; one where it is made of whole words comes before one where it is not.
-    """
-    letters = [c for c in clean(selected) if c.isalnum()]
-    if not letters:
-        return None
-    within = _BETWEEN.join(re.escape(c) for c in letters)
-    places = list(sections)
-    for spelled in (rf"(?<![^\W_]){within}(?![^\W_])", within):  # whole words before parts of words
-        pattern = re.compile(spelled, re.IGNORECASE)
-        for section in places:
-            found = pattern.search(section.text)
-            if found:
-                return Location(section, found.start(), found.end())
-    return None
-
-
-_DASH = re.compile(r"-|–|\.\.")
-_ONE_PAGE = re.compile(r"^(?:p\.\s*|p\s+|page\s+|(?:p|page)(?=[#\d]))(\S+)$", re.IGNORECASE)
-
-
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """Where evidence may come from. `holds` repeats in our code what `where` asks of the store."""
@@ -72,25 +55,12 @@ class Bounds:
     where: Where
     description: str
     within: Location | None = None
+    """The reader's selection, at its place in the book."""
     passage: Chunk | None = None
-    """The reader's own text, when it is not in any book: then it alone is the evidence."""
-
-    def touches(self, chunk: Chunk, start: int, end: int) -> bool:
-        """Whether a stretch of a chunk may be quoted: for a selection, only what it shares words with."""
-        place = self.within
-        if place is None:
-            return True
-        same = chunk.book_id == place.section.book_id and chunk.section_id == place.section.id
-        return same and start < place.end and end > place.start
-
-    def hiding(self, editions: Iterable[int]) -> Bounds:
-        """The same bounds without editions that are still on their way in."""
-        unseen = tuple(editions)
-        if not unseen:
-            return self
-        return replace(self, where=replace(self.where, none_of={**self.where.none_of, "edition": unseen}))
+    """The reader's own text, if it is in no book. Then it is the only evidence."""
 
     def holds(self, chunk: Chunk) -> bool:
+        """Whether a chunk satisfies `where`."""
         values: dict[str, tuple[object, ...]] = {
             "book_id": (chunk.book_id,),
             "sections": (*chunk.ancestors, chunk.section_id),
@@ -107,20 +77,146 @@ class Bounds:
             and all(0 <= _number(values[key]) <= most for key, most in where.at_most.items())
         )
 
+    def touches(self, chunk: Chunk, start: int, end: int) -> bool:
+        """Whether a stretch of a chunk may be quoted. With a selection, the two must overlap."""
+        place = self.within
+        if place is None:
+            return True
+        same = chunk.book_id == place.section.book_id and chunk.section_id == place.section.id
+        return same and start < place.end and end > place.start
+
+    def exclude(self, editions: Iterable[int]) -> Bounds:
+        """Leave out editions that are not published yet."""
+        hidden = tuple(editions)
+        if not hidden:
+            return self
+        return replace(self, where=replace(self.where, none_of={**self.where.none_of, "edition": hidden}))
+
+    def widen(self) -> Bounds | None:
+        """Return the whole book around a narrower scope, or None if there is nothing wider."""
+        where = self.where
+        books = where.any_of.get("book_id")
+        narrow = set(where.any_of) - {"book_id"} or where.at_most or where.at_least
+        if not narrow or not books:
+            return None
+        return Bounds(replace(where, any_of={"book_id": books}, at_most={}, at_least={}), "the whole book")
+
 
 def _number(value: tuple[object, ...]) -> int:
     return value[0] if isinstance(value[0], int) else -1
 
 
+@dataclass(frozen=True, slots=True)
+class ScopeResolver:
+    """Resolves the scopes of one reader. Who may read only some `books` sees no others."""
+
+    records: Records
+    books: Sequence[str] | None = None
+
+    async def list_books(self) -> list[Book]:
+        return [b for b in await self.records.list_books() if self.books is None or b.id in self.books]
+
+    async def find_book(self, name: str) -> Book:
+        """Find a book by its id, or by its title if exactly one book has it."""
+        books = await self.list_books()
+        matching = [b for b in books if b.id == name] or [
+            b for b in books if b.title.casefold() == name.casefold()
+        ]
+        if len(matching) == 1:
+            return matching[0]
+        near = get_close_matches(name, [b.id for b in books], n=5, cutoff=0.3) or [b.id for b in books[:5]]
+        raise NotFound("book", name, nearest=tuple(near), hint="`octavo list` shows the books.")
+
+    async def resolve(self, scope: Scope, *, book_id: str | None = None) -> Bounds:
+        """Resolve the scope of a search. Without a book and an identifier, it is every book."""
+        if book_id is None and scope.identifier is None:
+            return bound_by_books(self.books)
+        book = await self._find_book_of(scope, book_id)
+        if book is None:
+            raise _no_book()
+        return await self._bound_within(book, scope)
+
+    async def resolve_question(self, question: Question) -> Bounds:
+        """Resolve where an answer may come from. A selection is a scope by itself."""
+        scope = question.scope
+        book = await self._find_book_of(scope, question.book_id)
+        if scope.type is ScopeType.SELECTION:
+            return await self._bound_to_selection(question, book)
+        if question.selected_text is not None:
+            if scope.type is not ScopeType.FULL_BOOK:
+                rule = "must be the whole book when a passage is selected: the selection is a scope by itself"
+                raise InvalidValue("scope", rule, str(scope.type))
+            return await self._bound_to_selection(question, book)
+        return bound_by_books(self.books) if book is None else await self._bound_within(book, scope)
+
+    async def _find_book_of(self, scope: Scope, book_id: str | None) -> Book | None:
+        """Find the book that a scope is in: the named one, or the only one."""
+        if book_id is not None:
+            return await self.find_book(book_id)
+        books = await self.list_books()
+        if len(books) == 1:
+            return books[0]
+        if scope.identifier is not None and scope.type is not ScopeType.SELECTION:
+            raise _no_book()
+        return None
+
+    async def _bound_within(self, book: Book, scope: Scope) -> Bounds:
+        if scope.identifier is None:
+            return bound_by_scope(scope, book=book, sections=(), ends={})
+        sections = await self.records.list_outline(book.id)
+        ends = await self.records.find_section_ends(book.id)
+        return bound_by_scope(scope, book=book, sections=sections, ends=ends)
+
+    async def _bound_to_selection(self, question: Question, book: Book | None) -> Bounds:
+        """Find the selection in the book, or in any book. If none has it, it stands alone."""
+        text = question.selected_text or question.scope.identifier or ""
+        for candidate in [book] if book else await self.list_books():
+            place = await run_blocking(locate_selection, text, await self.records.list_sections(candidate.id))
+            if place is not None:
+                section = place.section
+                chunks = await self.records.find_chunks_within(
+                    candidate.id, section.id, place.start, place.end
+                )
+                return bound_by_selection(place, chunks, book=candidate)
+        kept = clean(text).strip()
+        if len(kept) < CHUNK_LEAST:
+            rule = f"is not in the book, and with less than {CHUNK_LEAST} characters too short to stand alone"
+            raise InvalidValue("selected_text", rule, text)
+        return bound_by_text(kept, now=question.timestamp)
+
+
+def _no_book() -> InvalidValue:
+    return InvalidValue("book_id", "must say which book the scope is in", None)
+
+
+def locate_selection(selected: str, sections: Iterable[Section]) -> Location | None:
+    """Find where `selected` stands, or return None if the book does not have it.
+
+    The first place wins, but a place where it consists of whole words wins over one where it does not.
+    """
+    letters = [c for c in clean(selected) if c.isalnum()]
+    if not letters:
+        return None
+    within = _BETWEEN.join(re.escape(c) for c in letters)
+    searched = list(sections)
+    for spelled in (rf"(?<![^\W_]){within}(?![^\W_])", within):
+        pattern = re.compile(spelled, re.IGNORECASE)
+        for section in searched:
+            found = pattern.search(section.text)
+            if found:
+                return Location(section, found.start(), found.end())
+    return None
+
+
 def bound_by_books(among: Sequence[str] | None = None) -> Bounds:
-    """The whole library, or only these books of it."""
+    """Allow the whole library, or only some books of it."""
     if among is None:
         return Bounds(Where(), "the whole library")
     return Bounds(Where(any_of={"book_id": tuple(among)}), "the books you may read")
 
 
 def bound_by_selection(place: Location, chunks: Sequence[Chunk], *, book: Book) -> Bounds:
-    """What the reader selected, and nothing else. `chunks` are those that it shares characters with."""
+    """Allow the reader's selection alone. `chunks` are those that share characters with it."""
     positions = [chunk.document_position for chunk in chunks] or [-1]
     where = Where(
         any_of={"book_id": (book.id,)},
@@ -131,7 +227,7 @@ def bound_by_selection(place: Location, chunks: Sequence[Chunk], *, book: Book) 
 
 
 def bound_by_text(text: str, *, now: datetime) -> Bounds:
-    """A selection that no book has: it is answered from itself, and says so."""
+    """Allow a text that no book has: it is answered from itself, and the description says so."""
     said = "your selection, which is not in one piece in the library"
     passage = Chunk(
         id=str(uuid5(NAMESPACE_URL, f"book://selection/{text}")),
@@ -157,7 +253,7 @@ def bound_by_text(text: str, *, now: datetime) -> Bounds:
 def bound_by_scope(
     scope: Scope, *, book: Book, sections: Sequence[Section], ends: Mapping[str, int]
 ) -> Bounds:
-    """The bounds of `scope` in `book`. `ends` has the position of each section's last chunk."""
+    """Apply a scope to a book. `ends` has the position of each section's last chunk."""
     whole = Where(any_of={"book_id": (book.id,)})
     match scope.type:
         case ScopeType.FULL_BOOK:
@@ -178,7 +274,7 @@ def bound_by_scope(
 
 
 def _bound_up_to(identifier: str, book: Book, sections: Sequence[Section], ends: Mapping[str, int]) -> Bounds:
-    """Everything before and including a chunk's position, a page (`p. 12`) or a section."""
+    """Allow everything up to and including a chunk's position, a page (`p. 12`) or a section."""
     whole = {"book_id": (book.id,)}
     page = _ONE_PAGE.match(identifier)
     if page and not any(_fold(s.title) == _fold(identifier) for s in sections):
@@ -195,7 +291,7 @@ def _bound_up_to(identifier: str, book: Book, sections: Sequence[Section], ends:
 
 
 def find_section(identifier: str, sections: Sequence[Section]) -> Section:
-    """By id, address, heading path or title; by a part of the title when that names exactly one."""
+    """Find a section by id, address, heading path or title, or by a part of the title that only one has."""
     wanted = _fold(identifier)
     ways = (
         lambda s: s.id == identifier,
@@ -219,7 +315,7 @@ def find_section(identifier: str, sections: Sequence[Section]) -> Section:
 
 
 def find_pages(identifier: str, sections: Sequence[Section]) -> tuple[int, int]:
-    """The first and the last physical page that `identifier` names."""
+    """Find the first and the last physical page that `identifier` names."""
     names: dict[str, int] = {}
     marks = [mark for section in sections for mark in section.pages]
     for mark in marks:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from octavo.errors import InvalidValue
 from octavo.records.idempotency import LONGEST_KEY
 from octavo.schemas import ProblemJson, Schema
-from octavo.types import QUESTION_MOST, SELECTION_MOST, TOP_K_DEFAULT, TOP_K_MOST, Scope, ScopeType
+from octavo.types import QUESTION_MOST, SELECTION_MOST, TOP_K_DEFAULT, TOP_K_MOST, Question, Scope, ScopeType
 
 Responses = dict[int | str, dict[str, Any]]
 EVENTS = {
@@ -183,6 +183,17 @@ class AskBody(Body):
     selected_text: str | None = Field(None, min_length=1, max_length=SELECTION_MOST)
     session_id: Annotated[Name, Field(max_length=64)] | None = None
     top_k: int = Field(TOP_K_DEFAULT, ge=1, le=TOP_K_MOST, strict=True)
+
+    def to_question(self, *, owner: str) -> Question:
+        return Question(
+            content=self.question,
+            scope=self.scope.to_scope() if self.scope else Scope(),
+            book_id=self.book_id,
+            selected_text=self.selected_text,
+            session_id=self.session_id,
+            user_id=owner or None,
+            top_k=self.top_k,
+        )
 
 
 class Filters(Body):

@@ -9,10 +9,10 @@ from contextlib import aclosing
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from octavo.events import Answered, AskEvent
-from octavo.library import Library, answered
+from octavo.events import Answered, AskEvent, last
+from octavo.library import Library
 from octavo.records.idempotency import IdempotentRequests
-from octavo.schemas import AnsweredJson, Json, QueryJson, SearchJson, SupportJson, describe_event
+from octavo.schemas import AnsweredJson, QueryJson, SearchJson, SupportJson, describe_event
 from octavo.server.auth import Asking, Caller, TheLibrary, gate_of
 from octavo.server.metrics import metrics_of
 from octavo.server.schemas import (
@@ -82,8 +82,8 @@ async def ask(
     if STREAMED in request.headers.get("accept", ""):
         slot, limits = gate.stream(caller), gate.settings.service
         return await event_stream(request, events, slot=slot, limits=limits, first=2)
-    final = await while_connected(request, _last(events))
-    return _GONE if final is None else JSONResponse(final)
+    final = await while_connected(request, last(events))
+    return _GONE if final is None else JSONResponse(final[1])
 
 
 @router.post(
@@ -93,21 +93,12 @@ async def query(body: QueryBody, request: Request, library: TheLibrary, caller: 
     asked = body.apply_filters()
     await _check_session(asked, library, caller)
     events = metrics_of(request).watched(stream(asked, library, caller), library.conversations)
-    done = await while_connected(request, answered(events))
+    done = await while_connected(request, last(events))
     return _GONE if done is None else respond(QueryJson.from_answer(done.answer))
 
 
 def stream(body: AskBody, library: Library, caller: Caller) -> AsyncGenerator[AskEvent, None]:
-    return library.stream(
-        body.question,
-        book_id=body.book_id,
-        scope=body.scope.to_scope() if body.scope else None,
-        selected_text=body.selected_text,
-        session_id=body.session_id,
-        top_k=body.top_k,
-        books=caller.books,
-        owner=caller.owner,
-    )
+    return library.stream(body.to_question(owner=caller.owner), books=caller.books)
 
 
 async def _check_session(body: AskBody, library: Library, caller: Caller) -> None:
@@ -135,11 +126,3 @@ async def _events(
                 if isinstance(event, Answered):
                     once.response = data
                 yield event.kind, data
-
-
-async def _last(events: AsyncGenerator[Event, None]) -> Json:
-    async with aclosing(events):
-        async for kind, data in events:
-            if kind == "answered":
-                return data
-    raise RuntimeError("the flow ended without an answer")
