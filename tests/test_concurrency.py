@@ -46,14 +46,14 @@ async def data(tmp_path: Path) -> Path:
     return tmp_path / "library"
 
 
-async def passages(data: Path) -> list[tuple[str, float]]:
+async def search_passages(data: Path) -> list[tuple[str, float]]:
     async with Library.open(data, embedder=TinyEmbedder()) as library:
         found = [(e.chunk.id, e.relevance_score) for e in await library.search(QUERY, top_k=100)]
         assert not await difference(await library._context())
         return found
 
 
-def started(code: str, data: Path) -> subprocess.Popen[str]:
+def start(code: str, data: Path) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", PRELUDE + textwrap.dedent(code), str(data), str(data.parent / "log.md")]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
@@ -72,8 +72,8 @@ asyncio.run(main())
 async def test_a_library_in_use_names_its_holder_and_is_free_the_moment_that_is_gone(
     data: Path, end: signal.Signals | None
 ) -> None:
-    before = await passages(data)
-    holder = started(HOLD, data)
+    before = await search_passages(data)
+    holder = start(HOLD, data)
     assert holder.stdout is not None
     assert await asyncio.to_thread(holder.stdout.readline) == "held\n"
     async with Library.open(data, embedder=TinyEmbedder()) as library:
@@ -90,11 +90,11 @@ async def test_a_library_in_use_names_its_holder_and_is_free_the_moment_that_is_
             holder.send_signal(end)
         await asyncio.to_thread(holder.communicate)
         assert len(await library.search(QUERY)) == len(before), "the refused library can go on"
-    assert await passages(data) == before
+    assert await search_passages(data) == before
 
 
 def test_a_fork_of_an_open_library_is_refused_at_once_and_the_parent_goes_on(data: Path) -> None:
-    forking = started(
+    forking = start(
         """
         async def main():
             async with Library.open(data, embedder=TinyEmbedder()) as library:
@@ -139,7 +139,7 @@ async def test_an_add_that_meets_a_locked_database_fails_clean_and_works_later(
         assert not await difference(await library._context())
 
 
-def clock(*days: int) -> type[datetime]:
+def set_clock(*days: int) -> type[datetime]:
     """A clock that stands still at one day after the other, each time it is asked."""
     left = [datetime(2025, 3, 1, 12, tzinfo=UTC) + timedelta(days=day) for day in days]
 
@@ -154,7 +154,7 @@ def clock(*days: int) -> type[datetime]:
 async def test_a_clock_that_goes_back_between_adds_changes_neither_order_nor_age(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("octavo.ingest.edition.datetime", clock(0, -2, -5, -9))
+    monkeypatch.setattr("octavo.ingest.edition.datetime", set_clock(0, -2, -5, -9))
     titles = ("First", "Second", "Third")
     async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as library:
         for title in titles:
@@ -186,30 +186,34 @@ async def test_five_copies_and_three_editions_are_one_book_and_one_of_each_passa
         assert len(await (await library._context()).store.read_digests()) == 4
 
 
-def _empty(path: Path) -> None:
+def _put_empty_folder(path: Path) -> None:
     path.rename(path.with_name("gone"))
     path.mkdir()
 
 
-def _a_file(path: Path) -> None:
+def _put_file(path: Path) -> None:
     path.rename(path.with_name("gone"))
     path.write_text("not a folder")
 
 
-def _foreign(path: Path) -> None:
-    _empty(path)
+def _put_foreign_folder(path: Path) -> None:
+    _put_empty_folder(path)
     (path / "holiday.jpg").write_bytes(b"\xff\xd8")
 
 
-def _half(path: Path) -> None:
+def _lose_segments(path: Path) -> None:
     (path / "segments").rename(path / "lost")
 
 
-@pytest.mark.parametrize("accident", [_empty, _a_file, _foreign, _half], ids=lambda f: f.__name__[1:])
+@pytest.mark.parametrize(
+    "accident",
+    [_put_empty_folder, _put_file, _put_foreign_folder, _lose_segments],
+    ids=lambda f: f.__name__[1:],
+)
 async def test_whatever_stands_in_the_place_of_the_store_is_named_kept_and_replaced_by_repair(
     data: Path, accident: Callable[[Path], None]
 ) -> None:
-    before = await passages(data)
+    before = await search_passages(data)
     path = locate_store(data)
     accident(path)
     foreign = path.exists() and (path.is_file() or any(path.iterdir()))
@@ -224,18 +228,18 @@ async def test_whatever_stands_in_the_place_of_the_store_is_named_kept_and_repla
         assert findings["store"].sound, findings
         assert embedder.embedded == 1, "only the question whether the model answers"
     assert path.with_name("ai_book_embedding.damaged-1").exists() == foreign
-    assert await passages(data) == before
+    assert await search_passages(data) == before
 
 
-def _truncated(weights: bytes) -> bytes:
+def _truncate(weights: bytes) -> bytes:
     return weights[:-1]
 
 
-def _other(weights: bytes) -> bytes:
+def _flip_bit(weights: bytes) -> bytes:
     return weights[:100] + bytes([weights[100] ^ 1]) + weights[101:]
 
 
-@pytest.mark.parametrize("damage", [_truncated, _other], ids=lambda f: f.__name__[1:])
+@pytest.mark.parametrize("damage", [_truncate, _flip_bit], ids=lambda f: f.__name__[1:])
 async def test_a_wrong_model_is_refused_with_the_digest_expected_and_embeds_nothing(
     data: Path, damage: Callable[[bytes], bytes]
 ) -> None:
@@ -250,7 +254,7 @@ async def test_a_wrong_model_is_refused_with_the_digest_expected_and_embeds_noth
             assert "Delete" in refused.value.hint
         books: list[Book] = await library.books()
         assert len(books) == 1
-    assert len(await passages(data)) == books[0].chunk_count
+    assert len(await search_passages(data)) == books[0].chunk_count
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only to root")
@@ -318,15 +322,15 @@ async def test_pauses_grow_up_to_the_longest_and_last_as_long_as_the_error_asks(
 
 
 async def test_work_that_must_not_be_cut_short_ends_before_a_cancellation_is_raised() -> None:
-    started, finish = asyncio.Event(), asyncio.Event()
+    begun, finish = asyncio.Event(), asyncio.Event()
 
     async def work() -> str:
-        started.set()
+        begun.set()
         await finish.wait()
         return "done"
 
     task = asyncio.create_task(run_to_completion(work()))
-    await started.wait()
+    await begun.wait()
     task.cancel()
     await asyncio.sleep(0)
     assert not task.done()

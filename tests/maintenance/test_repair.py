@@ -84,15 +84,15 @@ async def test_a_store_that_nobody_touched_is_not_compared(data: Path) -> None:
         assert await library._records.get_meta(STORE_STATE) == read_files_state(data)
 
 
-def test_the_seal_breaks_with_any_file_of_the_store(tmp_path: Path) -> None:
+def test_the_state_changes_with_any_file_of_the_store(tmp_path: Path) -> None:
     assert read_files_state(tmp_path) == read_files_state(tmp_path)
     file = locate_store(tmp_path) / "segments" / "a"
     file.parent.mkdir(parents=True)
-    seals = [read_files_state(tmp_path)]
+    states = [read_files_state(tmp_path)]
     for content in ("", "x", "xy"):
         file.write_text(content)
-        seals.append(read_files_state(tmp_path))
-    assert len(set(seals)) == 4
+        states.append(read_files_state(tmp_path))
+    assert len(set(states)) == 4
 
 
 async def test_a_pending_edition_is_dropped_and_a_removal_finished(library: Library) -> None:

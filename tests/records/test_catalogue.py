@@ -42,11 +42,11 @@ async def in_file(tmp_path: Path) -> AsyncIterator[Records]:
     await opened.close()
 
 
-def section(id: str, text: str, *, position: int = 0, book_id: str = "moby-dick") -> Section:
+def build_section(id: str, text: str, *, position: int = 0, book_id: str = "moby-dick") -> Section:
     return make_section(id, text=text, position=position, book_id=book_id, heading_path=(f"Chapter {id}",))
 
 
-def whole(section: Section, *, position: int = 0) -> Chunk:
+def build_chunk(section: Section, *, position: int = 0) -> Chunk:
     """The chunk that is all of a section's text."""
     made = make_chunk(
         section.text,
@@ -59,16 +59,16 @@ def whole(section: Section, *, position: int = 0) -> Chunk:
     return replace(made, source_file=section.source_file)
 
 
-def key(chunk: Chunk) -> str:
+def hash_content(chunk: Chunk) -> str:
     return hashlib.sha256(chunk.content.encode()).hexdigest()
 
 
 async def begin(records: Records, *texts: str, book: Book | None = None) -> tuple[int, list[Chunk]]:
     """A pending edition with one section and one chunk for each text, and its vectors."""
     book = book or make_book()
-    sections = [section(f"s{n}", text, position=n, book_id=book.id) for n, text in enumerate(texts)]
-    chunks = [whole(s, position=n) for n, s in enumerate(sections)]
-    keys = {c.id: key(c) for c in chunks}
+    sections = [build_section(f"s{n}", text, position=n, book_id=book.id) for n, text in enumerate(texts)]
+    chunks = [build_chunk(s, position=n) for n, s in enumerate(sections)]
+    keys = {c.id: hash_content(c) for c in chunks}
     number = await records.begin_edition(
         book, words_hash=f"words of {len(texts)}", sections=sections, chunks=chunks, vector_keys=keys
     )
@@ -82,7 +82,7 @@ async def add(records: Records, *texts: str, book: Book | None = None) -> list[C
     return chunks
 
 
-def ids(chunks: Sequence[Chunk]) -> list[str]:
+def list_ids(chunks: Sequence[Chunk]) -> list[str]:
     return [chunk.id for chunk in chunks]
 
 
@@ -126,16 +126,16 @@ async def test_times_are_kept_to_the_microsecond_in_any_zone(records: Records) -
 
 
 async def test_sections_come_out_as_they_went_in_and_in_order(records: Records) -> None:
-    plain = section("b", FIRST, position=1)
+    plain = build_section("b", FIRST, position=1)
     rich = replace(
-        section("a", "Zeichen “über” 🐋 alles\n\ncode()", position=0),
+        build_section("a", "Zeichen “über” 🐋 alles\n\ncode()", position=0),
         anchor="top",
         pages=(PageMark(0, 3, "iii"), PageMark(8, 4)),
         blocks=(Span(0, 7), Span(24, 30)),
         ancestors=("part-1",),
         url="https://example.org/a#top",
     )
-    empty = section("c", "", position=2)
+    empty = build_section("c", "", position=2)
     number = await records.begin_edition(
         make_book(), words_hash="w", sections=[plain, empty, rich], chunks=[], vector_keys={}
     )
@@ -149,7 +149,9 @@ async def test_sections_come_out_as_they_went_in_and_in_order(records: Records) 
 
 
 async def test_an_outline_has_the_pages_and_not_the_text(records: Records) -> None:
-    paged = replace(section("a", FIRST), pages=(PageMark(0, 3, "iii"), PageMark(8, 4)), blocks=(Span(0, 7),))
+    paged = replace(
+        build_section("a", FIRST), pages=(PageMark(0, 3, "iii"), PageMark(8, 4)), blocks=(Span(0, 7),)
+    )
     number = await records.begin_edition(
         make_book(), words_hash="w", sections=[paged], chunks=[], vector_keys={}
     )
@@ -195,24 +197,25 @@ def test_chunks_come_out_as_they_went_in(
     content = text[start:]
     if not content.strip():
         return
-    made = replace(whole(section("s", text)), start=start, end=len(text), content=content, **fields)  # type: ignore[arg-type]
+    chunk = build_chunk(build_section("s", text))
+    made = replace(chunk, start=start, end=len(text), content=content, **fields)  # type: ignore[arg-type]
 
     async def round_trip() -> None:
         records = await Records.open(place.url)
         number = await records.begin_edition(
             make_book(),
             words_hash="w",
-            sections=[section("s", text)],
+            sections=[build_section("s", text)],
             chunks=[made],
-            vector_keys={made.id: key(made)},
+            vector_keys={made.id: hash_content(made)},
         )
-        await records.save_vectors({key(made): make_vector(3.0, 4.0)})
+        await records.save_vectors({hash_content(made): make_vector(3.0, 4.0)})
         await records.publish("moby-dick", number)
         assert await records.list_chunks("moby-dick") == [made]
         assert await records.find_chunks([made.id]) == [made]
         (embedded,) = await records.find_embedded_chunks([made.id])
         assert embedded.embedding == pytest.approx(make_vector(3.0, 4.0))
-        assert (await records.read_manifest())[made.id] == (digest_chunk(embedded), key(made))
+        assert (await records.read_manifest())[made.id] == (digest_chunk(embedded), hash_content(made))
         await records.close()
 
     asyncio.run(round_trip())
@@ -221,13 +224,13 @@ def test_chunks_come_out_as_they_went_in(
 async def test_chunks_by_ids_come_in_the_order_asked_for_without_the_unknown(records: Records) -> None:
     a, b = await add(records, FIRST, SECOND)
     unknown = make_chunk("Nobody has ever stored this.").id
-    assert ids(await records.find_chunks([b.id, unknown, a.id])) == [b.id, a.id]
+    assert list_ids(await records.find_chunks([b.id, unknown, a.id])) == [b.id, a.id]
 
 
 async def test_more_ids_than_one_statement_takes_are_no_trouble(records: Records) -> None:
     chunks = await add(records, *(f"Sentence number {n} of a long book." for n in range(1203)))
-    assert await records.find_chunks(ids(chunks)) == chunks
-    keys = [key(c) for c in chunks]
+    assert await records.find_chunks(list_ids(chunks)) == chunks
+    keys = [hash_content(c) for c in chunks]
     assert len(await records.find_vectors(keys)) == 1203
     assert await records.find_missing_vectors(["x", *keys, "y", "x"]) == ["x", "y"]
 
@@ -261,26 +264,30 @@ async def test_a_book_is_found_by_what_it_holds(records: Records) -> None:
 async def test_parts_that_do_not_belong_together_are_refused(
     records: Records, wrong: dict[str, object]
 ) -> None:
-    home = section("s0", FIRST)
-    made = whole(home)
+    home = build_section("s0", FIRST)
+    made = build_chunk(home)
     odd = replace(made, **wrong)  # type: ignore[arg-type]
     with pytest.raises(InvalidValue):
         await records.begin_edition(
-            make_book(), words_hash="w", sections=[home], chunks=[odd], vector_keys={made.id: key(made)}
+            make_book(),
+            words_hash="w",
+            sections=[home],
+            chunks=[odd],
+            vector_keys={made.id: hash_content(made)},
         )
     assert await records.list_pending() == []
 
 
 async def test_two_chunks_of_one_id_are_refused(records: Records) -> None:
-    home = section("s0", FIRST)
-    twice = [whole(home), whole(home)]
+    home = build_section("s0", FIRST)
+    twice = [build_chunk(home), build_chunk(home)]
     with pytest.raises(InvalidValue, match="no two"):
         await records.begin_edition(
             make_book(),
             words_hash="w",
             sections=[home],
             chunks=twice,
-            vector_keys={twice[0].id: key(twice[0])},
+            vector_keys={twice[0].id: hash_content(twice[0])},
         )
 
 
@@ -289,7 +296,7 @@ async def test_a_pending_edition_is_seen_by_nobody(records: Records) -> None:
     assert await records.list_pending() == [("moby-dick", number)]
     assert await records.list_books() == []
     assert await records.list_sections("moby-dick") == []
-    assert await records.find_chunks(ids(chunks)) == []
+    assert await records.find_chunks(list_ids(chunks)) == []
     assert await records.read_manifest() == {}
 
 
@@ -306,19 +313,19 @@ async def test_a_published_edition_is_seen_whole_and_waits_for_the_store(records
 async def test_digests_are_what_the_store_will_report(records: Records) -> None:
     chunks = await add(records, FIRST, SECOND)
     assert await records.read_digests() == {
-        c.id: digest_chunk(c) for c in await records.find_embedded_chunks(ids(chunks))
+        c.id: digest_chunk(c) for c in await records.find_embedded_chunks(list_ids(chunks))
     }
 
 
 async def test_digests_that_are_given_are_kept(records: Records) -> None:
-    home = section("s0", FIRST)
-    made = whole(home)
+    home = build_section("s0", FIRST)
+    made = build_chunk(home)
     number = await records.begin_edition(
         make_book(),
         words_hash="w",
         sections=[home],
         chunks=[made],
-        vector_keys={made.id: key(made)},
+        vector_keys={made.id: hash_content(made)},
         digests={made.id: "d" * 32},
     )
     await records.publish("moby-dick", number)
@@ -326,10 +333,10 @@ async def test_digests_that_are_given_are_kept(records: Records) -> None:
 
 
 async def test_an_edition_without_all_its_vectors_is_not_published(records: Records) -> None:
-    home = section("s0", FIRST)
-    made = whole(home)
+    home = build_section("s0", FIRST)
+    made = build_chunk(home)
     number = await records.begin_edition(
-        make_book(), words_hash="w", sections=[home], chunks=[made], vector_keys={made.id: key(made)}
+        make_book(), words_hash="w", sections=[home], chunks=[made], vector_keys={made.id: hash_content(made)}
     )
     with pytest.raises(RecordsError, match="1 chunks have no vector"):
         await records.publish("moby-dick", number)
@@ -346,7 +353,7 @@ async def test_a_new_edition_replaces_the_old_one_at_once(records: Records) -> N
     assert await records.find_book("moby-dick") == later  # with the day on which the first edition came
     assert await records.list_chunks("moby-dick") == new
     assert await records.list_editions() == {"moby-dick": 2}
-    assert ids(await records.find_chunks(ids(old))) == [old[0].id]
+    assert list_ids(await records.find_chunks(list_ids(old))) == [old[0].id]
     assert await records.list_removals() == {"moby-dick": (old[1].id,)}
 
 
@@ -417,7 +424,7 @@ async def test_a_removed_book_is_gone_and_the_store_has_a_list_of_what_to_drop(r
     ready = await add(records, FIRST)
     _, pending = await begin(records, FIRST, SECOND)
     doomed = await records.remove("moby-dick")
-    assert set(doomed) == {*ids(ready), *ids(pending)}
+    assert set(doomed) == {*list_ids(ready), *list_ids(pending)}
     assert [book.id for book in await records.list_books()] == ["emma"]
     assert await records.list_pending() == []
     assert set((await records.list_removals())["moby-dick"]) == set(doomed)
@@ -530,7 +537,7 @@ async def test_a_changed_text_is_never_quoted(place: Place, records: Records) ->
     chunks = await add(records, FIRST)
     place.rows("UPDATE texts SET text = replace(text, 'Ishmael', 'Ishmaels')")
     for read in (
-        records.find_chunks(ids(chunks)),
+        records.find_chunks(list_ids(chunks)),
         records.list_sections("moby-dick"),
         records.find_section("moby-dick", "s0"),
     ):
@@ -579,7 +586,7 @@ async def test_flipped_pages_are_errors_of_ours_or_change_nothing(tmp_path: Path
         try:
             again = await Records.open(file)
             try:
-                assert await records_seen(again, chunks) == (book, chunks)
+                assert await read_seen(again, chunks) == (book, chunks)
             finally:
                 await again.close()
         except OctavoError as error:
@@ -588,5 +595,5 @@ async def test_flipped_pages_are_errors_of_ours_or_change_nothing(tmp_path: Path
     assert all("r.sqlite" in said for said in refusals)
 
 
-async def records_seen(records: Records, chunks: list[Chunk]) -> tuple[Book | None, list[Chunk]]:
-    return await records.find_book("moby-dick"), await records.find_chunks(ids(chunks))
+async def read_seen(records: Records, chunks: list[Chunk]) -> tuple[Book | None, list[Chunk]]:
+    return await records.find_book("moby-dick"), await records.find_chunks(list_ids(chunks))

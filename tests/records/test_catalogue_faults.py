@@ -281,7 +281,7 @@ async def test_the_log_of_a_killed_writer_is_read_back(tmp_path: Path) -> None:
     await records.close()
 
 
-def at_revision(file: Path, revision: str, source: Path) -> None:
+def make_at_revision(file: Path, revision: str, source: Path) -> None:
     """Makes `file` as an Octavo of that revision would have, with what it can hold of `source`."""
     config = Config()
     config.set_main_option("script_location", str(SCRIPTS))
@@ -309,7 +309,7 @@ async def test_a_library_of_the_first_schema_opens_with_all_it_had_and_a_copy_of
         await library.add(small_books.markdown(tmp_path / "tides.md"))
         books, found = await library.books(), await library.search(query)
     file = data / "records.sqlite"
-    at_revision(tmp_path / "old.sqlite", "0001", file)
+    make_at_revision(tmp_path / "old.sqlite", "0001", file)
     for left in data.glob("records.sqlite*"):
         left.unlink()
     (tmp_path / "old.sqlite").rename(file)

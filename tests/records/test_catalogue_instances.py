@@ -150,7 +150,7 @@ async def test_an_instance_sees_at_once_what_another_begins_publishes_and_remove
 # The journal
 
 
-def question(name: str, *, session_id: str | None = None) -> Question:
+def build_question(name: str, *, session_id: str | None = None) -> Question:
     return replace(make_question(id=name), session_id=session_id)
 
 
@@ -160,7 +160,7 @@ async def test_questions_received_at_once_are_numbered_and_counted_one_by_one(
     conversations = [Conversations(records.database) for records in pair]
     started = await asyncio.gather(*(conversations[n % 2].start_session("talk") for n in range(8)))
     assert {s.start_time for s in started} == {started[0].start_time}, "one session, whoever asked for it"
-    asked = [question(f"q{n}", session_id="talk") for n in range(40)]
+    asked = [build_question(f"q{n}", session_id="talk") for n in range(40)]
     await asyncio.gather(*(conversations[n % 2].receive(q, interpreted="?") for n, q in enumerate(asked)))
     assert [n for (n,) in shelf.rows("SELECT number FROM questions ORDER BY number")] == list(range(1, 41))
     session = await conversations[1].find_session("talk")
@@ -170,7 +170,7 @@ async def test_questions_received_at_once_are_numbered_and_counted_one_by_one(
 async def test_a_step_that_two_instances_want_to_take_is_taken_by_one(pair: Pair) -> None:
     conversations = [Conversations(records.database) for records in pair]
     for n in range(8):
-        asked = question(f"q{n}")
+        asked = build_question(f"q{n}")
         answer = make_answer(id=f"a{n}", question_id=asked.id)
         await conversations[0].receive(asked, interpreted="?")
         both = await asyncio.gather(*(j.begin(asked) for j in conversations), return_exceptions=True)
@@ -190,7 +190,7 @@ async def test_a_step_that_two_instances_want_to_take_is_taken_by_one(pair: Pair
 
 async def test_a_vote_that_comes_twice_at_once_is_one_vote(pair: Pair) -> None:
     conversations = [Conversations(records.database) for records in pair]
-    asked = question("q1")
+    asked = build_question("q1")
     await conversations[0].receive(asked, interpreted="?")
     await conversations[0].save_draft(make_answer(question_id="q1"), receipt={})
     for _ in range(5):

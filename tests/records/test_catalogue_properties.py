@@ -121,16 +121,16 @@ async def records(place: Place) -> AsyncIterator[Records]:
     await opened.close()
 
 
-def key(chunk: Chunk) -> str:
+def hash_content(chunk: Chunk) -> str:
     return hashlib.sha256(chunk.content.encode()).hexdigest()
 
 
-async def take_in(records: Records, book: Book, made: Sequence[Section], cut: Sequence[Chunk]) -> int:
+async def add_edition(records: Records, book: Book, made: Sequence[Section], cut: Sequence[Chunk]) -> int:
     """Begins an edition, with the vectors that it needs."""
     number = await records.begin_edition(
-        book, words_hash="w", sections=made, chunks=cut, vector_keys={c.id: key(c) for c in cut}
+        book, words_hash="w", sections=made, chunks=cut, vector_keys={c.id: hash_content(c) for c in cut}
     )
-    await records.save_vectors({key(c): make_vector(1.0, n) for n, c in enumerate(cut)})
+    await records.save_vectors({hash_content(c): make_vector(1.0, n) for n, c in enumerate(cut)})
     return number
 
 
@@ -148,7 +148,7 @@ def test_what_is_valid_comes_out_as_it_went_in(
     async def there_and_back() -> None:
         records = await Records.open(place.url)
         try:
-            await records.publish(book.id, await take_in(records, book, made, cut))
+            await records.publish(book.id, await add_edition(records, book, made, cut))
             assert await records.find_book(book.id) == book
             assert await records.list_sections(book.id) == made
             assert await records.list_chunks(book.id) == cut
@@ -192,7 +192,7 @@ class Model:
     past: dict[str, list[list[str]]] = field(default_factory=dict)
 
 
-def edition_of(book_id: str, said: Sequence[str]) -> tuple[list[Section], list[Chunk]]:
+def make_edition(book_id: str, said: Sequence[str]) -> tuple[list[Section], list[Chunk]]:
     """A section for each sentence, and its chunk, whose id comes from the book and the sentence alone."""
     made = [
         make_section(
@@ -207,8 +207,8 @@ def edition_of(book_id: str, said: Sequence[str]) -> tuple[list[Section], list[C
     return made, cut
 
 
-def chunk_ids(book_id: str, said: Sequence[str]) -> set[str]:
-    return {c.id for c in edition_of(book_id, said)[1]}
+def list_chunk_ids(book_id: str, said: Sequence[str]) -> set[str]:
+    return {c.id for c in make_edition(book_id, said)[1]}
 
 
 async def step(
@@ -219,8 +219,8 @@ async def step(
     what = chance.choice(steps)
     if what == "begin":
         said = chance.sample(SENTENCES, k=chance.randint(1, 5))
-        made, cut = edition_of(book_id, said)
-        number = await take_in(records, make_book(book_id), made, cut)
+        made, cut = make_edition(book_id, said)
+        number = await add_edition(records, make_book(book_id), made, cut)
         model.pending[book_id] = (number, said)
     elif what == "publish" and book_id in model.pending:
         number, said = model.pending.pop(book_id)
@@ -250,8 +250,8 @@ async def check(records: Records, model: Model, place: Place, trail: list[str]) 
     shown = {b.id: [c.content for c in await records.list_chunks(b.id)] for b in await records.list_books()}
     assert shown == model.ready, trail
     assert {(b, n) for b, (n, _) in model.pending.items()} == set(await records.list_pending()), trail
-    live = {id for b, said in model.ready.items() for id in chunk_ids(b, said)}
-    coming = {id for b, (_, said) in model.pending.items() for id in chunk_ids(b, said)}
+    live = {id for b, said in model.ready.items() for id in list_chunk_ids(b, said)}
+    coming = {id for b, (_, said) in model.pending.items() for id in list_chunk_ids(b, said)}
     doomed = {id for ids in (await records.list_removals()).values() for id in ids}
     assert not doomed & (live | coming), trail
     assert set(await records.read_digests()) == live, trail
@@ -271,7 +271,7 @@ async def test_no_sequence_of_steps_breaks_the_catalogue(records: Records, place
         trail.append(await step(records, model, chance))
         if isinstance(place, File) or number % 5 == 4:  # looking in from outside takes its time
             await check(records, model, place, trail)
-        ever |= {id for b, (_, said) in model.pending.items() for id in chunk_ids(b, said)}
+        ever |= {id for b, (_, said) in model.pending.items() for id in list_chunk_ids(b, said)}
         if number % 10 == 9:
             before = {b: await records.list_sections(b) for b in model.ready}
             await records.sweep()
@@ -296,7 +296,7 @@ async def test_what_the_store_must_drop_is_listed_until_it_says_that_it_has(
     for _ in range(50):
         await step(records, model, chance, STEPS)
         for book_id, (_, said) in model.pending.items():
-            stored |= chunk_ids(book_id, said)
+            stored |= list_chunk_ids(book_id, said)
         if chance.random() < 0.3:
             for book_id, ids in (await records.list_removals()).items():
                 stored -= set(ids)
@@ -311,11 +311,15 @@ async def test_books_stand_in_the_order_of_adding_whatever_the_clock_said(record
     order = []
     for number, days in enumerate((0, -3, 5, -400, 1)):
         book = replace(make_book(f"book-{number}"), added_at=NOON + timedelta(days=days))
-        await records.publish(book.id, await take_in(records, book, *edition_of(book.id, SENTENCES[:1])))
+        await records.publish(
+            book.id, await add_edition(records, book, *make_edition(book.id, SENTENCES[:1]))
+        )
         order.append(book.id)
     assert [b.id for b in await records.list_books()] == order
     again = replace(make_book("book-3"), added_at=NOON, updated_at=NOON)
-    await records.publish("book-3", await take_in(records, again, *edition_of("book-3", SENTENCES[1:3])))
+    await records.publish(
+        "book-3", await add_edition(records, again, *make_edition("book-3", SENTENCES[1:3]))
+    )
     await records.remove("book-0")
     assert [b.id for b in await records.list_books()] == order[1:]
     found = await records.find_by_words_hash("w")
@@ -336,7 +340,7 @@ def test_a_clock_that_goes_back_does_not_make_a_book_older(
         records = await Records.open(place.url)
         for when, said in ((first, SENTENCES[:2]), (second, SENTENCES[1:4])):
             book = replace(make_book(), added_at=when, updated_at=when)
-            await records.publish(book.id, await take_in(records, book, *edition_of(book.id, said)))
+            await records.publish(book.id, await add_edition(records, book, *make_edition(book.id, said)))
         found = await records.find_book("moby-dick")
         await records.remove("moby-dick")
         await records.close()

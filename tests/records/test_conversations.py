@@ -29,11 +29,11 @@ def conversations(records: Records) -> Conversations:
     return Conversations(records.database)
 
 
-def question(number: int, *, session_id: str | None = None) -> Question:
+def build_question(number: int, *, session_id: str | None = None) -> Question:
     return replace(make_question(f"Question {number}?", id=f"q{number}"), session_id=session_id)
 
 
-async def told(conversations: Conversations, asked: Question, *, refused: bool = False) -> None:
+async def record_exchange(conversations: Conversations, asked: Question, *, refused: bool = False) -> None:
     await conversations.receive(asked, interpreted=f"{asked.content} Really?")
     begun = await conversations.begin(asked)
     answer = replace(make_answer(id=f"a-{asked.id}", question_id=asked.id))
@@ -48,7 +48,7 @@ async def told(conversations: Conversations, asked: Question, *, refused: bool =
 async def test_a_question_and_its_answer_come_back_equal(conversations: Conversations) -> None:
     scope = Scope(type=ScopeType.SECTION, identifier="Loomings", description="the first chapter")
     asked = replace(
-        question(1),
+        build_question(1),
         scope=scope,
         selected_text="Call me Ishmael",
         user_id="u",
@@ -69,7 +69,7 @@ async def test_a_question_and_its_answer_come_back_equal(conversations: Conversa
 
 
 async def test_a_refusal_ends_its_question_as_insufficient_data(conversations: Conversations) -> None:
-    await told(conversations, question(1), refused=True)
+    await record_exchange(conversations, build_question(1), refused=True)
     entry = await conversations.find_exchange("q1")
     assert entry.question.status is QuestionStatus.INSUFFICIENT_DATA
     assert entry.answer is not None
@@ -79,7 +79,7 @@ async def test_a_refusal_ends_its_question_as_insufficient_data(conversations: C
 async def test_a_step_that_the_states_do_not_have_raises_and_changes_nothing(
     conversations: Conversations,
 ) -> None:
-    asked = question(1)
+    asked = build_question(1)
     await conversations.receive(asked, interpreted=asked.content)
     begun = await conversations.begin(asked)
     with pytest.raises(InvalidTransition):
@@ -101,7 +101,7 @@ async def test_a_step_that_the_states_do_not_have_raises_and_changes_nothing(
 
 @pytest.mark.parametrize("begun", [True, False])
 async def test_a_question_fails_however_far_it_had_come(conversations: Conversations, begun: bool) -> None:
-    asked = question(1)
+    asked = build_question(1)
     await conversations.receive(asked, interpreted=asked.content)
     if begun:
         await conversations.begin(asked)
@@ -115,7 +115,7 @@ async def test_a_question_fails_however_far_it_had_come(conversations: Conversat
 
 
 async def test_a_draft_is_nobodys_to_see(conversations: Conversations) -> None:
-    asked = question(1)
+    asked = build_question(1)
     await conversations.receive(asked, interpreted=asked.content)
     await conversations.begin(asked)
     await conversations.save_draft(make_answer(question_id="q1"), receipt={})
@@ -129,8 +129,8 @@ async def test_a_session_counts_its_questions_and_holds_them_in_order(conversati
     started = await conversations.start_session("talk")
     assert (started.query_count, started.end_time) == (0, None)
     for number in (1, 2, 3):
-        await told(conversations, question(number, session_id="talk"), refused=number == 2)
-    await told(conversations, question(4))
+        await record_exchange(conversations, build_question(number, session_id="talk"), refused=number == 2)
+    await record_exchange(conversations, build_question(4))
     session = await conversations.find_session("talk")
     assert session.query_count == 3
     assert [q.id for q in session.questions] == ["q1", "q2", "q3"]
@@ -160,8 +160,8 @@ async def test_a_session_ends_once_and_goes_on_when_it_is_taken_up_again(
 async def test_the_last_turns_are_remembered_and_refusals_say_nothing(conversations: Conversations) -> None:
     await conversations.start_session("talk")
     for number in range(1, 6):
-        await told(conversations, question(number, session_id="talk"), refused=number == 4)
-    await conversations.receive(question(6, session_id="talk"), interpreted="Not answered yet?")
+        await record_exchange(conversations, build_question(number, session_id="talk"), refused=number == 4)
+    await conversations.receive(build_question(6, session_id="talk"), interpreted="Not answered yet?")
     said = make_answer().content
     turns = [(f"Question {n}? Really?", said if n != 4 else "") for n in (3, 4, 5)]
     assert await conversations.list_turns("talk", most=3) == turns
@@ -176,7 +176,7 @@ async def test_what_is_not_there_is_said_to_be_not_there(conversations: Conversa
 async def test_a_damaged_answer_is_not_read_but_can_be_checked(
     conversations: Conversations, place: Place
 ) -> None:
-    await told(conversations, question(1))
+    await record_exchange(conversations, build_question(1))
     (kept,) = await conversations.list_stored_answers("q1")
     assert kept.receipt["seal"] == checksum_answer(kept)
     other = "CAST(replace(CAST(citations AS TEXT), 'whiteness', 'blackness') AS JSON)"
@@ -190,10 +190,10 @@ async def test_a_damaged_answer_is_not_read_but_can_be_checked(
 
 
 async def test_what_a_dead_process_left_unanswered_ends_in_error(conversations: Conversations) -> None:
-    await conversations.receive(question(1), interpreted="Question 1?")
-    await conversations.receive(question(2), interpreted="Question 2?")
-    await conversations.begin(question(2))
-    await told(conversations, question(3))
+    await conversations.receive(build_question(1), interpreted="Question 1?")
+    await conversations.receive(build_question(2), interpreted="Question 2?")
+    await conversations.begin(build_question(2))
+    await record_exchange(conversations, build_question(3))
     await conversations.fail_abandoned()
     left = {
         entry.question.id: (str(entry.question.status), entry.error)
@@ -206,7 +206,7 @@ async def test_what_a_dead_process_left_unanswered_ends_in_error(conversations: 
 async def test_what_another_instance_may_be_working_on_is_left_to_it(
     conversations: Conversations, place: Place
 ) -> None:
-    fresh = replace(question(1), timestamp=datetime.now(UTC) - timedelta(minutes=5))
+    fresh = replace(build_question(1), timestamp=datetime.now(UTC) - timedelta(minutes=5))
     await conversations.receive(fresh, interpreted="Question 1?")
     await conversations.fail_abandoned()
     status = (await conversations.find_exchange("q1")).question.status

@@ -38,7 +38,7 @@ PLAIN = '<item id="p" href="pic.bin" media-type="image/jpeg"/>'
 NAMED = '<item id="my-cover" href="pic.bin" media-type="image/jpeg"/>'
 
 
-def with_cover(
+def write_epub_with_cover(
     path: Path,
     item: str,
     files: Mapping[str, bytes],
@@ -104,7 +104,7 @@ def test_a_picture_that_is_too_large_is_no_cover() -> None:
 async def test_the_cover_of_an_epub_is_found_however_it_is_named(
     tmp_path: Path, item: str, meta: str
 ) -> None:
-    path = with_cover(tmp_path / "tides.epub", item, {"pic.bin": JPEG}, meta=meta)
+    path = write_epub_with_cover(tmp_path / "tides.epub", item, {"pic.bin": JPEG}, meta=meta)
     parsed = await parse(path, Limits())  # through the parser's own process
     assert parsed.cover == Cover(JPEG)
     assert ParsedBook.from_json(parsed.to_json()) == parsed
@@ -112,7 +112,7 @@ async def test_the_cover_of_an_epub_is_found_however_it_is_named(
 
 def test_a_cover_that_lies_about_what_it_is_is_left_out(tmp_path: Path) -> None:
     svg = NOT_PICTURES["svg"]
-    path = with_cover(tmp_path / "tides.epub", BY_PROPERTY, {"pic.bin": svg})
+    path = write_epub_with_cover(tmp_path / "tides.epub", BY_PROPERTY, {"pic.bin": svg})
     book = read_book(path, Limits())
     assert book.cover is None
     assert len(book.sections) == len(small_books.TIDES)
@@ -122,7 +122,7 @@ def test_a_cover_that_is_missing_or_too_large_or_outside_costs_the_book_nothing(
     outside = BY_PROPERTY.replace("pic.bin", "../../etc/passwd")
     huge = {"pic.bin": PNG + b"\0" * 3 * MB}
     for number, (item, files) in enumerate([(BY_PROPERTY, {}), (BY_PROPERTY, huge), (outside, {})]):
-        path = with_cover(tmp_path / f"{number}.epub", item, files)
+        path = write_epub_with_cover(tmp_path / f"{number}.epub", item, files)
         assert read_book(path, Limits()).cover is None
 
 
@@ -130,7 +130,7 @@ def test_an_epub_without_a_cover_has_none(tmp_path: Path) -> None:
     assert read_book(small_books.epub(tmp_path / "tides.epub"), Limits()).cover is None
 
 
-def site(folder: Path, name: str, data: bytes) -> Path:
+def write_site(folder: Path, name: str, data: bytes) -> Path:
     folder.mkdir(exist_ok=True)
     for chapter, said in small_books.TIDES.items():
         (folder / f"{chapter}.md").write_text(f"# {chapter}\n\n{said}\n", encoding="utf-8")
@@ -141,12 +141,12 @@ def site(folder: Path, name: str, data: bytes) -> Path:
 
 @pytest.mark.parametrize("name", ["cover.png", "images/cover.webp", "static/img/cover.jpg"])
 def test_a_folder_may_have_its_cover_where_people_put_it(tmp_path: Path, name: str) -> None:
-    assert read_book(site(tmp_path / "docs", name, GIF), Limits()).cover == Cover(GIF)
+    assert read_book(write_site(tmp_path / "docs", name, GIF), Limits()).cover == Cover(GIF)
 
 
 def test_a_folders_cover_is_never_taken_from_outside(tmp_path: Path) -> None:
     (tmp_path / "private.png").write_bytes(PNG)
-    docs = site(tmp_path / "docs", "cover.txt", b"no picture")
+    docs = write_site(tmp_path / "docs", "cover.txt", b"no picture")
     (docs / "cover.png").symlink_to(tmp_path / "private.png")
     assert read_book(docs, Limits()).cover is None
 
@@ -159,7 +159,7 @@ def test_a_parser_that_was_taken_over_cannot_hand_back_a_page_as_cover() -> None
 
 
 async def test_a_cover_comes_with_the_book_and_leaves_with_it(library: Library, tmp_path: Path) -> None:
-    path = with_cover(tmp_path / "tides.epub", BY_PROPERTY, {"pic.bin": PNG})
+    path = write_epub_with_cover(tmp_path / "tides.epub", BY_PROPERTY, {"pic.bin": PNG})
     book = await library.add(path)
     assert await covers.find_cover(library.database, book.id) == Cover(PNG)
     await library.remove(book.id)
@@ -167,9 +167,11 @@ async def test_a_cover_comes_with_the_book_and_leaves_with_it(library: Library, 
 
 
 async def test_a_new_edition_brings_its_own_cover_or_none(library: Library, tmp_path: Path) -> None:
-    path = with_cover(tmp_path / "tides.epub", BY_PROPERTY, {"pic.bin": PNG})
+    path = write_epub_with_cover(tmp_path / "tides.epub", BY_PROPERTY, {"pic.bin": PNG})
     book = await library.add(path)
-    await library.add(with_cover(path, BY_PROPERTY, {"pic.bin": JPEG}))  # only the picture is another
+    await library.add(
+        write_epub_with_cover(path, BY_PROPERTY, {"pic.bin": JPEG})
+    )  # only the picture is another
     assert await covers.find_cover(library.database, book.id) == Cover(JPEG)
     more = small_books.TIDES | {"Evening": "The nets were mended by the evening, and the ledger was closed."}
     assert (await library.add(small_books.epub(path, more))).id == book.id
@@ -179,14 +181,16 @@ async def test_a_new_edition_brings_its_own_cover_or_none(library: Library, tmp_
 async def test_the_same_book_in_a_format_without_cover_keeps_the_cover(
     library: Library, tmp_path: Path
 ) -> None:
-    path = with_cover(tmp_path / "tides.epub", BY_PROPERTY, {"pic.bin": PNG})
+    path = write_epub_with_cover(tmp_path / "tides.epub", BY_PROPERTY, {"pic.bin": PNG})
     book = await library.add(path)
     assert (await library.add(small_books.epub(tmp_path / "tides.epub"))).id == book.id
     assert await covers.find_cover(library.database, book.id) == Cover(PNG)
 
 
 async def test_the_books_with_covers_are_told_from_those_without(library: Library, tmp_path: Path) -> None:
-    pictured = await library.add(with_cover(tmp_path / "tides.epub", BY_PROPERTY, {"pic.bin": PNG}))
+    pictured = await library.add(
+        write_epub_with_cover(tmp_path / "tides.epub", BY_PROPERTY, {"pic.bin": PNG})
+    )
     hills = small_books.markdown(tmp_path / "hills.md", {"Top": "Goats graze there."}, title="The Hills")
     bare = await library.add(hills)
     assert await covers.find_covered_books(library.database, [pictured.id, bare.id, "unknown"]) == {

@@ -41,7 +41,7 @@ async def records(shelf: Shelf) -> AsyncIterator[Records]:
     await opened.close()
 
 
-def hurried(monkeypatch: pytest.MonkeyPatch, **soon: str) -> None:
+def shorten_waits(monkeypatch: pytest.MonkeyPatch, **soon: str) -> None:
     """Whoever waits for what is named gives up soon."""
     monkeypatch.setattr(database, "SERVER_SETTINGS", database.SERVER_SETTINGS | soon)
 
@@ -158,7 +158,7 @@ async def test_a_database_from_a_newer_octavo_is_left_alone(postgres: Server) ->
 async def test_a_change_waits_for_another_only_so_long_and_readers_not_at_all(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hurried(monkeypatch, lock_timeout="150")
+    shorten_waits(monkeypatch, lock_timeout="150")
     records = await Records.open(shelf.url)
     await records.set_meta("embedder", "minilm")
     other = await asyncpg.connect(shelf.url)
@@ -178,7 +178,7 @@ async def test_a_change_waits_for_another_only_so_long_and_readers_not_at_all(
 async def test_a_statement_that_takes_too_long_is_ended(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hurried(monkeypatch, statement_timeout="3000")
+    shorten_waits(monkeypatch, statement_timeout="3000")
     records = await Records.open(shelf.url)
     with pytest.raises(LibraryBusy, match="took too long"):
         async with records.database.connect() as connection:
@@ -249,7 +249,7 @@ async def test_a_nul_is_the_callers_mistake_wherever_it_comes_from(records: Reco
 # A server that goes away
 
 
-async def started_in(postgres: Server, seconds: float) -> None:
+async def start_after(postgres: Server, seconds: float) -> None:
     await asyncio.sleep(seconds)
     postgres.start()
 
@@ -267,7 +267,7 @@ async def test_a_server_that_comes_back_in_time_was_never_missed(
         records.get_meta("before"),
         records.set_meta("during", "kept"),
         records.database.look_up(select(meta.c.value).where(meta.c.key == "before"), {}),
-        started_in(postgres, 0.5),
+        start_after(postgres, 0.5),
     )
     assert (found, [row.value for row in rows]) == ("kept", ["kept"])
     assert await records.get_meta("during") == "kept"
@@ -294,7 +294,7 @@ async def test_a_server_that_stays_away_is_told_and_used_again_when_it_is_back(
     await records.close()
 
 
-async def turn(conversations: Conversations, asked: Question) -> None:
+async def record_exchange(conversations: Conversations, asked: Question) -> None:
     await conversations.receive(asked, interpreted=asked.content)
     begun = await conversations.begin(asked)
     answer = make_answer(id=f"a-{asked.id}", question_id=asked.id)
@@ -316,7 +316,7 @@ async def test_no_turn_is_lost_when_the_server_restarts_amid_a_conversation(
         for number in range(40):
             asked = replace(make_question(id=f"{name}-{number}"), session_id="talk")
             try:
-                await turn(conversations, asked)
+                await record_exchange(conversations, asked)
                 told.append(asked.id)
             except LibraryBusy:
                 refused.append(asked.id)
@@ -326,7 +326,7 @@ async def test_no_turn_is_lost_when_the_server_restarts_amid_a_conversation(
     readers = [asyncio.create_task(reader(name)) for name in "abcd"]
     await enough.wait()
     await asyncio.to_thread(postgres.stop, how)
-    await started_in(postgres, 0.3)
+    await start_after(postgres, 0.3)
     await asyncio.gather(*readers)
     done = {e.question.id for e in await conversations.list_exchanges("talk") if e.answer is not None}
     assert set(told) <= done

@@ -61,7 +61,7 @@ async def put(queue: JobQueue, name: str = "tides.md", *, owner: str = "") -> Jo
     return await queue.put(name, source=f"x/{name}", owner=owner, options=BookOptions(title="The Tides"))
 
 
-async def taken(queue: JobQueue, worker: str = "w1") -> Job:
+async def take_job(queue: JobQueue, worker: str = "w1") -> Job:
     job = await queue.take(worker)
     assert job is not None
     return job
@@ -81,7 +81,7 @@ async def test_what_is_put_comes_out_equal(queue: JobQueue, clock: Clock) -> Non
 
 async def test_jobs_are_taken_in_the_order_in_which_they_came(queue: JobQueue) -> None:
     put_in = [await put(queue, f"{n}.md") for n in range(3)]
-    out = [await taken(queue) for _ in range(3)]
+    out = [await take_job(queue) for _ in range(3)]
     assert [job.id for job in out] == [job.id for job in put_in]
     assert all(job.state is JobState.RUNNING and job.tries == 1 and job.worker == "w1" for job in out)
     assert await queue.take("w1") is None
@@ -117,7 +117,7 @@ async def test_a_full_queue_says_when_to_come_back(queue: JobQueue) -> None:
 
 
 async def test_progress_is_seen_by_whoever_looks(queue: JobQueue) -> None:
-    job = await taken(queue) if await put(queue) else None
+    job = await take_job(queue) if await put(queue) else None
     assert job is not None
     assert await queue.renew(job, JobProgress("embedding", 64, 200))
     assert (await queue.find(job.id)).progress == JobProgress("embedding", 64, 200)
@@ -125,7 +125,7 @@ async def test_progress_is_seen_by_whoever_looks(queue: JobQueue) -> None:
 
 async def test_a_finished_job_names_its_book(queue: JobQueue, clock: Clock) -> None:
     await put(queue)
-    job = await taken(queue)
+    job = await take_job(queue)
     clock.go(3)
     assert await queue.finish(job, book_id="the-tides")
     done = await queue.find(job.id)
@@ -136,7 +136,7 @@ async def test_a_finished_job_names_its_book(queue: JobQueue, clock: Clock) -> N
 
 async def test_a_failed_job_says_why(queue: JobQueue) -> None:
     await put(queue)
-    job = await taken(queue)
+    job = await take_job(queue)
     assert await queue.finish(job, error=ERROR)
     failed = await queue.find(job.id)
     assert (failed.state, failed.error, failed.book_id) == (JobState.FAILED, ERROR, None)
@@ -144,7 +144,7 @@ async def test_a_failed_job_says_why(queue: JobQueue) -> None:
 
 async def test_what_has_ended_stays_as_it_is(queue: JobQueue) -> None:
     await put(queue)
-    job = await taken(queue)
+    job = await take_job(queue)
     await queue.finish(job, book_id="the-tides")
     assert not await queue.finish(job, error=ERROR)
     assert not await queue.renew(job, JobProgress("embedding", 1, 2))
@@ -154,14 +154,14 @@ async def test_what_has_ended_stays_as_it_is(queue: JobQueue) -> None:
 
 async def test_a_job_whose_worker_fell_silent_is_taken_by_another(queue: JobQueue, clock: Clock) -> None:
     await put(queue)
-    first = await taken(queue, "w1")
+    first = await take_job(queue, "w1")
     clock.go(STALE_SECONDS - 1)
     assert await queue.take("w2") is None
     await queue.renew(first, JobProgress("embedding", 1, 9))
     clock.go(STALE_SECONDS - 1)
     assert await queue.take("w2") is None
     clock.go(2)
-    second = await taken(queue, "w2")
+    second = await take_job(queue, "w2")
     assert (second.id, second.tries, second.worker) == (first.id, 2, "w2")
     assert not await queue.renew(first, JobProgress())
     assert not await queue.finish(first, book_id="the-tides")
@@ -172,9 +172,9 @@ async def test_a_worker_that_takes_its_own_stale_job_again_is_not_mistaken_for_i
     queue: JobQueue, clock: Clock
 ) -> None:
     await put(queue)
-    before = await taken(queue, "w1")
+    before = await take_job(queue, "w1")
     clock.go(STALE_SECONDS + 1)
-    again = await taken(queue, "w1")
+    again = await take_job(queue, "w1")
     assert not await queue.finish(before, error=ERROR)
     assert await queue.finish(again, book_id="the-tides")
 
@@ -182,7 +182,7 @@ async def test_a_worker_that_takes_its_own_stale_job_again_is_not_mistaken_for_i
 async def test_a_job_that_kills_its_workers_fails_after_three_tries(queue: JobQueue, clock: Clock) -> None:
     job = await put(queue)
     for n in range(TRIES_MOST):
-        assert (await taken(queue, f"w{n}")).tries == n + 1
+        assert (await take_job(queue, f"w{n}")).tries == n + 1
         clock.go(STALE_SECONDS + 1)
     assert await queue.take("w9") is None
     given_up = await queue.find(job.id)
@@ -193,24 +193,24 @@ async def test_a_job_that_kills_its_workers_fails_after_three_tries(queue: JobQu
 
 async def test_a_job_given_back_waits_again_and_the_try_is_not_counted(queue: JobQueue) -> None:
     await put(queue)
-    job = await taken(queue)
+    job = await take_job(queue)
     assert await queue.give_back(job)
     waiting = await queue.find(job.id)
     assert (waiting.state, waiting.tries, waiting.worker) == (JobState.QUEUED, 0, None)
-    assert (await taken(queue, "w2")).tries == 1
+    assert (await take_job(queue, "w2")).tries == 1
 
 
 async def test_whoever_is_alone_can_reclaim_what_a_dead_process_left(queue: JobQueue) -> None:
     ids = [(await put(queue, f"{n}.md")).id for n in range(2)]
-    await taken(queue)
+    await take_job(queue)
     assert await queue.reclaim() == 1
-    assert [(await taken(queue, "w2")).id for _ in range(2)] == ids
+    assert [(await take_job(queue, "w2")).id for _ in range(2)] == ids
 
 
 async def test_reclaiming_does_not_try_for_ever(queue: JobQueue) -> None:
     job = await put(queue)
     for _ in range(TRIES_MOST):
-        await taken(queue)
+        await take_job(queue)
         await queue.reclaim()
     assert (await queue.find(job.id)).state is JobState.FAILED
     assert await queue.take("w1") is None
@@ -245,7 +245,7 @@ async def test_a_job_that_nobody_can_do_is_given_up_when_its_turn_was_long_ago(
 
 async def test_a_job_is_not_given_up_while_a_book_before_it_is_read(queue: JobQueue, clock: Clock) -> None:
     await put(queue, "long.md")
-    reading = await taken(queue)
+    reading = await take_job(queue)
     job = await put(queue, "far.md")
     await put(queue, "after.md")
     after = await queue.take("w2", among=[(await queue.list_waiting())[-1].id])  # it passed the other over
@@ -266,7 +266,7 @@ async def test_a_job_that_was_worked_on_waits_for_its_worker_to_come_back(
     queue: JobQueue, clock: Clock, how: str
 ) -> None:
     await put(queue)
-    job = await taken(queue)
+    job = await take_job(queue)
     clock.go(LEFT_SECONDS * 2)
     assert await queue.renew(job, JobProgress("embedding", 1, 2))
     if how == "given back":
@@ -281,7 +281,7 @@ async def test_a_job_that_was_worked_on_waits_for_its_worker_to_come_back(
 async def test_a_job_that_somebody_took_meanwhile_is_not_given_up(queue: JobQueue, clock: Clock) -> None:
     seen = await put(queue)
     clock.go(LEFT_SECONDS + 1)
-    await taken(queue)
+    await take_job(queue)
     assert await queue.give_up([seen]) == 0
     assert (await queue.find(seen.id)).state is JobState.RUNNING
 
@@ -294,7 +294,7 @@ async def test_a_waiting_job_that_is_cancelled_is_never_taken(queue: JobQueue) -
 
 async def test_a_running_job_that_is_cancelled_is_not_its_workers_any_more(queue: JobQueue) -> None:
     await put(queue)
-    job = await taken(queue)
+    job = await take_job(queue)
     assert (await queue.cancel(job.id)).state is JobState.CANCELLED
     assert not await queue.renew(job, JobProgress("embedding", 1, 2))
     assert not await queue.finish(job, error=ERROR)
@@ -304,7 +304,7 @@ async def test_a_running_job_that_is_cancelled_is_not_its_workers_any_more(queue
 
 async def test_a_cancelled_job_whose_book_was_out_already_is_done(queue: JobQueue) -> None:
     await put(queue)
-    job = await taken(queue)
+    job = await take_job(queue)
     await queue.cancel(job.id)
     assert await queue.finish(job, book_id="the-tides")
     now = await queue.find(job.id)
@@ -337,7 +337,7 @@ async def test_jobs_are_listed_page_by_page_the_newest_first(queue: JobQueue) ->
 async def test_jobs_are_counted_by_state(queue: JobQueue) -> None:
     for n in range(3):
         await put(queue, f"{n}.md")
-    await queue.finish(await taken(queue), error=ERROR)
+    await queue.finish(await take_job(queue), error=ERROR)
     assert await queue.count_by_state() == {
         JobState.QUEUED: 2,
         JobState.RUNNING: 0,
@@ -351,14 +351,14 @@ async def test_files_of_unfinished_jobs_are_known(queue: JobQueue) -> None:
     await put(queue, "a.md")
     await put(queue, "b.md")
     await put(queue, "c.md")
-    await queue.finish(await taken(queue), book_id="a")
-    await taken(queue)
+    await queue.finish(await take_job(queue), book_id="a")
+    await take_job(queue)
     assert await queue.list_sources() == {"x/b.md", "x/c.md"}
 
 
 async def test_old_jobs_are_forgotten(queue: JobQueue, clock: Clock) -> None:
     await put(queue, "a.md")
-    await queue.finish(await taken(queue), book_id="a")
+    await queue.finish(await take_job(queue), book_id="a")
     clock.go(KEPT_DAYS * 86_400 - 60)
     later = await put(queue, "b.md")
     assert await queue.forget() == 0

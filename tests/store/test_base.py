@@ -12,27 +12,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.errors import InvalidValue
-from octavo.store import base as stored
+from octavo.store import base
 from octavo.types import Chunk
 from tests.support.store_contract import SIZE, chunk, vector
 
 
-def _direction(seed: int, power: int) -> list[float]:
+def _make_direction(seed: int, power: int) -> list[float]:
     """384 numbers; the higher the power, the more a few of them outweigh the rest."""
     chance = random.Random(seed)
     return [chance.gauss(0.0, 1.0) ** power for _ in range(384)]
 
 
-directions = st.builds(_direction, st.integers(0, 10**9), st.sampled_from([1, 3, 9]))
+directions = st.builds(_make_direction, st.integers(0, 10**9), st.sampled_from([1, 3, 9]))
 
 
-def unit(numbers: list[float]) -> tuple[float, ...]:
+def normalise(numbers: list[float]) -> tuple[float, ...]:
     length = math.hypot(*numbers)
     return tuple(n / length for n in numbers)
 
 
 def test_a_payload_has_the_four_keys_of_the_collection_and_ours() -> None:
-    made = stored.build_payload(chunk(7, ancestors=("part-1",), page=3), edition=2)
+    made = base.build_payload(chunk(7, ancestors=("part-1",), page=3), edition=2)
     assert made == {
         "url": "book://moby-dick/ch-1",
         "text": "The whale is white and large.",
@@ -49,53 +49,53 @@ def test_a_payload_has_the_four_keys_of_the_collection_and_ours() -> None:
 
 
 def test_a_book_without_pages_has_no_page_keys() -> None:
-    assert not {"page_number", "page_end"} & stored.build_payload(chunk(1), edition=1).keys()
+    assert not {"page_number", "page_end"} & base.build_payload(chunk(1), edition=1).keys()
 
 
 def test_a_payload_holds_strings_and_integers_only() -> None:
-    made = stored.build_payload(chunk(1, page=3), edition=1)
+    made = base.build_payload(chunk(1, page=3), edition=1)
     kinds = {type(v) for value in made.values() for v in (value if isinstance(value, list) else [value])}
     assert kinds == {str, int}
 
 
 def test_every_filter_key_is_in_the_payload() -> None:
-    assert {*stored.KEYWORDS, *stored.NUMBERS} <= stored.build_payload(chunk(1, page=1), edition=1).keys()
+    assert {*base.KEYWORDS, *base.NUMBERS} <= base.build_payload(chunk(1, page=1), edition=1).keys()
 
 
 def test_the_words_of_a_chunk_are_its_headings_and_its_content() -> None:
     assert (
-        stored.build_indexed_text(chunk(1, "It is white.", headings=("Part", "Whale")))
+        base.build_indexed_text(chunk(1, "It is white.", headings=("Part", "Whale")))
         == "Part\nWhale\nIt is white."
     )
 
 
 @given(directions)
 def test_a_canonical_vector_is_of_unit_length_as_far_as_the_engine_looks(numbers: list[float]) -> None:
-    kept = array("f", stored.encode_vector(unit(numbers)))
+    kept = array("f", base.encode_vector(normalise(numbers)))
     assert abs(math.fsum(x * x for x in kept) - 1.0) < 1e-6
 
 
 @given(directions)
 def test_making_a_vector_canonical_twice_changes_nothing(numbers: list[float]) -> None:
-    once = stored.encode_vector(unit(numbers))
-    assert stored.encode_vector(array("f", once)) == once
+    once = base.encode_vector(normalise(numbers))
+    assert base.encode_vector(array("f", once)) == once
 
 
 @given(directions)
 def test_a_vector_is_the_same_before_and_after_it_was_kept_as_32_bit_floats(numbers: list[float]) -> None:
-    exact = unit(numbers)
-    assert stored.encode_vector(exact) == stored.encode_vector(array("f", exact))
+    exact = normalise(numbers)
+    assert base.encode_vector(exact) == base.encode_vector(array("f", exact))
 
 
 def test_a_vector_a_little_off_unit_length_is_brought_to_it() -> None:
     off = tuple(x * 1.0004 for x in vector(0.6, 0.8))
-    kept = array("f", stored.encode_vector(off))
+    kept = array("f", base.encode_vector(off))
     assert math.hypot(*kept) == pytest.approx(1.0, abs=1e-7)
 
 
 def test_a_digest_needs_a_vector() -> None:
     with pytest.raises(InvalidValue, match="embedding"):
-        stored.digest_chunk(replace(chunk(1), embedding=None))
+        base.digest_chunk(replace(chunk(1), embedding=None))
 
 
 @pytest.mark.parametrize(
@@ -116,38 +116,38 @@ def test_a_digest_needs_a_vector() -> None:
     ],
 )
 def test_a_digest_changes_with_everything_that_is_stored(other: Chunk) -> None:
-    assert stored.digest_chunk(other) != stored.digest_chunk(chunk(1))
+    assert base.digest_chunk(other) != base.digest_chunk(chunk(1))
 
 
 def test_a_digest_does_not_change_with_what_is_not_stored() -> None:
-    assert stored.digest_chunk(replace(chunk(1), metadata={"a": 1}, page_label="iv")) == stored.digest_chunk(
+    assert base.digest_chunk(replace(chunk(1), metadata={"a": 1}, page_label="iv")) == base.digest_chunk(
         chunk(1)
     )
 
 
 @given(st.integers(0, 4 * SIZE - 1), st.integers(0, 7))
 def test_a_digest_sees_every_single_bit_of_the_vector(byte: int, bit: int) -> None:
-    raw = bytearray(stored.encode_vector(vector(0.6, 0.8)))
-    held = stored.build_payload(chunk(1), edition=1)
-    before = stored.digest_payload(held, bytes(raw))
+    raw = bytearray(base.encode_vector(vector(0.6, 0.8)))
+    held = base.build_payload(chunk(1), edition=1)
+    before = base.digest_payload(held, bytes(raw))
     raw[byte] ^= 1 << bit
-    assert stored.digest_payload(held, bytes(raw)) != before
+    assert base.digest_payload(held, bytes(raw)) != before
 
 
-def test_a_seal_covers_the_edition_and_the_words() -> None:
-    seals = {
-        stored.checksum_point("d", 1, indices=[1, 2], weights=[0.5, 0.25]),
-        stored.checksum_point("e", 1, indices=[1, 2], weights=[0.5, 0.25]),
-        stored.checksum_point("d", 2, indices=[1, 2], weights=[0.5, 0.25]),
-        stored.checksum_point("d", 1, indices=[1, 3], weights=[0.5, 0.25]),
-        stored.checksum_point("d", 1, indices=[1, 2], weights=[0.5, 0.5]),
+def test_a_checksum_covers_the_edition_and_the_words() -> None:
+    checksums = {
+        base.checksum_point("d", 1, indices=[1, 2], weights=[0.5, 0.25]),
+        base.checksum_point("e", 1, indices=[1, 2], weights=[0.5, 0.25]),
+        base.checksum_point("d", 2, indices=[1, 2], weights=[0.5, 0.25]),
+        base.checksum_point("d", 1, indices=[1, 3], weights=[0.5, 0.25]),
+        base.checksum_point("d", 1, indices=[1, 2], weights=[0.5, 0.5]),
     }
-    assert len(seals) == 5
+    assert len(checksums) == 5
 
 
 def test_of_two_chunks_with_one_id_the_last_is_stored() -> None:
     first, last = chunk(1, "The first of the two."), chunk(1, "The second of the two.")
-    assert stored.check_chunks([first, chunk(2), last], edition=1, dimension=SIZE) == [last, chunk(2)]
+    assert base.check_chunks([first, chunk(2), last], edition=1, dimension=SIZE) == [last, chunk(2)]
 
 
 @pytest.mark.parametrize(
@@ -165,10 +165,10 @@ def test_a_vector_that_the_engine_would_take_and_never_find_is_refused(
     bad: tuple[float, ...], rule: str
 ) -> None:
     with pytest.raises(InvalidValue, match=rule):
-        stored.check_vector("embedding", bad, dimension=SIZE)
+        base.check_vector("embedding", bad, dimension=SIZE)
 
 
 @pytest.mark.parametrize("edition", [0, -1, True])
 def test_an_edition_is_a_positive_number(edition: int) -> None:
     with pytest.raises(InvalidValue, match="edition"):
-        stored.check_chunks([chunk(1)], edition=edition, dimension=SIZE)
+        base.check_chunks([chunk(1)], edition=edition, dimension=SIZE)

@@ -29,7 +29,7 @@ sys.stdin.read()
 """
 
 
-def _holder(data: Path) -> subprocess.Popen[str]:
+def _start_holder(data: Path) -> subprocess.Popen[str]:
     """Another process that holds the lock until its input ends."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(data)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -39,7 +39,7 @@ def _holder(data: Path) -> subprocess.Popen[str]:
     return process
 
 
-def _end(process: subprocess.Popen[str]) -> None:
+def _stop(process: subprocess.Popen[str]) -> None:
     process.communicate("", timeout=PATIENCE)
 
 
@@ -57,18 +57,18 @@ def test_a_second_lock_in_the_same_process_is_refused(tmp_path: Path) -> None:
 
 
 def test_another_process_is_named_with_its_command(tmp_path: Path) -> None:
-    other = _holder(tmp_path)
+    other = _start_holder(tmp_path)
     with pytest.raises(LibraryBusy, match=rf"in use by process {other.pid} \(-c ") as refused:
         LibraryLock(tmp_path)
     assert refused.value.hint
-    _end(other)
+    _stop(other)
     LibraryLock(tmp_path).release()
 
 
 def test_the_lock_of_a_killed_process_is_gone_with_it(tmp_path: Path) -> None:
-    other = _holder(tmp_path)
+    other = _start_holder(tmp_path)
     os.kill(other.pid, signal.SIGKILL)
-    _end(other)
+    _stop(other)
     LibraryLock(tmp_path).release()
 
 

@@ -44,15 +44,15 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 @pytest.fixture
 def store(shared: Store) -> Store:
-    asyncio.run(emptied(shared))
+    asyncio.run(empty(shared))
     return shared
 
 
-async def emptied(store: Store) -> None:
+async def empty(store: Store) -> None:
     await store.delete(await store.read_digests())
 
 
-def library(seed: int, size: int = 60) -> list[Chunk]:
+def make_chunks(seed: int, size: int = 60) -> list[Chunk]:
     """Chunks of all kinds: several books, nested sections, with and without pages, some of them twins."""
     chance = random.Random(seed)
     made: list[Chunk] = []
@@ -74,13 +74,13 @@ def library(seed: int, size: int = 60) -> list[Chunk]:
     return made
 
 
-def cosine(one: Sequence[float], other: Sequence[float]) -> float:
+def compute_cosine(one: Sequence[float], other: Sequence[float]) -> float:
     return math.fsum(a * b for a, b in zip(one, other, strict=True))
 
 
 def check_against_the_loop(hits: Sequence[Hit], chunks: Sequence[Chunk], query: Sequence[float]) -> None:
     """Right scores, best first, equals by id, nothing twice, and nothing better left out."""
-    true = {c.id: cosine(query, c.embedding or ()) for c in chunks}
+    true = {c.id: compute_cosine(query, c.embedding or ()) for c in chunks}
     assert len({hit.id for hit in hits}) == len(hits)
     for hit in hits:
         assert hit.score == pytest.approx(true[hit.id], abs=NEAR)
@@ -93,7 +93,7 @@ def check_against_the_loop(hits: Sequence[Hit], chunks: Sequence[Chunk], query: 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("limit", [1, 7, 59, 60, 200])
 async def test_the_nearest_by_meaning_are_those_of_a_plain_loop(store: Store, seed: int, limit: int) -> None:
-    chunks = library(seed)
+    chunks = make_chunks(seed)
     await store.upsert(chunks, edition=1)
     query = vector(*(random.Random(seed + 100).gauss(0, 1) for _ in range(SIZE)))
     found = await store.search(query, "", where=EVERYWHERE, limit=limit)
@@ -101,36 +101,36 @@ async def test_the_nearest_by_meaning_are_those_of_a_plain_loop(store: Store, se
     check_against_the_loop(found.dense, chunks, query)
 
 
-async def asked(store: Store, where: Where = EVERYWHERE, limit: int = 60) -> list[StoreHits]:
+async def ask(store: Store, where: Where = EVERYWHERE, limit: int = 60) -> list[StoreHits]:
     queries = [(vector(1.0, -0.5, 0.2), "whale in the harbour"), (vector(0.0, 1.0), "gull rope lantern")]
     return [await store.search(point, text, where=where, limit=limit) for point, text in queries]
 
 
 async def test_the_answer_does_not_depend_on_the_order_or_the_portions_of_filling(store: Store) -> None:
-    chunks = library(7)
+    chunks = make_chunks(7)
     await store.upsert(chunks, edition=1)
-    first = await asked(store)
+    first = await ask(store)
     for seed, portion in ((1, 1), (2, 7), (3, 59)):
-        await emptied(store)
+        await empty(store)
         shuffled = random.Random(seed).sample(chunks, k=len(chunks))
         for start in range(0, len(shuffled), portion):
             await store.upsert(shuffled[start : start + portion], edition=1)
-        assert await asked(store) == first, (seed, portion)
+        assert await ask(store) == first, (seed, portion)
 
 
 async def test_storing_again_what_is_stored_changes_nothing(store: Store) -> None:
-    chunks = library(8)
+    chunks = make_chunks(8)
     await store.upsert(chunks, edition=1)
-    first, sealed = await asked(store), await store.read_digests()
+    first, digests = await ask(store), await store.read_digests()
     for part in (chunks, chunks[20:40], chunks[::-1], [chunks[3]] * 5):
         await store.upsert(part, edition=1)
         assert await store.count() == len(chunks)
-        assert await store.read_digests() == sealed == {c.id: digest_chunk(c) for c in chunks}
-        assert await asked(store) == first
+        assert await store.read_digests() == digests == {c.id: digest_chunk(c) for c in chunks}
+        assert await ask(store) == first
 
 
 async def test_a_chunk_that_is_stored_anew_answers_as_what_it_now_is(store: Store) -> None:
-    chunks = library(9)
+    chunks = make_chunks(9)
     await store.upsert(chunks, edition=1)
     anew = vector(0.0, 0.0, 1.0)
     changed = [
@@ -144,7 +144,7 @@ async def test_a_chunk_that_is_stored_anew_answers_as_what_it_now_is(store: Stor
     found = await store.search(anew, "zeppelin", where=where, limit=60)
     assert numbers(found.dense) == sorted(numbers(found.lexical)) == [1, 2, 3, 4, 5]
     older = Where(any_of={"edition": (1,)})
-    assert not {1, 2, 3, 4, 5} & set(numbers((await asked(store, older))[0].dense))
+    assert not {1, 2, 3, 4, 5} & set(numbers((await ask(store, older))[0].dense))
     everywhere = await store.search(anew, "", where=EVERYWHERE, limit=60)
     check_against_the_loop(everywhere.dense, [*changed, *chunks[5:]], anew)
 
@@ -168,11 +168,11 @@ KEYWORDS = {
 NUMBERS = ("edition", "page_number", "page_end", "document_position")
 
 
-def some_of(key: str) -> st.SearchStrategy[tuple[str, ...]]:
+def sample_values(key: str) -> st.SearchStrategy[tuple[str, ...]]:
     return st.lists(st.sampled_from(KEYWORDS[key]), max_size=3).map(tuple)
 
 
-conditions = st.fixed_dictionaries({}, optional={key: some_of(key) for key in KEYWORDS})
+conditions = st.fixed_dictionaries({}, optional={key: sample_values(key) for key in KEYWORDS})
 bounds = st.dictionaries(st.sampled_from(NUMBERS), st.integers(-1, 70), max_size=2)
 integers = st.dictionaries(
     st.sampled_from(NUMBERS), st.lists(st.integers(0, 30), max_size=4).map(tuple), max_size=1
@@ -184,10 +184,10 @@ filters = st.builds(
     at_least=bounds,
     at_most=bounds,
 )
-FILED = library(11)
+FILED = make_chunks(11)
 
 
-def values(one: Chunk, key: str) -> tuple[object, ...]:
+def read_values(one: Chunk, key: str) -> tuple[object, ...]:
     """What a filter sees of a chunk under a key."""
     if key == "sections":
         return (*one.ancestors, one.section_id)
@@ -199,10 +199,10 @@ def values(one: Chunk, key: str) -> tuple[object, ...]:
 
 def passes(one: Chunk, where: Where) -> bool:
     return (
-        all(set(values(one, key)) & set(wanted) for key, wanted in where.any_of.items())
-        and not any(set(values(one, key)) & set(banned) for key, banned in where.none_of.items())
-        and all(any(v >= least for v in values(one, key)) for key, least in where.at_least.items())  # type: ignore[operator]
-        and all(any(v <= most for v in values(one, key)) for key, most in where.at_most.items())  # type: ignore[operator]
+        all(set(read_values(one, key)) & set(wanted) for key, wanted in where.any_of.items())
+        and not any(set(read_values(one, key)) & set(banned) for key, banned in where.none_of.items())
+        and all(any(v >= least for v in read_values(one, key)) for key, least in where.at_least.items())  # type: ignore[operator]
+        and all(any(v <= most for v in read_values(one, key)) for key, most in where.at_most.items())  # type: ignore[operator]
     )
 
 
@@ -258,18 +258,18 @@ async def test_digests_and_answers_are_the_same_when_the_store_is_opened_again(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     where = Settings(data=tmp_path_factory.mktemp("again"), free_space_mb=0)
-    chunks = library(12, size=300)
+    chunks = make_chunks(12, size=300)
     store = await open_store(where, dimension=SIZE)
     await store.upsert(chunks[:200], edition=1)
     await store.delete([c.id for c in chunks[50:60]])
     await store.upsert(chunks[50:], edition=1)
-    first, sealed = await asked(store, limit=100), await store.read_digests()
-    assert sealed == {c.id: digest_chunk(c) for c in chunks}
+    first, digests = await ask(store, limit=100), await store.read_digests()
+    assert digests == {c.id: digest_chunk(c) for c in chunks}
     for _ in range(2):
         await store.close()
         store = await open_store(where, dimension=SIZE, expected=True)
-        assert await store.read_digests() == sealed
-        assert await asked(store, limit=100) == first
+        assert await store.read_digests() == digests
+        assert await ask(store, limit=100) == first
     await store.close()
 
 

@@ -31,14 +31,14 @@ from tests.support.store_contract import PROMISES, SIZE, chunk, numbers, vector
 ROOT = Path(__file__).parents[2]
 
 
-def settings(data: Path, *, free_space_mb: int = 0) -> Settings:
+def make_settings(data: Path, *, free_space_mb: int = 0) -> Settings:
     return Settings(data=data, free_space_mb=free_space_mb)
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """One store for all promises: making one costs the disk a second."""
-    opened = asyncio.run(open_store(settings(tmp_path_factory.mktemp("shared")), dimension=SIZE))
+    opened = asyncio.run(open_store(make_settings(tmp_path_factory.mktemp("shared")), dimension=SIZE))
     yield opened
     asyncio.run(opened.close())
 
@@ -53,9 +53,9 @@ async def _empty(store: Store) -> None:
     await store.delete(await store.read_digests())
 
 
-async def _filled(data: Path, *chunks: Chunk) -> Path:
+async def _fill(data: Path, *chunks: Chunk) -> Path:
     """A closed store with these chunks; returns where it is."""
-    opened = await open_store(settings(data), dimension=SIZE)
+    opened = await open_store(make_settings(data), dimension=SIZE)
     await opened.upsert(chunks or [chunk(n) for n in range(1, 6)], edition=1)
     await opened.close()
     return locate_store(data)
@@ -136,7 +136,7 @@ def test_a_filter_lets_through_exactly_what_it_says(library: Store, where: Where
 
 
 async def test_the_collection_can_be_read_by_any_client_that_knows_its_four_keys(tmp_path: Path) -> None:
-    path = await _filled(tmp_path, chunk(7, page=2, ancestors=("part-1",)))
+    path = await _fill(tmp_path, chunk(7, page=2, ancestors=("part-1",)))
     assert path == tmp_path / "store" / "ai_book_embedding"
     shard = EdgeShard.load(str(path))
     records, _ = shard.scroll(ScrollRequest(with_payload=True, with_vector=True))
@@ -159,8 +159,8 @@ async def test_the_collection_can_be_read_by_any_client_that_knows_its_four_keys
 
 
 async def test_a_store_is_what_it_was_when_it_is_opened_again(tmp_path: Path) -> None:
-    await _filled(tmp_path)
-    again = await open_store(settings(tmp_path), dimension=SIZE, expected=True)
+    await _fill(tmp_path)
+    again = await open_store(make_settings(tmp_path), dimension=SIZE, expected=True)
     assert await again.count() == 5
     assert await again.read_digests() == {chunk(n).id: digest_chunk(chunk(n)) for n in range(1, 6)}
     await again.close()
@@ -168,7 +168,7 @@ async def test_a_store_is_what_it_was_when_it_is_opened_again(tmp_path: Path) ->
 
 
 async def test_a_closed_store_says_so(tmp_path: Path) -> None:
-    opened = await open_store(settings(tmp_path), dimension=SIZE)
+    opened = await open_store(make_settings(tmp_path), dimension=SIZE)
     await opened.close()
     for use in (opened.count, opened.read_digests, opened.commit):
         with pytest.raises(StoreError, match=r"ai_book_embedding cannot be used: it has been closed"):
@@ -176,27 +176,27 @@ async def test_a_closed_store_says_so(tmp_path: Path) -> None:
 
 
 async def test_a_second_opening_is_refused_at_once_and_names_the_process(tmp_path: Path) -> None:
-    opened = await open_store(settings(tmp_path), dimension=SIZE)
+    opened = await open_store(make_settings(tmp_path), dimension=SIZE)
     with pytest.raises(LibraryBusy, match=f"in use by process {os.getpid()} "):
-        await open_store(settings(tmp_path), dimension=SIZE)
+        await open_store(make_settings(tmp_path), dimension=SIZE)
     await opened.close()
-    await (await open_store(settings(tmp_path), dimension=SIZE)).close()
+    await (await open_store(make_settings(tmp_path), dimension=SIZE)).close()
 
 
 async def test_a_store_under_the_callers_lock_leaves_the_lock_to_the_caller(tmp_path: Path) -> None:
     lock = LibraryLock(tmp_path)
-    opened = await open_store(settings(tmp_path), dimension=SIZE, lock=lock)
+    opened = await open_store(make_settings(tmp_path), dimension=SIZE, lock=lock)
     await opened.close()
     assert lock.held
     with pytest.raises(LibraryBusy):
-        await open_store(settings(tmp_path), dimension=SIZE)
+        await open_store(make_settings(tmp_path), dimension=SIZE)
     lock.release()
 
 
 async def test_even_without_our_lock_the_engines_own_is_understood(tmp_path: Path) -> None:
-    shard = EdgeShard.load(str(await _filled(tmp_path)))
+    shard = EdgeShard.load(str(await _fill(tmp_path)))
     with pytest.raises(LibraryBusy, match="ai_book_embedding is in use by another process"):
-        await open_store(settings(tmp_path), dimension=SIZE)
+        await open_store(make_settings(tmp_path), dimension=SIZE)
     shard.close()
 
 
@@ -230,7 +230,7 @@ async def test_what_was_committed_survives_a_kill(tmp_path: Path) -> None:
         tmp_path,
     )
     assert ended.returncode == -signal.SIGKILL, ended.stderr
-    again = await open_store(settings(tmp_path), dimension=SIZE, expected=True)
+    again = await open_store(make_settings(tmp_path), dimension=SIZE, expected=True)
     assert await again.read_digests() == {chunk(n).id: digest_chunk(chunk(n)) for n in range(1, 300)}
     await again.close()
 
@@ -238,7 +238,7 @@ async def test_what_was_committed_survives_a_kill(tmp_path: Path) -> None:
 async def test_the_log_is_cleared_when_it_is_long_and_sooner_while_nobody_asks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = await open_store(settings(tmp_path), dimension=SIZE)
+    store = await open_store(make_settings(tmp_path), dimension=SIZE)
     assert isinstance(store, EdgeStore)
     monkeypatch.setattr(edge, "LOG_WORTH", 3)
     monkeypatch.setattr(edge, "LOG_MOST", 5)
@@ -335,31 +335,31 @@ async def test_what_is_no_store_is_left_alone_and_named(
 ) -> None:
     foreign(locate_store(tmp_path))
     with pytest.raises(StoreError, match="ai_book_embedding is not a whole chunk store") as refused:
-        await open_store(settings(tmp_path), dimension=SIZE)
+        await open_store(make_settings(tmp_path), dimension=SIZE)
     assert "octavo doctor --repair" in refused.value.hint
 
 
 async def test_a_store_that_should_be_there_and_is_not_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"missing: there is nothing at .*ai_book_embedding") as refused:
-        await open_store(settings(tmp_path), dimension=SIZE, expected=True)
+        await open_store(make_settings(tmp_path), dimension=SIZE, expected=True)
     assert "octavo doctor --repair" in refused.value.hint
 
 
 async def test_a_store_for_another_embedder_is_refused(tmp_path: Path) -> None:
-    await _filled(tmp_path)
+    await _fill(tmp_path)
     with pytest.raises(StoreError, match="made for another embedder"):
-        await open_store(settings(tmp_path), dimension=SIZE + 1)
+        await open_store(make_settings(tmp_path), dimension=SIZE + 1)
 
 
 @pytest.mark.parametrize("victim", ["segment.json", "edge_config.json", "mutable_id_tracker.mappings"])
 async def test_an_unreadable_store_is_an_error_that_names_it_and_frees_the_lock(
     victim: str, tmp_path: Path
 ) -> None:
-    path = await _filled(tmp_path)
+    path = await _fill(tmp_path)
     for file in path.rglob(victim):
         file.write_bytes(b"\x00garbage\xff" * 20)
     with pytest.raises(StoreError, match="ai_book_embedding") as refused:
-        await open_store(settings(tmp_path), dimension=SIZE)
+        await open_store(make_settings(tmp_path), dimension=SIZE)
     assert "octavo doctor --repair" in refused.value.hint
     LibraryLock(tmp_path).release()
 
@@ -370,10 +370,10 @@ def _write(file: Path, at: int, raw: bytes) -> None:
         out.write(raw)
 
 
-async def _digests_or_refusal(data: Path) -> dict[str, str]:
+async def _read_digests_or_refusal(data: Path) -> dict[str, str]:
     """What the damaged store reports; the damage may also show as an error when it is opened."""
     try:
-        opened = await open_store(settings(data), dimension=SIZE)
+        opened = await open_store(make_settings(data), dimension=SIZE)
     except OctavoError as error:
         return {"": str(error)}
     try:
@@ -386,19 +386,19 @@ async def _digests_or_refusal(data: Path) -> dict[str, str]:
 
 async def test_one_flipped_bit_in_a_vector_is_seen(tmp_path: Path) -> None:
     first, second = chunk(1, points=(0.6, 0.8)), chunk(2, points=(0.28, 0.96))
-    path = await _filled(tmp_path, first, second)
+    path = await _fill(tmp_path, first, second)
     (file,) = path.rglob("chunk_0.mmap")
     raw = file.read_bytes()
     at = raw.index(struct.pack("<f", 0.28)) + 1
     _write(file, at, bytes([raw[at] ^ 0x04]))
-    found = await _digests_or_refusal(tmp_path)
+    found = await _read_digests_or_refusal(tmp_path)
     assert found == {first.id: digest_chunk(first), second.id: DAMAGED}
 
 
 @pytest.mark.parametrize("storage", ["payload_storage", "vector_storage-bm25"])
 async def test_flipped_bytes_in_payloads_and_words_are_seen(storage: str, tmp_path: Path) -> None:
     """The bytes are packed and a few of them mean nothing; all the others must be missed."""
-    path = await _filled(tmp_path, chunk(1))
+    path = await _fill(tmp_path, chunk(1))
     (file,) = path.rglob(f"{storage}/**/page_0.dat")
     whole = file.read_bytes()
     length = len(whole.rstrip(b"\0"))
@@ -406,39 +406,39 @@ async def test_flipped_bytes_in_payloads_and_words_are_seen(storage: str, tmp_pa
     seen = 0
     for at in places:
         _write(file, at, bytes([whole[at] ^ 0x01]))
-        seen += await _digests_or_refusal(tmp_path) != {chunk(1).id: digest_chunk(chunk(1))}
+        seen += await _read_digests_or_refusal(tmp_path) != {chunk(1).id: digest_chunk(chunk(1))}
         _write(file, at, whole[at : at + 1])
     assert seen >= len(places) - 1
-    assert await _digests_or_refusal(tmp_path) == {chunk(1).id: digest_chunk(chunk(1))}
+    assert await _read_digests_or_refusal(tmp_path) == {chunk(1).id: digest_chunk(chunk(1))}
 
 
 @pytest.mark.parametrize("index", ["book_id-map", "edition-numeric"])
 async def test_a_filter_that_would_miss_chunks_is_seen(index: str, tmp_path: Path) -> None:
-    path = await _filled(tmp_path)
+    path = await _fill(tmp_path)
     for file in path.rglob(f"payload_index/*-{index}/*.dat"):
         _write(file, 0, b"\0" * min(4096, file.stat().st_size))
-    found = await _digests_or_refusal(tmp_path)
+    found = await _read_digests_or_refusal(tmp_path)
     assert found == {chunk(n).id: DAMAGED for n in range(1, 6)}
 
 
 async def test_an_index_of_words_that_lost_its_chunks_is_seen(tmp_path: Path) -> None:
-    path = await _filled(tmp_path)
+    path = await _fill(tmp_path)
     for file in path.rglob("mutable_id_tracker.mappings"):
         file.unlink()  # the points come back from the log, their words do not
-    found = await _digests_or_refusal(tmp_path)
+    found = await _read_digests_or_refusal(tmp_path)
     assert found == {chunk(n).id: DAMAGED for n in range(1, 6)}
 
 
 async def test_chunks_without_a_word_that_counts_are_sound(tmp_path: Path) -> None:
     silent = chunk(1, "the of and to the of and", headings=("the",))
-    await _filled(tmp_path, silent)
-    assert await _digests_or_refusal(tmp_path) == {silent.id: digest_chunk(silent)}
+    await _fill(tmp_path, silent)
+    assert await _read_digests_or_refusal(tmp_path) == {silent.id: digest_chunk(silent)}
 
 
 async def test_a_nearly_full_disk_refuses_writes_before_the_store_is_touched(tmp_path: Path) -> None:
     with pytest.raises(StorageLow, match="MB are free"):
-        await open_store(settings(tmp_path, free_space_mb=10**9), dimension=SIZE)
-    path = await _filled(tmp_path)
+        await open_store(make_settings(tmp_path, free_space_mb=10**9), dimension=SIZE)
+    path = await _fill(tmp_path)
     opened = EdgeStore(path, dimension=SIZE, free_space_mb=10**9)
     with pytest.raises(StorageLow, match="must leave 1000000000 MB free"):
         await opened.upsert([chunk(9)], edition=1)
@@ -449,10 +449,10 @@ async def test_a_nearly_full_disk_refuses_writes_before_the_store_is_touched(tmp
 
 
 async def test_a_replaced_store_is_empty_and_what_was_there_is_kept(tmp_path: Path) -> None:
-    path = await _filled(tmp_path)
+    path = await _fill(tmp_path)
     (path / "segments").rename(path / "lost")
     for number in (1, 2):
-        opened, kept = await replace_store(settings(tmp_path), dimension=SIZE + 1)
+        opened, kept = await replace_store(make_settings(tmp_path), dimension=SIZE + 1)
         assert kept == path.with_name(f"ai_book_embedding.damaged-{number}")
         assert kept.is_dir()
         assert await opened.count() == 0
@@ -463,7 +463,7 @@ async def test_a_replaced_store_is_empty_and_what_was_there_is_kept(tmp_path: Pa
 async def test_replacing_nothing_just_makes_a_store(tmp_path: Path) -> None:
     draft = locate_store(tmp_path).with_name("ai_book_embedding.new")
     (draft / "segments").mkdir(parents=True)  # what a kill while making a store leaves behind
-    opened, kept = await replace_store(settings(tmp_path), dimension=SIZE)
+    opened, kept = await replace_store(make_settings(tmp_path), dimension=SIZE)
     assert kept is None
     assert not draft.exists()
     await opened.close()

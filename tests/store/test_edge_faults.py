@@ -57,11 +57,11 @@ Answers = list[tuple[tuple[Hit, ...], tuple[Hit, ...]]]
 Picture = dict[str, tuple[int, bytes]]
 
 
-async def opened(data: Path) -> Store:
+async def open_existing(data: Path) -> Store:
     return await open_store(Settings(data=data, free_space_mb=0), dimension=SIZE, expected=True)
 
 
-async def answers(store: Store) -> Answers:
+async def ask_everything(store: Store) -> Answers:
     """What the store says to everything that it can be asked, in every filter's words."""
     found = [
         await store.search(vector(1.0, 0.3), word, where=where, limit=20)
@@ -71,13 +71,13 @@ async def answers(store: Store) -> Answers:
     return [(each.dense, each.lexical) for each in found]
 
 
-def pictured(data: Path) -> Picture:
+def read_files(data: Path) -> Picture:
     """Every file with its size and its bytes up to the zeros at its end: these files are mostly air."""
     files = sorted(file for file in data.rglob("*") if file.is_file())
     return {str(f.relative_to(data)): (f.stat().st_size, f.read_bytes().rstrip(b"\0")) for f in files}
 
 
-def painted(picture: Picture, data: Path) -> Path:
+def write_files(picture: Picture, data: Path) -> Path:
     for name, (size, content) in picture.items():
         file = data / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ def painted(picture: Picture, data: Path) -> Path:
     return data
 
 
-def kind(name: str) -> str:
+def classify(name: str) -> str:
     """A file's name without what differs from store to store and from index to index."""
     return re.sub(r"segments/[^/]+|payload_index/[^/]+-(?=map|null|numeric)", "…", name)
 
@@ -103,14 +103,14 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Picture:
         data,
     )
     assert ended.returncode == 0, ended.stderr
-    return {name: file for name, file in pictured(data).items() if name.startswith("store")}
+    return {name: file for name, file in read_files(data).items() if name.startswith("store")}
 
 
 @pytest.fixture
 async def right(sound: Picture, tmp_path: Path) -> Answers:
     """The answers of the store when nothing is wrong with it."""
-    store = await opened(painted(sound, tmp_path / "right"))
-    said = await answers(store)
+    store = await open_existing(write_files(sound, tmp_path / "right"))
+    said = await ask_everything(store)
     assert await store.read_digests() == EXPECTED
     await store.close()
     return said
@@ -127,7 +127,7 @@ def run(code: str, data: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def patched(file: Path, at: int, new: bytes) -> None:
+def patch(file: Path, at: int, new: bytes) -> None:
     with file.open("r+b") as out:
         out.seek(at)
         out.write(new)
@@ -137,33 +137,33 @@ def cut(file: Path, content: bytes) -> None:
     os.truncate(file, len(content) // 2)
 
 
-def zeroed(file: Path, content: bytes) -> None:
-    patched(file, 0, bytes(max(len(content), 1)))
+def zero(file: Path, content: bytes) -> None:
+    patch(file, 0, bytes(max(len(content), 1)))
 
 
-def flipped(file: Path, content: bytes) -> None:
+def flip(file: Path, content: bytes) -> None:
     for at in (len(content) // 9, len(content) // 2):
-        patched(file, at, bytes(byte ^ 0xFF for byte in content[at : at + 2] or b"\0"))
+        patch(file, at, bytes(byte ^ 0xFF for byte in content[at : at + 2] or b"\0"))
 
 
-def deleted(file: Path, content: bytes) -> None:
+def delete(file: Path, content: bytes) -> None:
     file.unlink()
 
 
-async def verdict(data: Path, right: Answers) -> str:
+async def judge(data: Path, right: Answers) -> str:
     """How the damage shows: `refused`, `unreadable`, `mended`, `harmless`, or what must never be."""
     try:
-        store = await opened(data)
+        store = await open_existing(data)
     except OctavoError as error:
         return "refused" if "ai_book_embedding" in str(error) else f"refused without its place: {error}"
     try:
         reported = await store.read_digests()
         if reported == EXPECTED:
-            return "harmless" if await answers(store) == right else "SILENTLY WRONG"
+            return "harmless" if await ask_everything(store) == right else "SILENTLY WRONG"
         wrong = [id for id, said in reported.items() if said != EXPECTED.get(id)]
         await store.delete(wrong)
         await store.upsert([c for c in CHUNKS if c.id in wrong or c.id not in reported], edition=1)
-        whole = await store.read_digests() == EXPECTED and await answers(store) == right
+        whole = await store.read_digests() == EXPECTED and await ask_everything(store) == right
         return "mended" if whole else "NOT MENDED"
     except StoreError:
         return "unreadable"
@@ -171,7 +171,7 @@ async def verdict(data: Path, right: Answers) -> str:
         await store.close()
 
 
-DAMAGES = (cut, zeroed, flipped, deleted)
+DAMAGES = (cut, zero, flip, delete)
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=[damage.__name__ for damage in DAMAGES])
@@ -179,7 +179,7 @@ async def test_no_damage_to_any_kind_of_file_passes_for_a_right_answer(
     damage: Callable[[Path, bytes], None], sound: Picture, right: Answers
 ) -> None:
     """The files of the filters' indexes are all alike: there each damage has a fourth of the kinds."""
-    kinds = {kind(name): name for name, (_, content) in sorted(sound.items(), key=lambda f: f[1][1])}
+    kinds = {classify(name): name for name, (_, content) in sorted(sound.items(), key=lambda f: f[1][1])}
     indexes = sorted(what for what in kinds if re.search("map|null|numeric", what))
     assert len(kinds) > 40
     spared = {what for n, what in enumerate(indexes) if DAMAGES[n % 4] is not damage}
@@ -188,9 +188,9 @@ async def test_no_damage_to_any_kind_of_file_passes_for_a_right_answer(
         if what in spared:
             continue
         with TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as room:
-            data = painted(sound, Path(room))
+            data = write_files(sound, Path(room))
             damage(data / name, sound[name][1])
-            seen[what] = await verdict(data, right)
+            seen[what] = await judge(data, right)
     allowed = {"refused", "unreadable", "mended", "harmless"}
     assert {what: said for what, said in seen.items() if said not in allowed} == {}
     assert len(seen) - Counter(seen.values())["harmless"] >= 8, Counter(seen.values())
@@ -200,21 +200,21 @@ async def test_words_that_the_log_writes_a_second_time_are_counted_once(
     sound: Picture, right: Answers, tmp_path: Path
 ) -> None:
     """Without its versions the engine takes every logged point for a newer one."""
-    data = painted(sound, tmp_path / "data")
+    data = write_files(sound, tmp_path / "data")
     (versions,) = data.rglob("mutable_id_tracker.versions")
     versions.unlink()
-    store = await opened(data)
-    assert await answers(store) == right
+    store = await open_existing(data)
+    assert await ask_everything(store) == right
     await store.close()
 
 
 async def test_what_was_written_and_not_committed_is_found_whole_after_a_kill_or_not_at_all(
     sound: Picture, right: Answers, tmp_path: Path
 ) -> None:
-    data = painted(sound, tmp_path / "data")
+    data = write_files(sound, tmp_path / "data")
     ended = run(
         """
-        store = asyncio.run(opened(data))
+        store = asyncio.run(open_existing(data))
         asyncio.run(store.upsert(CHUNKS[:5], edition=1))
         asyncio.run(store.delete([CHUNKS[6].id]))
         asyncio.run(store.upsert([CHUNKS[6]], edition=1))
@@ -223,9 +223,9 @@ async def test_what_was_written_and_not_committed_is_found_whole_after_a_kill_or
         data,
     )
     assert ended.returncode == -signal.SIGKILL, ended.stderr
-    store = await opened(data)
+    store = await open_existing(data)
     assert await store.read_digests() == EXPECTED
-    assert await answers(store) == right
+    assert await ask_everything(store) == right
     await store.close()
 
 
@@ -233,23 +233,23 @@ async def test_words_of_chunks_that_are_gone_weigh_nothing_any_more(
     sound: Picture, right: Answers, tmp_path: Path
 ) -> None:
     """The scores by words are those of a store that never held anything else, at once."""
-    store = await opened(painted(sound, tmp_path / "data"))
+    store = await open_existing(write_files(sound, tmp_path / "data"))
     others = [chunk(n, f"A harpoon, a mast and a sail of {n}.") for n in range(20, 60)]
     for _ in range(2):
         await store.upsert(others, edition=2)
-        assert await answers(store) != right
+        assert await ask_everything(store) != right
         await store.delete([c.id for c in others])
-        assert await answers(store) == right
+        assert await ask_everything(store) == right
     await store.delete([CHUNKS[0].id, CHUNKS[5].id])
     await store.upsert([CHUNKS[5], CHUNKS[0]], edition=1)
-    assert await answers(store) == right
+    assert await ask_everything(store) == right
     await store.close()
 
 
 async def test_deleting_twice_or_deleting_the_unknown_changes_nothing_more(
     sound: Picture, tmp_path: Path
 ) -> None:
-    store = await opened(painted(sound, tmp_path / "data"))
+    store = await open_existing(write_files(sound, tmp_path / "data"))
     unknown = chunk(999).id
     await store.delete([unknown])
     await store.delete([])
@@ -263,11 +263,11 @@ async def test_deleting_twice_or_deleting_the_unknown_changes_nothing_more(
 def test_a_store_that_another_process_has_open_is_refused_until_that_process_dies(
     sound: Picture, tmp_path: Path
 ) -> None:
-    data = painted(sound, tmp_path / "data")
+    data = write_files(sound, tmp_path / "data")
     program = (
         f"import asyncio, sys\nsys.path.insert(0, {str(ROOT)!r})\n"
         "from tests.store.test_edge_faults import *\n"
-        "store = asyncio.run(opened(Path(sys.argv[1]))); print('open', flush=True); sys.stdin.read()\n"
+        "store = asyncio.run(open_existing(Path(sys.argv[1]))); print('open', flush=True); sys.stdin.read()\n"
     )
     holder = subprocess.Popen(
         [sys.executable, "-c", program, str(data)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -276,11 +276,11 @@ def test_a_store_that_another_process_has_open_is_refused_until_that_process_die
         assert holder.stdout is not None
         assert holder.stdout.readline() == "open\n"
         with pytest.raises(LibraryBusy, match=f"in use by process {holder.pid} "):
-            asyncio.run(opened(data))
+            asyncio.run(open_existing(data))
     finally:
         holder.kill()
         holder.communicate()
-    store = asyncio.run(opened(data))
+    store = asyncio.run(open_existing(data))
     assert asyncio.run(store.read_digests()) == EXPECTED
     asyncio.run(store.close())
 
@@ -290,7 +290,7 @@ def test_a_child_forked_from_an_open_store_can_neither_read_nor_write_nor_hurt_i
 ) -> None:
     ended = run(
         """
-        store = asyncio.run(opened(data))
+        store = asyncio.run(open_existing(data))
         child = os.fork()
         if child == 0:
             refused = 0
@@ -306,12 +306,12 @@ def test_a_child_forked_from_an_open_store_can_neither_read_nor_write_nor_hurt_i
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         print(asyncio.run(store.read_digests()) == EXPECTED)
         try:
-            asyncio.run(opened(data))
+            asyncio.run(open_existing(data))
         except LibraryBusy:
             print("still ours")
         asyncio.run(store.close())
         """,
-        painted(sound, tmp_path / "data"),
+        write_files(sound, tmp_path / "data"),
     )
     assert ended.stdout.split("\n")[:3] == ["6", "True", "still ours"], ended.stderr
 
@@ -320,13 +320,13 @@ def test_a_child_forked_from_an_open_store_can_neither_read_nor_write_nor_hurt_i
 async def test_a_store_that_may_not_be_written_says_so_and_what_to_check(
     sound: Picture, tmp_path: Path
 ) -> None:
-    data = painted(sound, tmp_path / "data")
+    data = write_files(sound, tmp_path / "data")
     folders = [folder for folder in (locate_store(data), *locate_store(data).rglob("*")) if folder.is_dir()]
     for file in locate_store(data).rglob("*"):
         file.chmod(0o500 if file.is_dir() else 0o400)
     try:
         with pytest.raises(StoreError, match="ai_book_embedding cannot be written to") as refused:
-            await opened(data)
+            await open_existing(data)
         assert "rights" in refused.value.hint
     finally:
         for folder in folders:

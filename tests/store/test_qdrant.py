@@ -37,15 +37,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QdrantServer]:
         yield running
 
 
-def settings(url: str, collection: str = "ai_book_embedding", *, key: str = "") -> Settings:
+def make_settings(url: str, collection: str = "ai_book_embedding", *, key: str = "") -> Settings:
     return Settings(data=Path("unused"), store_url=url, collection=collection, store_key=key)
 
 
 @asynccontextmanager
-async def opened(
+async def open_collection(
     url: str, collection: str = "", *, library: str = MINE, expected: bool = False, dimension: int = SIZE
 ) -> AsyncIterator[QdrantStore]:
-    where = settings(url, collection or f"test-{uuid4().hex}")
+    where = make_settings(url, collection or f"test-{uuid4().hex}")
     store = await connect(
         where, dimension=dimension, library=library, expected=expected, seconds=10, retries=QUICK
     )
@@ -55,7 +55,7 @@ async def opened(
         await store.close()
 
 
-async def _emptied(store: QdrantStore) -> QdrantStore:
+async def _empty(store: QdrantStore) -> QdrantStore:
     await store.delete(await store.read_digests())
     return store
 
@@ -64,8 +64,8 @@ async def _emptied(store: QdrantStore) -> QdrantStore:
 async def test_a_server_keeps_the_promise_that(
     promise: Callable[[ChunkStore], Awaitable[None]], server: QdrantServer
 ) -> None:
-    async with opened(server.url, "contract") as store:
-        await promise(await _emptied(store))
+    async with open_collection(server.url, "contract") as store:
+        await promise(await _empty(store))
 
 
 if REAL:  # registered only where somebody has a server: nothing is skipped in silence
@@ -76,7 +76,7 @@ if REAL:  # registered only where somebody has a server: nothing is skipped in s
     ) -> None:
         name = f"octavo-test-{uuid4().hex}"
         key = os.environ.get("OCTAVO_TEST_QDRANT_KEY", "")
-        store = await connect(settings(REAL, name, key=key), dimension=SIZE, library=MINE)
+        store = await connect(make_settings(REAL, name, key=key), dimension=SIZE, library=MINE)
         try:
             await promise(store)
         finally:
@@ -96,7 +96,7 @@ def ask(server: QdrantServer, path: str, **question: object) -> list[dict[str, d
     return points
 
 
-def made_with(server: QdrantServer, collection: str) -> dict[str, object]:
+def read_config(server: QdrantServer, collection: str) -> dict[str, object]:
     """What a plain client is told of a collection."""
     said = httpx.get(f"{server.url}/collections/{collection}").raise_for_status().json()
     config: dict[str, object] = said["result"]["config"]
@@ -128,7 +128,7 @@ async def test_a_collection_is_made_as_the_settings_say(server: QdrantServer, tm
         store_quantized=True,
     )
     await (await open_store(where, dimension=SIZE, library=MINE)).close()
-    config = made_with(server, "made")
+    config = read_config(server, "made")
     params = config["params"]
     assert isinstance(params, dict)
     assert params["vectors"] == {"size": SIZE, "distance": "Cosine", "on_disk": True}
@@ -144,15 +144,15 @@ async def test_a_collection_is_made_as_the_settings_say(server: QdrantServer, tm
 
 
 async def test_what_was_stored_is_there_for_the_next_who_opens_it(server: QdrantServer) -> None:
-    async with opened(server.url, "kept") as store:
+    async with open_collection(server.url, "kept") as store:
         await store.upsert([chunk(1), chunk(2, "A ship with three masts.")], edition=1)
-    async with opened(server.url, "kept", expected=True) as store:
+    async with open_collection(server.url, "kept", expected=True) as store:
         assert await by_words(store, "masts") == [2]
         assert await store.count() == 2
 
 
 async def test_a_plain_client_finds_what_every_such_collection_holds(server: QdrantServer) -> None:
-    async with opened(server.url, "plain") as store:
+    async with open_collection(server.url, "plain") as store:
         await store.upsert([chunk(7)], edition=1)
     (point,) = ask(server, "plain/points/scroll", with_payload=True, with_vector=True)
     wanted = {"url": "book://moby-dick/ch-1", "chunk_id": 7, "source_title": "Moby-Dick"}
@@ -163,18 +163,18 @@ async def test_a_plain_client_finds_what_every_such_collection_holds(server: Qdr
 
 async def test_a_missing_collection_is_an_error_where_one_is_expected(server: QdrantServer) -> None:
     with pytest.raises(StoreError, match="no collection 'nowhere'") as caught:
-        async with opened(server.url, "nowhere", expected=True):
+        async with open_collection(server.url, "nowhere", expected=True):
             pass
     assert "doctor --repair" in caught.value.hint
 
 
 async def test_a_collection_of_another_dimension_is_refused_and_can_be_replaced(server: QdrantServer) -> None:
-    async with opened(server.url, "resized") as store:
+    async with open_collection(server.url, "resized") as store:
         await store.upsert([chunk(1)], edition=1)
     with pytest.raises(StoreError, match="another embedder: its vectors have 8 numbers"):
-        async with opened(server.url, "resized", dimension=4):
+        async with open_collection(server.url, "resized", dimension=4):
             pass
-    anew, kept = await replace_store(settings(server.url, "resized"), dimension=4, library=MINE)
+    anew, kept = await replace_store(make_settings(server.url, "resized"), dimension=4, library=MINE)
     assert kept is None
     assert await anew.count() == 0
     await anew.close()
@@ -194,7 +194,7 @@ async def test_a_collection_of_another_shape_is_refused(
     name = f"shape-{uuid4().hex}"
     make(server, name, **config)
     with pytest.raises(StoreError, match=complaint):
-        async with opened(server.url, name):
+        async with open_collection(server.url, name):
             pass
 
 
@@ -209,26 +209,26 @@ async def test_what_somebody_else_filled_is_never_written_to_nor_replaced(server
     put(server, "foreign", point)
     before = len(server.writes)
     with pytest.raises(StoreError, match="points of somebody else; nothing was changed") as caught:
-        async with opened(server.url, "foreign"):
+        async with open_collection(server.url, "foreign"):
             pass
     assert "octavo attach" in caught.value.hint
     with pytest.raises(StoreError, match="points of somebody else; nothing was changed"):
-        await replace_store(settings(server.url, "foreign"), dimension=SIZE, library=MINE)
+        await replace_store(make_settings(server.url, "foreign"), dimension=SIZE, library=MINE)
     assert server.writes[before:] == []
 
 
 async def test_two_libraries_cannot_share_a_collection_by_mistake(server: QdrantServer) -> None:
-    async with opened(server.url, "shared") as store:
+    async with open_collection(server.url, "shared") as store:
         await store.upsert([chunk(1)], edition=1)
     with pytest.raises(StoreError, match="points of another Octavo library"):
-        async with opened(server.url, "shared", library="another"):
+        async with open_collection(server.url, "shared", library="another"):
             pass
-    async with opened(server.url, "shared") as store:
+    async with open_collection(server.url, "shared") as store:
         assert await by_meaning(store) == [1]
 
 
 async def test_points_that_others_slip_in_are_neither_counted_nor_removed(server: QdrantServer) -> None:
-    async with opened(server.url, "slipped") as store:
+    async with open_collection(server.url, "slipped") as store:
         await store.upsert([chunk(1)], edition=1)
         put(server, "slipped", {"id": 5, "vector": {"": list(vector(0.0, 1.0))}, "payload": {"text": "x"}})
         assert await store.count() == 1
@@ -236,7 +236,7 @@ async def test_points_that_others_slip_in_are_neither_counted_nor_removed(server
 
 
 async def test_a_point_that_was_tampered_with_is_damaged(server: QdrantServer) -> None:
-    async with opened(server.url, "tampered") as store:
+    async with open_collection(server.url, "tampered") as store:
         await store.upsert([chunk(1), chunk(2)], edition=1)
         (point,) = ask(server, "tampered/points", ids=[chunk(1).id], with_payload=True)
         forged = {**point["payload"], "text": "The whale is green and small."}
@@ -253,10 +253,10 @@ async def test_a_key_opens_a_server_that_asks_for_one(tmp_path: Path) -> None:
     with QdrantServer(tmp_path, key="sesame") as locked:
         for key in ("", "wrong"):
             with pytest.raises(StoreError, match="refused the key") as caught:
-                await open_store(settings(locked.url, key=key), dimension=SIZE, library=MINE)
+                await open_store(make_settings(locked.url, key=key), dimension=SIZE, library=MINE)
             assert "OCTAVO_STORE_KEY" in caught.value.hint
             assert "wrong" not in str(caught.value)
-        store = await open_store(settings(locked.url, key="sesame"), dimension=SIZE, library=MINE)
+        store = await open_store(make_settings(locked.url, key="sesame"), dimension=SIZE, library=MINE)
         await store.upsert([chunk(1)], edition=1)
         assert await store.count() == 1
         await store.close()
@@ -267,12 +267,12 @@ async def test_a_key_opens_a_server_that_asks_for_one(tmp_path: Path) -> None:
 )
 async def test_an_address_that_is_none_is_refused_without_showing_a_password(url: str) -> None:
     with pytest.raises(InvalidValue, match="Qdrant server") as caught:
-        await open_store(settings(url), dimension=SIZE, library=MINE)
+        await open_store(make_settings(url), dimension=SIZE, library=MINE)
     assert "u:p" not in str(caught.value)
 
 
 async def test_a_closed_store_says_so(server: QdrantServer) -> None:
-    async with opened(server.url, "closed") as store:
+    async with open_collection(server.url, "closed") as store:
         await store.close()
         await store.close()
         for work in (
@@ -287,13 +287,13 @@ async def test_a_closed_store_says_so(server: QdrantServer) -> None:
                 await work
 
 
-async def test_a_seal_changes_with_the_points_and_is_never_the_same_when_unknown(
+async def test_a_state_changes_with_the_points_and_is_never_the_same_when_unknown(
     server: QdrantServer,
 ) -> None:
-    where = settings(server.url, "sealed")
+    where = make_settings(server.url, "stateful")
     unknown = await read_store_state(where, library=MINE)
     assert unknown != await read_store_state(where, library=MINE)
-    async with opened(server.url, "sealed") as store:
+    async with open_collection(server.url, "stateful") as store:
         empty = await read_store_state(where, library=MINE)
         await store.upsert([chunk(1)], edition=1)
         full = await read_store_state(where, library=MINE)
@@ -302,7 +302,7 @@ async def test_a_seal_changes_with_the_points_and_is_never_the_same_when_unknown
 
 
 async def test_only_a_large_collection_is_searched_by_its_index(server: QdrantServer) -> None:
-    async with opened(server.url, "large") as store:
+    async with open_collection(server.url, "large") as store:
         await store.upsert([chunk(1)], edition=1)
         assert (await store._choose_params()).exact is True
         store._points = EXACT_UP_TO + 1
@@ -315,7 +315,7 @@ async def test_only_a_large_collection_is_searched_by_its_index(server: QdrantSe
 
 async def test_a_point_without_words_may_come_back_without_a_sparse_vector(server: QdrantServer) -> None:
     empty = chunk(1, "To be or not to be", headings=("The",))
-    async with opened(server.url, "wordless") as store:
+    async with open_collection(server.url, "wordless") as store:
         await store.upsert([empty], edition=1)
         (point,) = ask(server, "wordless/points", ids=[empty.id], with_payload=True)
         remove(server, "wordless", empty.id)

@@ -34,7 +34,7 @@ def server(tmp_path: Path) -> Iterator[QdrantServer]:
 
 
 @asynccontextmanager
-async def opened(
+async def open_collection(
     server: QdrantServer, *, tries: int = 3, seconds: float = PATIENCE
 ) -> AsyncIterator[QdrantStore]:
     retries = replace(RETRIES, tries=tries, pause=0.005)
@@ -46,7 +46,7 @@ async def opened(
         await store.close()
 
 
-def made_again(server: QdrantServer, request: str) -> int:
+def count_requests(server: QdrantServer, request: str) -> int:
     return sum(request in one for one in server.requests)
 
 
@@ -68,24 +68,24 @@ async def test_a_write_that_fails_is_made_again_until_all_of_it_is_there(
     server: QdrantServer, fault: Fault
 ) -> None:
     chunks = [chunk(n) for n in range(1, 9)]
-    async with opened(server) as store:
+    async with open_collection(server) as store:
         server.fail(fault, fault)
         await store.upsert(chunks, edition=1)
         assert await store.read_digests() == {c.id: digest_chunk(c) for c in chunks}
-    assert made_again(server, UPSERT) == 3
+    assert count_requests(server, UPSERT) == 3
 
 
 async def test_what_the_server_refuses_is_not_tried_again(server: QdrantServer) -> None:
-    async with opened(server) as store:
+    async with open_collection(server) as store:
         server.fail(Fault(kind="status", to=UPSERT, status=400))
         with pytest.raises(StoreError, match=r"did not store the chunks \(400\): made to fail") as caught:
             await store.upsert([chunk(1)], edition=1)
     assert server.url in str(caught.value)
-    assert made_again(server, UPSERT) == 1
+    assert count_requests(server, UPSERT) == 1
 
 
 async def test_retries_end(server: QdrantServer) -> None:
-    async with opened(server, tries=2) as store:
+    async with open_collection(server, tries=2) as store:
         await store.upsert([chunk(1)], edition=1)
         server.fail(*[Fault(kind="status", to=SEARCH)] * 2)
         with pytest.raises(StoreError, match=r"did not search \(503\)") as caught:
@@ -95,7 +95,7 @@ async def test_retries_end(server: QdrantServer) -> None:
 
 
 async def test_no_answer_in_time_counts_as_a_failure(server: QdrantServer) -> None:
-    async with opened(server, tries=2) as store:
+    async with open_collection(server, tries=2) as store:
         await store.upsert([chunk(1)], edition=1)
         server.fail(*[Fault(kind="slow", to=SEARCH, seconds=1.0)] * 2)
         allowed, store._connection._seconds = store._connection._seconds, 0.2
@@ -106,10 +106,10 @@ async def test_no_answer_in_time_counts_as_a_failure(server: QdrantServer) -> No
 
 
 async def test_a_server_that_is_slow_but_in_time_is_waited_for(server: QdrantServer) -> None:
-    async with opened(server) as store:
+    async with open_collection(server) as store:
         server.fail(Fault(kind="slow", to=SEARCH, seconds=0.2))
         assert await by_meaning(store) == []
-    assert made_again(server, SEARCH) == 1
+    assert count_requests(server, SEARCH) == 1
 
 
 async def test_a_server_that_is_away_at_the_start_is_an_error_that_says_where(tmp_path: Path) -> None:
@@ -118,13 +118,13 @@ async def test_a_server_that_is_away_at_the_start_is_an_error_that_says_where(tm
     with pytest.raises(
         StoreError, match=f"the Qdrant server at {gone.url} did not say what it holds"
     ) as caught:
-        async with opened(gone, tries=2):
+        async with open_collection(gone, tries=2):
             pass
     assert "OCTAVO_STORE_URL" in caught.value.hint
 
 
 async def test_a_restart_in_between_loses_nothing_that_was_acknowledged(server: QdrantServer) -> None:
-    async with opened(server, tries=2) as store:
+    async with open_collection(server, tries=2) as store:
         await store.upsert([chunk(1), chunk(2)], edition=1)
         server.stop()
         with pytest.raises(StoreError, match="did not"):
@@ -137,13 +137,13 @@ async def test_a_restart_in_between_loses_nothing_that_was_acknowledged(server: 
 async def test_collections_that_appear_while_they_are_made_are_taken(server: QdrantServer) -> None:
     """The answer to the first request is lost: the second is told that the collection exists."""
     server.fail(Fault(kind="lost", to="PUT /collections/ai_book_embedding"))
-    async with opened(server) as store:
+    async with open_collection(server) as store:
         await store.upsert([chunk(1)], edition=1)
         assert await store.count() == 1
 
 
 async def test_a_deletion_goes_through_when_its_preparation_fails(server: QdrantServer) -> None:
-    async with opened(server, tries=2) as store:
+    async with open_collection(server, tries=2) as store:
         await store.upsert([chunk(1), chunk(2)], edition=1)
         server.fail(*[Fault(kind="status", to="/points/vectors")] * 2)
         await store.delete([chunk(1).id])
@@ -152,7 +152,7 @@ async def test_a_deletion_goes_through_when_its_preparation_fails(server: Qdrant
 
 async def test_a_long_batch_that_breaks_off_leaves_whole_points_only(server: QdrantServer) -> None:
     chunks = [chunk(n) for n in range(1, BATCH + 20)]
-    async with opened(server, tries=1) as store:
+    async with open_collection(server, tries=1) as store:
         server.fail(Fault(kind="slow", to=UPSERT), Fault(kind="half", to=UPSERT))
         with pytest.raises(StoreError, match="half of it"):
             await store.upsert(chunks, edition=1)
@@ -166,21 +166,21 @@ async def test_a_long_batch_that_breaks_off_leaves_whole_points_only(server: Qdr
 
 
 @asynccontextmanager
-async def library(tmp_path: Path, server: QdrantServer) -> AsyncIterator[Library]:
+async def open_library(tmp_path: Path, server: QdrantServer) -> AsyncIterator[Library]:
     settings = Settings(data=tmp_path / "library", store_url=server.url, free_space_mb=0)
     answerer = Greedy("lighthouse")
-    async with Library.open(settings=settings, embedder=TinyEmbedder(), answerer=answerer) as opened:
-        yield opened
+    async with Library.open(settings=settings, embedder=TinyEmbedder(), answerer=answerer) as open_collection:
+        yield open_collection
 
 
 async def test_a_library_lives_on_a_server(tmp_path: Path, server: QdrantServer) -> None:
-    async with library(tmp_path, server) as tides:
+    async with open_library(tmp_path, server) as tides:
         book = await tides.add(markdown(tmp_path / "tides.md"))
         (best, *_) = await tides.search("the lamp of the lighthouse")
         assert best.chunk.section == "Lighthouse"
         await assert_well_cited(tides, await tides.ask("Who trimmed the lamp of the lighthouse?"))
     before = len(server.writes)
-    async with library(tmp_path, server) as tides:
+    async with open_library(tmp_path, server) as tides:
         assert not tides.mended
         assert [found.chunk.book_id for found in await tides.search("gulls", top_k=1)] == [book.id]
         assert server.writes[before:] == []
@@ -194,7 +194,7 @@ async def test_a_book_whose_storing_breaks_off_is_not_published_and_goes_in_late
     tmp_path: Path, server: QdrantServer
 ) -> None:
     book = markdown(tmp_path / "tides.md")
-    async with library(tmp_path, server) as tides:
+    async with open_library(tmp_path, server) as tides:
         await tides.ready()
         server.fail(Fault(kind="half", to=UPSERT), *[Fault(kind="status", to=UPSERT)] * 4)
         with pytest.raises(StoreError, match="did not store the chunks"):
@@ -209,14 +209,14 @@ async def test_a_book_whose_storing_breaks_off_is_not_published_and_goes_in_late
 async def test_a_server_that_vanishes_with_a_removal_undone_is_caught_up_with_at_the_next_opening(
     tmp_path: Path, server: QdrantServer
 ) -> None:
-    async with library(tmp_path, server) as tides:
+    async with open_library(tmp_path, server) as tides:
         await tides.add(markdown(tmp_path / "tides.md"))
         server.fail(*[Fault(kind="cut", to="/points/delete")] * 5)
         with pytest.raises(StoreError, match="did not remove the chunks"):
             await tides.remove("the-tides")
         assert await tides.books() == []
         assert await tides.search("lighthouse") == []
-    async with library(tmp_path, server) as tides:
+    async with open_library(tmp_path, server) as tides:
         await tides.ready()
         assert len(tides.mended.strange) == 4
         assert all(finding.sound for finding in await tides.examine())
@@ -225,21 +225,21 @@ async def test_a_server_that_vanishes_with_a_removal_undone_is_caught_up_with_at
 async def test_points_that_the_server_lost_are_written_again_when_the_library_is_opened(
     tmp_path: Path, server: QdrantServer
 ) -> None:
-    async with library(tmp_path, server) as tides:
+    async with open_library(tmp_path, server) as tides:
         await tides.add(markdown(tmp_path / "tides.md"))
         name = await tides._records.ensure_library_id()
         ids = sorted(await tides._records.read_digests())
     store = await connect(Settings(data=tmp_path, store_url=server.url), dimension=384, library=name)
     await store.delete(ids[:2])
     await store.close()
-    async with library(tmp_path, server) as tides:
+    async with open_library(tmp_path, server) as tides:
         await tides.ready()
         assert tides.mended.missing == tuple(ids[:2])
         assert all(finding.sound for finding in await tides.examine())
 
 
 async def test_a_missing_collection_is_rebuilt_by_the_doctor(tmp_path: Path, server: QdrantServer) -> None:
-    async with library(tmp_path, server) as tides:
+    async with open_library(tmp_path, server) as tides:
         await tides.add(markdown(tmp_path / "tides.md"))
     other = Settings(data=tmp_path / "library", store_url=server.url, collection="elsewhere", free_space_mb=0)
     embedder = TinyEmbedder()

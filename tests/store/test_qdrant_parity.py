@@ -30,7 +30,7 @@ BOOKS, SECTIONS = ("emma", "moby-dick", "das-schloß"), ("s1", "s2", "part-1", "
 LIBRARY = "library-of-the-test"
 
 
-def shelf(seed: int, size: int = 150) -> list[Chunk]:
+def make_chunks(seed: int, size: int = 150) -> list[Chunk]:
     """Chunks of all kinds, a fifth of them twins in vector, in words or in both."""
     chance = random.Random(seed)
     made: list[Chunk] = []
@@ -51,7 +51,7 @@ def shelf(seed: int, size: int = 150) -> list[Chunk]:
     return made
 
 
-def filters(chance: random.Random, count: int) -> list[Where]:
+def make_filters(chance: random.Random, count: int) -> list[Where]:
     made = [EVERYWHERE]
     for _ in range(count - 1):
         any_of: dict[str, tuple[str, ...]] = {}
@@ -92,7 +92,7 @@ class Stores:
             await store.delete(ids)
         await self.oracle.delete("oracle", models.PointIdsList(points=[*ids]))
 
-    async def by_the_oracle(
+    async def search_oracle(
         self, query: Sequence[float], text: str, where: Where
     ) -> tuple[list[Hit], list[Hit]]:
         """Everything that passes, in both halves, in our order."""
@@ -110,7 +110,7 @@ class Stores:
 
     async def agree(self, query: Sequence[float], text: str, where: Where, *, limit: int) -> None:
         """Both stores find what the oracle finds, and the same vectors in exactly the same order."""
-        dense, lexical = await self.by_the_oracle(query, text, where)
+        dense, lexical = await self.search_oracle(query, text, where)
         found = [
             await store.search(query, text, where=where, limit=limit) for store in (self.edge, self.server)
         ]
@@ -152,11 +152,11 @@ def agree(found: Sequence[Hit], all_of_them: Sequence[Hit], *, limit: int) -> No
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_three_engines_find_the_same(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
-    chunks = shelf(seed)
+    chunks = make_chunks(seed)
     checks = 0
     async with stores(tmp_path) as all_stores:
         await all_stores.fill(chunks)
-        for where in filters(chance, 20):
+        for where in make_filters(chance, 20):
             for limit in (3, 25, 200):
                 query = chance.choice(chunks).embedding or ()
                 text = " ".join(chance.choices(VOCABULARY, k=chance.randint(0, 4)))
@@ -168,7 +168,7 @@ async def test_three_engines_find_the_same(tmp_path: Path, seed: int) -> None:
 
 async def test_they_still_do_after_changes_and_deletions(tmp_path: Path) -> None:
     chance = random.Random(7)
-    chunks = shelf(3, 120)
+    chunks = make_chunks(3, 120)
     async with stores(tmp_path) as all_stores:
         await all_stores.fill(chunks)
         await all_stores.drop([one.id for one in chunks[::3]])
@@ -176,7 +176,7 @@ async def test_they_still_do_after_changes_and_deletions(tmp_path: Path) -> None
         await all_stores.fill(renewed, edition=2)
         assert await all_stores.server.read_digests() == await all_stores.edge.read_digests()
         for where in (
-            *filters(chance, 12),
+            *make_filters(chance, 12),
             Where(any_of={"edition": (2,)}),
             Where(none_of={"edition": (2,)}),
         ):

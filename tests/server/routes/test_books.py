@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.records.test_covers import BY_PROPERTY, PNG, with_cover
+from tests.records.test_covers import BY_PROPERTY, PNG, write_epub_with_cover
 from tests.support import small_books
 from tests.support.book_service import Service, serving
 
@@ -27,7 +27,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 def covered(folder: Path) -> bytes:
     """An EPUB with a cover, and other words than the tides."""
-    path = with_cover(
+    path = write_epub_with_cover(
         folder / "hills.epub", BY_PROPERTY, {"pic.bin": PNG}, chapters={"One": "Goats graze on a hill."}
     )
     return path.read_bytes()
@@ -104,7 +104,7 @@ def test_a_book_without_a_cover_says_so(service: Service) -> None:
 
 
 def test_a_removed_book_is_gone_with_all_that_was_stored_of_it(service: Service, tmp_path: Path) -> None:
-    path = with_cover(
+    path = write_epub_with_cover(
         tmp_path / "x.epub", BY_PROPERTY, {"pic.bin": PNG}, chapters={"A": "Bees hum in the clover."}
     )
     book_id = service.taken_in(path.read_bytes(), name="x.epub", title="Bees")["book_id"]
