@@ -357,7 +357,7 @@ async def test_every_limit_of_a_question_holds(
     assert said.answer.content == OFFLINE
     assert re.search(why, said.answerer)
     assert len(model.requests) <= limits.get("turns", 3)
-    await model.idle()
+    await model.wait_until_idle()
 
 
 async def test_a_question_may_not_cost_more_than_it_may(data: Path, model: ScriptedModel) -> None:
@@ -407,7 +407,7 @@ async def test_a_reader_who_leaves_hangs_up_on_the_model(data: Path, model: Scri
                 if isinstance(event, Working):
                     await reached.wait()
                     break
-        await model.idle()
+        await model.wait_until_idle()
         assert model.abandoned == 1
         ((status, error),) = looked_up(library, "SELECT status, error FROM questions")
     assert status == "error"

@@ -19,7 +19,7 @@ from octavo.testing import (
     Reply,
     Say,
     ScriptedModel,
-    seeded_fault,
+    pick_fault,
 )
 from octavo.types import Scope, ScopeType
 from tests.support import small_books
@@ -96,7 +96,7 @@ async def test_two_hundred_seeded_faults_each_end_in_an_answer_or_a_refusal(data
         assert len(request.tool_results) <= TOOL_CALLS + len(request.tools) * TURNS
         if case % 2 and asked[case] == 1 and request.tools:  # a model that is well at first
             return Call("search_book", {"query": "the lighthouse", "top_k": 2})
-        return seeded_fault(case)
+        return pick_fault(case)
 
     async with ScriptedModel(script) as model:
         async with asking(data, model, call_seconds=1.0, **limits) as library:
@@ -107,15 +107,15 @@ async def test_two_hundred_seeded_faults_each_end_in_an_answer_or_a_refusal(data
                 said |= await at_once(
                     lambda n: told(library, f"{QUESTIONS[n % 3]} This is case {n}."), late, most=1
                 )
-        await model.idle()
+        await model.wait_until_idle()
     assert model.failures == []
     assert set(asked) == set(range(FAULTS))
     assert max(asked.values()) <= (TURNS + 2) * (RETRIES + 1)
     for case, one in said.items():
-        assert isinstance(one, Told), (case, seeded_fault(case), one)
+        assert isinstance(one, Told), (case, pick_fault(case), one)
         assert_marked(one)
         assert_true_to_the_book(one, WATCH)
-    offline = {seeded_fault(c).kind for c, one in said.items() if one.answerer != MODEL}  # type: ignore[union-attr]
+    offline = {pick_fault(c).kind for c, one in said.items() if one.answerer != MODEL}  # type: ignore[union-attr]
     assert {FaultKind.UNAUTHORIZED, FaultKind.NO_QUOTA, FaultKind.SILENT, FaultKind.GARBAGE} <= offline
 
 
@@ -303,7 +303,7 @@ async def test_a_reader_who_leaves_hangs_up_on_the_model(data: Path) -> None:
             leaving.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await leaving
-            await model.idle()
+            await model.wait_until_idle()
         assert model.abandoned == 1
 
 

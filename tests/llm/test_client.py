@@ -171,7 +171,7 @@ async def test_a_call_that_takes_too_long_is_hung_up(kind: FaultKind) -> None:
         while not server.requests:  # on a slow machine, it may be over before it has begun
             with pytest.raises(CallFailed, match=r"within 0\.3 seconds"):
                 await said(model)
-        await server.idle()
+        await server.wait_until_idle()
         assert server.abandoned >= 1
 
 
@@ -188,7 +188,7 @@ async def test_whoever_cancels_closes_the_connection() -> None:
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        await server.idle()
+        await server.wait_until_idle()
         assert server.abandoned == 1
 
 

@@ -34,7 +34,7 @@ from octavo.testing import (
     Say,
     Script,
     ScriptedModel,
-    seeded_fault,
+    pick_fault,
 )
 from tests.support.obedient_model import Obedient
 from tests.support.patience import PATIENCE
@@ -247,7 +247,7 @@ async def test_faults_of_the_connection_are_the_clients_own_errors(kind: FaultKi
             while len(model.requests) < count:  # a slow client may give up before it has asked
                 with pytest.raises(RAISED[kind]) as failed:
                     await ask(client, stream=stream)
-        await model.idle()
+        await model.wait_until_idle()
     assert (model.abandoned >= 2) is silent
     assert silent or model.abandoned == 0
     if isinstance(failed.value, openai.RateLimitError):
@@ -280,14 +280,14 @@ async def test_a_damaged_reply_never_arrives_as_a_sound_one(kind: FaultKind, str
             )
             said: Any = asked[0]
             assert isinstance(said, Exception) or not said.content
-        await model.idle()
+        await model.wait_until_idle()
     assert model.abandoned or kind is not FaultKind.STALLED_STREAM
 
 
 async def test_a_slow_stream_arrives_whole() -> None:
     async with serving(Fault(FaultKind.SLOW_STREAM, seconds=0.01)) as (model, client):
         said = await ask_chat(client, stream=True, messages=[{"role": "user", "content": SHOWN}])
-        await model.idle()
+        await model.wait_until_idle()
     assert json.loads(said.content)["claims"][0]["sentences"] == ["s1"]
     assert model.abandoned == 0
 
@@ -334,9 +334,9 @@ async def test_a_model_can_stop_early_be_filtered_and_refuse() -> None:
 
 
 def test_seeded_faults_go_through_every_kind_and_repeat_exactly() -> None:
-    made = [seeded_fault(seed) for seed in range(200)]
+    made = [pick_fault(seed) for seed in range(200)]
     assert {fault.kind for fault in made} == set(FaultKind)
-    assert made == [seeded_fault(seed) for seed in range(200)]
+    assert made == [pick_fault(seed) for seed in range(200)]
     assert len({(fault.kind, fault.seed) for fault in made}) == 200
 
 
@@ -348,7 +348,7 @@ async def test_a_client_that_leaves_is_counted_and_so_are_clients_at_once() -> N
         for task in asking:
             task.cancel()
         await asyncio.gather(*asking, return_exceptions=True)
-        await model.idle()
+        await model.wait_until_idle()
         assert (model.open, model.peak, model.abandoned) == (0, 3, 3)
 
 
@@ -357,7 +357,7 @@ async def test_waiting_for_an_idle_server_gives_up_when_a_connection_stays() -> 
         asking = asyncio.create_task(ask_chat(client, stream=True))
         await until_asked(model, 1)
         with pytest.raises(TimeoutError):
-            await model.idle(seconds=0.05)
+            await model.wait_until_idle(seconds=0.05)
         asking.cancel()
 
 

@@ -6,7 +6,7 @@ to one `Turn`: the text and the calls of one turn of a model, ready for either p
 
 Models that misbehave: what each kind of fault makes a model say, and faults made from a number.
 
-`seeded_fault(n)` runs through every kind before it repeats one, with another cut, another language, another
+`pick_fault(n)` runs through every kind before it repeats one, with another cut, another language, another
 lie each time. The same number always gives the same fault.
 """
 
@@ -42,7 +42,7 @@ class Call:
     arguments: Mapping[str, object] | str = "{}"
 
     @property
-    def written(self) -> str:
+    def arguments_text(self) -> str:
         return self.arguments if isinstance(self.arguments, str) else json.dumps(dict(self.arguments))
 
 
@@ -53,12 +53,12 @@ class Claims:
     claims: Sequence[Claimed]
 
     @property
-    def written(self) -> str:
-        made = [
+    def text(self) -> str:
+        claims = [
             {"text": text, "sentences": list(ids), "gloss": "".join(gloss)}
             for text, ids, *gloss in self.claims
         ]
-        return json.dumps({"claims": made}, ensure_ascii=False)
+        return json.dumps({"claims": claims}, ensure_ascii=False)
 
 
 class FaultKind(StrEnum):
@@ -110,7 +110,7 @@ Script = Reply | Sequence[Reply] | Callable[[ModelRequest], Reply]
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ModelTurn:
     """One turn of a model, whatever protocol carries it."""
 
     text: str = ""
@@ -119,22 +119,22 @@ class Turn:
     refusal: bool = False
 
 
-def turn(reply: Say | Call | Claims | Sequence[Call]) -> Turn:
+def make_turn(reply: Say | Call | Claims | Sequence[Call]) -> ModelTurn:
     match reply:
         case Say(text, finish, refusal):
-            return Turn(text, finish=finish, refusal=refusal)
+            return ModelTurn(text, finish=finish, refusal=refusal)
         case Claims():
-            return Turn(reply.written)
+            return ModelTurn(reply.text)
         case Call():
-            return Turn(calls=(reply,))
+            return ModelTurn(calls=(reply,))
     calls = tuple(reply)
     if not calls or not all(isinstance(call, Call) for call in calls):
         raise TypeError(f"a scripted reply must be Say, Call, Calls, Claims or Fault, not {reply!r}")
-    return Turn(calls=calls)
+    return ModelTurn(calls=calls)
 
 
 HUGE_BYTES = 1 << 20
-ABROAD = (
+FOREIGN = (
     "Der Kapitän hat das Schiff in der Nacht verlassen.",
     "Le capitaine a quitté le navire pendant la nuit.",
     "船长在夜里离开了船。",
@@ -153,60 +153,60 @@ WAITING = frozenset(_WAITS)
 """Kinds that end only when the client gives up: a test with many of them needs short time-outs."""
 
 
-def seeded_fault(seed: int) -> Fault:
-    """Any fault, the same for the same number; numbers in a row go through all kinds."""
+def pick_fault(seed: int) -> Fault:
+    """Pick a fault, the same for the same number; numbers in a row go through all kinds."""
     chance = random.Random(seed)
     kinds = list(FaultKind)
     return Fault(kinds[seed % len(kinds)], seed=seed, seconds=chance.choice((0.0, 0.01, 0.03)))
 
 
-def misbehaving(fault: Fault, request: ModelRequest) -> Turn:
-    """What the model says under a fault that is its own; under one of the connection, an honest quotation."""
+def misbehave(fault: Fault, request: ModelRequest) -> ModelTurn:
+    """Make the turn of a model under a fault of its own; under one of the connection, an honest quotation."""
     chance = random.Random(fault.seed)
     tool = chance.choice(request.tools) if request.tools else "search_book"
     match fault.kind:
         case FaultKind.TOOL_LOOP:
-            made = turn(Call(tool, _arguments(request, tool, chance)))
+            turn = make_turn(Call(tool, _make_arguments(request, tool, chance)))
         case FaultKind.UNKNOWN_TOOL:
             named = chance.choice(
                 ("delete_book", "run_shell", "search_web", "SEARCH_BOOK", "", "read-section")
             )
-            made = turn(Call(named, {"query": "anything"}))
+            turn = make_turn(Call(named, {"query": "anything"}))
         case FaultKind.BAD_ARGUMENTS:
-            made = turn(
+            turn = make_turn(
                 Call(tool, chance.choice(('{"query": ', "whale", "[1, 2", '{"query": "a" "b"}', "\x00")))
             )
         case FaultKind.WRONG_ARGUMENTS:
             wrong: Sequence[Mapping[str, object]] = ({}, {"query": 7}, {"query": ["a"]}, {"no": {"such": 1}})
-            made = turn(Call(tool, chance.choice(wrong)))
+            turn = make_turn(Call(tool, chance.choice(wrong)))
         case FaultKind.HUGE:
-            made = _huge(request, chance)
+            turn = _write_too_much(request, chance)
         case FaultKind.PROSE:
-            made = turn(
+            turn = make_turn(
                 Say(chance.choice(("Certainly! The answer is 42.", "", "```json\n{}\n```", "[s1]", "null")))
             )
         case FaultKind.UNKNOWN_SENTENCES:
-            made = turn(_unknown(request, chance))
+            turn = make_turn(_claim_unknown(request, chance))
         case FaultKind.INVENTED_QUOTES:
-            made = turn(_invented(request, chance))
+            turn = make_turn(_claim_invented(request, chance))
         case FaultKind.OTHER_LANGUAGE:
-            made = turn(Claims([(chance.choice(ABROAD), _some_ids(request, chance))]))
+            turn = make_turn(Claims([(chance.choice(FOREIGN), _pick_ids(request, chance))]))
         case FaultKind.CUT_SHORT | FaultKind.FILTERED | FaultKind.REFUSED:
-            made = _ended_early(fault, request, chance)
+            turn = _end_early(fault, request, chance)
         case _:
-            made = honest(request)
-    return made
+            turn = quote_honestly(request)
+    return turn
 
 
-def honest(request: ModelRequest) -> Turn:
-    """Quotes the first sentence it was shown; asks for some when it was shown none."""
+def quote_honestly(request: ModelRequest) -> ModelTurn:
+    """Quote the first sentence that the request shows; ask for some when it shows none."""
     shown = request.sentences
     if not shown and "search_book" in request.tools and not request.tool_results:
-        return turn(Call("search_book", {"query": request.question}))
-    return turn(Claims([(text, [id_]) for id_, text in list(shown.items())[:1]]))
+        return make_turn(Call("search_book", {"query": request.question}))
+    return make_turn(Claims([(text, [id_]) for id_, text in list(shown.items())[:1]]))
 
 
-def _arguments(request: ModelRequest, tool: str, chance: random.Random) -> dict[str, object]:
+def _make_arguments(request: ModelRequest, tool: str, chance: random.Random) -> dict[str, object]:
     known: dict[str, dict[str, object]] = {
         "search_book": {"query": f"{request.question[:200]} {chance.randint(0, 9)}", "top_k": 3},
         "read_section": {"section": chance.choice(("1", "Storm", "nothing like it")), "around": ""},
@@ -214,13 +214,17 @@ def _arguments(request: ModelRequest, tool: str, chance: random.Random) -> dict[
     return known.get(tool, {})
 
 
-def _huge(request: ModelRequest, chance: random.Random) -> Turn:
+def _write_too_much(request: ModelRequest, chance: random.Random) -> ModelTurn:
     word = chance.choice(("whale ", "\N{WHITE HEAVY CHECK MARK} ", "<b>", "[1] ", '\\"'))
     text = (word * (HUGE_BYTES // len(word.encode()) + 1))[:HUGE_BYTES]
-    return turn(Say(text)) if chance.random() < 0.5 else turn(Claims([(text, _some_ids(request, chance))]))
+    return (
+        make_turn(Say(text))
+        if chance.random() < 0.5
+        else make_turn(Claims([(text, _pick_ids(request, chance))]))
+    )
 
 
-def _unknown(request: ModelRequest, chance: random.Random) -> Claims:
+def _claim_unknown(request: ModelRequest, chance: random.Random) -> Claims:
     made_up = (
         "s0",
         "s99999",
@@ -235,23 +239,23 @@ def _unknown(request: ModelRequest, chance: random.Random) -> Claims:
     )
     ids = chance.sample(made_up, chance.randint(1, 3))
     said = list(request.sentences.values()) or ["The book says so."]
-    return Claims([(chance.choice(said), [*ids, *_some_ids(request, chance)])])
+    return Claims([(chance.choice(said), [*ids, *_pick_ids(request, chance)])])
 
 
-def _invented(request: ModelRequest, chance: random.Random) -> Claims:
+def _claim_invented(request: ModelRequest, chance: random.Random) -> Claims:
     words = [word for text in request.sentences.values() for word in text.split() if len(word) > 4]
     word = chance.choice(words or ["whale"]).strip(".,;:!?\"'")
-    return Claims([(chance.choice(INVENTED).format(word=word), _some_ids(request, chance) or ["s1"])])
+    return Claims([(chance.choice(INVENTED).format(word=word), _pick_ids(request, chance) or ["s1"])])
 
 
-def _ended_early(fault: Fault, request: ModelRequest, chance: random.Random) -> Turn:
+def _end_early(fault: Fault, request: ModelRequest, chance: random.Random) -> ModelTurn:
     if fault.kind is FaultKind.REFUSED:
-        return turn(Say("I'm sorry, I can't help with that.", refusal=True))
-    text = honest(request).text or Claims([("Nothing.", ["s1"])]).written
+        return make_turn(Say("I'm sorry, I can't help with that.", refusal=True))
+    text = quote_honestly(request).text or Claims([("Nothing.", ["s1"])]).text
     part = text[: chance.randint(0, len(text) - 1)]
-    return turn(Say(part, finish="length" if fault.kind is FaultKind.CUT_SHORT else "content_filter"))
+    return make_turn(Say(part, finish="length" if fault.kind is FaultKind.CUT_SHORT else "content_filter"))
 
 
-def _some_ids(request: ModelRequest, chance: random.Random) -> list[str]:
+def _pick_ids(request: ModelRequest, chance: random.Random) -> list[str]:
     shown = sorted(request.sentences)
     return chance.sample(shown, min(len(shown), chance.randint(1, 3)))

@@ -18,7 +18,7 @@ _SHOWN = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class ModelMessage:
     """A message of the conversation so far."""
 
     role: str
@@ -44,7 +44,7 @@ class ModelRequest:
     body: Mapping[str, Any]
     model: str = ""
     stream: bool = False
-    messages: tuple[Spoken, ...] = ()
+    messages: tuple[ModelMessage, ...] = ()
     tools: tuple[str, ...] = ()
     tool_results: tuple[ToolResult, ...] = ()
     response_format: Mapping[str, Any] | None = None
@@ -69,10 +69,10 @@ class ModelRequest:
     def sentences(self) -> dict[str, str]:
         """The sentences shown with short ids (`s12: …`, `[s12] …`, or in JSON), by id."""
         shown = [m.text for m in self.messages if m.role == "user"] + [r.text for r in self.tool_results]
-        return {id_: said for text in shown for id_, said in _sentences(text)}
+        return {id_: said for text in shown for id_, said in _find_sentences(text)}
 
 
-def _sentences(text: str) -> Iterator[tuple[str, str]]:
+def _find_sentences(text: str) -> Iterator[tuple[str, str]]:
     try:
         value = json.loads(text)
     except ValueError:
@@ -80,10 +80,10 @@ def _sentences(text: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
         yield from ((found["id"], found["text"]) for found in _SHOWN.finditer(value))
     else:
-        yield from _within(value)
+        yield from _find_in_json(value)
 
 
-def _within(value: Any) -> Iterator[tuple[str, str]]:
+def _find_in_json(value: Any) -> Iterator[tuple[str, str]]:
     """Sentences anywhere in JSON: objects with `id` and `text`, or keys that are ids."""
     if isinstance(value, dict):
         if isinstance(value.get("id"), str) and isinstance(value.get("text"), str):
@@ -92,20 +92,20 @@ def _within(value: Any) -> Iterator[tuple[str, str]]:
             if re.fullmatch(r"s\d+", key) and isinstance(item, str):
                 yield key, item
             else:
-                yield from _within(item)
+                yield from _find_in_json(item)
     elif isinstance(value, list):
         for item in value:
-            yield from _within(item)
+            yield from _find_in_json(item)
     elif isinstance(value, str) and len(value) > 3:
         yield from ((found["id"], found["text"]) for found in _SHOWN.finditer(value))
 
 
-def chat_request(headers: Mapping[str, str], body: Mapping[str, Any]) -> ModelRequest:
+def read_chat_request(headers: Mapping[str, str], body: Mapping[str, Any]) -> ModelRequest:
     """Reads the body of `POST /v1/chat/completions`."""
     messages = body.get("messages") or []
     calls = {c["id"]: c["function"] for m in messages for c in m.get("tool_calls") or []}
     results = tuple(
-        _result(m.get("tool_call_id", ""), calls, _text(m.get("content")))
+        _make_result(m.get("tool_call_id", ""), calls, _join_text(m.get("content")))
         for m in messages
         if m["role"] == "tool"
     )
@@ -116,26 +116,28 @@ def chat_request(headers: Mapping[str, str], body: Mapping[str, Any]) -> ModelRe
         body=body,
         model=body.get("model", ""),
         stream=bool(body.get("stream")),
-        messages=tuple(Spoken(m["role"], _text(m.get("content"))) for m in messages if m["role"] != "tool"),
+        messages=tuple(
+            ModelMessage(m["role"], _join_text(m.get("content"))) for m in messages if m["role"] != "tool"
+        ),
         tools=tuple(t["function"]["name"] for t in body.get("tools") or []),
         tool_results=results,
-        response_format=_schema(wanted.get("json_schema") or wanted) if wanted else None,
+        response_format=_get_schema(wanted.get("json_schema") or wanted) if wanted else None,
         wants_usage=bool((body.get("stream_options") or {}).get("include_usage")),
     )
 
 
-def responses_request(headers: Mapping[str, str], body: Mapping[str, Any]) -> ModelRequest:
+def read_responses_request(headers: Mapping[str, str], body: Mapping[str, Any]) -> ModelRequest:
     """Reads the body of `POST /v1/responses`."""
     given = body.get("input") or []
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
     calls = {i["call_id"]: i for i in items if i.get("type") == "function_call"}
     results = tuple(
-        _result(i["call_id"], calls, _text(i.get("output")))
+        _make_result(i["call_id"], calls, _join_text(i.get("output")))
         for i in items
         if i.get("type") == "function_call_output"
     )
-    spoken = [Spoken(i["role"], _text(i.get("content"))) for i in items if "role" in i]
-    instructions = [Spoken("system", body["instructions"])] if body.get("instructions") else []
+    spoken = [ModelMessage(i["role"], _join_text(i.get("content"))) for i in items if "role" in i]
+    instructions = [ModelMessage("system", body["instructions"])] if body.get("instructions") else []
     wanted = (body.get("text") or {}).get("format")
     return ModelRequest(
         api="responses",
@@ -146,21 +148,21 @@ def responses_request(headers: Mapping[str, str], body: Mapping[str, Any]) -> Mo
         messages=(*instructions, *spoken),
         tools=tuple(t["name"] for t in body.get("tools") or [] if t.get("type") == "function"),
         tool_results=results,
-        response_format=_schema(wanted) if wanted and wanted.get("type") != "text" else None,
+        response_format=_get_schema(wanted) if wanted and wanted.get("type") != "text" else None,
     )
 
 
-def _schema(wanted: Mapping[str, Any]) -> Mapping[str, Any]:
+def _get_schema(wanted: Mapping[str, Any]) -> Mapping[str, Any]:
     schema: Mapping[str, Any] = wanted.get("schema") or wanted
     return schema
 
 
-def _result(call_id: str, calls: Mapping[str, Mapping[str, Any]], text: str) -> ToolResult:
+def _make_result(call_id: str, calls: Mapping[str, Mapping[str, Any]], text: str) -> ToolResult:
     call = calls.get(call_id, {})
     return ToolResult(call_id, call.get("name", ""), call.get("arguments", ""), text)
 
 
-def _text(content: Any) -> str:
+def _join_text(content: Any) -> str:
     """A message's words: a string, or parts of which some are text."""
     if content is None or isinstance(content, str):
         return content or ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from octavo.testing import chat_format
-from octavo.testing.replies import Turn
+from octavo.testing.replies import ModelTurn
 
 if TYPE_CHECKING:
     from octavo.testing.request import ModelRequest
@@ -15,35 +15,37 @@ if TYPE_CHECKING:
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
-def response(request: ModelRequest, turn: Turn, *, number: int) -> dict[str, Any]:
-    return _frame(request, turn, number, output=_items(turn, number), status=_status(turn))
+def write_response(request: ModelRequest, turn: ModelTurn, *, number: int) -> dict[str, Any]:
+    return _make_frame(request, turn, number, output=_list_items(turn, number), status=_choose_status(turn))
 
 
-def without_output(request: ModelRequest, *, number: int) -> dict[str, Any]:
-    return _frame(request, Turn(), number, output=[], status="completed")
+def write_without_output(request: ModelRequest, *, number: int) -> dict[str, Any]:
+    return _make_frame(request, ModelTurn(), number, output=[], status="completed")
 
 
-def stream(request: ModelRequest, turn: Turn, *, number: int) -> Iterator[str]:
+def write_stream(request: ModelRequest, turn: ModelTurn, *, number: int) -> Iterator[str]:
     """Server-sent events from `response.created` to `response.completed` (or `.incomplete`)."""
-    opened = _frame(request, turn, number, output=[], status="in_progress")
+    opened = _make_frame(request, turn, number, output=[], status="in_progress")
     events = [("response.created", {"response": opened}), ("response.in_progress", {"response": opened})]
-    for index, item in enumerate(_items(turn, number)):
-        events += _message(item, index) if item["type"] == "message" else _call(item, index)
-    status = _status(turn)
-    events.append((f"response.{status}", {"response": response(request, turn, number=number)}))
+    for index, item in enumerate(_list_items(turn, number)):
+        events += (
+            _list_message_events(item, index) if item["type"] == "message" else _list_call_events(item, index)
+        )
+    status = _choose_status(turn)
+    events.append((f"response.{status}", {"response": write_response(request, turn, number=number)}))
     for sequence, (kind, value) in enumerate(events):
         data = json.dumps({"type": kind, "sequence_number": sequence, **value}, ensure_ascii=False)
         yield f"event: {kind}\ndata: {data}\n\n"
 
 
-def _message(item: dict[str, Any], index: int) -> list[tuple[str, dict[str, Any]]]:
+def _list_message_events(item: dict[str, Any], index: int) -> list[tuple[str, dict[str, Any]]]:
     (part,) = item["content"]
     field, kind = ("refusal", "refusal") if part["type"] == "refusal" else ("text", "output_text")
     place = {"item_id": item["id"], "output_index": index, "content_index": 0}
     extra: dict[str, Any] = {} if field == "refusal" else {"logprobs": []}
     deltas = [
         (f"response.{kind}.delta", {**place, "delta": piece, **extra})
-        for piece in chat_format.pieces(part[field])
+        for piece in chat_format.split_text(part[field])
     ]
     empty = {**item, "status": "in_progress", "content": []}
     return [
@@ -56,10 +58,12 @@ def _message(item: dict[str, Any], index: int) -> list[tuple[str, dict[str, Any]
     ]
 
 
-def _call(item: dict[str, Any], index: int) -> list[tuple[str, dict[str, Any]]]:
+def _list_call_events(item: dict[str, Any], index: int) -> list[tuple[str, dict[str, Any]]]:
     kind = "response.function_call_arguments"
     place = {"item_id": item["id"], "output_index": index}
-    deltas = [(f"{kind}.delta", {**place, "delta": piece}) for piece in chat_format.pieces(item["arguments"])]
+    deltas = [
+        (f"{kind}.delta", {**place, "delta": piece}) for piece in chat_format.split_text(item["arguments"])
+    ]
     empty = {**item, "status": "in_progress", "arguments": ""}
     return [
         ("response.output_item.added", {"output_index": index, "item": empty}),
@@ -69,7 +73,7 @@ def _call(item: dict[str, Any], index: int) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def _items(turn: Turn, number: int) -> list[dict[str, Any]]:
+def _list_items(turn: ModelTurn, number: int) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
     if turn.text or not turn.calls:
         part: dict[str, Any] = {"type": "output_text", "text": turn.text, "annotations": [], "logprobs": []}
@@ -80,17 +84,17 @@ def _items(turn: Turn, number: int) -> list[dict[str, Any]]:
         items.append({**head, "content": [part]})
     for index, call in enumerate(turn.calls):
         head = {"id": f"fc_{number}_{index}", "type": "function_call", "status": "completed"}
-        asked = {"call_id": f"call_{number}_{index}", "name": call.tool, "arguments": call.written}
+        asked = {"call_id": f"call_{number}_{index}", "name": call.tool, "arguments": call.arguments_text}
         items.append({**head, **asked})
     return items
 
 
-def _status(turn: Turn) -> str:
+def _choose_status(turn: ModelTurn) -> str:
     return "completed" if turn.finish == "stop" else "incomplete"
 
 
-def _frame(
-    request: ModelRequest, turn: Turn, number: int, *, output: list[dict[str, Any]], status: str
+def _make_frame(
+    request: ModelRequest, turn: ModelTurn, number: int, *, output: list[dict[str, Any]], status: str
 ) -> dict[str, Any]:
     body = request.body
     return {
@@ -110,12 +114,12 @@ def _frame(
         "tools": body.get("tools") or [],
         "top_p": 1.0,
         "text": body.get("text") or {"format": {"type": "text"}},
-        "usage": None if status == "in_progress" else _usage(request, turn),
+        "usage": None if status == "in_progress" else _count_usage(request, turn),
     }
 
 
-def _usage(request: ModelRequest, turn: Turn) -> dict[str, Any]:
-    counted = chat_format.usage(request, turn)
+def _count_usage(request: ModelRequest, turn: ModelTurn) -> dict[str, Any]:
+    counted = chat_format.count_usage(request, turn)
     return {
         "input_tokens": counted["prompt_tokens"],
         "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
