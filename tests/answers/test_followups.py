@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from octavo.answers import followups
 from octavo.answers.followups import Turn, interpret
 
 WHALE = Turn("Is the whale white?", "Yes, the whale is white. [1]")
@@ -206,3 +210,22 @@ def test_any_text_gets_a_question_of_fair_length_and_always_the_same(
     assert len(made) <= 1000
     assert made == interpret(question, list(history))
     assert bool(made.strip()) == bool(question.strip())
+
+
+def examples() -> Iterator[tuple[str, ...]]:
+    for _, function in inspect.getmembers(followups, inspect.isfunction):
+        for line in (inspect.getdoc(function) or "").splitlines():
+            if line.startswith("After: "):
+                yield tuple(part.strip() for part in line.removeprefix("After: ").split(" | "))
+
+
+@pytest.mark.parametrize(("question", "answer", "follow_up", "expected"), list(examples()))
+def test_each_rule_does_what_its_examples_say(
+    question: str, answer: str, follow_up: str, expected: str
+) -> None:
+    assert interpret(follow_up, [Turn(question, answer)]) == expected
+
+
+def test_every_rule_has_an_example() -> None:
+    assert all("After: " in (inspect.getdoc(rule) or "") for rule in followups.RULES)
+    assert len(list(examples())) >= 15

@@ -1,50 +1,36 @@
-"""Rewrites a follow-up question so that it stands alone, from the words of the conversation and no model.
+"""Rewrite a follow-up question so that it stands alone, from the words of the conversation and no model.
 
 "Why?" after "Is the whale white?" becomes "Why is the whale white?", pronouns become names, "And in winter?"
 takes over the question before it. A question that stands alone stays as it is, and so does one that cannot be
 read with fair certainty, or is not English: a wrong rewrite is worse than none.
+
+`RULES` are tried in order. Their docstrings give examples that a test runs: the question before, its answer,
+the follow-up, and what becomes of it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import pairwise
-from typing import NamedTuple
 
 from octavo.answers.questions import Expected, QuestionKind, parse_question
 from octavo.text.clean import collapse
-from octavo.text.english import Token, stem, tokenize
+from octavo.text.english import list_words, stem, tokenize
+from octavo.text.phrases import (
+    Phrase,
+    find_coordinated,
+    find_phrases,
+    is_listed,
+    is_verb,
+    list_verbs,
+    lower_words,
+)
 from octavo.types import QUESTION_MOST
 
-_WORDS = """verb allow ask attack avoid become begin believe break bring build buy call carry catch cause
-change choose clean come contain cook cost create cut describe destroy die discover do drive eat end escape
-exist explain fall feed feel fight find fly found get give go grow happen have hear help hold hunt install
-invent join keep kill know lead learn leave live look lose love make marry mean meet move need occur open own
-pay play produce put read remove replace return rise run sail say see sell send set show sink sleep speak
-stand start stay stop survive take teach tell think travel try turn use visit wait want win work write|he king
-prince man boy father brother son husband uncle lord duke emperor mr sir john james william henry george
-charles thomas robert edward|she queen princess woman girl mother sister daughter wife aunt lady mrs miss ms
-mary elizabeth jane anne emma alice|who captain author writer doctor teacher child scientist president soldier
-sailor leader person hero general founder|beast fox wolf bear lion cat dog rabbit bird horse whale
-dragon|place paris london rome berlin england france germany spain italy china japan india russia america
-europe africa asia canada australia|time winter summer spring autumn morning evening night day week month year
-century war january february march april may june july august september october november december end|group
-people men women children teeth feet police crew|trait white black red green blue grey brown big small large
-tall long short old young new good bad dead alive afraid happy sad angry mad rich poor safe hot cold warm high
-low fast slow hard easy born|be is are was were|aux is are was were do does did has have had can could will
-would should may might must|article the a an this that these those some any each every all both no our your my
-his her its their|owner his her its their|lead in on at for with without during before after under from to by
-near against inside outside|join if when after before once while since because although unless until and or
-but that who which so|pause down up away out back home often usually always never ever still also then now
-again too as well not else more most less be been have|wh what which who whom whose when where why how|going
-go get come travel sail move|adverb when where why how|person i you we he she they it|of of s"""
-_TRAITS = ("ed", "ing", "ous", "ful", "able", "ible", "less", "ive", "ent", "ant", "wn", "ten", "ken")
 _OTHER_NUMBER = {"is": "are", "was": "were", "does": "do", "are": "is", "were": "was", "do": "does"}
-_SORTS = ("he", "she", "who", "beast", "place", "time", "group")
-_PLACES = ("first", "second", "third", "fourth", "fifth", "last")
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "last")
+_BE = "present_and_past_of_be"
 
 _AND, _END = r"(?i)^(?:(?:and|but|so|or|ok|okay|well|also)\b[,\s]*)*", r"[\s?!.]*$"
 _SMALL_TALK = re.compile(
@@ -61,8 +47,9 @@ _MORE = re.compile(
     rf"{_AND}(?:please |can you )?(?:(?:tell|give) me (?:some )?more|more|go on|continue|elaborate|explain)"
     rf"(?: details?| further| more| (?:about )?(?:it|that|this))*(?:,? please)?{_END}"
 )
-_NTH = re.compile(
-    rf"(?i)\bthe (?:({'|'.join(_PLACES)})(?: (?:one|point|item|rule|reason)\b|(?=\W*$))|"
+_TASK = re.compile(r"(?i)how (?:(?:do|can|should) (?:i|you|we)|to) (.+)")
+_ORDINAL = re.compile(
+    rf"(?i)\bthe (?:({'|'.join(_ORDINALS)})(?: (?:one|point|item|rule|reason)\b|(?=\W*$))|"
     r"(former|latter)(?=\W*$| (?:is|was|has|have|had|did|do|from|die|live)\b))"
 )
 _FRAGMENT = re.compile(rf"({_AND[4:]})((?:what|how) about|what of)?\s*([^,;:?!()\"“]+?){_END}", re.I)
@@ -78,7 +65,10 @@ _REFUSED = re.compile(r"(?i)\b(?:(?:do|does) not|(?:do|does)n['’]t|can ?not) (
 _SENTENCE = re.compile(r"(?<!\bMr)(?<!\bMrs)(?<!\bDr)(?<!\b[A-Z])[.!?]+[\"”’)]*\s+(?=[\"“‘(]?[A-Z0-9])")
 _ITEM = re.compile(r"(?m)^[ \t]*(?:[-*•]|\(?(?:\d{1,2}|[a-z])[.)])[ \t]+(.+)$")
 _SERIES = re.compile(r"(?:\b(?:are|were|includes?|included|named)|:)\s+([^.;:]+?,? (?:and|or) [^.;,]+)")
-_MARK = re.compile(r"\s*\[\d+(?:,\s*\d+)*\]")
+_CITATION = re.compile(r"\s*\[\d+(?:,\s*\d+)*\]")
+# Characters that are read of a question and of an answer, turns that are looked back, and the longest
+# follow-up and answer (in words) that are rewritten.
+_MOST_QUESTION, _MOST_ANSWER, _MOST_TURNS, _MOST_FOLLOW_UP, _MOST_ANSWER_WORDS = 2_000, 4_000, 4, 200, 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,119 +79,313 @@ class Turn:
     answer: str
 
 
-class _Phrase(NamedTuple):
-    text: str
-    start: int
-    end: int
-    lead: str
-    name: bool
-
-    @property
-    def head(self) -> str:
-        return _low(re.split(r"(?i)(?<=\w) of\b", self.text)[0])[-1]
-
-    @property
-    def sort(self) -> str:
-        known = [self.head, self.head.removesuffix("s"), _low(self.text)[0] if self.name else ""]
-        found = (sort for sort in _SORTS for word in known if _is(word, sort))
-        return "time" if re.fullmatch(r"\d+s?|\w+day", self.head) else next(found, "")
-
-    @property
-    def plural(self) -> bool:
-        inflected = re.search(r"(?<![sui'’])s$", self.head) and (not self.name or self.text[:3] == "the")
-        return bool(inflected) or self.sort == "group" or " and " in self.text
+Rule = Callable[[str, Sequence[Turn]], str | None]
 
 
 def interpret(question: str, history: Sequence[Turn]) -> str:
-    """The question, standing alone: itself when it already does, else in the words of the turns before."""
+    """Return the question standing alone: itself if it does already, else in words of the turns before."""
     text, made = collapse(question), ""
-    cut = [Turn(collapse(t.question[:2000]).rstrip(" ?!."), t.answer[:4000]) for t in history[-4:]]
-    turns = [t for t in reversed(cut) if tokenize(t.question) and not _SMALL_TALK.match(t.question)]
-    if turns and tokenize(text) and len(text) <= 200 and not _SMALL_TALK.match(text):
-        made = next((m for rule in (_bare, _more, _nth, _fragment, _named) if (m := rule(text, turns))), "")
+    turns = [
+        turn for turn in map(_shorten, reversed(history[-_MOST_TURNS:])) if _says_something(turn.question)
+    ]
+    if turns and len(text) <= _MOST_FOLLOW_UP and _says_something(text):
+        made = next((found for rule in RULES if (found := rule(text, turns))), "")
     rewritten = made and made != text and len(made) <= QUESTION_MOST
     return made[:1].upper() + made[1:] if rewritten else question[:QUESTION_MOST]
 
 
-def _small(text: str) -> str:
+def _shorten(turn: Turn) -> Turn:
+    return Turn(collapse(turn.question[:_MOST_QUESTION]).rstrip(" ?!."), turn.answer[:_MOST_ANSWER])
+
+
+def _says_something(text: str) -> bool:
+    return bool(tokenize(text)) and not _SMALL_TALK.match(text)
+
+
+def _lower_first(text: str) -> str:
+    """Write the first word small if it is a common one: "The king" but "Ahab"."""
     first = tokenize(text)[:1]
     return text[:1].lower() + text[1:] if first and first[0].stop and first[0].text != "I" else text
 
 
-@cache
-def _words() -> Mapping[str, Mapping[str, str]]:
-    rows = (row.split() for row in _WORDS.split("|"))
-    return {sort: {stem(w) if sort == "verb" else w: w for w in words} for sort, *words in rows}
+# "Why?", "How many?", "When did it happen?"
 
 
-def _is(word: str, *sorts: str) -> bool:
-    return any(word.lower() in _words()[sort] for sort in sorts)
+def complete_bare_question(text: str, turns: Sequence[Turn]) -> str | None:
+    """Complete a question word that stands alone.
+
+    After: Did the king flee? | Yes. | Why did he do that? | Why did the king flee?
+    After: What does Ahab eat? | The book doesn't say. | Why? | Why? (What does Ahab eat?)
+    """
+    found = _BARE.match(text)
+    if not found:
+        return None
+    asks = {"how come": "why", "whom": "who"}.get(found[1].lower(), found[1].lower())
+    made = _ask_how_many(turns[0].question) if asks == "how many" else _ask_again(asks, turns[0])
+    return made or (None if found["done"] else f"{found[1]}? ({turns[0].question}?)")
 
 
-def _low(text: str) -> list[str]:
-    return [token.text.lower() for token in tokenize(text)]
+def _ask_again(asks: str, last: Turn) -> str | None:
+    """Ask another thing about the last turn, by the first rule that applies."""
+    return (
+        _ask_about_answer(asks, last)
+        or _ask_why_not(asks, last)
+        or _ask_about_action(asks, last)
+        or _exchange_adverb(asks, last)
+    )
 
 
-def _verbal(words: Sequence[Token], number: int) -> bool:
-    word, before = words[number], words[number - 1].text.lower() if number else ""
-    of = number + 1 < len(words) and words[number + 1].text.lower() == "of"
-    noun = of or _is(before, "article", "trait") or before.endswith(("'s", "’s"))
-    return not noun and (_is(word.stem, "verb") or word.text == "lives") and not (number and word.capital)
+def _ask_about_answer(asks: str, last: Turn) -> str | None:
+    """Ask about what was answered, where the question itself cannot be asked again.
+
+    After: What colour is the whale? | The whale is white. | why | Why is the whale white?
+    After: Can the battery be replaced? | No. The battery is sealed. | Why not? | Why is the battery sealed?
+    """
+    first, _, rest = last.question.partition(" ")
+    answered = _invert_answer(last)
+    again = is_listed(first, "auxiliaries")
+    again = again or (is_listed(first, "question_adverbs") and asks not in ("why", "how"))
+    if answered and asks != first.lower() and (_is_denied(last) or " or " in rest or not again):
+        return f"{asks.removesuffix(' not')} {answered}?"
+    return None
 
 
-def _phrases(text: str) -> list[_Phrase]:
-    words, found, run = tokenize(text), list[_Phrase](), list[int]()
-    for number, word in enumerate(words):
-        low, before = word.text.lower(), words[number - 1].text.lower() if number else ""
-        whole = not number or text[words[number - 1].end : word.start].strip() in ("", "-", "'", "’")
-        starts = _is(low, "article")
-        joins = whole and bool(run) and (low in ("of", "s") or (starts and before == "of"))
-        small = word.stop or _is(low, "pause", "lead") or low.endswith("ly") or _is(before, "person")
-        out = not starts and not joins and (small or _verbal(words, number))
-        if run and (out or not whole or (starts and not joins)):
-            found += _closed(text, words, run, number)
-            run = []
-        run += [] if out else [number]
-    found += _closed(text, words, run, len(words))
-    return sorted(found, key=lambda p: not _is(p.lead, "aux"))
+def _ask_why_not(asks: str, last: Turn) -> str | None:
+    """Ask why something is not so.
+
+    After: Can whales breathe water? | No. | Why not? | Why can't whales breathe water?
+    """
+    first, _, rest = last.question.partition(" ")
+    first = first.lower()
+    if asks == "why not" or (asks == "why" and _is_denied(last) and is_listed(first, "auxiliaries")):
+        return f"why {first.replace('can', 'ca').replace('will', 'wo').replace('may', 'ca')}n't {rest}?"
+    return None
 
 
-def _closed(text: str, words: Sequence[Token], run: list[int], after: int) -> Iterator[_Phrase]:
-    while run and _is(words[run[-1]].text, "article", "of"):
-        run = run[:-1]
-    if not run or _is(words[run[0]].text, "owner"):
-        return
-    lead = words[run[0] - 1].text.lower() if run[0] else ""
-    run = _without_predicate(words, run, after, lead) if _is(lead, "aux") else run
-    asks = [n for n in range(run[0]) if words[n].text.lower() in ("what", "which", "whose", "how")]
-    if asks and all(w.stop and not _is(w.text, "aux") for w in words[asks[-1] + 1 : run[0]]):
-        return
-    end = words[run[-1]].end
-    for first in (run[0], *(n + 1 for n in run[:-1] if words[n].text.lower() == "of")):
-        own = [words[n] for n in run if n >= first and not _is(words[n].text, "article")]
-        content = (own or [words[first]])[0]
-        owner = content.text[-2:] in ("'s", "’s") and content.end < end
-        start, before = words[first].start, lead if first == run[0] else "of"
-        yield _Phrase(text[start:end], start, end, before, content.capital and not owner)
-        if owner and content.capital:
-            yield _Phrase(content.text[:-2], content.start, content.end, "", True)
+def _ask_about_action(asks: str, last: Turn) -> str | None:
+    """Ask about what was asked with "is" or "did".
+
+    After: Is the whale white? | Yes. | And why is that? | Why is the whale white?
+    After: Did anyone survive the wreck? | Yes. | who? | Who did survive the wreck?
+    """
+    first, _, rest = last.question.partition(" ")
+    if not is_listed(first, "auxiliaries"):
+        return None
+    rest = re.sub(r"(?i)^(?:any|some)(?:one|body) ", "", rest) if asks == "who" else rest
+    by_whom = asks == "who" and rest.endswith(tuple(list_words("trait_endings")))
+    return f"{'by whom' if by_whom else asks} {first.lower()} {rest}?"
 
 
-def _without_predicate(words: Sequence[Token], run: list[int], after: int, lead: str) -> list[int]:
-    last, asks = words[run[-1]], words[0].text.lower() in ("what", "which", "who", "whose", "where", "how")
-    if words[run[0]].capital and not last.capital:
-        lower = (i for i, n in enumerate(run) if not words[n].capital and words[n].text not in ("of", "the"))
-        return run[: next(lower, len(run))]
-    if last.capital or sum(not _is(words[n].text, "article") for n in run) < 2:
-        return run
-    if _is(lead, "be"):
-        trait = _is(last.text, "trait") or last.text.endswith(_TRAITS) or _is(last.stem, "verb")
-        return run[:-1] if trait or (after == len(words) and not asks) else run
-    complete = after < len(words) and (_is(words[after].text, "pause") or _verbal(words, after))
-    return run if complete else run[:-1]
+def _exchange_adverb(asks: str, last: Turn) -> str | None:
+    """Put one question word for another.
+
+    After: When was Queen Victoria crowned? | In 1838. | Where? | Where was Queen Victoria crowned?
+    """
+    first, _, rest = last.question.partition(" ")
+    verb_follows = is_listed(rest.split(" ")[0], "auxiliaries")
+    if is_listed(first, "question_adverbs") and verb_follows and asks != first.lower():
+        return f"{asks} {rest}?"
+    return None
 
 
-def _agrees(kind: str, phrase: _Phrase) -> bool:
+def _is_denied(turn: Turn) -> bool:
+    return re.match(r"(?i)\s*no\b", turn.answer) is not None
+
+
+def _ask_how_many(before: str) -> str | None:
+    """Ask how many of what the question before is about there are."""
+    return _count_kinds(before) or _count_subject(before) or _count_object(before)
+
+
+def _count_kinds(before: str) -> str | None:
+    """Count what the question before asks to name.
+
+    After: Who are the mates of the Pequod? | Starbuck. | How many? | How many mates of the Pequod are there?
+    """
+    kinds = re.match(r"(?i)(?:who|what|which) are (?:the )?(.+)", before)
+    return f"how many {kinds[1]} are there?" if kinds else None
+
+
+def _count_subject(before: str) -> str | None:
+    """Count who or what did it.
+
+    After: Who survived the wreck? | Ishmael. | How many? | How many people survived the wreck?
+    """
+    found = re.match(r"(?i)(who) (.+)|(?:what|which) ((\w+s) .+)", before)
+    if found and found[1]:
+        return f"how many people {found[2]}?"
+    return f"how many {found[3]}?" if found and stem(found[4]) not in list_verbs() else None
+
+
+def _count_object(before: str) -> str | None:
+    """Count the last thing that stands in the plural.
+
+    After: Do sperm whales have teeth? | Yes. | How many? | How many teeth do sperm whales have?
+    """
+    if not is_listed(before.split(" ")[0], "auxiliaries"):
+        return None
+    many = [phrase for phrase in find_phrases(before) if phrase.plural]
+    if not many:
+        return None
+    last = max(many, key=lambda phrase: phrase.start)
+    counted = re.sub("^(?:the|any|some) ", "", last.text)
+    return f"how many {collapse(f'{counted} {_lower_first(before[: last.start])}{before[last.end :]}')}?"
+
+
+# "Tell me more"
+
+
+def ask_for_more(text: str, turns: Sequence[Turn]) -> str | None:
+    """Say what more is wanted about.
+
+    After: Who is Captain Ahab? | A captain. | Tell me more | Tell me more about Captain Ahab.
+    After: How do I clean the pump? | Rinse it. | go on | Tell me more about how to clean the pump.
+    """
+    if not _MORE.match(text):
+        return None
+    task, found = _TASK.match(turns[0].question), find_phrases(turns[0].question)
+    topic = f"how to {task[1]}" if task else _lower_first(found[0].text) if found else ""
+    return f"Tell me more about {topic}." if topic else None
+
+
+# "The second one", "the latter"
+
+
+def resolve_ordinal(text: str, turns: Sequence[Turn]) -> str | None:
+    """Put the item of a list for "the second one" or "the latter".
+
+    After: Who are they? | They are Starbuck, Stubb and Flask. | Is the last one old? | Is Flask old?
+    """
+    found = _ORDINAL.search(text)
+    if found is None or (found[1] and _REFUSED.search(_CITATION.sub("", turns[0].answer))):
+        return None
+    items = _find_items(turns[0]) if found[1] else _find_pair(turns[0])
+    place = _ORDINALS.index(found[1].lower()) if found[1] else int(found[2].lower() == "latter")
+    chosen = items[-1:] if place == _ORDINALS.index("last") else items[place : place + 1]
+    item = re.split(r":\s|\s[–—]\s", "".join(chosen))[0].strip(" .*")
+    if not item:
+        return None
+    said = _lower_first(item) if len(item.split()) <= 6 else f"“{item[:300]}”"
+    lead = re.sub(rf"{_AND}(?:(?:what|how) about\s*)?", "", text[: found.start()])
+    return f"{lead}{said}{text[found.end() :]}" if lead else f"Tell me more about {said}."
+
+
+def _find_items(last: Turn) -> list[str]:
+    """Return what the answer lists: its list, a series in one of its sentences, or its sentences."""
+    answer = _CITATION.sub("", last.answer)
+    runs, sentences = _SERIES.findall(collapse(answer)), _SENTENCE.split(collapse(answer))
+    series = [re.split(r",\s+(?:and |or )?|\s+(?:and|or)\s+", run) for run in runs]
+    return next((items for items in [_ITEM.findall(answer), *series, sentences] if len(items) > 1), [])
+
+
+def _find_pair(last: Turn) -> list[str]:
+    """Return the first two things that question or answer joins with "and" or "or"."""
+    sources = (last.question, _read_answer(_CITATION.sub("", last.answer)))
+    pairs = [pair for source in sources for pair in find_coordinated(source, "and", "or")]
+    return [phrase.text for phrase in pairs[0]] if pairs else []
+
+
+# "And in winter?", "What about wolves?"
+
+
+def complete_fragment(text: str, turns: Sequence[Turn]) -> str | None:
+    """Ask the question before about something else.
+
+    After: What do bears eat in summer? | Berries. | And in winter? | What do bears eat in winter?
+    After: What do bears eat in summer? | Berries. | what about wolves? | What do wolves eat in summer?
+    After: How long do the males live? | Ten years. | What about a puppy? | How long does a puppy live?
+    """
+    found, before = _FRAGMENT.match(text), turns[0].question
+    if not found:
+        return None
+    rest = _lower_first(replace_pronouns(found[3], turns) or found[3])
+    words, fresh = tokenize(rest), find_phrases(rest)
+    whole = any(
+        is_listed(word.text, "auxiliaries", "question_words", "personal_pronouns") or is_verb(words, n)
+        for n, word in enumerate(words)
+    )
+    if not fresh or whole or len(words) > 8:
+        return None
+    old = _find_counterpart(fresh[0], find_phrases(before), words[0].text.lower())
+    if is_listed(words[0].text, "phrase_leads"):
+        start = old.start - len(old.lead) - 1 if old else len(before)
+        return f"{before[:start].strip()} {rest}{before[old.end :] if old else ''}?"
+    if old is None or not (found[1] or found[2]):
+        return None
+    verb = _OTHER_NUMBER.get(old.lead) if fresh[0].plural != old.plural else None
+    opening = f"{before[: old.start - len(old.lead) - 1]}{verb} " if verb else before[: old.start]
+    return f"{opening}{rest}{before[old.end :]}?"
+
+
+def _find_counterpart(new: Phrase, olds: Sequence[Phrase], lead: str) -> Phrase | None:
+    """Return the phrase of the question before whose place a new one takes.
+
+    After "in winter", a time after a preposition; else one with the same word, of the same sort, or a name.
+    """
+    time = new.sort == "time"
+    if is_listed(lead, "phrase_leads"):
+        near = (p for p in olds if is_listed(p.lead, "phrase_leads") and (p.sort == "time") == time)
+        return next((p for p in near if time or p.lead == lead), None)
+    content = {t.stem for t in tokenize(new.text) if not t.stop}
+    found = [p for p in olds if content & {t.stem for t in tokenize(p.text)}]
+    if " of " not in new.text:
+        found += [p for p in olds if p.name == new.name and p.sort == new.sort]
+        found += [p for p in olds if p.name and new.name and "" in (p.sort, new.sort) and _fits(p, new)]
+        found += [p for p in olds if p.sort != "time" and not new.name and not time and len(content) <= 2]
+    return found[0] if found else None
+
+
+def _fits(old: Phrase, new: Phrase) -> bool:
+    """Say whether a place may stand where the old phrase does."""
+    led = old.lead == "of" or is_listed(old.lead, "phrase_leads", "auxiliaries")
+    return new.sort != "place" or led
+
+
+# Pronouns
+
+
+def replace_pronouns(text: str, turns: Sequence[Turn]) -> str | None:
+    """Put names for pronouns that mean somebody of the turns before.
+
+    After: Who wrote Moby Dick? | Melville wrote it. | When was he born? | When was Melville born?
+    After: Is the whale white? | Yes. | What does it eat? | What does the whale eat?
+    After: Where does Ahab live? | In Nantucket. | What does he do there? | What does Ahab do in Nantucket?
+    """
+    made, at, seen, taken = "", 0, set[str](), list[str]()
+    for found in _PRONOUN.finditer(text):
+        kind, meant = str(found.lastgroup), None
+        if kind not in seen and _refers(text, found):
+            seen.add(kind)
+            meant = None if _is_resolved_inside(text, found, kind) else _find_antecedent(kind, turns, taken)
+        if meant and meant.text.lower() not in text.lower():
+            taken.append(meant.text)
+            made, at = made + text[at : found.start()] + _inflect(text, found, meant), found.end()
+    return re.sub(_AND, "", made + text[at:]) if taken else None
+
+
+def _find_antecedent(kind: str, turns: Sequence[Turn], taken: Sequence[str] = ()) -> Phrase | None:
+    """Return what a pronoun means: the last question's subject, its other phrases, then the answer's."""
+    for turn in turns:
+        for phrase in _list_candidates(kind, turn):
+            if _agrees(kind, phrase) and phrase.text not in taken:
+                return phrase._replace(text=_lower_first(phrase.text))
+    return None
+
+
+def _list_candidates(kind: str, turn: Turn) -> list[Phrase]:
+    """Return the phrases of a turn; the answer's come first where the question asked who or where."""
+    both = [p._replace(text=f"{p.text} and {q.text}") for p, q in find_coordinated(turn.question, "and")]
+    asked = [*both, *find_phrases(turn.question)]
+    question = turn.question.lower()
+    told = [p for p in find_phrases(_read_answer(turn.answer)) if p.text.lower() not in question]
+    parsed, wanted = parse_question(turn.question), Expected.PLACE if kind == "there" else Expected.PERSON
+    late = kind != "it" and parsed.expected is wanted and parsed.kind is not QuestionKind.DEFINITION
+    late = late or (kind == "there" and not any(is_listed(p.lead, "phrase_leads") for p in asked))
+    return [*told, *asked] if late else [*asked, *told]
+
+
+def _agrees(kind: str, phrase: Phrase) -> bool:
+    """Say whether a pronoun can stand for a phrase: "they" for a plural, "she" for no king."""
     place = phrase.sort == "place" or phrase.lead in ("in", "at", "from", "near")
     if phrase.sort == "time" or (kind != "there" and (kind == "they") != phrase.plural):
         return False
@@ -213,188 +397,93 @@ def _agrees(kind: str, phrase: _Phrase) -> bool:
     return phrase.sort in (*sorts, "beast")
 
 
-def _antecedent(kind: str, turns: Sequence[Turn], taken: Sequence[str] = ()) -> _Phrase | None:
-    """Whom or what a pronoun means: the last question's subject, its other phrases, then the answer's."""
-    for turn in turns:
-        both = [p._replace(text=f"{p.text} and {q.text}") for p, q in _coordinated(turn.question, "and")]
-        asked = [*both, *_phrases(turn.question)]
-        told = [p for p in _phrases(_told(turn.answer)) if p.text.lower() not in turn.question.lower()]
-        parsed, wanted = parse_question(turn.question), Expected.PLACE if kind == "there" else Expected.PERSON
-        late = kind != "it" and parsed.expected is wanted and parsed.kind is not QuestionKind.DEFINITION
-        late = late or (kind == "there" and not any(_is(p.lead, "lead") for p in asked))
-        for phrase in [*told, *asked] if late else [*asked, *told]:
-            if _agrees(kind, phrase) and phrase.text not in taken:
-                return phrase._replace(text=_small(phrase.text))
-    return None
-
-
-def _coordinated(text: str, *joins: str) -> list[tuple[_Phrase, _Phrase]]:
-    found = sorted(_phrases(text), key=lambda p: p.start)
-    return [(p, q) for p, q in pairwise(found) if text[p.end : q.start].strip(" ,") in joins]
-
-
-def _told(answer: str) -> str:
-    said = re.sub(r"(?i)^(?:yes|no)\b[,.:;\s]*", "", collapse(_MARK.sub("", answer)))
-    return "" if _REFUSED.search(answer) else _SENTENCE.split(said)[0].strip(' ."“”')
-
-
-def _inverted(turn: Turn) -> str:
-    said = _told(turn.answer)
-    if opening := re.match(r"(?i)(?:he|she|it|they)\b", said):
-        meant = _antecedent(opening[0].lower(), (Turn(turn.question, ""),))
-        said = f"{meant.text}{said[opening.end() :]}" if meant else ""
-    words, asked = tokenize(said), {t.stem for t in tokenize(turn.question) if not t.stop}
-    if len(words) > 25 or not asked & {t.stem for t in words} or re.search(r"[?!:;“”\"]", said):
-        return ""
-    for number, word in enumerate(words[1:9], start=1):
-        low, subject, rest = word.text.lower(), _small(said[: word.start].strip()), said[word.end :]
-        if _is(low, "join") or "," in subject:
-            break
-        if _is(low, "aux") and low[:2] not in ("ha", "do", "di"):
-            return f"{low} {subject}{rest}"
-        if _verbal(words, number):
-            base = _words()["verb"].get(word.stem, "live")
-            return f"{'do' if low == base else 'does' if low[-1] == 's' else 'did'} {subject} {base}{rest}"
-    return ""
-
-
-def _bare(text: str, turns: Sequence[Turn]) -> str | None:
-    if not (found := _BARE.match(text)):
-        return None
-    asks = {"how come": "why", "whom": "who"}.get(found[1].lower(), found[1].lower())
-    made = _counted(turns[0].question) if asks == "how many" else _clause(asks, turns[0])
-    return made or (None if found["done"] else f"{found[1]}? ({turns[0].question}?)")
-
-
-def _clause(asks: str, last: Turn) -> str | None:
-    first, _, rest = last.question.partition(" ")
-    first, told, denied = first.lower(), _inverted(last), re.match(r"(?i)\s*no\b", last.answer)
-    bends = _is(first, "aux") or (_is(first, "adverb") and asks not in ("why", "how"))
-    if told and asks != first and (denied or " or " in rest or not bends):
-        return f"{asks.removesuffix(' not')} {told}?"
-    if asks == "why not" or (asks == "why" and denied and _is(first, "aux")):
-        return f"why {first.replace('can', 'ca').replace('will', 'wo').replace('may', 'ca')}n't {rest}?"
-    if _is(first, "aux"):
-        rest = re.sub(r"(?i)^(?:any|some)(?:one|body) ", "", rest) if asks == "who" else rest
-        return f"{'by whom' if asks == 'who' and rest.endswith(_TRAITS) else asks} {first} {rest}?"
-    moves = _is(first, "adverb") and _is(rest.split(" ")[0], "aux") and asks != first
-    return f"{asks} {rest}?" if moves else None
-
-
-def _counted(before: str) -> str | None:
-    if kinds := re.match(r"(?i)(?:who|what|which) are (?:the )?(.+)", before):
-        return f"how many {kinds[1]} are there?"
-    found = re.match(r"(?i)(who) (.+)|(?:what|which) ((\w+s) .+)", before)
-    if found and (found[1] or not _is(stem(found[4]), "verb")):
-        return f"how many {f'people {found[2]}' if found[1] else found[3]}?"
-    many = [p for p in _phrases(before) if p.plural and _is(before.split(" ")[0], "aux")]
-    last = max(many, key=lambda p: p.start, default=_Phrase("", 0, 0, "", False))
-    rest = f"{re.sub('^(?:the|any|some) ', '', last.text)} {_small(before[: last.start])}{before[last.end :]}"
-    return f"how many {collapse(rest)}?" if many else None
-
-
-def _more(text: str, turns: Sequence[Turn]) -> str | None:
-    found = _phrases(turns[0].question)
-    task = re.match(r"(?i)how (?:(?:do|can|should) (?:i|you|we)|to) (.+)", turns[0].question)
-    topic = f"how to {task[1]}" if task else _small(found[0].text) if found else ""
-    return f"Tell me more about {topic}." if topic and _MORE.match(text) else None
-
-
-def _nth(text: str, turns: Sequence[Turn]) -> str | None:
-    found, question, answer = _NTH.search(text), turns[0].question, _MARK.sub("", turns[0].answer)
-    if found is None or (found[1] and _REFUSED.search(answer)):
-        return None
-    runs, sentences = _SERIES.findall(collapse(answer)), _SENTENCE.split(collapse(answer))
-    named = [re.split(r",\s+(?:and |or )?|\s+(?:and|or)\s+", run) for run in runs]
-    pairs = [pair for source in (question, _told(answer)) for pair in _coordinated(source, "and", "or")]
-    lists = [_ITEM.findall(answer), *named, sentences] if found[1] else [[p.text, q.text] for p, q in pairs]
-    items = next((items for items in lists if len(items) > 1), [])
-    place = _PLACES.index(found[1].lower()) if found[1] else int(found[2].lower() == "latter")
-    whole = "".join(items[-1:] if place == 5 else items[place : place + 1])
-    item = re.split(r":\s|\s[–—]\s", whole)[0].strip(" .*")
-    said = _small(item) if len(item.split()) <= 6 else f"“{item[:300]}”"
-    lead = re.sub(rf"{_AND}(?:(?:what|how) about\s*)?", "", text[: found.start()])
-    return (f"{lead}{said}{text[found.end() :]}" if lead else f"Tell me more about {said}.") if item else None
-
-
-def _fragment(text: str, turns: Sequence[Turn]) -> str | None:
-    found, before = _FRAGMENT.match(text), turns[0].question
-    rest = _small((_named(found[3], turns) or found[3]) if found else "")
-    words, fresh = tokenize(rest), _phrases(rest)
-    whole = any(_is(w.text, "aux", "wh", "person") or _verbal(words, n) for n, w in enumerate(words))
-    if not found or not fresh or whole or len(words) > 8:
-        return None
-    old = _counterpart(fresh[0], _phrases(before), words[0].text.lower())
-    if _is(words[0].text, "lead"):
-        start = old.start - len(old.lead) - 1 if old else len(before)
-        return f"{before[:start].strip()} {rest}{before[old.end :] if old else ''}?"
-    if old is None or not (found[1] or found[2]):
-        return None
-    verb = _OTHER_NUMBER.get(old.lead) if fresh[0].plural != old.plural else None
-    opening = f"{before[: old.start - len(old.lead) - 1]}{verb} " if verb else before[: old.start]
-    return f"{opening}{rest}{before[old.end :]}?"
-
-
-def _counterpart(new: _Phrase, olds: Sequence[_Phrase], lead: str) -> _Phrase | None:
-    time = new.sort == "time"
-    if _is(lead, "lead"):
-        near = (p for p in olds if _is(p.lead, "lead") and (p.sort == "time") == time)
-        return next((p for p in near if time or p.lead == lead), None)
-    content = {t.stem for t in tokenize(new.text) if not t.stop}
-    found = [p for p in olds if content & {t.stem for t in tokenize(p.text)}]
-    if " of " not in new.text:
-        found += [p for p in olds if p.name == new.name and p.sort == new.sort]
-        fit = [p for p in olds if new.sort != "place" or p.lead == "of" or _is(p.lead, "lead", "aux")]
-        found += [p for p in fit if p.name and new.name and "" in (p.sort, new.sort)]
-        found += [p for p in olds if p.sort != "time" and not new.name and not time and len(content) <= 2]
-    return found[0] if found else None
-
-
-def _named(text: str, turns: Sequence[Turn]) -> str | None:
-    made, at, seen, taken = "", 0, set[str](), list[str]()
-    for found in _PRONOUN.finditer(text):
-        kind, meant = str(found.lastgroup), None
-        if kind not in seen and _refers(text, found):
-            seen.add(kind)
-            meant = None if _says_itself(text, found, kind) else _antecedent(kind, turns, taken)
-        if meant and meant.text.lower() not in text.lower():
-            taken.append(meant.text)
-            made, at = made + text[at : found.start()] + _form(text, found, meant), found.end()
-    return re.sub(_AND, "", made + text[at:]) if taken else None
-
-
-def _form(text: str, found: re.Match[str], meant: _Phrase) -> str:
-    before, after, low = _low(text[: found.start()])[-1:], tokenize(text[found.end() :])[:1], found[0].lower()
+def _inflect(text: str, found: re.Match[str], meant: Phrase) -> str:
+    """Write a name as the pronoun was: "his" as "Ahab's", "there" as "in Nantucket"."""
+    before, after = lower_words(text[: found.start()])[-1:], tokenize(text[found.end() :])[:1]
+    low = found[0].lower()
     if low == "there":
-        return f"{'to' if before and _is(before[0], 'going') else 'in'} {meant.text}"
-    owns = low == "her" and after and not after[0].stop and not _is(after[0].text, "lead", "pause")
+        return f"{'to' if before and is_listed(before[0], 'motion_verbs') else 'in'} {meant.text}"
+    noun_follows = after and not after[0].stop
+    owns = low == "her" and noun_follows and not is_listed(after[0].text, "phrase_leads", "phrase_ends")
     if owns or low in ("his", "its", "their", "theirs", "hers"):
         return f"{meant.text}'" if meant.plural and meant.text.endswith("s") else f"{meant.text}'s"
     return meant.text
 
 
 def _refers(text: str, found: re.Match[str]) -> bool:
+    """Say whether a pronoun means somebody: not "it" in "is it true that", nor "there" in "is there"."""
     low, after = found[0].lower(), tokenize(text[found.end() :])
-    before = ["", *_low(text[: found.start()])][-1]
+    before = ["", *lower_words(text[: found.start()])][-1]
     if low == "there":
-        exists = re.match("is|are|was|were", before) or (after and _is(after[0].text, "be"))
+        exists = re.match("is|are|was|were", before) or (after and is_listed(after[0].text, _BE))
         return bool(before and not exists)
     if low not in ("this", "that", "these", "those"):
         return low != "it" or not _EMPTY_IT.search(text)
     if not after:
         return bool(before) and not re.match("sa[iy]|th[io]|kn[eo]|d[io]|like|bel|prob", before)
-    return (len(after) == 1 and _is(before, "be")) or (_is(before, "aux") and _verbal(after, 0))
+    last = len(after) == 1 and is_listed(before, _BE)
+    return last or (is_listed(before, "auxiliaries") and is_verb(after, 0))
 
 
-def _says_itself(text: str, found: re.Match[str], kind: str) -> bool:
-    start, low, words, phrases = found.start(), found[0].lower(), [*_low(text), ""], _phrases(text)
-    if phrases and _is(words[0], "join", "lead") and not _is(words[1], "aux", "wh"):
+def _is_resolved_inside(text: str, found: re.Match[str], kind: str) -> bool:
+    """Say whether the question itself tells whom the pronoun means: "Did the king love his wife?"."""
+    start, low, words, phrases = found.start(), found[0].lower(), [*lower_words(text), ""], find_phrases(text)
+    opens = is_listed(words[0], "clause_joins", "phrase_leads")
+    if phrases and opens and not is_listed(words[1], "auxiliaries", "question_words"):
         return True
     own = [p for p in phrases if p.end <= start and (kind != "there" or _agrees(kind, p))]
-    if _is(low, "owner"):
+    if is_listed(low, "possessives"):
         gaps = [text[p.end : start].strip().lower() for p in own if {p.sort, kind} != {"he", "she"}]
-        return any(not _is(gap, "lead", "of") and gap != "than" for gap in gaps)
-    content = [t.start for t in tokenize(text[:start]) if not t.stop and not _is(t.text, "aux", "join")]
-    said = _low(text[content[0] : start].replace(",", " and ")) if content and kind != "there" else []
-    nested = low in ("he", "she", "they") and said and not _is(said[-1], "aux")
-    return bool(nested or (said[-1:] == ["with"] and own)) or any(_is(word, "join") for word in said)
+        return any(not is_listed(gap, "phrase_leads") and gap not in ("of", "s", "than") for gap in gaps)
+    said = [] if kind == "there" else _find_words_before(text, start)
+    nested = low in ("he", "she", "they") and said and not is_listed(said[-1], "auxiliaries")
+    after_with = said[-1:] == ["with"] and own
+    return bool(nested or after_with) or any(is_listed(word, "clause_joins") for word in said)
+
+
+def _find_words_before(text: str, start: int) -> list[str]:
+    """Return the words from the first one that says something up to a place; a comma counts as "and"."""
+    for token in tokenize(text[:start]):
+        if not token.stop and not is_listed(token.text, "auxiliaries", "clause_joins"):
+            return lower_words(text[token.start : start].replace(",", " and "))
+    return []
+
+
+# Answers
+
+
+def _read_answer(answer: str) -> str:
+    """Return the first sentence of an answer without "Yes," and citations; nothing of a refusal."""
+    said = re.sub(r"(?i)^(?:yes|no)\b[,.:;\s]*", "", collapse(_CITATION.sub("", answer)))
+    return "" if _REFUSED.search(answer) else _SENTENCE.split(said)[0].strip(' ."“”')
+
+
+def _invert_answer(turn: Turn) -> str:
+    """Turn an answer into the rest of a question: "The whale is white" into "is the whale white"."""
+    said = _read_answer(turn.answer)
+    if opening := re.match(r"(?i)(?:he|she|it|they)\b", said):
+        meant = _find_antecedent(opening[0].lower(), (Turn(turn.question, ""),))
+        said = f"{meant.text}{said[opening.end() :]}" if meant else ""
+    words, asked = tokenize(said), {t.stem for t in tokenize(turn.question) if not t.stop}
+    long = len(words) > _MOST_ANSWER_WORDS
+    if long or not asked & {t.stem for t in words} or re.search(r"[?!:;“”\"]", said):
+        return ""
+    for number, word in enumerate(words[1:9], start=1):
+        low, subject, rest = word.text.lower(), _lower_first(said[: word.start].strip()), said[word.end :]
+        if is_listed(low, "clause_joins") or "," in subject:
+            break
+        if is_listed(low, "auxiliaries") and low[:2] not in ("ha", "do", "di"):
+            return f"{low} {subject}{rest}"
+        if is_verb(words, number):
+            base = list_verbs().get(word.stem, "live")
+            return f"{'do' if low == base else 'does' if low[-1] == 's' else 'did'} {subject} {base}{rest}"
+    return ""
+
+
+RULES: tuple[Rule, ...] = (
+    complete_bare_question,
+    ask_for_more,
+    resolve_ordinal,
+    complete_fragment,
+    replace_pronouns,
+)
