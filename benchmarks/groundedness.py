@@ -69,23 +69,23 @@ class Table:
 # The suite that judges
 
 
-def suite(folder: Path) -> list[Case]:
-    sources = {r["id"]: r["source"] for r in rows(folder / "faithbench_responses.jsonl")}
+def load_suite(folder: Path) -> list[Case]:
+    sources = {r["id"]: r["source"] for r in read_rows(folder / "faithbench_responses.jsonl")}
     cases = [
         Case("faithbench", r["sentence"], (sources[r["source_id"]],), r["label"] == "Consistent")
-        for r in rows(folder / "faithbench_sentences.jsonl")
+        for r in read_rows(folder / "faithbench_sentences.jsonl")
         if r["label"] in ("Consistent", "Unwanted")
     ]
-    for r in rows(folder / "wice.jsonl"):
+    for r in read_rows(folder / "wice.jsonl"):
         lines = r["evidence_sentences"]
         passages = tuple(" ".join(lines[i : i + 8]) for i in range(0, len(lines), 6))[:40]
         cases.append(Case("wice", r["claim"], passages, r["grounded"] is True))
     for path in sorted(folder.glob("begin_*.jsonl")):
-        cases += [Case("begin", r["response"], (r["source"],), bool(r["grounded"])) for r in rows(path)]
+        cases += [Case("begin", r["response"], (r["source"],), bool(r["grounded"])) for r in read_rows(path)]
     return [replace(c, claim=c.claim[:1000]) for c in cases]
 
 
-def rows(path: Path) -> Iterator[dict[str, Any]]:
+def read_rows(path: Path) -> Iterator[dict[str, Any]]:
     with lzma.open(path) if path.suffix == ".xz" else path.open("rb") as lines:
         yield from map(json.loads, lines)
 
@@ -93,11 +93,11 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
 # What the weights are fitted on
 
 
-def public(folder: Path, *, most: int) -> list[Case]:
+def load_public(folder: Path, *, most: int) -> list[Case]:
     """Pairs of the public sets; half of them among other premises of the same set."""
     chance = random.Random(1)
     by_set: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in rows(folder / "nli.jsonl.xz"):
+    for row in read_rows(folder / "nli.jsonl.xz"):
         if row["set"] in SETS:
             by_set[row["set"]].append(row)
     cases = []
@@ -110,28 +110,30 @@ def public(folder: Path, *, most: int) -> list[Case]:
     return cases
 
 
-def from_books(folder: Path, *, most: int) -> list[Case]:
+def make_from_books(folder: Path, *, most: int) -> list[Case]:
     """True and altered sentences of books, each against five passages of about 150 words."""
     chance = random.Random(2)
     made: dict[str, list[Case]] = {kind: [] for kind in (*KINDS, "joined", "half", "elsewhere")}
-    chapters = [r for r in rows(folder / "books.jsonl.xz") if len(r["paragraphs"]) > 8]
+    chapters = [r for r in read_rows(folder / "books.jsonl.xz") if len(r["paragraphs"]) > 8]
     chance.shuffle(chapters)
     for chapter in chapters:
-        passages = cut([p if isinstance(p, str) else p["text"] for p in chapter["paragraphs"]])
+        passages = cut_passages([p if isinstance(p, str) else p["text"] for p in chapter["paragraphs"]])
         if len(passages) < 7:
             continue
         for passage in chance.sample(passages, 6):
-            told = [s for s in split(passage) if not s.rstrip("\"'”’) ").endswith("?")]
+            told = [s for s in split_text(passage) if not s.rstrip("\"'”’) ").endswith("?")]
             sentences = [s for s in told if 8 <= len(s.split()) <= 40]
             if sentences:
-                for case in variations(chance.choice(sentences), passage, passages, chance):
+                for case in make_variations(chance.choice(sentences), passage, passages, chance):
                     made[case.group].append(case)
         if min(map(len, made.values())) >= most:
             break
     return [case for cases in made.values() for case in cases[:most]]
 
 
-def variations(sentence: str, passage: str, passages: Sequence[str], chance: random.Random) -> Iterator[Case]:
+def make_variations(
+    sentence: str, passage: str, passages: Sequence[str], chance: random.Random
+) -> Iterator[Case]:
     """What can be claimed from one sentence: the sentence altered, joined to another, or one not shown."""
     others = [p for p in passages if p != passage and sentence not in p]
     if len(others) < 5:
@@ -143,22 +145,22 @@ def variations(sentence: str, passage: str, passages: Sequence[str], chance: ran
         if claim and (claim != sentence or kind == "verbatim"):
             yield Case(kind, claim, tuple(shown), true)
     for kind, place in (("joined", chance.choice(shown)), ("half", hidden)):
-        more = [t for t in split(place) if 5 <= len(t.split()) <= 25 and t != sentence and "?" not in t]
+        more = [t for t in split_text(place) if 5 <= len(t.split()) <= 25 and t != sentence and "?" not in t]
         if more:
             claim = f"{sentence.rstrip('.')}, and {chance.choice(more)}"
             yield Case(kind, claim, tuple(shown), kind == "joined")
-    absent = [t for t in split(hidden) if len(t.split()) > 5 and not any(t in p for p in shown)]
+    absent = [t for t in split_text(hidden) if len(t.split()) > 5 and not any(t in p for p in shown)]
     if absent:
         yield Case("elsewhere", chance.choice(absent), tuple(shown), False)
 
 
-def cut(paragraphs: Sequence[str]) -> list[str]:
+def cut_passages(paragraphs: Sequence[str]) -> list[str]:
     """Passages of about 150 words, whole paragraphs where they are not longer."""
     passages, now = [], ""
     for paragraph in paragraphs:
         now = f"{now}\n\n{paragraph}" if now else paragraph
         if len(now.split()) >= 120:
-            sentences, piece = split(now), ""
+            sentences, piece = split_text(now), ""
             for sentence in sentences:
                 piece = f"{piece} {sentence}" if piece else sentence
                 if len(piece.split()) >= 150:
@@ -168,8 +170,8 @@ def cut(paragraphs: Sequence[str]) -> list[str]:
     return [*passages, now] if now else passages
 
 
-def split(text: str) -> list[str]:
-    return [text[a:b] for a, b in check._split_roughly(text)]
+def split_text(text: str) -> list[str]:
+    return [text[a:b] for a, b in check.split_roughly(text)]
 
 
 # Ways to alter a sentence: each gives a claim, or "" where it does not apply
@@ -199,20 +201,20 @@ SYNONYMS = {
 }  # fmt: skip
 
 
-def one_of(pattern: re.Pattern[str], text: str, chance: random.Random) -> re.Match[str] | None:
+def choose_match(pattern: re.Pattern[str], text: str, chance: random.Random) -> re.Match[str] | None:
     found = list(pattern.finditer(text))
     return chance.choice(found) if found else None
 
 
-def put(text: str, at: re.Match[str] | None, new: str) -> str:
+def replace_match(text: str, at: re.Match[str] | None, new: str) -> str:
     return "" if at is None or not new else text[: at.start()] + new + text[at.end() :]
 
 
-def verbatim(sentence: str, _passage: str, _chance: random.Random) -> str:
+def keep_verbatim(sentence: str, _passage: str, _chance: random.Random) -> str:
     return sentence
 
 
-def shortened(sentence: str, _passage: str, chance: random.Random) -> str:
+def shorten(sentence: str, _passage: str, chance: random.Random) -> str:
     """A leading or trailing clause goes, or the adverbs and brackets do."""
     parts = re.split(r"(?<=[,;:])\s+", sentence)
     if len(parts) > 1 and chance.random() < 0.7:
@@ -222,7 +224,7 @@ def shortened(sentence: str, _passage: str, chance: random.Random) -> str:
     return re.sub(r"\s*\([^)]*\)|\b(?:very|quite|rather|simply|really|\w{3,}ly)\s", "", sentence)
 
 
-def reworded(sentence: str, _passage: str, chance: random.Random) -> str:
+def reword(sentence: str, _passage: str, chance: random.Random) -> str:
     """A few synonyms, digits for number words, contractions, a clause moved to the front."""
     text, changed = sentence, 0
     for word, other in chance.sample(sorted(SYNONYMS.items()), len(SYNONYMS)):
@@ -240,40 +242,42 @@ def reworded(sentence: str, _passage: str, chance: random.Random) -> str:
     return text
 
 
-def other_number(sentence: str, _passage: str, chance: random.Random) -> str:
-    at = one_of(NUMBER, sentence, chance)
+def change_number(sentence: str, _passage: str, chance: random.Random) -> str:
+    at = choose_match(NUMBER, sentence, chance)
     if at is None:
         return ""
     digits = at[0].replace(",", "")
     if not digits[0].isdigit():
-        return put(
+        return replace_match(
             sentence, at, chance.choice([w for w in ("two", "three", "five", "seven", "nine") if w != at[0]])
         )
-    return put(sentence, at, str(int(float(digits)) + chance.choice((1, 2, 3, 7, 10, 100))))
+    return replace_match(sentence, at, str(int(float(digits)) + chance.choice((1, 2, 3, 7, 10, 100))))
 
 
-def near_number(sentence: str, passage: str, chance: random.Random) -> str:
-    at = one_of(NUMBER, sentence, chance)
+def borrow_number(sentence: str, passage: str, chance: random.Random) -> str:
+    at = choose_match(NUMBER, sentence, chance)
     mine = {normalise(n) for n in NUMBER.findall(sentence)}
     others = [n for n in NUMBER.findall(passage) if normalise(n) not in mine]
-    return put(sentence, at, chance.choice(others)) if others else ""
+    return replace_match(sentence, at, chance.choice(others)) if others else ""
 
 
-def other_name(sentence: str, passage: str, chance: random.Random) -> str:
+def change_name(sentence: str, passage: str, chance: random.Random) -> str:
     names = [
         n
         for n in ("Harriet", "Boston", "Edmund", "Peru", "Newton", "Clara", "Vienna", "Osborne")
         if n not in passage
     ]
-    return put(sentence, one_of(NAME, sentence, chance), chance.choice(names))
+    return replace_match(sentence, choose_match(NAME, sentence, chance), chance.choice(names))
 
 
-def near_name(sentence: str, passage: str, chance: random.Random) -> str:
+def borrow_name(sentence: str, passage: str, chance: random.Random) -> str:
     others = [n for n in NAME.findall(passage) if n not in sentence]
-    return put(sentence, one_of(NAME, sentence, chance), chance.choice(others)) if others else ""
+    return (
+        replace_match(sentence, choose_match(NAME, sentence, chance), chance.choice(others)) if others else ""
+    )
 
 
-def swapped_names(sentence: str, _passage: str, chance: random.Random) -> str:
+def swap_names(sentence: str, _passage: str, chance: random.Random) -> str:
     """Two names change places, unless they are only listed side by side."""
     names = [m for m in NAME.finditer(sentence) if sentence.count(m[0]) == 1]
     far = [
@@ -285,36 +289,48 @@ def swapped_names(sentence: str, _passage: str, chance: random.Random) -> str:
     return sentence[: a.start()] + b[0] + sentence[a.end() : b.start()] + a[0] + sentence[b.end() :]
 
 
-def negated(sentence: str, _passage: str, chance: random.Random) -> str:
-    at = one_of(VERB, sentence, chance)
-    return put(sentence, at, f"{at[0]} not") if at else ""
+def negate(sentence: str, _passage: str, chance: random.Random) -> str:
+    at = choose_match(VERB, sentence, chance)
+    return replace_match(sentence, at, f"{at[0]} not") if at else ""
 
 
-def affirmed(sentence: str, _passage: str, chance: random.Random) -> str:
-    at = one_of(NOT, sentence, chance)
+def affirm(sentence: str, _passage: str, chance: random.Random) -> str:
+    at = choose_match(NOT, sentence, chance)
     return sentence[: at.start()] + (at[1] or "") + sentence[at.end() :] if at else ""
 
 
-def opposed(sentence: str, _passage: str, chance: random.Random) -> str:
+def oppose(sentence: str, _passage: str, chance: random.Random) -> str:
     pairs = [pair.split() for pair in sorted(list_words("opposites", "opposites_in_claims"))]
     opposite = dict(pairs) | {b: a for a, b in pairs}
-    at = one_of(
+    at = choose_match(
         re.compile(r"\b[a-z]{3,}\b"), " ".join(w if w in opposite else "-" for w in sentence.split()), chance
     )
     return re.sub(rf"\b{at[0]}\b", opposite[at[0]], sentence, count=1) if at else ""
 
 
-def other_word(sentence: str, passage: str, chance: random.Random) -> str:
+def change_word(sentence: str, passage: str, chance: random.Random) -> str:
     long = re.compile(r"\b[a-z]{6,}\b")
     others = [w for w in long.findall(passage) if w not in sentence]
-    return put(sentence, one_of(long, sentence, chance), chance.choice(others)) if others else ""
+    return (
+        replace_match(sentence, choose_match(long, sentence, chance), chance.choice(others)) if others else ""
+    )
 
 
-TRUTHFUL: tuple[Alter, ...] = (verbatim, shortened, reworded)
-ALTERING: tuple[Alter, ...] = (
-    other_number, near_number, other_name, near_name, swapped_names, negated, affirmed, opposed, other_word,
-)  # fmt: skip
-KINDS = {f.__name__: (f, f in TRUTHFUL) for f in (*TRUTHFUL, *ALTERING)}
+KINDS: dict[str, tuple[Alter, bool]] = {
+    "verbatim": (keep_verbatim, True),
+    "shortened": (shorten, True),
+    "reworded": (reword, True),
+    "other_number": (change_number, False),
+    "near_number": (borrow_number, False),
+    "other_name": (change_name, False),
+    "near_name": (borrow_name, False),
+    "swapped_names": (swap_names, False),
+    "negated": (negate, False),
+    "affirmed": (affirm, False),
+    "opposed": (oppose, False),
+    "other_word": (change_word, False),
+}
+"""How each kind of claim is made from a sentence, and whether it is true."""
 
 
 # Fitting and judging
@@ -340,11 +356,11 @@ def fit(table: Table, chosen: Sequence[str], *, without: str = "") -> dict[str, 
     use = (table.given < 0) & (table.groups != without)
     first = [n for n in chosen if n not in ALTERED]
     plain = use & ~np.isin(table.groups, [*NEAR, *(k for k, (_, true) in KINDS.items() if not true)])
-    weights = regression(table, first, plain, {}, l2=1e-2)
-    return weights | regression(table, [n for n in chosen if n in ALTERED], use, weights, l2=1e-3)
+    weights = fit_logistic(table, first, plain, {}, l2=1e-2)
+    return weights | fit_logistic(table, [n for n in chosen if n in ALTERED], use, weights, l2=1e-3)
 
 
-def regression(
+def fit_logistic(
     table: Table, chosen: Sequence[str], use: NDArray[np.bool_], known: dict[str, float], *, l2: float
 ) -> dict[str, float]:
     """Logistic regression; what speaks for a claim may not count against it, nor the other way about."""
@@ -354,7 +370,7 @@ def regression(
     names = list(chosen)
     if not known:
         x, names = np.column_stack([x, np.ones(len(x))]), [*chosen, "bias"]
-    y, weight = table.y[use].astype(float), importance(table.groups[use], table.y[use])
+    y, weight = table.y[use].astype(float), weigh_cases(table.groups[use], table.y[use])
     low = np.array([0.0 if n in FOR else -np.inf for n in names])
     high = np.array([np.inf if n in (*FOR, "bias") else 0.0 for n in names])
     penalty = np.array([0.0 if n == "bias" else l2 for n in names])
@@ -372,7 +388,7 @@ def regression(
     return dict(zip(names, [round(float(v), 4) for v in w], strict=True))
 
 
-def importance(groups: NDArray[np.str_], y: NDArray[np.bool_]) -> Floats:
+def weigh_cases(groups: NDArray[np.str_], y: NDArray[np.bool_]) -> Floats:
     """Every public set counts the same, its true and its other claims equally; so do the kinds from books."""
     weight = np.zeros(len(y))
     for group in set(groups):
@@ -383,13 +399,13 @@ def importance(groups: NDArray[np.str_], y: NDArray[np.bool_]) -> Floats:
     return np.asarray(weight / weight.sum())
 
 
-def scores(table: Table, weights: dict[str, float]) -> Floats:
+def score_table(table: Table, weights: dict[str, float]) -> Floats:
     w = np.array([weights.get(n, 0.0) for n in table.names])
     p = 1 / (1 + np.exp(-(table.x @ w + weights["bias"] - table.against)))
     return np.asarray(np.where(table.given >= 0, table.given, p))
 
 
-def auroc(p: Floats, y: NDArray[np.bool_]) -> float:
+def measure_auroc(p: Floats, y: NDArray[np.bool_]) -> float:
     values, places = np.unique(p, return_inverse=True)
     counts = np.bincount(places, minlength=len(values))
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[places]
@@ -397,9 +413,9 @@ def auroc(p: Floats, y: NDArray[np.bool_]) -> float:
     return float((ranks[y].sum() - n * (n + 1) / 2) / (n * (len(y) - n)))
 
 
-def best_threshold(table: Table, p: Floats) -> float:
+def find_threshold(table: Table, p: Floats) -> float:
     """The middle of the range where most claims are judged rightly, each group counting the same."""
-    weight = importance(table.groups, table.y)
+    weight = weigh_cases(table.groups, table.y)
     tried = [round(0.4 + 0.01 * k, 2) for k in range(50)]
     right = np.array([float(weight @ ((p >= t) == table.y)) for t in tried])
     kept = [all((p >= t)[table.groups == g].mean() >= share for g, share in KEEP.items()) for t in tried]
@@ -408,19 +424,18 @@ def best_threshold(table: Table, p: Floats) -> float:
 
 
 def report(train: Table, dev: Table, weights: dict[str, float], threshold: float) -> None:
-    p, q = scores(dev, weights), scores(train, weights)
+    p, q = score_table(dev, weights), score_table(train, weights)
     print(f"weights {weights}\nthreshold {threshold}\n\n{'suite':16}{'n':>7}{'AUROC':>8}{'accuracy':>10}")
     for name in dict.fromkeys(dev.groups):
         here = dev.groups == name
         accuracy = ((p >= threshold) == dev.y)[here].mean()
-        print(f"{name:16}{here.sum():7}{auroc(p[here], dev.y[here]):8.3f}{accuracy:10.3f}")
+        print(f"{name:16}{here.sum():7}{measure_auroc(p[here], dev.y[here]):8.3f}{accuracy:10.3f}")
     print(f"\n{'training set':16}{'n':>7}{'AUROC':>8}{'left out':>10}")
     for name in SETS:
         here = train.groups == name
-        unseen = scores(train, fit(train, train.names, without=name))[here]
-        print(
-            f"{name:16}{here.sum():7}{auroc(q[here], train.y[here]):8.3f}{auroc(unseen, train.y[here]):10.3f}"
-        )
+        unseen = score_table(train, fit(train, train.names, without=name))[here]
+        seen, left_out = (measure_auroc(s, train.y[here]) for s in (q[here], unseen))
+        print(f"{name:16}{here.sum():7}{seen:8.3f}{left_out:10.3f}")
     print(f"\n{'from books':16}{'n':>7}{'true':>8}{'supported':>11}")
     for name in dict.fromkeys(g for g in train.groups if g not in SETS):
         here = train.groups == name
@@ -434,14 +449,14 @@ def main() -> None:
     options.add_argument("--most", type=int, default=1200, help="cases of a public set; a kind has a quarter")
     options.add_argument("--write", action="store_true")
     chosen = options.parse_args()
-    cases = public(chosen.train, most=chosen.most) + from_books(chosen.train, most=chosen.most // 4)
-    train, judged = tabulate(cases), suite(chosen.suite)
+    cases = load_public(chosen.train, most=chosen.most) + make_from_books(chosen.train, most=chosen.most // 4)
+    train, judged = tabulate(cases), load_suite(chosen.suite)
     began = time.process_time()
     dev = tabulate(judged)
     print(f"{1000 * (time.process_time() - began) / len(judged):.2f} ms of CPU for a claim of the suite\n")
     weights = fit(train, train.names)
     data = json.loads(DATA.read_text(encoding="utf-8"))
-    threshold = best_threshold(train, scores(train, weights))
+    threshold = find_threshold(train, score_table(train, weights))
     report(train, dev, weights, threshold)
     if chosen.write:
         data["threshold"], data["fitted_on"] = threshold, [*SETS, "books"]

@@ -1,4 +1,4 @@
-"""Text as Octavo keeps it: decoded once, cleaned once, and never changed after that.
+"""Decode and clean text as Octavo keeps it: once, and never changed after that.
 
 `decode` turns bytes into text and counts the damage; `clean` gives the canonical form that every offset
 points into. Both are pure, and `clean(clean(x)) == clean(x)`.
@@ -23,7 +23,8 @@ _BOMS = (
 )
 _KANA = "[\u3041-\u30f6ー、。「」]"
 _CYRILLIC = "[а-яё]{3,}"
-_TYPICAL = {  # what fills a page of writing in each legacy encoding; of equals, the first is taken
+# What fills a page of writing in each legacy encoding; of equals, the first is taken.
+_TYPICAL = {
     "cp1252": "(?<=[A-Za-z])[À-ÿ]{1,2}|[À-ÿ]{1,2}(?=[a-z])|[‘’“”–—…•]",
     "shift_jis": _KANA,
     "euc_jp": _KANA,
@@ -54,7 +55,7 @@ _JOINERS_IN_A_ROW = re.compile("([\u200c\u200d])[\u200c\u200d]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded:
+class DecodedText:
     """Text, the encoding that gave it, and how many characters had to be replaced."""
 
     text: str
@@ -63,29 +64,29 @@ class Decoded:
     warnings: tuple[str, ...] = ()
 
 
-def decode(data: bytes, declared: str | None = None) -> Decoded:
-    """Bytes to text: byte-order mark, then UTF-8, then what the file declares, then what fits best."""
+def decode(data: bytes, declared: str | None = None) -> DecodedText:
+    """Turn bytes into text: by byte-order mark, as UTF-8, as the file declares, or as fits best."""
     for mark, encoding in _BOMS:
         if data.startswith(mark):
-            return _lossy(data[len(mark) :], encoding)
-    wide = _wide(data)
+            return _decode_lossy(data[len(mark) :], encoding)
+    wide = _detect_utf16(data)
     if wide:
-        return _lossy(data, wide)
-    for encoding in ("utf-8", *_known(declared)):
+        return _decode_lossy(data, wide)
+    for encoding in ("utf-8", *_resolve_encoding(declared)):
         try:
-            return Decoded(data.decode(encoding), encoding)
+            return DecodedText(data.decode(encoding), encoding)
         except (UnicodeError, LookupError):
             continue
-    telling = _telling(data)
-    if _mostly_utf8(telling):
-        return _lossy(data, "utf-8")
-    fitness = {encoding: _fitness(telling, encoding) for encoding in _TYPICAL}
+    telling = _sample_telling(data)
+    if _is_mostly_utf8(telling):
+        return _decode_lossy(data, "utf-8")
+    fitness = {encoding: _score_encoding(telling, encoding) for encoding in _TYPICAL}
     best = max(fitness, key=lambda encoding: fitness[encoding])
-    return _lossy(data, best if fitness[best] >= 0 else "utf-8")
+    return _decode_lossy(data, best if fitness[best] >= 0 else "utf-8")
 
 
-def _known(declared: str | None) -> tuple[str, ...]:
-    """The declared encoding, if it is one that files have. Latin-1 means Windows-1252, as on the web."""
+def _resolve_encoding(declared: str | None) -> tuple[str, ...]:
+    """Return the declared encoding, if files can have it. Latin-1 means Windows-1252, as on the web."""
     try:
         name = codecs.lookup((declared or "utf-8").strip()).name
     except (LookupError, ValueError):
@@ -95,15 +96,15 @@ def _known(declared: str | None) -> tuple[str, ...]:
     return () if name == "utf-8" or name.replace("_", "-") in _NOT_FOR_FILES else (name,)
 
 
-def _telling(data: bytes) -> bytes:
-    """The beginning of what is not ASCII, with the letters around it: only this speaks for an encoding."""
+def _sample_telling(data: bytes) -> bytes:
+    """Return the beginning of what is not ASCII, with the letters around it: only this tells an encoding."""
     first = _BEYOND_ASCII.search(data)
     start = max(0, first.start() - 8) if first else 0
     return _PLAIN.sub(rb"\1\2", data[start : start + (1 << 22)])[:65_536]
 
 
-def _wide(data: bytes) -> str | None:
-    """UTF-16 without a mark shows itself by zeros in every second place."""
+def _detect_utf16(data: bytes) -> str | None:
+    """Recognise UTF-16 without a byte-order mark by its zeros in every second place."""
     head = data[:4096]
     even, odd = head[0::2].count(0), head[1::2].count(0)
     if odd > len(head) // 5 and even <= len(head) // 50:
@@ -113,22 +114,22 @@ def _wide(data: bytes) -> str | None:
     return None
 
 
-def _mostly_utf8(data: bytes) -> bool:
-    """Damaged UTF-8 is still UTF-8: most of what is not ASCII decodes."""
+def _is_mostly_utf8(data: bytes) -> bool:
+    """Say whether most of what is not ASCII decodes: damaged UTF-8 is still UTF-8."""
     text = data.decode("utf-8", errors="replace")
     beyond = sum(ord(c) > 127 for c in text)
     return beyond > 0 and text.count("\ufffd") < 0.5 * beyond
 
 
-def _fitness(data: bytes, encoding: str) -> float:
-    """How much the text looks like writing when read in this encoding: typical letters less oddities."""
+def _score_encoding(data: bytes, encoding: str) -> float:
+    """Score how much the text looks like writing in this encoding: typical letters less oddities."""
     text = data.decode(encoding, errors="replace")
     beyond = max(1, sum(ord(c) > 127 for c in text))
     typical = sum(len(found) for found in re.findall(_TYPICAL[encoding], text))
     return (typical - 2.0 * len(_ODD.findall(text))) / beyond
 
 
-def _lossy(data: bytes, encoding: str) -> Decoded:
+def _decode_lossy(data: bytes, encoding: str) -> DecodedText:
     mark = "\ufffd".encode(encoding, errors="ignore")
     before = data.count(mark) if mark else 0
     text = data.decode(encoding, errors="replace")
@@ -139,11 +140,11 @@ def _lossy(data: bytes, encoding: str) -> Decoded:
     warnings = (
         (f"{share:.1%} of the characters could not be decoded as {encoding}",) if share > WARN_SHARE else ()
     )
-    return Decoded(text, encoding, replaced, warnings)
+    return DecodedText(text, encoding, replaced, warnings)
 
 
 def clean(text: str) -> str:
-    """The canonical form: NFC, `\\n` line ends, nothing invisible, ligatures spelled out."""
+    """Return the canonical form: NFC, `\\n` line ends, nothing invisible, ligatures spelled out."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x85", "\n")
     text = text.replace("\u2028", "\n").replace("\u2029", "\n\n").replace("\x0c", "\n").replace("\x0b", "\n")
     text = _SURROGATE.sub("\ufffd", text)
@@ -159,7 +160,7 @@ def clean(text: str) -> str:
 
 
 def _cut_marks(run: re.Match[str]) -> str:
-    """At most eight marks stay on one letter. Normalising takes quadratic time on more, and none has more."""
+    """Keep at most eight marks on a letter: none has more, and normalising more takes quadratic time."""
     kept, marks = [], 0
     for c in run[0]:
         marks = marks + 1 if unicodedata.combining(unicodedata.normalize("NFD", c)[0]) else 0
@@ -169,12 +170,12 @@ def _cut_marks(run: re.Match[str]) -> str:
 
 
 def collapse(text: str) -> str:
-    """One line: runs of white space become one space."""
+    """Write a text on one line: runs of white space become one space."""
     return " ".join(text.split())
 
 
 def slug(text: str, *, most: int = 60) -> str:
-    """Lower-case letters, digits and hyphens; letters of other scripts stay. Never empty."""
+    """Make an id of lower-case letters, digits and hyphens; letters of other scripts stay. Never empty."""
     plain = unicodedata.normalize("NFKD", clean(text[: 8 * most])).casefold()
     plain = re.sub("(?<=[a-z])[\u0300-\u036f]+", "", unicodedata.normalize("NFKD", plain))
     kept = "".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" else "-" for c in plain)

@@ -1,4 +1,4 @@
-"""Text into sentences, as spans: every character that is not blank lies in exactly one, in order.
+"""Split text into sentences, as spans: every character that is not blank lies in exactly one, in order.
 
 Blank lines, list items, table rows and the lines of `blocks` (code, tables) always end a sentence. Within a
 paragraph nupunkt decides about full stops, so abbreviations, initials, decimals and versions stay whole;
@@ -22,7 +22,8 @@ from octavo.types import Span
 
 SENTENCE_MOST = 1_000
 UNBROKEN_MOST = 2_000
-_WINDOW = 10_000  # nupunkt is quadratic on some runs of marks: it never sees more than this at once
+# Nupunkt is quadratic on some runs of marks: it never sees more than this at once.
+_WINDOW = 10_000
 _MARKER = r"(?:[-*+•‣◦▪–—]|\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)])"
 ITEM = re.compile(rf"\s*{_MARKER}\s+")
 """How an item of a list begins: its bullet, number, letter or roman numeral. A table's row is none."""
@@ -41,12 +42,11 @@ _NOT_PROSE = re.compile(r"[.!?…]{40}")
 _JOINS = frozenset("\u200d\u200c\ufe0e\ufe0f") | {chr(c) for c in range(0x1F3FB, 0x1F400)}
 
 
-def split_sentences(text: str, *, language: str = "", blocks: Sequence[Span] = ()) -> list[Span]:
-    """The sentences of a section's text. `language` is taken for later use: one model serves all so far."""
-    del language
+def split_sentences(text: str, *, blocks: Sequence[Span] = ()) -> list[Span]:
+    """Return the sentences of a section's text. The lines of `blocks` (code, tables) stay apart."""
     found: list[Span] = []
-    for start, end in _stretches(text, blocks):
-        for first, last in _prose(text, start, end):
+    for start, end in _find_stretches(text, blocks):
+        for first, last in _split_prose(text, start, end):
             found += (Span(a, b) for a, b in split_long(text, first, last))
     return found
 
@@ -54,7 +54,7 @@ def split_sentences(text: str, *, language: str = "", blocks: Sequence[Span] = (
 def split_long(
     text: str, start: int, end: int, *, most: int = SENTENCE_MOST, unbroken: int = UNBROKEN_MOST
 ) -> Iterator[tuple[int, int]]:
-    """The stretch in parts of `most` characters, cut at clauses or spaces, or at `unbroken` without any."""
+    """Yield a stretch in parts of `most` characters, cut at clauses or spaces, or at `unbroken` if none."""
     while (trimmed := trim(text, start, end)) is not None:
         start, end = trimmed
         if end - start <= most:
@@ -66,7 +66,7 @@ def split_long(
 
 
 def trim(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """The stretch without the blanks around it; None when there is nothing else."""
+    """Return the stretch without the blanks around it; None when there is nothing else."""
     inner = text[start:end]
     left = len(inner) - len(inner.lstrip())
     right = len(inner.rstrip())
@@ -74,7 +74,7 @@ def trim(text: str, start: int, end: int) -> tuple[int, int] | None:
 
 
 def _cut(text: str, start: int, end: int, *, most: int, unbroken: int) -> int:
-    """Where to part a stretch that is too long."""
+    """Return where to part a stretch that is too long."""
     for pattern in (_CLAUSE, _SPACE):
         places = [m.end() for m in pattern.finditer(text, start + most // 2, min(end, start + most))]
         if places:
@@ -85,26 +85,28 @@ def _cut(text: str, start: int, end: int, *, most: int, unbroken: int) -> int:
     farthest = min(end, start + max(most, unbroken))
     later = _SPACE.search(text, start + most, farthest)
     cut = later.start() if later else farthest
-    for back in range(16):  # a letter keeps its accents, an emoji its parts
+    # A letter keeps its accents, an emoji its parts.
+    for back in range(16):
         at = cut - back
-        if at <= start + 1 or at >= end or not (_joins(text[at]) or text[at - 1] == "\u200d"):
+        if at <= start + 1 or at >= end or not (_is_joiner(text[at]) or text[at - 1] == "\u200d"):
             return max(at, start + 1)
     return cut
 
 
-def _joins(character: str) -> bool:
+def _is_joiner(character: str) -> bool:
     return character in _JOINS or combining(character) != 0
 
 
-def _stretches(text: str, blocks: Sequence[Span]) -> Iterator[tuple[int, int]]:
-    """Runs of lines that no rule of layout parts."""
+def _find_stretches(text: str, blocks: Sequence[Span]) -> Iterator[tuple[int, int]]:
+    """Yield runs of lines that no rule of layout parts."""
     starts = [block.start for block in blocks]
     begun = at = 0
-    ended = True  # whether the line before ended what it was part of
+    # Whether the line before ended what it was part of.
+    ended = True
     for line in text.split("\n"):
         after = at + len(line) + 1
         blank = not line or line.isspace()
-        alone = blank or _is_row(line) or _within(blocks, starts, at, after)
+        alone = blank or _is_row(line) or _is_within(blocks, starts, at, after)
         if (alone or ended or _STARTS_NEW.match(line)) and not (blank and ended):
             if at > begun:
                 yield begun, at
@@ -118,33 +120,34 @@ def _is_row(line: str) -> bool:
     return "\t" in line or " | " in line or line.lstrip().startswith("|")
 
 
-def _within(blocks: Sequence[Span], starts: list[int], at: int, after: int) -> bool:
+def _is_within(blocks: Sequence[Span], starts: list[int], at: int, after: int) -> bool:
     holder = bisect_right(starts, after - 1) - 1
     return holder >= 0 and blocks[holder].end > at
 
 
-def _prose(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The sentences of one paragraph, by marks of other scripts first and by nupunkt within those."""
+def _split_prose(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the sentences of one paragraph, by marks of other scripts first and by nupunkt within those."""
     bounds = [start, *(m.end() for m in _MARKS.finditer(text, start, end)), end]
     for first, last in pairwise(bounds):
         if last > first:
-            yield from _latin(text, first, last)
+            yield from _split_latin(text, first, last)
 
 
-def _latin(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _split_latin(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     while start < end:
         window = min(end, start + _WINDOW)
-        ends = [*_full_stops(text, start, window), window]
+        ends = [*_find_full_stops(text, start, window), window]
         if window < end and len(ends) > 1:
-            ends.pop()  # what the window cut off is looked at again, with what follows
+            # What the window cut off is looked at again, with what follows.
+            ends.pop()
         for stop in ends:
             if stop > start and (trimmed := trim(text, start, stop)) is not None:
                 yield trimmed
             start = max(start, stop)
 
 
-def _full_stops(text: str, start: int, end: int) -> list[int]:
-    """Where nupunkt begins a new sentence, after a footnote's number or a quotation's end if one sticks."""
+def _find_full_stops(text: str, start: int, end: int) -> list[int]:
+    """Return where nupunkt begins a sentence, after a footnote's number or a quotation's end that sticks."""
     part = text[start:end]
     if not _LATIN_MARK.search(part) or _NOT_PROSE.search(part):
         return []
@@ -152,14 +155,14 @@ def _full_stops(text: str, start: int, end: int) -> list[int]:
     # Nupunkt has learned these words as abbreviations: "dusk", "hall", "John".
     words = list_words("not_abbreviations")
     found |= {match.end() for match in _ENDING.finditer(part) if match[1] in words}
-    for first, _ in list(_model().span_tokenize(part))[1:]:
+    for first, _ in list(_load_model().span_tokenize(part))[1:]:
         sticking = _STICKS.match(part, first) if first and not part[first - 1].isspace() else None
         found.add(sticking.end() if sticking else first)
     return [start + place for place in sorted(found) if not _GOES_ON.match(part, place)]
 
 
 @cache
-def _model() -> Any:
+def _load_model() -> Any:
     import nupunkt
 
     return nupunkt.load("default")

@@ -268,7 +268,7 @@ def _weigh_terms(words: Sequence[Word]) -> Terms:
     return Terms({key: 1 << i for i, key in enumerate(weights)}, tuple(weights.values()), {})
 
 
-def _split_roughly(text: str) -> list[tuple[int, int]]:
+def split_roughly(text: str) -> list[tuple[int, int]]:
     """Split a passage into sentences, quickly and roughly: a wrong cut costs little here."""
     spans, start = list[tuple[int, int]](), 0
     for pause in _PAUSE.finditer(text):
@@ -283,7 +283,7 @@ def _find_windows(terms: Terms, passages: Sequence[str]) -> Iterator[Window]:
     total = terms.weigh(-1)
     for number, passage in enumerate(passages[:MOST_PASSAGES]):
         text = passage[:MOST_PASSAGE]
-        spans = _split_roughly(text)
+        spans = split_roughly(text)
         found = [terms.bits.keys() & set(stem_words(split_words(text[a:b]))) for a, b in spans]
         masks = [sum(terms.bits[key] for key in keys) for keys in found]
         for first in range(len(spans)):
