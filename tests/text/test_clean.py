@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.errors import BadBook
-from octavo.text.clean import clean, collapse, decode, slug
+from octavo.text.clean import clean, collapse, decode, make_slug
 
 WRITTEN = {
     "cp1252": (
@@ -142,13 +142,13 @@ def test_collapse_makes_one_line() -> None:
     ],
 )
 def test_a_slug_can_be_read(title: str, expected: str) -> None:
-    assert slug(title) == expected
+    assert make_slug(title) == expected
 
 
 @given(st.text())
 def test_a_slug_is_never_empty_and_stays_as_it_is(title: str) -> None:
-    made = slug(title)
-    assert made == slug(made)
+    made = make_slug(title)
+    assert made == make_slug(made)
     assert made == made.strip("-")
     assert 0 < len(made) <= 60
     assert not set(made) & set("/\\. \t\n:?#%")

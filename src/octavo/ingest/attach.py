@@ -38,7 +38,7 @@ from octavo.ingest.edition import (
 from octavo.ingest.install import STORE_AT_ONCE, install, split_batches
 from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.records.rows import hash_text
-from octavo.text.clean import clean, collapse, slug
+from octavo.text.clean import clean, collapse, make_slug
 from octavo.text.sentences import split_long
 from octavo.types import CHUNK_LEAST, CHUNK_MOST, Book, BookFormat, Chunk, Section
 from octavo.validation import LARGEST_EXACT_INTEGER
@@ -92,7 +92,7 @@ async def attach(
         yield Parsed(title, len(pages), parsed.characters, 0, notes)
         label = f"{urlsplit(source.url).netloc}/{source.collection}"
         known = await _find_known(label, options, context.records)
-        id = known.id if known else options.book_id or await choose_id(slug(title), context.records)
+        id = known.id if known else options.book_id or await choose_id(make_slug(title), context.records)
         fingerprint = make_fingerprint(context.settings, context.embedder)
         book = _build_book(id, title, label, found, fingerprint, options.base_url)
         if known and (known.content_hash, known.index_fingerprint) == (book.content_hash, fingerprint):

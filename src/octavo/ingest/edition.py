@@ -31,7 +31,7 @@ from octavo.ingest.chunking import CHUNKER_VERSION, chunk_book, make_embedded_te
 from octavo.readers import READERS_VERSION
 from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.records.rows import hash_text
-from octavo.text.clean import clean, collapse, slug
+from octavo.text.clean import clean, collapse, make_slug
 from octavo.types import Book, Chunk, Section
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ async def identify(
         and (known.content_hash == content or await _is_copy(parsed, words, known, options, records))
     )
     return Identity(
-        book_id=known.id if known else options.book_id or await choose_id(slug(title), records),
+        book_id=known.id if known else options.book_id or await choose_id(make_slug(title), records),
         title=title,
         base_url=base_url,
         source_file=source_file,
@@ -128,9 +128,9 @@ async def _find_known(
         return same_words
     title = choose_title(parsed, options.title)
     books = await records.list_books()
-    namesakes = [b for b in books if b.title == title or b.id == slug(title)]
+    namesakes = [b for b in books if b.title == title or b.id == make_slug(title)]
     # A title that is made from the file's name says nothing more than that name.
-    named_after_file = slug(title) == slug(PurePath(source_file).stem)
+    named_after_file = make_slug(title) == make_slug(PurePath(source_file).stem)
     for book in namesakes:
         if book.source_file == source_file and not named_after_file:
             return book
@@ -183,7 +183,7 @@ def hash_content(parsed: ParsedBook, *, title: str, base_url: str | None, source
     """Hash text, structure and addresses, but not the file's name."""
     digest = hashlib.sha256()
     one_file = len({section.source_file for section in parsed.sections}) == 1
-    own_name = slug(parsed.title) == slug(PurePath(source_file).stem)
+    own_name = make_slug(parsed.title) == make_slug(PurePath(source_file).stem)
     head = [title, list(parsed.authors), parsed.language, parsed.format, base_url]
     digest.update(json.dumps(head, ensure_ascii=False).encode())
     for section in parsed.sections:
@@ -265,7 +265,7 @@ def build_sections(parsed: ParsedBook, *, book_id: str, base_url: str | None) ->
         path = section.heading_path
         while open_headings and not _is_parent(open_headings[-1].heading_path, path):
             open_headings.pop()
-        stem = ".".join(slug(title, most=40) for title in path)
+        stem = ".".join(make_slug(title, most=40) for title in path)
         seen[stem] += 1
         made = Section(
             id=stem if seen[stem] == 1 else f"{stem}~{seen[stem]}",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from octavo import validation
 from octavo.errors import InvalidValue
-from octavo.text.clean import clean, collapse, slug
+from octavo.text.clean import clean, collapse, make_slug
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +22,7 @@ class BookOptions:
             raise InvalidValue("title", "must not be empty or only whitespace", self.title)
         if self.base_url is not None:
             validation.url("base_url", self.base_url)
-        if self.book_id is not None and slug(self.book_id, most=200) != self.book_id:
-            rule = f"must be lower-case letters, digits and hyphens, such as {slug(self.book_id, most=200)!r}"
+        if self.book_id is not None and make_slug(self.book_id, most=200) != self.book_id:
+            example = make_slug(self.book_id, most=200)
+            rule = f"must be lower-case letters, digits and hyphens, such as {example!r}"
             raise InvalidValue("book_id", rule, self.book_id)

@@ -174,7 +174,7 @@ def collapse(text: str) -> str:
     return " ".join(text.split())
 
 
-def slug(text: str, *, most: int = 60) -> str:
+def make_slug(text: str, *, most: int = 60) -> str:
     """Make an id of lower-case letters, digits and hyphens; letters of other scripts stay. Never empty."""
     plain = unicodedata.normalize("NFKD", clean(text[: 8 * most])).casefold()
     plain = re.sub("(?<=[a-z])[\u0300-\u036f]+", "", unicodedata.normalize("NFKD", plain))
