@@ -19,8 +19,8 @@ from octavo.readers.files import find_files
 from octavo.readers.parsed import COVER_MOST_MB, ParsedBook, make_cover
 
 READERS_VERSION = "1"
-COVER_FOLDERS = ("", "src", "images", "img", "assets", "static", "static/img", "docs")
-COVER_NAMES = ("cover.png", "cover.jpg", "cover.jpeg", "cover.webp", "cover.gif")
+_COVER_FOLDERS = ("", "src", "images", "img", "assets", "static", "static/img", "docs")
+_COVER_NAMES = ("cover.png", "cover.jpg", "cover.jpeg", "cover.webp", "cover.gif")
 Announce = Callable[[int], None] | None
 
 
@@ -98,7 +98,7 @@ def _read_folder(path: Path, limits: Limits, announce: Announce) -> ParsedBook:
 def _add_cover(book: ParsedBook, folder: Path) -> ParsedBook:
     """Add the picture that lies where a book's folder has its cover, unless the book has one already."""
     home = folder.resolve()
-    for file in (folder / place / name for place in COVER_FOLDERS for name in COVER_NAMES):
+    for file in (folder / place / name for place in _COVER_FOLDERS for name in _COVER_NAMES):
         is_ours = book.cover is None and file.is_file() and file.resolve().is_relative_to(home)
         if is_ours and file.stat().st_size <= COVER_MOST_MB * MB and (cover := make_cover(file.read_bytes())):
             return replace(book, cover=cover)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from octavo.errors import BadBook
 
-HEAD, TAIL = 1 << 16, 1 << 18
+HEAD, _TAIL = 1 << 16, 1 << 18
 BY_SUFFIX = {
     ".pdf": "pdf",
     ".epub": "epub",
@@ -185,8 +185,8 @@ def _choose_text_reader(path: Path, named: str | None, found: str) -> str:
 def _detect_content(path: Path, named: str | None) -> str:
     with path.open("rb") as file:
         head = file.read(HEAD)
-        file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
-        tail = file.read(TAIL) if head.startswith(b"PK") else b""
+        file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
+        tail = file.read(_TAIL) if head.startswith(b"PK") else b""
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")):
         return _detect_archive(head + tail, named)
     for magic, kind in _MAGIC:

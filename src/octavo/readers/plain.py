@@ -160,7 +160,7 @@ def _read_title_page(text: str) -> tuple[_TitlePage, str]:
 
 
 def _read_opening(
-    parts: list[list[str]], found: dict[int, TextHeading], stated: _TitlePage
+    parts: list[list[str]], found: dict[int, _TextHeading], stated: _TitlePage
 ) -> tuple[_TitlePage, int]:
     """Return the title and author that the first lines show, and how many blocks only showed that."""
     head = found.get(0)
@@ -188,7 +188,7 @@ def _read_opening(
 
 
 def _build_sections(
-    parts: list[list[str]], found: dict[int, TextHeading], first: int, title: str, name: str
+    parts: list[list[str]], found: dict[int, _TextHeading], first: int, title: str, name: str
 ) -> list[ParsedSection]:
     wrapped = measure_width(parts)
     built = [SectionBuilder(0, title)]
@@ -215,7 +215,7 @@ def _build_sections(
 
 
 @dataclass(frozen=True, slots=True)
-class TextHeading:
+class _TextHeading:
     """A heading that takes one block or two. `rest` holds the lines of the block that are text already."""
 
     rank: int
@@ -226,10 +226,10 @@ class TextHeading:
     takes: int = 1
 
 
-def find_headings(parts: Sequence[Sequence[str]]) -> dict[int, TextHeading]:
+def find_headings(parts: Sequence[Sequence[str]]) -> dict[int, _TextHeading]:
     """Find the headings among the blocks of a text, by block number."""
     underlines: dict[str, int] = {}
-    found: dict[int, TextHeading] = {}
+    found: dict[int, _TextHeading] = {}
     taken = -1
     for number, lines in enumerate(parts):
         if number == taken:
@@ -239,7 +239,7 @@ def find_headings(parts: Sequence[Sequence[str]]) -> dict[int, TextHeading]:
             head = _read_named(lines)
             if head and head.title == head.key and _is_subtitle(parts, number + 1):
                 title = clean_line(f"{head.title.rstrip('.:')}: {parts[number + 1][0]}")
-                head, taken = TextHeading(head.rank, title, head.key, takes=2), number + 1
+                head, taken = _TextHeading(head.rank, title, head.key, takes=2), number + 1
             head = head or _read_candidate(lines)
         head = head or _read_hanging(lines)
         if head:
@@ -247,7 +247,7 @@ def find_headings(parts: Sequence[Sequence[str]]) -> dict[int, TextHeading]:
     return _select_headings(found, parts)
 
 
-def _read_underlined(lines: Sequence[str], ranks: dict[str, int]) -> TextHeading | None:
+def _read_underlined(lines: Sequence[str], ranks: dict[str, int]) -> _TextHeading | None:
     """Read a title over a line of `===` or the like; each kind of line has its own rank."""
     over = 1 if len(lines) > 2 and _UNDERLINE.match(lines[0]) and lines[0] == lines[2] else 0
     title, rule = lines[over], _UNDERLINE.match(lines[over + 1])
@@ -258,16 +258,16 @@ def _read_underlined(lines: Sequence[str], ranks: dict[str, int]) -> TextHeading
     ):
         return None
     rank = ranks.setdefault(f"{rule.group(1)}{over}", _UNDERLINED_RANK + len(ranks))
-    return TextHeading(
+    return _TextHeading(
         rank, clean_line(title), clean_line(title).casefold(), tuple(lines[over + 2 :]), "underlined"
     )
 
 
-def _read_named(lines: Sequence[str]) -> TextHeading | None:
+def _read_named(lines: Sequence[str]) -> _TextHeading | None:
     """Read `CHAPTER I.`, with or without a title behind or below it."""
     first = clean_line(lines[0])
     if _ALONE.match(first) and len(lines) == 1:
-        return TextHeading(_CHAPTER_RANK, first.rstrip(".:"), first.casefold(), kind="unnumbered")
+        return _TextHeading(_CHAPTER_RANK, first.rstrip(".:"), first.casefold(), kind="unnumbered")
     match = _NAMED.match(first) or _JAPANESE.match(first)
     if not match:
         return None
@@ -289,16 +289,16 @@ def _read_named(lines: Sequence[str]) -> TextHeading | None:
     name = first if behind else first.rstrip(" .:—–-") or first
     title = clean_line(": ".join(part for part in (name.rstrip(".") if below else name, below) if part))
     key = f"{word} {match.group(2).lower()}" if behind or below else title
-    return TextHeading(_RANKS.get(word, _CHAPTER_RANK), title, key, rest)
+    return _TextHeading(_RANKS.get(word, _CHAPTER_RANK), title, key, rest)
 
 
-def _read_candidate(lines: Sequence[str]) -> TextHeading | None:
+def _read_candidate(lines: Sequence[str]) -> _TextHeading | None:
     """Read a line that is a heading if there are others like it."""
     line = clean_line(lines[0])
     if len(lines) > 1 or len(line) > _LONGEST_CAPITALS:
         return None
     if _NUMERAL.match(line):
-        return TextHeading(_NUMERAL_RANK, line.rstrip("."), line.rstrip("."), kind="numeral")
+        return _TextHeading(_NUMERAL_RANK, line.rstrip("."), line.rstrip("."), kind="numeral")
     if titled := _read_numbered_title(lines[0]):
         return titled
     letters = [c for c in line if c.isalpha()]
@@ -307,10 +307,10 @@ def _read_candidate(lines: Sequence[str]) -> TextHeading | None:
     if line.endswith((",", ";", "*")) or line.startswith(("*", "[", "_", '"', "“")):
         return None
     kind = "numbered" if _NUMBERED_CAPITALS.match(line) else "capitals"
-    return TextHeading(_CAPITALS_RANK, line.rstrip("."), line.casefold(), kind=kind)
+    return _TextHeading(_CAPITALS_RANK, line.rstrip("."), line.casefold(), kind=kind)
 
 
-def _read_numbered_title(line: str) -> TextHeading | None:
+def _read_numbered_title(line: str) -> _TextHeading | None:
     """Read `IV. The Storm` or `2.1. Fields`, whose dots say how deep it is."""
     match = _NUMBERED_TITLE.match(clean_line(line))
     if not match or (match.group(1) is None and line[:1].isspace()):
@@ -323,17 +323,17 @@ def _read_numbered_title(line: str) -> TextHeading | None:
     ):
         return None
     title = clean_line(line)
-    return TextHeading(_NUMERAL_RANK + number.count("."), title, title.casefold(), kind="titled")
+    return _TextHeading(_NUMERAL_RANK + number.count("."), title, title.casefold(), kind="titled")
 
 
-def _read_hanging(lines: Sequence[str]) -> TextHeading | None:
+def _read_hanging(lines: Sequence[str]) -> _TextHeading | None:
     """Read a heading in capitals with indented text below it, as in a manual page."""
     if len(lines) < 2 or lines[0][:1].isspace() or not all(line.startswith("   ") for line in lines[1:]):
         return None
     head = _read_candidate(lines[:1])
     if head is None or head.kind != "capitals" or len(lines[0]) > 40:
         return None
-    return TextHeading(head.rank, head.title, head.key, tuple(lines[1:]), "capitals")
+    return _TextHeading(head.rank, head.title, head.key, tuple(lines[1:]), "capitals")
 
 
 def _is_title(line: str) -> bool:
@@ -358,7 +358,9 @@ def _is_subtitle(parts: Sequence[Sequence[str]], number: int) -> bool:
     )
 
 
-def _select_headings(found: dict[int, TextHeading], parts: Sequence[Sequence[str]]) -> dict[int, TextHeading]:
+def _select_headings(
+    found: dict[int, _TextHeading], parts: Sequence[Sequence[str]]
+) -> dict[int, _TextHeading]:
     """Drop candidates that the text does not use as headings, and lists of contents."""
     kinds = Counter(head.kind for head in found.values())
     capitals = [head.key for head in found.values() if head.kind in ("capitals", "numbered")]
@@ -380,7 +382,7 @@ def _select_headings(found: dict[int, TextHeading], parts: Sequence[Sequence[str
     return _drop_contents(_level_prefaces(keep), parts)
 
 
-def _level_prefaces(found: dict[int, TextHeading]) -> dict[int, TextHeading]:
+def _level_prefaces(found: dict[int, _TextHeading]) -> dict[int, _TextHeading]:
     """Put a preface beside the chapters, whatever their rank, so that they are not sections of it."""
     chapters = [
         head.rank for head in found.values() if head.kind != "unnumbered" and head.rank >= _CHAPTER_RANK
@@ -389,14 +391,14 @@ def _level_prefaces(found: dict[int, TextHeading]) -> dict[int, TextHeading]:
     return {n: replace(head, rank=rank) if head.kind == "unnumbered" else head for n, head in found.items()}
 
 
-def _is_numbered_run(places: Sequence[int], found: dict[int, TextHeading]) -> bool:
+def _is_numbered_run(places: Sequence[int], found: dict[int, _TextHeading]) -> bool:
     """Whether numbered titles start at one and have text under them; otherwise they are a list."""
     begins = any(found[place].title.startswith(("I. ", "1. ")) for place in places)
     under = sum(place + 1 not in found for place in places)
     return len(places) >= 3 and begins and under >= 0.7 * len(places)
 
 
-def _drop_contents(found: dict[int, TextHeading], parts: Sequence[Sequence[str]]) -> dict[int, TextHeading]:
+def _drop_contents(found: dict[int, _TextHeading], parts: Sequence[Sequence[str]]) -> dict[int, _TextHeading]:
     """Drop runs of empty headings that come again later: a table of contents."""
     last = {head.key: number for number, head in found.items()}
     run: list[int] = []

@@ -19,7 +19,7 @@ from octavo.errors import BadBook
 from octavo.readers.files import resolve_member_name
 from octavo.text.clean import clean, collapse, decode
 
-DOCUMENT_TYPES = frozenset(
+_DOCUMENT_TYPES = frozenset(
     ("application/xhtml+xml", "text/html", "text/x-oeb1-document", "application/html+xml", "image/svg+xml")
 )
 _DOCUMENT_ENDS = (".xhtml", ".html", ".htm", ".xht")
@@ -43,7 +43,7 @@ class ManifestItem:
 
     @property
     def is_document(self) -> bool:
-        return self.media_type in DOCUMENT_TYPES or self.href.lower().endswith(_DOCUMENT_ENDS)
+        return self.media_type in _DOCUMENT_TYPES or self.href.lower().endswith(_DOCUMENT_ENDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

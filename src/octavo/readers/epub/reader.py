@@ -49,7 +49,7 @@ def read_epub(path: Path, limits: Limits) -> ParsedBook:
     notes: list[str] = []
     with Archive(path, limits) as archive:
         package = _read_package(archive, notes)
-        refuse_locked(archive, package)
+        _refuse_locked(archive, package)
         contents = _read_contents(archive, package, notes)
         documents = _order_documents(archive, package, notes)
         title = clean_line(package.title) or make_title(path.stem)
@@ -258,7 +258,7 @@ def _group_pages(archive: Archive, contents: EpubContents) -> dict[str, dict[str
     return grouped
 
 
-def refuse_locked(archive: Archive, package: Package) -> None:
+def _refuse_locked(archive: Archive, package: Package) -> None:
     """Refuse a book whose text cannot be read without its publisher's key."""
     if archive.find("META-INF/sinf.xml"):
         _raise_locked(archive, "Apple FairPlay")

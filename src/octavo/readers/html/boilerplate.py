@@ -78,13 +78,13 @@ def is_boilerplate(node: LexborNode, tag: str, attributes: Attributes, *, place:
         return True
     if _is_site_part(node, tag, place) and not _holds_notes(attributes):
         return True
-    if tag == "a" and is_permalink_sign(node):
+    if tag == "a" and _is_permalink_sign(node):
         return True
     classes = set((attributes.get("class") or "").lower().split())
     if tag != "body" and classes & _SURE:
         return True
     suggested = classes | {(attributes.get("id") or "").lower()}
-    return tag in _HOLDERS and bool(suggested & (_MAYBE | _SURE)) and measure_link_share(node) > 0.8
+    return tag in _HOLDERS and bool(suggested & (_MAYBE | _SURE)) and _measure_link_share(node) > 0.8
 
 
 def _is_hidden(attributes: Attributes) -> bool:
@@ -106,10 +106,10 @@ def _is_site_part(node: LexborNode, tag: str, place: PageRegion) -> bool:
     if place is PageRegion.ARTICLE or tag not in _SITE_PARTS:
         return False
     if tag == "header":
-        return node.css_first("h1") is None or measure_link_share(node) > 0.5
+        return node.css_first("h1") is None or _measure_link_share(node) > 0.5
     if place is PageRegion.AROUND:
         return True
-    return measure_link_share(node) > 0.5 or (
+    return _measure_link_share(node) > 0.5 or (
         tag == "footer" and len(node.text(deep=True).split()) < _SHORT_FOOTER
     )
 
@@ -134,13 +134,13 @@ def _count_prose(node: LexborNode) -> int:
     return len(node.text(deep=True)) - sum(len(a.text(deep=True)) for a in aside)
 
 
-def is_permalink_sign(node: LexborNode) -> bool:
+def _is_permalink_sign(node: LexborNode) -> bool:
     """Whether an anchor shows only a sign, such as a permalink's."""
     text = node.text(deep=True).strip()
     return 0 < len(text) < 10 and text in _SIGNS
 
 
-def measure_link_share(node: LexborNode) -> float:
+def _measure_link_share(node: LexborNode) -> float:
     """Return the share of an element's text that is in links."""
     total = len("".join(_LABEL.sub("", node.text(deep=True).lstrip()).split()))
     if not total:

@@ -25,7 +25,7 @@ def clean_label(label: str) -> str:
 
 
 @dataclass(slots=True)
-class OpenList:
+class _OpenList:
     """A list that is open: how its items are marked, and how many there were."""
 
     ordered: bool
@@ -44,7 +44,7 @@ class PageBuilder:
         self._raw: list[str] = []
         self._ids: dict[str, None] = {}
         self._labels: list[str] = []
-        self._lists: list[OpenList] = []
+        self._lists: list[_OpenList] = []
         self._marker = ""
 
     @property
@@ -65,7 +65,7 @@ class PageBuilder:
 
     def open_list(self, *, ordered: bool, start: int) -> None:
         indent = "  " * min(len(self._lists), _DEEPEST_INDENT)
-        self._lists.append(OpenList(ordered, start - 1, indent))
+        self._lists.append(_OpenList(ordered, start - 1, indent))
 
     def close_list(self) -> None:
         if self._lists:

@@ -109,7 +109,7 @@ def read_page(
     )
     body = tree.body
     start = find_article(body) if site and body is not None else body
-    walk = PageWalker(start, site=site, page_ids=page_ids or {}) if start is not None else None
+    walk = _PageWalker(start, site=site, page_ids=page_ids or {}) if start is not None else None
     pieces = walk.run() if walk else ()
     if body is not None and not site and not any(p.text for p in pieces):
         pieces = _read_drawing(body)
@@ -148,7 +148,7 @@ class _OpenNode:
     link: bool = False
 
 
-class PageWalker:
+class _PageWalker:
     """Walk over one page and build its pieces.
 
     `page_ids` are the ids that a page list names, with their labels. `bars` are the paging bars, if known.
@@ -360,7 +360,7 @@ class PageWalker:
             only = cell.first_child
             if only is not None and only.tag == "-text" and only.next is None and not cell.attributes:
                 return read_line(cell)
-            walk = PageWalker(cell, site=False, page_ids=self.page_ids, bars=self.bars)
+            walk = _PageWalker(cell, site=False, page_ids=self.page_ids, bars=self.bars)
             pieces = walk.run()
             self.linked += walk.linked
             labels.extend(broken.label for piece in pieces for broken in piece.breaks)

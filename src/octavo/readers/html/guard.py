@@ -19,7 +19,7 @@ from octavo.readers.html.tags import split_names
 if TYPE_CHECKING:
     from octavo.limits import Limits
 
-VOID = split_names(
+_VOID = split_names(
     "area base basefont bgsound br col embed frame hr image img input keygen link meta param source track wbr"
 )
 _RAW = {
@@ -180,14 +180,14 @@ class _TagScanner:
             self._close(tag)
             return end
         if rest.endswith("/") and self.xml:
-            if tag not in VOID and self.kept <= start:
+            if tag not in _VOID and self.kept <= start:
                 self._replace(start, end, f"{self.text[start : end - 2]}></{tag}>")
             if not self.foreign:
                 self._end_before(tag)
             return end
         if rest.endswith("/") and (self.foreign or tag in _FOREIGN):
             return end
-        if tag in VOID and not self.foreign:
+        if tag in _VOID and not self.foreign:
             return end
         if tag in _RAW and not self.foreign:
             finish = None if tag in self.endless else _RAW[tag].search(self.text, end)

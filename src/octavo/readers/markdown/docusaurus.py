@@ -55,7 +55,7 @@ _DEEPEST_PARTIAL = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DocsFolder:
+class _DocsFolder:
     """One set of docs of a site."""
 
     folder: Path
@@ -66,12 +66,12 @@ class DocsFolder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DocusaurusSite:
+class _DocusaurusSite:
     """What the configuration of a site says."""
 
     folder: Path
     """Where the configuration lies: what `@site/` means."""
-    docs: tuple[DocsFolder, ...]
+    docs: tuple[_DocsFolder, ...]
     title: str = ""
     base_url: str | None = None
     slash: bool | None = None
@@ -80,7 +80,7 @@ class DocusaurusSite:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DocPage:
+class _DocPage:
     """A published page."""
 
     id: str
@@ -94,16 +94,16 @@ class DocPage:
 
     @property
     def is_index(self) -> bool:
-        return is_index(self.name, self.folder)
+        return _is_index(self.name, self.folder)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Category:
+class _Category:
     """A group of pages in a sidebar; it may have a page of its own, or a generated one at `url`."""
 
     label: str
-    items: tuple[DocPage | Category, ...]
-    page: DocPage | None = None
+    items: tuple[_DocPage | _Category, ...]
+    page: _DocPage | None = None
     url: str = ""
     description: str = ""
     source_file: str = ""
@@ -116,7 +116,7 @@ def is_docusaurus(path: Path) -> bool:
 
 def read_docusaurus(path: Path, limits: Limits) -> ParsedBook:
     """Read all docs of a site as one book."""
-    site = open_site(path, limits)
+    site = _open_site(path, limits)
     warnings: list[str] = []
     sections: list[ParsedSection] = []
     for docs in site.docs:
@@ -136,7 +136,7 @@ class _DocsReader:
     """Reads one set of docs: its pages, in the order of its sidebars."""
 
     def __init__(
-        self, root: Path, site: DocusaurusSite, docs: DocsFolder, limits: Limits, warnings: list[str]
+        self, root: Path, site: _DocusaurusSite, docs: _DocsFolder, limits: Limits, warnings: list[str]
     ) -> None:
         self._root, self._site, self._docs, self._limits = root.resolve(), site, docs, limits
         self._warnings = warnings
@@ -152,13 +152,13 @@ class _DocsReader:
         ]
         opened = open_pages(self._root, files, self._limits, self._warnings)
         pages = [self._read_doc(page) for page in opened.values() if not _is_hidden(page)]
-        contents = SidebarReader(self._docs, pages, self._limits, place=self._place)
+        contents = _SidebarReader(self._docs, pages, self._limits, place=self._place)
         return [section for item in contents.read_items() for section in self._build_sections(item, ())]
 
     def _is_private(self, file: Path) -> bool:
         return any(part.startswith("_") for part in file.relative_to(self._home).parts)
 
-    def _read_doc(self, page: MarkdownPage) -> DocPage:
+    def _read_doc(self, page: MarkdownPage) -> _DocPage:
         folder, stem = page.path.parent.relative_to(self._home).as_posix().removeprefix("."), page.path.stem
         bare = "/".join(self._drop_prefix(part) for part in PurePosixPath(folder).parts)
         base = page.front_matter.get_text("id") or self._drop_prefix(stem)
@@ -166,13 +166,13 @@ class _DocsReader:
         self._size += sum(len(p.text) for p in found)
         check_text_size(self._size, self._limits, name=self._root.name)
         top = found[1].title if len(found) > 1 and found[1].level == 1 else ""
-        doc = DocPage(
+        doc = _DocPage(
             id=f"{bare}/{base}".strip("/"),
             title=page.front_matter.get_text("title")
             or top
             or page.front_matter.get_text("sidebar_label")
             or make_title(
-                PurePosixPath(bare).name if bare and is_index(stem, folder) else self._drop_prefix(stem)
+                PurePosixPath(bare).name if bare and _is_index(stem, folder) else self._drop_prefix(stem)
             ),
             url="",
             source_file=page.path.relative_to(self._root).as_posix(),
@@ -185,7 +185,7 @@ class _DocsReader:
         return replace(doc, url=self._make_url(slug))
 
     def _drop_prefix(self, name: str) -> str:
-        return split_prefix(name, numbered=self._docs.numbered)[1]
+        return _split_prefix(name, numbered=self._docs.numbered)[1]
 
     def _make_slug(self, said: str, folder: str, base: str) -> str:
         """Make the address below that of the docs: what the page says, or its folder and name."""
@@ -218,8 +218,8 @@ class _DocsReader:
 
         return strip_mdx(page.body, partial=load_partial, strict=page.path.suffix.lower() == ".mdx")
 
-    def _build_sections(self, item: DocPage | Category, path: tuple[str, ...]) -> list[ParsedSection]:
-        if isinstance(item, DocPage):
+    def _build_sections(self, item: _DocPage | _Category, path: tuple[str, ...]) -> list[ParsedSection]:
+        if isinstance(item, _DocPage):
             return self._build_chapter(item, (*path, item.title))
         place = (*path, item.label)
         if item.page:
@@ -236,11 +236,11 @@ class _DocsReader:
             ]
         return [*made, *(section for inner in item.items for section in self._build_sections(inner, place))]
 
-    def _find_source_file(self, item: Category) -> str:
-        file = find_category_file(self._root / item.source_file)
+    def _find_source_file(self, item: _Category) -> str:
+        file = _find_category_file(self._root / item.source_file)
         return file.relative_to(self._root).as_posix() if file else item.source_file
 
-    def _build_chapter(self, doc: DocPage, place: tuple[str, ...]) -> list[ParsedSection]:
+    def _build_chapter(self, doc: _DocPage, place: tuple[str, ...]) -> list[ParsedSection]:
         return build_chapter(
             doc.sections, path=place, source_file=doc.source_file, url=doc.url, anchored=False
         )
@@ -250,19 +250,19 @@ def _is_hidden(page: MarkdownPage) -> bool:
     return page.front_matter.is_true("draft") or page.front_matter.is_true("unlisted")
 
 
-def open_site(path: Path, limits: Limits) -> DocusaurusSite:
+def _open_site(path: Path, limits: Limits) -> _DocusaurusSite:
     """Read the configuration of a site, and find its docs."""
     config = _find_config(path)
     if config is None:
         folder = _find_docs_folder(path) or path
-        return DocusaurusSite(folder=folder.parent, docs=(DocsFolder(folder=folder),))
+        return _DocusaurusSite(folder=folder.parent, docs=(_DocsFolder(folder=folder),))
     source = _read_source(config, limits)
     settings = read_export(source)
     settings = settings if isinstance(settings, dict) else {}
     url, base = _read_setting(settings, source, "url"), _read_setting(settings, source, "baseUrl") or "/"
     i18n = settings.get("i18n")
     slash = settings.get("trailingSlash")
-    return DocusaurusSite(
+    return _DocusaurusSite(
         folder=config.parent,
         docs=tuple(_find_docs(path, config, settings, source, limits)),
         title=clean_line(_read_setting(settings, source, "title")),
@@ -274,13 +274,13 @@ def open_site(path: Path, limits: Limits) -> DocusaurusSite:
     )
 
 
-def find_category_file(folder: Path) -> Path | None:
+def _find_category_file(folder: Path) -> Path | None:
     return next((folder / name for name in _CATEGORIES if (folder / name).is_file()), None)
 
 
-def read_category(folder: Path, limits: Limits) -> dict[str, Any]:
+def _read_category(folder: Path, limits: Limits) -> dict[str, Any]:
     """Return what a folder says about itself; nothing when its file cannot be read."""
-    file = find_category_file(folder)
+    file = _find_category_file(folder)
     if file is None or file.is_symlink() or file.stat().st_size > limits.max_front_matter_kb * 1024:
         return {}
     text = decode(load_file(file, limits)).text
@@ -298,7 +298,7 @@ def _find_config(path: Path) -> Path | None:
 
 def _find_docs_folder(path: Path) -> Path | None:
     """Find the folder of docs with category files: this one, or `docs` inside it."""
-    here = path.resolve().name == "docs" or find_category_file(path) is not None
+    here = path.resolve().name == "docs" or _find_category_file(path) is not None
     for folder in (path,) if here else (path / "docs", path):
         if folder.is_dir() and any(
             (f / name).is_file()
@@ -329,14 +329,14 @@ def _read_setting(settings: dict[str, Any], source: str, name: str) -> str:
 
 def _find_docs(
     root: Path, config: Path, settings: dict[str, Any], source: str, limits: Limits
-) -> list[DocsFolder]:
+) -> list[_DocsFolder]:
     """Find the docs of the preset, then those of plugins."""
     options = [o for p in _list_options(settings, "presets") if isinstance(o := p.get("docs", {}), dict)]
     options += _list_options(settings, "plugins", "content-docs")
     if not options:
         words = {name: _read_setting({}, source, name) for name in ("routeBasePath", "sidebarPath")}
         options = [{key: value for key, value in words.items() if value}]
-    made: list[DocsFolder] = []
+    made: list[_DocsFolder] = []
     for option in options:
         folder = resolve_inside(root, config.parent, str(option.get("path") or "docs"))
         if folder is None or not folder.is_dir() or any(d.folder == folder for d in made):
@@ -345,7 +345,7 @@ def _find_docs(
         route = (said if isinstance(said, str) else "docs").strip("/")
         version = _find_version_path(config.parent, option, limits)
         made.append(
-            DocsFolder(
+            _DocsFolder(
                 folder=folder,
                 route=f"{route}/{version}".strip("/"),
                 sidebars=_read_sidebars(root, config, option, limits),
@@ -396,24 +396,24 @@ def _read_sidebars(root: Path, config: Path, option: dict[str, Any], limits: Lim
     return None
 
 
-def is_index(name: str, folder: str) -> bool:
+def _is_index(name: str, folder: str) -> bool:
     """Whether a file is the page of its folder."""
     return name.lower() in ("index", "readme", PurePosixPath(folder).name.lower())
 
 
-def split_prefix(name: str, *, numbered: bool) -> tuple[float | None, str]:
+def _split_prefix(name: str, *, numbered: bool) -> tuple[float | None, str]:
     """Split `03-setup` into 3 and `setup`; dates and versions are names."""
     found = None if not numbered or _NO_PREFIX.match(name) else _PREFIX.match(name)
     return (float(found.group(1)[:15]), found.group(2)) if found else (None, name)
 
 
-class SidebarReader:
+class _SidebarReader:
     """Reads the contents of one set of docs from its sidebars and folders, each page once."""
 
-    def __init__(self, docs: DocsFolder, pages: list[DocPage], limits: Limits, *, place: str) -> None:
+    def __init__(self, docs: _DocsFolder, pages: list[_DocPage], limits: Limits, *, place: str) -> None:
         self._docs, self._limits, self._place = docs, limits, place
         self._by_id = {page.id: page for page in pages}
-        self._pages: dict[str, list[DocPage]] = {}
+        self._pages: dict[str, list[_DocPage]] = {}
         self._folders: dict[str, set[str]] = {}
         for page in pages:
             self._pages.setdefault(page.folder, []).append(page)
@@ -425,17 +425,17 @@ class SidebarReader:
         self._used: set[str] = set()
         self._slugs = Anchors()
 
-    def read_items(self) -> list[DocPage | Category]:
+    def read_items(self) -> list[_DocPage | _Category]:
         sidebars = self._docs.sidebars
-        listed: list[DocPage | Category] = []
+        listed: list[_DocPage | _Category] = []
         for sidebar in sidebars.values() if isinstance(sidebars, dict) else ():
             listed += self._read_list(sidebar, 0)
         return [*listed, *self._read_folder("", 0)]
 
-    def _read_list(self, entries: Any, depth: int) -> list[DocPage | Category]:
+    def _read_list(self, entries: Any, depth: int) -> list[_DocPage | _Category]:
         if isinstance(entries, dict):
             entries = [{name: items} for name, items in entries.items()]
-        found: list[DocPage | Category] = []
+        found: list[_DocPage | _Category] = []
         for entry in entries if isinstance(entries, list) and depth < _DEEPEST else ():
             if isinstance(entry, str):
                 found += self._use_page(entry)
@@ -443,7 +443,7 @@ class SidebarReader:
                 found += self._read_entry(entry, depth)
         return found
 
-    def _read_entry(self, entry: dict[str, Any], depth: int) -> list[DocPage | Category]:
+    def _read_entry(self, entry: dict[str, Any], depth: int) -> list[_DocPage | _Category]:
         kind = entry.get("type")
         if kind in ("doc", "ref"):
             return self._use_page(str(entry.get("id")))
@@ -462,14 +462,14 @@ class SidebarReader:
             ]
         return []
 
-    def _use_page(self, name: str) -> list[DocPage | Category]:
+    def _use_page(self, name: str) -> list[_DocPage | _Category]:
         page = self._by_id.get(name)
         if page is None or page.id in self._used:
             return []
         self._used.add(page.id)
         return [page]
 
-    def _find_linked_page(self, link: Any, folder: str | None = None) -> DocPage | None:
+    def _find_linked_page(self, link: Any, folder: str | None = None) -> _DocPage | None:
         """Find the page of a category; a folder's own category may use its last name alone."""
         if not isinstance(link, dict) or link.get("type") != "doc":
             return None
@@ -485,10 +485,10 @@ class SidebarReader:
             return ""
         return str(link.get("slug") or f"/category/{self._slugs.make(label)}")
 
-    def _read_folder(self, folder: str, depth: int) -> list[DocPage | Category]:
+    def _read_folder(self, folder: str, depth: int) -> list[_DocPage | _Category]:
         """Read a folder's pages and folders: by position, then by name."""
         pages = [p for p in self._pages.get(folder, ()) if p.id not in self._used]
-        ranked: list[tuple[float, list[tuple[int, str]], DocPage | str]] = [
+        ranked: list[tuple[float, list[tuple[int, str]], _DocPage | str]] = [
             (
                 self._find_position(p.front_matter.get_number("sidebar_position"), p.name),
                 make_sort_key(p.name),
@@ -498,12 +498,12 @@ class SidebarReader:
         ]
         for below in self._folders.get(folder, ()):
             name = PurePosixPath(below).name
-            said = FrontMatter("", read_category(self._docs.folder / below, self._limits))
+            said = FrontMatter("", _read_category(self._docs.folder / below, self._limits))
             index = next((p for p in self._pages.get(below, ()) if p.is_index), None)
             own = said.get_number("position")
             own = index.front_matter.get_number("sidebar_position") if own is None and index else own
             ranked.append((self._find_position(own, name), make_sort_key(name), below))
-        found: list[DocPage | Category] = []
+        found: list[_DocPage | _Category] = []
         for _, _, entry in sorted(ranked, key=lambda r: r[:2]):
             if isinstance(entry, str):
                 found += self._read_folder_category(entry, depth + 1) if depth < _DEEPEST else []
@@ -512,16 +512,16 @@ class SidebarReader:
         return found
 
     def _find_position(self, said: float | None, name: str) -> float:
-        number = split_prefix(name, numbered=self._docs.numbered)[0] if said is None else said
+        number = _split_prefix(name, numbered=self._docs.numbered)[0] if said is None else said
         return float("inf") if number is None else number
 
-    def _read_folder_category(self, folder: str, depth: int) -> list[DocPage | Category]:
-        said = read_category(self._docs.folder / folder, self._limits)
+    def _read_folder_category(self, folder: str, depth: int) -> list[_DocPage | _Category]:
+        said = _read_category(self._docs.folder / folder, self._limits)
         index = next((p for p in self._pages.get(folder, ()) if p.is_index), None)
         page = self._find_linked_page(said["link"], folder) if "link" in said else None
         if "link" not in said and index and self._use_page(index.id):
             page = index
-        name = split_prefix(PurePosixPath(folder).name, numbered=self._docs.numbered)[1]
+        name = _split_prefix(PurePosixPath(folder).name, numbered=self._docs.numbered)[1]
         label = clean_line(str(said.get("label") or "")) or (
             page.front_matter.get_text("sidebar_label") or page.title if page else ""
         )
@@ -532,12 +532,12 @@ class SidebarReader:
     def _build_category(
         self,
         label: str,
-        items: list[DocPage | Category],
+        items: list[_DocPage | _Category],
         said: dict[str, Any],
-        page: DocPage | None,
+        page: _DocPage | None,
         url: str,
         folder: str,
-    ) -> list[DocPage | Category]:
+    ) -> list[_DocPage | _Category]:
         if not items:
             return [page] if page else []
         if not label:
@@ -546,13 +546,13 @@ class SidebarReader:
         if url:
             description = clean_line(str(said["link"].get("description") or ""))
             twin = next(
-                (i for i in items if isinstance(i, DocPage) and i.title.casefold() == label.casefold()), None
+                (i for i in items if isinstance(i, _DocPage) and i.title.casefold() == label.casefold()), None
             )
             if twin:
                 page, items = twin, [i for i in items if i is not twin]
         place = "/".join(part for part in (self._place, folder) if part)
         return [
-            Category(
+            _Category(
                 label=label,
                 items=tuple(items),
                 page=page,

@@ -3,9 +3,9 @@
 Takes a book (with `book.toml`), its source folder, or any folder with a SUMMARY.md. Chapters without a file
 are entries without text; chapters whose file is missing are left out with a warning.
 
-Chapters are prepared as mdBook prepares them. `Inclusions` replaces `{{#include file}}` and the like by the
-file, the lines or the anchored part that they name, and reads only files inside the book. Lines of Rust
-examples that the published page hides are dropped.
+Chapters are prepared as mdBook prepares them. `{{#include file}}` and the like are replaced by the file, the
+lines or the anchored part that they name; only files inside the book are read. Lines of Rust examples that
+the published page hides are dropped.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class _ChapterReader:
     def __init__(self, root: Path, source: Path, limits: Limits, warnings: list[str]) -> None:
         self._root, self._source, self._limits = root.resolve(), source.resolve(), limits
         self._warnings = warnings
-        self._inclusions = Inclusions(self._root, limits, warnings)
+        self._inclusions = _Inclusions(self._root, limits, warnings)
         self._seen: set[Path] = set()
 
     def read_sections(self, entries: list[_SummaryEntry]) -> list[ParsedSection]:
@@ -211,7 +211,7 @@ def _make_url(file: Path, source: Path) -> str:
     return place.with_name(f"{name}.html").as_posix()
 
 
-class Inclusions:
+class _Inclusions:
     """The files that the chapters of one book include; their sizes are counted together."""
 
     def __init__(self, root: Path, limits: Limits, warnings: list[str]) -> None:

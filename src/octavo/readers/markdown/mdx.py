@@ -20,7 +20,7 @@ _IN_TAG = re.compile(r"""["'{<>]|\n[ \t]*\n""")
 _IN_STATEMENT = re.compile(r"""[(){}\[\]"'`\n]|/\*|//""")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _TICKS = re.compile(r"`+")
-Partial = Callable[[str], str | None]
+_Partial = Callable[[str], str | None]
 _IMPORT = re.compile(
     r"^import\s{1,9}(?:type\s{1,9})?"
     r"(?:((?:[\w$]{1,200}\s{0,9},?\s{0,9})?(?:\{[^{};'\"]{0,1500}\}|\*\s{1,9}as\s{1,9}[\w$]{1,200})?)"
@@ -58,7 +58,7 @@ _WIDEST, _MOST_INLINED = 2_000, 4_000_000
 _OPEN, _CLOSE = "\x01", "\x02"
 
 
-def strip_mdx(source: str, *, partial: Partial = lambda _name: None, strict: bool = True) -> str:
+def strip_mdx(source: str, *, partial: _Partial = lambda _name: None, strict: bool = True) -> str:
     """Return the Markdown of an MDX source; `partial` returns the text of an imported file, or None.
 
     A page that is not `strict` MDX keeps braces that are no program: `{dataset_id}` is a word there.
@@ -97,7 +97,7 @@ def _drop_modules(text: str, imports: dict[str, str]) -> str:
 
 def _find_statement_end(text: str, start: int) -> int:
     """Find the first line end outside brackets after which the statement does not continue."""
-    scanner = Scanner(text)
+    scanner = _Scanner(text)
     for position in scanner.find_line_ends(start):
         if not _GOES_ON.search(text, max(start, position - 40), position):
             return position
@@ -109,7 +109,7 @@ class _ProseReader:
 
     def __init__(self, text: str, partials: dict[str, str], *, strict: bool) -> None:
         self._text, self._partials, self._strict = text, partials, strict
-        self._scanner = Scanner(text)
+        self._scanner = _Scanner(text)
         self._out: list[str] = []
         self._inlined = 0
 
@@ -255,7 +255,7 @@ def _write_admonition(line: str) -> str:
     return f"\n{indent}{_write_note(kind, title.strip())}\n\n"
 
 
-class Scanner:
+class _Scanner:
     """Finds where things end in a text that mixes prose and program.
 
     All looking ahead is paid from one budget that grows with the text, so that even a hostile text takes

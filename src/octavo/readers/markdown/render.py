@@ -252,9 +252,9 @@ class _SectionWriter:
     def _add_html(self, markup: str) -> None:
         for part in _PRE.split(markup):
             if part[:4].lower() == "<pre":
-                self._add_block(strip_tags_verbatim(part))
+                self._add_block(_strip_tags_verbatim(part))
             else:
-                self._put(strip_tags(part))
+                self._put(_strip_tags(part))
 
     def _add_inline_html(self, tag: str) -> None:
         lowered = tag[:8].lower()
@@ -317,18 +317,18 @@ def split_fences(source: str) -> Iterator[tuple[bool, str]]:
         yield False, source[start:]
 
 
-def change_outside_code(source: str, change: Callable[[str], str]) -> str:
+def _change_outside_code(source: str, change: Callable[[str], str]) -> str:
     """Apply `change` to everything that is not in a code fence."""
     return "".join(text if code else change(text) for code, text in split_fences(source))
 
 
-def strip_tags(markup: str) -> str:
+def _strip_tags(markup: str) -> str:
     """Return the text of HTML: a line for each line or block, without tags, with entities decoded."""
-    lines = "\n".join(collapse(line) for line in strip_tags_verbatim(markup).split("\n"))
+    lines = "\n".join(collapse(line) for line in _strip_tags_verbatim(markup).split("\n"))
     return re.sub(r"\n{3,}", "\n\n", lines).strip()
 
 
-def strip_tags_verbatim(markup: str) -> str:
+def _strip_tags_verbatim(markup: str) -> str:
     """Do the same but keep all blanks as written, for the content of `<pre>`."""
     text = _TAG.sub(_replace_tag, _UNSEEN.sub("", markup))
     return clean(html.unescape(text)) if "&" in text else text
@@ -360,25 +360,25 @@ def rewrite_html(source: str) -> str:
     if re.search(r"</h[1-6]", lowered):
         change.append(lambda text: _HEADING.sub(_write_hash_heading, text))
     for step in change:
-        source = change_outside_code(source, step)
+        source = _change_outside_code(source, step)
     return source
 
 
 def _write_pipe_table(table: str) -> str:
     rows = [
-        [collapse(strip_tags(cell)).strip(" |").replace("|", "\\|") for cell in _CELL.split(row)[1:]]
+        [collapse(_strip_tags(cell)).strip(" |").replace("|", "\\|") for cell in _CELL.split(row)[1:]]
         for row in _ROW.split(_UNSEEN.sub("", table))[1:]
     ]
     rows = [row for row in rows if any(row)]
     if not rows:
-        return strip_tags(table)
+        return _strip_tags(table)
     width = max(len(row) for row in rows)
     lines = [f"| {' | '.join(row + [''] * (width - len(row)))} |" for row in rows]
     return "\n".join([lines[0], "|" + " --- |" * width, *lines[1:]])
 
 
 def _write_hash_heading(found: re.Match[str]) -> str:
-    words = collapse(strip_tags(found.group(3)))
+    words = collapse(_strip_tags(found.group(3)))
     named = _ID.search(found.group(2))
     anchor = f" {{#{named.group(1)}}}" if named else ""
     return f"\n{'#' * int(found.group(1))} {words}{anchor}\n" if words else ""

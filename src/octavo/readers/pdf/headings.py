@@ -20,7 +20,7 @@ from octavo.readers.titles import squash_title
 from octavo.text.clean import clean, collapse
 
 RUN_OF_PAGES = 10
-DEEPEST_FOUND = 4
+_DEEPEST_FOUND = 4
 LONGEST_TITLE = 300
 _PLAIN = re.compile(r"[\W_]+")
 _NUMBERED = re.compile(
@@ -201,7 +201,7 @@ def detect_headings(lines: Sequence[PdfLine], *, pages: int) -> list[SectionStar
     above: list[tuple[tuple[int, float, bool], str]] = []
     found: list[SectionStart] = []
     for i, n in starts:
-        while above and (above[-1][0] >= kinds[i] or len(above) == DEEPEST_FOUND):
+        while above and (above[-1][0] >= kinds[i] or len(above) == _DEEPEST_FOUND):
             above.pop()
         above.append((kinds[i], clean_title(" ".join(line.text for line in lines[i : i + n]))))
         found.append(SectionStart(tuple(title for _, title in above), i, i + n))

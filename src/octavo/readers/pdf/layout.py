@@ -27,8 +27,8 @@ from octavo.types import PageMark, Span
 
 # Boilerplate is among the outermost rows of a page. Except for the very first and last row, it is also within
 # this share of the page's height from its edge.
-EDGE_ROWS = 3
-EDGE_SHARE = 0.16
+_EDGE_ROWS = 3
+_EDGE_SHARE = 0.16
 _NUMBER = re.compile(r"\d{1,5}")
 _ROMAN = re.compile(r"[ivxlcdm]+", re.IGNORECASE)
 _SMALL_ROMAN = re.compile(r"(?=.)c{0,3}(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
@@ -40,9 +40,9 @@ _FIGURE_ENDS = frozenset("0123456789)]%—–-+*$€£¥")
 _AROUND = " -–—|[]()"
 # Stands for the page's own number while lines are compared.
 _HERE = "\x00"
-LINE, PARAGRAPH = "\n", "\n\n"
+LINE, _PARAGRAPH = "\n", "\n\n"
 # A gap between paragraphs, in units of the usual leading.
-GAP = 1.3
+_GAP = 1.3
 _ITEM = re.compile(r"(?:[•●○▪■◦‣⁃∙·➢✓]|[-–—*]\s|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]\s)")
 _ENDED = re.compile(r"[.!?:;…。！？][\"'”’»)\]\d]*$")
 _LEADERS = re.compile(r"\s*(?:[.·…] ?){4,}\s*")
@@ -136,12 +136,12 @@ def _find_edge_lines(page: PdfPage) -> Iterator[tuple[PdfLine, bool]]:
     rows = [
         list(row) for _, row in groupby(sorted(page.lines, key=attrgetter("y")), key=lambda ln: round(ln.y))
     ]
-    low, high = page.bottom + EDGE_SHARE * page.height, page.bottom + (1 - EDGE_SHARE) * page.height
+    low, high = page.bottom + _EDGE_SHARE * page.height, page.bottom + (1 - _EDGE_SHARE) * page.height
     last = len(rows) - 1
-    for i in sorted({*range(min(EDGE_ROWS, last + 1)), *range(max(0, last + 1 - EDGE_ROWS), last + 1)}):
+    for i in sorted({*range(min(_EDGE_ROWS, last + 1)), *range(max(0, last + 1 - _EDGE_ROWS), last + 1)}):
         outermost = i in (0, last)
         for line in rows[i]:
-            if outermost or (i < EDGE_ROWS and line.y < low) or (i > last - EDGE_ROWS and line.y > high):
+            if outermost or (i < _EDGE_ROWS and line.y < low) or (i > last - _EDGE_ROWS and line.y > high):
                 yield line, outermost
 
 
@@ -262,7 +262,7 @@ def lay_out(
                 else _choose_gap(lines, i, opening, rights[i - 1], leading)
             )
             if tables[i] != tables[i - 1] and not lines[i - 1].hyphen:
-                gap = PARAGRAPH
+                gap = _PARAGRAPH
             if gap == " ":
                 offset += _join_line(parts, text, lines[i - 1].hyphen, words)
             else:
@@ -306,18 +306,18 @@ def _choose_gap(lines: Sequence[PdfLine], i: int, opening: int, right: float, le
     em = max(a.size, b.size, 1.0)
     step = a.y - b.y
     if a.page != b.page or step < -0.5 * em or step > 12 * em:
-        return " " if _goes_on(a, b) else PARAGRAPH
+        return " " if _goes_on(a, b) else _PARAGRAPH
     if abs(a.size - b.size) > 0.12 * em or a.bold != b.bold:
-        return " " if abs(step) < 0.4 * em else PARAGRAPH
+        return " " if abs(step) < 0.4 * em else _PARAGRAPH
     if abs(step) < 0.4 * em:
         return " "
-    if step > GAP * leading * em:
-        return PARAGRAPH
+    if step > _GAP * leading * em:
+        return _PARAGRAPH
     if _ITEM.match(b.text):
         return LINE
     if _has_room(a, b, right):
-        return PARAGRAPH if _is_ended(a.text) else LINE
-    return PARAGRAPH if _is_indented(a, b, first=i - 1 == opening) else " "
+        return _PARAGRAPH if _is_ended(a.text) else LINE
+    return _PARAGRAPH if _is_indented(a, b, first=i - 1 == opening) else " "
 
 
 def _goes_on(a: PdfLine, b: PdfLine) -> bool:
