@@ -44,8 +44,8 @@ def main() -> None:
         book = read_book(path, limits, announce=_make_announcer(limits))
         answer = write_book(book.to_json())
     except BaseException as error:
-        told = _translate(error)
-        answer = write_error(code=told.code, message=told.message, hint=told.hint)
+        refusal = _translate(error)
+        answer = write_error(code=refusal.code, message=refusal.message, hint=refusal.hint)
     view = memoryview(answer)
     while view:
         view = view[os.write(stdout, view) :]

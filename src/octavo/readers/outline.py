@@ -134,17 +134,17 @@ class Outline:
 
     def _repeats_entry(self, title: str) -> bool:
         """Whether a heading, alone or together with the ones before it, repeats the entry's title."""
-        entry, said = self._stack[-1][1], f"{self._title_so_far} {title}".strip()
-        if not squash_title(title) or is_same_title(entry, title) or is_same_title(entry, said):
-            self._title_so_far = said
+        entry, so_far = self._stack[-1][1], f"{self._title_so_far} {title}".strip()
+        if not squash_title(title) or is_same_title(entry, title) or is_same_title(entry, so_far):
+            self._title_so_far = so_far
             return True
         if _strip_number(entry) == _strip_number(title):
             self._title_so_far = entry
             return True
         whole, words = split_words(entry), split_words(title)
         ends = not self._title_so_far and (_ends_with(whole, words) or _ends_with(words, whole))
-        if ends or _starts_with(whole, split_words(said)):
-            self._title_so_far = said
+        if ends or _starts_with(whole, split_words(so_far)):
+            self._title_so_far = so_far
             return True
         return False
 
@@ -169,12 +169,12 @@ class Outline:
         """Whether a paragraph only prints the entry's title, as in books without headings."""
         if piece.block or len(piece.text) > 200:
             return False
-        entry, said = self._stack[-1][1], f"{self._title_so_far} {piece.text}".strip()
-        if not split_words(said) or not (
-            is_same_title(entry, said) or _starts_with(split_words(entry), split_words(said))
+        entry, so_far = self._stack[-1][1], f"{self._title_so_far} {piece.text}".strip()
+        if not split_words(so_far) or not (
+            is_same_title(entry, so_far) or _starts_with(split_words(entry), split_words(so_far))
         ):
             return False
-        self._title_so_far = said
+        self._title_so_far = so_far
         return True
 
     def _mark_pages(self, piece: Piece, start: int, *, within: bool = False) -> None:

@@ -90,12 +90,12 @@ class ParsedBook:
         return sum(len(s.text) for s in self.sections)
 
     def to_json(self) -> str:
-        made = asdict(self) | {"cover": b64encode(self.cover.data).decode() if self.cover else None}
-        return json.dumps(made, ensure_ascii=False)
+        fields = asdict(self) | {"cover": b64encode(self.cover.data).decode() if self.cover else None}
+        return json.dumps(fields, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, raw: str | bytes) -> ParsedBook:
-        made = json.loads(raw)
+        fields = json.loads(raw)
         sections = tuple(
             ParsedSection(
                 title=s["title"],
@@ -107,16 +107,16 @@ class ParsedBook:
                 pages=tuple(PageMark(**p) for p in s["pages"]),
                 blocks=tuple(Span(**b) for b in s["blocks"]),
             )
-            for s in made["sections"]
+            for s in fields["sections"]
         )
         return cls(
-            title=made["title"],
-            format=BookFormat(made["format"]),
+            title=fields["title"],
+            format=BookFormat(fields["format"]),
             sections=sections,
-            authors=tuple(made["authors"]),
-            language=made["language"],
-            base_url=made["base_url"],
-            page_count=made["page_count"],
-            warnings=tuple(made["warnings"]),
-            cover=Cover(b64decode(made["cover"], validate=True)) if made["cover"] else None,
+            authors=tuple(fields["authors"]),
+            language=fields["language"],
+            base_url=fields["base_url"],
+            page_count=fields["page_count"],
+            warnings=tuple(fields["warnings"]),
+            cover=Cover(b64decode(fields["cover"], validate=True)) if fields["cover"] else None,
         )

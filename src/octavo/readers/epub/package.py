@@ -149,7 +149,7 @@ def read_rootfiles(data: bytes) -> list[str]:
     """List the packages that container.xml names, in its order."""
     root = parse_xml(data, name="META-INF/container.xml")
     found = (collapse(node.get("full-path") or "") for node in _find_all(root, "rootfile"))
-    return [path for given in found if (path := resolve_member_name(unquote(given)))]
+    return [path for name in found if (path := resolve_member_name(unquote(name)))]
 
 
 def read_package(data: bytes, *, path: str) -> Package:

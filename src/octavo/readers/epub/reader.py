@@ -76,8 +76,8 @@ def _read_cover(archive: Archive, package: Package) -> Cover | None:
         path = archive.find(picture)
         if path is not None and archive.get_size(path) <= COVER_MOST_MB * MB:
             with suppress(BadBook):
-                if made := make_cover(archive.read(path)):
-                    return made
+                if cover := make_cover(archive.read(path)):
+                    return cover
     return None
 
 
@@ -136,10 +136,14 @@ def _refuse_other_archives(archive: Archive) -> None:
         (words for start, words in _OTHER_FILES if any(n.startswith(start) for n in archive.names)), ""
     )
     if not kind and "mimetype" in archive.names:
-        said = archive.read("mimetype")[:100].decode("ascii", "replace").strip()
-        if said == "application/epub+zip":
+        media_type = archive.read("mimetype")[:100].decode("ascii", "replace").strip()
+        if media_type == "application/epub+zip":
             raise BadBook("bad_epub", f"{archive.name} has no {_CONTAINER} and no package")
-        kind = "an OpenDocument file" if "opendocument" in said else f"a file of type {clean_line(said)}"
+        kind = (
+            "an OpenDocument file"
+            if "opendocument" in media_type
+            else f"a file of type {clean_line(media_type)}"
+        )
     raise BadBook(
         "type_mismatch",
         f"{archive.name} is {kind or 'a plain zip archive'}, not an EPUB",
@@ -157,13 +161,13 @@ def _read_contents(archive: Archive, package: Package, notes: list[str]) -> Epub
         if path is None:
             continue
         try:
-            made = (opf.read_nav if item in navs else opf.read_ncx)(archive.read(path), path=path)
+            contents = (opf.read_nav if item in navs else opf.read_ncx)(archive.read(path), path=path)
         except BadBook as error:
             if error.code != "bad_epub" or (item in charts and "entities" in error.message):
                 raise
             notes.append(f"{error.message}; its table of contents is ignored")
             continue
-        found = EpubContents(found.entries or made.entries, found.pages or made.pages)
+        found = EpubContents(found.entries or contents.entries, found.pages or contents.pages)
     if not found.entries:
         notes.append(f"{archive.name} has no table of contents; its headings are used instead")
     return found

@@ -48,9 +48,11 @@ _SENTENCE = 15
 def find_kinds(attributes: Iterable[Mapping[str, str | None]], guide: str) -> frozenset[str]:
     """Return what a document says it is, in its own attributes and in the package's guide."""
     words = [guide.lower()]
-    for given in attributes:
+    for element in attributes:
         words += (
-            f"{given.get('epub:type') or ''} {given.get('role') or ''}".lower().replace("doc-", "").split()
+            f"{element.get('epub:type') or ''} {element.get('role') or ''}".lower()
+            .replace("doc-", "")
+            .split()
         )
     return frozenset(words) - {""}
 

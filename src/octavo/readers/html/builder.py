@@ -129,8 +129,8 @@ class PageBuilder:
         lengths = accumulate(len(part) for part in text.split(BREAK)[:-1])
         breaks += tuple(PageBreak(offset, label) for offset, label in zip(lengths, labels, strict=True))
         text = text.replace(BREAK, "")
-        made = Text(text=text, block=True, tight=self.tight, ids=self._take_ids(), breaks=breaks)
-        self.pieces.append(made)
+        piece = Text(text=text, block=True, tight=self.tight, ids=self._take_ids(), breaks=breaks)
+        self.pieces.append(piece)
         self.tight = False
 
     def finish(self) -> tuple[Piece, ...]:

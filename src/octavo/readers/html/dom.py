@@ -257,8 +257,8 @@ class _PageWalker:
         kinds = (attributes.get("epub:type") or "").split()
         listed = self.page_ids.get(attributes.get("id") or "")
         if "pagebreak" in kinds or attributes.get("role") == "doc-pagebreak":
-            given = attributes.get("title") or attributes.get("aria-label") or read_line(node)
-            return listed or given, True
+            label = attributes.get("title") or attributes.get("aria-label") or read_line(node)
+            return listed or label, True
         number = read_page_number(node, attributes)
         return (listed or number, bool(number)) if number or listed is not None else (None, False)
 
@@ -329,10 +329,10 @@ class _PageWalker:
             gone.decompose()
         for line in node.css("br"):
             line.replace_with("\n")
-        ids, said = _collect_ids(node), node.text(deep=True)
-        labels = self._mark_pages_in_code(node) if BREAK not in said else []
-        said = node.text(deep=True) if labels else said.replace(BREAK, "")
-        lines = [_strip_end(line) for line in clean(said).expandtabs(4).split("\n")]
+        ids, code = _collect_ids(node), node.text(deep=True)
+        labels = self._mark_pages_in_code(node) if BREAK not in code else []
+        code = node.text(deep=True) if labels else code.replace(BREAK, "")
+        lines = [_strip_end(line) for line in clean(code).expandtabs(4).split("\n")]
         text = _strip_end("\n".join(lines))
         bare = text.lstrip(f"\n{BREAK}")
         self._add_block(BREAK * text.count(BREAK, 0, len(text) - len(bare)) + bare, ids, labels)
@@ -364,8 +364,8 @@ class _PageWalker:
             pieces = walk.run()
             self.linked += walk.linked
             labels.extend(broken.label for piece in pieces for broken in piece.breaks)
-            said = (_insert_breaks(piece) if piece.text else BREAK * len(piece.breaks) for piece in pieces)
-            return _strip_end(" ".join(" ".join(said).split()))
+            texts = (_insert_breaks(piece) if piece.text else BREAK * len(piece.breaks) for piece in pieces)
+            return _strip_end(" ".join(" ".join(texts).split()))
 
         self._add_block(write_table(node, read), _collect_ids(node), labels)
 

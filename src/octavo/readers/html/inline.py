@@ -192,8 +192,8 @@ def write_table(table: LexborNode, read: Callable[[LexborNode], str]) -> str:
     spanning: dict[int, tuple[int, str]] = {}
     for row in table.css("tr"):
         cells = _read_row(row, spanning, read)
-        said = any(_BREAKS.sub("", cell) for cell in cells)
-        lines.append(_EDGE.sub(_drop_blanks, " | ".join(cells)) if said else "".join(cells))
+        has_text = any(_BREAKS.sub("", cell) for cell in cells)
+        lines.append(_EDGE.sub(_drop_blanks, " | ".join(cells)) if has_text else "".join(cells))
     return _SILENT.sub(r"\1\2", "\n".join(line for line in lines if line))
 
 
@@ -232,5 +232,5 @@ def _repeat_spanning_cells(spanning: dict[int, tuple[int, str]], column: int, ce
 
 
 def _read_span(cell: LexborNode, name: str) -> int:
-    given = cell.attributes.get(name) or "1"
-    return int(given) if given.isascii() and given.isdigit() and len(given) < 6 else 1
+    value = cell.attributes.get(name) or "1"
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 6 else 1

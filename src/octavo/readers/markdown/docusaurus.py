@@ -187,14 +187,14 @@ class _DocsReader:
     def _drop_prefix(self, name: str) -> str:
         return _split_prefix(name, numbered=self._docs.numbered)[1]
 
-    def _make_slug(self, said: str, folder: str, base: str) -> str:
+    def _make_slug(self, slug: str, folder: str, base: str) -> str:
         """Make the address below that of the docs: what the page says, or its folder and name."""
-        if said.startswith("/"):
-            return said
+        if slug.startswith("/"):
+            return slug
         here = f"/{folder}/" if folder else "/"
-        if not said and not base:
+        if not slug and not base:
             return here
-        return posixpath.normpath(posixpath.join(here, said or base)) + ("/" if said.endswith("/") else "")
+        return posixpath.normpath(posixpath.join(here, slug or base)) + ("/" if slug.endswith("/") else "")
 
     def _make_url(self, slug: str) -> str:
         url = "/".join(part for part in (self._docs.route, slug.lstrip("/")) if part)
@@ -223,9 +223,9 @@ class _DocsReader:
             return self._build_chapter(item, (*path, item.title))
         place = (*path, item.label)
         if item.page:
-            made = self._build_chapter(item.page, place)
+            sections = self._build_chapter(item.page, place)
         else:
-            made = [
+            sections = [
                 ParsedSection(
                     title=item.label,
                     heading_path=place,
@@ -234,7 +234,10 @@ class _DocsReader:
                     url=self._make_url(item.url) if item.url else "",
                 )
             ]
-        return [*made, *(section for inner in item.items for section in self._build_sections(inner, place))]
+        return [
+            *sections,
+            *(section for inner in item.items for section in self._build_sections(inner, place)),
+        ]
 
     def _find_source_file(self, item: _Category) -> str:
         file = _find_category_file(self._root / item.source_file)
@@ -285,10 +288,10 @@ def _read_category(folder: Path, limits: Limits) -> dict[str, Any]:
         return {}
     text = decode(load_file(file, limits)).text
     try:
-        said = json.loads(text) if file.suffix == ".json" else load_yaml(text)
+        values = json.loads(text) if file.suffix == ".json" else load_yaml(text)
     except (ValueError, RecursionError, yaml.YAMLError):
         return {}
-    return said if isinstance(said, dict) else {}
+    return values if isinstance(values, dict) else {}
 
 
 def _find_config(path: Path) -> Path | None:
@@ -336,15 +339,15 @@ def _find_docs(
     if not options:
         words = {name: _read_setting({}, source, name) for name in ("routeBasePath", "sidebarPath")}
         options = [{key: value for key, value in words.items() if value}]
-    made: list[_DocsFolder] = []
+    docs: list[_DocsFolder] = []
     for option in options:
         folder = resolve_inside(root, config.parent, str(option.get("path") or "docs"))
-        if folder is None or not folder.is_dir() or any(d.folder == folder for d in made):
+        if folder is None or not folder.is_dir() or any(d.folder == folder for d in docs):
             continue
-        said = option.get("routeBasePath")
-        route = (said if isinstance(said, str) else "docs").strip("/")
+        base_path = option.get("routeBasePath")
+        route = (base_path if isinstance(base_path, str) else "docs").strip("/")
         version = _find_version_path(config.parent, option, limits)
-        made.append(
+        docs.append(
             _DocsFolder(
                 folder=folder,
                 route=f"{route}/{version}".strip("/"),
@@ -352,7 +355,7 @@ def _find_docs(
                 numbered=option.get("numberPrefixParser") is not False,
             )
         )
-    return made
+    return docs
 
 
 def _find_version_path(site: Path, option: dict[str, Any], limits: Limits) -> str:
@@ -382,8 +385,12 @@ def _list_options(settings: dict[str, Any], key: str, name: str = "") -> list[di
 
 def _read_sidebars(root: Path, config: Path, option: dict[str, Any], limits: Limits) -> Any:
     """Return what the sidebars file exports; None when the folders make the sidebar."""
-    said = option.get("sidebarPath")
-    names = [said] if isinstance(said, str) else [*_SIDEBARS] if said is None and not option.get("id") else []
+    stated = option.get("sidebarPath")
+    names: tuple[str, ...] = ()
+    if isinstance(stated, str):
+        names = (stated,)
+    elif stated is None and not option.get("id"):
+        names = _SIDEBARS
     for name in names:
         file = resolve_inside(root, config.parent, name.lstrip("/"))
         if file and file.is_file():
@@ -478,9 +485,9 @@ class _SidebarReader:
         page = next((p for p in near if p.id.rpartition("/")[2] == name), None) or self._by_id.get(name)
         return page if page and self._use_page(page.id) else None
 
-    def _make_index_url(self, label: str, said: dict[str, Any]) -> str:
+    def _make_index_url(self, label: str, settings: dict[str, Any]) -> str:
         """Make the address of a category's generated index; a label that comes again counts up."""
-        link = said.get("link")
+        link = settings.get("link")
         if not isinstance(link, dict) or link.get("type") != "generated-index":
             return ""
         return str(link.get("slug") or f"/category/{self._slugs.make(label)}")
@@ -498,9 +505,9 @@ class _SidebarReader:
         ]
         for below in self._folders.get(folder, ()):
             name = PurePosixPath(below).name
-            said = FrontMatter("", _read_category(self._docs.folder / below, self._limits))
+            settings = FrontMatter("", _read_category(self._docs.folder / below, self._limits))
             index = next((p for p in self._pages.get(below, ()) if p.is_index), None)
-            own = said.get_number("position")
+            own = settings.get_number("position")
             own = index.front_matter.get_number("sidebar_position") if own is None and index else own
             ranked.append((self._find_position(own, name), make_sort_key(name), below))
         found: list[_DocPage | _Category] = []
@@ -511,29 +518,29 @@ class _SidebarReader:
                 found += self._use_page(entry.id)
         return found
 
-    def _find_position(self, said: float | None, name: str) -> float:
-        number = _split_prefix(name, numbered=self._docs.numbered)[0] if said is None else said
+    def _find_position(self, stated: float | None, name: str) -> float:
+        number = _split_prefix(name, numbered=self._docs.numbered)[0] if stated is None else stated
         return float("inf") if number is None else number
 
     def _read_folder_category(self, folder: str, depth: int) -> list[_DocPage | _Category]:
-        said = _read_category(self._docs.folder / folder, self._limits)
+        settings = _read_category(self._docs.folder / folder, self._limits)
         index = next((p for p in self._pages.get(folder, ()) if p.is_index), None)
-        page = self._find_linked_page(said["link"], folder) if "link" in said else None
-        if "link" not in said and index and self._use_page(index.id):
+        page = self._find_linked_page(settings["link"], folder) if "link" in settings else None
+        if "link" not in settings and index and self._use_page(index.id):
             page = index
         name = _split_prefix(PurePosixPath(folder).name, numbered=self._docs.numbered)[1]
-        label = clean_line(str(said.get("label") or "")) or (
+        label = clean_line(str(settings.get("label") or "")) or (
             page.front_matter.get_text("sidebar_label") or page.title if page else ""
         )
         label = label or make_title(name)
-        url = self._make_index_url(label, said)
-        return self._build_category(label, self._read_folder(folder, depth), said, page, url, folder)
+        url = self._make_index_url(label, settings)
+        return self._build_category(label, self._read_folder(folder, depth), settings, page, url, folder)
 
     def _build_category(
         self,
         label: str,
         items: list[_DocPage | _Category],
-        said: dict[str, Any],
+        settings: dict[str, Any],
         page: _DocPage | None,
         url: str,
         folder: str,
@@ -544,7 +551,7 @@ class _SidebarReader:
             return [*([page] if page else []), *items]
         description = ""
         if url:
-            description = clean_line(str(said["link"].get("description") or ""))
+            description = clean_line(str(settings["link"].get("description") or ""))
             twin = next(
                 (i for i in items if isinstance(i, _DocPage) and i.title.casefold() == label.casefold()), None
             )

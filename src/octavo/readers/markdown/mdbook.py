@@ -91,8 +91,8 @@ def read_mdbook(path: Path, limits: Limits) -> ParsedBook:
 def _list_sources(path: Path, settings: dict[str, Any]) -> tuple[Path, ...]:
     """List where SUMMARY.md may be: in the folder that the settings name, right here, or in `src`."""
     book = settings.get("book")
-    said = resolve_inside(path, path, str(book.get("src") or "src")) if isinstance(book, dict) else None
-    return (*((said,) if said else ()), path, path / "src")
+    stated = resolve_inside(path, path, str(book.get("src") or "src")) if isinstance(book, dict) else None
+    return (*((stated,) if stated else ()), path, path / "src")
 
 
 def _read_settings(path: Path, limits: Limits) -> dict[str, Any]:
@@ -140,11 +140,11 @@ def _read_target(link: re.Match[str]) -> str:
     """Return the file that an entry links to, without the link's title; '' for a draft."""
     if link.re is _UNLINKED:
         return ""
-    said = link.groups()[-1].strip()
-    if said.startswith("<"):
-        return str(said.strip("<>"))
-    quote = said.rfind(said[-1:], 0, -1) if said.endswith(('"', "'")) else -1
-    return str(said[:quote].rstrip() if quote > 0 and said[quote - 1].isspace() else said)
+    target = link.groups()[-1].strip()
+    if target.startswith("<"):
+        return str(target.strip("<>"))
+    quote = target.rfind(target[-1:], 0, -1) if target.endswith(('"', "'")) else -1
+    return str(target[:quote].rstrip() if quote > 0 and target[quote - 1].isspace() else target)
 
 
 def _resolve_labels(summary: str) -> str:
@@ -172,9 +172,9 @@ class _ChapterReader:
         self._seen: set[Path] = set()
 
     def read_sections(self, entries: list[_SummaryEntry]) -> list[ParsedSection]:
-        made = [section for entry in entries for section in self._read_entry(entry)]
+        sections = [section for entry in entries for section in self._read_entry(entry)]
         self._inclusions.warn_of_missing()
-        return made
+        return sections
 
     def _read_entry(self, entry: _SummaryEntry) -> list[ParsedSection]:
         name, title = clean_line(entry.link.partition("#")[0]), entry.path[-1]

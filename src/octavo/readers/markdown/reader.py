@@ -199,31 +199,31 @@ class _PageTree:
 
     def find_title(self, path: Path) -> str:
         stem = path.parent.resolve().name if _is_index(path) else path.stem
-        said = self._pages[path].front_matter.get_text("title", "sidebar_label")
-        return said or find_page_title(self._found[path]) or make_title(stem)
+        stated = self._pages[path].front_matter.get_text("title", "sidebar_label")
+        return stated or find_page_title(self._found[path]) or make_title(stem)
 
     def build_sections(self, folder: Path, path: tuple[str, ...]) -> list[ParsedSection]:
         index = self.find_index(folder)
         inner = path
-        made: list[ParsedSection] = []
+        sections: list[ParsedSection] = []
         if index:
             at_root = folder == self._root
             inner = path if at_root else (*path, self.find_title(index))
-            made += self._build_chapter(index, (*path, self.find_title(index)))
+            sections += self._build_chapter(index, (*path, self.find_title(index)))
         elif (
             folder != self._root and len(self._files.get(folder, ())) + len(self._folders.get(folder, ())) > 1
         ):
             inner = (*path, make_title(folder.name))
             place = folder.relative_to(self._root).as_posix()
-            made.append(ParsedSection(title=inner[-1], heading_path=inner, text="", source_file=place))
+            sections.append(ParsedSection(title=inner[-1], heading_path=inner, text="", source_file=place))
         entries = [f for f in self._files.get(folder, ()) if f != index]
         for entry in sorted([*entries, *self._folders.get(folder, ())], key=self._rank):
-            made += (
+            sections += (
                 self._build_chapter(entry, (*inner, self.find_title(entry)))
                 if entry in self._pages
                 else (self.build_sections(entry, inner))
             )
-        return made
+        return sections
 
     def _rank(self, entry: Path) -> tuple[float, bool, list[tuple[int, str]]]:
         page = self._pages.get(entry) or self._pages.get(self.find_index(entry) or entry)

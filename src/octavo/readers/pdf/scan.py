@@ -35,24 +35,24 @@ class _Budget:
         self._left = limits.max_expanded_mb * MB
         self._input_left = 4 * size + 64 * MB
         self._ratio = limits.max_ratio
-        self._taken = self._made = 0
+        self._input = self._output = 0
 
-    def next_stream(self) -> None:
-        self._taken = self._made = 0
+    def start_stream(self) -> None:
+        self._input = self._output = 0
 
-    def take(self, count: int) -> None:
-        self._taken += count
+    def count_input(self, count: int) -> None:
+        self._input += count
         self._input_left -= count
         if self._input_left < 0:
             raise BadBook("damaged_pdf", "the PDF's streams overlap many times")
 
-    def unpack(self, count: int) -> None:
-        self._made += count
+    def count_output(self, count: int) -> None:
+        self._output += count
         self._left -= count
-        if self._left < 0 or (self._made > _FREE and self._made > self._ratio * self._taken):
+        if self._left < 0 or (self._output > _FREE and self._output > self._ratio * self._input):
             raise BadBook(
                 "too_large_expanded",
-                f"a stream of the PDF unpacks from {self._taken} bytes to more than {self._made // MB} MB",
+                f"a stream of the PDF unpacks from {self._input} bytes to more than {self._output // MB} MB",
             )
 
 
@@ -66,7 +66,7 @@ def refuse_bombs(data: bytes, limits: Limits) -> None:
         about = data[max(data.rfind(b"obj", max(0, start - 4096), start), start - 4096, 0) : start]
         if _PICTURE.search(about):
             continue
-        budget.next_stream()
+        budget.start_stream()
         for _ in _unpack(_feed(data, start, _find_end(data, start, about), budget), budget, depth=0):
             pass
 
@@ -86,7 +86,7 @@ def _find_end(data: bytes, start: int, about: bytes) -> int:
 def _feed(data: bytes, start: int, end: int, budget: _Budget) -> Iterator[bytes]:
     for at in range(start, end, _FEED):
         piece = data[at : min(end, at + _FEED)]
-        budget.take(len(piece))
+        budget.count_input(len(piece))
         yield piece
 
 
@@ -105,11 +105,11 @@ def _inflate(pieces: Iterator[bytes], budget: _Budget) -> Iterator[bytes]:
         for piece in pieces:
             rest = piece
             while rest and not unpacker.eof:
-                made = unpacker.decompress(rest, _PIECE)
+                output = unpacker.decompress(rest, _PIECE)
                 rest = unpacker.unconsumed_tail
-                budget.unpack(len(made))
-                if made:
-                    yield made
+                budget.count_output(len(output))
+                if output:
+                    yield output
             if unpacker.eof:
                 return
     except zlib.error:
