@@ -32,7 +32,7 @@ from typing import Any
 
 from octavo.ingest.context import LibraryContext
 from octavo.library import Library
-from octavo.maintenance.repair import Difference, difference
+from octavo.maintenance.repair import Difference, find_difference
 from octavo.testing import TinyEmbedder
 
 BOOK = "the-tides"
@@ -130,7 +130,7 @@ async def look(data: Path) -> Remains:
     """Opens what is left as any user would, and looks at it from every side."""
     async with Library.open(data, embedder=TinyEmbedder()) as library:
         context = await library._context()
-        differing = await difference(context)
+        differing = await find_difference(context)
         if differing:
             return Remains("?", sound=False, why=f"store and records differ: {differing}")
         books = await library.books()

@@ -20,7 +20,7 @@ import pytest
 from octavo.concurrency import RetryPolicy, retry, run_to_completion
 from octavo.errors import LibraryBusy, StoreError, WeightsError
 from octavo.library import Library
-from octavo.maintenance.repair import difference
+from octavo.maintenance.repair import find_difference
 from octavo.models import weights as models
 from octavo.settings import Settings
 from octavo.store import locate_store
@@ -49,7 +49,7 @@ async def data(tmp_path: Path) -> Path:
 async def search_passages(data: Path) -> list[tuple[str, float]]:
     async with Library.open(data, embedder=TinyEmbedder()) as library:
         found = [(e.chunk.id, e.relevance_score) for e in await library.search(QUERY, top_k=100)]
-        assert not await difference(await library._context())
+        assert not await find_difference(await library._context())
         return found
 
 
@@ -136,7 +136,7 @@ async def test_an_add_that_meets_a_locked_database_fails_clean_and_works_later(
         other.close()
         await library.add(new)
         assert [b.id for b in await library.books()] == ["the-tides", "the-log"]
-        assert not await difference(await library._context())
+        assert not await find_difference(await library._context())
 
 
 def set_clock(*days: int) -> type[datetime]:

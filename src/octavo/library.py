@@ -27,7 +27,14 @@ from octavo.ingest import ingest, preview, run_steps
 from octavo.ingest.attach import attach
 from octavo.ingest.context import BOOKS, LibraryContext, join_instances
 from octavo.ingest.install import delete_removed
-from octavo.maintenance.repair import STORE_STATE, Difference, adopt, opened, recover, save_store_state
+from octavo.maintenance.repair import (
+    STORE_STATE,
+    Difference,
+    open_repaired_store,
+    recover,
+    require_embedder,
+    save_store_state,
+)
 from octavo.models.cross_encoders import LocalModels
 from octavo.models.embedding import load_embedder
 from octavo.records import covers
@@ -358,7 +365,7 @@ class Library:
                     place = join_instances(self.database, alone=not self.settings.store_url)
                     await self._closing.enter_async_context(place)
                     self._joined = True
-                store, self.mended = await opened(self.settings, self._records, embedder)
+                store, self.mended = await open_repaired_store(self.settings, self._records, embedder)
                 self._closing.push_async_callback(self._close, store)
                 self._opened = LibraryContext(self.settings, self._records, store, embedder)
                 self._store = store
@@ -385,7 +392,7 @@ class Library:
             async with self.database.lock(BOOKS, wait=LOCK_SECONDS):
                 if self.database.is_shared:
                     # Another instance may have set the embedder in the meantime.
-                    await adopt(self._records, context.embedder)
+                    await require_embedder(self._records, context.embedder)
                 await self._records.set_meta(STORE_STATE, "")
                 # Finish a change that was cancelled too late to be undone.
                 await recover(context, state="")

@@ -220,7 +220,7 @@ def test_the_doctor_says_what_is_wrong_and_repairs_it(octavo: Octavo, tides: Pat
     assert "doctor --repair" in octavo("search", "ships").err
     healed = octavo("doctor", "--repair")
     assert healed.code == 0
-    assert "✓ repair: mended the store (4 missing, 0 damaged, 0 too many)" in healed.out
+    assert "✓ repair: repaired the store (4 missing, 0 damaged, 0 too many)" in healed.out
     assert octavo("search", "ships").code == 0
 
 

@@ -15,7 +15,7 @@ from octavo.errors import BadBook, ModelError, OctavoError, StorageLow
 from octavo.events import Embedding, IngestEvent, Published, Storing
 from octavo.ingest import ingest
 from octavo.library import Library
-from octavo.maintenance.repair import difference
+from octavo.maintenance.repair import find_difference
 from octavo.records import covers
 from octavo.records.options import BookOptions
 from octavo.settings import Settings
@@ -56,7 +56,7 @@ async def untouched(library: Library) -> bool:
     context = await library._context()
     records = context.records
     left = await records.list_pending() or await records.list_unsettled() or await records.list_removals()
-    return not left and not await difference(context)
+    return not left and not await find_difference(context)
 
 
 async def test_adding_the_same_book_twice_does_nothing(desk: Desk) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from octavo.errors import InvalidValue, LibraryBusy, RecordsError, StoreError
 from octavo.library import Library
-from octavo.maintenance.migrate import EMBEDDED, move
+from octavo.maintenance.migrate import EMBEDDED, migrate_library
 from octavo.protocols import StoreHits
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
@@ -111,7 +111,7 @@ async def test_chunks_move_to_a_server_and_are_found_there_as_before(
     before = await found(home)
     untouched = state_of(home.data)
     steps: list[tuple[str, int, int]] = []
-    moved = await move(home, to=server.url, on_step=lambda *step: steps.append(step))
+    moved = await migrate_library(home, to=server.url, on_step=lambda *step: steps.append(step))
     assert (moved.chunks, moved.written, moved.tables, moved.source_differs) == (6, 6, {}, "")
     assert moved.settings == {"OCTAVO_STORE_URL": server.url, "OCTAVO_RECORDS_URL": ""}
     assert steps == [("chunks", 6, 6)]
@@ -122,9 +122,9 @@ async def test_chunks_move_to_a_server_and_are_found_there_as_before(
 async def test_moving_again_writes_nothing_and_verifies_all(
     tmp_path: Path, home: Settings, server: QdrantServer
 ) -> None:
-    await move(home, to=server.url)
+    await migrate_library(home, to=server.url)
     before = len(server.writes)
-    moved = await move(home, to=server.url)
+    moved = await migrate_library(home, to=server.url)
     assert (moved.chunks, moved.written) == (6, 0)
     assert server.writes[before:] == []
 
@@ -134,19 +134,19 @@ async def test_a_move_that_breaks_off_goes_on_where_it_stopped(
 ) -> None:
     server.fail(Fault(kind="slow", to=UPSERT), *[Fault(kind="status", to=UPSERT)] * 5)
     with pytest.raises(StoreError, match="did not store the chunks"):
-        await move(home, to=server.url)
-    moved = await move(home, to=server.url)
+        await migrate_library(home, to=server.url)
+    moved = await migrate_library(home, to=server.url)
     assert (moved.chunks, moved.written) == (6, 5), "the first book was there already"
 
 
 async def test_a_library_comes_back_from_the_server(
     tmp_path: Path, home: Settings, server: QdrantServer
 ) -> None:
-    await move(home, to=server.url)
+    await migrate_library(home, to=server.url)
     shutil.rmtree(home.data / "store")
     there = home.model_copy(update={"store_url": server.url})
     before = await found(there)
-    moved = await move(there, to=EMBEDDED)
+    moved = await migrate_library(there, to=EMBEDDED)
     assert (moved.chunks, moved.written) == (6, 6)
     assert moved.settings == {"OCTAVO_STORE_URL": "", "OCTAVO_RECORDS_URL": ""}
     assert await found(home) == before
@@ -157,7 +157,7 @@ async def test_records_move_to_postgresql_and_back_without_losing_a_row(
 ) -> None:
     before = await found(home)
     records = rows(home.data / "records.sqlite")
-    moved = await move(home, to=server.url, records=shelf.url)
+    moved = await migrate_library(home, to=server.url, records=shelf.url)
     assert moved.tables["books"] == 2
     assert moved.tables["editions"] == 3
     assert moved.tables["answers"] == moved.tables["sessions"] == 1
@@ -170,7 +170,7 @@ async def test_records_move_to_postgresql_and_back_without_losing_a_row(
         assert all(finding.sound for finding in await library.examine())
 
     back = there.model_copy(update={"data": tmp_path / "back"})
-    returned = await move(back, to=EMBEDDED, records=EMBEDDED)
+    returned = await migrate_library(back, to=EMBEDDED, records=EMBEDDED)
     assert returned.tables == moved.tables
     assert rows(tmp_path / "back" / "records.sqlite") == records
     assert await found(home.model_copy(update={"data": tmp_path / "back"})) == before
@@ -179,8 +179,8 @@ async def test_records_move_to_postgresql_and_back_without_losing_a_row(
 async def test_records_that_are_there_already_are_recognised(
     tmp_path: Path, home: Settings, server: QdrantServer, shelf: Shelf
 ) -> None:
-    first = await move(home, to=server.url, records=shelf.url)
-    again = await move(home, to=server.url, records=shelf.url)
+    first = await migrate_library(home, to=server.url, records=shelf.url)
+    again = await migrate_library(home, to=server.url, records=shelf.url)
     assert again.tables == first.tables
     assert again.written == 0
 
@@ -188,13 +188,13 @@ async def test_records_that_are_there_already_are_recognised(
 async def test_a_database_with_other_records_is_refused_and_left_alone(
     tmp_path: Path, home: Settings, server: QdrantServer, shelf: Shelf
 ) -> None:
-    await move(home, to=server.url, records=shelf.url)
+    await migrate_library(home, to=server.url, records=shelf.url)
     async with opened(home) as library:
         await library.remove("logs")
     books = shelf.rows("SELECT id, edition FROM books ORDER BY id")
     writes = len(server.writes)
     with pytest.raises(RecordsError, match="holds other records already") as caught:
-        await move(home, to=server.url, records=shelf.url)
+        await migrate_library(home, to=server.url, records=shelf.url)
     assert "empty" in caught.value.hint
     assert shelf.rows("SELECT id, edition FROM books ORDER BY id") == books
     assert server.writes[writes:] == []
@@ -209,9 +209,9 @@ async def test_a_copy_that_breaks_off_leaves_an_empty_database(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        await move(home, to=server.url, records=shelf.url, on_step=stop)
+        await migrate_library(home, to=server.url, records=shelf.url, on_step=stop)
     assert shelf.rows("SELECT count(*) FROM texts") == [(0,)]
-    assert (await move(home, to=server.url, records=shelf.url)).tables["books"] == 2
+    assert (await migrate_library(home, to=server.url, records=shelf.url)).tables["books"] == 2
 
 
 async def test_a_library_that_is_in_use_is_not_moved(
@@ -220,7 +220,7 @@ async def test_a_library_that_is_in_use_is_not_moved(
     async with opened(home) as library:
         await library.ready()
         with pytest.raises(LibraryBusy, match="in use"):
-            await move(home, to=server.url)
+            await migrate_library(home, to=server.url)
     assert server.requests == []
 
 
@@ -230,7 +230,7 @@ async def test_a_damaged_store_is_moved_from_the_records_and_reported(
     async with opened(home) as library:
         shelf = await library._context()
         await shelf.store.delete(sorted(await shelf.store.read_digests())[:2])
-    moved = await move(home, to=server.url)
+    moved = await migrate_library(home, to=server.url)
     assert moved.chunks == 6
     assert moved.source_differs == "2 missing, 0 damaged, 0 too many"
 
@@ -243,7 +243,7 @@ async def test_an_unfinished_change_is_to_be_finished_first(
     other.commit()
     other.close()
     with pytest.raises(RecordsError, match="not finished") as caught:
-        await move(home, to=server.url)
+        await migrate_library(home, to=server.url)
     assert "doctor --repair" in caught.value.hint
 
 
@@ -255,18 +255,18 @@ async def test_a_collection_of_somebody_else_is_no_place_to_move_to(
         await library.add(markdown(tmp_path / "tides.md"))
     writes = len(server.writes)
     with pytest.raises(StoreError, match="points of another Octavo library"):
-        await move(home, to=server.url)
+        await migrate_library(home, to=server.url)
     assert server.writes[writes:] == []
-    moved = await move(home, to=server.url, collection="mine")
+    moved = await migrate_library(home, to=server.url, collection="mine")
     assert moved.settings["OCTAVO_COLLECTION"] == "mine"
 
 
 async def test_an_empty_library_moves_too(tmp_path: Path, server: QdrantServer) -> None:
-    moved = await move(Settings(data=tmp_path / "new", free_space_mb=0), to=server.url)
+    moved = await migrate_library(Settings(data=tmp_path / "new", free_space_mb=0), to=server.url)
     assert (moved.chunks, moved.written) == (0, 0)
 
 
 async def test_a_target_that_is_no_address_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidValue, match="'embedded'"):
-        await move(Settings(data=tmp_path / "new"), to="qdrant:6333")
+        await migrate_library(Settings(data=tmp_path / "new"), to="qdrant:6333")
     assert not (tmp_path / "new").exists()

@@ -11,7 +11,7 @@ import pytest
 
 from octavo.events import Embedding, IngestEvent, Storing
 from octavo.library import Library
-from octavo.maintenance.repair import difference
+from octavo.maintenance.repair import find_difference
 from octavo.testing import TinyEmbedder
 from tests.support import small_books
 
@@ -55,7 +55,7 @@ async def opened_and_seen(data: Path) -> Seen:
     embedder = TinyEmbedder()
     async with Library.open(data, embedder=embedder) as library:
         said = await seen(library)
-        assert not await difference(await library._context())
+        assert not await find_difference(await library._context())
         assert await library._records.list_pending() == []
         assert await library._records.find_problems() == []
     return said

@@ -11,7 +11,15 @@ import pytest
 from octavo.errors import EmbedderMismatch, StorageLow
 from octavo.ingest.context import LibraryContext
 from octavo.library import Library
-from octavo.maintenance.repair import STORE_STATE, Difference, adopt, difference, mend, recover, reindex
+from octavo.maintenance.repair import (
+    STORE_STATE,
+    Difference,
+    find_difference,
+    recover,
+    reindex,
+    repair_store,
+    require_embedder,
+)
 from octavo.settings import Settings
 from octavo.store import locate_store, open_store
 from octavo.store.base import read_files_state
@@ -51,14 +59,14 @@ async def behind_its_back(data: Path, *, drop: int = 0, add: bool = False, chang
 
 async def test_a_difference_is_counted_and_mended(library: Library) -> None:
     context = await library._context()
-    assert not await difference(context)
+    assert not await find_difference(context)
     ids = sorted(await context.store.read_digests())
     await context.store.delete(ids[:1])
     await context.store.upsert([STRANGER, replace(STRANGER, id=ids[1])], edition=7)
-    found = await mend(context)
+    found = await repair_store(context)
     assert found == Difference(missing=(ids[0],), damaged=(ids[1],), strange=(STRANGER.id,))
     assert str(found) == "1 missing, 1 damaged, 1 too many"
-    assert not await mend(context)
+    assert not await repair_store(context)
 
 
 @pytest.mark.parametrize("damage", [{"drop": 2}, {"add": True}, {"change": 2}, {"drop": 4, "add": True}])
@@ -70,7 +78,7 @@ async def test_opening_mends_what_was_done_behind_its_back(data: Path, damage: d
         assert library.mended
         assert len(found) == 4
         assert embedder.embedded == 1  # the query
-        assert not await difference(await library._context())
+        assert not await find_difference(await library._context())
     async with Library.open(data, embedder=embedder) as library:
         assert await library.search("the harbour master", top_k=100) == found
         assert not library.mended
@@ -138,7 +146,7 @@ async def test_a_library_belongs_to_the_embedder_that_filled_it(data: Path) -> N
     async with Library.open(data, embedder=TinyEmbedder()) as library:
         (book,) = await library.books()
         await library.remove(book.id)
-        await adopt(library._records, other)  # an empty library takes any
+        await require_embedder(library._records, other)  # an empty library takes any
         assert await library._records.get_meta("embedder") == other.fingerprint
 
 
@@ -153,7 +161,7 @@ async def test_reindexing_embeds_every_book_anew_from_its_recorded_text(
     kinds = [event.kind async for event in reindex(anew)]
     assert kinds == ["embedding", "published"]
     assert other.embedded == 4
-    assert not await difference(anew)
+    assert not await find_difference(anew)
     assert [event async for event in reindex(anew)] == []
     after = await library.search("the harbour master", top_k=100)
     assert {e.chunk.id for e in after} == {e.chunk.id for e in before}

@@ -18,7 +18,7 @@ from octavo.errors import BadBook, LibraryBusy
 from octavo.ingest.context import LibraryContext as OpenShelf
 from octavo.ingest.edition import identify, make_fingerprint, prepare_edition
 from octavo.library import Library
-from octavo.maintenance.repair import difference
+from octavo.maintenance.repair import find_difference
 from octavo.readers.sandbox import parse
 from octavo.records.options import BookOptions
 from octavo.server.app import make_app
@@ -132,7 +132,7 @@ async def test_the_same_book_added_by_both_at_once_is_there_once(
         assert len({b.id for b in added}) == 2
         assert len(await two.books()) == 2
         assert await one._records.pending() == []
-        assert not await difference(await two._context())
+        assert not await find_difference(await two._context())
 
 
 async def test_opening_leaves_alone_what_another_instance_is_working_on(
@@ -154,7 +154,7 @@ async def test_opening_leaves_alone_what_another_instance_is_working_on(
             await one._records.abandon("the-tides", number)
         assert seen == [True], "the edition on its way was not dropped by the second opening"
         await one.add(book)
-        assert not await difference(await one._context())
+        assert not await find_difference(await one._context())
 
 
 async def _begun(held: OpenShelf, book: Path) -> int:
@@ -194,4 +194,4 @@ async def test_a_store_in_ones_own_folder_does_not_go_with_records_that_others_u
     async with library(settings(tmp_path, "one", shelf, None)) as again:
         await again.ready()
         assert not again.mended, "the store was left sealed"
-        assert not await difference(await again._context())
+        assert not await find_difference(await again._context())

@@ -25,7 +25,7 @@ from octavo.types import COLLECTION, Book
 
 if TYPE_CHECKING:
     from octavo.library import Library
-    from octavo.maintenance.migrate import Moved
+    from octavo.maintenance.migrate import Migration
 
 
 @click.command(short_help="Make a book of a Qdrant collection that another program filled.")
@@ -104,13 +104,15 @@ def migrate(
       octavo migrate --to http://qdrant:6333 --records postgresql://octavo:secret@db/octavo
       octavo migrate --to embedded --records embedded
     """
-    from octavo.maintenance.migrate import move
+    from octavo.maintenance.migrate import migrate_library
     from octavo.settings import Settings
 
     chosen = data or context.data
     settings = Settings(data=Path(chosen)) if chosen else Settings()
     on_step = _shown if on_terminal() else None
-    moved = asyncio.run(move(settings, to=to, records=records, collection=collection, on_step=on_step))
+    moved = asyncio.run(
+        migrate_library(settings, to=to, records=records, collection=collection, on_step=on_step)
+    )
     if on_terminal():
         click.echo(f"\r{'':<{WIDTH}}\r", nl=False, err=True)
     if as_json:
@@ -127,7 +129,7 @@ def _shown(what: str, done: int, total: int) -> None:
     sys.stderr.flush()
 
 
-def _report(moved: Moved) -> None:
+def _report(moved: Migration) -> None:
     click.echo(
         f"{moved.chunks:,} passages are in {moved.store} ({moved.written:,} written now), all verified."
     )

@@ -1,9 +1,9 @@
-"""Makes the store what the records say: after a kill, after damage, after a change of embedder.
+"""Make the store match the records: after a kill, after damage, after a change of embedder.
 
-The records are the truth. `recover` runs whenever a library is opened: it drops what an unfinished edition
-left behind and finishes what was published or removed. Whenever there is a sign that store and records may
-differ, it compares them point by point and mends every difference; no model is needed for that. `reindex`
-takes every book in anew from its recorded text, for another embedder or another way of cutting chunks.
+The records are the source of truth. `recover` runs whenever a library is opened: it drops what an unfinished
+edition left behind, and finishes what was published or removed. If there is a sign that store and records may
+differ, it compares them point by point and repairs every difference, without a model. `reindex` builds every
+book again from its recorded text, for another embedder or another chunker.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from octavo.settings import Settings
 
 EMBEDDER, STORE_STATE = "embedder", "store seal"
-OPENING_SECONDS = 120.0  # in which another instance that is opening the library should be done
+# How long to wait for another instance that is opening the library.
+OPENING_SECONDS = 120.0
 OnStep = Callable[[int, int], None]
 
 
@@ -46,12 +47,12 @@ class Difference:
         return f"{len(self.missing)} missing, {len(self.damaged)} damaged, {len(self.strange)} too many"
 
 
-async def difference(context: LibraryContext) -> Difference:
-    """Every point of the store against every chunk of the records."""
-    return await differing(context.records, context.store)
+async def find_difference(context: LibraryContext) -> Difference:
+    """Compare every point of the store with every chunk of the records."""
+    return await compare_store(context.records, context.store)
 
 
-async def differing(records: Records, store: ChunkStore) -> Difference:
+async def compare_store(records: Records, store: ChunkStore) -> Difference:
     expected = await records.read_digests()
     stored = await store.read_digests()
     return Difference(
@@ -61,14 +62,14 @@ async def differing(records: Records, store: ChunkStore) -> Difference:
     )
 
 
-async def mend(context: LibraryContext) -> Difference:
-    """Makes every point what the records say; returns what was not so."""
-    return await fill(context.records, context.store)
+async def repair_store(context: LibraryContext) -> Difference:
+    """Make every point match the records; return what did not match."""
+    return await fill_store(context.records, context.store)
 
 
-async def fill(records: Records, store: ChunkStore, *, on_step: OnStep | None = None) -> Difference:
-    """The same for any store; `on_step` is told how many of how many points are written."""
-    found = await differing(records, store)
+async def fill_store(records: Records, store: ChunkStore, *, on_step: OnStep | None = None) -> Difference:
+    """Make any store match the records. `on_step` gets the number of points written, and of all."""
+    found = await compare_store(records, store)
     if found:
         await store.delete((*found.damaged, *found.strange))
         wanting = [*found.missing, *found.damaged]
@@ -86,7 +87,7 @@ async def fill(records: Records, store: ChunkStore, *, on_step: OnStep | None = 
 
 
 async def recover(context: LibraryContext, *, state: str) -> Difference:
-    """Finishes what an earlier process could not. `state` is what the store had before it was opened."""
+    """Finish what an earlier process could not. `state` is what the store had before it was opened."""
     records = context.records
     for book_id, number in await records.list_pending():
         await records.abandon(book_id, number)
@@ -94,12 +95,13 @@ async def recover(context: LibraryContext, *, state: str) -> Difference:
     if not unsettled and not removals and await records.get_meta(STORE_STATE) == state:
         return Difference()
     try:
-        mended = await mend(context)
+        mended = await repair_store(context)
     except StorageLow:
-        mended = await difference(context)
+        mended = await find_difference(context)
         if mended.missing or mended.damaged:
             raise
-        return mended  # what is too many is never shown; there may be room to drop it next time
+        # Points that are too many are never shown. They can be deleted when there is space again.
+        return mended
     for book_id in removals:
         await records.clear_removals(book_id)
     for book_id in unsettled:
@@ -107,16 +109,18 @@ async def recover(context: LibraryContext, *, state: str) -> Difference:
     return mended
 
 
-async def opened(settings: Settings, records: Records, embedder: Embedder) -> tuple[Store, Difference]:
-    """The library's store, with what an earlier process could not do done; and what that changed in it.
+async def open_repaired_store(
+    settings: Settings, records: Records, embedder: Embedder
+) -> tuple[Store, Difference]:
+    """Open the store, finish what an earlier process could not, and return both the store and the repairs.
 
-    What is unfinished while another instance is changing books is being worked on, and left to that.
+    A change that another instance is working on is left to it.
     """
     database = records.database
     store: Store | None = None
     try:
         async with database.lock("the opening of the library", wait=OPENING_SECONDS):
-            await adopt(records, embedder)
+            await require_embedder(records, embedder)
             expected, library = bool(await records.list_books()), await records.ensure_library_id()
             found = await read_store_state(settings, library=library)
             dimension = embedder.dimension
@@ -139,20 +143,20 @@ async def save_store_state(settings: Settings, records: Records) -> None:
         )
 
 
-async def adopt(records: Records, embedder: Embedder) -> None:
-    """Ties a new library to its embedder, and refuses to open an old one with another."""
+async def require_embedder(records: Records, embedder: Embedder) -> None:
+    """Record the embedder of a new library; raise `EmbedderMismatch` if an old one has another."""
     known = await records.get_meta(EMBEDDER)
     if known is None or not await records.list_books():
         await records.set_meta(EMBEDDER, embedder.fingerprint)
     elif known != embedder.fingerprint:
         raise EmbedderMismatch(
             f"this library was embedded by {known}, and the settings ask for {embedder.fingerprint}",
-            hint="Set OCTAVO_EMBEDDER back, or run `octavo doctor --repair` to embed every book anew.",
+            hint="Set OCTAVO_EMBEDDER back, or run `octavo doctor --repair` to embed every book again.",
         )
 
 
 async def reindex(context: LibraryContext) -> AsyncGenerator[IngestEvent, None]:
-    """Every book whose index another embedder or another chunker made, anew from its recorded text."""
+    """Rebuild, from its recorded text, each book that another embedder or chunker indexed."""
     fingerprint = make_fingerprint(context.settings, context.embedder)
     for book in await context.records.list_books():
         if book.index_fingerprint == fingerprint:
