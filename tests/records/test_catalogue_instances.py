@@ -147,7 +147,7 @@ async def test_an_instance_sees_at_once_what_another_begins_publishes_and_remove
     assert await reader.refresh() > abandoned
 
 
-# The journal
+# Conversations
 
 
 def build_question(name: str, *, session_id: str | None = None) -> Question:

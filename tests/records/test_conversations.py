@@ -1,4 +1,4 @@
-"""The journal: every step of a question and its answer is on the disk when the call returns."""
+"""Conversations: every step of a question and its answer is on the disk when the call returns."""
 
 from __future__ import annotations
 

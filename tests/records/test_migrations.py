@@ -1,4 +1,4 @@
-"""Migrations make exactly the tables of `schema`, once, whoever opens first, with a backup of what was."""
+"""Migrations make exactly the tables of `tables`, once, whoever opens first, with a backup of what was."""
 
 from __future__ import annotations
 

@@ -1,24 +1,19 @@
-"""Rates in moving windows, and requests that are sent twice."""
+"""Rate limits in moving windows, in one process and in several that share a database."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import update
 
-from octavo.errors import Conflict, InvalidValue, TooMany
+from octavo.errors import TooMany
 from octavo.records.database import Database
-from octavo.records.idempotency import ABANDONED_AFTER, KEPT_FOR, IdempotentRequests, RequestInProgress
 from octavo.records.rate_limits import CALLERS, STEPS, MemoryWindows, RateLimiter
-from octavo.records.tables import requests
-from tests.support.places import Place
 from tests.support.postgres import Shelf
 
 
@@ -28,13 +23,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-@pytest.fixture
-async def database(place: Place) -> AsyncIterator[Database]:
-    opened = await Database.open(place.url)
-    yield opened
-    await opened.close()
 
 
 @pytest.fixture
@@ -108,77 +96,3 @@ async def test_instances_that_share_a_database_count_together(shelf: Shelf) -> N
     for database in (one, two):
         await database.close()
     assert shelf.rows("SELECT sum(count) FROM hits WHERE expires > extract(epoch FROM now())") == [(1,)]
-
-
-async def test_the_same_request_gives_what_it_gave_before(database: Database) -> None:
-    requests_seen = IdempotentRequests(database)
-    async with requests_seen.claim("k", owner="ann", request=b"a question") as first:
-        assert first.previous is None
-        first.response = {"answer": "ü"}
-    async with requests_seen.claim("k", owner="ann", request=b"a question") as again:
-        assert again.previous == {"answer": "ü"}
-    async with requests_seen.claim("k", owner="ben", request=b"another") as other:
-        assert other.previous is None
-    async with requests_seen.claim(None, owner="ann", request=b"a question") as unnamed:
-        assert unnamed.previous is None
-
-
-async def test_another_request_under_the_same_key_is_a_conflict(database: Database) -> None:
-    requests_seen = IdempotentRequests(database)
-    async with requests_seen.claim("k", owner="", request=b"one") as once:
-        once.response = {}
-        with pytest.raises(RequestInProgress) as busy:
-            async with requests_seen.claim("k", owner="", request=b"one"):
-                pass
-        assert busy.value.retry_after > 0
-    with pytest.raises(Conflict, match="used before for another request"):
-        async with requests_seen.claim("k", owner="", request=b"two"):
-            pass
-
-
-async def test_what_failed_or_was_cancelled_can_be_tried_again(database: Database) -> None:
-    requests_seen = IdempotentRequests(database)
-    with pytest.raises(ZeroDivisionError):
-        async with requests_seen.claim("k", owner="", request=b"one"):
-            raise ZeroDivisionError
-    started = asyncio.Event()
-
-    async def work() -> None:
-        async with requests_seen.claim("k", owner="", request=b"one"):
-            started.set()
-            await asyncio.sleep(60)
-
-    task = asyncio.create_task(work())
-    await started.wait()
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    async with requests_seen.claim("k", owner="", request=b"two") as once:
-        assert once.previous is None
-
-
-@pytest.mark.parametrize(("age", "done"), [(KEPT_FOR, True), (ABANDONED_AFTER, False)])
-async def test_old_requests_and_those_of_a_dead_process_are_forgotten(
-    database: Database, age: timedelta, done: bool
-) -> None:
-    requests_seen = IdempotentRequests(database)
-
-    async def again() -> None:
-        async with database.begin() as connection:
-            then = datetime.now(UTC) - age - timedelta(seconds=1)
-            await connection.execute(update(requests).values(created_at=then))
-        async with requests_seen.claim("k", owner="", request=b"another") as once:
-            assert once.previous is None
-
-    async with requests_seen.claim("k", owner="", request=b"one") as first:
-        first.response = {}
-        if not done:
-            await again()
-    if done:
-        await again()
-
-
-@pytest.mark.parametrize("key", ["", " ", "k" * 201, "a\x00b"])
-async def test_a_key_that_cannot_be_kept_is_refused(file: Database, key: str) -> None:
-    with pytest.raises(InvalidValue, match="Idempotency-Key"):
-        async with IdempotentRequests(file).claim(key, owner="", request=b""):
-            pass

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 STALE_SECONDS = 60.0
 TRIES_MOST = 3
 LEFT_SECONDS = 3_600.0
-PAGE_DEFAULT, PAGE_MOST = 20, 100
+PAGE_DEFAULT = 20
 KEPT_DAYS = 30
 _RETRY_AFTER = 15.0
 # The lock under which PostgreSQL numbers the jobs.
@@ -71,8 +71,7 @@ class JobProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """`source` is where the book lies, relative to the folder of uploads; `options` are
-    what the sender said about the book."""
+    """A book to add. `source` is its place, relative to the folder of uploads."""
 
     id: str
     number: int
@@ -95,14 +94,14 @@ class Job:
         return self.state in ENDED
 
 
-def _now() -> datetime:
+def _get_now() -> datetime:
     return datetime.now(UTC)
 
 
 class JobQueue:
     """Jobs in order of arrival. At most `capacity` of them may wait."""
 
-    def __init__(self, database: Database, *, capacity: int, now: Callable[[], datetime] = _now) -> None:
+    def __init__(self, database: Database, *, capacity: int, now: Callable[[], datetime] = _get_now) -> None:
         self._database, self._capacity, self._now = database, capacity, now
 
     async def put(

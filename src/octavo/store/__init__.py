@@ -115,7 +115,7 @@ async def _reconnect(settings: Settings, dimension: int, library: str) -> Store:
     require_extra("qdrant")
     from octavo.store.qdrant import connect
 
-    return await connect(settings, dimension=dimension, expected=False, library=library, anew=True)
+    return await connect(settings, dimension=dimension, expected=False, library=library, replace_wrong=True)
 
 
 def _open(settings: Settings, dimension: int, expected: bool, lock: LibraryLock | None) -> Store:

@@ -168,7 +168,7 @@ class EdgeStore:
         if self._closed_because:
             raise StoreError(
                 f"the store at {self.path} cannot be used: {self._closed_because}",
-                hint="Open the library anew in the process that is to use it.",
+                hint="Open the library again in the process that is to use it.",
             )
 
     async def _run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

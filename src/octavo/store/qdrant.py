@@ -87,18 +87,18 @@ async def connect(
     dimension: int,
     library: str,
     expected: bool = False,
-    anew: bool = False,
+    replace_wrong: bool = False,
     seconds: float = CALL_SECONDS,
     retries: RetryPolicy = RETRIES,
 ) -> QdrantStore:
-    """Opens the store on the server. Checks its collection, creates it, or replaces it when `anew` is set."""
+    """Opens the store on the server. Checks its collection, creates it, or replaces one of the wrong shape if `replace_wrong`."""
     validation.text("name of the library", library)
     config = CollectionConfig.from_settings(settings, dimension=dimension, library=library)
     connection = QdrantConnection(
         settings.store_url, key=settings.store_key, seconds=seconds, retries=retries
     )
     try:
-        if anew:
+        if replace_wrong:
             await replace_collection(connection, config)
         else:
             await ensure_collection(connection, config, expected=expected)
@@ -203,7 +203,8 @@ class QdrantStore:
     def _check_open(self) -> None:
         if self._closed:
             raise StoreError(
-                f"the store at {self.place} cannot be used: it has been closed", hint="Open the library anew."
+                f"the store at {self.place} cannot be used: it has been closed",
+                hint="Open the library again.",
             )
 
     def _build_points(self, chunks: Sequence[Chunk], edition: int) -> list[models.PointStruct]:
