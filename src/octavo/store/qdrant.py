@@ -91,7 +91,10 @@ async def connect(
     seconds: float = CALL_SECONDS,
     retries: RetryPolicy = RETRIES,
 ) -> QdrantStore:
-    """Opens the store on the server. Checks its collection, creates it, or replaces one of the wrong shape if `replace_wrong`."""
+    """Opens the store on the server, and checks or creates its collection.
+
+    `replace_wrong` replaces a collection of ours that has the wrong shape.
+    """
     validation.text("name of the library", library)
     config = CollectionConfig.from_settings(settings, dimension=dimension, library=library)
     connection = QdrantConnection(
