@@ -1,5 +1,5 @@
-"""What things may cost before they are refused or cut short: a file its parser, a question its language
-model, a client its server.
+"""The limits beyond which work is refused or cut short: of a file, of a question to a language model, of a
+client of the service.
 
 Each limit is a setting: `Limits.max_pages` is `OCTAVO_LIMITS__MAX_PAGES`, `AgentLimits.turns` is
 `OCTAVO_AGENT__TURNS`, `ServiceLimits.streams` is `OCTAVO_SERVICE__STREAMS`. The parser's child process gets
@@ -43,15 +43,15 @@ class Limits:
     """CPU and wall seconds for a file; a PDF gets 0.05 more for each page."""
 
     def __post_init__(self) -> None:
-        _all_positive(self)
+        _require_positive(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentLimits:
-    """What a language model may cost for one question."""
+    """The limits of one question to a language model."""
 
     turns: int = 6
-    """Most times that the model is called, mending included."""
+    """Most calls of the model, corrections included."""
     tool_calls: int = 12
     tokens: int = 60_000
     """Most tokens in and out together."""
@@ -62,19 +62,19 @@ class AgentLimits:
     dollars: float = 1.0
     """Most that it may cost, where the prices are set."""
     retries: int = 2
-    """How often a call is tried again after 429 or 5xx, with jitter."""
+    """How often a call is repeated after 429 or 5xx, with jitter."""
     failures: int = 5
-    """After so many failed questions in a row the model is left alone for a while."""
+    """After so many failed questions in a row the model is not called for a while."""
     rest_seconds: float = 30.0
-    """For how long."""
+    """How long it is not called."""
 
     def __post_init__(self) -> None:
-        _all_positive(self)
+        _require_positive(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceLimits:
-    """What a client may cost the server."""
+    """The limits of a client of the service."""
 
     max_body_kb: int = 1_024
     """Largest request body that is not an upload."""
@@ -82,25 +82,25 @@ class ServiceLimits:
     stream_seconds: float = 300.0
     heartbeat_seconds: float = 15.0
     send_seconds: float = 30.0
-    """A stream whose client has read nothing for so long is cut."""
+    """A stream is cut when its client has read nothing for so long."""
     streams: int = 4
     """Streams at once for one key, or one address where no key is used."""
     queue: int = 16
     """Uploads waiting to be read."""
     requests_per_minute: int = 600
-    """For one key. Who uses an open service on the same machine is not counted."""
+    """For one key. Callers of an open service on the same machine are not counted."""
     public_per_minute: int = 30
     """For one address that uses a public key."""
     wrong_keys_per_minute: int = 20
     """Wrong keys from one address before it has to wait."""
     working: int = 64
-    """Requests that are worked on at once; the rest are told to come back."""
+    """Requests that are worked on at once; the others get 503."""
 
     def __post_init__(self) -> None:
-        _all_positive(self)
+        _require_positive(self)
 
 
-def _all_positive(limits: Limits | AgentLimits | ServiceLimits) -> None:
+def _require_positive(limits: Limits | AgentLimits | ServiceLimits) -> None:
     for limit in fields(limits):
         value = getattr(limits, limit.name)
         if not value > 0:
@@ -110,17 +110,20 @@ def _all_positive(limits: Limits | AgentLimits | ServiceLimits) -> None:
 LEAST_FILES = 48
 
 
-def most_files() -> int:
-    """How many files and connections this process may have open at a time."""
+def count_allowed_files() -> int:
+    """Return how many files and connections this process may have open at a time."""
     import resource
 
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return 1_000_000 if most == resource.RLIM_INFINITY else most
 
 
-def _require_files() -> None:
-    """With fewer descriptors than a library needs, something would fail that does not say why."""
-    if (most := most_files()) < LEAST_FILES:
+def require_files() -> None:
+    """Raise when the process may open fewer files than a library needs.
+
+    Otherwise something would fail later without saying why.
+    """
+    if (most := count_allowed_files()) < LEAST_FILES:
         raise MachineError(
             f"this process may open only {most} files at a time, and a library needs {LEAST_FILES}",
             hint="`ulimit -n 1024` before it starts gives it more.",

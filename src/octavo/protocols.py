@@ -1,7 +1,8 @@
 """The protocols of Octavo's replaceable parts, with no more than Octavo needs of them.
 
-An Embedder turns text into unit vectors. A ChunkStore stores chunks and finds them by meaning and by words.
-Fusion and ordering happen in `search.ranking`, so that results are the same with every store.
+An Embedder turns text into unit vectors. A SupportModel scores whether passages support a claim. A ChunkStore
+stores chunks and finds them by meaning and by words. Fusion and ordering happen in `search.ranking`, so that
+results are the same with every store.
 """
 
 from __future__ import annotations
@@ -40,6 +41,14 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
         """Returns one unit vector for each text, in order."""
+        ...
+
+
+class SupportModel(Protocol):
+    """A trained verifier of claims. Blocking: call it through `concurrency.run_blocking`."""
+
+    def __call__(self, claim: str, passages: Sequence[str], /) -> Sequence[float]:
+        """Return for each passage the log odds that it supports the claim."""
         ...
 
 

@@ -1,9 +1,9 @@
 """Every setting, with its default and its limit in one place.
 
-Settings come from arguments, then from `OCTAVO_…` variables, then from `octavo.toml` in the data
-directory, then (a language model's address and key) from the names other programs use, then from the
-defaults below. Nothing in Octavo reads the environment elsewhere. A value that
-breaks its limit, or a name that is no setting, is refused with `InvalidValue`.
+A setting comes from an argument, else from an `OCTAVO_…` variable, else from `octavo.toml` in `data`,
+else (for a language model's address and key) from the names that other programs use, else from the defaults
+below. Nothing in Octavo reads the environment elsewhere. A value beyond its limit, or a name that is no
+setting, is refused with `InvalidValue`.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _SECRET = ("embedder_key", "model_key", "store_key", "records_url")
 
 
 class Settings(BaseSettings):
-    """How a library behaves. `Settings()` is a complete, working configuration."""
+    """The configuration of a library. `Settings()` is complete and works."""
 
     model_config = SettingsConfigDict(
         env_prefix="OCTAVO_", env_nested_delimiter="__", frozen=True, extra="forbid"
     )
 
-    data: Path = Field(default_factory=lambda: default_data(), description="where the library lives")
+    data: Path = Field(default_factory=lambda: find_default_data(), description="where the library lives")
     embedder: str = Field(
         "minilm-int8",
         description="'minilm-int8', 'minilm-fp32', a sentence-transformers folder, or 'openai:MODEL'",
@@ -90,7 +90,7 @@ class Settings(BaseSettings):
     service: ServiceLimits = Field(default=ServiceLimits(), description="what a client may cost the server")
 
     def __init__(self, **values: Any) -> None:
-        """Takes the settings above by name; the only place where pydantic's errors become ours."""
+        """Take the settings above by name, and turn pydantic's errors into ours."""
         try:
             super().__init__(**values)
         except ValidationError as wrong:
@@ -111,7 +111,7 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         given = {**env_settings(), **init_settings()}
-        path = Path(given.get("data") or default_data()) / FILE
+        path = Path(given.get("data") or find_default_data()) / FILE
         try:
             toml = TomlConfigSettingsSource(settings_cls, toml_file=path)
         except (TOMLDecodeError, UnicodeDecodeError) as wrong:
@@ -119,14 +119,14 @@ class Settings(BaseSettings):
         if "data" in toml():
             raise InvalidValue(f"data in {path}", "must not be set: the file lies there", toml()["data"])
         model = str(given.get("model") or toml().get("model") or "")
-        usual = InitSettingsSource(settings_cls, init_kwargs=_usual_names(model))
+        usual = InitSettingsSource(settings_cls, init_kwargs=_read_usual_names(model))
         return init_settings, env_settings, toml, usual
 
 
-def _usual_names(model: str) -> dict[str, str]:
-    """What people have set for other programs: it counts when Octavo is told nothing else.
+def _read_usual_names(model: str) -> dict[str, str]:
+    """Read what people have set for other programs; it counts when Octavo is given nothing else.
 
-    Not for a vendor that LiteLLM leads to: one vendor's key is not for another, and LiteLLM knows the names.
+    A model of LiteLLM gets none of it: one vendor's key is not for another, and LiteLLM knows their names.
     """
     import os
 
@@ -136,8 +136,8 @@ def _usual_names(model: str) -> dict[str, str]:
     return {setting: os.environ[name] for setting, name in names.items() if os.environ.get(name)}
 
 
-def default_data() -> Path:
-    """The XDG data directory of this user."""
+def find_default_data() -> Path:
+    """Return the folder for Octavo in the XDG data directory of this user."""
     import os
 
     base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")

@@ -19,9 +19,9 @@ from octavo.concurrency import run_blocking
 
 if TYPE_CHECKING:
     from octavo.models.cross_encoders import PassageScore
-    from octavo.protocols import Embedder
+    from octavo.protocols import Embedder, SupportModel
     from octavo.search.rerank import Reranker
-    from octavo.verification.claims import Claim, Sentence, SupportModel
+    from octavo.verification.claims import Claim, Sentence
 
 VectorOf = Callable[[str], Awaitable[tuple[float, ...]]]
 EMBEDDED = 4  # sentences whose nearness to the question is worth the time

@@ -19,9 +19,9 @@ from octavo.types import CHUNK_LEAST, Book, Chunk, Evidence, Section
 from octavo.verification.claims import Sentence
 
 if TYPE_CHECKING:
+    from octavo.protocols import SupportModel
     from octavo.records.catalogue import Records
     from octavo.search.retrieval import Retriever
-    from octavo.verification.claims import SupportModel
 
 FOUND_MOST, READ_MOST, LISTED_MOST = 10, 12, 200
 QUERY_MOST = 1_000

@@ -17,7 +17,7 @@ import click
 
 from octavo.errors import InvalidTransition, InvalidValue, NotFound, OctavoError
 from octavo.events import Compared, Embedding, IngestEvent, Parsed, Published, Storing
-from octavo.limits import _require_files
+from octavo.limits import require_files
 
 if TYPE_CHECKING:
     from octavo.library import Library
@@ -46,7 +46,7 @@ def common(command: Command) -> Command:
 
 def with_library(context: Context, data: str | None, work: Callable[[Library], Coroutine[Any, Any, T]]) -> T:
     """Opens the library, runs `work` with it and closes it, whatever happens."""
-    _require_files()
+    require_files()
 
     from octavo.library import Library
 

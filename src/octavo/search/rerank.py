@@ -18,8 +18,8 @@ from octavo.search.ranking import Candidate, load_reader_weights
 from octavo.text.scoring import logistic
 
 if TYPE_CHECKING:
+    from octavo.protocols import SupportModel
     from octavo.types import Chunk
-    from octavo.verification.claims import SupportModel
 
 DEPTH, REACH = 5, 0.4
 FOUND = (

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from octavo.limits import LEAST_FILES, most_files
+from octavo.limits import LEAST_FILES, count_allowed_files
 
 if TYPE_CHECKING:
     from octavo.server.load import Load
@@ -85,7 +85,7 @@ REFUSED_SECONDS = 1.0
 
 def room() -> int:
     """How many connections the file descriptors of this process are enough for."""
-    return max(LEAST_ROOM, most_files() - LEAST_FILES)
+    return max(LEAST_ROOM, count_allowed_files() - LEAST_FILES)
 
 
 def config_of(app: Any, *, host: str, port: int, log: bool = True) -> uvicorn.Config:

@@ -36,7 +36,7 @@ from octavo.verification.words import (
 )
 
 if TYPE_CHECKING:
-    from octavo.verification.claims import SupportModel
+    from octavo.protocols import SupportModel
 
 _QUOTES = "\"'“”‘’«»"
 _QUESTION = re.compile("[?？؟\u037e]")

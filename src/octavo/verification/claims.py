@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from octavo.types import Chunk
-
-SupportModel = Callable[[str, Sequence[str]], Sequence[float]]
-"""A trained verifier: for a claim and some passages, the log odds that each passage supports the claim."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from octavo.verification.context import CitedSentence
 from octavo.verification.paraphrase import judge
 
 if TYPE_CHECKING:
-    from octavo.verification.claims import Claim, Sentence, SupportModel
+    from octavo.protocols import SupportModel
+    from octavo.verification.claims import Claim, Sentence
 
 UNSAID = "the sentences do not say so"
 # The most characters between two sentences that follow each other.
