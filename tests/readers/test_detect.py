@@ -16,7 +16,7 @@ from octavo.limits import Limits
 from octavo.readers import READERS_VERSION, read_book
 from octavo.readers.detect import detect_format
 from octavo.types import BookFormat
-from tests.support.pdf_files import prose
+from tests.support.pdf_files import make_prose
 
 
 def archive(members: dict[str, str]) -> bytes:
@@ -42,7 +42,7 @@ def kind(folder: Path, name: str, data: bytes) -> str:
     return detect_format(path)
 
 
-def refusal(folder: Path, name: str, data: bytes) -> BadBook:
+def catch_refusal(folder: Path, name: str, data: bytes) -> BadBook:
     path = folder / name
     path.write_bytes(data)
     with pytest.raises(BadBook) as caught:
@@ -53,11 +53,11 @@ def refusal(folder: Path, name: str, data: bytes) -> BadBook:
 @pytest.mark.parametrize(
     ("name", "data", "expected"),
     [
-        ("book.pdf", prose(1), "pdf"),
-        ("BOOK.PDF", prose(1), "pdf"),
-        ("book", prose(1), "pdf"),
-        ("book.download", prose(1), "pdf"),
-        ("book.pdf", b"rubbish before it\n" + prose(1), "pdf"),
+        ("book.pdf", make_prose(1), "pdf"),
+        ("BOOK.PDF", make_prose(1), "pdf"),
+        ("book", make_prose(1), "pdf"),
+        ("book.download", make_prose(1), "pdf"),
+        ("book.pdf", b"rubbish before it\n" + make_prose(1), "pdf"),
         ("book.epub", EPUB, "epub"),
         ("book", EPUB, "epub"),
         ("book.epub", LATE_EPUB, "epub"),
@@ -91,10 +91,10 @@ def test_a_file_is_what_its_content_and_name_agree_on(
         ("book.pdf", EPUB, ("a PDF", "an EPUB")),
         ("book.pdf", HTML, ("a PDF", "an HTML page")),
         ("book.pdf", b"just some text", ("a PDF", "plain text")),
-        ("book.epub", prose(1), ("an EPUB", "a PDF")),
+        ("book.epub", make_prose(1), ("an EPUB", "a PDF")),
         ("book.epub", DOCX, ("an EPUB", "a Word document")),
         ("book.epub", b"just some text", ("an EPUB", "plain text")),
-        ("book.txt", prose(1), ("plain text", "a PDF")),
+        ("book.txt", make_prose(1), ("plain text", "a PDF")),
         ("book.txt", HTML, ("plain text", "an HTML page")),
         ("book.md", ZIP, ("Markdown", "a zip archive")),
         ("book.html", b"\x89PNG\r\n\x1a\n....", ("an HTML page", "a picture")),
@@ -105,7 +105,7 @@ def test_a_file_is_what_its_content_and_name_agree_on(
 def test_a_name_that_contradicts_the_content_is_refused_naming_both(
     tmp_path: Path, name: str, data: bytes, words: tuple[str, str]
 ) -> None:
-    error = refusal(tmp_path, name, data)
+    error = catch_refusal(tmp_path, name, data)
     assert error.code == "type_mismatch"
     assert all(word in error.message for word in words), error.message
 
@@ -132,7 +132,7 @@ def test_a_name_that_contradicts_the_content_is_refused_naming_both(
 def test_what_is_no_pdf_whatever_its_name_says_is_told_with_what_to_do(
     tmp_path: Path, data: bytes, found: str, advice: str
 ) -> None:
-    error = refusal(tmp_path, "book.pdf", data)
+    error = catch_refusal(tmp_path, "book.pdf", data)
     assert error.message == f"book.pdf is named like a PDF, but its content is {found}"
     assert advice in error.hint
 
@@ -165,7 +165,7 @@ def test_words_that_begin_like_a_program_are_words(tmp_path: Path) -> None:
 def test_what_octavo_does_not_read_is_named_with_what_to_do(
     tmp_path: Path, name: str, data: bytes, word: str, hint: str
 ) -> None:
-    error = refusal(tmp_path, name, data)
+    error = catch_refusal(tmp_path, name, data)
     assert error.code == "unsupported_format"
     assert word in error.message
     assert hint in error.hint
@@ -173,7 +173,7 @@ def test_what_octavo_does_not_read_is_named_with_what_to_do(
 
 @pytest.mark.parametrize("suffix", ["pdf", "epub", "html", "md", "txt", "docx", ""])
 def test_an_empty_file_is_empty_whatever_it_is_called(tmp_path: Path, suffix: str) -> None:
-    assert refusal(tmp_path, f"book.{suffix}".rstrip("."), b"").code == "empty_file"
+    assert catch_refusal(tmp_path, f"book.{suffix}".rstrip("."), b"").code == "empty_file"
 
 
 def test_a_missing_file_a_broken_link_and_a_pipe_are_refused(tmp_path: Path) -> None:
@@ -201,14 +201,14 @@ def test_a_file_over_the_limit_is_refused_before_it_is_read(tmp_path: Path) -> N
 
 def test_a_pdf_without_a_suffix_is_read(tmp_path: Path) -> None:
     path = tmp_path / "download"
-    path.write_bytes(prose(2))
+    path.write_bytes(make_prose(2))
     told: list[int] = []
     assert read_book(path, Limits(), announce=told.append).format is BookFormat.PDF
     assert told == [2]
 
 
 def test_a_folder_with_one_book_is_that_book(tmp_path: Path) -> None:
-    (tmp_path / "only.pdf").write_bytes(prose(1))
+    (tmp_path / "only.pdf").write_bytes(make_prose(1))
     (tmp_path / "COPYING").write_text("You may.")
     assert read_book(tmp_path, Limits()).sections[0].source_file == "only.pdf"
     (tmp_path / "readme.md").write_text("# About\n\nThis is about the book.")
@@ -216,7 +216,7 @@ def test_a_folder_with_one_book_is_that_book(tmp_path: Path) -> None:
 
 
 def test_a_folder_with_several_books_asks_for_them_one_by_one(tmp_path: Path) -> None:
-    (tmp_path / "one.pdf").write_bytes(prose(1))
+    (tmp_path / "one.pdf").write_bytes(make_prose(1))
     (tmp_path / "two.epub").write_bytes(EPUB)
     with pytest.raises(BadBook, match=r"one\.pdf, two\.epub") as caught:
         read_book(tmp_path, Limits())
@@ -242,7 +242,7 @@ def test_a_folder_with_nothing_to_read_has_no_text(tmp_path: Path) -> None:
 def test_a_folder_of_markdown_is_one_book(tmp_path: Path) -> None:
     (tmp_path / "01-one.md").write_text("# One\n\nThe first words.")
     (tmp_path / "02-two.md").write_text("# Two\n\nThe second words.")
-    (tmp_path / "extra.pdf").write_bytes(prose(1))
+    (tmp_path / "extra.pdf").write_bytes(make_prose(1))
     found = read_book(tmp_path, Limits())
     assert found.format is BookFormat.MARKDOWN
     assert any("second words" in section.text for section in found.sections)
@@ -262,13 +262,13 @@ def test_a_folder_with_too_many_files_is_refused(tmp_path: Path) -> None:
 )
 def test_odd_names_are_only_names(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
-    path.write_bytes(prose(1))
+    path.write_bytes(make_prose(1))
     assert "Here begins page 1" in read_book(path, Limits()).sections[0].text
 
 
 def test_reading_a_pdf_loads_no_library_for_other_formats(tmp_path: Path) -> None:
     path = tmp_path / "book.pdf"
-    path.write_bytes(prose(1))
+    path.write_bytes(make_prose(1))
     others = ("lxml", "selectolax", "pyromark", "numpy", "pydantic", "yaml")
     code = f"""
 import sys

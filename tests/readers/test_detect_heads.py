@@ -29,7 +29,7 @@ def tar(content: str) -> bytes:
     return made.getvalue()
 
 
-def zipped(*names: str, mimetype: str = "") -> bytes:
+def zip_names(*names: str, mimetype: str = "") -> bytes:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         if mimetype:
@@ -39,7 +39,7 @@ def zipped(*names: str, mimetype: str = "") -> bytes:
     return made.getvalue()
 
 
-def refusal(path: Path, data: bytes) -> BadBook:
+def catch_refusal(path: Path, data: bytes) -> BadBook:
     path.write_bytes(data)
     with pytest.raises(BadBook) as refused:
         read_book(path, Limits())
@@ -55,12 +55,12 @@ MP4 = b"\0\0\0\x20ftypisom\0\0\2\0isomiso2avc1mp41" + bytes(64)
 @pytest.mark.parametrize(
     ("name", "data", "said"),
     [
-        ("thesis.docx", zipped(*OFFICE, "word/document.xml", "word/styles.xml"), "a Word document"),
-        ("sums.xlsx", zipped(*OFFICE, "xl/workbook.xml"), "an Excel workbook"),
-        ("talk.pptx", zipped(*OFFICE, "ppt/presentation.xml"), "a PowerPoint presentation"),
+        ("thesis.docx", zip_names(*OFFICE, "word/document.xml", "word/styles.xml"), "a Word document"),
+        ("sums.xlsx", zip_names(*OFFICE, "xl/workbook.xml"), "an Excel workbook"),
+        ("talk.pptx", zip_names(*OFFICE, "ppt/presentation.xml"), "a PowerPoint presentation"),
         (
             "draft.odt",
-            zipped(
+            zip_names(
                 "content.xml", "META-INF/manifest.xml", mimetype="application/vnd.oasis.opendocument.text"
             ),
             "an OpenDocument text",
@@ -85,7 +85,7 @@ MP4 = b"\0\0\0\x20ftypisom\0\0\2\0isomiso2avc1mp41" + bytes(64)
         ("books.tar", tar(PROSE), "a packed archive"),
         ("books.7z", b"7z\xbc\xaf\x27\x1c\0\4" + bytes(50), "a packed archive"),
         ("books.rar", b"Rar!\x1a\x07\1\0" + bytes(50), "a packed archive"),
-        ("books.zip", zipped("one.txt", "two.txt"), "a zip archive"),
+        ("books.zip", zip_names("one.txt", "two.txt"), "a zip archive"),
         ("setup.exe", b"MZ\x90\0\3\0\0\0\4\0\0\0\xff\xff\0\0" + bytes(200), "a program"),
         ("paper.ps", b"%!PS-Adobe-3.0\n%%Title: A Paper\n", "PostScript"),
         ("tale.fb2", b'<?xml version="1.0" encoding="utf-8"?>\n<FictionBook xmlns="x">', "a FictionBook"),
@@ -94,7 +94,7 @@ MP4 = b"\0\0\0\x20ftypisom\0\0\2\0isomiso2avc1mp41" + bytes(64)
 def test_files_that_are_no_books_for_octavo_are_called_by_their_names(
     tmp_path: Path, name: str, data: bytes, said: str
 ) -> None:
-    refused = refusal(tmp_path / name, data)
+    refused = catch_refusal(tmp_path / name, data)
     assert (refused.code, said in refused.message) == ("unsupported_format", True), refused.message
     assert "Octavo reads" in refused.hint
 
@@ -104,8 +104,8 @@ def test_a_database_is_binary_whatever_it_is_called(tmp_path: Path) -> None:
         made.execute("create table book (title text)")
     made.close()
     data = (tmp_path / "made.db").read_bytes()
-    assert refusal(tmp_path / "library.db", data).code == "unsupported_format"
-    assert refusal(tmp_path / "library.txt", data).code == "type_mismatch"
+    assert catch_refusal(tmp_path / "library.db", data).code == "unsupported_format"
+    assert catch_refusal(tmp_path / "library.txt", data).code == "type_mismatch"
 
 
 @pytest.mark.parametrize(

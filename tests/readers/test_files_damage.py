@@ -14,13 +14,13 @@ from octavo.errors import BadBook
 from octavo.limits import MB, Limits
 from octavo.readers import read_book
 from octavo.readers.files import Archive
-from tests.support.epub_files import blanks, document, epub
+from tests.support.epub_files import make_document, write_blank_zip, write_epub
 
 LIMITS = Limits()
 TEXT = b"Once upon a time there was a miller who had three sons. " * 40
 
 
-def packed(members: dict[str, bytes], *, method: int = zipfile.ZIP_DEFLATED) -> bytes:
+def pack_members(members: dict[str, bytes], *, method: int = zipfile.ZIP_DEFLATED) -> bytes:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", method) as archive:
         for name, data in members.items():
@@ -28,15 +28,15 @@ def packed(members: dict[str, bytes], *, method: int = zipfile.ZIP_DEFLATED) -> 
     return made.getvalue()
 
 
-def written(folder: Path, data: bytes) -> Path:
+def write_file(folder: Path, data: bytes) -> Path:
     path = folder / "a.zip"
     path.write_bytes(data)
     return path
 
 
 def book(folder: Path) -> Path:
-    chapters = {f"{n}.xhtml": document(f"<h1>Tale {n}</h1><p>{TEXT.decode()}</p>") for n in range(4)}
-    return epub(folder / "book.epub", chapters)
+    chapters = {f"{n}.xhtml": make_document(f"<h1>Tale {n}</h1><p>{TEXT.decode()}</p>") for n in range(4)}
+    return write_epub(folder / "book.epub", chapters)
 
 
 class Stream(io.RawIOBase):
@@ -58,7 +58,9 @@ class Stream(io.RawIOBase):
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_stored_and_packed_members_come_out_the_same(tmp_path: Path, method: int) -> None:
-    with Archive(written(tmp_path, packed({"a": TEXT, "empty": b""}, method=method)), LIMITS) as archive:
+    with Archive(
+        write_file(tmp_path, pack_members({"a": TEXT, "empty": b""}, method=method)), LIMITS
+    ) as archive:
         assert (archive.read("a"), archive.read("empty")) == (TEXT, b"")
 
 
@@ -68,7 +70,7 @@ def test_members_written_to_a_stream_state_their_sizes_after_them(tmp_path: Path
         archive.writestr("a", TEXT)
         archive.writestr("b", b"b")
     assert b"PK\x07\x08" in stream.data
-    with Archive(written(tmp_path, bytes(stream.data)), LIMITS) as found:
+    with Archive(write_file(tmp_path, bytes(stream.data)), LIMITS) as found:
         assert (found.read("a"), found.read("b")) == (TEXT, b"b")
 
 
@@ -86,34 +88,34 @@ def test_a_program_before_the_archive_and_a_comment_after_it_do_no_harm(tmp_path
     with zipfile.ZipFile(made, "a") as archive:
         archive.writestr("a", TEXT)
         archive.comment = b"packed with love"
-    with Archive(written(tmp_path, made.getvalue()), LIMITS) as found:
+    with Archive(write_file(tmp_path, made.getvalue()), LIMITS) as found:
         assert found.read("a") == TEXT
 
 
 @pytest.mark.parametrize("name", ["naïve.xhtml", "第一章.xhtml", "Ärger/Öl.xhtml", "📚.xhtml", "a b c.xhtml"])
 def test_names_of_all_scripts_are_found_in_either_form(tmp_path: Path, name: str) -> None:
-    data = packed({unicodedata.normalize("NFD", name): TEXT})
-    with Archive(written(tmp_path, data), LIMITS) as archive:
+    data = pack_members({unicodedata.normalize("NFD", name): TEXT})
+    with Archive(write_file(tmp_path, data), LIMITS) as archive:
         found = archive.find(unicodedata.normalize("NFC", name))
         assert found is not None
         assert archive.read(found) == TEXT
 
 
 def test_an_exact_name_comes_before_one_that_is_only_alike(tmp_path: Path) -> None:
-    with Archive(written(tmp_path, packed({"A": b"1", "a": b"2", "%41": b"3"})), LIMITS) as archive:
+    with Archive(write_file(tmp_path, pack_members({"A": b"1", "a": b"2", "%41": b"3"})), LIMITS) as archive:
         assert [archive.find(name) for name in ("A", "a", "%41")] == ["A", "a", "%41"]
 
 
 def test_folders_and_names_that_lead_out_are_no_members(tmp_path: Path) -> None:
-    data = packed({"folder/": b"", "a": b"1", "../b": b"2", "/c": b"3", "d\\e": b"4", "x/../f": b"5"})
-    with Archive(written(tmp_path, data), LIMITS) as archive:
+    data = pack_members({"folder/": b"", "a": b"1", "../b": b"2", "/c": b"3", "d\\e": b"4", "x/../f": b"5"})
+    with Archive(write_file(tmp_path, data), LIMITS) as archive:
         assert archive.names == {"a", "f"}
         assert archive.find("../b") is None
 
 
 def test_an_archive_inside_an_archive_is_one_member_and_is_not_opened(tmp_path: Path) -> None:
-    inner = packed({f"{n}": b"x" for n in range(30)}, method=zipfile.ZIP_STORED)
-    path = written(tmp_path, packed({"inner.zip": inner}))
+    inner = pack_members({f"{n}": b"x" for n in range(30)}, method=zipfile.ZIP_STORED)
+    path = write_file(tmp_path, pack_members({"inner.zip": inner}))
     with Archive(path, Limits(max_members=5)) as archive:
         assert archive.names == {"inner.zip"}
         assert archive.read("inner.zip") == inner
@@ -124,26 +126,26 @@ def test_an_archive_inside_an_archive_is_one_member_and_is_not_opened(tmp_path: 
 
 def test_ten_megabytes_are_free_and_the_ratio_counts_after_them(tmp_path: Path) -> None:
     dense = Limits(max_ratio=2)
-    with Archive(blanks(tmp_path / "free.zip", megabytes=10), dense) as archive:
+    with Archive(write_blank_zip(tmp_path / "free.zip", megabytes=10), dense) as archive:
         with pytest.raises(BadBook) as refused:  # its stated checksum is wrong, and only that
             archive.read("a.xhtml")
         assert refused.value.code == "damaged_archive"
-    with Archive(blanks(tmp_path / "dense.zip", megabytes=11), dense) as archive:
+    with Archive(write_blank_zip(tmp_path / "dense.zip", megabytes=11), dense) as archive:
         with pytest.raises(BadBook, match="over 2 times its size") as refused:
             archive.read("a.xhtml")
         assert refused.value.code == "too_large_expanded"
 
 
 def test_a_member_of_exactly_the_limit_is_read(tmp_path: Path) -> None:
-    data = packed({"a": bytes(MB), "b": bytes(MB + 1)})
-    with Archive(written(tmp_path, data), Limits(max_member_mb=1)) as archive:
+    data = pack_members({"a": bytes(MB), "b": bytes(MB + 1)})
+    with Archive(write_file(tmp_path, data), Limits(max_member_mb=1)) as archive:
         assert len(archive.read("a")) == MB
         with pytest.raises(BadBook, match="b unpacks to more than 1 MB"):
             archive.read("b")
 
 
 def test_as_many_members_as_the_limit_are_read(tmp_path: Path) -> None:
-    path = written(tmp_path, packed({f"{n}": b"" for n in range(7)}))
+    path = write_file(tmp_path, pack_members({f"{n}": b"" for n in range(7)}))
     with Archive(path, Limits(max_members=7)) as archive:
         assert len(archive.names) == 7
     with pytest.raises(BadBook) as refused:
@@ -167,7 +169,7 @@ def test_a_book_cut_off_anywhere_is_damaged(tmp_path: Path, tenth: int) -> None:
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_a_member_packed_as_no_reader_of_epub_can_is_refused(tmp_path: Path, method: int) -> None:
-    archive = Archive(written(tmp_path, packed({"a": TEXT}, method=method)), LIMITS)
+    archive = Archive(write_file(tmp_path, pack_members({"a": TEXT}, method=method)), LIMITS)
     with archive, pytest.raises(BadBook, match="a uses a compression that books do not use") as refused:
         archive.read("a")
     assert refused.value.code == "damaged_archive"
@@ -194,15 +196,15 @@ def test_flipped_bytes_give_a_book_or_a_reason_and_nothing_else(tmp_path: Path, 
 
 
 def test_a_member_without_a_name_cannot_be_reached(tmp_path: Path) -> None:
-    data = packed({"nameless": b"1", "a": b"2"}).replace(b"nameless", b"\0ameless")
-    with Archive(written(tmp_path, data), LIMITS) as archive:
+    data = pack_members({"nameless": b"1", "a": b"2"}).replace(b"nameless", b"\0ameless")
+    with Archive(write_file(tmp_path, data), LIMITS) as archive:
         assert archive.names == {"a"}
 
 
 def test_a_directory_that_points_at_itself_is_refused(tmp_path: Path) -> None:
-    data = bytearray(packed({"a": TEXT, "b": TEXT}))
+    data = bytearray(pack_members({"a": TEXT, "b": TEXT}))
     entry = data.rfind(b"PK\x01\x02")
     data[entry + 42 : entry + 46] = entry.to_bytes(4, "little")
     with pytest.raises(BadBook) as refused:
-        Archive(written(tmp_path, bytes(data)), LIMITS)
+        Archive(write_file(tmp_path, bytes(data)), LIMITS)
     assert refused.value.code == "archive_overlap"

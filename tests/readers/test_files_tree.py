@@ -18,7 +18,7 @@ from octavo.readers.parsed import ParsedSection
 MD = frozenset((".md",))
 
 
-def plant(root: Path, *names: str) -> None:
+def write_files(root: Path, *names: str) -> None:
     for name in names:
         file = root / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -30,29 +30,29 @@ def names(root: Path, found: list[Path]) -> list[str]:
 
 
 def test_chapter_two_comes_before_chapter_ten(tmp_path: Path) -> None:
-    plant(tmp_path, "ch10.md", "ch2.md", "ch1.md", "part2/a.md", "part10/a.md")
+    write_files(tmp_path, "ch10.md", "ch2.md", "ch1.md", "part2/a.md", "part10/a.md")
     found = names(tmp_path, find_files(tmp_path, MD, Limits()))
     assert found == ["ch1.md", "ch2.md", "ch10.md", "part2/a.md", "part10/a.md"]
 
 
 def test_only_the_asked_suffixes_are_found_whatever_their_case(tmp_path: Path) -> None:
-    plant(tmp_path, "a.md", "b.MD", "c.txt", "d")
+    write_files(tmp_path, "a.md", "b.MD", "c.txt", "d")
     assert names(tmp_path, find_files(tmp_path, MD, Limits())) == ["a.md", "b.MD"]
 
 
 def test_hidden_folders_and_what_tools_left_behind_are_no_part_of_a_book(tmp_path: Path) -> None:
-    plant(tmp_path, "a.md", ".git/b.md", "node_modules/x/c.md", "__MACOSX/d.md", ".e.md")
+    write_files(tmp_path, "a.md", ".git/b.md", "node_modules/x/c.md", "__MACOSX/d.md", ".e.md")
     assert names(tmp_path, find_files(tmp_path, MD, Limits())) == ["a.md"]
 
 
 def test_a_build_folder_is_skipped_only_beside_its_build_file(tmp_path: Path) -> None:
-    plant(tmp_path, "site/docs/a.md", "site/build/b.md", "book/build/c.md")
+    write_files(tmp_path, "site/docs/a.md", "site/build/b.md", "book/build/c.md")
     (tmp_path / "site" / "package.json").write_text("{}")
     assert names(tmp_path, find_files(tmp_path, MD, Limits())) == ["book/build/c.md", "site/docs/a.md"]
 
 
 def test_a_link_that_leads_out_of_the_folder_is_skipped_and_noted(tmp_path: Path) -> None:
-    plant(tmp_path, "book/a.md", "secret.md")
+    write_files(tmp_path, "book/a.md", "secret.md")
     (tmp_path / "book" / "b.md").symlink_to(tmp_path / "secret.md")
     notes: list[str] = []
     assert names(tmp_path / "book", find_files(tmp_path / "book", MD, Limits(), notes=notes)) == ["a.md"]
@@ -60,14 +60,14 @@ def test_a_link_that_leads_out_of_the_folder_is_skipped_and_noted(tmp_path: Path
 
 
 def test_a_link_inside_the_folder_is_followed_but_a_loop_of_folders_is_not(tmp_path: Path) -> None:
-    plant(tmp_path, "a.md", "sub/b.md")
+    write_files(tmp_path, "a.md", "sub/b.md")
     (tmp_path / "c.md").symlink_to(tmp_path / "a.md")
     (tmp_path / "sub" / "again").symlink_to(tmp_path, target_is_directory=True)
     assert names(tmp_path, find_files(tmp_path, MD, Limits())) == ["a.md", "c.md", "sub/b.md"]
 
 
 def test_more_files_than_a_book_has_are_refused(tmp_path: Path) -> None:
-    plant(tmp_path, *(f"{n}.md" for n in range(6)))
+    write_files(tmp_path, *(f"{n}.md" for n in range(6)))
     with pytest.raises(BadBook) as refused:
         find_files(tmp_path, MD, replace(Limits(), max_members=5))
     assert refused.value.code == "too_many_members"
@@ -83,12 +83,12 @@ def test_folders_count_as_much_as_files(tmp_path: Path) -> None:
 
 def test_folders_may_lie_as_deep_as_the_disk_allows(tmp_path: Path) -> None:
     deep = "/".join(["d"] * 800)
-    plant(tmp_path, f"{deep}/a.md")
+    write_files(tmp_path, f"{deep}/a.md")
     assert names(tmp_path, find_files(tmp_path, MD, Limits())) == [f"{deep}/a.md"]
 
 
 def test_links_that_lead_nowhere_or_to_themselves_are_no_files(tmp_path: Path) -> None:
-    plant(tmp_path, "a.md")
+    write_files(tmp_path, "a.md")
     (tmp_path / "gone.md").symlink_to(tmp_path / "nothing.md")
     (tmp_path / "self.md").symlink_to(tmp_path / "self.md")
     assert names(tmp_path, find_files(tmp_path, MD, Limits())) == ["a.md"]
@@ -137,13 +137,13 @@ def test_a_missing_file_or_a_pipe_is_not_found(tmp_path: Path) -> None:
     ],
 )
 def test_a_reference_that_leads_out_means_nothing(tmp_path: Path, reference: str) -> None:
-    plant(tmp_path, "book/a.md", "secret.md")
+    write_files(tmp_path, "book/a.md", "secret.md")
     (tmp_path / "book" / "link").symlink_to(tmp_path, target_is_directory=True)
     assert resolve_inside(tmp_path / "book", tmp_path / "book", reference) is None
 
 
 def test_a_reference_that_stays_inside_is_resolved(tmp_path: Path) -> None:
-    plant(tmp_path, "src/part/a.md", "code/b.rs")
+    write_files(tmp_path, "src/part/a.md", "code/b.rs")
     found = resolve_inside(tmp_path, tmp_path / "src" / "part", "../../code/b.rs")
     assert found == (tmp_path / "code" / "b.rs").resolve()
 

@@ -14,7 +14,7 @@ def heading(level: int, text: str, *ids: str) -> Heading:
     return Heading(level=level, text=text, ids=ids)
 
 
-def made(*steps: tuple[str, ...] | Piece, title: str = "Book") -> Outline:
+def build_outline(*steps: tuple[str, ...] | Piece, title: str = "Book") -> Outline:
     """An outline after entries (tuples) and pieces, in order."""
     outline = Outline()
     outline.start_document("a.xhtml")
@@ -39,7 +39,7 @@ def test_headings_nest_by_their_level() -> None:
         heading(2, "E"),
         heading(1, "F"),
     ]
-    assert paths(made(*steps)) == [
+    assert paths(build_outline(*steps)) == [
         ("A",),
         ("A", "B"),
         ("A", "B", "C"),
@@ -51,15 +51,15 @@ def test_headings_nest_by_their_level() -> None:
 
 def test_a_heading_beside_an_entrys_own_stands_beside_the_entry() -> None:
     steps = (("Part", "One"), heading(2, "One"), heading(2, "Beside"), heading(3, "Under"))
-    assert paths(made(*steps)) == [("Part", "One"), ("Part", "Beside"), ("Part", "Beside", "Under")]
+    assert paths(build_outline(*steps)) == [("Part", "One"), ("Part", "Beside"), ("Part", "Beside", "Under")]
 
 
 def test_headings_under_an_entry_without_its_own_stand_under_it() -> None:
-    assert paths(made(("One",), Text(text="x"), heading(1, "Big"))) == [("One",), ("One", "Big")]
+    assert paths(build_outline(("One",), Text(text="x"), heading(1, "Big"))) == [("One",), ("One", "Big")]
 
 
 def test_a_new_document_with_a_heading_ends_an_entry_that_had_none() -> None:
-    outline = made(("One",), Text(text="x"))
+    outline = build_outline(("One",), Text(text="x"))
     outline.start_document("b.xhtml")
     outline.add([heading(1, "Epilogue"), Text(text="y")])
     assert paths(outline) == [("One",), ("Epilogue",)]
@@ -77,7 +77,9 @@ def test_a_new_document_with_a_heading_ends_an_entry_that_had_none() -> None:
     ],
 )
 def test_headings_that_say_the_entry_again_are_the_entrys(entry: str, headings: list[str]) -> None:
-    outline = made((entry,), *(heading(2, text, "id") for text in headings), Text(text="Call me Ishmael."))
+    outline = build_outline(
+        (entry,), *(heading(2, text, "id") for text in headings), Text(text="Call me Ishmael.")
+    )
     (section,) = outline.build_sections(title="Book")
     assert (section.heading_path, section.text, section.anchor) == ((entry,), "Call me Ishmael.", "id")
 
@@ -95,11 +97,11 @@ def test_headings_that_say_the_entry_again_are_the_entrys(entry: str, headings: 
     ],
 )
 def test_a_heading_that_only_shares_letters_with_the_entry_is_its_own(entry: str, said: str) -> None:
-    assert paths(made((entry,), heading(1, said), Text(text="x"))) == [(entry,), (entry, said)]
+    assert paths(build_outline((entry,), heading(1, said), Text(text="x"))) == [(entry,), (entry, said)]
 
 
 def test_a_heading_of_signs_alone_begins_nothing_under_an_entry() -> None:
-    outline = made(("One",), heading(2, "* * *"), Text(text="x"))
+    outline = build_outline(("One",), heading(2, "* * *"), Text(text="x"))
     assert [(s.heading_path, s.text) for s in outline.build_sections(title="Book")] == [(("One",), "x")]
 
 
@@ -112,20 +114,20 @@ def test_names_of_files_are_text_that_can_be_stored() -> None:
 
 
 def test_a_paragraph_that_sets_the_title_is_not_text() -> None:
-    outline = made(
+    outline = build_outline(
         ("Chapter I. The Street",), Text(text="CHAPTER I."), Text(text="The Street"), Text(text="I")
     )
     assert [s.text for s in outline.build_sections(title="Book")] == ["I"]
 
 
 def test_a_paragraph_that_begins_like_the_title_is_text() -> None:
-    outline = made(("The",), Text(text="The street was dark."))
+    outline = build_outline(("The",), Text(text="The street was dark."))
     assert outline.build_sections(title="Book")[0].text == "The street was dark."
 
 
 def test_text_is_set_with_blank_lines_and_blocks_are_marked() -> None:
     steps = (Text(text="a"), Text(text="- b"), Text(text="- c", tight=True), Text(text="x = 1", block=True))
-    section = made(("One",), *steps).build_sections(title="Book")[0]
+    section = build_outline(("One",), *steps).build_sections(title="Book")[0]
     assert section.text == "a\n\n- b\n- c\n\nx = 1"
     assert [section.text[b.start : b.end] for b in section.blocks] == ["x = 1"]
 
@@ -141,7 +143,7 @@ def test_pages_run_on_from_section_to_section() -> None:
         Text(text=""),
         Text(text="", breaks=(PageBreak(0, ""),)),
     )
-    outline = made(*steps)
+    outline = build_outline(*steps)
     assert outline.page_count == 4
     marks = [[(m.offset, m.number, m.label) for m in s.pages] for s in outline.build_sections(title="Book")]
     assert marks == [[(17, 1, "i"), (23, 2, "ii")], [(0, 2, "ii")], [(0, 4, None)]]
@@ -149,11 +151,11 @@ def test_pages_run_on_from_section_to_section() -> None:
 
 def test_lines_that_lead_nowhere_are_left_out() -> None:
     steps = (("Book",), ("Contents",), ("Part",), ("Part", "One"), Text(text="x"), ("Empty",))
-    assert paths(made(*steps)) == [("Part",), ("Part", "One"), ("Empty",)]
+    assert paths(build_outline(*steps)) == [("Part",), ("Part", "One"), ("Empty",)]
 
 
 def test_an_entry_that_ends_takes_nothing_more_under_it() -> None:
-    outline = made(("Lead",), Text(text="x"))
+    outline = build_outline(("Lead",), Text(text="x"))
     outline.leave()
     outline.add([heading(2, "A")])
     assert paths(outline) == [("Lead",), ("A",)]
@@ -182,7 +184,7 @@ pieces = st.one_of(
 @settings(deadline=None)
 @given(st.lists(pieces, max_size=20))
 def test_every_outline_keeps_its_promises(steps: list[tuple[str, ...] | Piece]) -> None:
-    outline = made(("Start",), *steps)
+    outline = build_outline(("Start",), *steps)
     number = 0
     for section in outline.build_sections(title="Book"):
         assert section.heading_path

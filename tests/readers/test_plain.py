@@ -25,7 +25,7 @@ PROSE = (
 JOINED = PROSE.replace("\n", " ")
 
 
-def shelve(tmp_path: Path, text: str | bytes, name: str = "my-book.txt") -> ParsedBook:
+def read_text(tmp_path: Path, text: str | bytes, name: str = "my-book.txt") -> ParsedBook:
     (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     return plain.read_plain_text(tmp_path / name, Limits())
 
@@ -35,7 +35,7 @@ def paths(book: ParsedBook) -> list[str]:
 
 
 def test_a_text_without_headings_is_one_section_named_by_its_file(tmp_path: Path) -> None:
-    book = shelve(tmp_path, f"{PROSE}\n\n{PROSE}\n")
+    book = read_text(tmp_path, f"{PROSE}\n\n{PROSE}\n")
     assert (book.title, book.format) == ("My book", BookFormat.TEXT)
     (only,) = book.sections
     assert (only.heading_path, only.text) == (("My book",), f"{JOINED}\n\n{JOINED}")
@@ -99,7 +99,7 @@ Updated editions will replace the previous one. Licence, licence, licence.
 def test_a_gutenberg_book_is_read_without_its_licence_and_its_contents_are_no_chapters(
     tmp_path: Path,
 ) -> None:
-    book = shelve(tmp_path, GUTENBERG)
+    book = read_text(tmp_path, GUTENBERG)
     assert (book.title, book.authors, book.language) == ("The Whale; Or, The Sea", ("Herman M.",), "en")
     chapters = ["ETYMOLOGY", "CHAPTER 1. Loomings.", "CHAPTER 2. The Carpet-Bag.", "Epilogue"]
     assert paths(book) == ["CONTENTS", *chapters]
@@ -131,7 +131,7 @@ def test_parts_books_acts_and_letters_nest_as_they_do_in_print(tmp_path: Path) -
         "SCENE II. A room.",
         PROSE,
     ]
-    book = shelve(tmp_path, "\n\n".join(lines))
+    book = read_text(tmp_path, "\n\n".join(lines))
     assert (book.title, book.authors) == ("A TALE", ("Ann Lee",))
     assert paths(book) == [
         "BOOK ONE",
@@ -148,7 +148,7 @@ def test_parts_books_acts_and_letters_nest_as_they_do_in_print(tmp_path: Path) -
 
 
 def test_a_chapter_title_may_stand_on_the_line_below(tmp_path: Path) -> None:
-    book = shelve(
+    book = read_text(
         tmp_path, f"CHAPTER I.\nDown the Rabbit-Hole\n\n{PROSE}\n\nCHAPTER II.\nThe Pool of Tears\n\n{PROSE}"
     )
     assert paths(book) == ["CHAPTER I: Down the Rabbit-Hole", "CHAPTER II: The Pool of Tears"]
@@ -166,7 +166,7 @@ def test_a_chapter_title_may_stand_on_the_line_below(tmp_path: Path) -> None:
     ],
 )
 def test_prose_that_starts_like_a_heading_is_prose(tmp_path: Path, line: str) -> None:
-    book = shelve(tmp_path, f"{PROSE}\n\n{line}\n\n{PROSE}")
+    book = read_text(tmp_path, f"{PROSE}\n\n{line}\n\n{PROSE}")
     assert len(book.sections) == 1
     assert line in book.sections[0].text
 
@@ -201,7 +201,7 @@ File text.
 
 
 def test_underlined_headings_nest_in_the_order_of_their_marks(tmp_path: Path) -> None:
-    book = shelve(tmp_path, RST)
+    book = read_text(tmp_path, RST)
     assert book.title == "Policy Manual"
     assert paths(book) == [
         "Policy Manual",
@@ -216,7 +216,7 @@ def test_underlined_headings_nest_in_the_order_of_their_marks(tmp_path: Path) ->
 
 def test_overlined_headings_and_tables_are_told_apart(tmp_path: Path) -> None:
     table = "=====  =====\nA      B\n=====  =====\n1      2\n=====  ====="
-    book = shelve(tmp_path, f"=======\nA Title\n=======\n\nSub\n---\n\n{table}\n\nEnd\n---\n\nBye.\n")
+    book = read_text(tmp_path, f"=======\nA Title\n=======\n\nSub\n---\n\n{table}\n\nEnd\n---\n\nBye.\n")
     assert (book.title, paths(book)) == ("A Title", ["Sub", "End"])
     first = book.sections[0]
     assert first.text == table
@@ -225,27 +225,27 @@ def test_overlined_headings_and_tables_are_told_apart(tmp_path: Path) -> None:
 
 def test_lines_in_capitals_are_headings_when_they_recur(tmp_path: Path) -> None:
     stories = "\n\n".join(f"{name}\n\n{PROSE}" for name in ("FLAX", "THE RED SHOES", "SNOW MAN"))
-    book = shelve(tmp_path, f"A FAIRY BOOK\n\n{stories}")
+    book = read_text(tmp_path, f"A FAIRY BOOK\n\n{stories}")
     assert (book.title, paths(book)) == ("A FAIRY BOOK", ["FLAX", "THE RED SHOES", "SNOW MAN"])
 
 
 def test_a_shout_and_the_names_of_speakers_are_no_headings(tmp_path: Path) -> None:
-    assert len(shelve(tmp_path, f"{PROSE}\n\nSTOP AT ONCE\n\n{PROSE}").sections) == 1
+    assert len(read_text(tmp_path, f"{PROSE}\n\nSTOP AT ONCE\n\n{PROSE}").sections) == 1
     play = "\n\n".join(
         f"{who}\n\n{PROSE}" for who in ("HAMLET", "GHOST", "HAMLET", "GHOST", "HAMLET", "GHOST")
     )
-    assert len(shelve(tmp_path, f"{PROSE}\n\n{play}").sections) == 1
+    assert len(read_text(tmp_path, f"{PROSE}\n\n{play}").sections) == 1
 
 
 def test_numerals_are_headings_when_they_count(tmp_path: Path) -> None:
     counted = "\n\n".join(f"{n}\n\n{PROSE}" for n in ("I", "II", "III"))
-    assert paths(shelve(tmp_path, counted)) == ["I", "II", "III"]
-    assert len(shelve(tmp_path, f"{PROSE}\n\n17\n\n{PROSE}").sections) == 1
+    assert paths(read_text(tmp_path, counted)) == ["I", "II", "III"]
+    assert len(read_text(tmp_path, f"{PROSE}\n\n17\n\n{PROSE}").sections) == 1
 
 
 def test_chapters_of_other_languages_are_found(tmp_path: Path) -> None:
     text = "第一章 はじめに\n\n吾輩は猫である。\n名前はまだ無い。\n\n第二章\n\nどこで生れたか。"
-    book = shelve(tmp_path, text)
+    book = read_text(tmp_path, text)
     assert paths(book) == ["第一章 はじめに", "第二章"]
 
 
@@ -260,7 +260,7 @@ def test_chapters_of_other_languages_are_found(tmp_path: Path) -> None:
     ],
 )
 def test_the_file_says_what_it_is(tmp_path: Path, head: str, title: str, authors: tuple[str, ...]) -> None:
-    book = shelve(tmp_path, f"{head}\n\n{PROSE}")
+    book = read_text(tmp_path, f"{head}\n\n{PROSE}")
     assert (book.title, book.authors) == (title, authors)
     assert book.sections[0].text.endswith(JOINED)
 
@@ -276,13 +276,13 @@ def test_the_file_says_what_it_is(tmp_path: Path, head: str, title: str, authors
 )
 def test_a_file_without_text_is_refused(tmp_path: Path, data: bytes, code: str) -> None:
     with pytest.raises(BadBook) as refused:
-        shelve(tmp_path, data)
+        read_text(tmp_path, data)
     assert refused.value.code == code
 
 
 def test_a_file_that_is_mostly_damage_is_refused_and_little_damage_is_a_warning(tmp_path: Path) -> None:
     good = "Grüße aus dem schönen Köln. ".encode()
-    book = shelve(tmp_path, good * 3 + b"\xff\xff\xff\xff")
+    book = read_text(tmp_path, good * 3 + b"\xff\xff\xff\xff")
     assert "my-book.txt" in book.warnings[0]
     assert book.sections[0].text.count("\ufffd") == 4
 
@@ -290,11 +290,11 @@ def test_a_file_that_is_mostly_damage_is_refused_and_little_damage_is_a_warning(
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "cp1252"])
 def test_text_is_decoded_whatever_its_encoding(tmp_path: Path, encoding: str) -> None:
     text = "Schöne Grüße — “bis morgen”, sagte er."
-    assert shelve(tmp_path, text.encode(encoding)).sections[0].text == text
+    assert read_text(tmp_path, text.encode(encoding)).sections[0].text == text
 
 
 def test_a_word_of_a_megabyte_and_a_text_over_its_limit(tmp_path: Path) -> None:
-    assert len(shelve(tmp_path, "x" * 1_100_000).sections[0].text) == 1_100_000
+    assert len(read_text(tmp_path, "x" * 1_100_000).sections[0].text) == 1_100_000
     with pytest.raises(BadBook) as refused:
         plain.read_plain_text(tmp_path / "my-book.txt", replace(Limits(), max_text_mb=1))
     assert refused.value.code == "too_large"
@@ -319,18 +319,18 @@ def test_a_word_of_a_megabyte_and_a_text_over_its_limit(tmp_path: Path) -> None:
     ],
 )
 def test_a_bomb_of_lines_is_read_in_one_go(tmp_path: Path, bomb: str) -> None:
-    book = shelve(tmp_path, "Text.\n\n" + bomb * (60_000 // len(bomb)))
+    book = read_text(tmp_path, "Text.\n\n" + bomb * (60_000 // len(bomb)))
     assert book.characters <= 200_000
 
 
-def flowed(text: str, wrapped: int = 72) -> str:
+def reflow_text(text: str, wrapped: int = 72) -> str:
     lines = textwrap.dedent(text).strip("\n").split("\n")
     return reflow(lines, wrapped)[0]
 
 
 def test_wrapped_prose_is_joined_and_a_parted_word_is_whole_again() -> None:
-    assert flowed(PROSE) == JOINED
-    assert flowed(
+    assert reflow_text(PROSE) == JOINED
+    assert reflow_text(
         """
         The maintainer of the archive may override this for every architecture-
         specific package in the distribution, as long as the change is recorded
@@ -343,7 +343,7 @@ def test_verse_keeps_its_lines() -> None:
     verse = (
         "The ribs and terrors in the whale,\n  Arched over me a dismal gloom,\nWhile all the waves rolled by."
     )
-    assert flowed(verse) == verse
+    assert reflow_text(verse) == verse
 
 
 def test_list_items_keep_their_markers_and_lose_their_wrapping() -> None:
@@ -354,7 +354,7 @@ def test_list_items_keep_their_markers_and_lose_their_wrapping() -> None:
           1. An inner one,
              wrapped.
         """
-    assert flowed(listed) == (
+    assert reflow_text(listed) == (
         "* The first item goes on for a while and is then continued here.\n"
         "* The second.\n  1. An inner one, wrapped."
     )
@@ -369,11 +369,11 @@ def test_tables_and_listings_keep_their_lay_out() -> None:
 
 def test_a_term_and_its_definition_are_two_lines() -> None:
     text = f'"epoch"\n{textwrap.indent(PROSE, "   ")}'
-    assert flowed(text) == f'"epoch"\n{JOINED}'
+    assert reflow_text(text) == f'"epoch"\n{JOINED}'
 
 
 def test_paragraphs_that_only_an_indent_parts_are_parted() -> None:
-    assert flowed(f"    {PROSE}\n    {PROSE}") == f"{JOINED}\n\n{JOINED}"
+    assert reflow_text(f"    {PROSE}\n    {PROSE}") == f"{JOINED}\n\n{JOINED}"
 
 
 def test_japanese_lines_join_without_a_space() -> None:

@@ -22,7 +22,7 @@ PROSE = (
 JOINED = PROSE.replace("\n", " ")
 
 
-def shelve(tmp_path: Path, *parts: str, name: str = "my-book.txt", gap: str = "\n\n") -> ParsedBook:
+def read_parts(tmp_path: Path, *parts: str, name: str = "my-book.txt", gap: str = "\n\n") -> ParsedBook:
     (tmp_path / name).write_text(gap.join(parts), encoding="utf-8")
     return read_book(tmp_path / name, Limits())
 
@@ -50,7 +50,7 @@ def paths(book: ParsedBook) -> list[str]:
     ],
 )
 def test_chapters_are_found_in_every_style_of_heading(tmp_path: Path, headings: tuple[str, ...]) -> None:
-    book = shelve(tmp_path, "My Tale", "by Ann Lee", *(p for h in headings for p in (h, PROSE, PROSE)))
+    book = read_parts(tmp_path, "My Tale", "by Ann Lee", *(p for h in headings for p in (h, PROSE, PROSE)))
     assert (book.title, book.authors) == ("My Tale", ("Ann Lee",))
     assert [title.casefold() for title in paths(book)] == [h.strip().rstrip(".").casefold() for h in headings]
     assert {s.text for s in book.sections} == {f"{JOINED}\n\n{JOINED}"}
@@ -58,16 +58,16 @@ def test_chapters_are_found_in_every_style_of_heading(tmp_path: Path, headings: 
 
 @pytest.mark.parametrize("gap", ["\n\n", "\n\n\n\n\n", "\r\n\r\n", "\n \n\t\n"])
 def test_blank_lines_of_any_kind_part_chapters_and_paragraphs(tmp_path: Path, gap: str) -> None:
-    book = shelve(tmp_path, "CHAPTER I", PROSE, "CHAPTER II", PROSE, PROSE, gap=gap)
+    book = read_parts(tmp_path, "CHAPTER I", PROSE, "CHAPTER II", PROSE, PROSE, gap=gap)
     assert [s.text for s in book.sections] == [JOINED, f"{JOINED}\n\n{JOINED}"]
 
 
 def test_a_preface_stands_beside_the_chapters_and_not_above_them(tmp_path: Path) -> None:
     numbered = [part for n in ("I. One", "II. Two", "III. Three") for part in (n, PROSE)]
-    book = shelve(tmp_path, "Preface", PROSE, *numbered, "EPILOGUE", PROSE)
+    book = read_parts(tmp_path, "Preface", PROSE, *numbered, "EPILOGUE", PROSE)
     assert paths(book) == ["Preface", "I. One", "II. Two", "III. Three", "EPILOGUE"]
     tales = [part for n in ("THE FLAX", "THE SHOES", "THE SNOW MAN") for part in (n, PROSE)]
-    assert paths(shelve(tmp_path, "Introduction", PROSE, *tales)) == [
+    assert paths(read_parts(tmp_path, "Introduction", PROSE, *tales)) == [
         "Introduction",
         "THE FLAX",
         "THE SHOES",
@@ -76,7 +76,7 @@ def test_a_preface_stands_beside_the_chapters_and_not_above_them(tmp_path: Path)
 
 
 def test_a_preface_inside_a_part_stays_inside_it(tmp_path: Path) -> None:
-    book = shelve(
+    book = read_parts(
         tmp_path, "PART I", "Introduction", PROSE, "CHAPTER I", PROSE, "PART II", "CHAPTER I", PROSE
     )
     assert paths(book) == [
@@ -99,13 +99,13 @@ def test_a_preface_inside_a_part_stays_inside_it(tmp_path: Path) -> None:
 )
 def test_a_list_of_contents_is_text_whose_lines_stay_lines(tmp_path: Path, listed: str) -> None:
     chapters = [part for n in ("CHAPTER I", "CHAPTER II", "CHAPTER III") for part in (n, PROSE)]
-    book = shelve(tmp_path, "Contents", listed, *chapters)
+    book = read_parts(tmp_path, "Contents", listed, *chapters)
     assert paths(book) == ["Contents", "CHAPTER I", "CHAPTER II", "CHAPTER III"]
     assert book.sections[0].text == listed
 
 
 def test_pictures_and_notes_are_text_and_no_titles(tmp_path: Path) -> None:
-    book = shelve(
+    book = read_parts(
         tmp_path,
         "CHAPTER I",
         "[Illustration]",
@@ -128,15 +128,15 @@ def test_pictures_and_notes_are_text_and_no_titles(tmp_path: Path) -> None:
 
 def test_numbered_paragraphs_that_are_no_titles_stay_text(tmp_path: Path) -> None:
     steps = ("1. Open the door", "2. Go to the window", "3. Look at the river")
-    assert len(shelve(tmp_path, PROSE, *steps, PROSE).sections) == 1
+    assert len(read_parts(tmp_path, PROSE, *steps, PROSE).sections) == 1
     names = ("1. Ann Lee", "2. Bob Ray", "3. Cleo Day")
-    assert len(shelve(tmp_path, PROSE, *names, PROSE).sections) == 1
+    assert len(read_parts(tmp_path, PROSE, *names, PROSE).sections) == 1
     replies = ("I. Never!", "II. Always?", "III. Never!")
-    assert len(shelve(tmp_path, *(part for r in replies for part in (r, PROSE))).sections) == 1
+    assert len(read_parts(tmp_path, *(part for r in replies for part in (r, PROSE))).sections) == 1
 
 
 def test_a_play_has_acts_and_scenes_and_keeps_its_speeches(tmp_path: Path) -> None:
-    book = shelve(
+    book = read_parts(
         tmp_path,
         "HAMLET",
         "by William Shakespeare",
@@ -175,7 +175,7 @@ SONNET = (
 
 
 def test_a_book_of_poems_keeps_every_line_even_where_the_lines_are_of_a_length(tmp_path: Path) -> None:
-    book = shelve(tmp_path, "SONNETS", *(part for n in ("I", "II", "III") for part in (n, SONNET)))
+    book = read_parts(tmp_path, "SONNETS", *(part for n in ("I", "II", "III") for part in (n, SONNET)))
     assert (book.title, paths(book)) == ("SONNETS", ["I", "II", "III"])
     assert {s.text for s in book.sections} == {SONNET}
 
@@ -209,7 +209,7 @@ SEE ALSO
 
 
 def test_the_sections_of_a_manual_page_are_those_in_capitals(tmp_path: Path) -> None:
-    book = shelve(tmp_path, MANUAL)
+    book = read_parts(tmp_path, MANUAL)
     assert paths(book)[1:] == ["NAME", "SYNOPSIS", "DESCRIPTION", "SEE ALSO"]
     description = book.sections[3].text
     assert (
@@ -268,7 +268,7 @@ Postel                                                          [Page 3]
 
 
 def test_a_memo_in_pages_is_read_as_if_it_had_none(tmp_path: Path) -> None:
-    book = shelve(tmp_path, MEMO)
+    book = read_parts(tmp_path, MEMO)
     contents, introduction, layout, fields = book.sections[1:]
     assert contents.title == "Table of Contents"
     assert contents.text.count("\n") == 2
@@ -284,18 +284,20 @@ def test_a_memo_in_pages_is_read_as_if_it_had_none(tmp_path: Path) -> None:
 
 def test_a_text_that_only_speaks_of_pages_loses_nothing(tmp_path: Path) -> None:
     text = "See the note on [Page 3] and that on [Page 4], both of them long."
-    assert shelve(tmp_path, text).sections[0].text == text
+    assert read_parts(tmp_path, text).sections[0].text == text
 
 
 def test_prose_in_other_shapes_comes_through(tmp_path: Path) -> None:
     assert (
-        shelve(tmp_path, "One enormous line. " * 300).sections[0].text
+        read_parts(tmp_path, "One enormous line. " * 300).sections[0].text
         == ("One enormous line. " * 300).strip()
     )
     spaced = "\n\n".join(["A line of a text that is typed with gaps."] * 4)
-    assert shelve(tmp_path, spaced).sections[0].text == spaced
+    assert read_parts(tmp_path, spaced).sections[0].text == spaced
     mail = f"> quoted\n> twice\n\nHi Bob,\n\n{PROSE}\n\n-- \nAnn"
-    assert shelve(tmp_path, mail).sections[0].text == f"> quoted\n> twice\n\nHi Bob,\n\n{JOINED}\n\n--\nAnn"
+    assert (
+        read_parts(tmp_path, mail).sections[0].text == f"> quoted\n> twice\n\nHi Bob,\n\n{JOINED}\n\n--\nAnn"
+    )
 
 
 OPENINGS = (
@@ -316,7 +318,9 @@ def test_the_licence_around_a_gutenberg_book_goes(tmp_path: Path, opening: str, 
     head = (
         "The Project Gutenberg eBook of The Tale\n\nTitle: The Tale\n\nAuthor: Ann Lee\n\nLanguage: English"
     )
-    book = shelve(tmp_path, head, opening, "CHAPTER I", PROSE, "CHAPTER II", PROSE, ending, "Licence " * 50)
+    book = read_parts(
+        tmp_path, head, opening, "CHAPTER I", PROSE, "CHAPTER II", PROSE, ending, "Licence " * 50
+    )
     assert (book.title, book.authors, book.language) == ("The Tale", ("Ann Lee",), "en")
     assert [(s.title, s.text) for s in book.sections] == [("CHAPTER I", JOINED), ("CHAPTER II", JOINED)]
 

@@ -28,7 +28,7 @@ from tests.support.patience import PATIENCE, eventually
 QUICK = Limits(parser_seconds=PATIENCE)
 
 
-async def outcome(folder: Path, data: bytes, limits: Limits = QUICK, *, name: str = "book.pdf") -> str:
+async def find_outcome(folder: Path, data: bytes, limits: Limits = QUICK, *, name: str = "book.pdf") -> str:
     """`ok`, or the code with which the book was refused."""
     path = folder / name
     path.write_bytes(data)
@@ -39,7 +39,7 @@ async def outcome(folder: Path, data: bytes, limits: Limits = QUICK, *, name: st
     return "ok"
 
 
-def children() -> list[int]:
+def list_children() -> list[int]:
     """Parsers that this process has started and that are still there, the dead ones included."""
     tasks = Path(f"/proc/{os.getpid()}/task").glob("*/children")
     started = [int(pid) for task in tasks for pid in task.read_text().split()]
@@ -55,13 +55,13 @@ def _is_parser(pid: int) -> bool:
     return not command or b"octavo.readers.child" in command
 
 
-async def started() -> None:
-    """Waits until a child is at work."""
-    await eventually(children)
+async def wait_for_child() -> None:
+    """Wait until a child is at work."""
+    await eventually(list_children)
     await asyncio.sleep(0.3)
 
 
-def confined(code: str, path: Path) -> list[str]:
+def try_confined(code: str, path: Path) -> list[str]:
     """What a confined parser gets when it tries each line of `code`."""
     program = f"""
 from pathlib import Path
@@ -84,9 +84,9 @@ print(json.dumps(results))
 
 async def test_a_book_comes_back_as_it_was_read(tmp_path: Path) -> None:
     path = tmp_path / "book.pdf"
-    path.write_bytes(pdf_files.prose(12))
+    path.write_bytes(pdf_files.make_prose(12))
     assert await parse(path, Limits()) == read_book(path, Limits())
-    assert children() == []
+    assert list_children() == []
 
 
 async def test_a_relative_path_and_a_path_with_odd_bytes_are_found(
@@ -95,7 +95,7 @@ async def test_a_relative_path_and_a_path_with_odd_bytes_are_found(
     monkeypatch.chdir(tmp_path)
     for name in (b"plain.pdf", b"not \xff utf-8.pdf", "📚 ; rm -rf ~.pdf".encode(), b"a\r\nb.pdf"):
         path = Path(os.fsdecode(name))
-        path.write_bytes(pdf_files.prose(1))
+        path.write_bytes(pdf_files.make_prose(1))
         assert (await parse(path, QUICK)).page_count == 1
 
 
@@ -108,7 +108,7 @@ async def test_other_formats_go_through_the_same_door(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a.pdf", "a.epub", "a.html", "a.md", "a.txt"])
 async def test_an_empty_file_is_empty_in_each_format(tmp_path: Path, name: str) -> None:
-    assert await outcome(tmp_path, b"", name=name) == "empty_file"
+    assert await find_outcome(tmp_path, b"", name=name) == "empty_file"
 
 
 async def test_what_is_not_there_is_not_found(tmp_path: Path) -> None:
@@ -122,17 +122,17 @@ async def test_files_that_are_not_what_they_say_are_refused(tmp_path: Path) -> N
     packed = tmp_path / "a.zip"
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("word/document.xml", "<w/>")
-    assert await outcome(tmp_path, packed.read_bytes(), name="b.pdf") == "type_mismatch"
-    assert await outcome(tmp_path, packed.read_bytes(), name="b.epub") == "type_mismatch"
-    assert await outcome(tmp_path, pdf_files.prose(1), name="c.epub") == "type_mismatch"
+    assert await find_outcome(tmp_path, packed.read_bytes(), name="b.pdf") == "type_mismatch"
+    assert await find_outcome(tmp_path, packed.read_bytes(), name="b.epub") == "type_mismatch"
+    assert await find_outcome(tmp_path, pdf_files.make_prose(1), name="c.epub") == "type_mismatch"
 
 
 @pytest.mark.parametrize(
     ("made", "expected"),
     [
-        (lambda: pdf_files.book([[], []]), "no_text"),
-        (lambda: pdf_files.encrypted(b"secret"), "encrypted"),
-        (lambda: pdf_files.encrypted(b""), "ok"),
+        (lambda: pdf_files.make_book([[], []]), "no_text"),
+        (lambda: pdf_files.make_encrypted(b"secret"), "encrypted"),
+        (lambda: pdf_files.make_encrypted(b""), "ok"),
         (pdf_files.flate_bomb, "too_large_expanded"),
         (pdf_files.nested_flate_bomb, "too_large_expanded"),
         (pdf_files.page_tree_loop, "damaged_pdf"),
@@ -146,13 +146,13 @@ async def test_files_that_are_not_what_they_say_are_refused(tmp_path: Path) -> N
 async def test_hostile_pdfs_have_defined_results(
     tmp_path: Path, made: Callable[[], bytes], expected: str
 ) -> None:
-    assert await outcome(tmp_path, made()) == expected
-    assert children() == []
+    assert await find_outcome(tmp_path, made()) == expected
+    assert list_children() == []
 
 
 @pytest.mark.parametrize("share", [1, 10, 50, 90, 99])
 async def test_a_truncated_pdf_is_never_silent(tmp_path: Path, share: int) -> None:
-    data = pdf_files.prose(9)
+    data = pdf_files.make_prose(9)
     path = tmp_path / "cut.pdf"
     path.write_bytes(data[: len(data) * share // 100])
     try:
@@ -165,27 +165,29 @@ async def test_a_truncated_pdf_is_never_silent(tmp_path: Path, share: int) -> No
 async def test_a_form_that_calls_itself_is_stopped_in_time(tmp_path: Path) -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     limits = Limits(parser_seconds=1)
-    assert await outcome(tmp_path, pdf_files.self_calling_form(), limits) == "parser_timeout"
+    assert await find_outcome(tmp_path, pdf_files.self_calling_form(), limits) == "parser_timeout"
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     assert spent < limits.parser_seconds + sandbox.GRACE_SECONDS + 1
-    assert children() == []
+    assert list_children() == []
 
 
 async def test_a_text_bomb_dies_for_want_of_memory_and_the_parent_lives(tmp_path: Path) -> None:
     limits = Limits(parser_memory_mb=300, parser_seconds=PATIENCE)
-    assert await outcome(tmp_path, pdf_files.text_bomb(500_000), limits) == "parser_limit"
-    assert await outcome(tmp_path, pdf_files.prose(1)) == "ok"
-    assert children() == []
+    assert await find_outcome(tmp_path, pdf_files.text_bomb(500_000), limits) == "parser_limit"
+    assert await find_outcome(tmp_path, pdf_files.make_prose(1)) == "ok"
+    assert list_children() == []
 
 
 async def test_a_parser_without_room_to_start_is_a_limit_not_a_crash(tmp_path: Path) -> None:
-    assert await outcome(tmp_path, pdf_files.prose(1), Limits(parser_memory_mb=16)) == "parser_limit"
+    assert (
+        await find_outcome(tmp_path, pdf_files.make_prose(1), Limits(parser_memory_mb=16)) == "parser_limit"
+    )
 
 
 async def test_forty_fuzzed_pdfs_are_each_read_or_refused(tmp_path: Path) -> None:
     """One child reads them all, so that a single crash would lose the answer."""
-    for number, data in enumerate(pdf_files.fuzzed(40)):
+    for number, data in enumerate(pdf_files.make_fuzzed(40)):
         (tmp_path / f"{number}.pdf").write_bytes(data)
     program = """
 import sys
@@ -212,7 +214,7 @@ for path in sorted(Path(sys.argv[1]).iterdir()):
 
 def test_the_child_says_how_many_pages_a_pdf_has(tmp_path: Path) -> None:
     path = tmp_path / "book.pdf"
-    path.write_bytes(pdf_files.prose(3))
+    path.write_bytes(pdf_files.make_prose(3))
     done = subprocess.run(
         sandbox._COMMAND, input=messages.write_request(path, QUICK), capture_output=True, check=True
     )
@@ -237,18 +239,18 @@ async def test_a_cancelled_reading_leaves_no_process(tmp_path: Path) -> None:
     path = tmp_path / "slow.pdf"
     path.write_bytes(pdf_files.self_calling_form())
     reading = asyncio.create_task(parse(path, Limits(parser_seconds=PATIENCE)))
-    await started()
+    await wait_for_child()
     reading.cancel()
     with pytest.raises(asyncio.CancelledError):
         await reading
-    assert children() == []
+    assert list_children() == []
 
 
 async def test_the_parser_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
     (tmp_path / "books").mkdir()
-    await outcome(tmp_path / "books", pdf_files.prose(2))
+    await find_outcome(tmp_path / "books", pdf_files.make_prose(2))
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["book.pdf"]
 
 
@@ -261,7 +263,7 @@ async def test_the_parser_sees_no_secret_of_its_parent(
     reading = asyncio.create_task(parse(path, Limits(parser_seconds=PATIENCE)))
 
     def environment() -> bytes:
-        return b"".join(Path(f"/proc/{pid}/environ").read_bytes() for pid in children())
+        return b"".join(Path(f"/proc/{pid}/environ").read_bytes() for pid in list_children())
 
     await eventually(environment)
     seen = environment()
@@ -293,7 +295,7 @@ def test_a_confined_parser_reads_its_book_and_nothing_else(tmp_path: Path) -> No
         f"os.rename({str(folder / 'one.md')!r}, {str(folder / 'b')!r})": "PermissionError",
         f"os.mkdir({str(folder / 'b')!r})": "PermissionError",
     }
-    assert confined("\n".join(tried), folder) == list(tried.values())
+    assert try_confined("\n".join(tried), folder) == list(tried.values())
     assert (folder / "one.md").read_text() == "words"
 
 
@@ -309,18 +311,18 @@ def test_a_confined_parser_has_no_network_and_no_other_programs(tmp_path: Path) 
         "os.execv('/bin/true', ['true'])",
         "bytearray(3 << 30)",
     )
-    results = confined("\n".join(tried), tmp_path)
+    results = try_confined("\n".join(tried), tmp_path)
     assert results[:-1] == ["PermissionError"] * (len(tried) - 1)
     assert results[-1] == "MemoryError"
 
 
 def test_machine_code_that_walks_around_the_guard_meets_the_kernels_fence(tmp_path: Path) -> None:
-    """Calls of the C library are not seen by Python's guard: here only the fence stands."""
+    """Python's audit hook does not see calls of the C library: only the kernel refuses them."""
     book, secret = tmp_path / "book.md", tmp_path / "secret.txt"
     book.write_text("words")
     secret.write_text("private")
-    if not fenced():
-        assert confined(f"Path({str(book)!r}).read_text()", book) == ["done"]
+    if not has_landlock():
+        assert try_confined(f"Path({str(book)!r}).read_text()", book) == ["done"]
         return
     tried = {
         _calling("open", book, 0): "done",
@@ -337,7 +339,7 @@ def test_machine_code_that_walks_around_the_guard_meets_the_kernels_fence(tmp_pa
         "assert ctypes.CDLL(None).execl(b'/bin/true', b'true', None) >= 0": "AssertionError",
         "import decimal, lxml.etree, pypdfium2": "done",
     }
-    assert confined("\n".join(tried), book) == list(tried.values())
+    assert try_confined("\n".join(tried), book) == list(tried.values())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["book.md", "secret.txt"]
     assert book.read_text() == "words"
 
@@ -345,7 +347,7 @@ def test_machine_code_that_walks_around_the_guard_meets_the_kernels_fence(tmp_pa
 def test_machine_code_gets_no_socket_of_any_kind(tmp_path: Path) -> None:
     """Not even one that is a file, as of databases and container engines on the same machine."""
     if sys.platform != "linux" or os.uname().machine not in ("x86_64", "aarch64"):
-        assert confined("socket.socket()", tmp_path) == ["PermissionError"]
+        assert try_confined("socket.socket()", tmp_path) == ["PermissionError"]
         return
     kinds = [
         f"assert ctypes.CDLL(None).socket(int(socket.{family}), int(socket.{kind}), 0) >= 0"
@@ -354,7 +356,7 @@ def test_machine_code_gets_no_socket_of_any_kind(tmp_path: Path) -> None:
     ]
     around = "assert ctypes.CDLL(None).syscall(425, 1, ctypes.create_string_buffer(120)) >= 0"
     tried = [*kinds, around]
-    assert confined("\n".join(tried), tmp_path) == ["AssertionError"] * len(tried)
+    assert try_confined("\n".join(tried), tmp_path) == ["AssertionError"] * len(tried)
     without = subprocess.run(
         [sys.executable, "-c", f"import ctypes, socket\n{kinds[0]}"], capture_output=True, check=False
     )
@@ -366,8 +368,8 @@ def _calling(function: str, *arguments: Path | str | int) -> str:
     return f"assert ctypes.CDLL(None).{function}({', '.join(given)}) >= 0"
 
 
-def fenced() -> bool:
-    """Whether this kernel has Landlock; where it has, the fence must stand."""
+def has_landlock() -> bool:
+    """Whether this kernel has Landlock; if so, files must be restricted."""
     version = ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1)
     return bool(sys.platform == "linux" and version > 0)
 
@@ -486,4 +488,4 @@ async def test_an_answer_without_end_is_cut_off(tmp_path: Path) -> None:
         await sandbox._receive(talker, Limits(max_text_mb=1), "book.pdf")
     await sandbox._stop(talker)
     assert caught.value.code == "too_large"
-    assert children() == []
+    assert list_children() == []

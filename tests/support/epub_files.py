@@ -14,13 +14,13 @@ CONTAINER = (
 )
 
 
-def document(body: str, *, title: str = "", attributes: str = "") -> str:
+def make_document(body: str, *, title: str = "", attributes: str = "") -> str:
     names = 'xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops"'
     head = f"<head><title>{title}</title></head>"
     return f'<?xml version="1.0"?><html {names}>{head}<body {attributes}>{body}</body></html>'
 
 
-def package(
+def make_package(
     items: Iterable[str],
     *,
     spine: Iterable[str] | None = None,
@@ -42,15 +42,15 @@ def package(
     )
 
 
-def nav(lists: str) -> str:
-    return document(f'<nav epub:type="toc"><h1>Contents</h1>{lists}</nav>')
+def make_nav(lists: str) -> str:
+    return make_document(f'<nav epub:type="toc"><h1>Contents</h1>{lists}</nav>')
 
 
 NAV_ITEM = '<item id="nav" href="nav.xhtml" media-type="application/xhtml+xml" properties="nav"/>'
 NCX_ITEM = '<item id="ncx" href="toc.ncx" media-type="application/x-dtbncx+xml"/>'
 
 
-def epub(path: Path, members: Mapping[str, str | bytes], *, opf: str | None = None) -> Path:
+def write_epub(path: Path, members: Mapping[str, str | bytes], *, opf: str | None = None) -> Path:
     """An EPUB of `members`; without `opf` their documents are listed and read in the order given."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("mimetype", "application/epub+zip", compress_type=zipfile.ZIP_STORED)
@@ -58,27 +58,27 @@ def epub(path: Path, members: Mapping[str, str | bytes], *, opf: str | None = No
             archive.writestr("META-INF/container.xml", CONTAINER.format("book.opf"))
         if "book.opf" not in members:
             documents = [name for name in members if name.endswith(".xhtml") and name != "nav.xhtml"]
-            archive.writestr("book.opf", package(documents) if opf is None else opf)
+            archive.writestr("book.opf", make_package(documents) if opf is None else opf)
         for name, data in members.items():
             archive.writestr(name, data)
     return path
 
 
-def overlapping(path: Path, *, entries: int = 50) -> Path:
+def write_overlapping_zip(path: Path, *, entries: int = 50) -> Path:
     """A zip whose entries all point at one and the same packed member."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     packed = packer.compress(b"a" * 1_000_000) + packer.flush()
-    return raw_zip(path, packed, size=1_000_000, crc=zlib.crc32(b"a" * 1_000_000), entries=entries)
+    return write_raw_zip(path, packed, size=1_000_000, crc=zlib.crc32(b"a" * 1_000_000), entries=entries)
 
 
-def blanks(path: Path, *, megabytes: int) -> Path:
+def write_blank_zip(path: Path, *, megabytes: int) -> Path:
     """A zip with one member of nothing but blanks, made from one packed megabyte repeated."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     one = packer.compress(b" " * (1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
-    return raw_zip(path, one * megabytes + packer.flush(), size=megabytes << 20, crc=0, entries=1)
+    return write_raw_zip(path, one * megabytes + packer.flush(), size=megabytes << 20, crc=0, entries=1)
 
 
-def raw_zip(path: Path, packed: bytes, *, size: int, crc: int, entries: int) -> Path:
+def write_raw_zip(path: Path, packed: bytes, *, size: int, crc: int, entries: int) -> Path:
     name = b"a.xhtml"
     sizes = (crc, len(packed), size, len(name))
     local = struct.pack("<IHHHHHIIIHH", 0x04034B50, 20, 0, 8, 0, 0, *sizes, 0) + name + packed

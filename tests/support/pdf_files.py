@@ -41,11 +41,11 @@ def stream(data: bytes, extra: bytes = b"") -> bytes:
     return b"<< /Length %d %s >>\nstream\n%s\nendstream" % (len(data), extra, data)
 
 
-def flate(data: bytes) -> bytes:
+def compress(data: bytes) -> bytes:
     return stream(zlib.compress(data, 9), b"/Filter /FlateDecode")
 
 
-def file(objects: dict[int, bytes], *, trailer: bytes = b"", size: int = 0) -> bytes:
+def write_file(objects: dict[int, bytes], *, trailer: bytes = b"", size: int = 0) -> bytes:
     """A whole file from its numbered objects; object 1 is the catalog."""
     out = bytearray(b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n")
     places = {}
@@ -93,7 +93,7 @@ def objects(
     }
     for i, lines in enumerate(pages):
         made[10 + 2 * i] = b"<< /Type /Page /Parent 2 0 R /Contents %d 0 R >>" % (11 + 2 * i)
-        made[11 + 2 * i] = flate(_content(lines))
+        made[11 + 2 * i] = compress(_content(lines))
     root = 10 + 2 * len(pages)
     extra = b"/Outlines %d 0 R" % root if outline else b""
     if outline:
@@ -128,7 +128,7 @@ def _outline(marks: Sequence[Mark], root: int) -> dict[int, bytes]:
     return made
 
 
-def book(
+def make_book(
     pages: Sequence[Sequence[Text]],
     *,
     outline: Sequence[Mark] = (),
@@ -141,13 +141,13 @@ def book(
     made = objects(pages, outline=outline, labels=labels, lang=lang)
     info = max(made) + 1
     made[info] = b"<< /Title %s /Author %s >>" % (literal(title), literal(author))
-    return file(made, trailer=b"/Info %d 0 R" % info)
+    return write_file(made, trailer=b"/Info %d 0 R" % info)
 
 
-def prose(pages: int) -> bytes:
+def make_prose(pages: int) -> bytes:
     """A book of so many pages, each with a sentence that names it."""
     numbers = range(1, pages + 1)
-    return book(
+    return make_book(
         [column([f"Here begins page {n} of the book.", f"Line two of {n}."], top=500) for n in numbers]
     )
 
@@ -167,7 +167,7 @@ def _rc4(key: bytes, data: bytes) -> bytes:
     return bytes(out)
 
 
-def encrypted(user: bytes) -> bytes:
+def make_encrypted(user: bytes) -> bytes:
     """A one-page book under the standard 40-bit lock; `user` is the password that opens it."""
     content = _content(column(["The locked words of the book."]))
     owner = _rc4(hashlib.md5((user + PAD)[:32]).digest()[:5], (user + PAD)[:32])
@@ -178,16 +178,16 @@ def encrypted(user: bytes) -> bytes:
     made[11] = stream(_rc4(object_key, content))
     lock = b"<< /Filter /Standard /V 1 /R 2 /O <%s> /U <%s> /P -4 >>"
     made[12] = lock % (owner.hex().encode(), _rc4(key, PAD).hex().encode())
-    return file(
+    return write_file(
         made, trailer=b"/Encrypt 12 0 R /ID [<%s> <%s>]" % (ident.hex().encode(), ident.hex().encode())
     )
 
 
-def with_content(packed: bytes) -> bytes:
+def make_with_content(packed: bytes) -> bytes:
     """One page whose content is this stream object."""
     made = objects([[]])
     made[11] = packed
-    return file(made)
+    return write_file(made)
 
 
 def _packed_blanks(size: int) -> bytes:
@@ -199,19 +199,21 @@ def _packed_blanks(size: int) -> bytes:
 
 
 def flate_bomb(size: int = 1 << 30) -> bytes:
-    return with_content(stream(_packed_blanks(size), b"/Filter /FlateDecode"))
+    return make_with_content(stream(_packed_blanks(size), b"/Filter /FlateDecode"))
 
 
 def nested_flate_bomb(size: int = 1 << 30) -> bytes:
     packed = zlib.compress(_packed_blanks(size), 9)
-    return with_content(stream(packed, b"/Filter [/FlateDecode /FlateDecode]"))
+    return make_with_content(stream(packed, b"/Filter [/FlateDecode /FlateDecode]"))
 
 
 def text_bomb(operators: int) -> bytes:
     """So many words, each drawn by itself, on one page; packed so that no ratio gives it away."""
     chance = random.Random(1)
     words = b"".join(b"(%d) Tj\n" % chance.getrandbits(40) for _ in range(operators // 40)) * 40
-    return with_content(stream(zlib.compress(b"BT /F1 9 Tf\n" + words + b"ET", 1), b"/Filter /FlateDecode"))
+    return make_with_content(
+        stream(zlib.compress(b"BT /F1 9 Tf\n" + words + b"ET", 1), b"/Filter /FlateDecode")
+    )
 
 
 def self_calling_form() -> bytes:
@@ -221,13 +223,13 @@ def self_calling_form() -> bytes:
     made[11] = stream(b"/A Do /B Do")
     made[12] = stream(b"/B Do /A Do " * 40, b"/Type /XObject /Subtype /Form /BBox [0 0 9 9] %s" % forms)
     made[13] = stream(b"/A Do /B Do " * 40, b"/Type /XObject /Subtype /Form /BBox [0 0 9 9] %s" % forms)
-    return file(made)
+    return write_file(made)
 
 
 def page_tree_loop() -> bytes:
     made = objects([[]])
     made[2] = b"<< /Type /Pages /Kids [2 0 R 2 0 R] /Count 9 >>"
-    return file(made)
+    return write_file(made)
 
 
 def page_tree_fan_out(*, deep: int = 7) -> bytes:
@@ -241,31 +243,31 @@ def page_tree_fan_out(*, deep: int = 7) -> bytes:
             kid * 10,
             10 ** (deep - 1 - level),
         )
-    return file(made)
+    return write_file(made)
 
 
 def previous_loop() -> bytes:
-    made = file(objects([column(["Words before a loop."])]))
+    made = write_file(objects([column(["Words before a loop."])]))
     start = made.rindex(b"xref\n0 ", 0, made.rindex(b"startxref"))
     return made.replace(b"/Root 1 0 R", b"/Root 1 0 R /Prev %d" % start)
 
 
 def huge_size() -> bytes:
-    return file(objects([column(["Words of a huge file."])]), size=999_999_999)
+    return write_file(objects([column(["Words of a huge file."])]), size=999_999_999)
 
 
 def nested_arrays(depth: int = 200_000) -> bytes:
     made = objects([column(["Words beside a deep hole."])])
     made[12] = b"[" * depth + b"]" * depth
-    return file(made)
+    return write_file(made)
 
 
-def fuzzed(count: int, *, seed: int = 7) -> list[bytes]:
+def make_fuzzed(count: int, *, seed: int = 7) -> list[bytes]:
     """Copies of a small book with some of their bytes changed, cut out or doubled."""
     chance = random.Random(seed)
     made = []
     for _ in range(count):
-        data = bytearray(prose(3))
+        data = bytearray(make_prose(3))
         for _ in range(chance.randint(1, 30)):
             at = chance.randrange(len(data))
             if chance.random() < 0.2:

@@ -16,21 +16,29 @@ from octavo.readers import read_book
 from octavo.readers.parsed import ParsedBook
 from octavo.readers.sandbox import parse
 from octavo.types import BookFormat
-from tests.support.epub_files import CONTAINER, NAV_ITEM, NCX_ITEM, document, epub, nav, package
+from tests.support.epub_files import (
+    CONTAINER,
+    NAV_ITEM,
+    NCX_ITEM,
+    make_document,
+    make_nav,
+    make_package,
+    write_epub,
+)
 
 LIMITS = Limits()
 PROSE = "<p>It was a bright cold day in April, and the clocks were striking thirteen.</p>"
 
 
 def book(path: Path, members: Mapping[str, str | bytes], *, opf: str | None = None) -> ParsedBook:
-    return read_book(epub(path / "book.epub", members, opf=opf), LIMITS)
+    return read_book(write_epub(path / "book.epub", members, opf=opf), LIMITS)
 
 
 def paths(found: ParsedBook) -> list[tuple[str, ...]]:
     return [s.heading_path for s in found.sections]
 
 
-def refusal(path: Path) -> BadBook:
+def catch_refusal(path: Path) -> BadBook:
     with pytest.raises(BadBook) as refused:
         read_book(path, LIMITS)
     return refused.value
@@ -87,12 +95,12 @@ async def test_an_epub_2_with_an_ncx_is_read_whole_in_the_confined_process(tmp_p
         "META-INF/container.xml": CONTAINER.format("OEBPS/content.opf"),
         "OEBPS/content.opf": EPUB_2,
         "OEBPS/toc.ncx": ncx(points),
-        "OEBPS/cover.xhtml": document('<img src="c.jpg" alt="Cover"/>'),
-        "OEBPS/Text/title.xhtml": document("<h1>Tales &amp; Travels</h1><p>J. &amp; W. Grimm</p>"),
-        "OEBPS/Text/tales.xhtml": document(tales, title="Tales"),
-        "OEBPS/Text/travels.xhtml": document("<h1>Travels</h1><p>They went away.</p>"),
+        "OEBPS/cover.xhtml": make_document('<img src="c.jpg" alt="Cover"/>'),
+        "OEBPS/Text/title.xhtml": make_document("<h1>Tales &amp; Travels</h1><p>J. &amp; W. Grimm</p>"),
+        "OEBPS/Text/tales.xhtml": make_document(tales, title="Tales"),
+        "OEBPS/Text/travels.xhtml": make_document("<h1>Travels</h1><p>They went away.</p>"),
     }
-    found = await parse(epub(tmp_path / "tales.epub", members, opf=""), LIMITS)
+    found = await parse(write_epub(tmp_path / "tales.epub", members, opf=""), LIMITS)
     assert (found.title, found.authors, found.language) == (
         "Tales & Travels",
         ("Jacob Grimm", "Wilhelm Grimm"),
@@ -124,12 +132,12 @@ async def test_an_epub_3_with_nav_landmarks_and_pages_is_read_whole(tmp_path: Pa
     listed = lines(*((f"{1 + (n > 2)}.xhtml#page{n}", f"p. {n}") for n in (1, 2, 3)))
     pages = f'<nav epub:type="page-list" hidden=""><ol>{listed}</ol></nav>'
     members = {
-        "1.xhtml": document(one),
-        "2.xhtml": document(two),
-        "nav.xhtml": document(f"{landmarks}{toc}{pages}"),
+        "1.xhtml": make_document(one),
+        "2.xhtml": make_document(two),
+        "nav.xhtml": make_document(f"{landmarks}{toc}{pages}"),
     }
-    made = package(["1.xhtml", "2.xhtml"], extra=NAV_ITEM, spine=["nav", "1.xhtml", "2.xhtml"])
-    found = await parse(epub(tmp_path / "whale.epub", members, opf=made), LIMITS)
+    made = make_package(["1.xhtml", "2.xhtml"], extra=NAV_ITEM, spine=["nav", "1.xhtml", "2.xhtml"])
+    found = await parse(write_epub(tmp_path / "whale.epub", members, opf=made), LIMITS)
     assert [(s.title, s.text) for s in found.sections] == [
         ("Loomings", "Call me Ishmael. Some years ago.\n\nNever mind how long."),
         ("The Carpet-Bag", "I stuffed a shirt."),
@@ -146,14 +154,14 @@ def test_parts_chapters_and_sections_nest_three_deep(tmp_path: Path) -> None:
       <li><a href="c1.xhtml#b">Blue</a></li></ol></li></ol></li><li><span>Part Two: Land</span><ol>
       <li><a href="c2.xhtml">Horses</a></li></ol></li></ol>"""
     members = {
-        "p1.xhtml": document("<h1>Part One: Sea</h1>"),
-        "c1.xhtml": document(
+        "p1.xhtml": make_document("<h1>Part One: Sea</h1>"),
+        "c1.xhtml": make_document(
             f'<h2>Whales</h2>{PROSE}<h3 id="b">Blue</h3><p>Large.</p><h4>Diet</h4><p>Krill.</p>'
         ),
-        "c2.xhtml": document(f"<h2>Horses</h2>{PROSE}"),
+        "c2.xhtml": make_document(f"<h2>Horses</h2>{PROSE}"),
     }
-    made = package(members, extra=NAV_ITEM)
-    found = book(tmp_path, {**members, "nav.xhtml": nav(nested)}, opf=made)
+    made = make_package(members, extra=NAV_ITEM)
+    found = book(tmp_path, {**members, "nav.xhtml": make_nav(nested)}, opf=made)
     assert paths(found) == [
         ("Part One: Sea",),
         ("Part One: Sea", "Whales"),
@@ -166,10 +174,10 @@ def test_parts_chapters_and_sections_nest_three_deep(tmp_path: Path) -> None:
 
 def test_a_fixed_layout_of_drawings_and_bare_svg_pages_is_read(tmp_path: Path) -> None:
     drawn = '<svg xmlns="http://www.w3.org/2000/svg"><title>x</title><text>{}</text></svg>'
-    made = package(["1.xhtml"], extra='<item id="s" href="2.svg" media-type="image/svg+xml"/>')
+    made = make_package(["1.xhtml"], extra='<item id="s" href="2.svg" media-type="image/svg+xml"/>')
     made = made.replace("</spine>", '<itemref idref="s"/></spine>')
     members = {
-        "1.xhtml": document(drawn.format("The wind rose at noon.")),
+        "1.xhtml": make_document(drawn.format("The wind rose at noon.")),
         "2.svg": f'<?xml version="1.0"?>{drawn.format("The sea was calm.")}',
     }
     (section,) = book(tmp_path, members, opf=made).sections
@@ -178,13 +186,13 @@ def test_a_fixed_layout_of_drawings_and_bare_svg_pages_is_read(tmp_path: Path) -
 
 def test_japanese_set_vertically_and_arabic_from_the_right_are_read(tmp_path: Path) -> None:
     members = {
-        "1.xhtml": document(
+        "1.xhtml": make_document(
             "<h1>第一章</h1><p><ruby>羅生門<rt>らしょうもん</rt></ruby>の下で雨やみを待っていた。</p>"
         ),
-        "2.xhtml": document('<h1 dir="rtl">الفصل الأول</h1><p dir="rtl">كان يا ما كان.</p>'),
+        "2.xhtml": make_document('<h1 dir="rtl">الفصل الأول</h1><p dir="rtl">كان يا ما كان.</p>'),
     }
-    made = package(members, extra=NAV_ITEM).replace("<spine", '<spine page-progression-direction="rtl"')
-    contents = nav(f"<ol>{lines(('1.xhtml', '第一章'), ('2.xhtml', 'الفصل الأول'))}</ol>")
+    made = make_package(members, extra=NAV_ITEM).replace("<spine", '<spine page-progression-direction="rtl"')
+    contents = make_nav(f"<ol>{lines(('1.xhtml', '第一章'), ('2.xhtml', 'الفصل الأول'))}</ol>")
     found = book(tmp_path, {**members, "nav.xhtml": contents}, opf=made)
     assert [(s.title, s.text) for s in found.sections] == [
         ("第一章", "羅生門(らしょうもん)の下で雨やみを待っていた。"),
@@ -193,9 +201,9 @@ def test_japanese_set_vertically_and_arabic_from_the_right_are_read(tmp_path: Pa
 
 
 def test_hindi_titles_that_differ_in_a_vowel_sign_are_two_titles(tmp_path: Path) -> None:
-    members = {"1.xhtml": document("<h1>दिन</h1><p>एक।</p><h1>दान</h1><p>दो।</p>")}
-    contents = nav(f"<ol>{lines(('1.xhtml', 'दिन'))}</ol>")
-    found = book(tmp_path, {**members, "nav.xhtml": contents}, opf=package(members, extra=NAV_ITEM))
+    members = {"1.xhtml": make_document("<h1>दिन</h1><p>एक।</p><h1>दान</h1><p>दो।</p>")}
+    contents = make_nav(f"<ol>{lines(('1.xhtml', 'दिन'))}</ol>")
+    found = book(tmp_path, {**members, "nav.xhtml": contents}, opf=make_package(members, extra=NAV_ITEM))
     assert [(s.title, s.text) for s in found.sections] == [("दिन", "एक।"), ("दान", "दो।")]
 
 
@@ -206,16 +214,16 @@ def test_hindi_titles_that_differ_in_a_vowel_sign_are_two_titles(tmp_path: Path)
 def test_a_heading_is_never_taken_for_an_entry_that_only_shares_letters(
     tmp_path: Path, entry: str, heading: str
 ) -> None:
-    members = {"1.xhtml": document(f"<h1>{heading}</h1>{PROSE}")}
-    contents = nav(f"<ol>{lines(('1.xhtml', entry))}</ol>")
-    found = book(tmp_path, {**members, "nav.xhtml": contents}, opf=package(members, extra=NAV_ITEM))
+    members = {"1.xhtml": make_document(f"<h1>{heading}</h1>{PROSE}")}
+    contents = make_nav(f"<ol>{lines(('1.xhtml', entry))}</ol>")
+    found = book(tmp_path, {**members, "nav.xhtml": contents}, opf=make_package(members, extra=NAV_ITEM))
     assert paths(found) == [(entry,), (entry, heading)]
 
 
 def test_the_first_words_of_a_chapter_are_text_though_its_title_begins_alike(tmp_path: Path) -> None:
-    members = {"1.xhtml": document("<p>In</p><p>the beginning.</p>")}
-    contents = nav(f"<ol>{lines(('1.xhtml', 'Introduction'))}</ol>")
-    found = book(tmp_path, {**members, "nav.xhtml": contents}, opf=package(members, extra=NAV_ITEM))
+    members = {"1.xhtml": make_document("<p>In</p><p>the beginning.</p>")}
+    contents = make_nav(f"<ol>{lines(('1.xhtml', 'Introduction'))}</ol>")
+    found = book(tmp_path, {**members, "nav.xhtml": contents}, opf=make_package(members, extra=NAV_ITEM))
     assert found.sections[0].text == "In\n\nthe beginning."
 
 
@@ -235,9 +243,9 @@ ODD_NAMES = [
 @pytest.mark.parametrize("quoted", [True, False])
 def test_a_chapter_is_found_whatever_its_file_is_called(tmp_path: Path, name: str, quoted: bool) -> None:
     href = quote(name) if quoted or ":" in name else name.replace("&", "&amp;")
-    members = {f"OPS/text/{name}": document(f"<h1>One</h1>{PROSE}")}
+    members = {f"OPS/text/{name}": make_document(f"<h1>One</h1>{PROSE}")}
     members["META-INF/container.xml"] = CONTAINER.format("OPS/book.opf")
-    members["OPS/book.opf"] = package([f"text/{href}"])
+    members["OPS/book.opf"] = make_package([f"text/{href}"])
     found = book(tmp_path, members, opf="")
     assert [s.source_file for s in found.sections] == [f"OPS/text/{name}"]
     assert found.warnings == ("book.epub has no table of contents; its headings are used instead",)
@@ -246,21 +254,23 @@ def test_a_chapter_is_found_whatever_its_file_is_called(tmp_path: Path, name: st
 def test_names_are_found_though_accents_capitals_and_quoting_differ(tmp_path: Path) -> None:
     decomposed = unicodedata.normalize("NFD", "Café.xhtml")
     members = {
-        decomposed: document("<h1>One</h1><p>a</p>"),
-        "two%20words.xhtml": document("<h1>Two</h1><p>b</p>"),
-        "THREE.XHTML": document("<h1>Three</h1><p>c</p>"),
+        decomposed: make_document("<h1>One</h1><p>a</p>"),
+        "two%20words.xhtml": make_document("<h1>Two</h1><p>b</p>"),
+        "THREE.XHTML": make_document("<h1>Three</h1><p>c</p>"),
     }
-    made = package(["Café.xhtml", "two%20words.xhtml", "three.xhtml"])
+    made = make_package(["Café.xhtml", "two%20words.xhtml", "three.xhtml"])
     assert [s.title for s in book(tmp_path, members, opf=made).sections] == ["One", "Two", "Three"]
 
 
 def test_the_nav_and_the_guide_are_known_though_their_capitals_differ(tmp_path: Path) -> None:
     members = {
-        "NAV.xhtml": nav(f"<ol>{lines(('1.xhtml', 'One'))}</ol><p>Words beside the list of contents.</p>"),
-        "T.xhtml": document("<p>A. Writer, London, 1949</p>"),
-        "1.xhtml": document(f"<h1>One</h1>{PROSE}"),
+        "NAV.xhtml": make_nav(
+            f"<ol>{lines(('1.xhtml', 'One'))}</ol><p>Words beside the list of contents.</p>"
+        ),
+        "T.xhtml": make_document("<p>A. Writer, London, 1949</p>"),
+        "1.xhtml": make_document(f"<h1>One</h1>{PROSE}"),
     }
-    made = package(["1.xhtml", "t.xhtml"], extra=NAV_ITEM, spine=["nav", "t.xhtml", "1.xhtml"])
+    made = make_package(["1.xhtml", "t.xhtml"], extra=NAV_ITEM, spine=["nav", "t.xhtml", "1.xhtml"])
     made = made.replace(
         "</package>", '<guide><reference type="title-page" href="t.xhtml"/></guide></package>'
     )
@@ -271,35 +281,35 @@ def test_the_nav_and_the_guide_are_known_though_their_capitals_differ(tmp_path: 
 
 
 def test_two_documents_under_one_id_are_both_read(tmp_path: Path) -> None:
-    made = package(["1.xhtml", "2.xhtml"]).replace('"i1"', '"i0"')
-    members = {f"{n}.xhtml": document(f"<h1>Number {n}</h1>{PROSE}") for n in (1, 2)}
+    made = make_package(["1.xhtml", "2.xhtml"]).replace('"i1"', '"i0"')
+    members = {f"{n}.xhtml": make_document(f"<h1>Number {n}</h1>{PROSE}") for n in (1, 2)}
     assert paths(book(tmp_path, members, opf=made)) == [("Number 1",), ("Number 2",)]
 
 
 @pytest.mark.parametrize("media", ["application/xml", "text/plain", "application/octet-stream", ""])
 def test_a_wrong_media_type_hides_no_chapter(tmp_path: Path, media: str) -> None:
-    made = package(["1.xhtml"]).replace("application/xhtml+xml", media)
-    assert paths(book(tmp_path, {"1.xhtml": document(f"<h1>One</h1>{PROSE}")}, opf=made)) == [("One",)]
+    made = make_package(["1.xhtml"]).replace("application/xhtml+xml", media)
+    assert paths(book(tmp_path, {"1.xhtml": make_document(f"<h1>One</h1>{PROSE}")}, opf=made)) == [("One",)]
 
 
 def test_a_fallback_stands_in_for_what_cannot_be_read(tmp_path: Path) -> None:
     extra = '<item id="pdf" href="a.pdf" media-type="application/pdf" fallback="mid"/>'
     extra += '<item id="mid" href="a.bin" media-type="x/y" fallback="i0"/>'
     extra += '<item id="loop" href="b.bin" media-type="x/y" fallback="loop"/>'
-    made = package(["1.xhtml"], extra=extra, spine=["pdf", "loop"])
-    members = {"1.xhtml": document(f"<h1>One</h1>{PROSE}"), "a.pdf": "%PDF", "a.bin": "", "b.bin": ""}
+    made = make_package(["1.xhtml"], extra=extra, spine=["pdf", "loop"])
+    members = {"1.xhtml": make_document(f"<h1>One</h1>{PROSE}"), "a.pdf": "%PDF", "a.bin": "", "b.bin": ""}
     assert paths(book(tmp_path, members, opf=made)) == [("One",)]
 
 
 def test_marks_of_byte_order_and_old_encodings_are_read_everywhere(tmp_path: Path) -> None:
-    latin = document("<h1>Café</h1><p>Déjà vu.</p>").replace("?>", ' encoding="ISO-8859-1"?>', 1)
+    latin = make_document("<h1>Café</h1><p>Déjà vu.</p>").replace("?>", ' encoding="ISO-8859-1"?>', 1)
     members: dict[str, str | bytes] = {
         "META-INF/container.xml": b"\xef\xbb\xbf" + CONTAINER.format("book.opf").encode(),
-        "book.opf": package(["1.xhtml", "2.xhtml"], title="Élan", extra=NAV_ITEM).encode("utf-16"),
+        "book.opf": make_package(["1.xhtml", "2.xhtml"], title="Élan", extra=NAV_ITEM).encode("utf-16"),
         "nav.xhtml": b"\xef\xbb\xbf"
-        + nav(f"<ol>{lines(('1.xhtml', 'Café'), ('2.xhtml', 'Là'))}</ol>").encode(),
+        + make_nav(f"<ol>{lines(('1.xhtml', 'Café'), ('2.xhtml', 'Là'))}</ol>").encode(),
         "1.xhtml": latin.encode("latin-1"),
-        "2.xhtml": b"\xef\xbb\xbf" + document("<h1>Là</h1><p>Où ?</p>").encode(),
+        "2.xhtml": b"\xef\xbb\xbf" + make_document("<h1>Là</h1><p>Où ?</p>").encode(),
     }
     found = book(tmp_path, members)
     assert (found.title, [(s.title, s.text) for s in found.sections]) == (
@@ -314,19 +324,21 @@ def test_contents_with_empty_missing_and_foreign_addresses_are_read_as_far_as_th
       <li><a href="2.xhtml"></a></li><li><div><a href="3.xhtml">Three</a></div><div><ol><li>
       <a href="3.xhtml#x">Inner</a></li></ol></div></li></ol>"""
     members = {
-        "1.xhtml": document(PROSE),
-        "2.xhtml": document("<h1>Two</h1><p>b</p>"),
-        "3.xhtml": document('<p>c</p><p id="x">d</p>'),
+        "1.xhtml": make_document(PROSE),
+        "2.xhtml": make_document("<h1>Two</h1><p>b</p>"),
+        "3.xhtml": make_document('<p>c</p><p id="x">d</p>'),
     }
-    found = book(tmp_path, {**members, "nav.xhtml": nav(contents)}, opf=package(members, extra=NAV_ITEM))
+    found = book(
+        tmp_path, {**members, "nav.xhtml": make_nav(contents)}, opf=make_package(members, extra=NAV_ITEM)
+    )
     assert paths(found) == [("One",), ("Two",), ("Three",), ("Three", "Inner")]
     assert [s.text for s in found.sections[1:]] == ["b", "c", "d"]
 
 
 def test_a_broken_nav_leaves_the_ncx_to_speak(tmp_path: Path) -> None:
-    broken = nav("<ol/>").replace("?>", '?><!DOCTYPE html [<!ENTITY x "y">]>', 1)
-    members = {"1.xhtml": document(PROSE), "nav.xhtml": broken, "toc.ncx": ncx(point("One", "1.xhtml"))}
-    found = book(tmp_path, members, opf=package(["1.xhtml"], extra=NAV_ITEM + NCX_ITEM))
+    broken = make_nav("<ol/>").replace("?>", '?><!DOCTYPE html [<!ENTITY x "y">]>', 1)
+    members = {"1.xhtml": make_document(PROSE), "nav.xhtml": broken, "toc.ncx": ncx(point("One", "1.xhtml"))}
+    found = book(tmp_path, members, opf=make_package(["1.xhtml"], extra=NAV_ITEM + NCX_ITEM))
     assert paths(found) == [("One",)]
     assert any("nav.xhtml declares its own entities" in w for w in found.warnings)
 
@@ -338,7 +350,7 @@ make</code></pre><table><thead><tr><th>Flag</th><th>Use</th></tr></thead><tbody>
       </tbody></table><dl><dt>make</dt><dd>builds</dd></dl>
       <figure><img src="a.png" alt="A long alternative text"/>
       <figcaption>Figure 1. The build</figcaption></figure><ol start="2"><li>two</li><li>three</li></ol>"""
-    (section,) = book(tmp_path, {"1.xhtml": document(chapter)}).sections
+    (section,) = book(tmp_path, {"1.xhtml": make_document(chapter)}).sections
     assert section.text == (
         "Run make:\n\ncd src\nmake\n\nFlag | Use\n-j | jobs"
         "\n\nmake\nbuilds\n\nFigure 1. The build\n\n2. two\n3. three"
@@ -375,8 +387,8 @@ LCP = '<RetrievalMethod URI="license.lcpl#/encryption/content_key" Type="http://
 )
 def test_a_lock_on_the_text_is_named(tmp_path: Path, method: str, key: str, file: str, scheme: str) -> None:
     lock = ENCRYPTION.format(LOCKED.format(method, key, file))
-    path = epub(tmp_path / "b.epub", {"1.xhtml": document(PROSE), "META-INF/encryption.xml": lock})
-    refused = refusal(path)
+    path = write_epub(tmp_path / "b.epub", {"1.xhtml": make_document(PROSE), "META-INF/encryption.xml": lock})
+    refused = catch_refusal(path)
     assert (refused.code, f"with {scheme}" in refused.message) == ("drm", True)
     assert "does not break locks" in refused.hint
 
@@ -385,17 +397,17 @@ def test_a_lock_on_pictures_sounds_and_fonts_leaves_the_text_readable(tmp_path: 
     fonts = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
     locks = "".join(LOCKED.format(method, "", f"fonts/{n}.otf") for n, method in enumerate(fonts))
     locks += LOCKED.format(AES, ADEPT, "images/1.jpg") + LOCKED.format(AES, "", "audio/1.mp3")
-    members = {"1.xhtml": document(PROSE), "META-INF/encryption.xml": ENCRYPTION.format(locks)}
+    members = {"1.xhtml": make_document(PROSE), "META-INF/encryption.xml": ENCRYPTION.format(locks)}
     assert "bright cold day" in book(tmp_path, members).sections[0].text
 
 
 def test_a_member_with_a_password_is_named_as_locked(tmp_path: Path) -> None:
-    path = epub(tmp_path / "b.epub", {"1.xhtml": document(PROSE)})
+    path = write_epub(tmp_path / "b.epub", {"1.xhtml": make_document(PROSE)})
     data = bytearray(path.read_bytes())
     place = data.rfind(b"PK\x01\x02", 0, data.rfind(b"1.xhtml"))
     data[place + 8] |= 1
     path.write_bytes(bytes(data))
-    refused = refusal(path)
+    refused = catch_refusal(path)
     assert (refused.code, "1.xhtml is locked with a password" in refused.message) == ("drm", True)
 
 
@@ -403,8 +415,8 @@ def test_an_archive_without_the_mimetype_first_is_still_a_book(tmp_path: Path) -
     path = tmp_path / "b.epub"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("OPS/", "")
-        archive.writestr("OPS/1.xhtml", document(f"<h1>One</h1>{PROSE}"))
-        archive.writestr("OPS/p.opf", package(["1.xhtml"]))
+        archive.writestr("OPS/1.xhtml", make_document(f"<h1>One</h1>{PROSE}"))
+        archive.writestr("OPS/p.opf", make_package(["1.xhtml"]))
         archive.writestr("META-INF/container.xml", CONTAINER.format("OPS/p.opf"))
         archive.writestr("mimetype", "application/epub+zip")
     assert paths(read_book(path, LIMITS)) == [("One",)]

@@ -7,7 +7,7 @@ import pytest
 from octavo.errors import BadBook
 from octavo.readers.epub import package as opf
 from octavo.readers.epub.package import TocEntry
-from tests.support.epub_files import CONTAINER, document, nav, package
+from tests.support.epub_files import CONTAINER, make_document, make_nav, make_package
 
 
 def test_the_container_names_packages_in_order_and_none_outside() -> None:
@@ -19,7 +19,7 @@ def test_the_container_names_packages_in_order_and_none_outside() -> None:
 
 
 def test_a_package_gives_items_order_and_guide() -> None:
-    made = package(["a.xhtml"], extra='<item id="n" href="n.xhtml" properties="nav x" fallback="i0"/>')
+    made = make_package(["a.xhtml"], extra='<item id="n" href="n.xhtml" properties="nav x" fallback="i0"/>')
     made = made.replace(
         "</spine>",
         '<itemref idref="n" linear="No"/></spine><guide><reference type="cover" href="a.xhtml#x"/></guide>',
@@ -35,13 +35,13 @@ def test_a_package_gives_items_order_and_guide() -> None:
 
 
 def test_an_untidy_package_is_read_as_far_as_it_goes() -> None:
-    made = package(["a.xhtml"], title="Tom &amp; Jerry &nbsp;&copy; & Co")
+    made = make_package(["a.xhtml"], title="Tom &amp; Jerry &nbsp;&copy; & Co")
     assert opf.read_package(made.encode(), path="p.opf").title == "Tom & Jerry © Co"
     assert opf.read_package(made.encode("utf-16"), path="p.opf").items
 
 
 def test_the_namespace_of_a_package_does_not_matter() -> None:
-    made = package(["a.xhtml"]).replace(' xmlns="http://www.idpf.org/2007/opf"', "")
+    made = make_package(["a.xhtml"]).replace(' xmlns="http://www.idpf.org/2007/opf"', "")
     assert len(opf.read_package(made.encode(), path="p.opf").items) == 1
 
 
@@ -49,7 +49,7 @@ def test_a_navigation_document_gives_nested_entries() -> None:
     lists = """<ol><li><a href="a.xhtml">A <b>bold</b></a><ol><li><a href="a.xhtml#b">B</a></li></ol></li>
       <li><span>Part</span><ol><li><a href="../c.xhtml">C</a></li><li><a href="http://x.org/">Out</a></li>
       </ol></li><li><p><a href="d.xhtml">D</a></p></li></ol>"""
-    found = opf.read_nav(nav(lists).encode(), path="OPS/nav.xhtml")
+    found = opf.read_nav(make_nav(lists).encode(), path="OPS/nav.xhtml")
     assert found.entries == (
         TocEntry(("A bold",), "OPS/a.xhtml", ""),
         TocEntry(("A bold", "B"), "OPS/a.xhtml", "b"),
@@ -59,7 +59,7 @@ def test_a_navigation_document_gives_nested_entries() -> None:
 
 
 def test_landmarks_and_lists_of_figures_are_no_contents() -> None:
-    made = document(
+    made = make_document(
         """<nav epub:type="landmarks"><ol><li><a href="x.xhtml">Begin</a></li></ol></nav>
         <nav epub:type="loi"><ol><li><a href="f.xhtml">Figure</a></li></ol></nav>
         <nav role="doc-toc"><ol><li><a href="a.xhtml">A</a></li></ol></nav>

@@ -14,20 +14,22 @@ from octavo.readers.pages import HtmlPage
 SENTENCE = "It was a bright cold day in April, and the clocks of the town were striking thirteen."
 
 
-def page(body: str, *, title: str = "") -> HtmlPage:
+def parse_body(body: str, *, title: str = "") -> HtmlPage:
     return read_page(parse_page(f"<title>{title}</title><body>{body}", Limits(), name="p"), site=False)
 
 
-def placed(*bodies: tuple[str, list[TocEntry]], kinds: frozenset[str] = frozenset()) -> list[tuple[str, ...]]:
+def place_all(
+    *bodies: tuple[str, list[TocEntry]], kinds: frozenset[str] = frozenset()
+) -> list[tuple[str, ...]]:
     outline = Outline()
     for number, (body, entries) in enumerate(bodies):
         place_document(
-            outline, page(body), path=f"{number}.xhtml", entries=entries, kinds=kinds, title="Book"
+            outline, parse_body(body), path=f"{number}.xhtml", entries=entries, kinds=kinds, title="Book"
         )
     return [s.heading_path for s in outline.build_sections(title="Book")]
 
 
-def entry(fragment: str, *path: str) -> TocEntry:
+def make_entry(fragment: str, *path: str) -> TocEntry:
     return TocEntry(path, "0.xhtml", fragment)
 
 
@@ -53,40 +55,43 @@ def test_kinds_come_from_the_document_and_the_guide() -> None:
     ],
 )
 def test_wrapping_is_told_from_text(body: str, kinds: set[str], path: str, expected: bool) -> None:
-    assert is_wrapper(page(body), frozenset(kinds), path, title="Book") is expected
+    assert is_wrapper(parse_body(body), frozenset(kinds), path, title="Book") is expected
 
 
 def test_the_books_own_title_above_all_entries_is_left_out() -> None:
-    entries = [entry("", "Book", "One"), entry("b", "Book", "Two")]
-    assert placed(("<p>x</p><p id=b>y</p>", entries)) == [("One",), ("Two",)]
+    entries = [make_entry("", "Book", "One"), make_entry("b", "Book", "Two")]
+    assert place_all(("<p>x</p><p id=b>y</p>", entries)) == [("One",), ("Two",)]
 
 
 def test_an_entry_whose_fragment_is_nowhere_begins_with_the_one_before() -> None:
-    entries = [entry("a", "A"), entry("lost", "Lost"), entry("b", "B")]
+    entries = [make_entry("a", "A"), make_entry("lost", "Lost"), make_entry("b", "B")]
     body = "<p id=a>first of all</p><p>second</p><p id=b>third</p>"
-    assert placed((body, entries)) == [("A",), ("Lost",), ("B",)]
+    assert place_all((body, entries)) == [("A",), ("Lost",), ("B",)]
 
 
 def test_entries_are_placed_where_they_stand_not_as_they_are_listed() -> None:
-    entries = [entry("b", "B"), entry("a", "A")]
-    assert placed(("<p>lead</p><p id=a>x</p><p id=b>y</p>", entries)) == [("Book",), ("A",), ("B",)]
+    entries = [make_entry("b", "B"), make_entry("a", "A")]
+    assert place_all(("<p>lead</p><p id=a>x</p><p id=b>y</p>", entries)) == [("Book",), ("A",), ("B",)]
 
 
 def test_an_id_after_the_last_word_still_makes_an_entry() -> None:
-    assert placed(("<p>x</p><p>y</p><div id=end></div>", [entry("end", "End")])) == [("Book",), ("End",)]
+    assert place_all(("<p>x</p><p>y</p><div id=end></div>", [make_entry("end", "End")])) == [
+        ("Book",),
+        ("End",),
+    ]
 
 
 def test_a_document_without_entry_or_heading_goes_on_with_the_chapter() -> None:
-    assert placed(("<p>x</p>", [entry("", "One")]), ("<p>y</p>", [])) == [("One",)]
+    assert place_all(("<p>x</p>", [make_entry("", "One")]), ("<p>y</p>", [])) == [("One",)]
 
 
 def test_a_document_that_says_what_it_is_needs_no_heading() -> None:
-    assert placed(("<p>For my mother.</p>", []), kinds=frozenset({"dedication"})) == [("Dedication",)]
+    assert place_all(("<p>For my mother.</p>", []), kinds=frozenset({"dedication"})) == [("Dedication",)]
 
 
 def test_a_first_document_is_called_by_its_title() -> None:
     outline = Outline()
-    made = page("<p>x</p>", title="A Word Before")
+    made = parse_body("<p>x</p>", title="A Word Before")
     place_document(outline, made, path="0.xhtml", entries=[], kinds=frozenset(), title="Book")
     assert [s.heading_path for s in outline.build_sections(title="Book")] == [("A Word Before",)]
 
@@ -95,7 +100,7 @@ def test_a_page_list_may_name_the_start_of_a_file() -> None:
     outline = Outline()
     place_document(
         outline,
-        page("<h1>One</h1><p>x</p>"),
+        parse_body("<h1>One</h1><p>x</p>"),
         path="0.xhtml",
         entries=[],
         kinds=frozenset(),

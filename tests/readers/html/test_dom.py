@@ -24,7 +24,7 @@ def texts(body: str, *, site: bool = False) -> list[str]:
     return [p.text for p in page(body, site=site).pieces if p.text]
 
 
-def refusal(text: str) -> str:
+def catch_refusal(text: str) -> str:
     with pytest.raises(BadBook) as refused:
         check_markup(text, LIMITS, name="page.html")
     return refused.value.code
@@ -50,7 +50,7 @@ def refusal(text: str) -> str:
     ],
 )
 def test_a_page_that_no_person_reads_is_refused_before_it_is_parsed(text: str, code: str) -> None:
-    assert refusal(text) == code
+    assert catch_refusal(text) == code
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_entities_that_a_page_declares_are_never_expanded() -> None:
 # What goes
 
 
-def test_the_furniture_of_a_site_goes_and_its_article_stays() -> None:
+def test_the_boilerplate_of_a_site_goes_and_its_article_stays() -> None:
     body = """<header><a href="/">Site</a></header><nav><a href="a">Menu</a></nav>
       <div role="search">Find</div><main><header><h1>Title<a class="headerlink" href="#t">¶</a></h1></header>
       <p>Text.</p><aside>A note of the author.</aside><details><summary>More</summary>Hidden lore</details>

@@ -17,7 +17,7 @@ def page(text: str, *, site: bool = True) -> HtmlPage:
     return read_page(parse_page(text, LIMITS, name="page.html"), site=site)
 
 
-def shown(made: HtmlPage) -> list[str]:
+def write_pieces(made: HtmlPage) -> list[str]:
     """Headings as `#`, code and tables between bars, text as it is."""
     lines = []
     for piece in made.pieces:
@@ -51,7 +51,7 @@ Team.</div></body></html>"""
 
 
 def test_sphinx() -> None:
-    assert shown(page(SPHINX)) == [
+    assert write_pieces(page(SPHINX)) == [
         "# 1. Scope (scope)",
         "This manual has a footnote. [1]",
         "|int x;|",
@@ -86,7 +86,7 @@ href="b">Next</a></td></tr></table></div>
 
 
 def test_docbook() -> None:
-    assert shown(page(DOCBOOK)) == [
+    assert write_pieces(page(DOCBOOK)) == [
         "## 6.3. The apt-cache Command (sect.cache)",
         "The command apt-cache can display much.",
         "VOCABULARY Cache",
@@ -115,7 +115,7 @@ next"></a></nav></div></div></div>
 
 
 def test_mdbook() -> None:
-    assert shown(page(MDBOOK)) == [
+    assert write_pieces(page(MDBOOK)) == [
         "# Guessing (guessing)",
         "Let’s jump in.",
         '|fn main() {\n    println!("hi");\n}|',
@@ -136,7 +136,7 @@ href="#ix">Index</a>]</p></div>
 
 
 def test_texinfo() -> None:
-    assert shown(page(TEXINFO)) == [
+    assert write_pieces(page(TEXINFO)) == [
         "# Manual ()",
         "## 1 Intro (Intro)",
         "Text with ‘ls’.",
@@ -155,7 +155,7 @@ The Street</h2><p>“Well,” said he,<br/>and left.</p><div class="poem"><div c
 
 def test_gutenberg() -> None:
     made = page(GUTENBERG, site=False)
-    assert shown(made) == [
+    assert write_pieces(made) == [
         "## CHAPTER I The Street (I)",
         "“Well,” said he,\nand left.",
         "O ye\nwho sail",
@@ -175,13 +175,13 @@ class="theme-doc-breadcrumbs">
 class="token-line">ls<br></span>
 </code></pre><div class="buttonGroup"><button>Copy</button></div></div></div></article>
       <nav class="pagination-nav"><a href="b">Next</a></nav></main><footer>Built</footer></div>"""
-    assert shown(page(body)) == ["# Intro ()", "## A (a)", "tip", "Try it.", "|ls|"]
+    assert write_pieces(page(body)) == ["# Intro ()", "## A (a)", "tip", "Try it.", "|ls|"]
 
 
 def test_a_page_without_an_article_keeps_notes_and_loses_the_sites_footer() -> None:
     body = """<h1>T</h1><p>Text.</p><aside>A word aside.</aside>
       <footer class="footnotes"><p>1. Note.</p></footer><footer>© Site</footer>"""
-    assert shown(page(body)) == ["# T ()", "Text.", "A word aside.", "1. Note."]
+    assert write_pieces(page(body)) == ["# T ()", "Text.", "A word aside.", "1. Note."]
 
 
 def test_links_are_measured_outside_headings() -> None:

@@ -1,4 +1,4 @@
-"""No word that a reader sees is lost, whatever it stands in; no word of the site's furniture is kept."""
+"""No word that a reader sees is lost, whatever it stands in; no word of the site's boilerplate is kept."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ NEVER = ["script", "style", "nav", "template", "noscript", "button", "select", "
 
 
 @st.composite
-def nested(draw: st.DrawFn) -> tuple[str, int]:
-    """Well-formed nesting with numbered words to keep, and words between furniture tags to leave out."""
+def nest_words(draw: st.DrawFn) -> tuple[str, int]:
+    """Well-formed nesting with numbered words to keep, and words between boilerplate tags to leave out."""
     count = 0
 
     def element(depth: int) -> str:
@@ -53,8 +53,8 @@ def nested(draw: st.DrawFn) -> tuple[str, int]:
 
 
 @settings(max_examples=300, deadline=None)
-@given(nested(), st.booleans())
-def test_any_nesting_keeps_every_word_once_and_leaves_the_furniture_out(
+@given(nest_words(), st.booleans())
+def test_any_nesting_keeps_every_word_once_and_leaves_the_boilerplate_out(
     made: tuple[str, int], site: bool
 ) -> None:
     body, count = made

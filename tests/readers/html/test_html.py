@@ -44,7 +44,7 @@ def paths(book: ParsedBook) -> list[tuple[str, ...]]:
     return [s.heading_path for s in book.sections]
 
 
-def refusal(path: Path) -> BadBook:
+def catch_refusal(path: Path) -> BadBook:
     with pytest.raises(BadBook) as refused:
         read_html(path, LIMITS)
     return refused.value
@@ -99,7 +99,7 @@ def test_what_is_no_page_is_refused(tmp_path: Path) -> None:
     }
     for name, (data, code) in cases.items():
         (tmp_path / name).write_bytes(data)
-        assert refusal(tmp_path / name).code == code, name
+        assert catch_refusal(tmp_path / name).code == code, name
 
 
 def test_a_page_makes_no_request(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_the_base_is_what_stands_before_any_name_of_the_page(
 
 def test_a_folder_without_pages_is_refused(tmp_path: Path) -> None:
     (tmp_path / "readme.txt").write_text("x", encoding="utf-8")
-    assert refusal(tmp_path).code == "no_text"
+    assert catch_refusal(tmp_path).code == "no_text"
 
 
 def test_an_empty_page_of_a_folder_is_a_warning(tmp_path: Path) -> None:

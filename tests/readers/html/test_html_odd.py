@@ -71,7 +71,7 @@ def test_pages_that_call_each_other_next_in_a_circle_are_each_read_once(tmp_path
 # One page
 
 
-def single(path: Path, body: str, *, title: str = "") -> ParsedBook:
+def read_single_page(path: Path, body: str, *, title: str = "") -> ParsedBook:
     file = path / "page.html"
     file.write_text(
         f"<!DOCTYPE html><html><head><title>{title}</title></head><body>{body}</body></html>",
@@ -97,7 +97,7 @@ def single(path: Path, body: str, *, title: str = "") -> ParsedBook:
 def test_a_single_page_makes_sections_of_whatever_headings_it_has(
     tmp_path: Path, body: str, expected: list[tuple[str, ...]]
 ) -> None:
-    book = single(tmp_path, body)
+    book = read_single_page(tmp_path, body)
     assert [s.heading_path for s in book.sections] == expected
     said = " ".join(s.text for s in book.sections)
     assert all(letter in said for letter in "xyz" if f"<p>{letter}</p>" in body)
@@ -105,7 +105,7 @@ def test_a_single_page_makes_sections_of_whatever_headings_it_has(
 
 def test_a_long_heading_is_shortened_for_the_contents_and_loses_no_chapter(tmp_path: Path) -> None:
     long = "very " * 200 + "long"
-    book = single(tmp_path, f"<h1>T</h1><p>x</p><h2>{long}</h2><p>y</p><h2>{long} too</h2><p>z</p>")
+    book = read_single_page(tmp_path, f"<h1>T</h1><p>x</p><h2>{long}</h2><p>y</p><h2>{long} too</h2><p>z</p>")
     assert [len(s.title) for s in book.sections[1:]] == [300, 300]
     assert [s.text for s in book.sections] == ["x", "y", "z"]
 

@@ -29,7 +29,7 @@ export default config;
 """
 
 
-def build(root: Path, files: dict[str, str], *, docs: str = "{}", config: str = CONFIG) -> Path:
+def write_site(root: Path, files: dict[str, str], *, docs: str = "{}", config: str = CONFIG) -> Path:
     for name, text in {"docusaurus.config.js": config.replace("{DOCS}", docs), **files}.items():
         file = root / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -46,7 +46,7 @@ def contents(book: ParsedBook) -> list[tuple[str, str]]:
 
 
 def test_a_site_gives_its_title_address_and_language(tmp_path: Path) -> None:
-    book = read(build(tmp_path, {"docs/intro.md": "# Intro\n\nHello.\n\n## Deep Dive\n\nMore."}))
+    book = read(write_site(tmp_path, {"docs/intro.md": "# Intro\n\nHello.\n\n## Deep Dive\n\nMore."}))
     assert (book.title, book.format, book.language) == ("My Site", BookFormat.DOCUSAURUS, "en")
     assert book.base_url == "https://site.example/base/"
     intro, deep = book.sections
@@ -65,7 +65,7 @@ def test_folders_make_the_sidebar_where_no_file_does(tmp_path: Path) -> None:
         "docs/api/_category_.yml": "label: API\nposition: 0\n",
         "docs/api/call.md": "x",
     }
-    assert contents(read(build(tmp_path, files))) == [
+    assert contents(read(write_site(tmp_path, files))) == [
         ("API", ""),
         ("API / Call", "docs/api/call"),
         ("Start", "docs/start"),
@@ -77,13 +77,13 @@ def test_folders_make_the_sidebar_where_no_file_does(tmp_path: Path) -> None:
 
 
 def test_number_prefixes_stay_where_the_site_says_so(tmp_path: Path) -> None:
-    site = build(tmp_path, {"docs/01-a/02-b.md": "# B\n\nx"}, docs="{numberPrefixParser: false}")
+    site = write_site(tmp_path, {"docs/01-a/02-b.md": "# B\n\nx"}, docs="{numberPrefixParser: false}")
     assert contents(read(site))[-1][1] == "docs/01-a/02-b"
 
 
 @pytest.mark.parametrize("name", ["2024-01-notes", "1.2-release", "7-2-plan"])
 def test_dates_and_versions_are_names_and_no_order(tmp_path: Path, name: str) -> None:
-    assert contents(read(build(tmp_path, {f"docs/{name}.md": "# A\n\nx"})))[0][1] == f"docs/{name}"
+    assert contents(read(write_site(tmp_path, {f"docs/{name}.md": "# A\n\nx"})))[0][1] == f"docs/{name}"
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_dates_and_versions_are_names_and_no_order(tmp_path: Path, name: str) ->
 def test_each_page_has_the_address_that_the_site_gives_it(
     tmp_path: Path, file: str, matter: str, url: str
 ) -> None:
-    site = build(tmp_path, {f"docs/{file}": f"---\n{matter}\n---\n# Page\n\nx"})
+    site = write_site(tmp_path, {f"docs/{file}": f"---\n{matter}\n---\n# Page\n\nx"})
     assert {s.url for s in read(site).sections if s.text} == {url}
 
 
@@ -114,12 +114,12 @@ def test_each_page_has_the_address_that_the_site_gives_it(
 )
 def test_trailing_slashes_are_as_the_site_wants_them(tmp_path: Path, slash: str, urls: set[str]) -> None:
     config = CONFIG.replace("baseUrl:", f"trailingSlash: {slash}, baseUrl:")
-    site = build(tmp_path, {"docs/a.md": "# A\n\nx", "docs/b/index.md": "# B\n\nx"}, config=config)
+    site = write_site(tmp_path, {"docs/a.md": "# A\n\nx", "docs/b/index.md": "# B\n\nx"}, config=config)
     assert {s.url for s in read(site).sections} == urls
 
 
 def test_docs_may_lie_and_be_published_elsewhere(tmp_path: Path) -> None:
-    site = build(tmp_path, {"handbook/a.md": "# A\n\nx"}, docs="{path: 'handbook', routeBasePath: '/'}")
+    site = write_site(tmp_path, {"handbook/a.md": "# A\n\nx"}, docs="{path: 'handbook', routeBasePath: '/'}")
     assert contents(read(site)) == [("A", "a")]
 
 
@@ -128,7 +128,7 @@ def test_a_second_set_of_docs_follows_the_first(tmp_path: Path) -> None:
         "plugins: [['@docusaurus/plugin-content-docs', {id: 'c', path: 'community', routeBasePath: 'team'}]],"
     )
     config = CONFIG.replace("themeConfig:", f"{plugin}\n  themeConfig:")
-    site = build(tmp_path, {"docs/a.md": "# A\n\nx", "community/b.md": "# B\n\nx"}, config=config)
+    site = write_site(tmp_path, {"docs/a.md": "# A\n\nx", "community/b.md": "# B\n\nx"}, config=config)
     assert contents(read(site)) == [("A", "docs/a"), ("B", "team/b")]
 
 
@@ -154,7 +154,7 @@ module.exports = {
 def test_sidebars_order_and_group_the_pages(tmp_path: Path) -> None:
     pages = ("a", "b", "c", "sub/index", "sub/one", "sub/two", "auto/x", "auto/y")
     files = {f"docs/{p}.md": f"# Page {p.replace('/', ' ')}\n\nx" for p in pages}
-    site = build(
+    site = write_site(
         tmp_path, {**files, "sidebars.js": SIDEBARS}, docs="{sidebarPath: require.resolve('./sidebars.js')}"
     )
     book = read(site)
@@ -179,14 +179,14 @@ def test_sidebars_may_be_json_and_lie_where_docusaurus_looks_for_them(tmp_path: 
         "docs/b.md": "# B\n\nx",
         "sidebars.json": '{"s": {"Group": ["b", "a"]}}',
     }
-    assert [p for p, _ in contents(read(build(tmp_path, files)))] == ["Group", "Group / B", "Group / A"]
+    assert [p for p, _ in contents(read(write_site(tmp_path, files)))] == ["Group", "Group / B", "Group / A"]
 
 
 def test_a_category_with_a_page_of_the_same_name_is_that_page(tmp_path: Path) -> None:
     said = {"label": "Chapter 1", "link": {"type": "generated-index", "description": "About."}}
     files = {"docs/01-one/_category_.json": json.dumps(said), "docs/01-one/index.md": "# Chapter 1\n\nText."}
     files["docs/01-one/more.md"] = "# More\n\nx"
-    assert contents(read(build(tmp_path, files))) == [
+    assert contents(read(write_site(tmp_path, files))) == [
         ("Chapter 1", "docs/one/"),
         ("Chapter 1 / More", "docs/one/more"),
     ]
@@ -203,7 +203,7 @@ def test_drafts_partials_and_other_versions_are_no_part_of_the_book(tmp_path: Pa
         "versioned_docs/version-1/a.md": "secret",
         "i18n/de/a.md": "secret",
     }
-    book = read(build(tmp_path, files))
+    book = read(write_site(tmp_path, files))
     assert contents(book) == [("A", "docs/a")]
 
 
@@ -213,14 +213,14 @@ def test_partials_are_put_in_where_they_are_imported(tmp_path: Path) -> None:
         "docs/_p.mdx": "import Q from './_q.md'\n\nFrom p. <Q/>",
         "docs/_q.md": "---\nx: 1\n---\nFrom q.",
     }
-    assert read(build(tmp_path, files)).sections[0].text == "From p.\n\nFrom q.\n\nFrom q."
+    assert read(write_site(tmp_path, files)).sections[0].text == "From p.\n\nFrom q.\n\nFrom q."
 
 
 def test_partials_outside_the_site_or_in_a_circle_are_not_read(tmp_path: Path) -> None:
     files = {
         "docs/a.mdx": "import P from '../../secret.md'\nimport A from './a.mdx'\n\n# A\n\nText <P/> <A/>",
     }
-    site = build(tmp_path / "site", files)
+    site = write_site(tmp_path / "site", files)
     (tmp_path / "secret.md").write_text("password")
     book = read(site)
     assert "password" not in "".join(s.text for s in book.sections)
@@ -240,7 +240,7 @@ def test_a_docs_folder_alone_is_read_with_the_usual_addresses(tmp_path: Path) ->
 
 
 def test_a_site_one_folder_down_is_found(tmp_path: Path) -> None:
-    build(tmp_path / "website", {"docs/a.md": "# A\n\nx"})
+    write_site(tmp_path / "website", {"docs/a.md": "# A\n\nx"})
     assert docusaurus.is_docusaurus(tmp_path)
     assert read(tmp_path).sections[0].source_file == "website/docs/a.md"
 
@@ -259,14 +259,14 @@ def test_settings_that_a_program_computes_are_read_from_its_text(tmp_path: Path)
               presets: [["classic", {docs: {routeBasePath: 'learn'}}]]};
     }
     """
-    book = read(build(tmp_path, {"docs/a.md": "# A\n\nx"}, config=config))
+    book = read(write_site(tmp_path, {"docs/a.md": "# A\n\nx"}, config=config))
     assert (book.title, book.base_url) == ("Computed", "https://c.example/")
     assert book.sections[0].url == "learn/a"
 
 
 @pytest.mark.parametrize("config", ["", "}}}{{{[[[", "module.exports = 7", "module.exports = {presets: 'x'}"])
 def test_a_broken_configuration_leaves_the_defaults(tmp_path: Path, config: str) -> None:
-    book = read(build(tmp_path / "site", {"docs/a.md": "# A\n\nx"}, config=config))
+    book = read(write_site(tmp_path / "site", {"docs/a.md": "# A\n\nx"}, config=config))
     assert (book.title, contents(book)) == ("Site", [("A", "docs/a")])
 
 
@@ -284,14 +284,14 @@ def test_a_broken_configuration_leaves_the_defaults(tmp_path: Path, config: str)
 )
 def test_a_broken_category_file_does_no_harm(tmp_path: Path, said: str) -> None:
     files = {"docs/g/_category_.json": said, "docs/g/a.md": "# A\n\nx", "docs/g/b.md": "# B\n\nx"}
-    assert len(read(build(tmp_path, files)).sections) == 3
+    assert len(read(write_site(tmp_path, files)).sections) == 3
 
 
 @pytest.mark.parametrize("path", ["../outside", "/etc", "missing"])
 def test_docs_outside_the_site_are_not_read(tmp_path: Path, path: str) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "a.md").write_text("# Secret\n\npassword")
-    site = build(tmp_path / "site", {"docs/a.md": "x"}, docs=f"{{path: '{path}'}}")
+    site = write_site(tmp_path / "site", {"docs/a.md": "x"}, docs=f"{{path: '{path}'}}")
     with pytest.raises(BadBook) as refused:
         read(site)
     assert refused.value.code == "no_text"
@@ -301,5 +301,5 @@ def test_a_site_with_too_much_text_is_refused(tmp_path: Path) -> None:
     files = {"docs/_p.md": "word " * 100_000}
     files |= {f"docs/{n}.mdx": "import P from './_p.md'\n\n<P/>" for n in range(4)}
     with pytest.raises(BadBook) as refused:
-        docusaurus.read_docusaurus(build(tmp_path, files), replace(Limits(), max_text_mb=1))
+        docusaurus.read_docusaurus(write_site(tmp_path, files), replace(Limits(), max_text_mb=1))
     assert refused.value.code == "too_large"

@@ -14,7 +14,7 @@ from octavo.readers.sections import PageSection
 from octavo.types import BookFormat
 
 
-def shelve(root: Path, files: dict[str, str | bytes]) -> ParsedBook:
+def read_files(root: Path, files: dict[str, str | bytes]) -> ParsedBook:
     for name, text in files.items():
         file = root / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -28,17 +28,17 @@ def places(book: ParsedBook) -> list[tuple[str, str]]:
     return [(" / ".join(s.heading_path), s.url) for s in book.sections]
 
 
-def only(source: str) -> PageSection:
+def read_only_section(source: str) -> PageSection:
     (piece,) = read_sections(source)
     return piece
 
 
-def kept(piece: PageSection) -> list[str]:
+def list_blocks(piece: PageSection) -> list[str]:
     return [piece.text[b.start : b.end] for b in piece.blocks]
 
 
 def test_the_page_of_a_folder_is_published_as_its_index(tmp_path: Path) -> None:
-    book = shelve(
+    book = read_files(
         tmp_path,
         {
             "README.md": "# Handbook\n\nWelcome.",
@@ -56,7 +56,7 @@ def test_the_page_of_a_folder_is_published_as_its_index(tmp_path: Path) -> None:
 
 
 def test_hugo_weights_order_pages_and_sections_and_toml_names_them(tmp_path: Path) -> None:
-    book = shelve(
+    book = read_files(
         tmp_path,
         {
             "_index.md": "+++\ntitle = 'Site'\nlanguage = 'de'\n+++\nHello.",
@@ -75,7 +75,7 @@ def test_jekyll_pages_follow_their_navigation_order(tmp_path: Path) -> None:
     files = {
         f"{name}.md": head.format(name, order, name) for name, order in (("c", 1), ("a", 2.5), ("b", "'10'"))
     }
-    assert [place for place, _ in places(shelve(tmp_path, {**files, "z.md": "Last."}))] == [
+    assert [place for place, _ in places(read_files(tmp_path, {**files, "z.md": "Last."}))] == [
         "c",
         "a",
         "b",
@@ -92,7 +92,9 @@ def test_a_vault_of_notes_reads_without_its_marks(tmp_path: Path) -> None:
         "> [!quote]+\n> Said twice.\n>\n> And again.\n\n"
         "`[[ -f x ]]` and [a link](to.md)\n"
     )
-    book = shelve(tmp_path, {"Town.md": note, ".obsidian/x.md": "secret", "Rivers.md": "# Rivers\n\nWet."})
+    book = read_files(
+        tmp_path, {"Town.md": note, ".obsidian/x.md": "secret", "Rivers.md": "# Rivers\n\nWet."}
+    )
     (town,) = (s for s in book.sections if s.title == "Town")
     assert town.text == (
         "See Rivers and the bridges, map.png; [[nothing] else].\n\n"
@@ -109,20 +111,20 @@ def test_a_vault_of_notes_reads_without_its_marks(tmp_path: Path) -> None:
 )
 def test_double_brackets_that_are_no_links_to_pages_keep_their_words(text: str) -> None:
     shown = text.replace("](a.md)", "]").replace("[[1]]", "[1]")
-    assert only(text).text == shown
+    assert read_only_section(text).text == shown
 
 
 def test_terms_stand_above_their_definitions() -> None:
     bank = "Bank\n: The side of a *river*.\n: A house for money."
     source = f"{bank}\n\nRiver\n:   Water that runs.\n\n    To sea.\n\nEnd."
-    assert only(source).text == (
+    assert read_only_section(source).text == (
         "Bank\nThe side of a river.\n\nA house for money.\n\nRiver\nWater that runs.\n\nTo sea.\n\nEnd."
     )
 
 
 def test_code_that_defines_a_term_stays_a_block_of_its_own() -> None:
-    piece = only("Call\n: \n      f(x)\n\n  Then more.\n\nAfter.")
-    assert "f(x)" in kept(piece)
+    piece = read_only_section("Call\n: \n      f(x)\n\n  Then more.\n\nAfter.")
+    assert "f(x)" in list_blocks(piece)
     assert piece.text.endswith("Then more.\n\nAfter.")
 
 
@@ -141,19 +143,21 @@ def test_code_that_defines_a_term_stays_a_block_of_its_own() -> None:
     ],
 )
 def test_formulas_keep_their_marks_and_prices_are_no_formulas(source: str, expected: str) -> None:
-    assert only(source).text == expected
+    assert read_only_section(source).text == expected
 
 
 def test_the_text_after_code_in_a_tight_list_is_parted_from_it() -> None:
-    piece = only("- Run:\n  ```sh\n  make  all\n  ```\n  and wait.\n- Done\n- Bye")
+    piece = read_only_section("- Run:\n  ```sh\n  make  all\n  ```\n  and wait.\n- Done\n- Bye")
     assert piece.text == "- Run:\n\nmake  all\n\n  and wait.\n- Done\n- Bye"
-    assert kept(piece) == ["make  all"]
+    assert list_blocks(piece) == ["make  all"]
 
 
 def test_html_inside_a_page_keeps_what_is_laid_out_by_hand() -> None:
-    piece = only("<div>\n<p>Listing  1</p>\n<PRE class='x'>\nif a:\n\tb   # c\n</PRE>\n<p>End</p>\n</div>")
+    piece = read_only_section(
+        "<div>\n<p>Listing  1</p>\n<PRE class='x'>\nif a:\n\tb   # c\n</PRE>\n<p>End</p>\n</div>"
+    )
     assert piece.text == "Listing 1\n\nif a:\n\tb   # c\n\nEnd"
-    assert kept(piece) == ["if a:\n\tb   # c"]
+    assert list_blocks(piece) == ["if a:\n\tb   # c"]
 
 
 @pytest.mark.parametrize(
@@ -199,14 +203,14 @@ def test_each_mark_of_markdown_gives_its_words(tmp_path: Path, source: str, expe
 )
 def test_code_of_every_kind_is_verbatim(source: str, code: str) -> None:
     found = read_sections(source)
-    assert [text for piece in found for text in kept(piece)] == [code]
+    assert [text for piece in found for text in list_blocks(piece)] == [code]
     assert len(found) == 1
 
 
 def test_a_long_table_is_one_block_and_every_row_is_a_line() -> None:
     rows = "\n".join(f"| {n} | name *{n}* | {n * n} |" for n in range(500))
-    piece = only(f"Before\n\n| n | name | square |\n|---|---|---|\n{rows}\n\nAfter")
-    (table,) = kept(piece)
+    piece = read_only_section(f"Before\n\n| n | name | square |\n|---|---|---|\n{rows}\n\nAfter")
+    (table,) = list_blocks(piece)
     assert table.split("\n")[1:] == [f"{n} | name {n} | {n * n}" for n in range(500)]
 
 

@@ -42,7 +42,7 @@ block = st.recursive(
 page = st.lists(block, min_size=1, max_size=6)
 
 
-def written(node: tuple[object, ...], words: count[int], codes: list[str]) -> str:
+def write_block(node: tuple[object, ...], words: count[int], codes: list[str]) -> str:
     """The Markdown of one block, its words filled in; code is remembered as it was typed."""
 
     def fill(pattern: str) -> str:
@@ -63,19 +63,21 @@ def written(node: tuple[object, ...], words: count[int], codes: list[str]) -> st
             row = f"|{' {} |' * columns}"
             return "\n".join([fill(row), f"|{'---|' * columns}", *(fill(row) for _ in range(rows))])
         case ("quote", list(inner)):
-            return _set_in("\n\n".join(written(n, words, codes) for n in inner), "> ", "> ")
+            return _indent("\n\n".join(write_block(n, words, codes) for n in inner), "> ", "> ")
         case (str(marker), list(inner)):
-            return "\n\n".join(_set_in(written(n, words, codes), marker, " " * len(marker)) for n in inner)
+            return "\n\n".join(
+                _indent(write_block(n, words, codes), marker, " " * len(marker)) for n in inner
+            )
     raise AssertionError(node)
 
 
-def _set_in(text: str, first: str, others: str) -> str:
+def _indent(text: str, first: str, others: str) -> str:
     return "\n".join((others if n else first) + text_line for n, text_line in enumerate(text.split("\n")))
 
 
-def rendered(tree: list[tuple[object, ...]]) -> tuple[str, list[str], int]:
+def write_tree(tree: list[tuple[object, ...]]) -> tuple[str, list[str], int]:
     words, codes = count(), list[str]()
-    source = "\n\n<!-- -->\n\n".join(written(node, words, codes) for node in tree)
+    source = "\n\n<!-- -->\n\n".join(write_block(node, words, codes) for node in tree)
     return source, codes, next(words)
 
 
@@ -83,7 +85,7 @@ def read_words(source: str) -> list[str]:
     return [w for p in read_sections(source) for w in WORD.findall(f"{p.title}\n{p.text}")]
 
 
-def code_read(source: str, codes: list[str]) -> list[str]:
+def find_code(source: str, codes: list[str]) -> list[str]:
     """Those blocks of a page that are one of the codes, not tables."""
     return [c for p in read_sections(source) for b in p.blocks if (c := p.text[b.start : b.end]) in codes]
 
@@ -91,24 +93,24 @@ def code_read(source: str, codes: list[str]) -> list[str]:
 @settings(max_examples=250, deadline=None)
 @given(page)
 def test_every_word_of_a_page_is_read_once_and_in_order(tree: list[tuple[object, ...]]) -> None:
-    source, _, size = rendered(tree)
+    source, _, size = write_tree(tree)
     assert read_words(source) == [f"w{n}z" for n in range(size)], source
 
 
 @settings(max_examples=150, deadline=None)
 @given(page)
 def test_code_is_as_it_was_typed_and_a_block_of_its_own(tree: list[tuple[object, ...]]) -> None:
-    source, codes, _ = rendered(tree)
-    assert code_read(source, codes) == codes, source
+    source, codes, _ = write_tree(tree)
+    assert find_code(source, codes) == codes, source
 
 
 @settings(max_examples=150, deadline=None)
 @given(page)
 def test_nothing_but_programs_is_taken_from_a_page_of_mdx(tree: list[tuple[object, ...]]) -> None:
-    source, codes, size = rendered(tree)
+    source, codes, size = write_tree(tree)
     mdx = f"import T from 'x'\n\n{source.replace('<!-- -->', '{/* gone */}')}\n\n<T a={{1}}>w{size}z</T>\n"
     assert read_words(strip_mdx(mdx)) == [f"w{n}z" for n in range(size + 1)], mdx
-    assert code_read(strip_mdx(mdx), codes) == codes, mdx
+    assert find_code(strip_mdx(mdx), codes) == codes, mdx
 
 
 @settings(max_examples=100, deadline=None)

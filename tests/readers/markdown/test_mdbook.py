@@ -53,7 +53,7 @@ PAGES = {
 }
 
 
-def bind(root: Path, files: dict[str, str], *, toml: str = TOML, summary: str = SUMMARY) -> Path:
+def write_book(root: Path, files: dict[str, str], *, toml: str = TOML, summary: str = SUMMARY) -> Path:
     sources = {f"src/{name}": text for name, text in {"SUMMARY.md": summary, **files}.items()}
     for name, text in {"book.toml": toml, **sources}.items():
         file = root / name
@@ -67,11 +67,11 @@ def chapter(root: Path, text: str, **more: str) -> ParsedBook:
         file = root / name.replace("__", "/").replace("_rs", ".rs")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content)
-    return mdbook.read_mdbook(bind(root, {"a.md": text}, summary="- [A](a.md)\n"), Limits())
+    return mdbook.read_mdbook(write_book(root, {"a.md": text}, summary="- [A](a.md)\n"), Limits())
 
 
 def test_order_nesting_parts_and_drafts_follow_the_summary(tmp_path: Path) -> None:
-    book = mdbook.read_mdbook(bind(tmp_path, PAGES), Limits())
+    book = mdbook.read_mdbook(write_book(tmp_path, PAGES), Limits())
     assert [" / ".join(s.heading_path) for s in book.sections] == [
         "Preface",
         "Start",
@@ -89,13 +89,13 @@ def test_order_nesting_parts_and_drafts_follow_the_summary(tmp_path: Path) -> No
 
 
 def test_the_title_page_is_in_the_settings(tmp_path: Path) -> None:
-    book = mdbook.read_mdbook(bind(tmp_path, PAGES), Limits())
+    book = mdbook.read_mdbook(write_book(tmp_path, PAGES), Limits())
     assert (book.title, book.authors, book.language) == ("The Book", ("Ann Lee", "Bob"), "en")
     assert book.format is BookFormat.MDBOOK
 
 
 def test_addresses_and_ids_are_those_of_the_published_book(tmp_path: Path) -> None:
-    sections = mdbook.read_mdbook(bind(tmp_path, PAGES), Limits()).sections
+    sections = mdbook.read_mdbook(write_book(tmp_path, PAGES), Limits()).sections
     found = {s.title: (s.url, s.anchor, s.source_file) for s in sections}
     assert found["Start"] == ("start/index.html", "start", "src/start/README.md")
     assert found["What's new?"] == ("use.html", "whats-new", "src/use.md")
@@ -105,7 +105,7 @@ def test_addresses_and_ids_are_those_of_the_published_book(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("toml", ["", "[book", "book = 3", "[book]\nauthors = 'Ann'\ntitle = 5"])
 def test_broken_settings_leave_a_readable_book(tmp_path: Path, toml: str) -> None:
-    book = mdbook.read_mdbook(bind(tmp_path / "my-book", PAGES, toml=toml), Limits())
+    book = mdbook.read_mdbook(write_book(tmp_path / "my-book", PAGES, toml=toml), Limits())
     assert book.title in ("My book", "5")
     assert len(book.sections) == 11
 
@@ -120,7 +120,7 @@ def test_the_source_folder_may_have_another_name(tmp_path: Path) -> None:
 
 
 def test_any_folder_with_a_summary_is_an_mdbook(tmp_path: Path) -> None:
-    bind(tmp_path, PAGES)
+    write_book(tmp_path, PAGES)
     (tmp_path / "other").mkdir()
     assert mdbook.is_mdbook(tmp_path)
     assert mdbook.is_mdbook(tmp_path / "src")
@@ -139,7 +139,7 @@ def test_a_folder_without_a_summary_is_refused(tmp_path: Path) -> None:
     "link", ["../../secret.md", "/etc/passwd", "%2e%2e/%2e%2e/secret.md", "C:\\secret.md", "link/secret.md"]
 )
 def test_chapters_outside_the_book_are_not_read(tmp_path: Path, link: str) -> None:
-    book = bind(tmp_path / "book", {"a.md": "# A\n\nx"}, summary=f"- [A](a.md)\n- [S]({link})\n")
+    book = write_book(tmp_path / "book", {"a.md": "# A\n\nx"}, summary=f"- [A](a.md)\n- [S]({link})\n")
     (tmp_path / "secret.md").write_text("password")
     (book / "src" / "link").symlink_to(tmp_path, target_is_directory=True)
     read = mdbook.read_mdbook(book, Limits())
@@ -148,7 +148,7 @@ def test_chapters_outside_the_book_are_not_read(tmp_path: Path, link: str) -> No
 
 
 def test_a_chapter_that_is_listed_twice_is_read_once(tmp_path: Path) -> None:
-    book = bind(tmp_path, {"a.md": "# A\n\nx"}, summary="- [A](a.md)\n" * 50)
+    book = write_book(tmp_path, {"a.md": "# A\n\nx"}, summary="- [A](a.md)\n" * 50)
     assert len(mdbook.read_mdbook(book, Limits()).sections) == 1
 
 
@@ -197,7 +197,7 @@ def test_inclusions_that_multiply_are_refused(tmp_path: Path) -> None:
     for n in range(9):
         (tmp_path / "src" / f"{n}.md").write_text(f"{{{{#include {n + 1}.md}}}} " * 10)
     (tmp_path / "src" / "9.md").write_text("lol " * 100)
-    bind(tmp_path, {"a.md": "{{#include 0.md}}"}, summary="- [A](a.md)\n")
+    write_book(tmp_path, {"a.md": "{{#include 0.md}}"}, summary="- [A](a.md)\n")
     with pytest.raises(BadBook) as refused:
         mdbook.read_mdbook(tmp_path, replace(Limits(), max_text_mb=1))
     assert refused.value.code == "too_large"

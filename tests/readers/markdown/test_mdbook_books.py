@@ -12,7 +12,9 @@ from octavo.readers.parsed import ParsedBook
 from octavo.types import BookFormat
 
 
-def bind(root: Path, summary: str, files: dict[str, str], *, toml: str = "", src: str = "src") -> ParsedBook:
+def read_files(
+    root: Path, summary: str, files: dict[str, str], *, toml: str = "", src: str = "src"
+) -> ParsedBook:
     for name, text in {"book.toml": toml, f"{src}/SUMMARY.md": summary}.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
@@ -33,15 +35,15 @@ def places(book: ParsedBook) -> list[tuple[str, str]]:
     return [(" / ".join(s.heading_path), s.url) for s in book.sections]
 
 
-def one(root: Path, text: str, **files: str) -> ParsedBook:
+def read_one(root: Path, text: str, **files: str) -> ParsedBook:
     more = {name.replace("__", "."): body for name, body in files.items()}
-    return bind(root, "- [A](a.md)\n", {"a.md": f"# A\n\n{text}", **more})
+    return read_files(root, "- [A](a.md)\n", {"a.md": f"# A\n\n{text}", **more})
 
 
 def test_a_source_folder_of_another_name_is_found_by_the_door_to_all_readers(tmp_path: Path) -> None:
     toml = '[book]\ntitle = "Named"\nsrc = "text"\n'
     (tmp_path / "notes.md").write_text("# Not part of the book\n\nx")
-    book = bind(tmp_path, "- [A](./a.md)\n", pages("a.md"), toml=toml, src="text")
+    book = read_files(tmp_path, "- [A](./a.md)\n", pages("a.md"), toml=toml, src="text")
     assert (book.title, places(book)) == ("Named", [("A", "a.html")])
 
 
@@ -50,7 +52,7 @@ def test_a_source_folder_outside_the_book_is_not_read(tmp_path: Path, toml: str)
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "SUMMARY.md").write_text("- [Secret](s.md)\n")
     (tmp_path / "outside" / "s.md").write_text("# Secret\n\npassword")
-    book = bind(tmp_path / "book", "- [A](a.md)\n", pages("a.md"), toml=toml)
+    book = read_files(tmp_path / "book", "- [A](a.md)\n", pages("a.md"), toml=toml)
     assert places(book) == [("A", "a.html")]
 
 
@@ -69,7 +71,7 @@ def test_a_source_folder_outside_the_book_is_not_read(tmp_path: Path, toml: str)
 )
 def test_a_chapter_is_found_however_its_link_is_written(tmp_path: Path, link: str, file: str) -> None:
     summary = f"# Summary\n\n- [First](first.md)\n    * [Here]{link}\n\n[label]: by_label.md 'Title'\n"
-    book = bind(tmp_path, summary, pages("first.md", file))
+    book = read_files(tmp_path, summary, pages("first.md", file))
     assert book.warnings == ()
     assert places(book) == [("First", "first.html"), ("First / Here", file.replace(".md", ".html"))]
     assert book.sections[1].text == f"Words of {file}."
@@ -108,7 +110,7 @@ PARTS = """# The Title
 
 def test_parts_drafts_and_groups_keep_their_place_in_the_contents(tmp_path: Path) -> None:
     names = ("README.md", "under.md", "deeper.md", "ud.md", "one/README.md", "two.md", "end/index.md")
-    book = bind(tmp_path, PARTS, pages(*names, "hidden.md"))
+    book = read_files(tmp_path, PARTS, pages(*names, "hidden.md"))
     assert book.title == "The Title"
     assert places(book) == [
         ("Preface", "index.html"),
@@ -131,25 +133,27 @@ def test_parts_drafts_and_groups_keep_their_place_in_the_contents(tmp_path: Path
 )
 def test_a_bomb_of_marks_in_the_contents_is_read_in_one_go(tmp_path: Path, bomb: str) -> None:
     summary = f"- [A](a.md)\n\n{bomb * (40_000 // len(bomb))}\n"
-    assert places(bind(tmp_path, summary, pages("a.md")))[0] == ("A", "a.html")
+    assert places(read_files(tmp_path, summary, pages("a.md")))[0] == ("A", "a.html")
 
 
 def test_ids_of_headings_are_those_that_mdbook_writes(tmp_path: Path) -> None:
     text = "## What's *new*?\n\nx\n\n## `--flag`: use it\n\nx\n\n## What's new?\n\nx\n\n## Own {#my-id}\n\nx"
-    sections = one(tmp_path, text).sections
+    sections = read_one(tmp_path, text).sections
     assert [s.anchor for s in sections] == ["a", "whats-new", "--flag-use-it", "whats-new-1", "my-id"]
 
 
 def test_a_playground_is_a_block_of_code_with_its_lines(tmp_path: Path) -> None:
     code = "fn main() {\n    // ANCHOR: x\n    go();\n}\n"
-    (only,) = one(tmp_path, "Try it:\n\n{{#playground code.rs editable}}\n\nDone.", code__rs=code).sections
+    (only,) = read_one(
+        tmp_path, "Try it:\n\n{{#playground code.rs editable}}\n\nDone.", code__rs=code
+    ).sections
     shown = "fn main() {\n    go();\n}"
     assert only.text == f"Try it:\n\n{shown}\n\nDone."
     assert [only.text[b.start : b.end] for b in only.blocks] == [shown]
 
 
 def test_a_playground_that_is_missing_leaves_no_empty_code(tmp_path: Path) -> None:
-    book = one(tmp_path, "Try it.\n\n{{#playground gone.rs}}\n\nDone.")
+    book = read_one(tmp_path, "Try it.\n\n{{#playground gone.rs}}\n\nDone.")
     assert book.sections[0].text == "Try it.\n\nDone."
     assert book.warnings == ("src/a.md: gone.rs could not be included",)
 
@@ -158,13 +162,13 @@ def test_lines_of_code_are_hidden_in_rust_alone_even_when_they_are_put_in(tmp_pa
     rust, shell = "{{#rustdoc_include code.rs:2:4}}", "# a comment\n{{#include code.rs:1}}"
     text = f"```rust,ignore\n{rust}\n```\n\n```sh\n{shell}\n```"
     code = "# hidden outside\nlet x = 5;\n# hidden();\n#[test]\n"
-    (only,) = one(tmp_path, text, code__rs=code).sections
+    (only,) = read_one(tmp_path, text, code__rs=code).sections
     assert only.text == "let x = 5;\n#[test]\n\n# a comment\n# hidden outside"
 
 
 def test_html_that_is_laid_out_by_hand_keeps_its_lay_out(tmp_path: Path) -> None:
     text = "<pre><code>match x {\n    A =&gt; <em>b</em>,\n\n    _ =&gt; c,\n}</code></pre>\n\nAfter."
-    (only,) = one(tmp_path, text).sections
+    (only,) = read_one(tmp_path, text).sections
     shown = "match x {\n    A => b,\n\n    _ => c,\n}"
     assert only.text == f"{shown}\n\nAfter."
     assert [only.text[b.start : b.end] for b in only.blocks] == [shown]
@@ -172,13 +176,13 @@ def test_html_that_is_laid_out_by_hand_keeps_its_lay_out(tmp_path: Path) -> None
 
 def test_paths_of_the_shell_are_not_taken_for_formulas(tmp_path: Path) -> None:
     text = "The folder is *$HOME/.cargo/bin*. Ensure that\nit is in your `$PATH` to run `cargo install`."
-    assert one(tmp_path, text).sections[0].text == (
+    assert read_one(tmp_path, text).sections[0].text == (
         "The folder is $HOME/.cargo/bin. Ensure that it is in your $PATH to run cargo install."
     )
 
 
 def test_an_empty_chapter_is_kept_and_a_chapter_of_comments_too(tmp_path: Path) -> None:
-    book = bind(
+    book = read_files(
         tmp_path, "- [A](a.md)\n- [B](b.md)\n- [C](c.md)\n", {"a.md": "x", "b.md": "", "c.md": "<!-- -->"}
     )
     assert [(s.title, s.text) for s in book.sections] == [("A", "x"), ("B", ""), ("C", "")]

@@ -23,7 +23,7 @@ def text(source: str) -> str:
     return only.text
 
 
-def kept(piece: PageSection) -> list[str]:
+def list_blocks(piece: PageSection) -> list[str]:
     return [piece.text[b.start : b.end] for b in piece.blocks]
 
 
@@ -98,7 +98,7 @@ def test_empty_items_and_lists_of_lists_do_no_harm() -> None:
 def test_tables_are_rows_with_bars_and_a_block() -> None:
     (only,) = page("Intro\n\n| Name | `Age` |\n|---|--:|\n| *Ann* | 7 |\n| a \\| b | |\n\nOutro")
     assert only.text == "Intro\n\nName | Age\nAnn | 7\na | b |\n\nOutro"
-    assert kept(only) == ["Name | Age\nAnn | 7\na | b |"]
+    assert list_blocks(only) == ["Name | Age\nAnn | 7\na | b |"]
 
 
 def test_code_is_verbatim_and_a_block() -> None:
@@ -118,7 +118,7 @@ def test_code_is_verbatim_and_a_block() -> None:
         Done
         """
     (only,) = page(source)
-    assert kept(only) == [
+    assert list_blocks(only) == [
         'def f():\n    return "*a*"  # not a heading\n\n\n# nor this',
         "indented <b>code</b>",
     ]
@@ -129,7 +129,7 @@ def test_code_is_verbatim_and_a_block() -> None:
 def test_code_in_a_list_item_keeps_its_own_indent() -> None:
     (only,) = page("1. Run:\n\n   ```sh\n   make\n     all\n   ```\n\n2. Done")
     assert only.text == "1. Run:\n\nmake\n  all\n\n2. Done"
-    assert kept(only) == ["make\n  all"]
+    assert list_blocks(only) == ["make\n  all"]
 
 
 def test_quotes_are_text_and_alerts_say_what_they_are() -> None:
@@ -180,7 +180,7 @@ def test_footnotes_follow_the_section_that_calls_them() -> None:
         """
     _, a, b = page(source)
     assert a.text == "Claim[n] one.\n\n[n] The note.\n\ncode"
-    assert kept(a) == ["code"]
+    assert list_blocks(a) == ["code"]
     assert b.text == "Other[2].\n\n[2] Second, see[n].\n\n[3] Never called."
 
 
@@ -216,7 +216,7 @@ def test_html_tables_and_headings_become_what_they_are() -> None:
     found = page(source)
     assert [(p.level, p.title, p.anchor) for p in found[1:]] == [(2, "An HTML heading", "own")]
     assert found[1].text == "A | B\n1 | 2 | x"
-    assert kept(found[1]) == [found[1].text]
+    assert list_blocks(found[1]) == [found[1].text]
 
 
 def test_html_inside_code_is_left_alone() -> None:

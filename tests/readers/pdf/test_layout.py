@@ -34,13 +34,13 @@ def lines(*texts: str, page: int = 1, left: float = 72) -> list[PdfLine]:
     return [line(text, row, page=page, left=left) for row, text in enumerate(texts)]
 
 
-def laid(given_lines: Sequence[PdfLine], *, known: str = "") -> PdfText:
+def lay_out_lines(given_lines: Sequence[PdfLine], *, known: str = "") -> PdfText:
     words = BookWords([*(line.text for line in given_lines), known])
     return lay_out(given_lines, words=words, leading=1.2, label=lambda _: None)
 
 
 def text(given_lines: Sequence[PdfLine], *, known: str = "") -> str:
-    return laid(given_lines, known=known).text
+    return lay_out_lines(given_lines, known=known).text
 
 
 FULL = "This line of the paragraph reaches the right edge"
@@ -85,7 +85,7 @@ def test_items_of_a_list_stay_apart_and_their_lines_together() -> None:
 
 def test_rows_of_figures_stay_rows_and_are_a_block() -> None:
     given_lines = lines(FULL, MORE, "Sales 12 14 16", "Costs $ 3 4 (5)", "Profit 9 10 —", FULL)
-    made = laid(given_lines)
+    made = lay_out_lines(given_lines)
     (block,) = made.blocks
     assert made.text[block.start : block.end] == "Sales 12 14 16\nCosts $ 3 4 (5)\nProfit 9 10 —"
 
@@ -124,7 +124,7 @@ def test_a_hyphen_at_the_end_of_a_line_is_judged_by_the_books_own_words(
 
 
 def test_a_paragraph_goes_on_over_a_page_and_the_mark_is_at_its_word() -> None:
-    made = laid([line(FULL, 40), line("and goes on here.", 0, page=2)])
+    made = lay_out_lines([line(FULL, 40), line("and goes on here.", 0, page=2)])
     assert made.text == f"{FULL} and goes on here."
     assert [(mark.number, made.text[mark.offset :][:3]) for mark in made.pages] == [(1, "Thi"), (2, "and")]
 
@@ -221,7 +221,7 @@ def test_any_lines_keep_their_letters_and_their_marks_stand_in_order(
     for made, turn in given_lines:
         page += turn
         pages.append(made._replace(page=page))
-    found = laid(pages)
+    found = lay_out_lines(pages)
     letters = [c for made in pages for c in made.text if c.isalnum()]
     assert [c for c in found.text if c.isalnum()] == letters
     offsets = [mark.offset for mark in found.pages]

@@ -1,4 +1,4 @@
-"""The PDF reader on small real files: sections, pages, furniture, titles, losses."""
+"""The PDF reader on small real files: sections, pages, boilerplate, titles, losses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,18 @@ from octavo.limits import Limits
 from octavo.readers.parsed import ParsedBook
 from octavo.readers.pdf.reader import read_pdf
 from octavo.types import BookFormat
-from tests.support.pdf_files import BOLD, Mark, Text, book, column, encrypted, file, objects, prose, stream
+from tests.support.pdf_files import (
+    BOLD,
+    Mark,
+    Text,
+    column,
+    make_book,
+    make_encrypted,
+    make_prose,
+    objects,
+    stream,
+    write_file,
+)
 
 LOREM = (
     "The library of the town stood by the river and had been there longer",
@@ -28,7 +39,7 @@ def read_bytes(
     return read_pdf(path, limits or Limits())
 
 
-def refused(folder: Path, data: bytes, limits: Limits | None = None) -> BadBook:
+def catch_refusal(folder: Path, data: bytes, limits: Limits | None = None) -> BadBook:
     with pytest.raises(BadBook) as caught:
         read_bytes(folder, data, limits)
     return caught.value
@@ -45,7 +56,7 @@ def chapters() -> bytes:
         *column(["Nobody knows who built it."], top=470),
     ]
     marks = [Mark(0, "The River", 1, 760), Mark(0, "The Bridge", 2, 620), Mark(1, "Its builders", 2, 520)]
-    return book(
+    return make_book(
         [one, two], outline=marks, title="Town and Water", author="A. Writer; B. Painter", lang=b"en-GB"
     )
 
@@ -83,7 +94,7 @@ def test_pages_are_marked_inside_their_sections(tmp_path: Path) -> None:
 
 def test_a_heading_that_is_not_printed_begins_at_its_height(tmp_path: Path) -> None:
     lines = [*column(["Above the line."], top=700), *column(["Below the line."], top=400)]
-    found = read_bytes(tmp_path, book([lines], outline=[Mark(0, "Unseen", 1, 500)], title="Heights"))
+    found = read_bytes(tmp_path, make_book([lines], outline=[Mark(0, "Unseen", 1, 500)], title="Heights"))
     assert [(s.title, s.text) for s in found.sections] == [
         ("Heights", "Above the line."),
         ("Unseen", "Below the line."),
@@ -97,32 +108,32 @@ def test_a_heading_over_two_lines_is_taken_whole(tmp_path: Path) -> None:
         *column(LOREM, top=690),
     ]
     marks = [Mark(0, "Of the great flood and what it left behind", 1)]
-    (section,) = read_bytes(tmp_path, book([lines], outline=marks)).sections
+    (section,) = read_bytes(tmp_path, make_book([lines], outline=marks)).sections
     assert section.text.startswith("The library of the town")
 
 
 def test_a_single_root_with_the_title_of_the_book_is_left_out(tmp_path: Path) -> None:
     pages = [[Text(72, 740, f"Chapter {n}", 16), *column([f"Words of {n}."], top=700)] for n in (1, 2)]
     marks = [Mark(0, "My Book", 1), Mark(1, "Chapter 1", 1), Mark(1, "Chapter 2", 2)]
-    found = read_bytes(tmp_path, book(pages, outline=marks, title="My Book"))
+    found = read_bytes(tmp_path, make_book(pages, outline=marks, title="My Book"))
     assert [s.heading_path for s in found.sections] == [("Chapter 1",), ("Chapter 2",)]
 
 
 def test_an_entry_for_an_empty_page_begins_with_the_next_words(tmp_path: Path) -> None:
     pages = [column(["First words."]), [], column(["Last words."])]
-    found = read_bytes(tmp_path, book(pages, outline=[Mark(0, "A", 1), Mark(0, "B", 2)]))
+    found = read_bytes(tmp_path, make_book(pages, outline=[Mark(0, "A", 1), Mark(0, "B", 2)]))
     assert [(s.title, s.text) for s in found.sections] == [("A", "First words."), ("B", "Last words.")]
 
 
 def test_printed_page_numbers_are_kept_as_labels(tmp_path: Path) -> None:
     pages = [column([f"Words of sheet {n}, all of them."], top=500) for n in range(4)]
-    found = read_bytes(tmp_path, book(pages, labels=b"0 << /S /r >> 2 << /S /D /St 1 >>"))
+    found = read_bytes(tmp_path, make_book(pages, labels=b"0 << /S /r >> 2 << /S /D /St 1 >>"))
     marks = [mark for section in found.sections for mark in section.pages]
     assert [(mark.number, mark.label) for mark in marks] == [(1, "i"), (2, "ii"), (3, "1"), (4, "2")]
 
 
 def test_every_word_is_on_its_page(tmp_path: Path) -> None:
-    found = read_bytes(tmp_path, prose(25))
+    found = read_bytes(tmp_path, make_prose(25))
     for section in found.sections:
         ends = [*(mark.offset for mark in section.pages[1:]), len(section.text)]
         for mark, end in zip(section.pages, ends, strict=True):
@@ -130,12 +141,12 @@ def test_every_word_is_on_its_page(tmp_path: Path) -> None:
 
 
 def test_a_long_book_without_headings_is_cut_into_runs_of_pages(tmp_path: Path) -> None:
-    found = read_bytes(tmp_path, prose(25))
+    found = read_bytes(tmp_path, make_prose(25))
     assert [section.title for section in found.sections] == ["Pages 1–10", "Pages 11–20", "Pages 21–25"]
 
 
 def test_a_short_book_without_headings_is_one_section_under_its_title(tmp_path: Path) -> None:
-    (section,) = read_bytes(tmp_path, prose(2), name="two_short_pages.pdf").sections
+    (section,) = read_bytes(tmp_path, make_prose(2), name="two_short_pages.pdf").sections
     assert section.heading_path == ("two short pages",)
 
 
@@ -149,7 +160,7 @@ def test_headings_are_told_by_larger_or_bold_type_where_there_is_no_outline(tmp_
         ]
         for n in range(1, 7)
     ]
-    found = read_bytes(tmp_path, book(pages))
+    found = read_bytes(tmp_path, make_book(pages))
     assert [s.heading_path for s in found.sections[:3]] == [
         ("Chapter 1. On number 1",),
         ("Chapter 1. On number 1", "A closer look"),
@@ -164,7 +175,7 @@ def test_running_heads_feet_and_page_numbers_are_removed(tmp_path: Path) -> None
         foot = f"{n + 4} Chapter {1 + n // 4}" if n % 2 else f"Part {1 + n // 4} {n + 4}"
         body = column([f"Body of sheet {n} says 1999.", f"It ends with the year {1990 + n}"], top=600)
         pages.append([Text(72, 800, "Town and Water, second edition", 8), *body, Text(72, 40, foot, 8)])
-    text = "\n".join(section.text for section in read_bytes(tmp_path, book(pages)).sections)
+    text = "\n".join(section.text for section in read_bytes(tmp_path, make_book(pages)).sections)
     assert "second edition" not in text
     assert "Chapter" not in text
     assert "Part" not in text
@@ -173,7 +184,7 @@ def test_running_heads_feet_and_page_numbers_are_removed(tmp_path: Path) -> None
 
 def test_pages_that_number_along_with_their_chapters_lose_nothing(tmp_path: Path) -> None:
     pages = [[Text(72, 780, f"Chapter {n}", 16), *column([f"Words of {n}."], top=60)] for n in range(1, 9)]
-    text = "\n".join(f"{s.title}\n{s.text}" for s in read_bytes(tmp_path, book(pages)).sections)
+    text = "\n".join(f"{s.title}\n{s.text}" for s in read_bytes(tmp_path, make_book(pages)).sections)
     assert all(f"Chapter {n}" in text and f"Words of {n}." in text for n in range(1, 9))
 
 
@@ -185,7 +196,7 @@ def test_a_table_head_repeated_on_many_pages_is_kept(tmp_path: Path) -> None:
         ]
         for n in range(6)
     ]
-    text = "\n".join(section.text for section in read_bytes(tmp_path, book(pages)).sections)
+    text = "\n".join(section.text for section in read_bytes(tmp_path, make_book(pages)).sections)
     assert text.count("Years ended 2022 2021 2020") == 6
 
 
@@ -199,7 +210,7 @@ def test_broken_words_and_paragraphs_over_pages_are_joined(tmp_path: Path) -> No
         top=300,
     )
     two = column(["into the river without a word."], top=700)
-    (section,) = read_bytes(tmp_path, book([one, two])).sections
+    (section,) = read_bytes(tmp_path, make_book([one, two])).sections
     assert section.text == (
         "All the information in the information office, the well-known one, "
         "went over the bridge and then into the river without a word."
@@ -208,7 +219,9 @@ def test_broken_words_and_paragraphs_over_pages_are_joined(tmp_path: Path) -> No
 
 
 def test_ligatures_and_odd_spaces_are_cleaned(tmp_path: Path) -> None:
-    (section,) = read_bytes(tmp_path, book([column(["An\xa0office  with “quotes” — and more."])])).sections
+    (section,) = read_bytes(
+        tmp_path, make_book([column(["An\xa0office  with “quotes” — and more."])])
+    ).sections
     assert section.text == "An office with “quotes” — and more."
 
 
@@ -219,7 +232,7 @@ def test_a_turned_page_reads_like_an_upright_one(tmp_path: Path) -> None:
     )
     made[10] = b"<< /Type /Page /Parent 2 0 R /Contents 11 0 R /Rotate 90 >>"
     made[11] = stream(rows)
-    (section,) = read_bytes(tmp_path, file(made)).sections
+    (section,) = read_bytes(tmp_path, write_file(made)).sections
     assert section.text == "Turned row 0 5 6\nTurned row 1 5 6\nTurned row 2 5 6\n\nAn upright page."
     assert len(section.blocks) == 1
 
@@ -237,30 +250,30 @@ def test_a_turned_page_reads_like_an_upright_one(tmp_path: Path) -> None:
     ],
 )
 def test_the_title_is_what_a_person_would_call_it(tmp_path: Path, stated: str, expected: str) -> None:
-    data = book([column(["Some words."])], title=stated)
+    data = make_book([column(["Some words."])], title=stated)
     assert read_bytes(tmp_path, data, name="my_book.pdf").title == expected
 
 
 def test_without_a_stated_title_the_largest_words_of_the_first_page_are_it(tmp_path: Path) -> None:
     page = [Text(72, 700, "The History of", 24), Text(72, 670, "Small Bridges", 24), *column(LOREM, top=600)]
-    found = read_bytes(tmp_path, book([page], author="admin"))
+    found = read_bytes(tmp_path, make_book([page], author="admin"))
     assert found.title == "The History of Small Bridges"
     assert found.authors == ()
 
 
 def test_a_book_with_an_empty_password_is_read_and_a_locked_one_is_not(tmp_path: Path) -> None:
-    assert "The locked words" in read_bytes(tmp_path, encrypted(b"")).sections[0].text
-    assert refused(tmp_path, encrypted(b"secret")).code == "encrypted"
+    assert "The locked words" in read_bytes(tmp_path, make_encrypted(b"")).sections[0].text
+    assert catch_refusal(tmp_path, make_encrypted(b"secret")).code == "encrypted"
 
 
 def test_blank_pages_have_no_text_and_the_hint_speaks_of_ocr(tmp_path: Path) -> None:
-    error = refused(tmp_path, book([[], []]))
+    error = catch_refusal(tmp_path, make_book([[], []]))
     assert error.code == "no_text"
     assert "OCR" in error.hint
 
 
 def test_a_mostly_scanned_book_is_read_with_a_warning(tmp_path: Path) -> None:
-    found = read_bytes(tmp_path, book([column(["The only words."]), [], []]))
+    found = read_bytes(tmp_path, make_book([column(["The only words."]), [], []]))
     assert "2 of 3 pages" in found.warnings[0]
     assert "OCR" in found.warnings[0]
 
@@ -268,7 +281,7 @@ def test_a_mostly_scanned_book_is_read_with_a_warning(tmp_path: Path) -> None:
 def test_a_page_that_cannot_be_loaded_is_listed(tmp_path: Path) -> None:
     made = objects([column([f"Words of {n} here."], top=500) for n in range(1, 5)])
     made[12] = b"null"
-    found = read_bytes(tmp_path, file(made))
+    found = read_bytes(tmp_path, write_file(made))
     assert any(warning.startswith("pages lost: ") for warning in found.warnings), found.warnings
     assert "Words of 1" in found.sections[0].text
     assert "Words of 4" in found.sections[0].text
@@ -276,7 +289,7 @@ def test_a_page_that_cannot_be_loaded_is_listed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("share", [1, 10, 50, 90, 99])
 def test_a_truncated_book_is_refused_or_says_what_it_lost(tmp_path: Path, share: int) -> None:
-    data = prose(12)
+    data = make_prose(12)
     try:
         said = read_bytes(tmp_path, data[: len(data) * share // 100]).warnings
     except BadBook as error:
@@ -285,7 +298,7 @@ def test_a_truncated_book_is_refused_or_says_what_it_lost(tmp_path: Path, share:
 
 
 def test_a_book_whose_end_is_lost_is_read_with_a_warning(tmp_path: Path) -> None:
-    data = prose(3)
+    data = make_prose(3)
     found = read_bytes(tmp_path, data[: data.rindex(b"startxref")])
     assert "cut off" in found.warnings[0]
     assert "page 3" in found.sections[-1].text
@@ -295,19 +308,19 @@ def test_pages_that_the_file_promises_but_does_not_have_are_a_warning(tmp_path: 
     made = objects([column(["One page."])])
     made[2] = made[2].replace(b"/Count 1", b"/Count 1 ") + b" %"
     made[40] = b"<< /Type /Pages /Kids [] /Count 7 >>"
-    found = read_bytes(tmp_path, file(made))
+    found = read_bytes(tmp_path, write_file(made))
     assert any("should have 7 pages" in warning for warning in found.warnings)
 
 
 def test_limits_on_pages_characters_and_text_hold(tmp_path: Path) -> None:
     for limits in (Limits(max_pages=2), Limits(max_page_chars=20)):
-        assert refused(tmp_path, prose(3), limits).code == "too_large"
-    long = book([column(["many words " * 150] * 64, top=800) for _ in range(12)])
-    assert refused(tmp_path, long, Limits(max_text_mb=1)).code == "too_large"
+        assert catch_refusal(tmp_path, make_prose(3), limits).code == "too_large"
+    long = make_book([column(["many words " * 150] * 64, top=800) for _ in range(12)])
+    assert catch_refusal(tmp_path, long, Limits(max_text_mb=1)).code == "too_large"
 
 
 def test_no_section_has_an_empty_heading_or_marks_outside_its_text(tmp_path: Path) -> None:
-    for data in (chapters(), prose(25), encrypted(b"")):
+    for data in (chapters(), make_prose(25), make_encrypted(b"")):
         for section in read_bytes(tmp_path, data).sections:
             assert section.title == section.heading_path[-1]
             assert all(heading.strip() for heading in section.heading_path)

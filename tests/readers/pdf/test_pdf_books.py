@@ -14,21 +14,23 @@ from octavo.readers import read_book
 from octavo.readers.parsed import ParsedBook
 from octavo.readers.pdf.headings import OutlineEntry, locate_outline
 from octavo.readers.pdf.layout import PdfLine, PdfPage, drop_boilerplate
-from tests.support.pdf_files import BOLD, Mark, Text, book, column, file, literal, objects, stream
+from tests.support.pdf_files import BOLD, Mark, Text, column, literal, make_book, objects, stream, write_file
 
 FILLER = "which go on to the end of the line and fill it with words"
 
 
-def shelve(folder: Path, data: bytes) -> ParsedBook:
+def read_data(folder: Path, data: bytes) -> ParsedBook:
     (folder / "my_book.pdf").write_bytes(data)
     return read_book(folder / "my_book.pdf", Limits())
 
 
-def everything(found: ParsedBook) -> str:
+def join_texts(found: ParsedBook) -> str:
     return "\n\n".join(s.text for s in found.sections)
 
 
-def sheets(count: int, foot: list[str] | None = None, *, head: list[str] | None = None) -> list[list[Text]]:
+def make_pages(
+    count: int, foot: list[str] | None = None, *, head: list[str] | None = None
+) -> list[list[Text]]:
     """Pages with two lines of their own, and what is printed above and below them."""
     made = []
     for n in range(count):
@@ -39,7 +41,7 @@ def sheets(count: int, foot: list[str] | None = None, *, head: list[str] | None 
     return made
 
 
-def text_of(count: int) -> str:
+def expect_text(count: int) -> str:
     return "\n\n".join(
         f"Sheet {n} has these words, {FILLER}, and a last line of {n}." for n in range(1, count + 1)
     )
@@ -63,15 +65,15 @@ ROMAN = ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii
     ],
 )
 def test_page_numbers_go_however_they_are_set(tmp_path: Path, foot: list[str]) -> None:
-    found = shelve(tmp_path, book(sheets(9, foot)))
-    assert everything(found) == text_of(9)
+    found = read_data(tmp_path, make_book(make_pages(9, foot)))
+    assert join_texts(found) == expect_text(9)
 
 
 def test_running_heads_that_change_with_the_chapter_go(tmp_path: Path) -> None:
     head = [
         f"{n} TOWN AND WATER" if n % 2 == 0 else f"Chapter {1 + n // 8}: of rivers {n}" for n in range(1, 25)
     ]
-    assert everything(shelve(tmp_path, book(sheets(24, head=head)))) == text_of(24)
+    assert join_texts(read_data(tmp_path, make_book(make_pages(24, head=head)))) == expect_text(24)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,7 @@ def test_running_heads_that_change_with_the_chapter_go(tmp_path: Path) -> None:
     ],
 )
 def test_last_lines_that_only_look_like_page_numbers_stay(tmp_path: Path, foot: list[str]) -> None:
-    text = everything(shelve(tmp_path, book(sheets(9, foot))))
+    text = join_texts(read_data(tmp_path, make_book(make_pages(9, foot))))
     assert all(line in text for line in foot)
 
 
@@ -99,7 +101,7 @@ def test_last_lines_that_only_look_like_page_numbers_stay(tmp_path: Path, foot: 
 def test_every_page_keeps_the_label_that_its_reader_sees(
     tmp_path: Path, labels: bytes, expected: list[str]
 ) -> None:
-    found = shelve(tmp_path, book(sheets(4), labels=labels))
+    found = read_data(tmp_path, make_book(make_pages(4), labels=labels))
     assert [mark.label for s in found.sections for mark in s.pages] == expected
 
 
@@ -109,7 +111,7 @@ def chapters(count: int) -> list[list[Text]]:
     ]
 
 
-def outlined(found: ParsedBook) -> list[tuple[str, str]]:
+def list_sections(found: ParsedBook) -> list[tuple[str, str]]:
     return [(" / ".join(s.heading_path), s.text) for s in found.sections]
 
 
@@ -123,7 +125,7 @@ def test_named_destinations_are_followed(tmp_path: Path) -> None:
     made[19] = made[19].replace(b"/Dest [14 0 R /Fit]", b"/A << /S /GoTo /D (three) >>")
     names = b"/Names << /Dests << /Names [(three) [14 0 R /Fit] (two) << /D [12 0 R /Fit] >>] >> >>"
     made[1] = made[1].replace(b"/Outlines", names + b" /Outlines")
-    assert outlined(shelve(tmp_path, file(made))) == IN_ORDER
+    assert list_sections(read_data(tmp_path, write_file(made))) == IN_ORDER
 
 
 @pytest.mark.parametrize(
@@ -141,19 +143,19 @@ def test_an_entry_that_points_nowhere_begins_where_its_title_is_printed(
 ) -> None:
     made = objects(chapters(3), outline=MARKS)
     made[18] = made[18].replace(b"/Dest [12 0 R /Fit]", target)
-    assert outlined(shelve(tmp_path, file(made))) == IN_ORDER
+    assert list_sections(read_data(tmp_path, write_file(made))) == IN_ORDER
 
 
 def test_an_entry_that_points_nowhere_and_is_printed_nowhere_takes_no_text(tmp_path: Path) -> None:
     made = objects(chapters(3), outline=[MARKS[0], Mark(0, "Elsewhere", 2), *MARKS[1:]])
     made[18] = made[18].replace(b"/Dest [12 0 R /Fit]", b"")
-    assert outlined(shelve(tmp_path, file(made))) == [*IN_ORDER, ("Elsewhere", "")]
+    assert list_sections(read_data(tmp_path, write_file(made))) == [*IN_ORDER, ("Elsewhere", "")]
 
 
 def test_a_part_that_points_nowhere_begins_with_its_first_chapter(tmp_path: Path) -> None:
     made = objects(chapters(3), outline=[Mark(0, "Part", 1), *(Mark(1, m.title, m.page) for m in MARKS)])
     made[17] = made[17].replace(b"/Dest [10 0 R /Fit]", b"")
-    assert outlined(shelve(tmp_path, file(made))) == [
+    assert list_sections(read_data(tmp_path, write_file(made))) == [
         ("Part", ""),
         *((f"Part / {title}", text) for title, text in IN_ORDER),
     ]
@@ -165,7 +167,7 @@ def test_a_part_that_points_nowhere_begins_with_its_first_chapter(tmp_path: Path
 def test_an_outline_that_runs_in_a_circle_comes_to_an_end(tmp_path: Path, loop: bytes) -> None:
     made = objects(chapters(3), outline=MARKS[:2])
     made[18] = made[18].replace(b" /Parent", loop)
-    found = outlined(shelve(tmp_path, file(made)))
+    found = list_sections(read_data(tmp_path, write_file(made)))
     assert found[0] == IN_ORDER[0]
     assert [text for _, text in found].count("Words of 1.") == 1
     assert found[-1][1].endswith("Words of 3.")
@@ -174,7 +176,7 @@ def test_an_outline_that_runs_in_a_circle_comes_to_an_end(tmp_path: Path, loop: 
 def test_five_hundred_entries_over_three_hundred_pages_keep_every_page_in_order(tmp_path: Path) -> None:
     pages = [column([f"Words of sheet {n}, {FILLER}."], top=700) for n in range(1, 301)]
     marks = [Mark(i % 3, f"Entry {i}", 1 + i * 300 // 500) for i in range(500)]
-    found = shelve(tmp_path, book(pages, outline=marks))
+    found = read_data(tmp_path, make_book(pages, outline=marks))
     assert [s.title for s in found.sections] == [f"Entry {i}" for i in range(500)]
     assert {len(s.heading_path) for s in found.sections} == {1, 2, 3}
     numbers = [mark.number for s in found.sections for mark in s.pages]
@@ -187,7 +189,7 @@ def test_five_hundred_entries_over_three_hundred_pages_keep_every_page_in_order(
 def test_titles_of_an_outline_are_clean_single_lines(tmp_path: Path) -> None:
     made = objects(chapters(2), outline=MARKS[:2])
     made[16] = made[16].replace(literal("Chapter 2"), literal("Of\r\n\u202e\u200bﬁsh\t and\x00 " + "x" * 999))
-    titles = [s.title for s in shelve(tmp_path, file(made)).sections]
+    titles = [s.title for s in read_data(tmp_path, write_file(made)).sections]
     assert titles[0] == "Chapter 1"
     assert titles[1].startswith("Of fish and xxx")
     assert len(titles[1]) <= 300
@@ -209,15 +211,17 @@ def test_a_page_turned_any_way_reads_like_an_upright_one(tmp_path: Path, turn: i
             for i, line in enumerate(lines)
         )
     )
-    upright = everything(shelve(tmp_path, book([column(lines)])))
-    assert everything(shelve(tmp_path, file(made))) == upright == " ".join(lines)
+    upright = join_texts(read_data(tmp_path, make_book([column(lines)])))
+    assert join_texts(read_data(tmp_path, write_file(made))) == upright == " ".join(lines)
 
 
 def test_a_page_whose_corner_lies_elsewhere_still_loses_its_number(tmp_path: Path) -> None:
     made = objects([[*column([f"Words of {n}."], top=700), Text(300, 240, str(n), 9)] for n in range(1, 7)])
     for number in range(10, 22, 2):
         made[number] = made[number].replace(b"/Type /Page", b"/Type /Page /MediaBox [0 200 595 1042]")
-    assert everything(shelve(tmp_path, file(made))) == "\n\n".join(f"Words of {n}." for n in range(1, 7))
+    assert join_texts(read_data(tmp_path, write_file(made))) == "\n\n".join(
+        f"Words of {n}." for n in range(1, 7)
+    )
 
 
 def test_a_sentence_goes_on_over_empty_pages(tmp_path: Path) -> None:
@@ -227,7 +231,7 @@ def test_a_sentence_goes_on_over_empty_pages(tmp_path: Path) -> None:
         [],
         column(["ends here."]),
     ]
-    (only,) = shelve(tmp_path, book(pages)).sections
+    (only,) = read_data(tmp_path, make_book(pages)).sections
     assert only.text == "A sentence that goes over two empty pages and ends here."
     assert [(m.number, only.text[m.offset :][:4]) for m in only.pages] == [(1, "A se"), (4, "ends")]
 
@@ -237,7 +241,7 @@ def test_a_note_at_the_foot_stays_apart_from_the_text(tmp_path: Path) -> None:
         *column([f"Words with a mark, {FILLER}.", "The end."], top=700),
         Text(72, 90, "1 Annals, page 4.", 7),
     ]
-    assert everything(shelve(tmp_path, book([page, column(["Another page."])]))) == (
+    assert join_texts(read_data(tmp_path, make_book([page, column(["Another page."])]))) == (
         f"Words with a mark, {FILLER}. The end.\n\n1 Annals, page 4.\n\nAnother page."
     )
 
@@ -253,14 +257,14 @@ def test_a_heading_of_a_number_and_a_title_is_one_heading(tmp_path: Path) -> Non
         ]
         for numeral, name in names.items()
     ]
-    found = outlined(shelve(tmp_path, book(pages)))
+    found = list_sections(read_data(tmp_path, make_book(pages)))
     assert [title for title, _ in found] == [f"CHAPTER {numeral} {name}" for numeral, name in names.items()]
     assert all(
         text.endswith(f"and of {name}.") for (_, text), name in zip(found, names.values(), strict=True)
     )
 
 
-def scripted(text: str) -> bytes:
+def write_script_page(text: str) -> bytes:
     """A page in a font whose glyphs are told only by their table of characters."""
     made = objects([[]])
     codes = {c: n for n, c in enumerate(dict.fromkeys(text), start=3)}
@@ -280,7 +284,7 @@ def scripted(text: str) -> bytes:
     made[33] += b" /Ascent 700 /Descent -200 /CapHeight 700 /StemV 80 >>"
     shown = "".join(f"{codes[c]:04x}" for c in text)
     made[11] = stream(f"BT /F1 10 Tf 72 700 Td <{shown}> Tj ET".encode())
-    return file(made)
+    return write_file(made)
 
 
 @pytest.mark.parametrize(
@@ -288,7 +292,7 @@ def scripted(text: str) -> bytes:
     ["Η βιβλιοθήκη της πόλης.", "Библиотека города", "図書館は川のそばにある。", "a 𝔟 𐍈 z", "naïve ﬁsh"],
 )
 def test_text_of_any_script_is_read_by_its_table_of_characters(tmp_path: Path, text: str) -> None:
-    assert everything(shelve(tmp_path, scripted(text))) == text.replace("ﬁ", "fi")
+    assert join_texts(read_data(tmp_path, write_script_page(text))) == text.replace("ﬁ", "fi")
 
 
 lines_of = st.lists(
