@@ -8,18 +8,13 @@ from pathlib import Path
 import pytest
 
 from octavo.answers.offline import Answerer
-from octavo.answers.workspace import number_sentences
 from octavo.errors import InvalidValue
 from octavo.library import Library
-from octavo.search.scope import bound_by_books
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.types import Answer, Refusal, RefusalReason, Scope, ScopeType
-from octavo.verification.claims import Claim
-from octavo.verification.gate import verify_claims
 from tests.support import small_books
 from tests.support.answerers import Greedy, Scripted, assert_well_cited, filled, with_tides
-from tests.support.builders import make_chunk, make_evidence
 from tests.support.copies import copied
 
 LOST = "How many boats were lost?"
@@ -187,19 +182,3 @@ async def test_a_web_page_gets_a_link_to_the_very_words(tmp_path: Path) -> None:
     lost = links["Seven boats were lost with all their nets."]
     assert lost.startswith("https://example.org/tides.html")
     assert lost.endswith(":~:text=Seven%20boats%20were%20lost%20with%20all%20their%20nets.")
-
-
-def test_a_claim_holds_when_its_sentences_bear_it_out() -> None:
-    evidence = [make_evidence(make_chunk("Ahab has one leg. The ship has three masts."))]
-    sentences = {s.id: s for s in number_sentences(evidence, bound_by_books())}
-    claims = [
-        Claim("The ship has three masts.", ("s2",)),
-        Claim("The ship has three masts.", ("s1",)),
-        Claim("The ship has four masts.", ("s2",)),
-        Claim("Ahab has one leg, and the ship has three masts.", ("s1", "s2")),
-        Claim("Ahab has no leg.", ("s1",)),
-    ]
-    kept, dropped = verify_claims(claims, sentences)
-    assert kept == (claims[0], claims[3])
-    assert [text for text, _ in dropped] == [claims[n].text for n in (1, 2, 4)]
-    assert all(reason for _, reason in dropped)

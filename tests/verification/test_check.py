@@ -30,7 +30,7 @@ PHYSICS = (
 SHELF = (HARBOUR, WHALE, PHYSICS)
 
 
-def verdict(claim: str, passages: Sequence[str] = SHELF) -> Support:
+def check_exactly(claim: str, passages: Sequence[str] = SHELF) -> Support:
     found = check(claim, passages)
     if found.snippet is not None:
         assert found.passage is not None
@@ -48,14 +48,14 @@ def verdict(claim: str, passages: Sequence[str] = SHELF) -> Support:
     ],
 )
 def test_a_claim_that_is_a_sentence_of_the_passage_is_all_but_certain(claim: str) -> None:
-    found = verdict(claim)
+    found = check_exactly(claim)
     assert found.supported
     assert found.score > 0.97
     assert not found.reasons
 
 
 def test_the_snippet_is_the_sentence_that_carries_the_claim() -> None:
-    found = verdict("The first mate Starbuck thought that the hunt was madness.")
+    found = check_exactly("The first mate Starbuck thought that the hunt was madness.")
     assert found.passage == 1
     assert found.snippet == "Starbuck, the first mate, thought the hunt was madness."
 
@@ -74,7 +74,7 @@ def test_the_snippet_is_the_sentence_that_carries_the_claim() -> None:
     ],
 )
 def test_shortened_and_reworded_claims_stay_supported(claim: str) -> None:
-    assert verdict(claim).supported
+    assert check_exactly(claim).supported
 
 
 @pytest.mark.parametrize(
@@ -94,26 +94,30 @@ def test_shortened_and_reworded_claims_stay_supported(claim: str) -> None:
     ],
 )
 def test_one_thing_changed_in_a_true_sentence_is_caught_and_told(claim: str, reason: str) -> None:
-    found = verdict(claim)
+    found = check_exactly(claim)
     assert not found.supported
     assert any(reason in r for r in found.reasons), found.reasons
 
 
 def test_a_number_that_stands_elsewhere_in_the_passage_does_not_excuse_a_wrong_one() -> None:
     passage = "The bridge was opened in 1894. It was widened in 1931 after the flood."
-    assert not verdict("The bridge was opened in 1931.", [passage]).supported
-    assert verdict("The bridge was widened in 1931.", [passage]).supported
+    assert not check_exactly("The bridge was opened in 1931.", [passage]).supported
+    assert check_exactly("The bridge was widened in 1931.", [passage]).supported
 
 
 def test_names_that_change_places_are_caught() -> None:
     passage = ["Queequeg saved Tashtego from drowning in the head of the whale."]
-    assert not verdict("Tashtego saved Queequeg from drowning in the head of the whale.", passage).supported
-    assert verdict("In the head of the whale, Queequeg saved Tashtego from drowning.", passage).supported
+    assert not check_exactly(
+        "Tashtego saved Queequeg from drowning in the head of the whale.", passage
+    ).supported
+    assert check_exactly(
+        "In the head of the whale, Queequeg saved Tashtego from drowning.", passage
+    ).supported
 
 
 def test_names_in_a_list_may_change_places() -> None:
     passage = ["Stubb and Flask pulled hard, while Daggoo and Tashtego sang."]
-    assert verdict("Flask and Stubb pulled hard, while Tashtego and Daggoo sang.", passage).supported
+    assert check_exactly("Flask and Stubb pulled hard, while Tashtego and Daggoo sang.", passage).supported
 
 
 @pytest.mark.parametrize(
@@ -127,7 +131,7 @@ def test_names_in_a_list_may_change_places() -> None:
     ],
 )
 def test_what_the_passages_do_not_say_is_not_supported(claim: str) -> None:
-    assert not verdict(claim).supported
+    assert not check_exactly(claim).supported
 
 
 def test_a_wrong_claim_scores_below_the_right_one_and_a_foreign_one_lower_still() -> None:
@@ -138,7 +142,7 @@ def test_a_wrong_claim_scores_below_the_right_one_and_a_foreign_one_lower_still(
 
 
 def test_evidence_may_lie_in_neighbouring_sentences() -> None:
-    found = verdict("Starbuck thought the hunt was madness and said so more than once.")
+    found = check_exactly("Starbuck thought the hunt was madness and said so more than once.")
     assert found.supported
     assert found.passage == 1
 
@@ -153,28 +157,28 @@ def test_the_order_of_the_passages_changes_only_the_index() -> None:
 
 @pytest.mark.parametrize("claim", ["", "   ", "🐋🐋", "…?!", "\u200b"])
 def test_a_claim_without_words_is_not_supported(claim: str) -> None:
-    found = verdict(claim)
+    found = check_exactly(claim)
     assert (found.supported, found.score, found.passage, found.snippet) == (False, 0.0, None, None)
     assert found.reasons == ("the claim has no words",)
 
 
 @pytest.mark.parametrize("passages", [[], [""], ["", " \n "], ["🐋"]])
 def test_nothing_is_supported_by_nothing(passages: list[str]) -> None:
-    found = verdict("The whale was white.", passages)
+    found = check_exactly("The whale was white.", passages)
     assert (found.supported, found.passage) == (False, None)
     assert found.reasons == ("no passage shares a word with the claim",)
 
 
 @pytest.mark.parametrize("claim", ["Here is a summary of the passage:", "Key points include:", "2."])
 def test_a_lead_in_claims_nothing_and_passes(claim: str) -> None:
-    found = verdict(claim)
+    found = check_exactly(claim)
     assert found.supported
     assert found.passage is None
-    assert not verdict(claim, []).supported
+    assert not check_exactly(claim, []).supported
 
 
 def test_a_denial_about_the_passage_is_no_lead_in() -> None:
-    assert not verdict("There is no information in the passage.").supported
+    assert not check_exactly("There is no information in the passage.").supported
 
 
 @pytest.mark.parametrize(
@@ -187,21 +191,21 @@ def test_a_denial_about_the_passage_is_no_lead_in() -> None:
     ],
 )
 def test_other_scripts_are_compared_too(claim: str, passage: str, wrong: str) -> None:
-    assert verdict(claim, [wrong, passage]).supported
-    assert verdict(claim, [wrong, passage]).passage == 1
-    assert not verdict(wrong, [passage]).supported
+    assert check_exactly(claim, [wrong, passage]).supported
+    assert check_exactly(claim, [wrong, passage]).passage == 1
+    assert not check_exactly(wrong, [passage]).supported
 
 
 def test_accents_and_typographic_quotes_do_not_matter() -> None:
     passage = ["There are over 750 episodes of Pokémon, and they don’t end."]
-    assert verdict("There are over 750 episodes of Pokemon, and they do not end.", passage).supported
+    assert check_exactly("There are over 750 episodes of Pokemon, and they do not end.", passage).supported
 
 
 def test_only_the_beginning_of_an_enormous_passage_is_read() -> None:
     enormous = "The sea was calm. " * 60_000
-    assert verdict("The whale was white.", [enormous + "The whale was white."]).score < 0.97
+    assert check_exactly("The whale was white.", [enormous + "The whale was white."]).score < 0.97
     early = "The whale was white. " + enormous
-    found = verdict("The whale was white.", [early])
+    found = check_exactly("The whale was white.", [early])
     assert found.snippet == "The whale was white."
     assert early.index(found.snippet) < MOST_PASSAGE
 
@@ -211,7 +215,7 @@ def test_only_the_beginning_of_an_enormous_passage_is_read() -> None:
 )
 def test_hostile_repetition_is_harmless(filler: str) -> None:
     text = filler * (40_000 // len(filler))
-    found = verdict(f"The whale {text}", [f"{text} whale", text])
+    found = check_exactly(f"The whale {text}", [f"{text} whale", text])
     assert 0.0 <= found.score <= 1.0
 
 
@@ -231,7 +235,7 @@ TEXT = st.text(st.sampled_from("ab AB19.,!?\n'’-%鲸は한é🐋\u0301\u0e01�
 @example(claim="twenty-one ² million", passages=["²", "21 million 9e9 ٣"])
 @settings(max_examples=150, deadline=None)
 def test_any_text_gives_a_score_between_0_and_1_and_an_exact_snippet(claim: str, passages: list[str]) -> None:
-    found = verdict(claim, passages)
+    found = check_exactly(claim, passages)
     assert 0.0 <= found.score <= 1.0
     assert (found.passage is None) == (found.snippet is None)
     assert found == check(claim, passages)
@@ -287,7 +291,7 @@ def test_different_numbers_do_not_agree(claim: str, passage: str) -> None:
 
 
 def test_reasons_name_what_is_missing_in_the_words_of_the_claim() -> None:
-    found = verdict("The Pequod sailed from Hamburg in December 1799 with a crew of thirty men.")
+    found = check_exactly("The Pequod sailed from Hamburg in December 1799 with a crew of thirty men.")
     assert "number 1799 is not in the passage" in found.reasons
     assert "name Hamburg is not in the passage" in found.reasons
     assert "Hamburg stands where the passage has Nantucket" in found.reasons
@@ -295,14 +299,14 @@ def test_reasons_name_what_is_missing_in_the_words_of_the_claim() -> None:
 
 def test_a_negation_in_another_clause_does_not_count_against_the_claim() -> None:
     passage = ["The cook did not wake, but the boy heard the bell and ran to the deck."]
-    assert verdict("The boy heard the bell and ran to the deck.", passage).supported
-    assert not verdict("The boy never heard the bell and ran to the deck.", passage).supported
+    assert check_exactly("The boy heard the bell and ran to the deck.", passage).supported
+    assert not check_exactly("The boy never heard the bell and ran to the deck.", passage).supported
 
 
 def test_a_negation_said_otherwise_is_the_same_negation() -> None:
     passage = ["The captain never spoke to the crew about the storm."]
-    assert verdict("The captain did not speak to the crew about the storm.", passage).supported
-    assert verdict("The captain didn't speak to the crew about the storm.", passage).supported
+    assert check_exactly("The captain did not speak to the crew about the storm.", passage).supported
+    assert check_exactly("The captain didn't speak to the crew about the storm.", passage).supported
 
 
 @pytest.mark.parametrize(
@@ -376,7 +380,7 @@ def test_the_same_said_otherwise_stays_supported(claim: str, passage: str) -> No
     ],
 )
 def test_a_question_claims_nothing(question: str) -> None:
-    asked, told = verdict(question), verdict(question.replace("?", ".").replace("？", "."))
+    asked, told = check_exactly(question), check_exactly(question.replace("?", ".").replace("？", "."))
     assert asked.score < told.score
     assert not asked.supported
     assert "a question claims nothing" in asked.reasons
@@ -384,10 +388,12 @@ def test_a_question_claims_nothing(question: str) -> None:
 
 
 def test_a_question_that_tells_something_is_judged_by_what_it_tells() -> None:
-    found = verdict("Did you know that Captain Ahab had lost a leg to the white whale?")
+    found = check_exactly("Did you know that Captain Ahab had lost a leg to the white whale?")
     assert found.supported
-    assert not verdict("Did you know that Captain Ahab had lost an arm to the black bear?").supported
-    assert not verdict("How did you know that Captain Ahab had lost a leg to the white whale?").supported
+    assert not check_exactly("Did you know that Captain Ahab had lost an arm to the black bear?").supported
+    assert not check_exactly(
+        "How did you know that Captain Ahab had lost a leg to the white whale?"
+    ).supported
 
 
 def test_a_title_may_end_like_a_question() -> None:
@@ -406,8 +412,8 @@ def test_a_quoted_question_is_a_claim_about_who_asked() -> None:
 
 @pytest.mark.parametrize("said", ["I think that the hunt was madness.", "Yes I’d say the hunt was madness."])
 def test_what_the_speaker_says_of_himself_is_not_in_a_book_that_does_not_speak_of_him(said: str) -> None:
-    found = verdict(said)
-    assert found.score < verdict("They think that the hunt was madness.").score
+    found = check_exactly(said)
+    assert found.score < check_exactly("They think that the hunt was madness.").score
     assert "it is about the speaker, the passages are not" in found.reasons
 
 
@@ -434,7 +440,7 @@ def test_a_teller_in_another_passage_is_a_speaker_too() -> None:
 
 
 def test_an_abbreviation_does_not_end_a_sentence() -> None:
-    found = verdict(
+    found = check_exactly(
         "Dr. Bunger of the Samuel Enderby had a wooden mallet.", ["Dr. Bunger had a wooden mallet. So?"]
     )
     assert found.snippet == "Dr. Bunger had a wooden mallet."
@@ -450,8 +456,8 @@ def test_a_claim_that_is_half_true_scores_below_its_true_half() -> None:
 
 def test_passages_beyond_the_first_two_hundred_are_not_read() -> None:
     foreign = ["Elections are held every four years."] * 200
-    assert verdict("The whale was white.", [*foreign[:-1], "The whale was white."]).passage == 199
-    assert not verdict("The whale was white.", [*foreign, "The whale was white."]).supported
+    assert check_exactly("The whale was white.", [*foreign[:-1], "The whale was white."]).passage == 199
+    assert not check_exactly("The whale was white.", [*foreign, "The whale was white."]).supported
 
 
 # With the opinion of a trained verifier

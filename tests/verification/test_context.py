@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from octavo.answers.workspace import CachedVerifier, number_sentences
+from octavo.answers.workspace import number_sentences
 from octavo.search.scope import bound_by_books
 from octavo.verification.claims import Claim, Sentence
 from octavo.verification.context import CitedSentence, write_readings
-from octavo.verification.gate import verify_claim, verify_claims
+from octavo.verification.gate import verify_claim
 from octavo.verification.lexemes import read_lexemes
 from octavo.verification.paraphrase import judge
 from tests.support.builders import make_chunk, make_evidence
@@ -20,32 +20,32 @@ from tests.support.paraphrases_in_context import SHELF, TRUE, UNTRUE
 KEPT = 0.8  # of the honest ones; 67 of 76 when this was written, and 43 without the context
 
 
-def shelved(shelf: Mapping[tuple[str, ...], str]) -> dict[str, Sentence]:
+def make_sentences(shelf: Mapping[tuple[str, ...], str]) -> dict[str, Sentence]:
     chunks = [replace(make_chunk(text), heading_path=headings) for headings, text in shelf.items()]
     evidence = [make_evidence(chunk, rank=rank) for rank, chunk in enumerate(chunks, start=1)]
     return {sentence.id: sentence for sentence in number_sentences(evidence, bound_by_books())}
 
 
-SENTENCES = shelved(SHELF)
+SENTENCES = make_sentences(SHELF)
 
 
-def objections(said: str, cited: Sequence[CitedSentence], *, given: str = "") -> tuple[str, ...]:
+def object_to(said: str, cited: Sequence[CitedSentence], *, given: str = "") -> tuple[str, ...]:
     return judge(said, cited, given=given).against
 
 
-def held(question: str, ids: str, text: str) -> bool:
+def is_supported(question: str, ids: str, text: str) -> bool:
     return verify_claim(Claim(text, tuple(ids.split())), SENTENCES, given=question).supported
 
 
 def test_most_of_what_is_honestly_answered_is_kept() -> None:
-    lost = [text for question, ids, text in TRUE if not held(question, ids, text)]
+    lost = [text for question, ids, text in TRUE if not is_supported(question, ids, text)]
     assert len(TRUE) >= 60
     assert len(lost) <= (1 - KEPT) * len(TRUE), lost
 
 
 @pytest.mark.parametrize("kind", UNTRUE)
 def test_of_lies_made_of_the_page_and_of_the_question_none_is_kept(kind: str) -> None:
-    assert [text for question, ids, text in UNTRUE[kind] if held(question, ids, text)] == []
+    assert [text for question, ids, text in UNTRUE[kind] if is_supported(question, ids, text)] == []
 
 
 def test_there_are_enough_lies_and_every_one_names_sentences_that_are_there() -> None:
@@ -61,24 +61,24 @@ ASKED_FOR = CitedSentence("- a name", lead="The installer asks for:", topic="Ins
 
 
 def test_an_item_is_read_after_the_line_that_leads_into_its_list() -> None:
-    assert objections("The installer asks for a name.", [ASKED_FOR]) == ()
-    assert objections("The installer asks for a name.", [replace(ASKED_FOR, lead="")])
+    assert object_to("The installer asks for a name.", [ASKED_FOR]) == ()
+    assert object_to("The installer asks for a name.", [replace(ASKED_FOR, lead="")])
     denied = replace(ASKED_FOR, lead="The installer never asks for:")
-    assert objections("The installer asks for a name.", [denied])
-    assert objections("The installer never asks for a name.", [denied]) == ()
+    assert object_to("The installer asks for a name.", [denied])
+    assert object_to("The installer never asks for a name.", [denied]) == ()
 
 
 def test_items_of_one_list_are_one_sentence_unless_they_are_to_be_chosen_from() -> None:
     both = [ASKED_FOR, replace(ASKED_FOR, text="- a folder")]
-    assert objections("The installer asks for a name and a folder.", both) == ()
+    assert object_to("The installer asks for a name and a folder.", both) == ()
     assert judge("The installer asks for a name and a folder.", both).texts[-1] == (
         "The installer asks for a name and a folder."
     )
     choice = [replace(one, lead="The installer asks for one of:") for one in both]
-    assert objections("The installer asks for a name.", choice[:1])
-    assert objections("The installer asks for a name and a folder.", choice)
+    assert object_to("The installer asks for a name.", choice[:1])
+    assert object_to("The installer asks for a name and a folder.", choice)
     other = [ASKED_FOR, replace(ASKED_FOR, text="- a folder", lead="The cleaner removes:")]
-    assert objections("The installer asks for a name and a folder.", other)
+    assert object_to("The installer asks for a name and a folder.", other)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_items_of_one_list_are_one_sentence_unless_they_are_to_be_chosen_from() 
     ],
 )
 def test_a_lead_is_a_line_that_does_not_end_by_itself(text: str, lead: str) -> None:
-    sentences = shelved({("Pumps",): text})
+    sentences = make_sentences({("Pumps",): text})
     water = [id_ for id_, one in sentences.items() if "water" in one.text][-1]
     said = f"{lead.rstrip(':')} {sentences[water].text.removeprefix('- ')}."
     claim = Claim(said if lead else "It has rusted water.", (water,))
@@ -101,7 +101,7 @@ def test_a_lead_is_a_line_that_does_not_end_by_itself(text: str, lead: str) -> N
 @pytest.mark.parametrize("marks", ["- -", "• •", "— —", "1. 2.", "a) b)", "(i) (ii)", "III. IV."])
 def test_an_item_is_one_however_its_list_is_marked(marks: str) -> None:
     first, second = marks.split()
-    sentences = shelved({("Pumps",): f"Every pump needs:\n\n{first} oil\n{second} clean water"})
+    sentences = make_sentences({("Pumps",): f"Every pump needs:\n\n{first} oil\n{second} clean water"})
     (water,) = (id_ for id_, one in sentences.items() if "water" in one.text)
     assert verify_claim(Claim("Every pump needs clean water.", (water,)), sentences, given="").supported
     assert not verify_claim(Claim("Every pump needs oil.", (water,)), sentences, given="").supported
@@ -133,40 +133,40 @@ MILLER = CitedSentence("He kept the key.", earlier=("The miller locked the old d
 def test_he_is_whom_the_sentence_before_is_about_if_the_question_names_him_too(
     said: str, question: str, holds: bool
 ) -> None:
-    assert (objections(said, [MILLER], given=question) == ()) is holds
+    assert (object_to(said, [MILLER], given=question) == ()) is holds
 
 
 def test_a_pronoun_may_be_followed_back_through_sentences_that_have_it_too() -> None:
     question, said = "What does the heron take?", "In winter the heron takes voles."
     far = CitedSentence("In winter it takes voles.", earlier=("It feeds on fish.", "The heron is tall."))
-    assert objections(said, [far], given=question) == ()
+    assert object_to(said, [far], given=question) == ()
     broken = replace(far, earlier=("The owl feeds on mice.", "The heron is tall."))
-    assert objections(said, [broken], given=question)
+    assert object_to(said, [broken], given=question)
 
 
 def test_a_pronoun_does_not_reach_into_the_paragraph_before() -> None:
     for gap, holds in ((" ", True), ("\n\n", False)):
-        sentences = shelved({("Notes",): f"The miller locked the door.{gap}He kept the key for years."})
+        sentences = make_sentences(
+            {("Notes",): f"The miller locked the door.{gap}He kept the key for years."}
+        )
         claim = Claim("The miller kept the key for years.", ("s2",))
         assert verify_claim(claim, sentences, given="What did the miller keep?").supported is holds
 
 
 def test_a_heading_is_meant_where_a_paragraph_begins_or_has_spoken_of_it() -> None:
     first = CitedSentence("It turns quickly.", headings="Engines . The fan", topic="The fan")
-    assert objections("The fan turns quickly.", [first]) == ()
-    assert objections("The engine turns quickly.", [first])
+    assert object_to("The fan turns quickly.", [first]) == ()
+    assert object_to("The engine turns quickly.", [first])
     later = replace(first, earlier=("The shaft is long.",))
-    assert objections("The fan turns quickly.", [later])
-    assert (
-        objections("The fan turns quickly.", [replace(later, earlier=("The shaft drives the fan.",))]) == ()
-    )
+    assert object_to("The fan turns quickly.", [later])
+    assert object_to("The fan turns quickly.", [replace(later, earlier=("The shaft drives the fan.",))]) == ()
 
 
 def test_what_is_somebodys_own_is_nobody_elses() -> None:
     own = CitedSentence(
         "Every farmer brings his own sacks.", earlier=("The miller waits.",), topic="The miller"
     )
-    assert objections("Every farmer brings the miller's own sacks.", [own], given="Whose sacks?")
+    assert object_to("Every farmer brings the miller's own sacks.", [own], given="Whose sacks?")
 
 
 # Which one is meant
@@ -181,18 +181,16 @@ CHILD = CitedSentence(
 
 def test_a_short_name_is_given_in_full_where_passage_and_question_have_it() -> None:
     said, question = "The child process hands back the text.", "What does the child process hand back?"
-    assert objections(said, [CHILD], given=question) == ()
-    assert objections(said, [CHILD], given="What comes back?")
-    assert objections(said, [replace(CHILD, passage=())], given=question)
-    assert objections(
-        "The child window hands back the text.", [CHILD], given="What does the child window do?"
-    )
+    assert object_to(said, [CHILD], given=question) == ()
+    assert object_to(said, [CHILD], given="What comes back?")
+    assert object_to(said, [replace(CHILD, passage=())], given=question)
+    assert object_to("The child window hands back the text.", [CHILD], given="What does the child window do?")
 
 
 def test_the_male_under_a_heading_is_the_male_of_the_heading() -> None:
     male = CitedSentence("Only the male calls.", headings="Birds . The bittern", topic="The bittern")
-    assert objections("Only the male bittern calls.", [male], given="Which bittern calls?") == ()
-    assert objections("Only the male heron calls.", [male], given="Which heron calls?")
+    assert object_to("Only the male bittern calls.", [male], given="Which bittern calls?") == ()
+    assert object_to("Only the male heron calls.", [male], given="Which heron calls?")
 
 
 def test_where_it_is_may_come_from_headings_that_the_question_repeats() -> None:
@@ -200,59 +198,13 @@ def test_where_it_is_may_come_from_headings_that_the_question_repeats() -> None:
         "The spine gives the order, the list (or the NCX of EPUB 2) the titles.", headings="EPUB"
     )
     said = "The spine gives the order in an EPUB."
-    assert objections(said, [spine], given="What gives the order in an EPUB?") == ()
-    assert objections("The spine gives the titles in an EPUB.", [spine], given="What is in an EPUB?")
+    assert object_to(said, [spine], given="What gives the order in an EPUB?") == ()
+    assert object_to("The spine gives the titles in an EPUB.", [spine], given="What is in an EPUB?")
 
 
 def test_nobody_did_it_says_that_it_was_not_done() -> None:
     nobody = CitedSentence("Nobody repaired the pier before 1880.")
     assert "the pier was not repaired before 1880." in write_readings(read_lexemes("x"), nobody, ())
-    assert objections("The pier was not repaired before 1880.", [nobody]) == ()
-    assert objections("The pier was repaired before 1880.", [nobody])
-    assert objections("The pier was not repaired after 1880.", [nobody])
-
-
-# A trained verifier's opinion
-
-
-class Verifier:
-    """Says the same of everything, and notes what it was asked."""
-
-    def __init__(self, odds: float) -> None:
-        self.odds = odds
-        self.asked: list[str] = []
-
-    def __call__(self, claim: str, passages: Sequence[str], /) -> list[float]:
-        self.asked.append(claim)
-        return [self.odds for _ in passages]
-
-
-def test_an_opinion_moves_the_score_of_a_claim_and_lifts_no_objection() -> None:
-    claim = Claim("A letter of more than 20 MB may be refused by the sorter.", ("s3",))
-    scores = [verify_claim(claim, SENTENCES, opinion=Verifier(odds)).score for odds in (-4.0, 0.0, 4.0)]
-    assert scores == sorted(set(scores))
-    lie = Claim("The sorter refuses a letter of more than 20 MB.", ("s3",))
-    sure = verify_claim(lie, SENTENCES, opinion=Verifier(4.0))
-    assert not sure.supported
-    assert sure.reasons == ("the sentences say 'may'",)
-
-
-def test_claims_are_checked_with_the_opinion_that_is_given() -> None:
-    claim, verifier = (
-        Claim("A letter of more than 20 MB may be refused by the sorter.", ("s3",)),
-        Verifier(4.0),
-    )
-    assert verify_claims([claim], SENTENCES, opinion=verifier) == ((claim,), ())
-    assert verifier.asked == [claim.text]
-
-
-def test_a_verifier_is_asked_once_about_the_same_claim_and_not_about_a_quotation() -> None:
-    verifier = Verifier(4.0)
-    opinion = CachedVerifier(verifier)
-    quoted = Claim(SENTENCES["s3"].text, ("s3",))
-    assert verify_claim(quoted, SENTENCES, opinion=opinion).supported
-    assert (opinion.was_asked, verifier.asked) == (False, [])
-    claim = Claim("A letter of more than 20 MB may be refused by the sorter.", ("s3",))
-    first = verify_claim(claim, SENTENCES, opinion=opinion)
-    assert verify_claim(claim, SENTENCES, opinion=opinion) == first
-    assert (opinion.was_asked, verifier.asked) == (True, [claim.text])
+    assert object_to("The pier was not repaired before 1880.", [nobody]) == ()
+    assert object_to("The pier was repaired before 1880.", [nobody])
+    assert object_to("The pier was not repaired after 1880.", [nobody])

@@ -30,7 +30,7 @@ from octavo.answers.features import (
 )
 from octavo.answers.questions import Expected, ParsedQuestion, QuestionKind, parse_question
 from octavo.text.english import tokenize
-from octavo.text.sentences import ITEM
+from octavo.text.layout import ITEM
 from octavo.verification.claims import Claim
 
 if TYPE_CHECKING:

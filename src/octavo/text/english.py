@@ -112,7 +112,7 @@ def stem(word: str) -> str:
     low = low.removesuffix("'s").removesuffix("'")
     if low[:1].isdigit():
         return low.replace(",", "").removesuffix("s")
-    low = _irregular_forms().get(low, low)
+    low = _load_irregular_forms().get(low, low)
     if len(low) <= 3:
         return low
     if low.endswith(("ies", "ied")) and len(low) > 4:
@@ -136,7 +136,7 @@ def _strip_ending(word: str) -> str:
 
 
 @cache
-def _irregular_forms() -> Mapping[str, str]:
+def _load_irregular_forms() -> Mapping[str, str]:
     rows = (row.split() for row in list_words("irregular"))
     return MappingProxyType({form: base for base, *forms in rows for form in forms})
 
@@ -157,17 +157,17 @@ def are_alike(one: str, other: str) -> bool:
 @cache
 def list_words(*names: str) -> frozenset[str]:
     """Return the words, or groups of words, of the named lists together."""
-    return frozenset(word for name in names for word in _lists()[name])
+    return frozenset(word for name in names for word in _load_lists()[name])
 
 
 @cache
 def list_numbers(name: str) -> Mapping[str, Any]:
     """Return what words say as numbers: "numbers" ("seven" is "7") or "scales" ("million" is 1000000)."""
-    return MappingProxyType(_lists()[name])
+    return MappingProxyType(_load_lists()[name])
 
 
 @cache
-def _lists() -> Mapping[str, Any]:
+def _load_lists() -> Mapping[str, Any]:
     lists: dict[str, Any] = json.loads(_read_data("english.json"))
     return lists
 
@@ -177,7 +177,7 @@ def _read_data(name: str) -> str:
 
 
 @cache
-def _ranks() -> Mapping[str, int]:
+def _load_ranks() -> Mapping[str, int]:
     lines = _read_data("common.txt").splitlines()
     listed = [line for line in lines if line and not line.startswith("#")]
     return MappingProxyType({word: rank for rank, word in enumerate(" ".join(listed).split())})
@@ -185,6 +185,6 @@ def _ranks() -> Mapping[str, int]:
 
 def measure_rarity(stemmed: str) -> float:
     """Return 0 for the commonest stem, 1 for an unlisted one, and between them the logarithm of the rank."""
-    ranks = _ranks()
+    ranks = _load_ranks()
     rank = ranks.get(stemmed)
     return 1.0 if rank is None else log(1 + rank) / log(1 + len(ranks))

@@ -18,16 +18,14 @@ from typing import Any
 from unicodedata import combining
 
 from octavo.text.english import list_words
+from octavo.text.layout import MARKER
 from octavo.types import Span
 
 SENTENCE_MOST = 1_000
 UNBROKEN_MOST = 2_000
 # Nupunkt is quadratic on some runs of marks: it never sees more than this at once.
 _WINDOW = 10_000
-_MARKER = r"(?:[-*+•‣◦▪–—]|\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)])"
-ITEM = re.compile(rf"\s*{_MARKER}\s+")
-"""How an item of a list begins: its bullet, number, letter or roman numeral. A table's row is none."""
-_STARTS_NEW = re.compile(rf"[ \t]*(?:{_MARKER}[ \t]|\||#{{1,6}} |>)")
+_STARTS_NEW = re.compile(rf"[ \t]*(?:{MARKER}[ \t]|\||#{{1,6}} |>)")
 _MARKS = re.compile(
     r"[。！？｡．؟۔।॥።፧။།។]++(?:(?![」』）〕】》〉”’\"')\]])|[」』）〕】》〉”’\"')\]]++(?![とっ、，]))"
 )

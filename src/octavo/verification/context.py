@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from octavo.text.sentences import ITEM
+from octavo.text.layout import ITEM
 from octavo.verification.lexemes import ARTICLES, PRONOUNS, Lexeme, is_among, is_circumstance, read_lexemes
 
 _KINDS = tuple(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from octavo.text.sentences import ITEM
+from octavo.text.layout import ITEM
 from octavo.verification.check import Support, check
 from octavo.verification.claims import GlossedClaim
 from octavo.verification.context import CitedSentence

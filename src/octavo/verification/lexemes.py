@@ -108,14 +108,14 @@ def has_verb(text: Sequence[Lexeme]) -> bool:
         if word.content and (before.content or before.low in _SUBJECTS):
             after = text[at + 2 : at + 3]
             governs = any(w.low in ARTICLES | PRONOUNS | DECISIVE.keys() or w.number for w in after)
-            past = word.low.endswith("ed") or word.low in _irregular_verb_forms()
+            past = word.low.endswith("ed") or word.low in _list_irregular_verb_forms()
             if past or (word.low.endswith("s") and governs):
                 return True
     return False
 
 
 @cache
-def _irregular_verb_forms() -> frozenset[str]:
+def _list_irregular_verb_forms() -> frozenset[str]:
     rows = (row.split() for row in list_words("irregular"))
     nouns = list_words("irregular_but_no_verbs")
     return frozenset(form for base, *forms in rows if base not in nouns for form in forms)

@@ -44,8 +44,8 @@ class Judgement:
 def judge(said: str, cited: Sequence[CitedSentence], *, given: str = "") -> Judgement:
     """Judge a claim by the sentences it rests on. `given` is the question: it may tell who is meant."""
     texts = [one.text for one in cited]
-    quoted = {_plain(text[part.start : part.end]) for text in texts for part in split_sentences(text)}
-    quoted |= {_plain(text) for text in texts}
+    quoted = {_normalise(text[part.start : part.end]) for text in texts for part in split_sentences(text)}
+    quoted |= {_normalise(text) for text in texts}
     small = list_common_words(detect_language(" ".join(texts))) - DECISIVE.keys()
     carriers = [
         replace(c, text=_drop_words(small, c.text), before=_drop_words(small, c.before))
@@ -54,7 +54,7 @@ def judge(said: str, cited: Sequence[CitedSentence], *, given: str = "") -> Judg
     read, named = Readings(), read_lexemes(" . ".join((given, *texts)))
     for part in split_sentences(said):
         sentence = said[part.start : part.end]
-        if _plain(sentence) not in quoted:
+        if _normalise(sentence) not in quoted:
             wrong, found = _judge_sentence(_drop_words(small, sentence), carriers, named)
             if wrong:
                 return Judgement((wrong,), tuple(texts))
@@ -63,7 +63,7 @@ def judge(said: str, cited: Sequence[CitedSentence], *, given: str = "") -> Judg
     return Judgement((), (*as_read, *(text for c, text in read.items() if c in carriers[len(cited) :])))
 
 
-def _plain(text: str) -> str:
+def _normalise(text: str) -> str:
     return " ".join(w.low for w in read_lexemes(text) if not w.mark)
 
 

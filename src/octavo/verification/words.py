@@ -130,7 +130,7 @@ def normalise(raw: str) -> str:
 def _stem_apart(word: str) -> str:
     """Keep a word that only looks like a form of a little one apart from it: "noted" from "not"."""
     made = stem(word)
-    return f"{made}e" if made in _little_stems() and word not in list_little_words() else made
+    return f"{made}e" if made in _list_little_stems() and word not in list_little_words() else made
 
 
 @cache
@@ -147,7 +147,7 @@ def list_little_words() -> frozenset[str]:
 
 
 @cache
-def _little_stems() -> frozenset[str]:
+def _list_little_stems() -> frozenset[str]:
     return frozenset(map(stem, list_little_words()))
 
 

@@ -1,0 +1,73 @@
+"""Which language a text is in, and what may translate it."""
+
+from __future__ import annotations
+
+import pytest
+
+from octavo.text.language import detect_language, is_foreign, is_translation, list_common_words
+
+SEVEN = "Seven boats were lost."
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("How many boats were lost?", "en"),
+        ("Wie viele Boote gingen verloren?", "de"),
+        ("Combien de bateaux ont été perdus dans la tempête ?", "fr"),
+        ("¿Cuántos barcos se perdieron en la tormenta?", "es"),
+        ("Quante barche sono state perse nella tempesta, e perché?", "it"),
+        ("Сколько лодок погибло?", "cyrillic"),
+        ("船は何隻失われましたか。", "japanese"),
+        ("多少船在风暴中沉没？", "cjk"),
+        ("كم قاربا فقد؟", "arabic"),
+        ("1851?", ""),
+        ("Ahab!", ""),
+    ],
+)
+def test_languages_are_told_by_script_and_small_words(text: str, expected: str) -> None:
+    assert detect_language(text) == expected
+
+
+def test_a_question_is_foreign_only_where_both_languages_are_sure() -> None:
+    book = "A storm broke the northern pier in a single night, and the boats were lost."
+    assert is_foreign("Wie viele Boote gingen verloren?", book)
+    assert not is_foreign("How many boats were lost?", book)
+    assert not is_foreign("Ahab?", book)
+    assert not is_foreign("Wie viele Boote gingen verloren?", "1851")
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("Sieben Boote gingen verloren.", True),
+        ("7 Boote gingen verloren.", False),
+        ("Ja.", False),
+        ("Sieben Boote gingen verloren. " * 5, False),
+    ],
+)
+def test_a_translation_has_the_numbers_of_its_gloss_and_about_its_length(text: str, same: bool) -> None:
+    assert is_translation(text, SEVEN, "Seven boats were lost with all their nets.") is same
+    assert is_translation("七艘船失踪了。", SEVEN, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("Le capitaine Harrow a vu le phare en 1871.", True),
+        ("Le capitaine Marlow a vu le phare en 1871.", False),
+        ("Le capitaine Harrow et Bergström ont vu le phare en 1871.", False),
+        ("Le capitaine Harrow a vu le phare en 1872.", False),
+        ("Le capitaine Harrow a vu le phare.", False),
+        ("Kapitän Harrow sah den Leuchtturm im Jahr 1871.", True),
+        ("Der Leuchtturm war im Jahr 1871 mit dem Boot zu sehen.", False),
+    ],
+)
+def test_a_translation_has_the_names_of_its_gloss(text: str, same: bool) -> None:
+    gloss = "In 1871 Captain Harrow saw the lighthouse."
+    assert is_translation(text, gloss, gloss) is same
+
+
+def test_the_commonest_words_of_english_are_not_given() -> None:
+    assert "nicht" in list_common_words("de")
+    assert list_common_words("en") == list_common_words("") == frozenset()
