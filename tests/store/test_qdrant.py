@@ -208,11 +208,11 @@ async def test_what_somebody_else_filled_is_never_written_to_nor_replaced(server
     point = {"id": 1, "vector": list(vector(1.0)), "payload": {"url": "https://a.example/", "text": "Words."}}
     put(server, "foreign", point)
     before = len(server.writes)
-    with pytest.raises(StoreError, match="points of somebody else; nothing was changed") as caught:
+    with pytest.raises(StoreError, match="points of another program; nothing was changed") as caught:
         async with open_collection(server.url, "foreign"):
             pass
     assert "octavo attach" in caught.value.hint
-    with pytest.raises(StoreError, match="points of somebody else; nothing was changed"):
+    with pytest.raises(StoreError, match="points of another program; nothing was changed"):
         await replace_store(make_settings(server.url, "foreign"), dimension=SIZE, library=MINE)
     assert server.writes[before:] == []
 

@@ -395,7 +395,7 @@ def _read_options(given: URL) -> dict[str, str | tuple[str, ...]]:
     unknown = sorted(options.keys() - _KNOWN_OPTIONS)
     if unknown:
         raise RecordsError(
-            f"the address of the records has an option that is not known: {', '.join(unknown)}",
-            hint="Known are host, port and sslmode.",
+            f"the address of the records has an unknown option: {', '.join(unknown)}",
+            hint="Use host, port or sslmode.",
         )
     return options

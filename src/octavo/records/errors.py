@@ -135,7 +135,7 @@ def _translate_postgres(error: Exception, message: str, place: str) -> OctavoErr
     if is_lost(error):
         return LibraryBusy(
             f"the records at {place} cannot be reached: {message or type(error).__name__}",
-            hint="Check that the database server runs; what was being done can be done again.",
+            hint="Check that the database server runs, and try again.",
         )
     return _make_failed(message, place)
 

@@ -40,7 +40,7 @@ class RequestInProgress(Conflict):
     def __init__(self, key: str) -> None:
         super().__init__(
             f"the request with the idempotency key {key!r} is still being worked on",
-            hint="Send it again after the time that Retry-After says.",
+            hint="Send it again after the time in Retry-After.",
         )
         self.retry_after = 2.0
 

@@ -143,7 +143,7 @@ class JobQueue:
         )
         if (waiting or 0) >= self._capacity:
             raise TooMany(
-                f"{waiting} books wait to be read already",
+                f"the queue is full: {waiting} books wait to be read",
                 retry_after=_RETRY_AFTER,
                 hint="Send it again when some have been read; OCTAVO_SERVICE__QUEUE sets how many may wait.",
             )

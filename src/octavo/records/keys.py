@@ -193,7 +193,7 @@ class Keyring:
 def deny_access() -> AccessDenied:
     """Builds the error for every caller without a valid key, whatever is wrong with it."""
     return AccessDenied(
-        "this needs a key that works",
+        "a valid key is needed",
         hint="Send `Authorization: Bearer octv_…`; `octavo keys create` makes one.",
     )
 

@@ -47,7 +47,7 @@ class RateLimiter:
             raise TooMany(
                 f"more than {per_minute} {what} in a minute",
                 retry_after=float(min(max(1, math.ceil(wait)), WINDOW)),
-                hint="Wait as long as Retry-After says, and then go slower.",
+                hint="Wait for the time in Retry-After, then send fewer requests.",
             )
 
 

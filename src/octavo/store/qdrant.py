@@ -385,7 +385,7 @@ async def _check_owner(connection: QdrantConnection, config: CollectionConfig) -
     )
     if foreign:
         other = (foreign[0].payload or {}).get(LIBRARY)
-        whose = "another Octavo library" if other else "somebody else"
+        whose = "another Octavo library" if other else "another program"
         raise StoreError(
             f"the collection {config.name!r} at {connection.url} holds points of {whose}; "
             "nothing was changed",
