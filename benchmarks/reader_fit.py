@@ -33,8 +33,7 @@ from octavo.answers.calibration import RISK, load_calibration
 from octavo.answers.workspace import Workspace
 from octavo.library import AnswererFactory, Library
 from octavo.models.cross_encoders import PassageScore
-from octavo.search.ranking import fuse
-from octavo.search.rerank import select_reachable
+from octavo.search.ranking import fuse, select_reachable
 from octavo.types import Scope
 
 COMMAND = "python -m benchmarks.reader_fit SUITE --write"
@@ -154,12 +153,12 @@ async def _passages(
     """What was read for ranking, with whether it is a passage that the question was made from."""
     if not item["gold"]:
         return ()
-    vector = await retriever.vector(item["question"])
+    vector = await retriever.embed_query(item["question"])
     where = workspace.bounds.exclude(retriever._records.unpublished).where
     fused = select_reachable(
         fuse(await retriever._store.search(vector, item["question"], where=where, limit=50))
     )
-    chunks = {id_: chunk for id_, (chunk, _) in (await retriever._read([f.id for f in fused])).items()}
+    chunks = {id_: chunk for id_, (chunk, _) in (await retriever._load_chunks([f.id for f in fused])).items()}
     kept = [f for f in fused if f.id in chunks]
     scores: list[PassageScore] = await retriever.reranker.score_passages(
         item["question"], [chunks[f.id] for f in kept]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import inspect
 import os
 import subprocess
 import sys
@@ -11,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import octavo
 from octavo.answers.calibration import load_calibration, threshold
 from octavo.errors import BadBook, InvalidValue, NotFound
 from octavo.events import AskEvent, Claimed, last
@@ -20,7 +23,7 @@ from octavo.search.retrieval import Retriever
 from octavo.search.scope import bound_by_books
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
-from octavo.types import Book, Scope, ScopeType
+from octavo.types import Book, Question, Scope, ScopeType
 from octavo.verification.check import check
 from tests.support import small_books
 
@@ -302,3 +305,49 @@ async def test_a_search_without_the_reader_gives_the_passages_as_they_were_found
 async def replay(events: list[AskEvent]) -> AsyncGenerator[AskEvent, None]:
     for event in events:
         yield event
+
+
+async def test_a_question_as_a_value_is_asked_and_recorded_as_it_is(library: Library, tides: Book) -> None:
+    question = Question(content="How many boats were lost?", book_id=tides.title, user_id="ada", top_k=3)
+    done = await last(library.stream(question))
+    assert (done.question.id, done.question.book_id, done.question.top_k) == (question.id, tides.id, 3)
+    exchange = await library.conversations.find_exchange(done.answer.id)
+    assert exchange.question == done.question
+    assert (await library.ask(question.content)).content == done.answer.content
+
+
+# The names that `octavo` exports
+
+
+def returned_names() -> dict[str, set[str]]:
+    """The names in the return type of each public method of Library."""
+    tree = ast.parse(inspect.getsource(Library))
+    methods = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and not node.name.startswith("_")
+        and node.returns is not None
+    ]
+    return {
+        node.name: {n.id for n in ast.walk(node.returns) if isinstance(n, ast.Name)}
+        for node in methods
+        if node.returns is not None
+    }
+
+
+def test_what_the_public_methods_return_can_be_imported_from_octavo() -> None:
+    plain = {"list", "str", "AsyncGenerator", "AsyncIterator"}
+    assert {"ask", "stream", "preview", "check", "verify", "examine", "session"} <= returned_names().keys()
+    for method, names in returned_names().items():
+        assert names - plain <= set(octavo.__all__), method
+
+
+def test_every_exported_name_is_there_and_described() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "python.md").read_text(encoding="utf-8")
+    for name in octavo.__all__:
+        assert getattr(octavo, name) is not None
+        assert f"`{name}`" in page, name
+    assert set(octavo.__all__) <= set(dir(octavo))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = octavo.nothing

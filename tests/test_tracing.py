@@ -15,7 +15,7 @@ from octavo.errors import ModelError
 from octavo.library import Library
 from octavo.settings import Settings
 from octavo.testing import Claims, ScriptedModel, TinyEmbedder
-from octavo.tracing import attributes
+from octavo.tracing import select_attributes
 from tests.support.answerers import Broken, with_tides
 
 LOST = "How many boats were lost in the storm?"
@@ -95,7 +95,7 @@ def test_of_a_receipt_only_numbers_and_ids_are_told() -> None:
         "confidence": 0.5,
         "model": {"name": "m", "failed": "it cannot be reached", "tokens_in": 3},
     }
-    assert attributes(receipt, {"question_id": "q", "answer_id": ""}) == {
+    assert select_attributes(receipt, {"question_id": "q", "answer_id": ""}) == {
         "octavo.confidence": 0.5,
         "octavo.claims": 1,
         "octavo.model.name": "m",

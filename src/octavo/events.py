@@ -1,6 +1,6 @@
-"""What happens while a book goes in and while a question is answered, as two closed unions.
+"""The events of adding a book and of answering a question, as two closed unions.
 
-SDK callbacks, the command line's progress and streams share them.
+Callbacks of the SDK, the progress of the command line and the streams of the service share them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """The file has been read. `warnings` are what a person should know about it."""
+    """The file was read. `warnings` say what a person should know about it."""
 
     title: str
     sections: int
@@ -31,7 +31,7 @@ class Parsed:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The new edition set against the one in the library: sections, and the chunks behind them."""
+    """The new edition was compared with the one in the library: its sections, and their chunks."""
 
     book_id: str
     title: str
@@ -45,7 +45,7 @@ class Compared:
 
     @classmethod
     def unchanged(cls, book: Book) -> Compared:
-        """The very same edition is on the shelf already."""
+        """The same edition is in the library already."""
         return cls(book.id, book.title, 0, 0, 0, book.section_count, 0, 0)
 
 
@@ -69,7 +69,7 @@ class Storing:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The book is whole and searchable. `unchanged` when there was nothing to do."""
+    """The book can be searched. `unchanged` if there was nothing to do."""
 
     book: Book
     unchanged: bool = False
@@ -81,7 +81,7 @@ IngestEvent = Parsed | Compared | Embedding | Storing | Published
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The question is recorded. `interpreted` is what is looked for, when that differs from the words."""
+    """The question is recorded. `interpreted` is the question that is looked up: a follow-up is completed."""
 
     question: Question
     interpreted: str
@@ -98,7 +98,7 @@ class Scoped:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The passages that were found, best first."""
+    """The passages that were found first, best first."""
 
     evidence: tuple[Evidence, ...]
     kind: Literal["retrieved"] = "retrieved"
@@ -106,8 +106,8 @@ class Retrieved:
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """What is being done just now: "searching" with the query, "reading" with the section, "writing",
-    "mending" with how many claims did not hold."""
+    """What is being done just now: "searching" with the query, "reading" with the section, "writing", or
+    "mending" with the number of claims that did not hold."""
 
     step: str
     detail: str = ""
@@ -126,10 +126,10 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The published answer, or the refusal. `dropped` are claims that the evidence did not support.
+    """The answer or the refusal, published. `dropped` are claims that the evidence did not support.
 
-    `answerer` is "offline", the name of a model, or "offline, because …" where a model should have answered;
-    `stages` are the milliseconds of each stage, `claims` the sentences of the answer, none for a refusal.
+    `answerer` is "offline", the name of a model, or "offline, because …" if a model should have answered.
+    `stages` has the milliseconds of each stage. `claims` are the sentences of the answer, none for a refusal.
     """
 
     question: Question

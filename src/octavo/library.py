@@ -425,7 +425,7 @@ class AnswererFactory:
         self._endpoint: ModelEndpoint | None = None
 
     async def choose(self, retriever: Retriever, embedder: Embedder) -> Answerers:
-        offline = OfflineAnswerer(embedder, vector=retriever.vector, reranker=retriever.reranker)
+        offline = OfflineAnswerer(embedder, embed_query=retriever.embed_query, reranker=retriever.reranker)
         if self._given is not None or not self._settings.model:
             return Answerers(self._given or offline)
         model_answerer, endpoint = await run_blocking(_load_language_model, self._settings.model)

@@ -1,8 +1,8 @@
-"""OpenTelemetry spans of questions, for those who asked for them: ids, numbers and times, and no text.
+"""Writes an OpenTelemetry span for each question, if the settings ask for it: ids, numbers, times, no text.
 
-A span is written when the question has come to its end, from the numbers of its receipt, with one span below
-it for each stage. It goes to the tracer provider that the program has set up; `opentelemetry-instrument` sets
-one up for programs that do not. Neither the question nor the book is in it.
+A span is written when a question has ended, from the numbers of its receipt, with one span below it for each
+stage. It goes to the tracer provider that the program has set up; `opentelemetry-instrument` sets one up for
+programs that do not. Neither the text of the question nor that of the book is in it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MODEL = ("name", "mode", "turns", "calls", "tool_calls", "tokens_in", "tokens_o
 
 
 def check_installed() -> None:
-    """Raises where spans cannot be made."""
+    """Raise if OpenTelemetry is not installed."""
     require_extra("tracing", hint="Or leave OCTAVO_TRACING unset.")
 
 
@@ -28,14 +28,14 @@ def record(
     stages: Mapping[str, float],
     failed: str = "",
 ) -> None:
-    """One question that has just ended. `failed` is the kind of its failure, where it failed."""
+    """Write the span of a question that has just ended. `failed` is the class of its error, if it failed."""
     from opentelemetry import trace
 
     tracer = trace.get_tracer("octavo")
     end = time.time_ns()
     start = end - sum(map(_nanoseconds, stages.values()))
     span = tracer.start_span("octavo.ask", start_time=start)
-    for name, value in attributes(receipt, ids).items():
+    for name, value in select_attributes(receipt, ids).items():
         span.set_attribute(name, value)
     if failed:
         span.set_status(trace.StatusCode.ERROR, failed)
@@ -47,16 +47,16 @@ def record(
     span.end(end_time=end)
 
 
-def attributes(receipt: Mapping[str, object], ids: Mapping[str, str]) -> dict[str, str | int | float]:
-    """What of a receipt may leave the house: ids and numbers."""
+def select_attributes(receipt: Mapping[str, object], ids: Mapping[str, str]) -> dict[str, str | int | float]:
+    """Select what of a receipt may go into a span: ids and numbers."""
     model = receipt.get("model")
-    told = {f"octavo.{name}": receipt.get(name) for name in _NUMBERS}
-    told |= {f"octavo.{name}": _count(receipt.get(name)) for name in ("evidence", "claims", "dropped")}
+    selected = {f"octavo.{name}": receipt.get(name) for name in _NUMBERS}
+    selected |= {f"octavo.{name}": _count(receipt.get(name)) for name in ("evidence", "claims", "dropped")}
     if isinstance(model, Mapping):
-        told |= {f"octavo.model.{name}": model.get(name) for name in _MODEL}
-        told["octavo.model.failed"] = "failed" in model
-    told |= {f"octavo.{name}": value for name, value in ids.items() if value}
-    return {name: value for name, value in told.items() if isinstance(value, str | int | float)}
+        selected |= {f"octavo.model.{name}": model.get(name) for name in _MODEL}
+        selected["octavo.model.failed"] = "failed" in model
+    selected |= {f"octavo.{name}": value for name, value in ids.items() if value}
+    return {name: value for name, value in selected.items() if isinstance(value, str | int | float)}
 
 
 def _nanoseconds(milliseconds: float) -> int:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.library import Library
-from octavo.search.ranking import Candidate
-from octavo.search.rerank import DEPTH, FOUND, REACH, Reranker, estimate_read_relevance, select_reachable
+from octavo.search.ranking import DEPTH, REACH, Candidate, select_reachable
+from octavo.search.rerank import FOUND, Reranker, estimate_read_relevance
 from octavo.search.retrieval import Retriever
 from octavo.search.scope import bound_by_books
 from octavo.testing import TinyEmbedder
@@ -238,7 +238,7 @@ async def test_a_chunk_out_of_bounds_or_gone_is_never_read(
     close = [*found_[other.id], make_chunk("This one is gone.").id, *found_[tides.id]]
     fused = [Candidate(id_, 0.9, 0.9, 0.5) for id_ in close]  # a store that keeps to no bounds
     bounds = await library._scope.resolve(Scope(), book_id=tides.id)
-    evidence = await retriever._read_back("boats", fused, bounds, 5, True)
+    evidence = await retriever._select("boats", fused, bounds, 5, True)
     assert [e.chunk.book_id for e in evidence] == [tides.id] * 4
     assert reader.count == DEPTH - 2
     assert not any("another book" in p.text for _, passages in reader.read_for for p in passages)

@@ -1,7 +1,7 @@
-"""The offline answerer: reads the evidence sentence by sentence and quotes the ones that answer.
+"""The offline answerer: quotes the sentences of the evidence that answer a question.
 
-It is one implementation of `Answerer`; a language model is another. Whatever answers, it gets sentences with
-ids and gives claims that name ids, so what is published can be checked and quoted without it.
+It is one `Answerer`, and a language model is another. An answerer gets sentences with ids and makes claims
+that name ids, so that its claims can be checked and quoted without it.
 """
 
 from __future__ import annotations
@@ -23,16 +23,18 @@ if TYPE_CHECKING:
     from octavo.search.rerank import Reranker
     from octavo.verification.claims import Claim, Sentence
 
-VectorOf = Callable[[str], Awaitable[tuple[float, ...]]]
-EMBEDDED = 4  # sentences whose nearness to the question is worth the time
+EmbedQuery = Callable[[str], Awaitable[tuple[float, ...]]]
+# So many sentences are compared with the question by their vectors. More are not worth the time.
+EMBEDDED = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     """Claims, and how likely it is that the evidence answers at all and that these claims are right.
 
-    `dropped` are claims that were given up already, with the reason; `checking` the seconds that this took;
-    `answerer` says who answered where that is not the one who was asked; `notes` go on the receipt.
+    `dropped` are claims that the answerer gave up itself, with the reason, and `checking` the seconds that it
+    took to check them. `answerer` says who answered if it was not the one that was asked. `notes` go on the
+    receipt.
     """
 
     claims: tuple[Claim, ...]
@@ -46,7 +48,7 @@ class Reply:
 
 
 class Answerer(Protocol):
-    """Anything that answers from numbered sentences. A room is a sequence of them, and leads to more."""
+    """Answers from numbered sentences. A workspace is a sequence of them, and can find more."""
 
     @property
     def name(self) -> str: ...
@@ -55,69 +57,69 @@ class Answerer(Protocol):
 
 
 class OfflineAnswerer:
-    """Quotes the book. A trained reader chooses the sentences where there is one; else words and meaning."""
+    """Quotes the book. The trained reader chooses the sentences, or, without it, words and meaning do."""
 
     name = "offline"
 
     def __init__(
-        self, embedder: Embedder, *, vector: VectorOf | None = None, reranker: Reranker | None = None
+        self, embedder: Embedder, *, embed_query: EmbedQuery | None = None, reranker: Reranker | None = None
     ) -> None:
-        """`vector` gives a question's vector where that is known already."""
+        """`embed_query` returns the vector of a question, from a cache if it can."""
         self._embedder, self._reranker = embedder, reranker
-        self._vector = vector or self._embedded
+        self._embed_query = embed_query or self._embed
 
     async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
         if self._reranker is not None:
-            drafted = extract_answer(question, given, seen=await self._seen(question, given, self._reranker))
+            scores = await self._score_sentences(question, given, self._reranker)
+            extraction = extract_answer(question, given, seen=scores)
             opinion = given.opinion if isinstance(given, Workspace) else self._reranker.opinion
-            features = await _with_opinion(question, drafted, opinion)
+            features = await _add_opinion(question, extraction, opinion)
         else:
-            drafted = extract_answer(question, await self._with_similarity(question, given))
-            features = drafted.features
+            extraction = extract_answer(question, await self._add_similarity(question, given))
+            features = extraction.features
         return Reply(
-            drafted.claims,
+            extraction.claims,
             answerable=calibration.answerable(features),
             confidence=calibration.confidence(features),
             features=features,
         )
 
-    async def _seen(
+    async def _score_sentences(
         self, question: str, given: Sequence[Sentence], reranker: Reranker
     ) -> dict[str, SentenceScore]:
-        """What the reader makes of every sentence."""
+        """Return the trained reader's score of every sentence."""
         chunks = {(s.chunk.id, s.chunk.start): s.chunk for s in given}
-        scores = dict(
-            zip(chunks, await reranker.score_passages(question, list(chunks.values())), strict=True)
-        )
-        return {s.id: _seen(s, scores[s.chunk.id, s.chunk.start]) for s in given}
+        scores = await reranker.score_passages(question, list(chunks.values()))
+        by_chunk = dict(zip(chunks, scores, strict=True))
+        return {s.id: _score_sentence(s, by_chunk[s.chunk.id, s.chunk.start]) for s in given}
 
-    async def _with_similarity(self, question: str, given: Sequence[Sentence]) -> list[Sentence]:
-        """Nearness in meaning for the likeliest sentences; 0 for the others."""
+    async def _add_similarity(self, question: str, given: Sequence[Sentence]) -> list[Sentence]:
+        """Compare the likeliest sentences with the question by meaning. The others have 0."""
         likely = set(shortlist(question, given, most=EMBEDDED))
         texts = {sentence.id: sentence.text for sentence in given if sentence.id in likely}
         if not texts:
             return list(given)
-        asked = await self._vector(question)
+        asked = await self._embed_query(question)
         vectors = await run_blocking(self._embedder.embed, list(texts.values()))
         near = {id_: _cosine(asked, vector) for id_, vector in zip(texts, vectors, strict=True)}
         return [replace(sentence, similarity=near.get(sentence.id, 0.0)) for sentence in given]
 
-    async def _embedded(self, question: str) -> tuple[float, ...]:
+    async def _embed(self, question: str) -> tuple[float, ...]:
         (vector,) = await run_blocking(self._embedder.embed, [question])
         return vector
 
 
-async def _with_opinion(
-    question: str, drafted: Extraction, opinion: SupportModel | None
+async def _add_opinion(
+    question: str, extraction: Extraction, opinion: SupportModel | None
 ) -> Mapping[str, float]:
-    """The features, with what a verifier thinks of question and answer as one statement."""
-    if opinion is None or not drafted.around:
-        return drafted.features
-    (told,) = await run_blocking(opinion, state_answer(question, drafted.words), [drafted.around])
-    return MappingProxyType({**drafted.features, "stated": round(float(told), 4)})
+    """Add the trained verifier's opinion of question and answer as one statement to the features."""
+    if opinion is None or not extraction.around:
+        return extraction.features
+    (odds,) = await run_blocking(opinion, state_answer(question, extraction.words), [extraction.around])
+    return MappingProxyType({**extraction.features, "stated": round(float(odds), 4)})
 
 
-def _seen(sentence: Sentence, score: PassageScore) -> SentenceScore:
+def _score_sentence(sentence: Sentence, score: PassageScore) -> SentenceScore:
     at = sentence.start - sentence.chunk.start
     words = score.find_answer(at, at + len(sentence.text))
     return SentenceScore(score.rank, score.answerable, words.margin, words.start - at, words.end - at)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from octavo.answers.workspace import FOUND_MOST, LISTED_MOST, QUERY_MOST, Workspace
 from octavo.errors import NotFound
 from octavo.llm import prompts
-from octavo.search.rerank import DEPTH
+from octavo.search.ranking import DEPTH
 
 if TYPE_CHECKING:
     from agents import FunctionTool

@@ -1,4 +1,4 @@
-"""A memory of limited size: what was used longest ago is forgotten first."""
+"""A cache of limited size that drops the entry which was not used for the longest time."""
 
 from __future__ import annotations
 

@@ -1,14 +1,13 @@
-"""Puts the two halves of a search together: by meaning (cosine) and by words (BM25).
+"""Fuses the two halves of a search, by meaning (cosine) and by words (BM25), and estimates relevance.
 
-Scores are mixed, not ranks: each half's scores are scaled between its worst candidate (0) and its best (1),
-and the words weigh a little more than the meaning. A candidate that one half did not return has 0 from it.
-Ties are broken by id, so the same two lists give the same order on every store.
+Scores are mixed, not ranks. Each half's scores are scaled from its worst candidate (0) to its best (1), and
+words weigh a little more than meaning. A candidate that one half did not return has 0 from it. Ties are
+broken by id, so that the same two lists give the same order on every store.
 
-How likely it is that a passage is about what was asked: a number that means the same for every query.
-
-Three things are weighed: how near the passage is to the query in meaning, how much of the query's words it
-has (the rare ones counting most), and how it stands among the candidates. The weights are fitted
-(`benchmarks/relevance.py`) so that of the passages shown as 70 % about seven in ten are to the point.
+The relevance of a passage is a probability, comparable between queries. It is estimated from how near the
+passage is to the query in meaning, how many of the query's words it has (rare words count most), and how its
+score compares with the best. The weights are fitted (`benchmarks/relevance.py`) so that about seven in ten of
+the passages shown as 70 % are relevant.
 """
 
 from __future__ import annotations
@@ -28,13 +27,22 @@ if TYPE_CHECKING:
     from octavo.protocols import Hit, StoreHits
     from octavo.types import Chunk
 
-DENSE_WEIGHT = 0.45  # of 0.25 to 0.6, what loses least on any kind of book
-_EXACT = 5  # decimals within which two stores agree
+# Of the values from 0.25 to 0.6, this one loses least on any kind of book.
+DENSE_WEIGHT = 0.45
+# Candidates below the first `DEPTH`, or more than `REACH` below the best, cannot come first any more.
+DEPTH, REACH = 5, 0.4
+# Two stores agree on scores to this many decimals.
+_EXACT = 5
+# The weight of the most common word. The rarest has 1 more.
+_LEAST_WEIGHT = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A candidate. `standing` is its share of the best scores; `cosine` its own, or the most it can be."""
+    """A chunk that was found. `standing` compares its scores with the best ones.
+
+    `cosine` is its own, or the highest that it can have if the search by meaning did not return it.
+    """
 
     id: str
     score: float
@@ -43,19 +51,19 @@ class Candidate:
 
 
 def fuse(found: StoreHits, *, dense_weight: float = DENSE_WEIGHT) -> list[Candidate]:
-    """All candidates of both halves, best first."""
+    """Fuse all candidates of both halves, best first."""
     meaning, words = _SearchHalf(found.dense, dense_weight), _SearchHalf(found.lexical, 1 - dense_weight)
     mixed = []
     for id_ in meaning.scores.keys() | words.scores.keys():
         cosine, bm25 = meaning.scores.get(id_, meaning.least), words.scores.get(id_, words.least)
-        score = meaning.scaled(id_) + words.scaled(id_)
+        score = meaning.scale(id_) + words.scale(id_)
         standing = max(0.0, cosine * meaning.share) + max(0.0, bm25 * words.share)
         mixed.append(Candidate(id_, score, standing, cosine))
     return sorted(mixed, key=lambda candidate: (-round(candidate.score, _EXACT), candidate.id))
 
 
 class _SearchHalf:
-    """The scores of one half, and the factors that bring them to the common scale."""
+    """The scores of one half, and the factors that bring them to a common scale."""
 
     def __init__(self, hits: Sequence[Hit], weight: float) -> None:
         self.scores = {hit.id: hit.score for hit in hits}
@@ -64,42 +72,45 @@ class _SearchHalf:
         self._weight, self._width = weight, best - self.least
         self.share = weight / best if best > 0 else 0.0
 
-    def scaled(self, id_: str) -> float:
-        """From 0 to the weight of this half; candidates that are all alike are all the best."""
+    def scale(self, id_: str) -> float:
+        """Scale a score to between 0 and the weight of this half. If all scores are equal, all are best."""
         score = self.scores.get(id_)
         if score is None:
             return 0.0
         return self._weight * (score - self.least) / self._width if self._width > 0 else self._weight
 
 
-_LEAST_WEIGHT = 0.05  # of the commonest word; the rarest has this much more than 1
+def select_reachable(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Select the candidates that could still come first."""
+    return [candidate for candidate in candidates[:DEPTH] if candidate.score > candidates[0].score - REACH]
 
 
-def estimate_relevance(query: Mapping[str, float], there: Collection[str], candidate: Candidate) -> float:
-    """The probability, for a query as `wanted` weighs it and a chunk with the `stems` that are `there`."""
+def estimate_relevance(query: Mapping[str, float], stems: Collection[str], candidate: Candidate) -> float:
+    """Estimate relevance for a query as `weigh_query` weighs it and a chunk with these stems."""
     weights = _load_weights()
-    seen = measure_candidate(query, there, candidate)
-    total = weights["constant"] + sum(weights[name] * value for name, value in seen.items())
+    measures = measure_candidate(query, stems, candidate)
+    total = weights["constant"] + sum(weights[name] * value for name, value in measures.items())
     return logistic(total)
 
 
 def weigh_query(query: str) -> dict[str, float]:
-    """The words that count in a query, each with its weight; all words when none counts."""
-    said = tokenize(query)
-    telling = [w for w in said if not w.stop] or said
-    return {w.stem: _LEAST_WEIGHT + measure_rarity(w.stem) for w in telling}
+    """Weigh the words of a query by their rarity. Stop words count only if there are no others."""
+    words = tokenize(query)
+    content = [w for w in words if not w.stop] or words
+    return {w.stem: _LEAST_WEIGHT + measure_rarity(w.stem) for w in content}
 
 
 def collect_stems(chunk: Chunk) -> frozenset[str]:
-    """The words of a chunk and of the headings above it."""
+    """Collect the stems of a chunk's words and of the headings above it."""
     return frozenset().union(*map(english.collect_stems, (chunk.content, *chunk.heading_path)))
 
 
 def measure_candidate(
-    query: Mapping[str, float], there: Collection[str], candidate: Candidate
+    query: Mapping[str, float], stems: Collection[str], candidate: Candidate
 ) -> dict[str, float]:
+    """Measure what the relevance is estimated from, by the names of the fitted weights."""
     whole = sum(query.values())
-    covered = sum(weight for stem, weight in query.items() if stem in there) / whole if whole else 0.0
+    covered = sum(weight for stem, weight in query.items() if stem in stems) / whole if whole else 0.0
     return {
         "cosine": candidate.cosine,
         "covered": covered,
@@ -117,7 +128,7 @@ def _load_weights() -> Mapping[str, float]:
 
 @cache
 def load_reader_weights() -> tuple[float, float, float]:
-    """Constant, and the weights of how well a passage suits by the reader and of the first-stage score."""
+    """Load the constant and the weights of the reader's fit and of the first-stage score."""
     stored = files("octavo.search").joinpath("relevance_reader.json").read_text(encoding="utf-8")
     constant, fit, found = json.loads(stored)["weights"]
     return constant, fit, found

@@ -1,9 +1,8 @@
-"""Has passages read for a question by the reader that comes with Octavo, and puts the best first.
+"""Lets the trained reader that comes with Octavo score passages for a question, and puts the best first.
 
-Only candidates that could still come first are read: those whose first-stage score is within `REACH` of the
-best, and no more than `DEPTH`. Their order is decided by what the reader thinks and by how they were found,
-since a reader alone loses technical books. What was read is remembered, so that an answer costs no second
-reading.
+Only candidates that could still come first are read (`ranking.select_reachable`). Their order depends on the
+reader's score and on the first-stage score, because the reader alone does badly on technical books. Scores
+are cached, so that answering a question does not read its passages twice.
 """
 
 from __future__ import annotations
@@ -14,66 +13,57 @@ from typing import TYPE_CHECKING
 from octavo.concurrency import run_blocking
 from octavo.models.cross_encoders import HeadedText, PassageScore, Reader
 from octavo.search.cache import LRUCache
-from octavo.search.ranking import Candidate, load_reader_weights
+from octavo.search.ranking import Candidate, load_reader_weights, select_reachable
 from octavo.text.scoring import logistic
 
 if TYPE_CHECKING:
     from octavo.protocols import SupportModel
     from octavo.types import Chunk
 
-DEPTH, REACH = 5, 0.4
-FOUND = (
-    12.0  # what the first-stage score counts beside `PassageScore.fit`; chosen together with the 2 in there
-)
+# The weight of the first-stage score beside `PassageScore.fit`, chosen together with the factor 2 there.
+FOUND = 12.0
 
 
 class Reranker:
-    """Reads for one open library. `opinion` is a verifier's, of claims and passages."""
+    """Scores passages for one open library. `opinion` is the trained verifier's, of claims and passages."""
 
     def __init__(self, reader: Reader, *, opinion: SupportModel | None = None) -> None:
         self._reader, self.name, self.opinion = reader, reader.name, opinion
-        self._seen: LRUCache[PassageScore] = LRUCache(most=2_000)
+        self._scores: LRUCache[PassageScore] = LRUCache(most=2_000)
 
     async def score_passages(self, question: str, chunks: Sequence[Chunk]) -> list[PassageScore]:
-        """What the reader makes of each chunk."""
+        """Return the reader's score of each chunk."""
         keys = ["\x1f".join(map(str, (c.id, c.start, c.end, *c.heading_path, question))) for c in chunks]
-        known = {key: seen for key in keys if (seen := self._seen.get(key)) is not None}
+        known = {key: score for key in keys if (score := self._scores.get(key)) is not None}
         new = {key: chunk for key, chunk in zip(keys, chunks, strict=True) if key not in known}
         if new:
-            read = await run_blocking(
-                self._reader.read, question, [_passage(chunk) for chunk in new.values()]
-            )
-            for key, score in zip(new, read, strict=True):
+            passages = [HeadedText(c.content, " › ".join(c.heading_path)) for c in new.values()]
+            scores = await run_blocking(self._reader.read, question, passages)
+            for key, score in zip(new, scores, strict=True):
                 known[key] = score
-                self._seen.put(key, score)
+                self._scores.put(key, score)
         return [known[key] for key in keys]
 
     async def rank(
         self, question: str, candidates: Sequence[Candidate], chunks: Mapping[str, Chunk]
     ) -> dict[str, float]:
-        """The candidates worth reading that are in `chunks`, best first, each with its relevance."""
+        """Return the reachable candidates that are in `chunks`, best first, each with its relevance."""
         close = [candidate for candidate in select_reachable(candidates) if candidate.id in chunks]
         if len(close) < 2:
             return {}
-        seen = await self.score_passages(question, [chunks[candidate.id] for candidate in close])
+        read = await self.score_passages(question, [chunks[candidate.id] for candidate in close])
         scores = {
-            c.id: (g.fit + FOUND * c.score, estimate_read_relevance(g.fit, c.score))
-            for c, g in zip(close, seen, strict=True)
+            candidate.id: (
+                score.fit + FOUND * candidate.score,
+                estimate_read_relevance(score.fit, candidate.score),
+            )
+            for candidate, score in zip(close, read, strict=True)
         }
         order = sorted(scores, key=lambda id_: (-round(scores[id_][0], 4), id_))
         return {id_: scores[id_][1] for id_ in order}
 
 
-def select_reachable(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates that could still come first."""
-    return [candidate for candidate in candidates[:DEPTH] if candidate.score > candidates[0].score - REACH]
-
-
 def estimate_read_relevance(fit: float, score: float) -> float:
-    """The chance that a passage is to the point, once it has been read."""
+    """Estimate the probability that a passage is relevant, once the reader has read it."""
     constant, reader, found = load_reader_weights()
     return logistic(constant + reader * fit + found * score)
-
-
-def _passage(chunk: Chunk) -> HeadedText:
-    return HeadedText(chunk.content, " › ".join(chunk.heading_path))
