@@ -72,7 +72,7 @@ def main() -> None:
             assert model.stdout is not None
             url = model.stdout.readline().strip()
             plain = Settings(data=Path(folder), risk=0.9)
-            asyncio.run(_filled(plain))
+            asyncio.run(_fill_library(plain))
             offline, _ = asyncio.run(measure(plain, said.questions))
             modelled = plain.model_copy(update={"model": "scripted-1", "model_url": url})
             agent, turns = asyncio.run(measure(modelled, said.questions))
@@ -84,7 +84,7 @@ def main() -> None:
     print(f"| {offline * 1000:.1f} ms | {agent * 1000:.1f} ms | {TURNS} | {each * 1000:.1f} ms |")
 
 
-async def _filled(settings: Settings) -> None:
+async def _fill_library(settings: Settings) -> None:
     async with Library.open(settings=settings) as library:
         await library.add(BOOK)
 

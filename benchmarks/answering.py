@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from benchmarks import answering_pools as pools
 from benchmarks.answering_fit import Weighted, auroc, calibration_error, choice, logistic, platt
-from benchmarks.risk_coverage import drawn
+from benchmarks.risk_coverage import draw_curve
 from octavo.answers.calibration import RISK
 from octavo.answers.extract import compose, shortlist
 from octavo.answers.features import SentenceMatch, match_sentences, measure_sentence
@@ -220,7 +220,7 @@ def judge(name: str, fitted: Fit, outcomes: Sequence[Outcome], limit: float) -> 
     )
 
 
-def timed(cases: Sequence[Case], sentence: dict[str, float]) -> float:
+def measure_time(cases: Sequence[Case], sentence: dict[str, float]) -> float:
     """CPU milliseconds a question, all of it but the embedding."""
     weights = np.array(list(sentence.values()))
     began = time.process_time()
@@ -260,7 +260,7 @@ def write(fitted: Fit, points: Sequence[tuple[float, float, float]]) -> None:
     )
     WEIGHTS.write_text(text + "\n", encoding="utf-8")
     command = "python -m benchmarks.answering TRAIN SUITE --pools FOLDER --write"
-    picture = drawn(points, risk=RISK, bad="beyond the book", command=command)
+    picture = draw_curve(points, risk=RISK, bad="beyond the book", command=command)
     PICTURE.write_text(picture, encoding="utf-8")
 
 
@@ -289,7 +289,7 @@ def main() -> None:
     fitted = fit(fitted_on, sentence)
     points = curve(fitted, fitted_on)
     limit = next((t for t, beyond, _ in points if beyond <= RISK), 1.0)
-    cost = timed(cases["dev-squad2"][:200], sentence)
+    cost = measure_time(cases["dev-squad2"][:200], sentence)
     print(f"threshold at risk {RISK}: {limit}; {cost:.1f} CPU ms a question")
     for part in (*SHARES, *(name for name in learnt if group(name) == pools.NEAR_MISS)):
         out = {name for name in learnt if part in (name, group(name))}

@@ -22,14 +22,14 @@ class Weighted:
 
     def __call__(self, features: Iterable[Mapping[str, float]]) -> Numbers:
         rows = np.array([[f[name] for name in self.names] for f in features])
-        return squashed(rows @ self.weights + self.constant)
+        return squash(rows @ self.weights + self.constant)
 
     def stored(self) -> dict[str, float]:
         pairs = zip(self.names, self.weights.tolist(), strict=True)
         return {"constant": round(self.constant, 4)} | {n: round(w, 4) for n, w in pairs if abs(w) >= 5e-4}
 
 
-def squashed(value: Numbers) -> Numbers:
+def squash(value: Numbers) -> Numbers:
     return np.asarray(1 / (1 + np.exp(-value)))
 
 
@@ -62,7 +62,7 @@ def logistic(
     share = weight / weight.sum()
     descent = _Descent(len(names) + 1)
     for _ in range(STEPS):
-        miss = (squashed(scaled @ descent.at) - truth) * share
+        miss = (squash(scaled @ descent.at) - truth) * share
         descent.move(scaled.T @ miss + ridge * descent.at, kept)
     weights = descent.at[:-1] / spread
     return Weighted(names, weights, float(descent.at[-1] - weights @ mean))

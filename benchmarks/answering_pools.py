@@ -71,7 +71,7 @@ def build(name: str, passages: Sequence[Passage], asked: Sequence[Row], *, embed
     to_sentence = questions @ _vectors(embedder, texts).T
     words = _bm25(whole, [q["question"] for q in asked])
     for n, row in enumerate(asked):
-        mixed = _scaled(words[n]) + _scaled(to_passage[n])
+        mixed = _scale(words[n]) + _scale(to_passage[n])
         best = np.argsort(-mixed, kind="stable")[:SHOWN]
         row["found"] = [[int(p), to_sentence[n, offsets[p] : offsets[p + 1]].round(4).tolist()] for p in best]
     kept = [[p.id, p.title, p.text, s] for p, s in zip(passages, spans, strict=True)]
@@ -82,7 +82,7 @@ def _vectors(embedder: Embedder, texts: Sequence[str]) -> Grid:
     return np.array(embedder.embed(texts), dtype=np.float32)
 
 
-def _scaled(scores: Grid) -> Grid:
+def _scale(scores: Grid) -> Grid:
     best = np.argsort(-scores, kind="stable")[:CANDIDATES]
     low, high = scores[best].min(), scores[best].max()
     scaled = np.zeros_like(scores)
@@ -156,18 +156,18 @@ def development(suite: Path) -> Iterator[tuple[str, list[Passage], list[Row]]]:
     yield (
         "dev-squad2",
         kept,
-        [_judged(r, r["context_id"]) for r in _lines(suite / "squad2_book" / "qa.jsonl")],
+        [_judge_row(r, r["context_id"]) for r in _lines(suite / "squad2_book" / "qa.jsonl")],
     )
     sections = _lines(suite / "fairytaleqa" / "sections.jsonl")
     asked = _lines(suite / "fairytaleqa" / "qa.jsonl")
     for book in sorted({r["book"] for r in sections}):
         mine = [r for r in sections if r["book"] == book]
         kept = [Passage(r["section_id"], r["story"].replace("-", " "), r["text"]) for r in mine]
-        rows = [_judged(r, r["gold_sections"][0]) for r in asked if r["book"] == book]
+        rows = [_judge_row(r, r["gold_sections"][0]) for r in asked if r["book"] == book]
         yield f"dev-stories-{book}", kept, rows[:500]
 
 
-def _judged(row: Row, gold: str) -> Row:
+def _judge_row(row: Row, gold: str) -> Row:
     return {
         "question": row["question"],
         "golds": row["answers"],
@@ -186,10 +186,12 @@ def load(path: Path) -> list[Asked]:
         pool = json.load(text)
     chunks = [_chunk(n, *row[:3]) for n, row in enumerate(pool["passages"])]
     spans = [row[3] for row in pool["passages"]]
-    return [_asked(row, chunks, spans) for row in pool["questions"]]
+    return [_read_question(row, chunks, spans) for row in pool["questions"]]
 
 
-def _asked(row: Row, chunks: Sequence[Chunk | None], spans: Sequence[Sequence[Sequence[int]]]) -> Asked:
+def _read_question(
+    row: Row, chunks: Sequence[Chunk | None], spans: Sequence[Sequence[Sequence[int]]]
+) -> Asked:
     found: list[Sentence] = []
     for rank, (n, cosines) in enumerate(row["found"], start=1):
         chunk = chunks[n]

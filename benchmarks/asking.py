@@ -43,7 +43,7 @@ class TimedReader(Reader):
         return found
 
 
-async def asked(library: Library, reader: TimedReader, question: str) -> dict[str, float]:
+async def time_question(library: Library, reader: TimedReader, question: str) -> dict[str, float]:
     """The CPU milliseconds of each stage of one question."""
     began, reader.spent, reranking = time.process_time(), 0.0, 0.0
     async for event in library.stream(question):
@@ -72,7 +72,7 @@ async def measure(book: Path, questions: list[str], settings: Settings) -> dict[
             began = time.process_time()
             await library.search(f"about this: {question}", top_k=5)
             searches.append((time.process_time() - began) * 1000)
-            answers.append(await asked(library, reader, question))
+            answers.append(await time_question(library, reader, question))
     found = {stage: statistics.median(a[stage] for a in answers) for stage in (*STAGES, "whole")}
     return {"search": statistics.median(searches), **found}
 

@@ -16,20 +16,20 @@ Answers go to standard output, progress and complaints to standard error. Exit c
 """
 
 
-def page() -> str:
+def write_page() -> str:
     whole = octavo.make_context("octavo", [], resilient_parsing=True, terminal_width=100)
-    parts = [TOP, _shown(whole)]
+    parts = [TOP, _format_help(whole)]
     for name in octavo.list_commands(whole):
         context = octavo.commands[name].make_context(
             name, [], parent=whole, resilient_parsing=True, terminal_width=100
         )
-        parts += [f"## octavo {name}\n", _shown(context)]
+        parts += [f"## octavo {name}\n", _format_help(context)]
     return "\n".join(parts)
 
 
-def _shown(context: click.Context) -> str:
+def _format_help(context: click.Context) -> str:
     return f"```text\n{context.get_help()}\n```\n"
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    PAGE.write_text(write_page(), encoding="utf-8")

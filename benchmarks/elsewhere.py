@@ -25,7 +25,7 @@ from octavo.types import Scope, ScopeType
 KINDS = ("Factual", "Unanswerable")
 
 
-def bound(suite: Path, folder: Path) -> Path:
+def write_books(suite: Path, folder: Path) -> Path:
     """The texts as a book of one file for each."""
     folder.mkdir(parents=True, exist_ok=True)
     for row in rows(suite / "quail" / "contexts.jsonl"):
@@ -35,11 +35,11 @@ def bound(suite: Path, folder: Path) -> Path:
     return folder
 
 
-async def asked(suite: Path, data: Path) -> tuple[list[float], list[bool], list[bool]]:
+async def ask_all(suite: Path, data: Path) -> tuple[list[float], list[bool], list[bool]]:
     """For each question the confidence, whether it was answered, and whether the text answers it."""
     sure, answered, answerable = [], [], []
     async with Library.open(data / "library") as library:
-        book = await library.add(bound(suite, data / "quail"), title="Texts")
+        book = await library.add(write_books(suite, data / "quail"), title="Texts")
         sections = {s.title: s.id for s in reversed(await library.contents(book.id))}
         for row in rows(suite / "quail" / "qa.jsonl"):
             if row["type"] in KINDS:
@@ -60,7 +60,7 @@ def main() -> None:
     options.add_argument("--data", type=Path)
     said = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="octavo-elsewhere-") as temporary:
-        sure, answered, answerable = asyncio.run(asked(said.suite, said.data or Path(temporary)))
+        sure, answered, answerable = asyncio.run(ask_all(said.suite, said.data or Path(temporary)))
     told, can = np.array(answered), np.array(answerable)
     print(
         f"{len(can)} questions; AUROC of confidence for answerable {auroc(np.array(sure), can):.3f}; ", end=""

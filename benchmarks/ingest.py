@@ -65,7 +65,7 @@ def cpu() -> float:
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
-def made_up_book(words: int, path: Path) -> Path:
+def write_book(words: int, path: Path) -> Path:
     """Chapters of sentences over a vocabulary of 20,000 words, common ones common."""
     chance = random.Random(11)
     letters = "etaoinshrdlucmfwypvbgk"
@@ -83,7 +83,7 @@ def made_up_book(words: int, path: Path) -> Path:
     return path
 
 
-async def taking_in(book: Path, data: Path) -> list[tuple[str, str, str]]:
+async def measure_adding(book: Path, data: Path) -> list[tuple[str, str, str]]:
     settings = Settings(data=data)
     embedder = Metered(load_embedder(settings))
     async with Library.open(settings=settings, embedder=embedder) as library:
@@ -95,7 +95,7 @@ async def taking_in(book: Path, data: Path) -> list[tuple[str, str, str]]:
         texts, began = embedder.texts, cpu()
         await library.add(book)
         again, again_texts = cpu() - began, embedder.texts - texts
-        search, bare, cached = await _searching(library, embedder)
+        search, bare, cached = await _measure_searching(library, embedder)
     name = "int8" if "int8" in embedder.fingerprint else "fp32"
     return [
         ("passages", f"{added.chunk_count}", ""),
@@ -116,7 +116,7 @@ async def taking_in(book: Path, data: Path) -> list[tuple[str, str, str]]:
 _ASKED = 200
 
 
-async def _searching(library: Library, embedder: Metered) -> tuple[float, float, float]:
+async def _measure_searching(library: Library, embedder: Metered) -> tuple[float, float, float]:
     """Median CPU seconds of a search, of embedding its query alone, and of the search asked again."""
     queries = [f"what is said about subject number {n} and its consequences?" for n in range(_ASKED)]
     await library.search("warm up")
@@ -143,7 +143,7 @@ def pages(file: Path) -> tuple[str, str, str]:
 
 def memory(words: int, folder: Path) -> tuple[str, str, str]:
     """Peak of the whole command line, parser included, on a book of `words` words."""
-    book = made_up_book(words, folder / "large.md")
+    book = write_book(words, folder / "large.md")
     code = (
         "import resource, subprocess, sys\n"
         "done = subprocess.run(sys.argv[1:], capture_output=True, text=True)\n"
@@ -168,9 +168,9 @@ def main() -> None:
     said = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="octavo-ingest-") as name:
         folder = Path(name)
-        book = said.book or made_up_book(100_000, folder / "book.md")
+        book = said.book or write_book(100_000, folder / "book.md")
         print("| measure | figure | goal or comparison |\n|---|---|---|")
-        rows = asyncio.run(taking_in(book, folder / "library"))
+        rows = asyncio.run(measure_adding(book, folder / "library"))
         if said.pdf:
             rows.append(pages(said.pdf))
         if said.words:

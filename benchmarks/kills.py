@@ -188,7 +188,7 @@ def start(data: Path, job: str, fatal: int) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent.parent)
 
 
-def steps_of(original: Path, job: str, room: Path) -> list[str]:
+def list_steps(original: Path, job: str, room: Path) -> list[str]:
     """The names of all steps of a job that nobody kills."""
     process = start(copy(original, room / f"steps-{job}"), job, 0)
     said, _ = process.communicate()
@@ -251,7 +251,7 @@ def run(kills: int, *, seed: int = 7) -> dict[str, Any]:
         prepare(room / "original")
         trials: list[tuple[str, int]] = []
         for job in ("add", "remove"):
-            trials += [(job, n + 1) for n in range(len(steps_of(room / "original", job, room)))]
+            trials += [(job, n + 1) for n in range(len(list_steps(room / "original", job, room)))]
         spans = {job: duration(room / "original", job, room) for job in ("add", "remove")}
         for number in range(max(kills, len(trials))):
             at_random = (chance.choice(("add", "add", "remove")), 0)

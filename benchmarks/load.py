@@ -28,7 +28,7 @@ from typing import Any
 
 import httpx
 
-from benchmarks.ingest import made_up_book
+from benchmarks.ingest import write_book
 
 Row = tuple[str, str, str]
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -135,7 +135,7 @@ async def at_rate(
     return took, statuses
 
 
-def late(seconds: float = 1.0) -> float:
+def measure_delay(seconds: float = 1.0) -> float:
     """How late, at the 95th percentile, a timer of an idle process comes on this machine now."""
     gaps = []
     until = time.monotonic() + seconds
@@ -163,12 +163,12 @@ def loads(server: Server, most: float) -> list[Row]:
         for rate in rates:
             took, statuses = asyncio.run(at_rate(server, rate, 4, known=known))
             kind = "known queries" if known else "new queries"
-            note = f"an idle timer is {late(0.5):.0f} ms late"
+            note = f"an idle timer is {measure_delay(0.5):.0f} ms late"
             rows.append(times(f"{rate:g} searches/s, {kind}", took, statuses, note))
     return rows
 
 
-def streamed(question: str) -> bytes:
+def make_stream_request(question: str) -> bytes:
     """A question whose answer is to come as events."""
     body = json.dumps({"question": question}).encode()
     head = (
@@ -184,7 +184,7 @@ def slow_readers(server: Server, count: int = 50) -> list[Row]:
     for _ in range(count):
         line = socket.create_connection(("127.0.0.1", server.port))
         line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2_048)
-        line.sendall(streamed("What is said about the first subject?"))
+        line.sendall(make_stream_request("What is said about the first subject?"))
         lines.append(line)
     took, statuses = asyncio.run(at_rate(server, 20, 3, known=True))
     grown = server.memory() - before
@@ -239,10 +239,10 @@ def both_at_once(server: Server, book: Path, most: int) -> list[Row]:
     ]
 
 
-async def left_early(server: Server, events: int) -> None:
+async def leave_early(server: Server, events: int) -> None:
     """Asks for a stream, reads so many events of it and is gone."""
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-    writer.write(streamed("What is said about the first subject?"))
+    writer.write(make_stream_request("What is said about the first subject?"))
     await writer.drain()
     for part in range(events and events + 1):  # first the head of the response
         await reader.readuntil(b"\n\n" if part else b"\r\n\r\n")
@@ -253,7 +253,7 @@ def disconnects(server: Server, count: int = 1_000, at_once: int = 8) -> list[Ro
     async def leave() -> None:
         for start in range(0, count, at_once):
             numbers = range(start, min(count, start + at_once))
-            await asyncio.gather(*(left_early(server, number % 5) for number in numbers))
+            await asyncio.gather(*(leave_early(server, number % 5) for number in numbers))
 
     before, began = server.left(), server.cpu()
     asyncio.run(leave())
@@ -297,10 +297,10 @@ def main() -> None:
     said = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="octavo-load-") as name:
         folder = Path(name)
-        book = said.book or made_up_book(8_000, folder / "book.md")
+        book = said.book or write_book(8_000, folder / "book.md")
         add = [sys.executable, "-m", "octavo.cli", "--data", str(folder / "library"), "add", str(book)]
         subprocess.run(add, check=True, capture_output=True)
-        other = made_up_book(40_000, folder / "other.md")
+        other = write_book(40_000, folder / "other.md")
         server = Server(folder / "library", folder)
         print("| load | figure | goal or comparison |\n|---|---|---|", flush=True)
         parts: tuple[Callable[[], list[Row]], ...] = (

@@ -18,10 +18,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.ingest import made_up_book
+from benchmarks.ingest import write_book
 
 
-def round_of(books: Sequence[Path], workers: int, data: Path) -> tuple[float, float]:
+def run_round(books: Sequence[Path], workers: int, data: Path) -> tuple[float, float]:
     """Wall and CPU seconds of `octavo add --workers N` on these books, in a new library."""
     command = [sys.executable, "-m", "octavo.cli", "--data", str(data), "add", "--workers", str(workers)]
     before, began = os.times(), time.monotonic()
@@ -44,13 +44,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="octavo-many-") as name:
         folder = Path(name)
         books = said.given or [
-            made_up_book(said.words + 40 * n, folder / f"book {n}.md") for n in range(said.books)
+            write_book(said.words + 40 * n, folder / f"book {n}.md") for n in range(said.books)
         ]
         print("| workers | wall | as a ratio to one worker | CPU |\n|---|---|---|---|", flush=True)
         alone: list[float] = []
-        round_of(books[:1], 1, folder / "warm")
+        run_round(books[:1], 1, folder / "warm")
         for number, workers in enumerate([1, *(c for c in counts if c > 1), 1]):
-            wall, spent = round_of(books, workers, folder / f"library {number}")
+            wall, spent = run_round(books, workers, folder / f"library {number}")
             alone += [wall] if workers == 1 else []
             print(f"| {workers} | {wall:.1f} s | {wall / alone[0]:.2f} | {spent:.1f} s |", flush=True)
 

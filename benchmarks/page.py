@@ -36,7 +36,7 @@ WATCH = """() => {
 
 
 @contextmanager
-def served(book: Path, port: int) -> Iterator[None]:
+def serve_book(book: Path, port: int) -> Iterator[None]:
     octavo = [sys.executable, "-m", "octavo.cli"]
     with tempfile.TemporaryDirectory(prefix="octavo-page-") as data:
         subprocess.run([*octavo, "--data", data, "add", str(book)], check=True, capture_output=True)
@@ -44,7 +44,7 @@ def served(book: Path, port: int) -> Iterator[None]:
             [*octavo, "--data", data, "serve", "--port", str(port)], stderr=subprocess.DEVNULL
         )
         try:
-            while not answers(port):
+            while not is_up(port):
                 time.sleep(0.1)
             yield
         finally:
@@ -52,7 +52,7 @@ def served(book: Path, port: int) -> Iterator[None]:
             server.wait(20)
 
 
-def answers(port: int) -> bool:
+def is_up(port: int) -> bool:
     try:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
         connection.request("GET", "/readyz")
@@ -61,7 +61,7 @@ def answers(port: int) -> bool:
         return False
 
 
-def by_client(port: int) -> float:
+def time_client(port: int) -> float:
     """Milliseconds until a bare client has read the first event; it then reads on to the end."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.connect()
@@ -78,7 +78,7 @@ def by_client(port: int) -> float:
     return waited * 1000
 
 
-def by_page(page: Page) -> float:
+def time_page(page: Page) -> float:
     page.fill("#question", QUESTION)
     page.press("#question", "Enter")
     page.locator(".turn").last.locator(".tools-row").wait_for()
@@ -94,15 +94,15 @@ def main() -> None:
     options.add_argument("--times", type=int, default=30)
     options.add_argument("--port", type=int, default=8149)
     said = options.parse_args()
-    with served(said.book, said.port), sync_playwright() as playwright:
+    with serve_book(said.book, said.port), sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page()
         page.goto(f"http://127.0.0.1:{said.port}/")
         page.locator(".book").first.wait_for()
         page.evaluate(WATCH)
-        by_page(page)
-        by_client(said.port)
-        pairs = [(by_page(page), by_client(said.port)) for _ in range(said.times)]
+        time_page(page)
+        time_client(said.port)
+        pairs = [(time_page(page), time_client(said.port)) for _ in range(said.times)]
         browser.close()
     on_page, bare = (statistics.median(times) for times in zip(*pairs, strict=True))
     ratio = statistics.median(there / here for there, here in pairs)

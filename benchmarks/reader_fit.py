@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from benchmarks.answering import PICTURE
 from benchmarks.answering_fit import Weighted, auroc, calibration_error, logistic, platt
-from benchmarks.risk_coverage import drawn
+from benchmarks.risk_coverage import draw_curve
 from benchmarks.suite import bare, covers, rows
 from octavo.answers.calibration import RISK, load_calibration
 from octavo.answers.workspace import Workspace
@@ -100,7 +100,7 @@ def curve(fitted_: Fit, given: Sequence[Outcome]) -> list[tuple[float, float, fl
     return points
 
 
-def asked(suite: Path, name: str, limit: int) -> tuple[list[tuple[str, Path]], list[dict[str, Any]]]:
+def read_questions(suite: Path, name: str, limit: int) -> tuple[list[tuple[str, Path]], list[dict[str, Any]]]:
     base = suite / name
     if name == "squad2_book":
         texts = {r["context_id"]: r["text"] for r in rows(base / "contexts.jsonl")}
@@ -123,7 +123,7 @@ def _some(items: list[dict[str, Any]], limit: int) -> list[dict[str, Any]]:
 
 
 async def outcomes(suite: Path, name: str, limit: int, data: Path) -> list[Outcome]:
-    books, items = asked(suite, name, limit)
+    books, items = read_questions(suite, name, limit)
     found = []
     async with Library.open(data / name) as library:
         ids = {title: (await library.add(path, title=title)).id for title, path in books}
@@ -195,7 +195,7 @@ def judge(name: str, chance: Numbers, sure: Numbers, given: Sequence[Outcome], l
     print(f"{name:40}" + "".join(f"{k} {v:.3f}  " for k, v in figures.items()), flush=True)
 
 
-def left_out(given: Sequence[Outcome], limit: float) -> None:
+def report_left_out(given: Sequence[Outcome], limit: float) -> None:
     """Each fifth of the articles and books, judged by a fit without it; then each set by a fit without it."""
     part = np.array([zlib.crc32(o.book.encode()) % 5 for o in given])
     chance, sure = np.zeros(len(given)), np.zeros(len(given))
@@ -242,7 +242,7 @@ def main() -> None:
     points = curve(made, given)
     limit = next((t for t, wrong, _ in points if wrong <= RISK), 1.0)
     print(f"{len(given)} questions; threshold at risk {RISK}: {limit}")
-    left_out(given, limit)
+    report_left_out(given, limit)
     if said.write:
         origin = {
             "made_by": COMMAND,
@@ -263,7 +263,7 @@ def main() -> None:
             r"\[\s+([\d.]+),\s+([\d.]+),\s+([\d.]+)\s+\]", r"[\1, \2, \3]", json.dumps(stored, indent=1)
         )
         TARGET.write_text(text + "\n", encoding="utf-8")
-        picture = drawn(points, risk=RISK, bad="that is wrong", command=COMMAND)
+        picture = draw_curve(points, risk=RISK, bad="that is wrong", command=COMMAND)
         PICTURE.write_text(picture, encoding="utf-8")
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.answering_fit import auroc
-from benchmarks.reader_fit import asked
+from benchmarks.reader_fit import read_questions
 from benchmarks.suite import bare, rows
 from octavo.answers.features import state_answer
 from octavo.models.cross_encoders import AnswerSpan, HeadedText, Reader, Verifier
@@ -26,7 +26,7 @@ from octavo.text.sentences import split_sentences
 OPINION = 0.5  # what the verifier's log odds count beside the reader's
 
 
-def shared(said: str, golds: Sequence[str]) -> float:
+def score_overlap(said: str, golds: Sequence[str]) -> float:
     """F1 of the words, articles aside, with the gold answer that is nearest."""
     best = 0.0
     mine = bare(said)
@@ -37,7 +37,7 @@ def shared(said: str, golds: Sequence[str]) -> float:
     return best
 
 
-def around(text: str, words: AnswerSpan) -> str:
+def find_context(text: str, words: AnswerSpan) -> str:
     found = list(split_sentences(text))
     here = next((n for n, s in enumerate(found) if s.start <= words.start < s.end), 0)
     return text[found[max(0, here - 1)].start : found[here].end]
@@ -51,7 +51,7 @@ def main() -> None:
     options.add_argument("--limit", type=int, default=2400)
     said = options.parse_args()
     texts = {r["context_id"]: r["text"] for r in rows(said.suite / "squad2_book" / "contexts.jsonl")}
-    _, items = asked(said.suite, "squad2_book", said.limit)
+    _, items = read_questions(said.suite, "squad2_book", said.limit)
     reader, verifier = Reader(), Verifier()
     marked, able, borne = [], [], []
     for item in items:
@@ -60,9 +60,9 @@ def main() -> None:
         words = score.find_answer(0, len(text))
         answer = text[words.start : words.end]
         able.append(score.answerable)
-        borne += verifier.score_support(state_answer(item["question"], answer), [around(text, words)])
+        borne += verifier.score_support(state_answer(item["question"], answer), [find_context(text, words)])
         if item["answerable"]:
-            marked.append(shared(answer, item["answers"]))
+            marked.append(score_overlap(answer, item["answers"]))
     can = np.array([item["answerable"] for item in items])
     reads, adds = np.array(able), np.array(borne)
     print(

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.real_server import serving
+from benchmarks.real_server import run_server
 from benchmarks.real_weights import MODELS, Weights, cache, fetch, server_code
 from octavo.events import Answered, Claimed
 from octavo.library import Library
@@ -133,11 +133,11 @@ async def hear_all(
         async with Library.open(settings=chosen) as library:
             for asked in (one for one in questions if one.mode == mode):
                 heard.append(await hear(library, asked))
-                print(told(heard[-1]), flush=True)
+                print(summarise(heard[-1]), flush=True)
     return heard
 
 
-def told(heard: Heard) -> str:
+def summarise(heard: Heard) -> str:
     """What a person wants to see of one question."""
     spent = f"{heard.spent('tokens_in')} + {heard.spent('tokens_out')} tokens, {heard.seconds:.0f} s"
     lines = [
@@ -193,7 +193,7 @@ def main() -> None:
     model, code = fetch(weights, folder), server_code(folder)
     with (
         tempfile.TemporaryDirectory(prefix="octavo-real-model-") as data,
-        serving(code, model, threads=said.threads) as url,
+        run_server(code, model, threads=said.threads) as url,
     ):
         questions = QUESTIONS[: said.first]
         heard = asyncio.run(hear_all(Path(data), weights, url, questions, seconds=said.seconds))

@@ -25,7 +25,7 @@ class NotServing(RuntimeError):
 
 
 @contextmanager
-def serving(code: Path, model: Path, *, threads: int) -> Iterator[str]:
+def run_server(code: Path, model: Path, *, threads: int) -> Iterator[str]:
     """The base URL of a server with this model, for as long as the block runs."""
     command = [sys.executable, __file__, str(code), str(model), str(threads)]
     with tempfile.TemporaryFile("w+", errors="replace") as said:

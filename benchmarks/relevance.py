@@ -75,14 +75,14 @@ async def measure(train: Path, folder: Path) -> dict[str, tuple[Rows, Rows]]:
             right: list[float] = []
             for book, gold_counts in ((name, True), (foreign, False)):
                 for question, title in asked[name]:
-                    for values, section in await _shown(library, question, book.replace("_", "-")):
+                    for values, section in await _list_scores(library, question, book.replace("_", "-")):
                         seen.append(values)
                         right.append(float(gold_counts and section == title))
             made[name] = np.array(seen), np.array(right)
     return made
 
 
-async def _shown(library: Library, question: str, book: str) -> list[tuple[list[float], str]]:
+async def _list_scores(library: Library, question: str, book: str) -> list[tuple[list[float], str]]:
     context = await library._context()
     bounds = await library._scope.resolve(Scope(), book_id=book)
     (vector,) = context.embedder.embed([question])
@@ -107,7 +107,7 @@ def fit(x: Rows, y: Rows, *, ridge: float = 1e-4) -> Rows:
     return weights
 
 
-def judged(p: Rows, y: Rows) -> str:
+def describe_fit(p: Rows, y: Rows) -> str:
     bins = [(p >= low) & (p < low + 0.1 + 1e-9) for low in np.arange(0, 1, 0.1)]
     error = sum(abs(p[b].mean() - y[b].mean()) * b.mean() for b in bins if b.any())
     order = np.argsort(np.argsort(p))
@@ -128,7 +128,7 @@ def main() -> None:
     for name, (x, y) in made.items():
         others = [made[other] for other in SETS if other != name]
         weights = fit(np.vstack([o[0] for o in others]), np.hstack([o[1] for o in others]))
-        print(f"| {name} | {judged(1 / (1 + np.exp(-x @ weights)), y)} |")
+        print(f"| {name} | {describe_fit(1 / (1 + np.exp(-x @ weights)), y)} |")
     fitted = fit(np.vstack([x for x, _ in made.values()]), np.hstack([y for _, y in made.values()]))
     named = dict(zip(("constant", *NAMES), (round(float(w), 4) for w in fitted), strict=True))
     print(json.dumps(named))

@@ -8,7 +8,7 @@ WIDTH, HEIGHT, LEFT, TOP, SIDE = 520, 340, 64, 24, 440
 TALL, MOST = 250, 0.5
 
 
-def drawn(points: Sequence[tuple[float, float, float]], *, risk: float, bad: str, command: str) -> str:
+def draw_curve(points: Sequence[tuple[float, float, float]], *, risk: float, bad: str, command: str) -> str:
     """`points` are (threshold, share of the answers that is `bad`, share of the answerable answered)."""
     path = " ".join(f"{_x(answered):.1f},{_y(beyond):.1f}" for _, beyond, answered in points if answered > 0)
     limit, beyond, answered = next((p for p in points if p[1] <= risk), points[-1])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.command_line_page import PAGE, page
+from benchmarks.command_line_page import PAGE, write_page
 from octavo.errors import BAD_BOOK_CODES
 from octavo.limits import AgentLimits, Limits, ServiceLimits
 from octavo.settings import Settings
@@ -22,7 +22,7 @@ def text(name: str) -> str:
 
 
 def test_the_page_about_the_command_line_is_the_commands_own_help() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "run: python -m benchmarks.command_line_page"
+    assert PAGE.read_text(encoding="utf-8") == write_page(), "run: python -m benchmarks.command_line_page"
 
 
 def test_every_page_is_in_the_summary_and_the_summary_names_only_pages() -> None:

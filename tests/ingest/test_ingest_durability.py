@@ -23,7 +23,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @cache
 def steps(original: Path, job: str) -> tuple[str, ...]:
-    return tuple(kills.steps_of(original, job, original.parent))
+    return tuple(kills.list_steps(original, job, original.parent))
 
 
 def number_of(step: str, *, among: tuple[str, ...], time: int) -> int:
@@ -64,6 +64,6 @@ def test_a_kill_leaves_the_old_edition_or_the_new_one_whole(
 def test_a_killed_add_goes_on_where_it_stopped(original: Path, tmp_path: Path) -> None:
     number = number_of("after save_vectors", among=steps(original, "add"), time=0)
     data = kills.kill_at_step(original, "add", number, tmp_path / "killed")
-    names = kills.steps_of(data, "add", tmp_path)
+    names = kills.list_steps(data, "add", tmp_path)
     assert "after publish" in names
     assert "before save_vectors" not in names  # nothing is embedded again

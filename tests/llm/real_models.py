@@ -18,7 +18,7 @@ import pytest
 
 from benchmarks import real_model
 from benchmarks.real_model import Heard
-from benchmarks.real_server import serving
+from benchmarks.real_server import run_server
 from benchmarks.real_weights import MODELS, QWEN, Weights, cache, fetch, server_code
 from octavo.library import Library
 from octavo.llm.prompts import TOOL_NAMES
@@ -42,7 +42,7 @@ class Session:
 def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Session:
     faulthandler.cancel_dump_traceback_later()  # twenty questions take longer than a test that hangs
     weights, folder, data = MODELS[request.param], cache(), tmp_path_factory.mktemp(request.param)
-    with serving(server_code(folder), fetch(weights, folder), threads=THREADS) as url:
+    with run_server(server_code(folder), fetch(weights, folder), threads=THREADS) as url:
         questions = real_model.hear_all(data, weights, url, real_model.QUESTIONS, seconds=SECONDS)
         heard = asyncio.run(questions)
     print(f"\n{real_model.table(weights.name, heard)}\n")
