@@ -73,7 +73,7 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def judged(path: Path) -> list[dict[str, Any]]:
+def read_judgements(path: Path) -> list[dict[str, Any]]:
     """What the teacher wrote, as far as it came, without rows that it has no number for."""
     found = []
     try:
@@ -88,7 +88,7 @@ def judged(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def tokenized(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Text]:
+def tokenize(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Text]:
     found = []
     for first in range(0, len(texts), AT_ONCE):
         for e in tokenizer.encode_batch(list(texts[first : first + AT_ONCE]), add_special_tokens=False):
@@ -97,7 +97,7 @@ def tokenized(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Text]:
     return found
 
 
-def tokenizer_from(path: Path) -> Tokenizer:
+def load_tokenizer(path: Path) -> Tokenizer:
     made = Tokenizer.from_file(str(path))
     made.no_padding()
     made.no_truncation()
@@ -109,7 +109,7 @@ class Corpus:
 
     def __init__(self, folder: Path, tokenizer: Path, *, seed: int) -> None:
         self.folder, self.chance = folder, random.Random(seed)
-        self.tokenizer = tokenizer_from(tokenizer)
+        self.tokenizer = load_tokenizer(tokenizer)
         self.seen: dict[str, Text] = {}
 
     @cached_property
@@ -119,7 +119,7 @@ class Corpus:
     def texts(self, texts: Iterable[str]) -> list[Text]:
         given = list(texts)
         new = [text for text in dict.fromkeys(given) if text not in self.seen]
-        self.seen.update(zip(new, tokenized(self.tokenizer, new), strict=True))
+        self.seen.update(zip(new, tokenize(self.tokenizer, new), strict=True))
         return [self.seen[text] for text in given]
 
     def qa(self) -> list[dict[str, Any]]:
@@ -132,7 +132,7 @@ class Corpus:
 
     def judged_pairs(self, labels: Path, *, own: float) -> list[Pair]:
         """What the teacher judged, and of the other questions a share of `own`."""
-        given = judged(labels / "pairs.jsonl.xz")
+        given = read_judgements(labels / "pairs.jsonl.xz")
         theirs = {(row["q"], row["t"]) for row in given}
         kept = [row for row in self.qa() if (row["q"], self.contexts[row["c"]]) not in theirs]
         found = self._asked([row for row in kept if self.chance.random() < own])
@@ -186,7 +186,7 @@ class Corpus:
         """What the teacher judged, its own passage first, and of the other groups a share of `own`."""
         ranked = {(row["q"], self.contexts[row["p"]]): row for row in rows(self.folder / "rank.jsonl.xz")}
         barred = {key for key, row in ranked.items() if row["set"] in LEFT_OUT}
-        said = [row for row in judged(labels / "groups.jsonl.xz") if len(row["t"]) == negatives + 1]
+        said = [row for row in read_judgements(labels / "groups.jsonl.xz") if len(row["t"]) == negatives + 1]
         given = [row for row in said if (row["q"], row["t"][0]) not in barred]
         theirs = {(row["q"], row["t"][0]) for row in said}
         kept = [row for key, row in ranked.items() if key not in theirs and key not in barred]
@@ -244,14 +244,16 @@ def crop(
     return pieces[begin : begin + size], moved
 
 
-def joined(question: np.ndarray, passage: np.ndarray, *, most: int = QUESTION_MOST) -> tuple[np.ndarray, int]:
+def join_pieces(
+    question: np.ndarray, passage: np.ndarray, *, most: int = QUESTION_MOST
+) -> tuple[np.ndarray, int]:
     """[CLS] question [SEP] passage [SEP], and where the passage begins."""
     asked = question[:most]
     ids = np.concatenate([[CLS], asked, [SEP], passage, [SEP]]).astype(np.int64)
     return ids, len(asked) + 2
 
 
-def padded(rows_: Sequence[tuple[np.ndarray, int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def pad(rows_: Sequence[tuple[np.ndarray, int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Ids, kinds (0 question, 1 passage) and mask of a batch."""
     longest = -(-max(len(ids) for ids, _ in rows_) // 32) * 32
     ids = np.zeros((len(rows_), longest), np.int64)

@@ -87,6 +87,6 @@ class Encoder(nn.Module):
             x = layer(x, mask, self.dropout)
         return {name: head(F.dropout(x, self.dropout, self.training)) for name, head in self.head.items()}
 
-    def learned(self) -> dict[str, Tensor]:
+    def list_learned(self) -> dict[str, Tensor]:
         """What training changed, in half precision: the words are in the published file."""
         return {n: t.detach().half().cpu() for n, t in self.state_dict().items() if n != FROZEN}

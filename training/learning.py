@@ -39,13 +39,13 @@ def options(doc: str | None, *, steps: int) -> argparse.ArgumentParser:
     return made
 
 
-def device_for(seed: int) -> str:
+def choose_device(seed: int) -> str:
     torch.manual_seed(seed)
     torch.backends.cuda.enable_cudnn_sdp(False)  # it would plan anew for every length
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def alike(
+def batch_by_length(
     given: Sequence[T], size: int, chance: random.Random, length: Callable[[T], int]
 ) -> Iterator[list[T]]:
     """Shuffled batches of about the same length, without end."""
@@ -60,19 +60,19 @@ def alike(
         yield from batches
 
 
-def moved(batch: Any, device: str) -> Any:
+def move(batch: Any, device: str) -> Any:
     """The batch with its tensors on the device."""
     if isinstance(batch, Tensor):
         return batch.to(device, non_blocking=True)
     if isinstance(batch, dict):
-        return {name: moved(value, device) for name, value in batch.items()}
-    return [moved(value, device) for value in batch] if isinstance(batch, list | tuple) else batch
+        return {name: move(value, device) for name, value in batch.items()}
+    return [move(value, device) for value in batch] if isinstance(batch, list | tuple) else batch
 
 
 def write(model: Encoder, path: Path) -> None:
     """Whatever happens meanwhile, a file of that name is whole."""
     beside = path.with_name(path.name + ".tmp")
-    save_file(model.learned(), beside)
+    save_file(model.list_learned(), beside)
     beside.replace(path)
 
 
@@ -99,7 +99,7 @@ def learn(
             return
         for group in optimizer.param_groups:
             group["lr"] = said.lr * min(1.0, (step + 1) / WARMING) * max(0.02, 1 - done)
-        loss = loss_of(moved(batch, device))
+        loss = loss_of(move(batch, device))
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(learning, 1.0)

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
-from data import PAIR_MOST, QUESTION_MOST, Text, joined, padded, rows, tokenized, tokenizer_from
+from data import PAIR_MOST, QUESTION_MOST, Text, join_pieces, load_tokenizer, pad, rows, tokenize
 from encoder import Encoder
 from torch import Tensor
 
@@ -56,10 +56,10 @@ class Reading:
     def __init__(self, model: Encoder, tokenizer: Path) -> None:
         self.model = model.eval()
         self.device = next(model.parameters()).device
-        self.tokenizer = tokenizer_from(tokenizer)
+        self.tokenizer = load_tokenizer(tokenizer)
 
     def __call__(self, pairs: list[tuple[str, str]], *, batch: int = 256) -> list[dict]:
-        asked, told = (tokenized(self.tokenizer, [pair[k] for pair in pairs]) for k in (0, 1))
+        asked, told = (tokenize(self.tokenizer, [pair[k] for pair in pairs]) for k in (0, 1))
         return self.read(asked, told, batch=batch)
 
     @torch.no_grad()
@@ -70,12 +70,12 @@ class Reading:
         made = []
         for question, passage in zip(asked, told, strict=True):
             room = PAIR_MOST - min(QUESTION_MOST, len(question.pieces)) - 3
-            made.append(joined(question.pieces, passage.pieces[:room]))
+            made.append(join_pieces(question.pieces, passage.pieces[:room]))
         order = sorted(range(len(made)), key=lambda n: len(made[n][0]))
         found: list[dict] = [{}] * len(made)
         for first in range(0, len(order), batch):
             part = order[first : first + batch]
-            texts = padded([made[n] for n in part])
+            texts = pad([made[n] for n in part])
             ids, kinds, mask = (torch.as_tensor(t, device=self.device) for t in texts)
             with torch.autocast(self.device.type, torch.bfloat16):
                 out = outputs(self.model, ids, kinds, mask)

@@ -72,7 +72,7 @@ def opposite(question: str, passage: str, answer: str, chance: random.Random, sp
     return " ".join(words)
 
 
-def denied(question: str, passage: str, answer: str, chance: random.Random, spare: Sequence[str]) -> str:
+def deny(question: str, passage: str, answer: str, chance: random.Random, spare: Sequence[str]) -> str:
     found = list(DENIED.finditer(question))
     if not found or re.search(r"\bnot\b|n't", question):
         return ""
@@ -97,7 +97,7 @@ RULES: tuple[tuple[Callable[[str, str, str, random.Random, Sequence[str]], str],
     (other_name, 0.45),
     (other_number, 0.8),
     (opposite, 0.9),
-    (denied, 0.04),
+    (deny, 0.04),
 )
 
 

@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
-from data import PAIR_MOST, QUESTION_MOST, Corpus, Group, Pair, crop, joined, opinion, padded
+from data import PAIR_MOST, QUESTION_MOST, Corpus, Group, Pair, crop, join_pieces, opinion, pad
 from encoder import Encoder
-from learning import alike, device_for, learn, options, write
+from learning import batch_by_length, choose_device, learn, options, write
 from safetensors.torch import load_file
 from torch import Tensor
 from torch.utils.data import IterableDataset, get_worker_info
@@ -41,8 +41,10 @@ class Batches(IterableDataset):
     def __iter__(self) -> Iterator[dict]:
         worker = get_worker_info()
         self.chance = random.Random(1000 * self.seed + (worker.id if worker else 0))
-        pairs = alike(self.pairs, PAIRS, self.chance, lambda pair: len(pair.passage))
-        groups = alike(self.groups, GROUPS, self.chance, lambda group: max(map(len, group.passages)))
+        pairs = batch_by_length(self.pairs, PAIRS, self.chance, lambda pair: len(pair.passage))
+        groups = batch_by_length(
+            self.groups, GROUPS, self.chance, lambda group: max(map(len, group.passages))
+        )
         while True:
             grouped = self.chance.random() < self.share
             yield self._of_groups(next(groups)) if grouped else self._of_pairs(next(pairs))
@@ -55,7 +57,7 @@ class Batches(IterableDataset):
             somewhere = row.span is None and row.opinion is not None and row.opinion > 0.5
             small = self.chance.random() < 0.5 and not somewhere
             passage, span = crop(row.passage, row.span, room, self.chance, small=small)
-            ids, begin = joined(row.question, passage)
+            ids, begin = join_pieces(row.question, passage)
             made.append((ids, begin))
             known.append(span is not None or not row.answerable)
             first.append(begin + span[0] if span else 0)
@@ -63,7 +65,7 @@ class Batches(IterableDataset):
             answerable.append(float(bool(row.answerable)) if row.opinion is None else row.opinion)
         return {
             "kind": "pairs",
-            "texts": padded(made),
+            "texts": pad(made),
             "first": np.array(first),
             "last": np.array(last),
             "known": np.array(known),
@@ -78,7 +80,7 @@ class Batches(IterableDataset):
             for n, passage in enumerate(row.passages):
                 room = PAIR_MOST - min(QUESTION_MOST, len(row.question)) - 3
                 part, span = crop(passage, row.span if n == 0 else None, room, self.chance, small=small)
-                made.append(joined(row.question, part))
+                made.append(join_pieces(row.question, part))
                 if n == 0:
                     known.append(span is not None)
                     first.append(made[-1][1] + span[0] if span else 0)
@@ -86,7 +88,7 @@ class Batches(IterableDataset):
         meant = [_meant(row) for row in rows]
         return {
             "kind": "groups",
-            "texts": padded(made),
+            "texts": pad(made),
             "many": len(rows[0].passages),
             "first": np.array(first),
             "last": np.array(last),
@@ -160,15 +162,15 @@ def loss_of_groups(out: dict[str, Tensor], batch: dict) -> Tensor:
     return total + 0.5 * (spans * known).sum() / known.sum().clamp(min=1) / 2
 
 
-def apart(mine: Tensor, theirs: list[Tensor]) -> Tensor:
+def compare_scores(mine: Tensor, theirs: list[Tensor]) -> Tensor:
     """How far the student's span is from what the teachers say on average."""
     meant = torch.stack([one.softmax(1) for one in theirs]).mean(0)
     return -(meant * mine.log_softmax(1)).sum(1).mean()
 
 
-def taught(out: dict[str, Tensor], said: list[dict[str, Tensor]], batch: dict) -> Tensor:
+def distil_loss(out: dict[str, Tensor], said: list[dict[str, Tensor]], batch: dict) -> Tensor:
     """How far the student is from what the teachers say on average."""
-    total = apart(out["span"], [s["span"] for s in said])
+    total = compare_scores(out["span"], [s["span"] for s in said])
     meant = torch.stack([s["answerable"].sigmoid() for s in said]).mean(0)
     total = total + F.binary_cross_entropy_with_logits(out["answerable"], meant)
     if batch["kind"] == "groups":
@@ -179,12 +181,12 @@ def taught(out: dict[str, Tensor], said: list[dict[str, Tensor]], batch: dict) -
     return total
 
 
-def taught_words(out: dict[str, Tensor], said: list[dict[str, Tensor]]) -> Tensor:
+def distil_span_loss(out: dict[str, Tensor], said: list[dict[str, Tensor]]) -> Tensor:
     """How far the student is from the teachers in the words alone, whether or not they answer."""
-    return apart(out["span"][:, 1:], [s["span"][:, 1:] for s in said])
+    return compare_scores(out["span"][:, 1:], [s["span"][:, 1:] for s in said])
 
 
-def loaded(base: dict[str, Tensor], path: Path | None, device: str) -> Encoder:
+def load_model(base: dict[str, Tensor], path: Path | None, device: str) -> Encoder:
     model = Encoder(base, HEADS)
     if path is not None:
         model.load_state_dict({k: v.float() for k, v in load_file(path).items()}, strict=False)
@@ -204,10 +206,10 @@ def examples(said: argparse.Namespace) -> Batches:
 
 
 def train(said: argparse.Namespace) -> Encoder:
-    device = device_for(said.seed)
+    device = choose_device(said.seed)
     base = load_file(said.base)
-    model = loaded(base, said.start, device)
-    teachers = [loaded(base, Path(p), device).eval() for p in said.teachers.split(",") if p]
+    model = load_model(base, said.start, device)
+    teachers = [load_model(base, Path(p), device).eval() for p in said.teachers.split(",") if p]
 
     def loss(batch: dict) -> Tensor:
         with torch.autocast(device, torch.bfloat16):
@@ -218,8 +220,8 @@ def train(said: argparse.Namespace) -> Encoder:
         with torch.no_grad(), torch.autocast(device, torch.bfloat16):
             meant = [outputs(t, *batch["texts"]) for t in teachers]
         if said.labels:
-            return own + 0.5 * taught_words(out, meant)
-        return 0.3 * own + taught(out, meant, batch)
+            return own + 0.5 * distil_span_loss(out, meant)
+        return 0.3 * own + distil_loss(out, meant, batch)
 
     for _ in learn(model, examples(said), loss, said):
         pass

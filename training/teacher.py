@@ -35,7 +35,7 @@ from lessons import Judged, Material, Written
 from measure import auroc, auroc_by_set
 from tokenizers import Tokenizer
 from torch import Tensor
-from verifier import made_up
+from verifier import make_claims
 
 BEGIN, END = "<|im_start|>user\n", "<|im_end|>\n<|im_start|>assistant\n"
 PASSAGE_MOST, ASKED_MOST, QUESTION_MOST = 260, 90, 36
@@ -217,7 +217,7 @@ def _padded(
     return torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device)
 
 
-def measured(teacher: Teacher, dev: Path) -> dict[str, float]:
+def measure_model(teacher: Teacher, dev: Path) -> dict[str, float]:
     """AUROC on questions with their passages and on claims that the teacher has not learnt from."""
     asked = list(rows(dev / "reading.jsonl.xz"))
     said = teacher.judge([(a["t"], lessons.ANSWERS.format(a["q"])) for a in asked])
@@ -246,7 +246,7 @@ def label(teacher: Teacher, material: Material, said: argparse.Namespace) -> Non
         print(f"  {w.kind}: {q}", flush=True)
     pairs = material.pairs(written)
     groups = material.groups(written, teacher.device)
-    made = made_up(SimpleNamespace(chance=material.chance, contexts=material.contexts), said.claims)
+    made = make_claims(SimpleNamespace(chance=material.chance, contexts=material.contexts), said.claims)
     claims = [{"h": h, "p": p, "kind": "rule"} for h, p, _ in made] + material.claims()
     began = time.monotonic()
     until = began + said.judge
@@ -296,7 +296,7 @@ def main() -> None:
     print(f"{len(given):,} lessons, ready after {time.monotonic() - began:.0f} s", flush=True)
     teacher.learn(given, said.teach, seed=said.seed)
     if said.dev:
-        print(json.dumps(measured(teacher, said.dev)), flush=True)
+        print(json.dumps(measure_model(teacher, said.dev)), flush=True)
     label(teacher, material, said)
 
 

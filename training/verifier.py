@@ -24,9 +24,9 @@ import numpy as np
 import reader
 import torch
 import torch.nn.functional as F  # noqa: N812
-from data import LEFT_OUT, Corpus, crop, joined, judged, opinion, padded, rows, stands
+from data import LEFT_OUT, Corpus, crop, join_pieces, opinion, pad, read_judgements, rows, stands
 from encoder import Encoder
-from learning import alike, device_for, learn, options, write
+from learning import batch_by_length, choose_device, learn, options, write
 from measure import Reading, auroc_by_set
 from safetensors.torch import load_file
 from torch import Tensor
@@ -48,16 +48,16 @@ class Claim:
     supported: float
 
 
-def altered(sentence: str, passage: str, chance: random.Random, names: list[str]) -> str:
+def alter(sentence: str, passage: str, chance: random.Random, names: list[str]) -> str:
     """The sentence with one thing changed."""
     for rule in chance.sample([near_misses.other_name, near_misses.other_number, near_misses.opposite], 3):
         made = rule(sentence, passage, "\x00", chance, names)
         if made and made != sentence:
             return made
-    return near_misses.denied(sentence, passage, "\x00", chance, names)
+    return near_misses.deny(sentence, passage, "\x00", chance, names)
 
 
-def shortened(sentence: str, chance: random.Random) -> str:
+def shorten(sentence: str, chance: random.Random) -> str:
     """The sentence without what stands in brackets, or without its last clauses."""
     bare = re.sub(r"\s*\([^)]*\)", "", sentence)
     clauses = bare.rstrip(".").split(", ")
@@ -66,7 +66,7 @@ def shortened(sentence: str, chance: random.Random) -> str:
     return bare
 
 
-def made_up(corpus: Corpus, most: int) -> list[tuple[str, str, float]]:
+def make_claims(corpus: Corpus, most: int) -> list[tuple[str, str, float]]:
     chance = corpus.chance
     passages = [t for t in corpus.contexts.values() if 300 < len(t) < 1600]
     chance.shuffle(passages)
@@ -80,9 +80,9 @@ def made_up(corpus: Corpus, most: int) -> list[tuple[str, str, float]]:
         sentence = chance.choice(whole)
         kind = chance.random()
         if kind < 0.35:
-            found.append((shortened(sentence, chance), passage, 1.0))
+            found.append((shorten(sentence, chance), passage, 1.0))
         elif kind < 0.75:
-            other = altered(shortened(sentence, chance), passage, chance, names)
+            other = alter(shorten(sentence, chance), passage, chance, names)
             if other:
                 found.append((other, passage, 0.0))
         else:
@@ -100,10 +100,10 @@ def claims(corpus: Corpus, said: argparse.Namespace) -> list[Claim]:
     barred = {(r["h"], r["p"]) for r in given if r["set"] in out}
     people = [(r["h"], r["p"], LIKE.get(r["y"], 0.0)) for r in given if r["set"] not in out]
     if not said.labels:
-        texts = people + made_up(corpus, said.made)
+        texts = people + make_claims(corpus, said.made)
     else:
         path = said.labels / "claims.jsonl.xz"
-        thought = {(r["h"], r["p"]): float(opinion(r["z"])) for r in judged(path)}
+        thought = {(r["h"], r["p"]): float(opinion(r["z"])) for r in read_judgements(path)}
         people = [p for p in people if p[:2] in thought or corpus.chance.random() < said.own]
         texts = [(h, p, (y + thought.get((h, p), y)) / 2) for h, p, y in people]
         known = barred.union(p[:2] for p in people)
@@ -125,7 +125,7 @@ def statements(corpus: Corpus, labels: Path, reading: Reading) -> list[Claim]:
 
     The words are the known answer where the teacher thinks that there is one, else the reader's best.
     """
-    given = [row for row in judged(labels / "pairs.jsonl.xz") if row["t"].strip()]
+    given = [row for row in read_judgements(labels / "pairs.jsonl.xz") if row["t"].strip()]
     questions, passages = (corpus.texts(row[k] for row in given) for k in ("q", "t"))
     found: list[tuple[str, str | np.ndarray, float]] = []
     for row, passage, seen in zip(given, passages, reading.read(questions, passages), strict=True):
@@ -153,34 +153,34 @@ class Batches(IterableDataset):
     def __iter__(self) -> Iterator[tuple]:
         worker = get_worker_info()
         chance = random.Random(1000 * self.seed + (worker.id if worker else 0))
-        for batch in alike(self.given, BATCH, chance, lambda claim: len(claim.passage)):
-            made = [joined(c.claim, c.passage[: PAIR_MOST - CLAIM_MOST], most=CLAIM_MOST) for c in batch]
-            yield padded(made), np.array([c.supported for c in batch], np.float32)
+        for batch in batch_by_length(self.given, BATCH, chance, lambda claim: len(claim.passage)):
+            made = [join_pieces(c.claim, c.passage[: PAIR_MOST - CLAIM_MOST], most=CLAIM_MOST) for c in batch]
+            yield pad(made), np.array([c.supported for c in batch], np.float32)
 
 
-def measured(model: Encoder, corpus: Corpus, dev: Path) -> dict:
+def measure_model(model: Encoder, corpus: Corpus, dev: Path) -> dict:
     """AUROC on each set of `grounded.jsonl.xz` (set, c claim, p passage, y)."""
     model.eval()
     device = next(model.parameters()).device
     given = list(rows(dev / "grounded.jsonl.xz"))
     mine, theirs = (corpus.texts([g[k] for g in given]) for k in ("c", "p"))
     made = [
-        joined(a.pieces, b.pieces[: PAIR_MOST - CLAIM_MOST], most=CLAIM_MOST)
+        join_pieces(a.pieces, b.pieces[: PAIR_MOST - CLAIM_MOST], most=CLAIM_MOST)
         for a, b in zip(mine, theirs, strict=True)
     ]
     scores: list[float] = []
     with torch.no_grad(), torch.autocast(device.type, torch.bfloat16):
         for first in range(0, len(made), 128):
-            ids, kinds, mask = (torch.as_tensor(t, device=device) for t in padded(made[first : first + 128]))
+            ids, kinds, mask = (torch.as_tensor(t, device=device) for t in pad(made[first : first + 128]))
             scores += model(ids, kinds, mask)["support"][:, 0, 0].float().tolist()
     return auroc_by_set(given, scores)
 
 
-def given_claims(corpus: Corpus, said: argparse.Namespace, device: str) -> list[Claim]:
+def list_claims(corpus: Corpus, said: argparse.Namespace, device: str) -> list[Claim]:
     given = claims(corpus, said)
     print(f"{len(given):,} claims", flush=True)
     if said.labels and said.reader:
-        reading = Reading(reader.loaded(load_file(said.base), said.reader, device), said.tokenizer)
+        reading = Reading(reader.load_model(load_file(said.base), said.reader, device), said.tokenizer)
         given += statements(corpus, said.labels, reading)
         print(f"{len(given):,} claims with the statements", flush=True)
     return given
@@ -192,14 +192,14 @@ def main() -> None:
     known.add_argument("--skip", default="", help="sets to leave out, with commas between")
     known.add_argument("--reader", type=Path, help="trained reader, for the words of the statements")
     said = known.parse_args()
-    device = device_for(said.seed)
+    device = choose_device(said.seed)
     model = Encoder(load_file(said.base), {"support": 1}).to(device)
     if said.start:
         model.load_state_dict(
             {k: v.float() for k, v in load_file(said.start).items() if "head." not in k}, strict=False
         )
     corpus = Corpus(said.data, said.tokenizer, seed=said.seed)
-    given = given_claims(corpus, said, device)
+    given = list_claims(corpus, said, device)
 
     def loss(batch: tuple) -> Tensor:
         texts, supported = batch
@@ -209,11 +209,11 @@ def main() -> None:
 
     for step in learn(model, Batches(given, seed=said.seed), loss, said):
         if said.dev and step and step % 1000 == 0:
-            print(json.dumps(measured(model, corpus, said.dev)), flush=True)
+            print(json.dumps(measure_model(model, corpus, said.dev)), flush=True)
             model.train()
     write(model, said.out)
     if said.dev:
-        print(json.dumps(measured(model, corpus, said.dev)), flush=True)
+        print(json.dumps(measure_model(model, corpus, said.dev)), flush=True)
 
 
 if __name__ == "__main__":
