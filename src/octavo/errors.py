@@ -3,26 +3,25 @@
     OctavoError
     ├── CallerError             the caller's mistake: correct the call and try again
     │   ├── InvalidValue            a field breaks a rule of the data model
-    │   ├── InvalidTransition       a state machine was asked for a step it does not have
-    │   ├── NotFound                a book, section, page or answer that is not there
+    │   ├── InvalidTransition       a step that a state machine does not have
+    │   ├── NotFound                a book, section, page or answer that does not exist
     │   ├── EmbedderMismatch        the library was indexed by another embedder
     │   ├── AccessDenied            no key, a wrong one, or one that may not do this
-    │   ├── TooMany                 more requests than one client may make; `retry_after` says till when
-    │   ├── Conflict                the same thing is being done already, or was done differently before
+    │   ├── TooMany                 too many requests from one client; `retry_after` says when to retry
+    │   ├── Conflict                the same request is running already, or was made before with other content
     │   └── BadBook                 a file that cannot be read as a book; `code` says why
-    ├── MachineError            the machine's state: the same call may work later or elsewhere
+    ├── MachineError            the machine's fault: the same call may work later or elsewhere
     │   ├── LibraryBusy             another process holds the library
-    │   ├── Overloaded              more work than this machine can do now; `retry_after` says till when
+    │   ├── Overloaded              more work than this machine can do now; `retry_after` says when to retry
     │   ├── StorageLow              too little free space to write safely
     │   ├── StoreError              the chunk store failed or is damaged
     │   ├── RecordsError            the records database failed
     │   ├── MissingExtra            a feature needs packages that are not installed
     │   └── WeightsError            model files are missing, damaged or not the expected ones
-    ├── ModelError              an embedding or language model answered wrongly or not at all
-    └── Cancelled               the caller asked to stop
+    └── ModelError              an embedding or language model answered wrongly or not at all
 
-Each error has a stable `code` for programs, a sentence for people that says what happened and where, and
-a `hint` that says what to do.
+Each error has a stable `code` for programs, a message that says what happened and where, and a `hint` that
+says what to do.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from importlib.util import find_spec
 
 
 class OctavoError(Exception):
-    """The root: `code` for programs, `str(error)` for people, `hint` for what to do next."""
+    """The base class: `code` for programs, `message` for people, `hint` for what to do next."""
 
     code = "error"
 
@@ -58,7 +57,8 @@ class InvalidValue(CallerError, ValueError):
     def __init__(self, field: str, rule: str, value: object) -> None:
         try:
             shown = repr(value)
-        except (ValueError, RecursionError):  # too large or too deep to be written down
+        except (ValueError, RecursionError):
+            # Too large or too deeply nested for repr().
             shown = f"a {type(value).__name__}"
         if len(shown) > 80:
             shown = f"{shown[:77]}..."
@@ -71,7 +71,7 @@ class InvalidTransition(CallerError):
 
 
 class NotFound(CallerError, LookupError):
-    """Names what was asked for, and the nearest things that do exist."""
+    """Something that does not exist. The message names the closest things that do."""
 
     code = "not_found"
 
@@ -86,7 +86,7 @@ class EmbedderMismatch(CallerError):
 
 
 class AccessDenied(CallerError):
-    """`code` is `unauthorized` where no valid key came, `forbidden` where a valid one is not enough."""
+    """`code` is `unauthorized` without a valid key, and `forbidden` if a valid key is not enough."""
 
     code = "unauthorized"
 
@@ -104,7 +104,7 @@ class Conflict(CallerError):
 
 
 class BadBook(CallerError):
-    """A file that cannot be taken in. `code` is one of `BAD_BOOK_CODES`."""
+    """A file that cannot be read as a book. `code` is one of `BAD_BOOK_CODES`."""
 
     code = "bad_book"
 
@@ -115,26 +115,26 @@ class BadBook(CallerError):
 
 
 BAD_BOOK_CODES = {
-    "archive_overlap": "The archive's entries overlap, as only hand-made archives do. Get a clean copy.",
-    "bad_epub": "The EPUB's own index is broken. Try to repair it with an EPUB editor, or get another copy.",
-    "damaged_archive": "The archive is cut off or damaged. Download or copy it again.",
-    "damaged_pdf": "The PDF is cut off or damaged. Download or copy it again.",
-    "drm": "The publisher locked this book. Octavo does not break locks; get a copy without DRM.",
+    "archive_overlap": "The archive's entries overlap, as in no ordinary archive. Get another copy.",
+    "bad_epub": "The EPUB's own index is broken. Repair it with an EPUB editor, or get another copy.",
+    "damaged_archive": "The archive is incomplete or damaged. Download or copy it again.",
+    "damaged_pdf": "The PDF is incomplete or damaged. Download or copy it again.",
+    "drm": "The publisher locked this book. Octavo does not remove DRM; get a copy without it.",
     "empty_file": "Download or copy it again.",
     "encoding": "Too much of the text cannot be decoded. Save it as UTF-8 and add it again.",
-    "encrypted": "The PDF needs a password. Save a copy without one and add that.",
-    "html_limit": "The HTML is not a page that people read. Check where it came from.",
-    "html_too_deep": "The HTML is nested too deeply to be a book. Check where it came from.",
-    "no_text": "There is no text in it. If it is a scan, it needs OCR first.",
+    "encrypted": "The PDF needs a password. Save a copy without one, and add the copy.",
+    "html_limit": "The HTML is not a page that people read. Check where it comes from.",
+    "html_too_deep": "The HTML is nested too deeply to be a book. Check where it comes from.",
+    "no_text": "It contains no text. If it is a scan, run OCR on it first.",
     "not_found": "Check the path; quote it if it has spaces.",
-    "parser_crash": "The file broke its parser. Octavo is unharmed; get another copy of the book.",
-    "parser_limit": "It needs too much memory. Raise OCTAVO_LIMITS__PARSER_MEMORY_MB to trust it.",
-    "parser_timeout": "The file takes too long to read. Raise OCTAVO_LIMITS__PARSER_SECONDS to trust it.",
-    "too_large": "The file is larger than Octavo takes. Raise OCTAVO_LIMITS__MAX_FILE_MB to trust it.",
-    "too_large_expanded": "The file unpacks to far more than a book. Check where it came from.",
-    "too_many_members": "The archive or folder holds more files than a book has. Check where it came from.",
-    "type_mismatch": "The name says one thing and the content another. Get the file that the name says.",
-    "unsafe_path": "The file points outside itself. Get a clean copy.",
+    "parser_crash": "The file crashed its parser. The library is unchanged; get another copy of the book.",
+    "parser_limit": "It needs too much memory. If you trust it, raise OCTAVO_LIMITS__PARSER_MEMORY_MB.",
+    "parser_timeout": "It takes too long to read. If you trust it, raise OCTAVO_LIMITS__PARSER_SECONDS.",
+    "too_large": "The file is too large. If you trust it, raise OCTAVO_LIMITS__MAX_FILE_MB.",
+    "too_large_expanded": "The file unpacks to far more than a book. Check where it comes from.",
+    "too_many_members": "The archive or folder has more files than a book. Check where it comes from.",
+    "type_mismatch": "The name says one format and the content is another. Get the right file, or rename it.",
+    "unsafe_path": "The file refers to files outside itself. Get another copy.",
     "unsupported_format": "Octavo reads Markdown, Docusaurus, mdBook, HTML, EPUB, PDF and plain text.",
 }
 
@@ -215,7 +215,3 @@ def _is_installed(module: str) -> bool:
 
 class ModelError(OctavoError):
     code = "model_error"
-
-
-class Cancelled(OctavoError):
-    code = "cancelled"

@@ -208,8 +208,8 @@ class Library:
         With `books`, the library behaves as if it had only these. With `rerank`, the local reader decides
         which of the first passages come first.
         """
-        validation.text("query", query, most=1000)
-        validation.whole("top_k", top_k, least=1, most=SEARCH_MOST)
+        validation.check_text("query", query, most=1000)
+        validation.check_integer("top_k", top_k, least=1, most=SEARCH_MOST)
         named = None if books is None else sorted(books)
         key = repr((self._records.generation, query, book_id, scope, top_k, named, rerank))
         cacheable = not self.database.is_shared and not self._changing.locked()

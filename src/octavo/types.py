@@ -1,14 +1,10 @@
-"""The nouns of a library: frozen values that cannot be made wrong.
+"""The data model: frozen values that check themselves when they are made.
 
 A Book has Sections, a Section has canonical text, and every offset anywhere points into that text. A Chunk
-is a stretch of one Section; its id is made from its content, so the same bytes give the same id. A Scope is
-where a reader looks, and Evidence is what was found there. A value that breaks a rule is refused when it is
-made, with the field, the rule and the value in the message. `conversation` has the nouns of asking.
-
-The nouns of asking: a Question within a Scope gets an Answer whose Citations quote chunks to the letter.
-
-Like everything in `types`, these are frozen values that cannot be made wrong: an answered question has
-evidence and citations, a citation's snippet is its chunk's own text, and a refusal says why.
+is a part of one Section; its id is made from its content, so the same bytes give the same id. A Scope says
+where to look, and Evidence is what was found there. A Question within a Scope gets an Answer. An answered
+question has evidence and citations, a citation's snippet is its chunk's own text, and a Refusal says why
+there is no answer. A value that breaks a rule raises `InvalidValue` with the field, the rule and the value.
 """
 
 from __future__ import annotations
@@ -29,7 +25,9 @@ from octavo.validation import AnswerState, Delivery, EvidenceState, QuestionStat
 COLLECTION = "ai_book_embedding"
 EMBEDDING_SIZE = 384
 CHUNK_LEAST, CHUNK_MOST = 10, 2000
-_NOTHING: Mapping[str, object] = MappingProxyType({})
+QUESTION_MOST, SELECTION_MOST = 1000, 500
+TOP_K_DEFAULT, TOP_K_MOST = 5, 20
+_EMPTY: Mapping[str, object] = MappingProxyType({})
 
 
 class BookFormat(StrEnum):
@@ -70,51 +68,51 @@ class Book:
     page_count: int = 0
 
     def __post_init__(self) -> None:
-        validation.text("Book.id", self.id, most=200)
-        validation.text("Book.title", self.title, most=500)
-        object.__setattr__(self, "format", validation.member("Book.format", self.format, BookFormat))
-        validation.text("Book.source_file", self.source_file)
-        validation.text("Book.content_hash", self.content_hash)
-        validation.text("Book.index_fingerprint", self.index_fingerprint)
-        validation.texts("Book.authors", self.authors)
-        validation.storable("Book.language", self.language)
+        validation.check_text("Book.id", self.id, most=200)
+        validation.check_text("Book.title", self.title, most=500)
+        object.__setattr__(self, "format", validation.to_member("Book.format", self.format, BookFormat))
+        validation.check_text("Book.source_file", self.source_file)
+        validation.check_text("Book.content_hash", self.content_hash)
+        validation.check_text("Book.index_fingerprint", self.index_fingerprint)
+        validation.check_texts("Book.authors", self.authors)
+        validation.check_storable("Book.language", self.language)
         if self.base_url is not None:
-            validation.url("Book.base_url", self.base_url)
+            validation.check_url("Book.base_url", self.base_url)
         for name in ("section_count", "chunk_count", "page_count"):
-            validation.whole(f"Book.{name}", getattr(self, name), least=0)
-        validation.moment("Book.added_at", self.added_at)
-        validation.moment("Book.updated_at", self.updated_at)
+            validation.check_integer(f"Book.{name}", getattr(self, name), least=0)
+        validation.check_datetime("Book.added_at", self.added_at)
+        validation.check_datetime("Book.updated_at", self.updated_at)
 
 
 @dataclass(frozen=True, slots=True)
 class PageMark:
-    """From `offset` in a section's text on, the reader is on physical page `number`, printed as `label`."""
+    """From `offset` in a section's text on, the text is on physical page `number`, printed as `label`."""
 
     offset: int
     number: int
     label: str | None = None
 
     def __post_init__(self) -> None:
-        validation.whole("PageMark.offset", self.offset, least=0)
-        validation.whole("PageMark.number", self.number, least=1)
+        validation.check_integer("PageMark.offset", self.offset, least=0)
+        validation.check_integer("PageMark.number", self.number, least=1)
         if self.label is not None:
-            validation.storable("PageMark.label", self.label)
+            validation.check_storable("PageMark.label", self.label)
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of a section's text that belongs together: a code block, a table, a list."""
+    """A part of a section's text that belongs together: a code block, a table, a list."""
 
     start: int
     end: int
 
     def __post_init__(self) -> None:
-        validation.span("Span", self.start, self.end)
+        validation.check_span("Span", self.start, self.end)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A node of the table of contents with the text that stands directly under its heading."""
+    """An entry of the table of contents, with the text directly under its heading."""
 
     id: str
     book_id: str
@@ -131,29 +129,29 @@ class Section:
     ancestors: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        validation.text("Section.id", self.id)
-        validation.text("Section.book_id", self.book_id)
-        validation.text("Section.title", self.title)
-        validation.text("Section.source_file", self.source_file)
-        validation.texts("Section.heading_path", self.heading_path)
+        validation.check_text("Section.id", self.id)
+        validation.check_text("Section.book_id", self.book_id)
+        validation.check_text("Section.title", self.title)
+        validation.check_text("Section.source_file", self.source_file)
+        validation.check_texts("Section.heading_path", self.heading_path)
         if not self.heading_path or self.heading_path[-1] != self.title:
             raise InvalidValue("Section.heading_path", "must end with the section's title", self.heading_path)
         for heading in self.heading_path:
-            validation.text("Section.heading_path", heading)
-        validation.texts("Section.ancestors", self.ancestors)
-        validation.whole("Section.level", self.level, least=1)
-        validation.whole("Section.position", self.position, least=0)
-        validation.url("Section.url", self.url)
-        validation.storable("Section.text", self.text)
-        validation.storable("Section.anchor", self.anchor)
-        validation.tuple_of("Section.pages", self.pages, PageMark)
-        validation.tuple_of("Section.blocks", self.blocks, Span)
+            validation.check_text("Section.heading_path", heading)
+        validation.check_texts("Section.ancestors", self.ancestors)
+        validation.check_integer("Section.level", self.level, least=1)
+        validation.check_integer("Section.position", self.position, least=0)
+        validation.check_url("Section.url", self.url)
+        validation.check_storable("Section.text", self.text)
+        validation.check_storable("Section.anchor", self.anchor)
+        validation.check_tuple("Section.pages", self.pages, PageMark)
+        validation.check_tuple("Section.blocks", self.blocks, Span)
         marks = [mark.offset for mark in self.pages]
         if marks != sorted(marks) or any(offset > len(self.text) for offset in marks):
             raise InvalidValue("Section.pages", "must be in the order of the text and inside it", self.pages)
         edges = [edge for block in self.blocks for edge in (block.start, block.end)]
         if edges != sorted(edges) or any(edge > len(self.text) for edge in edges):
-            rule = "must be in the order of the text and inside it, none over another"
+            rule = "must be in the order of the text and inside it, and must not overlap"
             raise InvalidValue("Section.blocks", rule, self.blocks)
 
     @property
@@ -165,7 +163,7 @@ class Section:
         return self.pages[-1].number if self.pages else None
 
     def page_at(self, offset: int) -> PageMark | None:
-        """The page that the character at `offset` stands on."""
+        """Return the page of the character at `offset`."""
         found = None
         for mark in self.pages:
             if mark.offset > offset:
@@ -176,7 +174,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """A stretch of one section: `section.text[start:end] == content`, always."""
+    """A part of one section: `section.text[start:end] == content`, always."""
 
     id: str
     chunk_id: int
@@ -200,57 +198,57 @@ class Chunk:
     page_end: int | None = None
     page_label: str | None = None
     embedding: tuple[float, ...] | None = None
-    metadata: Mapping[str, object] = field(default_factory=lambda: _NOTHING, hash=False)
+    metadata: Mapping[str, object] = field(default_factory=lambda: _EMPTY, hash=False)
 
     def __post_init__(self) -> None:
-        validation.text("Chunk.id", self.id)
-        validation.whole("Chunk.chunk_id", self.chunk_id, least=1)
-        validation.text("Chunk.content", self.content, least=CHUNK_LEAST, most=CHUNK_MOST)
+        validation.check_text("Chunk.id", self.id)
+        validation.check_integer("Chunk.chunk_id", self.chunk_id, least=1)
+        validation.check_text("Chunk.content", self.content, least=CHUNK_LEAST, most=CHUNK_MOST)
         for name in ("book_id", "section_id", "source_file", "source_location", "source_title"):
-            validation.text(f"Chunk.{name}", getattr(self, name))
-        validation.storable("Chunk.chapter", self.chapter)
-        validation.storable("Chunk.section", self.section)
-        validation.texts("Chunk.heading_path", self.heading_path)
-        validation.texts("Chunk.ancestors", self.ancestors)
-        validation.whole("Chunk.document_position", self.document_position, least=0)
-        validation.whole("Chunk.chunk_index", self.chunk_index, least=0)
-        validation.url("Chunk.url", self.url)
-        validation.span("Chunk", self.start, self.end)
+            validation.check_text(f"Chunk.{name}", getattr(self, name))
+        validation.check_storable("Chunk.chapter", self.chapter)
+        validation.check_storable("Chunk.section", self.section)
+        validation.check_texts("Chunk.heading_path", self.heading_path)
+        validation.check_texts("Chunk.ancestors", self.ancestors)
+        validation.check_integer("Chunk.document_position", self.document_position, least=0)
+        validation.check_integer("Chunk.chunk_index", self.chunk_index, least=0)
+        validation.check_url("Chunk.url", self.url)
+        validation.check_span("Chunk", self.start, self.end)
         if self.end - self.start != len(self.content):
             raise InvalidValue("Chunk.end", "must be start plus the length of the content", self.end)
         if self.page_number is not None:
-            validation.whole("Chunk.page_number", self.page_number, least=1)
+            validation.check_integer("Chunk.page_number", self.page_number, least=1)
         if self.page_end is not None:
-            validation.whole("Chunk.page_end", self.page_end, least=self.page_number or 1)
+            validation.check_integer("Chunk.page_end", self.page_end, least=self.page_number or 1)
         if self.page_label is not None:
-            validation.storable("Chunk.page_label", self.page_label)
+            validation.check_storable("Chunk.page_label", self.page_label)
         if self.embedding is not None:
-            validation.instance("Chunk.embedding", self.embedding, tuple)
-            validation.unit_vector("Chunk.embedding", self.embedding)
-        validation.json_object("Chunk.metadata", self.metadata)
-        validation.moment("Chunk.created_at", self.created_at)
+            validation.check_instance("Chunk.embedding", self.embedding, tuple)
+            validation.check_unit_vector("Chunk.embedding", self.embedding)
+        validation.check_json_object("Chunk.metadata", self.metadata)
+        validation.check_datetime("Chunk.created_at", self.created_at)
 
     @property
     def page(self) -> str | None:
-        """The page as people name it: the printed label, or else the physical number."""
+        """The printed page label, or the physical number if there is none."""
         return self.page_label or (None if self.page_number is None else str(self.page_number))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Where the reader wants the answer to come from."""
+    """The part of a book that the answer must come from."""
 
     type: ScopeType = ScopeType.FULL_BOOK
     identifier: str | None = None
     description: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "type", validation.member("Scope.type", self.type, ScopeType))
+        object.__setattr__(self, "type", validation.to_member("Scope.type", self.type, ScopeType))
         if self.type is not ScopeType.FULL_BOOK:
-            validation.text("Scope.identifier", self.identifier or "")
+            validation.check_text("Scope.identifier", self.identifier or "")
         elif self.identifier is not None:
-            validation.storable("Scope.identifier", self.identifier)
-        validation.storable("Scope.description", self.description)
+            validation.check_storable("Scope.identifier", self.identifier)
+        validation.check_storable("Scope.description", self.description)
         if not self.description:
             said = "the whole book" if self.identifier is None else f"{self.type}: {self.identifier}"
             object.__setattr__(self, "description", said)
@@ -260,7 +258,7 @@ class Scope:
 class Evidence:
     """A chunk found for one question. `relevance_score` is a probability, comparable between questions.
 
-    `id` names this find, so that a citation can point at it; the chunk's own id when none is given.
+    `id` names this result, so that a citation can refer to it. It defaults to the chunk's id.
     """
 
     chunk: Chunk
@@ -270,20 +268,15 @@ class Evidence:
     id: str = ""
 
     def __post_init__(self) -> None:
-        validation.instance("Evidence.chunk", self.chunk, Chunk)
+        validation.check_instance("Evidence.chunk", self.chunk, Chunk)
         object.__setattr__(self, "id", self.chunk.id if self.id == "" else self.id)
-        object.__setattr__(self, "state", validation.member("Evidence.state", self.state, EvidenceState))
-        validation.text("Evidence.id", self.id)
-        validation.share("Evidence.relevance_score", self.relevance_score)
-        validation.whole("Evidence.rank", self.rank, least=1)
+        object.__setattr__(self, "state", validation.to_member("Evidence.state", self.state, EvidenceState))
+        validation.check_text("Evidence.id", self.id)
+        validation.check_share("Evidence.relevance_score", self.relevance_score)
+        validation.check_integer("Evidence.rank", self.rank, least=1)
 
     def to(self, state: EvidenceState) -> Self:
         return replace(self, state=advance(self.state, state))
-
-
-QUESTION_MOST, SELECTION_MOST = 1000, 500
-TOP_K_DEFAULT, TOP_K_MOST = 5, 20
-_EMPTY: Mapping[str, object] = MappingProxyType({})
 
 
 class RefusalReason(StrEnum):
@@ -295,7 +288,7 @@ class RefusalReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citation:
-    """A quotation, copied from its chunk by offset, with the way back to it."""
+    """A quotation, copied from its chunk by offset, with a link to its place."""
 
     id: str
     answer_id: str
@@ -311,13 +304,13 @@ class Citation:
 
     def __post_init__(self) -> None:
         for name in ("id", "answer_id", "content_snippet", "retrieved_content_id"):
-            validation.text(f"Citation.{name}", getattr(self, name))
-        validation.whole("Citation.number", self.number, least=1)
-        validation.share("Citation.relevance_score", self.relevance_score)
-        validation.share("Citation.confidence", self.confidence)
-        validation.span("Citation", self.start, self.end)
-        validation.url("Citation.link", self.link)
-        validation.instance("Citation.chunk", self.chunk, Chunk)
+            validation.check_text(f"Citation.{name}", getattr(self, name))
+        validation.check_integer("Citation.number", self.number, least=1)
+        validation.check_share("Citation.relevance_score", self.relevance_score)
+        validation.check_share("Citation.confidence", self.confidence)
+        validation.check_span("Citation", self.start, self.end)
+        validation.check_url("Citation.link", self.link)
+        validation.check_instance("Citation.chunk", self.chunk, Chunk)
         inside = self.chunk.content[self.start - self.chunk.start : self.end - self.chunk.start]
         beyond = self.start < self.chunk.start or self.end > self.chunk.end
         if beyond or inside != self.content_snippet:
@@ -360,36 +353,36 @@ class Citation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why the book does not answer, in words, with the sections that come nearest."""
+    """Why the book does not answer, with the passages that come closest."""
 
     reason: RefusalReason
     message: str
     nearest: tuple[Evidence, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "reason", validation.member("Refusal.reason", self.reason, RefusalReason))
-        validation.text("Refusal.message", self.message)
-        validation.tuple_of("Refusal.nearest", self.nearest, Evidence)
+        object.__setattr__(self, "reason", validation.to_member("Refusal.reason", self.reason, RefusalReason))
+        validation.check_text("Refusal.message", self.message)
+        validation.check_tuple("Refusal.nearest", self.nearest, Evidence)
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The delivery of an answer, each step with its time; none is skipped."""
+    """The steps of an answer's delivery with their times. No step is skipped."""
 
     steps: tuple[tuple[Delivery, datetime], ...] = ()
 
     def __post_init__(self) -> None:
-        validation.tuple_of("Trace.steps", self.steps, tuple)
+        validation.check_tuple("Trace.steps", self.steps, tuple)
         for pair in self.steps:
             if len(pair) != 2:
                 raise InvalidValue("Trace.steps", "must each be a step and its time", pair)
-            validation.instance("Trace.steps", pair[0], Delivery)
+            validation.check_instance("Trace.steps", pair[0], Delivery)
         if self.steps and self.steps[0][0] is not Delivery.RECEIVED:
             raise InvalidTransition(f"Delivery starts with received, not with {self.steps[0][0]}")
         for (before, _), (after, _) in pairwise(self.steps):
             advance(before, after)
         for step, at in self.steps:
-            validation.moment(f"Trace.{step}", at)
+            validation.check_datetime(f"Trace.{step}", at)
 
     def reach(self, step: Delivery, at: datetime) -> Trace:
         return Trace((*self.steps, (step, at)))
@@ -397,7 +390,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the reader is told. Answered, it has evidence and citations; refused, it says why."""
+    """The reply to a question: text with evidence and citations, or a refusal."""
 
     id: str
     question_id: str
@@ -412,18 +405,18 @@ class Answer:
     trace: Trace = Trace()
 
     def __post_init__(self) -> None:
-        validation.text("Answer.id", self.id)
-        validation.text("Answer.question_id", self.question_id)
-        validation.text("Answer.content", self.content)
-        validation.share("Answer.confidence", self.confidence)
-        validation.whole("Answer.processing_time_ms", self.processing_time_ms, least=1)
-        validation.moment("Answer.timestamp", self.timestamp)
-        validation.tuple_of("Answer.citations", self.citations, Citation)
-        validation.tuple_of("Answer.evidence", self.evidence, Evidence)
-        validation.instance("Answer.trace", self.trace, Trace)
+        validation.check_text("Answer.id", self.id)
+        validation.check_text("Answer.question_id", self.question_id)
+        validation.check_text("Answer.content", self.content)
+        validation.check_share("Answer.confidence", self.confidence)
+        validation.check_integer("Answer.processing_time_ms", self.processing_time_ms, least=1)
+        validation.check_datetime("Answer.timestamp", self.timestamp)
+        validation.check_tuple("Answer.citations", self.citations, Citation)
+        validation.check_tuple("Answer.evidence", self.evidence, Evidence)
+        validation.check_instance("Answer.trace", self.trace, Trace)
         if self.refusal is not None:
-            validation.instance("Answer.refusal", self.refusal, Refusal)
-        object.__setattr__(self, "state", validation.member("Answer.state", self.state, AnswerState))
+            validation.check_instance("Answer.refusal", self.refusal, Refusal)
+        object.__setattr__(self, "state", validation.to_member("Answer.state", self.state, AnswerState))
         if self.refusal is None and not self.evidence:
             raise InvalidValue("Answer.evidence", "must not be empty on an answered question", ())
         if self.refusal is None and not self.citations:
@@ -460,18 +453,18 @@ class Message:
     source_references: tuple[Citation, ...] = ()
 
     def __post_init__(self) -> None:
-        validation.text("Message.id", self.id)
-        validation.one_of("Message.role", self.role, ("user", "assistant"))
-        validation.text("Message.content", self.content)
-        validation.moment("Message.timestamp", self.timestamp)
+        validation.check_text("Message.id", self.id)
+        validation.check_one_of("Message.role", self.role, ("user", "assistant"))
+        validation.check_text("Message.content", self.content)
+        validation.check_datetime("Message.timestamp", self.timestamp)
         if self.query_id is not None:
-            validation.text("Message.query_id", self.query_id)
-        validation.tuple_of("Message.source_references", self.source_references, Citation)
+            validation.check_text("Message.query_id", self.query_id)
+        validation.check_tuple("Message.source_references", self.source_references, Citation)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryContext:
-    """What surrounds a question: the reader's selection, what was said before, wishes and filters."""
+    """The context of a question: selected text, earlier messages, preferences and filters."""
 
     selected_text: str | None
     conversation_history: tuple[Message, ...]
@@ -481,7 +474,7 @@ class QueryContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What the reader asks, and within which bounds."""
+    """What the reader asks, and where to look for the answer."""
 
     content: str
     id: str = field(default_factory=lambda: str(uuid4()))
@@ -499,20 +492,22 @@ class Question:
     status: QuestionStatus = QuestionStatus.PENDING
 
     def __post_init__(self) -> None:
-        validation.text("Question.id", self.id)
-        validation.text("Question.content", self.content, most=QUESTION_MOST)
+        validation.check_text("Question.id", self.id)
+        validation.check_text("Question.content", self.content, most=QUESTION_MOST)
         if self.selected_text is not None:
-            validation.text("Question.selected_text", self.selected_text, most=SELECTION_MOST)
-        validation.whole("Question.top_k", self.top_k, least=1, most=TOP_K_MOST)
+            validation.check_text("Question.selected_text", self.selected_text, most=SELECTION_MOST)
+        validation.check_integer("Question.top_k", self.top_k, least=1, most=TOP_K_MOST)
         for name in ("user_context", "user_preferences", "filters"):
-            validation.json_object(f"Question.{name}", getattr(self, name))
+            validation.check_json_object(f"Question.{name}", getattr(self, name))
         for name in ("book_id", "session_id", "user_id"):
             if getattr(self, name) is not None:
-                validation.text(f"Question.{name}", getattr(self, name))
-        validation.instance("Question.scope", self.scope, Scope)
-        validation.tuple_of("Question.conversation_history", self.conversation_history, Message)
-        validation.moment("Question.timestamp", self.timestamp)
-        object.__setattr__(self, "status", validation.member("Question.status", self.status, QuestionStatus))
+                validation.check_text(f"Question.{name}", getattr(self, name))
+        validation.check_instance("Question.scope", self.scope, Scope)
+        validation.check_tuple("Question.conversation_history", self.conversation_history, Message)
+        validation.check_datetime("Question.timestamp", self.timestamp)
+        object.__setattr__(
+            self, "status", validation.to_member("Question.status", self.status, QuestionStatus)
+        )
 
     @property
     def context(self) -> QueryContext:
@@ -540,13 +535,13 @@ class Session:
     answers: tuple[Answer, ...] = ()
 
     def __post_init__(self) -> None:
-        validation.text("Session.session_id", self.session_id)
-        validation.tuple_of("Session.messages", self.messages, Message)
-        validation.tuple_of("Session.questions", self.questions, Question)
-        validation.tuple_of("Session.answers", self.answers, Answer)
-        validation.whole("Session.query_count", self.query_count, least=len(self.questions))
-        validation.moment("Session.start_time", self.start_time)
+        validation.check_text("Session.session_id", self.session_id)
+        validation.check_tuple("Session.messages", self.messages, Message)
+        validation.check_tuple("Session.questions", self.questions, Question)
+        validation.check_tuple("Session.answers", self.answers, Answer)
+        validation.check_integer("Session.query_count", self.query_count, least=len(self.questions))
+        validation.check_datetime("Session.start_time", self.start_time)
         if self.end_time is not None:
-            validation.moment("Session.end_time", self.end_time)
+            validation.check_datetime("Session.end_time", self.end_time)
             if self.end_time < self.start_time:
                 raise InvalidValue("Session.end_time", "must not be before start_time", self.end_time)

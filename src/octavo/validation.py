@@ -1,12 +1,10 @@
-"""The state machines of the data model. A step that is not in a table here raises `InvalidTransition`.
+"""The rules and state machines of the data model.
 
-The machines are those of the source documents: a question's status, an answer's state, the state of a
-piece of evidence, the delivery of an answer, and the flow from a query to a cited response. Other words
-that the documents use for the same steps are views, named in `SEEN_AS`.
-
-The rules that values obey, each a function that raises `InvalidValue` naming field, rule and value.
-
-`types` calls these while an entity is made, so a wrong value never exists.
+Each rule is a function that raises `InvalidValue` with field, rule and value. `types` calls the rules
+in its constructors, so a wrong value never exists. The state machines are those of the source documents: a
+question's status, an answer's state, the state of a piece of evidence, the delivery of an answer, and the
+flow from a query to a cited response. A step that is not in `TRANSITIONS` raises `InvalidTransition`. Other
+words that the documents use for the same states are listed in `SEEN_AS`.
 """
 
 from __future__ import annotations
@@ -22,6 +20,16 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from octavo.errors import InvalidTransition, InvalidValue
+
+# The largest integer that is exact in JavaScript.
+LARGEST_EXACT_INTEGER = 2**53 - 1
+URL_SCHEMES = frozenset({"http", "https", "book"})
+_NOT_IN_URL = re.compile(r"[\s\x00-\x1f\x7f<>\"{}|\\^`\ud800-\udfff]")
+_NOT_IN_TEXT = re.compile(r"[\x00\ud800-\udfff]")
+
+State = TypeVar("State", bound=StrEnum)
+Member = TypeVar("Member", bound=StrEnum)
+Steps = Mapping[State, tuple[State, ...]]
 
 
 class QuestionStatus(StrEnum):
@@ -61,19 +69,15 @@ class FlowStep(StrEnum):
 
 
 class BookState(StrEnum):
-    """An edition on its way into the library: whole and visible only when `ready`."""
+    """The state of an edition: readers see it only when it is `ready`."""
 
     PENDING = "pending"
     READY = "ready"
     SUPERSEDED = "superseded"
 
 
-State = TypeVar("State", bound=StrEnum)
-Steps = Mapping[State, tuple[State, ...]]
-
-
-def _in_order(machine: type[State]) -> Steps[State]:
-    """Each state leads to the next one, as they are written down."""
+def _chain(machine: type[State]) -> Steps[State]:
+    """Let each state lead to the one that is defined after it."""
     states = list(machine)
     return {a: (b,) for a, b in pairwise(states)}
 
@@ -84,11 +88,11 @@ TRANSITIONS: Mapping[type[StrEnum], Mapping[StrEnum, tuple[StrEnum, ...]]] = {
         _Q.PENDING: (_Q.PROCESSING,),
         _Q.PROCESSING: (_Q.COMPLETED, _Q.INSUFFICIENT_DATA, _Q.ERROR),
     },
-    AnswerState: _in_order(AnswerState),
-    EvidenceState: _in_order(EvidenceState),
-    Delivery: _in_order(Delivery),
-    FlowStep: _in_order(FlowStep),
-    BookState: _in_order(BookState),
+    AnswerState: _chain(AnswerState),
+    EvidenceState: _chain(EvidenceState),
+    Delivery: _chain(Delivery),
+    FlowStep: _chain(FlowStep),
+    BookState: _chain(BookState),
 }
 
 SEEN_AS: Mapping[type[StrEnum], Mapping[StrEnum, tuple[str, ...]]] = {
@@ -108,9 +112,9 @@ SEEN_AS: Mapping[type[StrEnum], Mapping[StrEnum, tuple[str, ...]]] = {
 
 
 def advance(current: State, to: State) -> State:
-    """The next state, or `InvalidTransition` when the machine has no such step."""
+    """Return the next state; raise `InvalidTransition` if the machine has no such step."""
     allowed = TRANSITIONS[type(current)].get(current, ())
-    # The words of two machines may be equal as strings, so the kind counts as well.
+    # States of two machines may be equal as strings, so compare the types as well.
     if type(to) is not type(current) or to not in allowed:
         steps = " or ".join(f"{s}" for s in allowed) or "nothing: it is final"
         raise InvalidTransition(
@@ -120,20 +124,12 @@ def advance(current: State, to: State) -> State:
 
 
 def view(state: StrEnum) -> tuple[str, ...]:
-    """The words other documents use for this state, its own first."""
+    """Return the names of a state in all documents, its own first."""
     return (str(state), *SEEN_AS.get(type(state), {}).get(state, ()))
 
 
-LARGEST_EXACT_INTEGER = 2**53 - 1  # the largest integer that is exact in JavaScript
-URL_SCHEMES = frozenset({"http", "https", "book"})
-_NOT_IN_URL = re.compile(r"[\s\x00-\x1f\x7f<>\"{}|\\^`\ud800-\udfff]")
-_NOT_IN_TEXT = re.compile(r"[\x00\ud800-\udfff]")
-
-Member = TypeVar("Member", bound=StrEnum)
-
-
-def text(field: str, value: str, *, least: int = 1, most: int | None = None) -> None:
-    """A string with something to read in it, of a length within bounds."""
+def check_text(field: str, value: str, *, least: int = 1, most: int | None = None) -> None:
+    """Require a string that is not blank, of a length within bounds."""
     if not isinstance(value, str):
         raise InvalidValue(field, "must be a string", value)
     if not value.strip():
@@ -141,49 +137,49 @@ def text(field: str, value: str, *, least: int = 1, most: int | None = None) -> 
     if len(value) < least or (most is not None and len(value) > most):
         bounds = f"{least}-{most}" if most is not None else f"at least {least}"
         raise InvalidValue(field, f"must be {bounds} characters long (this has {len(value)})", value)
-    storable(field, value)
+    check_storable(field, value)
 
 
-def storable(field: str, value: str) -> None:
-    """A string, maybe empty, that every database takes."""
+def check_storable(field: str, value: str) -> None:
+    """Require a string, maybe empty, that every database can store."""
     if not isinstance(value, str):
         raise InvalidValue(field, "must be a string", value)
     if _NOT_IN_TEXT.search(value):
         raise InvalidValue(field, "must hold no lone surrogates and no NUL", value)
 
 
-def texts(field: str, value: tuple[str, ...]) -> None:
-    """A tuple of strings that every database takes."""
-    tuple_of(field, value, str)
+def check_texts(field: str, value: tuple[str, ...]) -> None:
+    """Require a tuple of strings that every database can store."""
+    check_tuple(field, value, str)
     for each in value:
-        storable(field, each)
+        check_storable(field, each)
 
 
-def tuple_of(field: str, value: tuple[object, ...], kind: type) -> None:
+def check_tuple(field: str, value: tuple[object, ...], kind: type) -> None:
     if not isinstance(value, tuple):
         raise InvalidValue(field, "must be a tuple", value)
     for each in value:
-        instance(field, each, kind)
+        check_instance(field, each, kind)
 
 
-def instance(field: str, value: object, kind: type) -> None:
+def check_instance(field: str, value: object, kind: type) -> None:
     if not isinstance(value, kind):
         raise InvalidValue(field, f"must be of type {kind.__name__}", value)
 
 
-def whole(field: str, value: int, *, least: int, most: int = LARGEST_EXACT_INTEGER) -> None:
+def check_integer(field: str, value: int, *, least: int, most: int = LARGEST_EXACT_INTEGER) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise InvalidValue(field, f"must be an integer from {least} to {most}", value)
 
 
-def share(field: str, value: float) -> None:
-    """A number from 0 to 1: a score, a probability."""
+def check_share(field: str, value: float) -> None:
+    """Require a number from 0 to 1: a score or a probability."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0.0 <= value <= 1.0:
         raise InvalidValue(field, "must be between 0 and 1", value)
 
 
-def url(field: str, value: str) -> None:
+def check_url(field: str, value: str) -> None:
     if not isinstance(value, str) or _NOT_IN_URL.search(value):
         raise InvalidValue(field, "must be a valid URL", value)
     try:
@@ -197,21 +193,21 @@ def url(field: str, value: str) -> None:
         raise InvalidValue(field, "must be a valid URL (http, https or book)", value)
 
 
-def unit_vector(field: str, value: Sequence[float], *, size: int | None = None) -> None:
-    """Finite numbers of unit length; `size` of them when the collection says how many."""
+def check_unit_vector(field: str, value: Sequence[float], *, size: int | None = None) -> None:
+    """Require a vector of finite numbers and unit length, with `size` numbers if that is given."""
     if not value or (size is not None and len(value) != size):
-        raise InvalidValue(field, f"must hold {size or 'some'} numbers", value)
+        raise InvalidValue(field, f"must have {size or 'some'} numbers", value)
     try:
         length = math.hypot(*value)
     except (TypeError, OverflowError):
-        raise InvalidValue(field, "must hold finite numbers only", value) from None
+        raise InvalidValue(field, "must have finite numbers only", value) from None
     if not math.isfinite(length):
-        raise InvalidValue(field, "must hold finite numbers only", value)
+        raise InvalidValue(field, "must have finite numbers only", value)
     if abs(length - 1.0) > 1e-3:
-        raise InvalidValue(field, f"must be of unit length (this is {length:.4f})", value)
+        raise InvalidValue(field, f"must have unit length (this has {length:.4f})", value)
 
 
-def json_object(field: str, value: Mapping[str, object]) -> None:
+def check_json_object(field: str, value: Mapping[str, object]) -> None:
     try:
         if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
             raise TypeError
@@ -220,30 +216,30 @@ def json_object(field: str, value: Mapping[str, object]) -> None:
         raise InvalidValue(field, "must be a JSON object", value) from None
 
 
-def one_of(field: str, value: object, allowed: Collection[object]) -> None:
+def check_one_of(field: str, value: object, allowed: Collection[object]) -> None:
     if value not in allowed:
         raise InvalidValue(field, f"must be one of {', '.join(str(a) for a in allowed)}", value)
 
 
-def member(field: str, value: str, kind: type[Member]) -> Member:
-    """The member of `kind` that `value` is or spells."""
+def to_member(field: str, value: str, kind: type[Member]) -> Member:
+    """Return the member of `kind` that `value` is or names."""
     try:
         return kind(value)
     except ValueError:
         raise InvalidValue(field, f"must be one of {', '.join(kind)}", value) from None
 
 
-def moment(field: str, value: datetime) -> None:
-    """A time that means the same everywhere: a datetime with its time zone."""
+def check_datetime(field: str, value: datetime) -> None:
+    """Require a datetime with a time zone."""
     if not isinstance(value, datetime) or value.utcoffset() is None:
         raise InvalidValue(field, "must be a datetime with a time zone", value)
     try:
         value.astimezone(UTC)
     except OverflowError:
-        raise InvalidValue(field, "must lie in the years 1 to 9999 everywhere", value) from None
+        raise InvalidValue(field, "must lie in the years 1 to 9999 in every time zone", value) from None
 
 
-def span(field: str, start: int, end: int) -> None:
-    whole(f"{field}.start", start, least=0)
+def check_span(field: str, start: int, end: int) -> None:
+    check_integer(f"{field}.start", start, least=0)
     if not isinstance(end, int) or isinstance(end, bool) or not start < end <= LARGEST_EXACT_INTEGER:
         raise InvalidValue(f"{field}.end", f"must be greater than start ({start})", end)

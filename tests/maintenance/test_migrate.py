@@ -242,7 +242,7 @@ async def test_an_unfinished_change_is_to_be_finished_first(
     other.execute("UPDATE books SET settled = 0")
     other.commit()
     other.close()
-    with pytest.raises(RecordsError, match="not finished") as caught:
+    with pytest.raises(RecordsError, match="unfinished change") as caught:
         await migrate_library(home, to=server.url)
     assert "doctor --repair" in caught.value.hint
 

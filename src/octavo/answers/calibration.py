@@ -83,7 +83,7 @@ def confidence(features: Mapping[str, float]) -> float:
 def threshold(risk: float = RISK, *, reader: bool = False) -> float:
     """How answerable a question must be to be answered. `risk` is the share of the answers that may be wrong
     (without a reader: that may go to questions the book does not answer); 1 when no threshold keeps to it."""
-    validation.share("risk", risk)
+    validation.check_share("risk", risk)
     return next((limit for limit, beyond, _ in load_calibration(reader=reader).curve if beyond <= risk), 1.0)
 
 

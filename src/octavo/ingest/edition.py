@@ -173,7 +173,7 @@ def choose_title(parsed: ParsedBook, wanted: str | None) -> str:
 def accept_web_address(text: str | None) -> str | None:
     """Return what a source says of itself if it is a web address, and None otherwise."""
     try:
-        validation.url("url", text or "")
+        validation.check_url("url", text or "")
     except InvalidValue:
         return None
     return text if urlsplit(text or "").scheme in ("http", "https") else None

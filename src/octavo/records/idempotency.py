@@ -65,7 +65,7 @@ class IdempotentRequests:
         if key is None:
             yield IdempotentRequest()
             return
-        validation.text("Idempotency-Key", key, most=LONGEST_KEY)
+        validation.check_text("Idempotency-Key", key, most=LONGEST_KEY)
         claimed = IdempotentRequest(
             previous=await self._begin(key, owner, hashlib.sha256(request).hexdigest())
         )

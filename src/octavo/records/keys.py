@@ -57,9 +57,9 @@ class Key:
     used_at: datetime | None = None
 
     def __post_init__(self) -> None:
-        validation.text("Key.name", self.name, most=200)
+        validation.check_text("Key.name", self.name, most=200)
         for scope in self.scopes:
-            validation.one_of("Key.scopes", scope, SCOPES)
+            validation.check_one_of("Key.scopes", scope, SCOPES)
         if not self.scopes:
             raise InvalidValue("Key.scopes", f"must name at least one of {', '.join(SCOPES)}", self.scopes)
         if self.books is not None and not self.books:
@@ -69,7 +69,7 @@ class Key:
                 rule = "must be a scheme and a host, like https://example.com"
                 raise InvalidValue("Key.origins", rule, origin)
         if self.per_minute is not None:
-            validation.whole("Key.per_minute", self.per_minute, least=1)
+            validation.check_integer("Key.per_minute", self.per_minute, least=1)
         if self.public and self.scopes != ("ask",):
             raise InvalidValue("Key.scopes", "of a public key must be `ask` alone", self.scopes)
         if self.public and not self.origins:

@@ -21,7 +21,7 @@ class BookOptions:
         if self.title is not None and not collapse(clean(self.title)):
             raise InvalidValue("title", "must not be empty or only whitespace", self.title)
         if self.base_url is not None:
-            validation.url("base_url", self.base_url)
+            validation.check_url("base_url", self.base_url)
         if self.book_id is not None and make_slug(self.book_id, most=200) != self.book_id:
             example = make_slug(self.book_id, most=200)
             rule = f"must be lower-case letters, digits and hyphens, such as {example!r}"

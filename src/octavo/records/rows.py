@@ -172,7 +172,7 @@ def check_edition(
 
 def encode_vector(vector: Sequence[float]) -> bytes:
     """Encodes a vector as 32-bit floats, lowest byte first on every machine."""
-    validation.unit_vector("vector", vector)
+    validation.check_unit_vector("vector", vector)
     return struct.pack(f"<{len(vector)}f", *vector)
 
 

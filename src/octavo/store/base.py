@@ -97,7 +97,7 @@ def read_conditions(where: Where) -> Conditions | None:
 
 def _check_values(wanted: Mapping[str, Values]) -> dict[str, Values]:
     for key, values in wanted.items():
-        validation.one_of("Where key", key, FILTERED)
+        validation.check_one_of("Where key", key, FILTERED)
         kinds = {type(value) for value in values}
         if not kinds <= {int} and not kinds <= {str}:
             raise InvalidValue(f"Where[{key}]", "must be all strings or all integers", values)
@@ -107,8 +107,8 @@ def _check_values(wanted: Mapping[str, Values]) -> dict[str, Values]:
 def _read_ranges(where: Where) -> dict[str, Bounds]:
     for name in ("at_least", "at_most"):
         for key, value in getattr(where, name).items():
-            validation.one_of("Where key", key, FILTERED)
-            validation.whole(f"Where.{name}[{key}]", value, least=-validation.LARGEST_EXACT_INTEGER)
+            validation.check_one_of("Where key", key, FILTERED)
+            validation.check_integer(f"Where.{name}[{key}]", value, least=-validation.LARGEST_EXACT_INTEGER)
     return {
         key: (where.at_least.get(key), where.at_most.get(key)) for key in {**where.at_least, **where.at_most}
     }
@@ -192,7 +192,7 @@ def digest_stored_point(
 
 def check_chunks(chunks: Sequence[Chunk], *, edition: int, dimension: int) -> list[Chunk]:
     """Checks a batch before it is stored. Returns the last of the chunks that share an id."""
-    validation.whole("edition", edition, least=1)
+    validation.check_integer("edition", edition, least=1)
     last = {chunk.id: chunk for chunk in chunks}
     for chunk in last.values():
         check_id("Chunk.id", chunk.id)
@@ -216,7 +216,7 @@ def check_vector(field: str, vector: Sequence[float], *, dimension: int) -> None
     """Raises `InvalidValue` for a vector that the engine would accept and then never find."""
     if len(vector) != dimension:
         raise InvalidValue(field, f"must hold {dimension} numbers (this has {len(vector)})", vector)
-    validation.unit_vector(field, vector, size=dimension)
+    validation.check_unit_vector(field, vector, size=dimension)
 
 
 def plan_limits(limit: int) -> tuple[int, int]:

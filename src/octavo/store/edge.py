@@ -125,7 +125,7 @@ class EdgeStore:
     async def search(self, vector: Vector, text: str, *, where: Where, limit: int) -> StoreHits:
         """Finds up to `limit` chunks by cosine and up to `limit` by BM25, in one call of the engine."""
         base.check_vector("query vector", vector, dimension=self.dimension)
-        validation.whole("limit", limit, least=1, most=10_000)
+        validation.check_integer("limit", limit, least=1, most=10_000)
         self._searched_at = time.monotonic()
         allowed = build_filter(where)
         if matches_nothing(where):

@@ -95,7 +95,7 @@ async def connect(
 
     `replace_wrong` replaces a collection of ours that has the wrong shape.
     """
-    validation.text("name of the library", library)
+    validation.check_text("name of the library", library)
     config = CollectionConfig.from_settings(settings, dimension=dimension, library=library)
     connection = QdrantConnection(
         settings.store_url, key=settings.store_key, seconds=seconds, retries=retries
@@ -162,7 +162,7 @@ class QdrantStore:
     async def search(self, vector: Vector, text: str, *, where: Where, limit: int) -> StoreHits:
         """Finds up to `limit` chunks by cosine and up to `limit` by BM25, in one round trip."""
         base.check_vector("query vector", vector, dimension=self.dimension)
-        validation.whole("limit", limit, least=1, most=10_000)
+        validation.check_integer("limit", limit, least=1, most=10_000)
         allowed = build_filter(where)
         if matches_nothing(where):
             return StoreHits(dense=(), lexical=())
