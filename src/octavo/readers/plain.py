@@ -30,48 +30,55 @@ from octavo.types import BookFormat
 if TYPE_CHECKING:
     from octavo.limits import Limits
 
+# Headings
 _UNDERLINE = re.compile(r"^([=\-~*^\"+#'`.:_])\1{2,}$")
 _RANKS = {"volume": 1, "vol": 1, "book": 2, "part": 3, "act": 4, "scene": 6, "section": 7}
 _CHAPTER_RANK, _CAPITALS_RANK, _UNDERLINED_RANK, _NUMERAL_RANK = 5, 20, 10, 8
-_COUNT = (
+_NUMBER = (
     r"(?:[ivxlcdm]{1,9}|\d{1,4}|the\s+\w+|first|last|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|"
     r"(?:thir|four|fif|six|seven|eigh|nine)teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty(?:[- ]\w+)?)"
 )
 _NAMED = re.compile(
     rf"^(volume|vol|book|part|act|scene|section|chapter|chap|letter|canto|stave|fable|tale|story|lecture|lesson|"
-    rf"chapitre|kapitel|cap[ií]tulo)\.?\s+({_COUNT})\b\s*(?:[.:—–-]+\s*|$|\s(?=\S))(.*)$",
+    rf"chapitre|kapitel|cap[ií]tulo)\.?\s+({_NUMBER})\b\s*(?:[.:—–-]+\s*|$|\s(?=\S))(.*)$",
     re.IGNORECASE,
 )
-_ALONE = re.compile(
+_UNNUMBERED = re.compile(
     r"^(?:(?:author['’]s\s+|translator['’]s\s+)?(?:preface|prologue|epilogue|introduction|foreword|afterword|"
     r"conclusion|contents|table of contents|dedication|acknowledge?ments|appendix(?:\s+\w{1,4})?|glossary|"
     r"bibliography|etymology|index|notes|footnotes))\s*[.:]?$",
     re.IGNORECASE,
 )
-_NUMERAL = re.compile(r"^(?:[IVXLCDM]{1,8}|\d{1,3})\.?$")
+_NUMERAL_ALONE = re.compile(r"^(?:[IVXLCDM]{1,8}|\d{1,3})\.?$")
 _NUMBERED_CAPITALS = re.compile(r"^(?:[IVXLCDM]{1,8}|\d{1,3})[.:]\s+(?=[A-Z])[^a-z]{3,70}$")
 _NUMBERED_TITLE = re.compile(
     r"^(?:([IVXLC]{1,7})\.|(\d{1,2}(?:\.\d{1,2}){0,3})\.|(\d{1,2}(?:\.\d{1,2}){1,3}))\s+(\S.{1,69})$"
 )
-_JAPANESE = re.compile(r"^第[0-9０-９一二三四五六七八九十百千]{1,6}[章回節巻部](?:\s.{0,40})?$")
-_LONGEST, _LONGEST_CAPITALS = 120, 70
+_JAPANESE_CHAPTER = re.compile(r"^第[0-9０-９一二三四五六七八九十百千]{1,6}[章回節巻部](?:\s.{0,40})?$")
+_LONGEST_HEADING, _LONGEST_CAPITALS = 120, 70
+
+# Paragraphs
 _ITEM = re.compile(
     r"^\s*(?:[*+•·‣–-]|\(?\d{1,3}(?:\.\d{1,3}){0,3}[.)]|\(?(?:[a-zA-Z]|[IVXLC]{2,7}|[ivx]{2,5})[.)])\s+\S"
 )
 _COLUMNS = re.compile(r"\S(?: {3,}|\t+)\S|^\s*[|+].*[|+]\s*$|[=~-]{4,}\s+[=~-]{4,}")
-_BREAK = re.compile(r"\n(?:[ \t]*\n)+")
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 _CODE_END = re.compile(r"[;{}\\]$|^\s*(?:[$>%#] |//|--|#include)")
-_LONG = 160
+_WIDEST_WRAP = 160
 _CJK = re.compile("[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]")
 _CJK_GAP = re.compile(f"(?<={_CJK.pattern}) (?={_CJK.pattern})")
 _LONGEST_VERSE = 60
 _FIRST_CAPITAL = re.compile(r"[^\w]*[^\W\d_a-z]")
-_BROKEN = re.compile("(?<=[a-z])\u2010 (?=[a-z])")
-_PARTED = re.compile(r"(?<=\w\w)- (?=[a-z]{2})(?!(?:and|or|to)\b)")
-_START = re.compile(
+_BROKEN_AT_HYPHEN = re.compile("(?<=[a-z])\u2010 (?=[a-z])")
+_BROKEN_AT_OWN_HYPHEN = re.compile(r"(?<=\w\w)- (?=[a-z]{2})(?!(?:and|or|to)\b)")
+
+# The title page
+_GUTENBERG_START = re.compile(
     r"^[ \t]*\*{3}[ \t]*START OF (?:THE|THIS) PROJECT GUTENBERG.*?\*{3}[^\n]*$", re.M | re.I | re.S
 )
-_END = re.compile(r"^[ \t]*(?:\*{3}[ \t]*)?END OF (?:THE |THIS )?PROJECT GUTENBERG[^\n]*$", re.M | re.I)
+_GUTENBERG_END = re.compile(
+    r"^[ \t]*(?:\*{3}[ \t]*)?END OF (?:THE |THIS )?PROJECT GUTENBERG[^\n]*$", re.M | re.I
+)
 _FIELD = re.compile(r"^(Title|Author|Authors|Language|By)\s*:\s*(\S.*)$", re.I)
 _BY = re.compile(r"^by\s+(\S.{2,80})$", re.I)
 _LANGUAGES = {
@@ -82,7 +89,7 @@ _LANGUAGES = {
     "italian": "it",
     "dutch": "nl",
 }
-_HEAD = 4_000
+_HEAD_LENGTH = 4_000
 _PAGE_END = re.compile(
     r"(?<!\n)\n*^\S[^\n]*\[Page \d{1,4}\][ \t]*$\n*(?:^(?:RFC \d+|Internet-Draft) [^\n]*\d{4}[ \t]*$\n*)?",
     re.M,
@@ -136,8 +143,8 @@ def _drop_page_ends(text: str) -> str:
 
 def _read_title_page(text: str) -> tuple[_TitlePage, str]:
     """Return what the head of the file states, and the text without the licence around it."""
-    start = _START.search(text[: 8 * _HEAD])
-    head = text[: start.start()] if start else text[:_HEAD].split("\n\n")[0]
+    start = _GUTENBERG_START.search(text[: 8 * _HEAD_LENGTH])
+    head = text[: start.start()] if start else text[:_HEAD_LENGTH].split("\n\n")[0]
     fields: dict[str, str] = {}
     lines = head.split("\n")
     for number, line in enumerate(lines):
@@ -147,7 +154,7 @@ def _read_title_page(text: str) -> tuple[_TitlePage, str]:
             ]
             fields.setdefault(field.group(1).lower(), clean_line(" ".join([field.group(2), *more])))
     if start:
-        end = _END.search(text, start.end())
+        end = _GUTENBERG_END.search(text, start.end())
         text = text[start.end() : end.start() if end else len(text)]
     elif "title" in fields and all(_FIELD.match(line) or re.match(r"^[\w -]{2,20}:", line) for line in lines):
         text = text[len(head) :]
@@ -235,7 +242,7 @@ def find_headings(parts: Sequence[Sequence[str]]) -> dict[int, _TextHeading]:
         if number == taken:
             continue
         head = _read_underlined(lines, underlines) if len(lines) > 1 else None
-        if head is None and len(lines) <= 3 and len(lines[0]) <= _LONGEST:
+        if head is None and len(lines) <= 3 and len(lines[0]) <= _LONGEST_HEADING:
             head = _read_named(lines)
             if head and head.title == head.key and _is_subtitle(parts, number + 1):
                 title = clean_line(f"{head.title.rstrip('.:')}: {parts[number + 1][0]}")
@@ -266,9 +273,9 @@ def _read_underlined(lines: Sequence[str], ranks: dict[str, int]) -> _TextHeadin
 def _read_named(lines: Sequence[str]) -> _TextHeading | None:
     """Read `CHAPTER I.`, with or without a title behind or below it."""
     first = clean_line(lines[0])
-    if _ALONE.match(first) and len(lines) == 1:
+    if _UNNUMBERED.match(first) and len(lines) == 1:
         return _TextHeading(_CHAPTER_RANK, first.rstrip(".:"), first.casefold(), kind="unnumbered")
-    match = _NAMED.match(first) or _JAPANESE.match(first)
+    match = _NAMED.match(first) or _JAPANESE_CHAPTER.match(first)
     if not match:
         return None
     word = match.group(1).lower() if match.re is _NAMED else "chapter"
@@ -297,7 +304,7 @@ def _read_candidate(lines: Sequence[str]) -> _TextHeading | None:
     line = clean_line(lines[0])
     if len(lines) > 1 or len(line) > _LONGEST_CAPITALS:
         return None
-    if _NUMERAL.match(line):
+    if _NUMERAL_ALONE.match(line):
         return _TextHeading(_NUMERAL_RANK, line.rstrip("."), line.rstrip("."), kind="numeral")
     if titled := _read_numbered_title(lines[0]):
         return titled
@@ -353,7 +360,7 @@ def _is_subtitle(parts: Sequence[Sequence[str]], number: int) -> bool:
         2 < len(line) <= 70
         and _is_title(line)
         and not line.startswith(("[", "*"))
-        and not (_read_named([line]) or _NUMERAL.match(line))
+        and not (_read_named([line]) or _NUMERAL_ALONE.match(line))
         and (line.isupper() or not line.endswith((".", "!", "?", '"', "”")))
     )
 
@@ -419,7 +426,7 @@ def split_blocks(text: str) -> list[list[str]]:
     """Split a text at blank lines into blocks of lines, without blanks at line ends."""
     return [
         [line.rstrip() for line in part.split("\n")]
-        for part in _BREAK.split(text.strip("\n"))
+        for part in _BLANK_LINES.split(text.strip("\n"))
         if part.strip()
     ]
 
@@ -430,7 +437,7 @@ def measure_width(parts: Sequence[Sequence[str]]) -> int:
     if not sizes:
         return 0
     most = sizes[int(len(sizes) * 0.95)]
-    return most if most <= _LONG else 0
+    return most if most <= _WIDEST_WRAP else 0
 
 
 def reflow(lines: Sequence[str], wrapped: int) -> tuple[str, bool]:
@@ -500,5 +507,7 @@ def _reflow_list(lines: Sequence[str]) -> str:
 def _join_lines(lines: Sequence[str]) -> str:
     """Join lines to one; a word that was broken at its own hyphen becomes whole again."""
     joined = " ".join(" ".join(lines).split())
-    joined = _PARTED.sub("-", joined) if "- " in joined and len(lines) > 1 else joined
-    return joined if joined.isascii() or len(lines) == 1 else _CJK_GAP.sub("", _BROKEN.sub("", joined))
+    joined = _BROKEN_AT_OWN_HYPHEN.sub("-", joined) if "- " in joined and len(lines) > 1 else joined
+    return (
+        joined if joined.isascii() or len(lines) == 1 else _CJK_GAP.sub("", _BROKEN_AT_HYPHEN.sub("", joined))
+    )

@@ -22,12 +22,12 @@ from octavo.text.clean import clean, collapse, decode
 _DOCUMENT_TYPES = frozenset(
     ("application/xhtml+xml", "text/html", "text/x-oeb1-document", "application/html+xml", "image/svg+xml")
 )
-_DOCUMENT_ENDS = (".xhtml", ".html", ".htm", ".xht")
+_DOCUMENT_SUFFIXES = (".xhtml", ".html", ".htm", ".xht")
 _DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
-_DECLARED = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.-]{1,40})["']""")
+_DECLARED_ENCODING = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.-]{1,40})["']""")
 _OWN_ENTITIES = re.compile(r"<!DOCTYPE[^<>\[]*+\[|<!ENTITY", re.IGNORECASE)
-_NAMED = re.compile(r"&([A-Za-z][A-Za-z0-9]{1,30});")
-_KEPT = frozenset(("amp", "lt", "gt", "quot", "apos"))
+_NAMED_ENTITY = re.compile(r"&([A-Za-z][A-Za-z0-9]{1,30});")
+_XML_ENTITIES = frozenset(("amp", "lt", "gt", "quot", "apos"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class ManifestItem:
 
     @property
     def is_document(self) -> bool:
-        return self.media_type in _DOCUMENT_TYPES or self.href.lower().endswith(_DOCUMENT_ENDS)
+        return self.media_type in _DOCUMENT_TYPES or self.href.lower().endswith(_DOCUMENT_SUFFIXES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,12 +90,12 @@ class EpubContents:
 
 def parse_xml(data: bytes, *, name: str) -> etree._Element:
     """Parse an XML document from inside a book and return its root."""
-    declared = _DECLARED.search(data[:300])
+    declared = _DECLARED_ENCODING.search(data[:300])
     text = decode(data, declared.group(1).decode("ascii") if declared else None).text
     text = _DECLARATION.sub("", text.lstrip("\ufeff"), count=1)
     if _OWN_ENTITIES.search(text):
         raise BadBook("bad_epub", f"{name} declares its own entities, as no book does")
-    text = _NAMED.sub(_spell_entity, text)
+    text = _NAMED_ENTITY.sub(_spell_entity, text)
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True
     )
@@ -110,7 +110,7 @@ def parse_xml(data: bytes, *, name: str) -> etree._Element:
 
 def _spell_entity(found: re.Match[str]) -> str:
     name = found.group(1)
-    return found.group() if name in _KEPT else html5.get(f"{name};", found.group())
+    return found.group() if name in _XML_ENTITIES else html5.get(f"{name};", found.group())
 
 
 def _get_local_name(node: etree._Element) -> str:

@@ -25,16 +25,16 @@ from octavo.readers.titles import clean_line, make_title
 from octavo.types import BookFormat
 
 _SCRAMBLED_FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
-_SIGNS = (
+_LOCK_SIGNS = (
     (b"readium.org/2014/01/lcp", "Readium LCP"),
     (b"ns.adobe.com/adept", "Adobe ADEPT"),
     (b"apple.com", "Apple FairPlay"),
     (b"kobo", "Kobo"),
 )
-_DOCUMENT_ENDS = (".xhtml", ".html", ".htm", ".xht", ".xml", ".opf", ".ncx", ".svg")
+_TEXT_SUFFIXES = (".xhtml", ".html", ".htm", ".xht", ".xml", ".opf", ".ncx", ".svg")
 _CONTAINER = "META-INF/container.xml"
-_SHOWN = 5
-_OTHER_FILES = (
+_MOST_SHOWN = 5
+_OTHER_ARCHIVES = (
     ("word/", "a Word document"),
     ("xl/", "an Excel workbook"),
     ("ppt/", "a PowerPoint presentation"),
@@ -72,7 +72,7 @@ def read_epub(path: Path, limits: Limits) -> ParsedBook:
 
 def _read_cover(archive: Archive, package: Package) -> Cover | None:
     """Read the cover's picture. A missing or bad one does no harm to the book."""
-    for picture in package.find_pictures()[:_SHOWN]:
+    for picture in package.find_pictures()[:_MOST_SHOWN]:
         path = archive.find(picture)
         if path is not None and archive.get_size(path) <= COVER_MOST_MB * MB:
             with suppress(BadBook):
@@ -133,7 +133,7 @@ def _read_package(archive: Archive, notes: list[str]) -> Package:
 
 def _refuse_other_archives(archive: Archive) -> None:
     kind = next(
-        (words for start, words in _OTHER_FILES if any(n.startswith(start) for n in archive.names)), ""
+        (words for start, words in _OTHER_ARCHIVES if any(n.startswith(start) for n in archive.names)), ""
     )
     if not kind and "mimetype" in archive.names:
         media_type = archive.read("mimetype")[:100].decode("ascii", "replace").strip()
@@ -183,8 +183,8 @@ def _order_documents(archive: Archive, package: Package, notes: list[str]) -> li
         if item.path is None or archive.find(item.path) is None:
             missing[item.href] = None
     if missing:
-        shown = ", ".join(clean_line(href.replace("\0", "")) for href in list(missing)[:_SHOWN])
-        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+        shown = ", ".join(clean_line(href.replace("\0", "")) for href in list(missing)[:_MOST_SHOWN])
+        more = f" and {len(missing) - _MOST_SHOWN} more" if len(missing) > _MOST_SHOWN else ""
         notes.append(f"{archive.name}: listed but not in the archive: {shown}{more}")
     order = [i for i, linear in package.spine if linear] + [i for i, linear in package.spine if not linear]
     if unknown := [i for i in dict.fromkeys(order) if i not in by_id]:
@@ -279,13 +279,13 @@ def _refuse_locked(archive: Archive, package: Package) -> None:
     for method, file in opf.read_encryption(data):
         if method in _SCRAMBLED_FONTS:
             continue
-        if file in documents or file.lower().endswith(_DOCUMENT_ENDS):
+        if file in documents or file.lower().endswith(_TEXT_SUFFIXES):
             _raise_locked(archive, _find_scheme(data))
 
 
 def _find_scheme(data: bytes) -> str:
     lowered = data[:1_000_000].lower()
-    return next((name for sign, name in _SIGNS if sign in lowered), "an unknown scheme")
+    return next((name for sign, name in _LOCK_SIGNS if sign in lowered), "an unknown scheme")
 
 
 def _raise_locked(archive: Archive, scheme: str) -> None:

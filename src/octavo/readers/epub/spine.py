@@ -31,17 +31,9 @@ _LABELS = {
     "titlepage": "Title page",
     "title-page": "Title page",
 }
-
-
 _COVERS = frozenset(("cover", "coverpage", "cover-image"))
-
-
 _TITLE_PAGES = frozenset(("titlepage", "title-page", "halftitlepage", "halftitle"))
-
-
 _CONTENTS = frozenset(("toc", "landmarks", "loi", "lot", "doc-toc"))
-
-
 _SENTENCE = 15
 
 

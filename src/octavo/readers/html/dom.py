@@ -44,7 +44,7 @@ from octavo.text.clean import clean, collapse, decode
 if TYPE_CHECKING:
     from octavo.limits import Limits
 
-_BLOCKS = split_names(
+_BLOCK_TAGS = split_names(
     "address article aside blockquote body caption center dd details div dl dt fieldset figcaption "
     "figure footer form header hgroup hr legend li main ol p section summary table tbody td tfoot th "
     "thead tr ul dir dialog search optgroup output"
@@ -57,13 +57,13 @@ _NOTE_CLASSES = split_names(
 )
 _VERSE = re.compile(r"(?:^|[\s_-])(?:linegroup|line-group|line-block|stanza|verse|poem|poetry)s?(?:$|[\s_-])")
 _NO_HEADINGS = frozenset(("author", "subtitle", "editor", "corpauthor", "releaseinfo", "othercredit"))
-_LISTS = frozenset(("ul", "ol", "dir"))
-_NO_CODE = (
+_LIST_TAGS = frozenset(("ul", "ol", "dir"))
+_NOT_IN_CODE = (
     ".linenos, .lineno, .copybtn, .headerlink, .sr-only, [hidden], button, script, style, nav, template, "
     "noscript, select, svg, iframe"
 )
-_CODE = frozenset(("pre", "listing", "xmp"))
-_DECLARED = (
+_CODE_TAGS = frozenset(("pre", "listing", "xmp"))
+_CHARSET_PATTERNS = (
     re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})["']"""),
     re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE),
 )
@@ -72,7 +72,7 @@ _DECLARED = (
 def find_charset(data: bytes) -> str | None:
     """Return the encoding that the document declares in its XML declaration or a meta tag."""
     head = data[:4096]
-    for pattern in _DECLARED:
+    for pattern in _CHARSET_PATTERNS:
         found = pattern.search(head)
         if found:
             return found.group(1).decode("ascii")
@@ -100,8 +100,8 @@ def read_page(
     """Read the pieces of a parsed page. With `site`, the header and footer of a web site are dropped."""
     title = tree.css_first("head > title")
     roots = tree.css("html, body, body > div, body > main, body > article")[:4]
-    tongues = (node.attributes.get(key) for node in roots for key in ("lang", "xml:lang"))
-    language = next((tongue for tongue in tongues if tongue), "")
+    languages = (node.attributes.get(key) for node in roots for key in ("lang", "xml:lang"))
+    language = next((name for name in languages if name), "")
     authors = tuple(
         name
         for meta in tree.css("meta[name=author], meta[name=Author], meta[name='dc.creator']")
@@ -203,13 +203,13 @@ class _PageWalker:
         level = _find_level(tag, attributes)
         if level:
             self._open_heading(frame, level, attributes)
-        elif tag in _CODE:
+        elif tag in _CODE_TAGS:
             self._add_code(node)
             return False
         elif tag == "table" and not is_layout_table(node):
             self._add_table(node)
             return False
-        elif tag in _BLOCKS or tag in _HEADINGS:
+        elif tag in _BLOCK_TAGS or tag in _HEADINGS:
             self._open_block(frame, attributes)
         else:
             return self._open_inline(node, frame, attributes)
@@ -223,7 +223,7 @@ class _PageWalker:
             self.builder.close_heading(frame.level, own_id=frame.own_id)
         if frame.ends_block:
             self.builder.flush()
-        if frame.tag in _LISTS and frame.ends_block:
+        if frame.tag in _LIST_TAGS and frame.ends_block:
             self.builder.close_list()
         elif frame.tag == "li":
             self.builder.close_item()
@@ -311,7 +311,7 @@ class _PageWalker:
         frame.verse = bool(classes) and _VERSE.search(classes) is not None
         self._quiet += frame.quiet
         self._article += frame.article
-        if tag in _LISTS:
+        if tag in _LIST_TAGS:
             start = attributes.get("start") or "1"
             number = int(start) if start.isascii() and start.isdigit() and len(start) < 9 else 1
             self.builder.open_list(ordered=tag == "ol", start=number)
@@ -325,7 +325,7 @@ class _PageWalker:
 
     def _add_code(self, node: LexborNode) -> None:
         self.builder.flush()
-        for gone in node.css(_NO_CODE):
+        for gone in node.css(_NOT_IN_CODE):
             gone.decompose()
         for line in node.css("br"):
             line.replace_with("\n")

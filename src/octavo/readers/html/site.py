@@ -31,8 +31,8 @@ _INDEX_NAMES = (
     "default",
     "book",
 )
-_NEVER_TEXT = split_names("search genindex 404 print py-modindex modindex searchindex tags nav")
-_BARS = re.compile(r"\s+[—–|·»:-]+\s+|:\s+")
+_NOT_TEXT = split_names("search genindex 404 print py-modindex modindex searchindex tags nav")
+_TITLE_SEPARATOR = re.compile(r"\s+[—–|·»:-]+\s+|:\s+")
 _MIN_PROSE = 15
 
 
@@ -90,7 +90,7 @@ def _find_page(target: str, known: Collection[str]) -> str:
 
 def find_contents_page(pages: Mapping[str, SitePage]) -> SitePage | None:
     """Find the page that links to most others; among equals, the one named like a contents page."""
-    found = [s for s in pages.values() if s.stem not in _NEVER_TEXT and len(s.targets) > 1]
+    found = [s for s in pages.values() if s.stem not in _NOT_TEXT and len(s.targets) > 1]
     most = max((len(s.targets) for s in found), default=0)
     if not found or most < 0.2 * len(pages):
         return None
@@ -132,7 +132,7 @@ def _follow(
 
 def find_shared_title(titles: list[str]) -> str:
     """Find the part that most pages' titles share at the end or the start: the site's name."""
-    split = [parts for title in titles if len(parts := _BARS.split(title)) > 1]
+    split = [parts for title in titles if len(parts := _TITLE_SEPARATOR.split(title)) > 1]
     for place in (-1, 0):
         counted = Counter(parts[place] for parts in split).most_common(1)
         if counted and counted[0][1] > max(1, 0.5 * len(titles)):
@@ -154,7 +154,7 @@ def drop_shared_title(title: str, shared: str) -> str:
 
 def is_only_links(page: SitePage, *, is_contents: bool) -> bool:
     """Whether a page has nothing to read: an index, a search form, a list of links."""
-    if page.stem in _NEVER_TEXT or page.stem.startswith("genindex-"):
+    if page.stem in _NOT_TEXT or page.stem.startswith("genindex-"):
         return True
     content = page.content
     if is_contents and content.words < _MIN_PROSE:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 _FENCE = re.compile(r"^((?:[ \t>]|(?:[-*+]|\d{1,9}[.)])[ \t])*)(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 _UNSEEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style|svg)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 _TAG = re.compile(r"<(/?)([A-Za-z][\w.:-]*)([^<>]*)>|<[!?/>][^<>]*>?")
-_ALT = re.compile(r"""\balt\s*=\s*(?:"([^"]*)"|'([^']*)'|\{\s*["'`]([^"'`]*)["'`]\s*\})""")
-_BLOCKS = frozenset(
+_ALT_ATTRIBUTE = re.compile(r"""\balt\s*=\s*(?:"([^"]*)"|'([^']*)'|\{\s*["'`]([^"'`]*)["'`]\s*\})""")
+_HTML_BLOCKS = frozenset(
     re.findall(
         r"\w+",
         "address article aside blockquote body center dd details dialog div dl dt fieldset figcaption figure "
@@ -37,20 +37,20 @@ _BLOCKS = frozenset(
         "thead ul",
     )
 )
-_TABLE = re.compile(r"^ {0,3}<table\b.*?</table\s*>[ \t]*$", re.DOTALL | re.IGNORECASE | re.MULTILINE)
-_ROW = re.compile(r"<tr\b[^<>]*>", re.IGNORECASE)
-_CELL = re.compile(r"<t[dh]\b[^<>]*>", re.IGNORECASE)
-_HEADING = re.compile(
+_HTML_TABLE = re.compile(r"^ {0,3}<table\b.*?</table\s*>[ \t]*$", re.DOTALL | re.IGNORECASE | re.MULTILINE)
+_HTML_ROW = re.compile(r"<tr\b[^<>]*>", re.IGNORECASE)
+_HTML_CELL = re.compile(r"<t[dh]\b[^<>]*>", re.IGNORECASE)
+_HTML_HEADING = re.compile(
     r"^ {0,3}<h([1-6])\b([^<>]*)>((?:(?!</?h[1-6]\b|\n\n).){1,2000}?)</h\1\s*>[ \t]*$",
     re.DOTALL | re.IGNORECASE | re.MULTILINE,
 )
-_ID = re.compile(r"""\bid\s*=\s*["']([\w.:-]+)["']""")
+_ID_ATTRIBUTE = re.compile(r"""\bid\s*=\s*["']([\w.:-]+)["']""")
 _INLINE = frozenset(("Emphasis", "Strong", "Strikethrough", "Superscript", "Subscript", "Link", "Image"))
 _CJK = "\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uff00-\uff60"
 _CJK_WRAP = re.compile(rf"(?<=[{_CJK}])\x00|\x00(?=[{_CJK}])")
 _CALLOUT = re.compile(r"\[!([A-Za-z][\w-]*)\][+-]?[ \t]*([^\x00\n]*)[\x00\n]?")
 _PRE = re.compile(r"(<pre\b.*?(?:</pre\s*>|\Z))", re.DOTALL | re.IGNORECASE)
-_TRAILING = re.compile(r"[ \t]+$", re.MULTILINE)
+_TRAILING_BLANKS = re.compile(r"[ \t]+$", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -241,7 +241,7 @@ class _SectionWriter:
             current.get_number += 1
 
     def _add_block(self, text: str) -> None:
-        text = _TRAILING.sub("", text).strip("\n")
+        text = _TRAILING_BLANKS.sub("", text).strip("\n")
         if text:
             self._section.body.add(text, block=True)
             self._after_term = False
@@ -336,7 +336,7 @@ def _strip_tags_verbatim(markup: str) -> str:
 
 def read_alt(tag: str) -> str:
     """Return the alternative text of a picture's tag."""
-    found = _ALT.search(tag)
+    found = _ALT_ATTRIBUTE.search(tag)
     return html.unescape(next((g for g in found.groups() if g), "")) if found else ""
 
 
@@ -348,7 +348,7 @@ def _replace_tag(tag: re.Match[str]) -> str:
         return "\n"
     if name in ("td", "th"):
         return " | " if tag.group(1) else ""
-    return "\n\n" if name in _BLOCKS else ""
+    return "\n\n" if name in _HTML_BLOCKS else ""
 
 
 def rewrite_html(source: str) -> str:
@@ -356,9 +356,9 @@ def rewrite_html(source: str) -> str:
     lowered = source.lower()
     change: list[Callable[[str], str]] = []
     if "</table" in lowered:
-        change.append(lambda text: _TABLE.sub(lambda m: f"\n{_write_pipe_table(m.group(0))}\n", text))
+        change.append(lambda text: _HTML_TABLE.sub(lambda m: f"\n{_write_pipe_table(m.group(0))}\n", text))
     if re.search(r"</h[1-6]", lowered):
-        change.append(lambda text: _HEADING.sub(_write_hash_heading, text))
+        change.append(lambda text: _HTML_HEADING.sub(_write_hash_heading, text))
     for step in change:
         source = _change_outside_code(source, step)
     return source
@@ -366,8 +366,8 @@ def rewrite_html(source: str) -> str:
 
 def _write_pipe_table(table: str) -> str:
     rows = [
-        [collapse(_strip_tags(cell)).strip(" |").replace("|", "\\|") for cell in _CELL.split(row)[1:]]
-        for row in _ROW.split(_UNSEEN.sub("", table))[1:]
+        [collapse(_strip_tags(cell)).strip(" |").replace("|", "\\|") for cell in _HTML_CELL.split(row)[1:]]
+        for row in _HTML_ROW.split(_UNSEEN.sub("", table))[1:]
     ]
     rows = [row for row in rows if any(row)]
     if not rows:
@@ -379,6 +379,6 @@ def _write_pipe_table(table: str) -> str:
 
 def _write_hash_heading(found: re.Match[str]) -> str:
     words = collapse(_strip_tags(found.group(3)))
-    named = _ID.search(found.group(2))
+    named = _ID_ATTRIBUTE.search(found.group(2))
     anchor = f" {{#{named.group(1)}}}" if named else ""
     return f"\n{'#' * int(found.group(1))} {words}{anchor}\n" if words else ""

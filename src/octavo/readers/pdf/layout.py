@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"\d{1,5}")
 _ROMAN = re.compile(r"[ivxlcdm]+", re.IGNORECASE)
 _SMALL_ROMAN = re.compile(r"(?=.)c{0,3}(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
 _ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
-_ALONE = re.compile(r"(?:page\s+)?(\d{1,5})(?:\s*(?:of|/)\s*\d{1,5})?", re.IGNORECASE)
+_LONE_NUMBER = re.compile(r"(?:page\s+)?(\d{1,5})(?:\s*(?:of|/)\s*\d{1,5})?", re.IGNORECASE)
 _FIGURE_MARKS = "0123456789.,()[]$%€£¥—–-+*"
 _FIGURE_ENDS = frozenset("0123456789)]%—–-+*$€£¥")
 # What printers put around a page number.
@@ -44,10 +44,10 @@ LINE, _PARAGRAPH = "\n", "\n\n"
 # A gap between paragraphs, in units of the usual leading.
 _GAP = 1.3
 _ITEM = re.compile(r"(?:[•●○▪■◦‣⁃∙·➢✓]|[-–—*]\s|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]\s)")
-_ENDED = re.compile(r"[.!?:;…。！？][\"'”’»)\]\d]*$")
+_SENTENCE_END = re.compile(r"[.!?:;…。！？][\"'”’»)\]\d]*$")
 _LEADERS = re.compile(r"\s*(?:[.·…] ?){4,}\s*")
-_BROKEN = re.compile(r"([^\W\d_]+)-$")
-_STARTS = re.compile(r"[^\W\d_]+")
+_HYPHENATED = re.compile(r"([^\W\d_]+)-$")
+_FIRST_WORD = re.compile(r"[^\W\d_]+")
 _WORDS = re.compile(r"[\w-]+")
 
 
@@ -172,7 +172,7 @@ def _read_numbers(text: str) -> set[int]:
 def _read_lone_number(text: str) -> int | None:
     """Return the number of a line that says nothing else: `- 5 -`, `Page 5 of 90`, `xiv`."""
     bare = text.strip(_AROUND)
-    if found := _ALONE.fullmatch(bare):
+    if found := _LONE_NUMBER.fullmatch(bare):
         return int(found.group(1))
     if not _SMALL_ROMAN.fullmatch(bare):
         return None
@@ -282,13 +282,13 @@ def lay_out(
 
 def _join_line(parts: list[str], text: str, hyphen: bool, words: BookWords) -> int:
     """Prepare the end of the text for the next line of its paragraph; return how much longer it got."""
-    before, after = parts[-1], _STARTS.match(text)
+    before, after = parts[-1], _FIRST_WORD.match(text)
     if hyphen:
         broken = _WORDS.findall(before[-60:].split(" ")[-1])
         keep = not (broken and after) or "-" in broken[-1] or words.keeps_hyphen(broken[-1], after.group())
         parts.append("-" if keep else "")
         return int(keep)
-    match = _BROKEN.search(before[-60:]) if before.endswith("-") else None
+    match = _HYPHENATED.search(before[-60:]) if before.endswith("-") else None
     if match and after:
         if not words.keeps_hyphen(match.group(1), after.group()):
             parts[-1] = before[:-1]
@@ -328,7 +328,7 @@ def _goes_on(a: PdfLine, b: PdfLine) -> bool:
 
 
 def _is_ended(text: str) -> bool:
-    return _ENDED.search(text[-6:]) is not None
+    return _SENTENCE_END.search(text[-6:]) is not None
 
 
 def _has_room(a: PdfLine, b: PdfLine, right: float) -> bool:
