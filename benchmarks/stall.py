@@ -14,7 +14,7 @@ from pathlib import Path
 
 from octavo.limits import ServiceLimits
 from octavo.server.app import make_app
-from octavo.server.run import Draining, config_of
+from octavo.server.run import DrainingServer, make_config
 from octavo.settings import Settings
 
 TICK, LINE = 0.02, 0.5
@@ -36,7 +36,7 @@ async def watch(file: Path) -> None:
 async def serve(data: Path, port: int, file: Path) -> None:
     limits = ServiceLimits(requests_per_minute=1_000_000, streams=100)
     app = make_app(Settings(data=data, service=limits))
-    server = Draining(config_of(app, host="127.0.0.1", port=port, log=False), app.state.load)
+    server = DrainingServer(make_config(app, host="127.0.0.1", port=port, log=False), app.state.load)
     watching = asyncio.create_task(watch(file))
     await server.serve()
     watching.cancel()

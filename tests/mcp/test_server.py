@@ -221,7 +221,7 @@ async def test_a_mistake_of_the_program_is_told_by_its_kind_only(opened: Library
 
     async with client(opened, reserve=broken) as assistant:
         told = await complaint(assistant, "ask_book", question=LOST)
-        assert told == ("internal", "Something went wrong here: ZeroDivisionError.")
+        assert told == ("internal", "Internal error: ZeroDivisionError.")
 
 
 async def test_for_a_visitor_with_some_books_there_are_no_others(opened: Library) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from octavo.server.auth import address_of, is_loopback
-from octavo.server.routes.reference import written
+from octavo.server.auth import is_loopback, normalise_address
+from octavo.server.routes.reference import write_page
 from tests.support import small_books
 from tests.support.answerers import Greedy, filled
 from tests.support.serving import PROBLEM, Got, Served, made_key, revoked, serving
@@ -319,7 +319,7 @@ def test_nothing_in_the_description_becomes_markup() -> None:
         "parameters": [{"name": "<b>", "in": "query"}],
         "responses": {},
     }
-    page = written({"info": {"title": "<i>", "version": "1"}, "paths": {"/<u>": {"get": hostile}}})
+    page = write_page({"info": {"title": "<i>", "version": "1"}, "paths": {"/<u>": {"get": hostile}}})
     assert not [mark for mark in ("<script", "<em>", "<i>", "<u>") if mark in page]
 
 
@@ -343,8 +343,10 @@ def test_loopback_is_told_from_the_rest(host: str, own: bool) -> None:
 
 
 def test_clients_are_counted_by_address_and_homes_with_ipv6_as_one() -> None:
-    assert address_of(("203.0.113.9", 1)) == "203.0.113.9"
-    assert address_of(("2001:db8::1", 1)) == address_of(("2001:db8::ffff:1", 2)) == "2001:db8::/64"
-    assert address_of(("::ffff:203.0.113.9", 1)) == "203.0.113.9"
-    assert address_of(("testclient", 1)) == "testclient"
-    assert address_of(None) == "127.0.0.1"
+    assert normalise_address(("203.0.113.9", 1)) == "203.0.113.9"
+    assert (
+        normalise_address(("2001:db8::1", 1)) == normalise_address(("2001:db8::ffff:1", 2)) == "2001:db8::/64"
+    )
+    assert normalise_address(("::ffff:203.0.113.9", 1)) == "203.0.113.9"
+    assert normalise_address(("testclient", 1)) == "testclient"
+    assert normalise_address(None) == "127.0.0.1"

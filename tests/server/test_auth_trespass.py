@@ -13,10 +13,10 @@ import pytest
 
 from octavo.errors import RecordsError
 from octavo.limits import ServiceLimits
-from octavo.server.auth import RELAYED, Caller, Gate, address_of
+from octavo.server.auth import PROXY_HEADERS, AccessControl, Caller, normalise_address
 from octavo.server.load import Load
-from octavo.server.middleware import ARRIVING, Intake
-from octavo.server.routes.jobs import owner_of
+from octavo.server.middleware import ARRIVING, LimitsMiddleware
+from octavo.server.routes.jobs import find_visible_owner
 from tests.support import small_books
 from tests.support.answerers import Broken, Greedy, filled, with_tides
 from tests.support.patience import PATIENCE, until
@@ -37,7 +37,7 @@ def with_key(served: Served, name: str = "reader", **wishes: object) -> Served:
     return replace(served, key=made_key(served.folder, name, **wishes)[1])
 
 
-@pytest.mark.parametrize("header", RELAYED)
+@pytest.mark.parametrize("header", PROXY_HEADERS)
 def test_what_comes_through_a_proxy_does_not_sit_at_this_machine(tmp_path: Path, header: str) -> None:
     """A proxy on this machine would lend everyone its address; who is called 127.0.0.1 is not believed."""
     with serving(with_tides(tmp_path), answerer=Greedy("boats")) as served:
@@ -101,10 +101,10 @@ def test_a_list_that_goes_on_after_a_foreign_session_is_as_empty_as_after_an_unk
 
 
 def test_jobs_name_books_so_a_restricted_administrator_sees_only_its_own(tmp_path: Path) -> None:
-    assert owner_of(Caller(owner="a", scopes=("admin",))) is None
-    assert owner_of(Caller(owner="a", scopes=("admin",), books=("the-tides",))) == "a"
-    assert owner_of(Caller(owner="a", scopes=("ingest",))) == "a"
-    assert owner_of(Caller()) is None
+    assert find_visible_owner(Caller(owner="a", scopes=("admin",))) is None
+    assert find_visible_owner(Caller(owner="a", scopes=("admin",), books=("the-tides",))) == "a"
+    assert find_visible_owner(Caller(owner="a", scopes=("ingest",))) == "a"
+    assert find_visible_owner(Caller()) is None
 
 
 def test_a_public_key_can_only_ask(closed: Served) -> None:
@@ -175,11 +175,11 @@ def test_a_page_that_may_read_may_use_the_protocol_of_assistants(tmp_path: Path)
 def test_records_that_do_not_answer_are_no_reason_for_a_bare_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def away(self: Gate, origin: str) -> bool:
+    async def away(self: AccessControl, origin: str) -> bool:
         raise RecordsError(f"the records are away, and so is {origin}")
 
     with serving(with_tides(tmp_path), origins=(SITE,)) as served:
-        monkeypatch.setattr(Gate, "knows_origin", away)
+        monkeypatch.setattr(AccessControl, "allows_origin", away)
         got = served.get("/healthz", headers={"origin": SITE})
         assert (got.status, got.json["status"]) == (200, "ok")
         assert "access-control-allow-origin" not in got.headers
@@ -228,7 +228,7 @@ async def test_a_body_that_takes_too_long_is_refused_and_the_connection_closed()
         raise AssertionError("the request never was whole")
 
     load = Load()
-    intake = Intake(unreached, limits=ServiceLimits(), upload_bytes=1, load=load, body_seconds=0.2)
+    intake = LimitsMiddleware(unreached, limits=ServiceLimits(), upload_bytes=1, load=load, body_seconds=0.2)
     scope = {"type": "http", "method": "POST", "path": "/v1/ask", "headers": []}
     await intake(scope, nothing, noted)  # type: ignore[arg-type]
     assert told[0]["status"] == 408
@@ -263,7 +263,7 @@ def test_a_name_that_no_book_could_have_is_not_looked_for(closed: Served, length
 
 
 def test_whatever_a_proxy_calls_its_client_fits_where_it_is_counted() -> None:
-    assert len(address_of(("x" * 10_000, 1))) == 48
+    assert len(normalise_address(("x" * 10_000, 1))) == 48
 
 
 def test_a_restricted_key_is_told_nothing_of_other_books_by_what_it_may_ask(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from octavo.server.logs import JsonLines, Unhurried, configure, without_secrets
+from octavo.server.logs import BackgroundHandler, JsonFormatter, configure_logging, redact_secrets
 from tests.support.book_service import Service, serving
 from tests.support.patience import PATIENCE, until
 
@@ -31,7 +31,7 @@ def written() -> Iterator[io.StringIO]:
     names = ("octavo", "uvicorn")
     before = [(n, logging.getLogger(n).handlers, logging.getLogger(n).propagate) for n in names]
     stream = io.StringIO()
-    configure(stream)
+    configure_logging(stream)
     yield stream
     for name, handlers, propagate in before:
         logger = logging.getLogger(name)
@@ -122,7 +122,7 @@ SECRETS = (
 
 @pytest.mark.parametrize("secret", SECRETS)
 def test_what_looks_like_a_secret_is_blotted_out(secret: str) -> None:
-    shown = without_secrets(f"it failed for {secret} today")
+    shown = redact_secrets(f"it failed for {secret} today")
     assert "***" in shown
     assert not any(word in shown for word in ("hunter2", "abcdefghijkl", "abc.def", KEY))
     assert shown.startswith("it failed for ")
@@ -130,18 +130,18 @@ def test_what_looks_like_a_secret_is_blotted_out(secret: str) -> None:
 
 
 def test_plain_words_stay_as_they_are() -> None:
-    assert without_secrets("job 12 waits again: the worker stops") == "job 12 waits again: the worker stops"
+    assert redact_secrets("job 12 waits again: the worker stops") == "job 12 waits again: the worker stops"
 
 
 def test_a_line_stays_a_line(written: io.StringIO) -> None:
     record = logging.LogRecord("octavo", logging.INFO, "", 0, "one\ntwo\r\nthree", None, None)
-    assert "\n" not in JsonLines().format(record)
+    assert "\n" not in JsonFormatter().format(record)
 
 
 def test_a_pipe_that_nobody_empties_holds_up_nothing_and_tells_what_was_lost() -> None:
     end, begin = os.pipe()
     with os.fdopen(begin, "w", encoding="utf-8") as pipe, os.fdopen(end, "rb") as reader:
-        handler = Unhurried(pipe, most=10)
+        handler = BackgroundHandler(pipe, most=10)
         for number in range(2_000):  # far more than a pipe holds
             handler.emit(logging.makeLogRecord({"msg": f"line {number} {'x' * 200}"}))
         os.set_blocking(end, False)

@@ -102,10 +102,8 @@ async def test_an_error_on_the_way_is_counted_by_its_code(tmp_path: Path) -> Non
     way = (Asked(question, "why"), Scoped("the book"), Retrieved(()))
     async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as library:
         with pytest.raises(ModelError):
-            _ = [
-                e async for e in metrics.watched(events(*way, error=ModelError("no")), library.conversations)
-            ]
-    text = metrics.text().decode()
+            _ = [e async for e in metrics.watch(events(*way, error=ModelError("no")), library.conversations)]
+    text = metrics.render().decode()
     assert "octavo_model_failures_total 1.0" in text
     assert 'octavo_errors_total{code="model_error"} 1.0' in text
     assert 'octavo_stage_seconds_count{stage="scope"} 1.0' in text
@@ -122,7 +120,7 @@ async def test_what_a_model_reads_and_writes_is_counted_and_so_is_its_failure(da
 
     async def asked(library: Library) -> Answered:
         stream = library.stream("How many boats were lost?")
-        events = [event async for event in metrics.watched(stream, library.conversations)]
+        events = [event async for event in metrics.watch(stream, library.conversations)]
         assert isinstance(events[-1], Answered)
         return events[-1]
 
@@ -131,34 +129,36 @@ async def test_what_a_model_reads_and_writes_is_counted_and_so_is_its_failure(da
     spent = receipt["model"]
     assert isinstance(spent, dict)
     assert spent["tokens_in"] > 0
-    text = metrics.text().decode()
+    text = metrics.render().decode()
     assert f'octavo_tokens_total{{direction="in"}} {float(spent["tokens_in"])}' in text
     assert f'octavo_tokens_total{{direction="out"}} {float(spent["tokens_out"])}' in text
     assert "octavo_model_failures_total 0.0" in text
     async with ScriptedModel(Fault(FaultKind.UNAUTHORIZED)) as model, asking(data, model) as library:
         assert (await asked(library)).answerer.startswith("offline, because")
-    assert "octavo_model_failures_total 1.0" in metrics.text().decode()
+    assert "octavo_model_failures_total 1.0" in metrics.render().decode()
 
 
 def test_passages_are_counted_once_however_many_books_come() -> None:
     metrics = Metrics()
-    count = metrics.ingest()
+    count = metrics.make_ingest_counter()
     for event in (Embedding(64, 100), Embedding(100, 100), Published(make_book()), Embedding(5, 5)):
         count(event)
     count(Published(make_book(), unchanged=True))
-    text = metrics.text().decode()
+    text = metrics.render().decode()
     assert "octavo_ingested_passages_total 105.0" in text
     assert 'octavo_ingested_books_total{result="unchanged"} 1.0' in text
 
 
 def test_a_method_that_nobody_knows_makes_no_new_label() -> None:
     metrics = Metrics()
-    metrics.request(method="X" * 1_000, route="unknown", status=405, seconds=0.1)
-    assert 'octavo_requests_total{method="other",route="unknown",status="405"} 1.0' in metrics.text().decode()
+    metrics.count_request(method="X" * 1_000, route="unknown", status=405, seconds=0.1)
+    assert (
+        'octavo_requests_total{method="other",route="unknown",status="405"} 1.0' in metrics.render().decode()
+    )
 
 
 def test_two_services_in_one_process_count_apart() -> None:
     first, second = Metrics(), Metrics()
-    first.jobs({JobState.QUEUED: 3})
-    assert 'octavo_jobs{state="queued"} 3.0' in first.text().decode()
-    assert 'octavo_jobs{state="queued"}' not in second.text().decode()
+    first.set_jobs({JobState.QUEUED: 3})
+    assert 'octavo_jobs{state="queued"} 3.0' in first.render().decode()
+    assert 'octavo_jobs{state="queued"}' not in second.render().decode()

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from octavo.limits import LEAST_FILES
-from octavo.server.run import HEAD_MOST, LEAST_ROOM, Connection, config_of, room
+from octavo.server.run import HEAD_MOST, LEAST_CONNECTIONS, HttpConnection, find_connection_limit, make_config
 from tests.support.patience import PATIENCE, until
 
 OK = b"HTTP/1.1 200"
@@ -40,11 +40,11 @@ async def said_back(scope: Any, receive: Any, send: Any) -> None:
 
 @contextmanager
 def listening(*, patience: float = 20.0, room: int = 1_000) -> Iterator[int]:
-    class Patient(Connection):
+    class Patient(HttpConnection):
         head_seconds = patience
         most = room
 
-    config = config_of(said_back, host="127.0.0.1", port=0, log=False)
+    config = make_config(said_back, host="127.0.0.1", port=0, log=False)
     config.lifespan, config.http = "off", Patient
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
@@ -257,8 +257,8 @@ def told(port: int) -> bytes:
 def test_the_room_is_what_the_files_leave() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
-        for files, left in ((LEAST_FILES + 100, 100), (LEAST_FILES + 1, LEAST_ROOM)):
+        for files, left in ((LEAST_FILES + 100, 100), (LEAST_FILES + 1, LEAST_CONNECTIONS)):
             resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
-            assert room() == left
+            assert find_connection_limit() == left
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -22,7 +22,7 @@ from fastapi import Request
 from octavo.answers.offline import Reply
 from octavo.limits import ServiceLimits
 from octavo.server.auth import Caller
-from octavo.server.sse import Event, Flow, event_stream
+from octavo.server.sse import Event, EventProducer, make_event_stream
 from octavo.verification.claims import Sentence
 from tests.support.answerers import Broken, Greedy, filled, with_tides
 from tests.support.patience import PATIENCE, until
@@ -136,8 +136,8 @@ def test_fifty_clients_that_never_read_cost_little_and_are_cut(tmp_path: Path) -
                 finally:
                     closed.append(1)
 
-            slot = served.app.state.gate.stream(Caller(address="127.0.0.1"))
-            return await event_stream(request, events(), slot=slot, limits=limits)
+            slot = served.app.state.access.hold_stream(Caller(address="127.0.0.1"))
+            return await make_event_stream(request, events(), slot=slot, limits=limits)
 
         before = rss()
         clients = []
@@ -167,7 +167,7 @@ async def test_a_flow_is_made_by_one_task_and_stops_when_told() -> None:
         finally:
             ended.append(True)
 
-    flow = Flow(events())
+    flow = EventProducer(events())
     assert [await flow.next() for _ in range(3)] == [("count", {"number": n}) for n in range(3)]
     await flow.stop()
     assert (ended, len(tasks)) == ([True], 1)
@@ -178,7 +178,7 @@ async def test_a_flow_tells_its_end_and_its_failure() -> None:
         yield "one", {}
         raise ZeroDivisionError
 
-    flow = Flow(failing())
+    flow = EventProducer(failing())
     assert await flow.next() == ("one", {})
     with pytest.raises(ZeroDivisionError):
         await flow.next()
@@ -208,11 +208,9 @@ SERVER = """
 import asyncio, select, sys
 from pathlib import Path
 import uvicorn
-from octavo.cli.connections import config_of
-from octavo.cli.draining import Draining
-from octavo.matching import Sentence
-from octavo.reading import Reply
-from octavo.server import make_app
+from octavo.answers.offline import Reply
+from octavo.server.app import make_app
+from octavo.server.run import DrainingServer, make_config
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 
@@ -225,9 +223,9 @@ class Slow:
         return Reply((), 0.0, 0.0)
 
 app = make_app(Settings(data=Path(sys.argv[1])), embedder=TinyEmbedder(), answerer=Slow())
-config = config_of(app, host="127.0.0.1", port=0, log=False)
+config = make_config(app, host="127.0.0.1", port=0, log=False)
 announce = lambda port: print(port, flush=True)
-Draining(config, app.state.load, seconds=float(sys.argv[2]), announce=announce).run()
+DrainingServer(config, app.state.load, seconds=float(sys.argv[2]), announce=announce).run()
 print("closed", flush=True)
 """
 

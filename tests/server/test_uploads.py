@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from starlette.exceptions import HTTPException
 
 from octavo.limits import MB, Limits, ServiceLimits
-from octavo.server.uploads import FIELD_MOST, NAME_MOST, PARTS_MOST, Form, boundary_of, safe_name
+from octavo.server.uploads import FIELD_MOST, NAME_MOST, PARTS_MOST, UploadForm, make_safe_name, read_boundary
 from tests.support.answerers import with_tides
 from tests.support.book_service import BOUNDARY, MULTIPART, Service, form, serving
 from tests.support.embedders import Gated
@@ -186,7 +186,7 @@ def test_two_files_in_one_request_are_refused(service: Service) -> None:
     twice = form(TIDES).replace(f"--{BOUNDARY}--\r\n".encode(), b"") + form(TIDES)
     answer = service.raw(head(content_length=len(twice), connection="close"), twice)
     assert status(answer) == 422
-    assert b"comes twice" in answer
+    assert b"is there twice" in answer
 
 
 def test_the_same_key_gives_the_same_job_and_another_book_under_it_is_a_conflict(service: Service) -> None:
@@ -241,19 +241,19 @@ NAMES = {
 
 @pytest.mark.parametrize("given_name", NAMES)
 def test_a_name_is_only_a_name(given_name: str) -> None:
-    assert safe_name(given_name) == NAMES[given_name]
+    assert make_safe_name(given_name) == NAMES[given_name]
 
 
 @given(st.text(max_size=400))
 @example("x" * 300 + ".md")
 @example("я" * 300 + ".epub")
 def test_a_safe_name_is_one_part_of_a_path_and_fits_everywhere(name: str) -> None:
-    safe = safe_name(name)
+    safe = make_safe_name(name)
     assert safe
     assert safe not in (".", "..")
     assert not any(letter in safe for letter in '/\\\0\r\n\t:*?"<>|;')
     assert len(safe.encode()) <= NAME_MOST
-    assert safe_name(safe) == safe
+    assert make_safe_name(safe) == safe
 
 
 def test_a_file_name_with_a_path_stays_in_its_folder(service: Service) -> None:
@@ -268,17 +268,17 @@ def test_a_file_comes_out_of_its_form_as_it_went_in_however_it_is_cut(data: byte
     if f"--{BOUNDARY}".encode() in data:
         return
     body = form(data, title="Tides", book_id="tides")
-    made, out = Form(boundary_of(MULTIPART), most_bytes=MB), b""
+    made, out = UploadForm(read_boundary(MULTIPART), most_bytes=MB), b""
     for start in range(0, len(body), size):
         made.feed(body[start : start + size])
-        out += made.taken()
+        out += made.take()
     made.end()
     assert (out, made.size, made.name) == (data, len(data), "tides.md")
     assert made.fields == {"title": "Tides", "book_id": "tides"}
 
 
 def test_a_form_takes_no_more_than_it_may() -> None:
-    made = Form(boundary_of(MULTIPART), most_bytes=10)
+    made = UploadForm(read_boundary(MULTIPART), most_bytes=10)
     with pytest.raises(HTTPException) as refused:
         made.feed(form(b"x" * 11))
     assert refused.value.status_code == 413

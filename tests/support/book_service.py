@@ -20,7 +20,7 @@ from fastapi import FastAPI
 from octavo.limits import Limits, ServiceLimits
 from octavo.protocols import Embedder
 from octavo.server.app import make_app
-from octavo.server.run import config_of
+from octavo.server.run import make_config
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from tests.support.answerers import Greedy
@@ -144,7 +144,7 @@ def serving(
         keys_required=keys,
     )
     app = make_app(settings, embedder=embedder or TinyEmbedder(), answerer=Greedy())
-    server = uvicorn.Server(config_of(app, host="127.0.0.1", port=0))
+    server = uvicorn.Server(make_config(app, host="127.0.0.1", port=0))
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started and thread.is_alive():

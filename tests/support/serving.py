@@ -21,7 +21,7 @@ from octavo.answers.offline import Answerer
 from octavo.library import Library
 from octavo.records.keys import Key, Keyring
 from octavo.server.app import make_app
-from octavo.server.run import config_of
+from octavo.server.run import make_config
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from tests.support.patience import PATIENCE
@@ -110,7 +110,7 @@ def serving(
     """The library in `folder`, served on a free port of this machine as if it listened on `host`."""
     chosen = Settings(data=folder, **settings)
     app = make_app(chosen, embedder=TinyEmbedder(), answerer=answerer, host=host)
-    server = uvicorn.Server(config_of(app, host="127.0.0.1", port=0, log=False))
+    server = uvicorn.Server(make_config(app, host="127.0.0.1", port=0, log=False))
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started and thread.is_alive():

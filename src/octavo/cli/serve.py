@@ -76,8 +76,8 @@ def serve(context: Context, host: str, port: int, data: str | None, as_json: boo
 
     from octavo.server.app import make_app
     from octavo.server.auth import is_loopback
-    from octavo.server.logs import configure
-    from octavo.server.run import FEW, Draining, config_of, room
+    from octavo.server.logs import configure_logging
+    from octavo.server.run import FEW, DrainingServer, find_connection_limit, make_config
     from octavo.settings import Settings
 
     chosen = data or context.data
@@ -85,14 +85,14 @@ def serve(context: Context, host: str, port: int, data: str | None, as_json: boo
     exposed = not is_loopback(host)
     with_library(context, data, lambda library: _prepared(library, host, exposed=exposed))
     _require_free(host, port)
-    if room() < FEW:
-        click.echo(f"octavo: {_FEW_FILES % room()}", err=True)
+    if find_connection_limit() < FEW:
+        click.echo(f"octavo: {_FEW_FILES % find_connection_limit()}", err=True)
     app = make_app(settings, host=host)
-    configure(level=logging.CRITICAL if as_json else logging.INFO)
-    config = config_of(app, host=host, port=port)
+    configure_logging(level=logging.CRITICAL if as_json else logging.INFO)
+    config = make_config(app, host=host, port=port)
     shown = f"[{host}]" if ":" in host else host
     said = f"Octavo serves {settings.data} on http://{shown}:%d (API: /docs). Ctrl-C stops it."
-    Draining(config, app.state.load, announce=lambda real: click.echo(said % real, err=True)).run()
+    DrainingServer(config, app.state.load, announce=lambda real: click.echo(said % real, err=True)).run()
 
 
 async def _prepared(library: Library, host: str, *, exposed: bool) -> None:

@@ -149,7 +149,7 @@ async def _run(tool: ToolDefinition, arguments: dict[str, Any], call: ToolCall) 
         return _fail(error.message, hint, error.code)
     except Exception as error:
         log.error("a tool failed", exc_info=error)
-        return _fail(f"Something went wrong here: {type(error).__name__}.", "", "internal")
+        return _fail(f"Internal error: {type(error).__name__}.", "", "internal")
     shown = result.to_json()
     text = json.dumps(shown, ensure_ascii=False)
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=shown)

@@ -1,8 +1,8 @@
-"""The HTTP service: one library, asked over the network. Errors are RFC 9457 problem documents.
+"""The HTTP service of one library. Errors are RFC 9457 problem documents.
 
 `make_app` opens the library when the server starts and closes it when it stops. A request passes the
-`envelope` and the `intake`, is let in by `access`, and reaches its route. The shapes of requests are in
-`bodies`, those of responses in `octavo.wire`, their description in `shapes`.
+`middleware`, is authenticated by `auth`, and reaches its route. The shapes of requests are in
+`server.schemas`, those of responses in `octavo.schemas`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from octavo.library import Library
 from octavo.limits import MB
 from octavo.protocols import Embedder
 from octavo.server import errors
-from octavo.server.auth import Gate, is_loopback
+from octavo.server.auth import AccessControl, is_loopback
 from octavo.server.ingest_queue import IngestQueue
 from octavo.server.load import Load
-from octavo.server.logs import RequestLog
+from octavo.server.logs import RequestLogMiddleware
 from octavo.server.metrics import Metrics
-from octavo.server.middleware import Envelope, Intake
+from octavo.server.middleware import HeadersMiddleware, LimitsMiddleware
 from octavo.server.routes import (
     answers,
     ask,
@@ -50,7 +50,7 @@ def make_app(
     answerer: Answerer | None = None,
     host: str = "127.0.0.1",
 ) -> FastAPI:
-    """The application for the library that the settings name, to listen on the address `host`."""
+    """Make the application for the library that the settings name, to listen on the address `host`."""
     required = settings.keys_required if settings.keys_required is not None else not is_loopback(host)
 
     @asynccontextmanager
@@ -60,8 +60,8 @@ def make_app(
             # Load the sentence model now: later, the first question would wait for it.
             await run_blocking(split_sentences, "One. Two.")
             app.state.library = library
-            app.state.gate = Gate(library, open_here=not required)
-            queue = IngestQueue(library, on_event=app.state.metrics.ingest())
+            app.state.access = AccessControl(library, is_open=not required)
+            queue = IngestQueue(library, on_event=app.state.metrics.make_ingest_counter())
             async with queue.run() as app.state.ingest_queue, mcp.run_endpoint(library) as app.state.mcp:
                 yield
 
@@ -76,7 +76,7 @@ def make_app(
     )
     app.state.load = Load()
     app.state.metrics = Metrics()
-    errors.install(app)
+    errors.install_handlers(app)
     app.include_router(health.router)
     app.include_router(ask.router)
     app.include_router(sessions.router)
@@ -88,19 +88,19 @@ def make_app(
     app.include_router(pages.router())
     app.include_router(widget.router())
     app.include_router(reference.router)
-    _wrap(app, settings, required=required)
+    _add_middleware(app, settings, required=required)
     return app
 
 
-def _wrap(app: FastAPI, settings: Settings, *, required: bool) -> None:
-    """The layers around the routes; the last one added is the outermost."""
+def _add_middleware(app: FastAPI, settings: Settings, *, required: bool) -> None:
+    """Add the layers around the routes; the last one added is the outermost."""
     app.add_middleware(
-        Intake,
+        LimitsMiddleware,
         limits=settings.service,
         upload_bytes=(settings.limits.max_file_mb + 1) * MB,
         load=app.state.load,
     )
-    named = {*settings.hosts, *(urlsplit(origin).hostname or "" for origin in settings.origins)}
-    anything = required and not settings.hosts
-    app.add_middleware(Envelope, state=app.state, hosts=None if anything else frozenset(named))
-    app.add_middleware(RequestLog, metrics=app.state.metrics)
+    names = {*settings.hosts, *(urlsplit(origin).hostname or "" for origin in settings.origins)}
+    any_host = required and not settings.hosts
+    app.add_middleware(HeadersMiddleware, state=app.state, hosts=None if any_host else frozenset(names))
+    app.add_middleware(RequestLogMiddleware, metrics=app.state.metrics)

@@ -1,9 +1,9 @@
-"""Who is asking, and what they may do.
+"""Authentication: who is calling, and what they may do.
 
-On a loopback address the service is open: whoever sits at the machine may do everything. Anywhere else,
-or when the settings say so, every route but the health checks needs a key. A route names the scope it
-needs and gets a `Caller`; the books of a restricted key are all the books there are for it. What belongs
-to another caller looks exactly like what does not exist.
+On a loopback address the service is open: any user of the machine may do everything. Anywhere else, or when
+the settings say so, every route but the health checks needs a key. A route names the scope that it needs and
+gets a `Caller`. A restricted key sees its own books and no others. What belongs to another caller looks
+exactly like what does not exist.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from octavo.settings import Settings
 from octavo.types import Book
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-RELAYED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
-"""What a proxy adds to the requests that it passes on."""
+PROXY_HEADERS = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
+"""Headers that a proxy adds to the requests that it forwards."""
 BEARER = HTTPBearer(
     scheme_name="key",
     bearerFormat="octv_<id>_<secret>",
@@ -39,7 +39,7 @@ BEARER = HTTPBearer(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who asks. `owner` is the id of the key, and "" for whoever uses an open service."""
+    """Who is calling. `owner` is the id of the key, and "" on a service that needs none."""
 
     owner: str = ""
     scopes: tuple[str, ...] = SCOPES
@@ -48,48 +48,48 @@ class Caller:
     address: str = ""
 
     @property
-    def who(self) -> str:
-        """Whose limits count: a key's, each visitor's where a site shares one, else an address's."""
-        return self.alone or self.address
+    def limit_id(self) -> str:
+        """What limits are counted by: the key, the visitor where a site shares one, else the address."""
+        return self.visitor_id or self.address
 
     @property
-    def alone(self) -> str:
-        """Like `owner`, but visitors who share a public key are told apart by their addresses."""
+    def visitor_id(self) -> str:
+        """Like `owner`, but visitors who share a public key are distinguished by their addresses."""
         return f"{self.owner} {self.address}" if self.public else self.owner
 
-    def may(self, scope: str) -> bool:
+    def has_scope(self, scope: str) -> bool:
         return scope in self.scopes or "admin" in self.scopes
 
-    def reads(self, book: Book) -> bool:
+    def can_read(self, book: Book) -> bool:
         return self.books is None or book.id in self.books
 
 
-class Gate:
-    """The door of one running service: its keys, its rates, and the streams that are open."""
+class AccessControl:
+    """The access control of one running service: its keys, its rate limits, and its open streams."""
 
-    def __init__(self, library: Library, *, open_here: bool) -> None:
+    def __init__(self, library: Library, *, is_open: bool) -> None:
         self.settings: Settings = library.settings
         self.keyring = Keyring(library.database)
         self.throttle = RateLimiter(library.database)
-        self.repeats = IdempotentRequests(library.database)
-        self.open_here = open_here
+        self.idempotency = IdempotentRequests(library.database)
+        self.is_open = is_open
         self._streams: Counter[str] = Counter()
 
     async def admit(
         self, token: str | None, *, address: str, origin: str | None, inside: bool, relayed: bool = False
     ) -> Caller:
-        """The caller with this key from this address.
+        """Find the caller with this key and address, and count the request against its limits.
 
-        `inside` is true for a page of the service itself, `relayed` for what came through a proxy: whoever
-        speaks through one does not sit at this machine. Only who says outright that no keys are required
-        leaves it to the proxy to ask.
+        `inside` is true for a page of the service itself. `relayed` is true for a request that came through a
+        proxy: its sender need not be a user of this machine, so a key is needed unless the settings say
+        explicitly that none is.
         """
         local = is_loopback(address) and not relayed
-        if token is None and self.open_here and (local or self.settings.keys_required is False):
+        if token is None and self.is_open and (local or self.settings.keys_required is False):
             return Caller(address=address)
         if token is None:
             raise deny_access()
-        key = await self._checked(token, address)
+        key = await self._check_key(token, address)
         if key.public and not inside and origin not in key.origins:
             raise AccessDenied(
                 "this key is for the pages of other sites", code="forbidden", hint="Make a key of your own."
@@ -97,13 +97,14 @@ class Gate:
         service = self.settings.service
         limit = key.per_minute or service.requests_per_minute
         caller = Caller(owner=key.id, scopes=key.scopes, books=key.books, public=key.public, address=address)
-        if key.public:  # first, so that one visitor's excess is not counted against all the others
-            await self.throttle.take("requests", caller.alone, per_minute=service.public_per_minute)
+        # The visitor comes first, so that its excess is not counted against all the others.
+        if key.public:
+            await self.throttle.take("requests", caller.visitor_id, per_minute=service.public_per_minute)
         await self.throttle.take("requests", key.id, per_minute=limit)
         return caller
 
-    async def _checked(self, token: str, address: str) -> Key:
-        """A wrong key counts against its address; a right one is never held up by wrong ones."""
+    async def _check_key(self, token: str, address: str) -> Key:
+        """Check the key. A wrong one counts against its address and never delays a right one."""
         try:
             return await self.keyring.check(token)
         except AccessDenied:
@@ -111,25 +112,25 @@ class Gate:
             await self.throttle.take("wrong keys", address, per_minute=most)
             raise
 
-    async def knows_origin(self, origin: str) -> bool:
-        """Whether pages of that origin may read what the service says."""
+    async def allows_origin(self, origin: str) -> bool:
+        """Whether pages of that origin may read the service's responses."""
         return origin in self.settings.origins or origin in await self.keyring.list_origins()
 
     @contextmanager
-    def stream(self, caller: Caller) -> Iterator[None]:
-        """Around a stream of events; raises when the caller has its share of them already."""
+    def hold_stream(self, caller: Caller) -> Iterator[None]:
+        """Count an open stream of events; raise when the caller has too many."""
         most = self.settings.service.streams
-        if self._streams[caller.who] >= most:
+        if self._streams[caller.limit_id] >= most:
             raise TooMany(
-                f"{most} streams are open already", retry_after=1.0, hint="Close one, or wait for its end."
+                f"{most} streams are open already", retry_after=1.0, hint="Close one, or wait until one ends."
             )
-        self._streams[caller.who] += 1
+        self._streams[caller.limit_id] += 1
         try:
             yield
         finally:
-            self._streams[caller.who] -= 1
-            if not self._streams[caller.who]:
-                del self._streams[caller.who]
+            self._streams[caller.limit_id] -= 1
+            if not self._streams[caller.limit_id]:
+                del self._streams[caller.limit_id]
 
 
 def is_loopback(host: str) -> bool:
@@ -144,49 +145,52 @@ def is_loopback(host: str) -> bool:
     return bool((mapped or found).is_loopback)
 
 
-def address_of(client: tuple[str, int] | None) -> str:
-    """What one client is counted under: its address, or its network where that is a single home's."""
+def normalise_address(client: tuple[str, int] | None) -> str:
+    """Find what a client is counted by: its address, or for IPv6 the network, which is one household's."""
     if client is None:
-        return "127.0.0.1"  # a socket of this machine
+        # A Unix socket of this machine.
+        return "127.0.0.1"
     try:
         found = ipaddress.ip_address(client[0])
     except ValueError:
-        return client[0][:48]  # a proxy may call it what it likes
+        # A proxy may send any text.
+        return client[0][:48]
     if isinstance(found, ipaddress.IPv6Address) and not found.is_loopback:
         mapped = found.ipv4_mapped
         return str(mapped) if mapped else str(ipaddress.ip_network((found, 64), strict=False))
     return str(found)
 
 
-async def library_of(request: Request) -> Library:  # async: a plain function would be run in a thread
+# Dependencies are async: FastAPI would run a plain function in a thread.
+async def get_library(request: Request) -> Library:
     library: Library = request.app.state.library
     return library
 
 
-def gate_of(request: Request) -> Gate:
-    gate: Gate = request.app.state.gate
-    return gate
+def get_access(request: Request) -> AccessControl:
+    access: AccessControl = request.app.state.access
+    return access
 
 
-async def _the_gate(request: Request) -> Gate:
-    return gate_of(request)
+async def _get_access(request: Request) -> AccessControl:
+    return get_access(request)
 
 
-async def caller_of(
+async def authenticate(
     request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)]
 ) -> Caller:
-    gate = gate_of(request)
+    access = get_access(request)
     origin = request.headers.get("origin")
     host = request.headers.get("host", "")
     inside = (
-        parse_origin(origin) in (f"http://{host}", f"https://{host}") if origin else _from_inside(request)
+        parse_origin(origin) in (f"http://{host}", f"https://{host}") if origin else _is_from_inside(request)
     )
     client = (request.client.host, request.client.port) if request.client else None
     token = given.credentials if given else None
-    relayed = any(name in request.headers for name in RELAYED)
-    address = address_of(client)
-    caller = await gate.admit(token, address=address, origin=origin, inside=inside, relayed=relayed)
-    stranger = origin is not None and not inside and origin not in gate.settings.origins
+    relayed = any(name in request.headers for name in PROXY_HEADERS)
+    address = normalise_address(client)
+    caller = await access.admit(token, address=address, origin=origin, inside=inside, relayed=relayed)
+    stranger = origin is not None and not inside and origin not in access.settings.origins
     if not caller.owner and stranger and request.method not in SAFE:
         raise AccessDenied(
             "a page of another site may not use an open service",
@@ -197,28 +201,27 @@ async def caller_of(
     return caller
 
 
-def _from_inside(request: Request) -> bool:
+def _is_from_inside(request: Request) -> bool:
     return request.headers.get("sec-fetch-site") == "same-origin"
 
 
-def may(scope: str) -> Callable[[Caller], Awaitable[Caller]]:
-    """A dependency: the caller, if its key has this scope."""
+def require_scope(scope: str) -> Callable[[Caller], Awaitable[Caller]]:
+    """Make a dependency that gives the caller if its key has this scope."""
 
-    async def allowed(caller: Annotated[Caller, Depends(caller_of)]) -> Caller:
-        if not caller.may(scope):
+    async def find_caller(caller: Annotated[Caller, Depends(authenticate)]) -> Caller:
+        if not caller.has_scope(scope):
             raise AccessDenied(
-                f"this key may not do this: it lacks the scope `{scope}`",
+                f"this key lacks the scope `{scope}`",
                 code="forbidden",
                 hint=f"`octavo keys create --scope {scope}` makes one that may.",
             )
         return caller
 
-    return allowed
+    return find_caller
 
 
-TheLibrary = Annotated[Library, Depends(library_of)]
-TheGate = Annotated[Gate, Depends(_the_gate)]
-Anyone = Annotated[Caller, Depends(caller_of)]
-Asking = Annotated[Caller, Depends(may("ask"))]
-Ingesting = Annotated[Caller, Depends(may("ingest"))]
-Admin = Annotated[Caller, Depends(may("admin"))]
+CurrentLibrary = Annotated[Library, Depends(get_library)]
+CurrentAccess = Annotated[AccessControl, Depends(_get_access)]
+AskCaller = Annotated[Caller, Depends(require_scope("ask"))]
+IngestCaller = Annotated[Caller, Depends(require_scope("ingest"))]
+AdminCaller = Annotated[Caller, Depends(require_scope("admin"))]

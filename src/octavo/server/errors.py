@@ -1,4 +1,4 @@
-"""Errors on the wire: RFC 9457 problem documents with a stable `code`, a sentence and a hint. No stack."""
+"""Errors as RFC 9457 problem documents: a stable `code`, a message and a hint, never a traceback."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ STATUS: tuple[tuple[type[OctavoError], int], ...] = (
 )
 
 
-_WORDS = {413: "too_large", 503: "overloaded"}
+_CODES = {413: "too_large", 503: "overloaded"}
 
 
-def install(app: FastAPI) -> None:
-    app.add_exception_handler(OctavoError, _ours)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(Exception, unforeseen)
+def install_handlers(app: FastAPI) -> None:
+    app.add_exception_handler(OctavoError, _handle_octavo_error)
+    app.add_exception_handler(RequestValidationError, _handle_invalid_request)
+    app.add_exception_handler(HTTPException, _handle_http_error)
+    app.add_exception_handler(Exception, handle_unexpected)
 
 
-def problem(
+def make_problem(
     status: int,
     code: str,
     detail: str,
@@ -67,11 +67,11 @@ def problem(
     request_id: str = "",
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
-    shown = document(status, code, detail, hint, request_id=request_id)
+    shown = describe_problem(status, code, detail, hint, request_id=request_id)
     return JSONResponse(shown, status_code=status, media_type=MEDIA_TYPE, headers=dict(headers or {}))
 
 
-def document(status: int, code: str, detail: str, hint: str = "", *, request_id: str = "") -> Json:
+def describe_problem(status: int, code: str, detail: str, hint: str = "", *, request_id: str = "") -> Json:
     title = HTTPStatus(status).phrase
     shape = ProblemJson(
         title=title, status=status, code=code, detail=detail, hint=hint, request_id=request_id
@@ -79,64 +79,64 @@ def document(status: int, code: str, detail: str, hint: str = "", *, request_id:
     return shape.to_json()
 
 
-def status_of(error: OctavoError) -> int:
+def find_status(error: OctavoError) -> int:
     if isinstance(error, AccessDenied) and error.code == "forbidden":
         return 403
     return next(status for kind, status in STATUS if isinstance(error, kind))
 
 
-def told(error: OctavoError, *, request_id: str = "") -> Json:
-    """An error as the object that a stream ends with."""
-    return document(status_of(error), error.code, error.message, error.hint, request_id=request_id)
+def describe_error(error: OctavoError, *, request_id: str = "") -> Json:
+    """Describe an error as the last event of a stream."""
+    return describe_problem(find_status(error), error.code, error.message, error.hint, request_id=request_id)
 
 
-def answer_to(error: OctavoError, *, request_id: str = "") -> JSONResponse:
-    """An error as a whole response."""
-    status, headers = status_of(error), {}
+def make_error_response(error: OctavoError, *, request_id: str = "") -> JSONResponse:
+    """Make the response to an error."""
+    status, headers = find_status(error), {}
     wait = getattr(error, "retry_after", 5.0 if status == 503 else None)
     if wait is not None:
         headers["retry-after"] = str(math.ceil(wait))
     if status == 401:
         headers["www-authenticate"] = "Bearer"
-    return problem(status, error.code, error.message, error.hint, request_id=request_id, headers=headers)
+    return make_problem(status, error.code, error.message, error.hint, request_id=request_id, headers=headers)
 
 
-def request_id_of(scope: Mapping[str, Any]) -> str:
+def get_request_id(scope: Mapping[str, Any]) -> str:
     return str(scope.get("state", {}).get("request_id", ""))
 
 
-async def _ours(request: Request, error: Exception) -> JSONResponse:
+async def _handle_octavo_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, OctavoError)
-    return answer_to(error, request_id=request_id_of(request.scope))
+    return make_error_response(error, request_id=get_request_id(request.scope))
 
 
-async def _invalid(request: Request, error: Exception) -> JSONResponse:
+async def _handle_invalid_request(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"])
     said = f"{where}: {first['msg']}"[:500]
     plain = first["loc"] == ("body",) and "json" not in request.headers.get("content-type", "")
     hint = "Send it with the header `Content-Type: application/json`." if plain else ""
-    return problem(422, "invalid_request", said, hint, request_id=request_id_of(request.scope))
+    return make_problem(422, "invalid_request", said, hint, request_id=get_request_id(request.scope))
 
 
-async def _http(request: Request, error: Exception) -> JSONResponse:
+async def _handle_http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     status = HTTPStatus(error.status_code)
-    code = _WORDS.get(status, status.name.lower())
-    headers = {"allow": ", ".join(_allowed(request))} if status == 405 else error.headers
+    code = _CODES.get(status, status.name.lower())
+    headers = {"allow": ", ".join(_list_allowed_methods(request))} if status == 405 else error.headers
     said = str(error.detail)
-    return problem(status, code, said, request_id=request_id_of(request.scope), headers=headers)
+    return make_problem(status, code, said, request_id=get_request_id(request.scope), headers=headers)
 
 
-def _allowed(request: Request) -> list[str]:
-    """Every method that some route has for this path."""
+def _list_allowed_methods(request: Request) -> list[str]:
+    """List the methods that some route has for this path."""
     tried = ("DELETE", "GET", "PATCH", "POST", "PUT")
     scopes = {method: {**request.scope, "method": method} for method in tried}
     return [m for m in tried if any(r.matches(scopes[m])[0] is Match.FULL for r in request.app.routes)]
 
 
-async def unforeseen(request: Request, error: BaseException) -> JSONResponse:
-    """A mistake of ours: its name is told, its traceback is logged by the server."""
-    said = f"Something went wrong here: {type(error).__name__}."
-    return problem(500, "internal", said, request_id=request_id_of(request.scope))
+async def handle_unexpected(request: Request, error: BaseException) -> JSONResponse:
+    """Respond to a bug: name its class only. The server logs its traceback."""
+    said = f"Internal error: {type(error).__name__}."
+    return make_problem(500, "internal", said, request_id=get_request_id(request.scope))

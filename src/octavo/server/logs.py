@@ -1,9 +1,9 @@
-"""What the service writes down: one line of JSON for each request, and one for whatever goes wrong.
+"""The service's log: one line of JSON for each request, and one for each failure.
 
-A line says which route, which status, how long, and who: the id of a key, never the key. It holds no
-question, no text of a book, no path as it was sent and no header, so that logs can be kept and shown. Text
-that looks like a secret is blotted out wherever it comes from. Lines are written by a thread of their own: a
-pipe that nobody empties loses lines, and never holds up the service.
+A line has the route, the status, the duration and the id of the key, never the key. It has no question, no
+text of a book, no path as it was sent and no header, so that logs can be kept and shown. Text that looks like
+a secret is redacted wherever it comes from. A thread of its own writes the lines: a pipe that nobody reads
+loses lines, and never blocks the service.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ _SECRETS = re.compile(
 _FIELDS = ("request_id", "method", "route", "status", "ms", "caller")
 
 
-def without_secrets(text: str) -> str:
+def redact_secrets(text: str) -> str:
     return _SECRETS.sub("***", text)
 
 
-class JsonLines(logging.Formatter):
-    """A record as one line of JSON. Tracebacks are kept to places in the code: messages may quote a book."""
+class JsonFormatter(logging.Formatter):
+    """Formats a record as one line of JSON. Of a traceback only places in the code are kept."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": without_secrets(record.getMessage())[:2_000],
+            "message": redact_secrets(record.getMessage())[:2_000],
         }
         line |= {name: getattr(record, name) for name in _FIELDS if hasattr(record, name)}
         if record.exc_info and record.exc_info[1] is not None:
-            line["error"], line["at"] = _told(record.exc_info[1])
+            line["error"], line["at"] = _describe_error(record.exc_info[1])
         return json.dumps(line, ensure_ascii=False)
 
 
-def _told(error: BaseException) -> tuple[str, list[str]]:
-    """The kind of an error and where it was raised, without its words."""
+def _describe_error(error: BaseException) -> tuple[str, list[str]]:
+    """Return the class of an error and where it was raised, without its message, which may quote a book."""
     places, frame = [], error.__traceback__
     while frame is not None:
         code = frame.tb_frame.f_code
@@ -62,8 +62,8 @@ def _told(error: BaseException) -> tuple[str, list[str]]:
     return type(error).__name__, places[-8:]
 
 
-class Unhurried(logging.Handler):
-    """Hands lines to a thread that writes them; where that is too far behind, lines are lost and counted."""
+class BackgroundHandler(logging.Handler):
+    """Passes lines to a thread that writes them. When it falls behind, lines are dropped and counted."""
 
     def __init__(self, stream: IO[str], *, most: int = 1_000) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class Unhurried(logging.Handler):
             self._lost += 1
 
     def flush(self) -> None:
-        """Waits a moment for what was handed over; a process must be able to end without it."""
+        """Wait up to a second for the lines to be written; a process must be able to end without it."""
         until = time.monotonic() + 1.0
         while self._lines.unfinished_tasks and time.monotonic() < until:
             time.sleep(0.01)
@@ -86,7 +86,8 @@ class Unhurried(logging.Handler):
     def _write(self) -> None:
         while True:
             line = self._lines.get()
-            with suppress(OSError, ValueError):  # the other end is gone
+            # The other end may be gone.
+            with suppress(OSError, ValueError):
                 if self._lost:
                     lost, self._lost = self._lost, 0
                     self._stream.write(
@@ -97,23 +98,24 @@ class Unhurried(logging.Handler):
             self._lines.task_done()
 
 
-def configure(stream: IO[str] | None = None, *, level: int = logging.INFO) -> logging.Handler:
-    """Sends what Octavo and its server have to say to `stream`, or standard error, as lines of JSON."""
-    handler = logging.StreamHandler(stream) if stream else Unhurried(sys.stderr)
-    handler.setFormatter(JsonLines())
+def configure_logging(stream: IO[str] | None = None, *, level: int = logging.INFO) -> logging.Handler:
+    """Send the logs of Octavo and its server to `stream`, or standard error, as lines of JSON."""
+    handler = logging.StreamHandler(stream) if stream else BackgroundHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter())
     for name in ("octavo", "uvicorn"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level if name == "octavo" else max(level, logging.WARNING))
-    for name in ("uvicorn.error", "uvicorn.access"):  # whatever set these up before
-        below = logging.getLogger(name)
-        below.handlers, below.propagate, below.disabled = [], True, False
-        below.setLevel(logging.NOTSET)
+    # They may have been configured before.
+    for name in ("uvicorn.error", "uvicorn.access"):
+        child = logging.getLogger(name)
+        child.handlers, child.propagate, child.disabled = [], True, False
+        child.setLevel(logging.NOTSET)
     return handler
 
 
-class RequestLog:
-    """The outermost layer: counts and logs each request when its response has ended, however it did."""
+class RequestLogMiddleware:
+    """The outermost layer: counts and logs each request when its response has ended, in whatever way."""
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
         self._app, self._metrics = app, metrics
@@ -125,24 +127,24 @@ class RequestLog:
             return
         status, began = 499, time.monotonic()
 
-        async def noting(message: Message) -> None:
+        async def watch_status(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
             await send(message)
 
         try:
-            await self._app(scope, receive, noting)
+            await self._app(scope, receive, watch_status)
         except Exception:
             status = 500 if status == 499 else status
             raise
         finally:
-            self._note(scope, status, time.monotonic() - began)
+            self._record(scope, status, time.monotonic() - began)
 
-    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+    def _record(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "unknown")
         method = str(scope["method"])
-        self._metrics.request(method=method, route=route, status=status, seconds=seconds)
+        self._metrics.count_request(method=method, route=route, status=status, seconds=seconds)
         if route in QUIET and status < 400:
             return
         state = scope.get("state", {})

@@ -1,9 +1,8 @@
-"""What the service does, in numbers: `/metrics` in the text format that Prometheus reads.
+"""Metrics of the service in the text format of Prometheus.
 
 Requests by route and status, the time of each stage of a question, refusals by reason, tokens, the queue, and
-what was embedded. Labels are names of routes, states, stages and codes, never a book, a key or a word of
-anybody's; so there are few of them, however large the library is. Only an administrator, or whoever sits at
-the machine, may look.
+what was embedded. Labels are names of routes, states, stages and codes, never a book, a key or a user's text;
+so there are few of them, however large the library is.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ STAGES = ("scope", "retrieve", "answer", "verify", "record")
 
 
 class Metrics:
-    """The counts of one running service, since it started."""
+    """The counters of one running service, since it started."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -55,41 +54,41 @@ class Metrics:
     def _histogram(self, name: str, said: str, *labels: str) -> Histogram:
         return Histogram(name, said, labels, namespace="octavo", registry=self.registry, buckets=SECONDS)
 
-    def request(self, *, method: str, route: str, status: int, seconds: float) -> None:
+    def count_request(self, *, method: str, route: str, status: int, seconds: float) -> None:
         known = method if method in ("GET", "HEAD", "POST", "DELETE", "OPTIONS", "PUT", "PATCH") else "other"
         self._requests.labels(known, route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
-    def _cost(self, receipt: Mapping[str, object]) -> None:
+    def _count_tokens(self, receipt: Mapping[str, object]) -> None:
         model = receipt.get("model")
         if isinstance(model, dict):
             for direction in ("in", "out"):
                 self._tokens.labels(direction).inc(int(model.get(f"tokens_{direction}", 0)))
 
-    def ingest(self) -> Ingested:
-        """For a worker: counts what it takes in."""
-        return Ingested(self._passages, self._books)
+    def make_ingest_counter(self) -> IngestCounter:
+        """Make a counter for the events of a worker."""
+        return IngestCounter(self._passages, self._books)
 
-    def jobs(self, counts: dict[JobState, int]) -> None:
+    def set_jobs(self, counts: dict[JobState, int]) -> None:
         for state, count in counts.items():
             self._jobs.labels(str(state)).set(count)
 
-    def working(self, load: Load) -> None:
+    def set_working(self, load: Load) -> None:
         self._working.set(load.working)
 
-    async def watched(
+    async def watch(
         self, events: AsyncGenerator[AskEvent, None], conversations: Conversations
     ) -> AsyncGenerator[AskEvent, None]:
-        """The same events, counted. What a model cost is read from the answer's receipt."""
+        """Yield the same events and count them. The tokens of a model are in the answer's receipt."""
         began = time.monotonic()
         try:
             async with aclosing(events):
                 async for event in events:
                     now = time.monotonic()
-                    self._event(event, now - began)
+                    self._count_event(event, now - began)
                     began = now if isinstance(event, Asked | Scoped | Retrieved) else began
                     if isinstance(event, Answered) and event.answerer != "offline":
-                        self._cost((await conversations.find_exchange(event.answer.id)).receipt)
+                        self._count_tokens((await conversations.find_exchange(event.answer.id)).receipt)
                     yield event
         except OctavoError as error:
             self._errors.labels(error.code).inc()
@@ -97,16 +96,17 @@ class Metrics:
                 self._failures.inc()
             raise
 
-    def _event(self, event: AskEvent, seconds: float) -> None:
+    def _count_event(self, event: AskEvent, seconds: float) -> None:
         if isinstance(event, Scoped):
             self._stages.labels("scope").observe(seconds)
         elif isinstance(event, Retrieved):
             self._stages.labels("retrieve").observe(seconds)
         elif isinstance(event, Answered):
-            self._answered(event)
+            self._count_answer(event)
 
-    def _answered(self, event: Answered) -> None:
-        for stage in STAGES[2:]:  # a question that fails on the way has had the first two
+    def _count_answer(self, event: Answered) -> None:
+        # The first two stages are counted before, because a question may fail after them.
+        for stage in STAGES[2:]:
             self._stages.labels(stage).observe(event.stages.get(stage, 0.0) / 1000)
         refusal = event.answer.refusal
         self._answers.labels("refused" if refusal else "answered").inc()
@@ -115,11 +115,11 @@ class Metrics:
         if event.answerer.startswith("offline, because"):
             self._failures.inc()
 
-    def text(self) -> bytes:
+    def render(self) -> bytes:
         return generate_latest(self.registry)
 
 
-class Ingested:
+class IngestCounter:
     """Counts the events of one worker's books."""
 
     def __init__(self, passages: Counter, books: Counter) -> None:
@@ -135,6 +135,6 @@ class Ingested:
             self._books.labels("unchanged" if event.unchanged else "published").inc()
 
 
-def metrics_of(request: Request) -> Metrics:
+def get_metrics(request: Request) -> Metrics:
     metrics: Metrics = request.app.state.metrics
     return metrics

@@ -1,15 +1,13 @@
-"""How the service stops: what is running is finished, nothing new begins, and it ends in time.
+"""Run the service: limits on connections, and a shutdown that finishes what has begun.
 
-At the first SIGTERM or Ctrl-C the service tells newcomers to go elsewhere and waits for the requests that are
-being worked on. Streams that are still open when the time is over end with an event that says so. A second
-signal stops at once.
+At the first SIGTERM or Ctrl-C the service refuses new requests and waits for those in progress. Streams that
+are still open when the time is over end with an event that says so. A second signal stops at once.
 
-The connections of the service: how much a client may say, and how slowly, before its request is one.
-
-The parser that is quick has no limits of its own: it would take a header of any length, at any pace. Here the
-head of a request has 64 kB and twenty seconds, and a connection on which nothing is asked has as long. What
-is no HTTP, or too much of it, is refused with a problem document as everything is, and the connection ends.
-So is a request on one connection more than the process has file descriptors for: the library needs some too.
+The head of a request may have 64 kB and take twenty seconds; an idle connection is closed after the same
+time. What is not HTTP, or too much of it, is refused with a problem document, and the connection is closed.
+So is a request on a connection for which the process has no file descriptors left: the library needs some
+too. The protocol is our own subclass because uvicorn's fast parser has no such limits, and its slow one
+cannot respond with a problem document.
 """
 
 from __future__ import annotations
@@ -34,11 +32,11 @@ if TYPE_CHECKING:
 
 DRAIN_SECONDS = 10.0
 FAREWELL_SECONDS = 1.0
-"""For streams to send their last event."""
+"""How long streams have to send their last event."""
 
 
-class Draining(uvicorn.Server):
-    """A server that finishes what it has begun. `announce` is told the port once it listens."""
+class DrainingServer(uvicorn.Server):
+    """A server that finishes what it has begun. It calls `announce` with the port once it listens."""
 
     def __init__(
         self,
@@ -56,7 +54,8 @@ class Draining(uvicorn.Server):
         await super().startup(sockets=sockets)
         if self.started:
             gc.collect()
-            gc.freeze()  # what is there now stays: it need not be looked through again and again
+            # What is loaded now stays: the collector need not scan it again.
+            gc.freeze()
             self._announce(self.servers[0].sockets[0].getsockname()[1])
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
@@ -77,28 +76,28 @@ class Draining(uvicorn.Server):
 
 HEAD_MOST = 64 * 1024
 HEAD_SECONDS = 20.0
-LEAST_ROOM, BEYOND = 4, 8
-"""Connections that there is always room for; and those beyond the room that are told why they are refused."""
+LEAST_CONNECTIONS, EXTRA_CONNECTIONS = 4, 8
+"""Connections that are always accepted; and those beyond the limit that are told why they are refused."""
 FEW = 200
 REFUSED_SECONDS = 1.0
 
 
-def room() -> int:
-    """How many connections the file descriptors of this process are enough for."""
-    return max(LEAST_ROOM, count_allowed_files() - LEAST_FILES)
+def find_connection_limit() -> int:
+    """Find how many connections the file descriptors of this process suffice for."""
+    return max(LEAST_CONNECTIONS, count_allowed_files() - LEAST_FILES)
 
 
-def config_of(app: Any, *, host: str, port: int, log: bool = True) -> uvicorn.Config:
-    """How the service listens, on `port` or, for 0, on a free one."""
+def make_config(app: Any, *, host: str, port: int, log: bool = True) -> uvicorn.Config:
+    """Make the configuration for `port` or, for 0, a free one."""
 
-    class Bounded(Connection):
-        most = room()
+    class LimitedConnection(HttpConnection):
+        most = find_connection_limit()
 
     return uvicorn.Config(
         app,
         host=host,
         port=port,
-        http=Bounded,
+        http=LimitedConnection,
         ws="none",
         log_config=None,
         log_level=None if log else "critical",
@@ -108,24 +107,26 @@ def config_of(app: Any, *, host: str, port: int, log: bool = True) -> uvicorn.Co
     )
 
 
-class Connection(HttpToolsProtocol):
-    """One client's connection, which must come to the point."""
+class HttpConnection(HttpToolsProtocol):
+    """One client's connection, with limits on the head of its requests."""
 
     head_seconds = HEAD_SECONDS
-    most = 1_000_000  # connections at once
-    _head = 0  # bytes of it, without those that came in one piece with its beginning
-    _within_head = _just_begun = _too_long = _crowded = False
-    _patience: asyncio.TimerHandle | None = None
+    # Connections at once.
+    most = 1_000_000
+    # Bytes of the head, without those that came in one piece with its beginning.
+    _head = 0
+    _within_head = _just_begun = _too_long = _is_over_limit = False
+    _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._crowded = len(self.connections) > self.most
-        if len(self.connections) > self.most + BEYOND:
+        self._is_over_limit = len(self.connections) > self.most
+        if len(self.connections) > self.most + EXTRA_CONNECTIONS:
             transport.close()
-        self._wait()
+        self._start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._waited()
+        self._stop_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -140,7 +141,7 @@ class Connection(HttpToolsProtocol):
                 self.send_400_response("")
                 return
         if self._within_head or self.cycle is None or self.cycle.response_complete:
-            self._wait()
+            self._start_timer()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -148,19 +149,20 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._within_head = False
-        self._waited()
-        if self._crowded:
+        self._stop_timer()
+        if self._is_over_limit:
             raise ValueError("there are too many connections")
         length = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         if length > HEAD_MOST:
             self._too_long = True
-            raise ValueError("the head of this request is too long")  # the parser stops, and refuses it
+            # The parser stops, and refuses the request.
+            raise ValueError("the head of this request is too long")
         super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002
-        status, code, said, more = self._refusal()
-        told = {"type": "about:blank", "title": status.phrase, "status": int(status)}
-        body = json.dumps({**told, "code": code, "detail": said})
+        status, code, said, more = self._describe_refusal()
+        problem = {"type": "about:blank", "title": status.phrase, "status": int(status)}
+        body = json.dumps({**problem, "code": code, "detail": said})
         head = (
             f"HTTP/1.1 {int(status)} {status.phrase}\r\ncontent-type: application/problem+json\r\n{more}"
             f"content-length: {len(body)}\r\nx-content-type-options: nosniff\r\nconnection: close\r\n\r\n"
@@ -168,28 +170,28 @@ class Connection(HttpToolsProtocol):
         self.transport.write(f"{head}{body}".encode("ascii"))
         self.transport.close()
 
-    def _refusal(self) -> tuple[HTTPStatus, str, str, str]:
-        """The status, its code, what is said, and headers."""
-        if self._crowded:
-            said = "the service has as many connections as it can hold: try again in a moment"
+    def _describe_refusal(self) -> tuple[HTTPStatus, str, str, str]:
+        """Describe why a request is refused: status, code, text and headers."""
+        if self._is_over_limit:
+            said = "the service has as many connections as it can hold; try again in a second"
             return HTTPStatus.SERVICE_UNAVAILABLE, "overloaded", said, "retry-after: 1\r\n"
         if self._too_long:
             status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
-            said = f"this cannot be read: its head has more than {HEAD_MOST // 1024} kB"
+            said = f"the head of the request has more than {HEAD_MOST // 1024} kB"
             return status, status.name.lower(), said, ""
-        said = "this cannot be read: it is no HTTP request"
+        said = "this is not an HTTP request"
         return HTTPStatus.BAD_REQUEST, "bad_request", said, ""
 
-    def _wait(self) -> None:
-        if self._patience is None:
-            seconds = min(REFUSED_SECONDS, self.head_seconds) if self._crowded else self.head_seconds
-            self._patience = self.loop.call_later(seconds, self._enough)
+    def _start_timer(self) -> None:
+        if self._timer is None:
+            seconds = min(REFUSED_SECONDS, self.head_seconds) if self._is_over_limit else self.head_seconds
+            self._timer = self.loop.call_later(seconds, self._time_out)
 
-    def _waited(self) -> None:
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
-    def _enough(self) -> None:
-        self._patience = None
+    def _time_out(self) -> None:
+        self._timer = None
         self.transport.close()

@@ -1,9 +1,9 @@
-"""Streams of events (`text/event-stream`): alive while they are silent, stopped when nobody listens.
+"""Streams of server-sent events (`text/event-stream`) with a heartbeat, time limits and backpressure.
 
-The work runs in a task of its own, a few events ahead of the reader at most. A comment goes out when
-nothing has happened for a while. When the client leaves, reads nothing, or has listened long enough, the
-work is cancelled, so that no question is worked on for nobody. What fails is the last event, as a problem
-document.
+The work runs in its own task, at most a few events ahead of the reader. A comment is sent when nothing
+happened for a while. When the client leaves, stops reading, or the stream reaches its time limit, the work is
+cancelled. An error is the last event, as a problem document. It is our own because the framework's streams
+have no timeout for sending and do not end when the server drains.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from starlette.types import Receive, Scope, Send
 from octavo.errors import OctavoError, Overloaded
 from octavo.limits import ServiceLimits
 from octavo.schemas import Json
-from octavo.server.errors import document, request_id_of, told
+from octavo.server.errors import describe_error, describe_problem, get_request_id
 from octavo.server.load import Load
 
 log = logging.getLogger("octavo.server")
@@ -32,15 +32,15 @@ Event = tuple[str, Json]
 T = TypeVar("T")
 
 
-def sent(kind: str, data: Json) -> str:
+def format_event(kind: str, data: Json) -> str:
     return f"event: {kind}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
 
 
-class Flow:
-    """Events that are made in a task of their own, from the first to the last."""
+class EventProducer:
+    """Produces events in its own task, from the first to the last."""
 
     def __init__(self, events: AsyncGenerator[Event, None]) -> None:
-        self._made: asyncio.Queue[Event | BaseException | None] = asyncio.Queue(AHEAD)
+        self._queue: asyncio.Queue[Event | BaseException | None] = asyncio.Queue(AHEAD)
         self._task = asyncio.create_task(self._run(events))
 
     async def _run(self, events: AsyncGenerator[Event, None]) -> None:
@@ -48,25 +48,25 @@ class Flow:
         try:
             async with aclosing(events):
                 async for event in events:
-                    await self._made.put(event)
+                    await self._queue.put(event)
         except Exception as error:
             end = error
-        await self._made.put(end)
+        await self._queue.put(end)
 
     async def next(self) -> Event | None:
-        """The next event; None after the last. Raises what the work raised."""
-        made = await self._made.get()
+        """Return the next event; None after the last. Raise what the work raised."""
+        made = await self._queue.get()
         if isinstance(made, BaseException):
             raise made
         return made
 
     async def stop(self) -> None:
-        """Cancels the work, and returns when it has cleaned up."""
+        """Cancel the work, and return when it has cleaned up."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
 
-async def event_stream(
+async def make_event_stream(
     request: Request,
     events: AsyncGenerator[Event, None],
     *,
@@ -81,26 +81,26 @@ async def event_stream(
     load: Load = request.app.state.load
     with ExitStack() as held:
         held.enter_context(slot)
-        flow = Flow(events)
+        producer = EventProducer(events)
         begun: list[Event] = []
         try:
-            while len(begun) < first and (event := await flow.next()) is not None:
+            while len(begun) < first and (event := await producer.next()) is not None:
                 begun.append(event)
         except BaseException:
-            await flow.stop()
+            await producer.stop()
             raise
         ended = len(begun) < first
-        return EventStream(flow, begun, ended=ended, held=held.pop_all(), load=load, limits=limits)
+        return EventStream(producer, begun, ended=ended, held=held.pop_all(), load=load, limits=limits)
 
 
 class EventStream(Response):
-    """Sends what a flow makes, as long as somebody reads it."""
+    """Sends what a producer makes, as long as the client reads."""
 
     media_type = "text/event-stream"
 
     def __init__(
         self,
-        flow: Flow,
+        producer: EventProducer,
         begun: list[Event],
         *,
         ended: bool,
@@ -110,20 +110,21 @@ class EventStream(Response):
     ) -> None:
         super().__init__(headers={"cache-control": "no-store", "x-accel-buffering": "no"})
         del self.headers["content-length"]
-        self._flow, self._begun, self._ended, self._held = flow, begun, ended, held
+        self._producer, self._begun, self._ended, self._held = producer, begun, ended, held
         self._load, self._limits = load, limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        gone = asyncio.ensure_future(_disconnected(receive))
+        gone = asyncio.ensure_future(_wait_for_disconnect(receive))
         closing = asyncio.ensure_future(self._load.closing.wait())
         try:
             await self._run(scope, send, gone, closing)
         except TimeoutError:
-            pass  # nobody reads; the server closes a response that has no end
+            # The client does not read. The server closes a response that has no end.
+            pass
         finally:
             gone.cancel()
             closing.cancel()
-            await asyncio.shield(asyncio.ensure_future(self._flow.stop()))
+            await asyncio.shield(asyncio.ensure_future(self._producer.stop()))
             self._held.close()
 
     async def _run(
@@ -132,10 +133,10 @@ class EventStream(Response):
         until = asyncio.get_running_loop().time() + self._limits.stream_seconds
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         for kind, data in self._begun:
-            await self._send(send, sent(kind, data))
+            await self._send(send, format_event(kind, data))
         while not self._ended and not gone.done():
             left = until - asyncio.get_running_loop().time()
-            text = await self._next(request_id_of(scope), gone, closing, left)
+            text = await self._next(get_request_id(scope), gone, closing, left)
             if gone.done():
                 return
             await self._send(send, text)
@@ -145,8 +146,8 @@ class EventStream(Response):
     async def _next(
         self, request_id: str, gone: asyncio.Future[None], closing: asyncio.Future[Literal[True]], left: float
     ) -> str:
-        """What to send next: an event, a sign of life, or why this is the end."""
-        made = asyncio.ensure_future(self._flow.next())
+        """Find what to send next: an event, a heartbeat, or why the stream ends."""
+        made = asyncio.ensure_future(self._producer.next())
         wait = min(self._limits.heartbeat_seconds, max(0.0, left))
         try:
             watched: set[asyncio.Future[Any]] = {made, gone, closing}
@@ -154,23 +155,22 @@ class EventStream(Response):
             if made.done():
                 event = made.result()
                 self._ended = event is None
-                return sent(*event) if event else ""
+                return format_event(*event) if event else ""
         except OctavoError as error:
             self._ended = True
-            return sent("error", told(error, request_id=request_id))
+            return format_event("error", describe_error(error, request_id=request_id))
         except Exception as error:
             self._ended = True
             log.error("a stream failed", exc_info=error, extra={"request_id": request_id})
-            said = f"Something went wrong here: {type(error).__name__}."
-            return sent("error", document(500, "internal", said, request_id=request_id))
+            said = f"Internal error: {type(error).__name__}."
+            return format_event("error", describe_problem(500, "internal", said, request_id=request_id))
         finally:
             made.cancel()
         if closing.done() or left <= wait:
             self._ended = True
-            why = (
-                "the service is about to stop" if closing.done() else "a stream has its time, and it is over"
-            )
-            return sent("error", told(Overloaded(why, retry_after=5), request_id=request_id))
+            why = "the service is stopping" if closing.done() else "the stream reached its time limit"
+            ending = Overloaded(why, retry_after=5)
+            return format_event("error", describe_error(ending, request_id=request_id))
         return PING
 
     async def _send(self, send: Send, text: str, *, more: bool = True) -> None:
@@ -178,15 +178,15 @@ class EventStream(Response):
             await send({"type": "http.response.body", "body": text.encode(), "more_body": more})
 
 
-async def _disconnected(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T | None:
-    """What the work gives; None when the client has left meanwhile, and the work is cancelled."""
+async def run_while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T | None:
+    """Return what the work returns. When the client leaves first, cancel the work and return None."""
     working = asyncio.ensure_future(work)
-    gone = asyncio.ensure_future(_disconnected(request.receive))
+    gone = asyncio.ensure_future(_wait_for_disconnect(request.receive))
     try:
         await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)
         return working.result() if working.done() else None

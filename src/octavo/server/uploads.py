@@ -1,8 +1,10 @@
-"""A book on its way in: `multipart/form-data`, written to the disk as it arrives, never held in memory.
+"""Uploads: `multipart/form-data`, written to the disk while it arrives, never held in memory.
 
-Every part is counted while it is read: how many there are, how long their headers and their fields, how large
-the file. What is too much is refused there and then, and what was written of it is gone before the refusal is
-sent. The file's name is only a name: it chooses no place on the disk.
+The number of parts, the lengths of headers and fields and the size of the file are limited while they are
+read. What exceeds a limit is refused at once, and what was written of it is removed before the response is
+sent. The file's name never chooses a place on the disk. It is our own because starlette's form parser does
+not limit the size of a file, writes to the system's temporary folder, and takes a body that was cut off for
+an empty form.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from octavo.text.clean import clean, collapse
 FIELDS = ("title", "base_url", "book_id")
 FILE = "file"
 PARTS_MOST, FIELD_MOST, NAME_MOST = 8, 4_000, 120
-_AT_ONCE = 1 << 20
+_WRITE_BYTES = 1 << 20
 _NOT_IN_NAMES = re.compile(r"[^\w .,'()+-]")
 _RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\.|$)")
 _CLOSE = {"connection": "close"}
@@ -38,19 +40,19 @@ _CLOSE = {"connection": "close"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
-    """A file that has arrived whole. `source` is its place under the folder of uploads."""
+    """A file that has arrived completely. `source` is its path under the folder of uploads."""
 
     id: str
     name: str
     source: str
     size: int
     digest: bytes
-    """Of the file, its name and the fields: the same request has the same."""
+    """Hash of the file, its name and the fields: equal for equal requests."""
     fields: Mapping[str, str]
 
 
-def safe_name(given: str) -> str:
-    """A name for a file that no file system and no reader stumbles over; what it says stays."""
+def make_safe_name(given: str) -> str:
+    """Make a file name that is valid on every file system and keeps the meaning of the given one."""
     last = re.split(r"[/\\]", collapse(clean(given)))[-1]
     plain = collapse(_NOT_IN_NAMES.sub(" ", last)).strip(" .")
     stem, dot, suffix = plain.rpartition(".")
@@ -60,35 +62,35 @@ def safe_name(given: str) -> str:
     return f"book {named}" if _RESERVED.match(named) else named
 
 
-def boundary_of(content_type: str) -> bytes:
-    """The boundary between the parts; another kind of body is refused."""
+def read_boundary(content_type: str) -> bytes:
+    """Read the boundary between the parts; refuse another type of body."""
     kind, options = parse_options_header(content_type)
     if kind.lower() != b"multipart/form-data":
         raise HTTPException(415, "a book is sent as multipart/form-data, with the file in the part `file`")
     boundary = options.get(b"boundary", b"")
     if not boundary or len(boundary) > 200:
-        raise bad("it names no boundary between its parts")
+        raise make_parse_error("it names no boundary between its parts")
     return boundary
 
 
-def bad(why: str) -> HTTPException:
+def make_parse_error(why: str) -> HTTPException:
     return HTTPException(400, f"the multipart body cannot be read: {why}", headers=_CLOSE)
 
 
 @asynccontextmanager
-async def received(
+async def receive_upload(
     body: AsyncGenerator[bytes, None], *, content_type: str, uploads: Path, most_bytes: int
 ) -> AsyncIterator[Upload]:
-    """The upload, on the disk. It is removed when the block raises, and stays when it does not."""
-    form = Form(boundary_of(content_type), most_bytes=most_bytes)
+    """Write the upload to the disk. It is removed when the block raises."""
+    form = UploadForm(read_boundary(content_type), most_bytes=most_bytes)
     id = str(uuid4())
     folder = uploads / id
     folder.mkdir(parents=True)
     try:
         with (folder / "part").open("xb") as file:
-            await _written(body, form, file)
-            await run_blocking(_synced, file)
-        name = safe_name(form.name)
+            await _write_body(body, form, file)
+            await run_blocking(_sync_file, file)
+        name = make_safe_name(form.name)
         (folder / "part").rename(folder / name)
         yield Upload(
             id=id,
@@ -103,19 +105,19 @@ async def received(
         raise
 
 
-async def _written(body: AsyncGenerator[bytes, None], form: Form, file: IO[bytes]) -> None:
+async def _write_body(body: AsyncGenerator[bytes, None], form: UploadForm, file: IO[bytes]) -> None:
     try:
         async for piece in body:
             form.feed(piece)
-            if form.waiting >= _AT_ONCE:
-                await run_blocking(file.write, form.taken())
+            if form.waiting >= _WRITE_BYTES:
+                await run_blocking(file.write, form.take())
     except ClientDisconnect:
-        raise HTTPException(400, "the client left in the middle of the upload", headers=_CLOSE) from None
+        raise HTTPException(400, "the client left during the upload", headers=_CLOSE) from None
     form.end()
-    await run_blocking(file.write, form.taken())
+    await run_blocking(file.write, form.take())
 
 
-def _synced(file: IO[bytes]) -> None:
+def _sync_file(file: IO[bytes]) -> None:
     file.flush()
     os.fsync(file.fileno())
 
@@ -128,8 +130,8 @@ class _Part:
     value: bytearray = field(default_factory=bytearray)
 
 
-class Form:
-    """The parts of a body, as they come. The file's bytes wait in `taken` for whoever writes them."""
+class UploadForm:
+    """Parses the parts of a body as they arrive. The file's bytes wait until they are taken."""
 
     def __init__(self, boundary: bytes, *, most_bytes: int) -> None:
         self.fields: dict[str, str] = {}
@@ -158,16 +160,16 @@ class Form:
         try:
             self._parser.write(piece)
         except MultipartParseError as wrong:
-            raise bad(str(wrong)[:200]) from None
+            raise make_parse_error(str(wrong)[:200]) from None
 
     def end(self) -> None:
-        """Nothing more comes: is it whole?"""
+        """Check that the body is complete."""
         if not self._ended:
-            raise bad("it stops before its end")
+            raise make_parse_error("it ends too early")
         if not self._has_file:
             raise HTTPException(422, "there is no file in the part `file`")
 
-    def taken(self) -> bytes:
+    def take(self) -> bytes:
         made, self._pieces, self.waiting = b"".join(self._pieces), [], 0
         return made
 
@@ -178,7 +180,7 @@ class Form:
     def _begin(self) -> None:
         self._parts += 1
         if self._parts > PARTS_MOST:
-            raise bad(f"it has more than {PARTS_MOST} parts")
+            raise make_parse_error(f"it has more than {PARTS_MOST} parts")
         self._part = _Part()
 
     def _header(self, name: bytes, value: bytes) -> None:
@@ -196,15 +198,13 @@ class Form:
         name = options.get(b"name", b"").decode("utf-8", "replace")
         if kind.lower() != b"form-data" or name not in (FILE, *FIELDS):
             known = ", ".join((FILE, *FIELDS))
-            raise HTTPException(
-                422, f"a part is called {name[:40]!r}; there are only {known}", headers=_CLOSE
-            )
+            raise HTTPException(422, f"a part is named {name[:40]!r}; the parts are {known}", headers=_CLOSE)
         if name in self.fields or (name == FILE and self._has_file):
-            raise HTTPException(422, f"the part {name!r} comes twice", headers=_CLOSE)
+            raise HTTPException(422, f"the part {name!r} is there twice", headers=_CLOSE)
         self._part.name = name
         if name == FILE:
             if b"filename" not in options:
-                raise HTTPException(422, "the part `file` is no file: it has no file name", headers=_CLOSE)
+                raise HTTPException(422, "the part `file` has no file name", headers=_CLOSE)
             self._has_file = True
             self.name = options[b"filename"].decode("utf-8", "replace")
 
@@ -212,7 +212,7 @@ class Form:
         if self._part.name == FILE:
             self.size += len(data)
             if self.size > self._most:
-                said = f"the file has more than {self._most // MB} MB, which is the limit here"
+                said = f"the file has more than {self._most // MB} MB, which is the limit"
                 raise HTTPException(413, said, headers=_CLOSE)
             self._hash.update(data)
             self._pieces.append(bytes(data))

@@ -1,4 +1,4 @@
-"""Asking and searching. `/query` is the contract of the source documents, to the letter."""
+"""Searching and asking. `/query` has exactly the contract of the source documents."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from octavo.events import Answered, AskEvent, last
 from octavo.library import Library
 from octavo.records.idempotency import IdempotentRequests
 from octavo.schemas import AnsweredJson, QueryJson, SearchJson, SupportJson, describe_event
-from octavo.server.auth import Asking, Caller, TheLibrary, gate_of
-from octavo.server.metrics import metrics_of
+from octavo.server.auth import AskCaller, Caller, CurrentLibrary, get_access
+from octavo.server.metrics import get_metrics
 from octavo.server.schemas import (
     EVENTS,
     AskBody,
@@ -25,7 +25,7 @@ from octavo.server.schemas import (
     describe,
     respond,
 )
-from octavo.server.sse import Event, event_stream, while_connected
+from octavo.server.sse import Event, make_event_stream, run_while_connected
 
 router = APIRouter(tags=["asking"])
 STREAMED = "text/event-stream"
@@ -35,7 +35,7 @@ _GONE = Response(status_code=499)
 @router.post(
     "/v1/search", response_model=SearchJson, responses=describe("The passages found, best first.", 404)
 )
-async def search(body: SearchBody, library: TheLibrary, caller: Asking) -> Response:
+async def search(body: SearchBody, library: CurrentLibrary, caller: AskCaller) -> Response:
     began = time.monotonic()
     scope = body.scope.to_scope() if body.scope else None
     found = await library.search(
@@ -54,7 +54,7 @@ async def search(body: SearchBody, library: TheLibrary, caller: Asking) -> Respo
     response_model=SupportJson,
     responses=describe("Whether the passages support the claim."),
 )
-async def check(body: CheckBody, library: TheLibrary, caller: Asking) -> Response:  # noqa: ARG001
+async def check(body: CheckBody, library: CurrentLibrary, caller: AskCaller) -> Response:  # noqa: ARG001
     return respond(SupportJson.from_support(await library.check(body.claim, body.passages)))
 
 
@@ -66,57 +66,57 @@ _ASKED[200]["content"] = {STREAMED: EVENTS}
 async def ask(
     body: AskBody,
     request: Request,
-    library: TheLibrary,
-    caller: Asking,
+    library: CurrentLibrary,
+    caller: AskCaller,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """The answer as JSON; as a stream of events when the client accepts `text/event-stream`.
 
-    The events are `asked`, `scoped`, `retrieved`, `working`, `claimed` and, last, `answered` with the very
-    object that JSON gives; or `error` with a problem document.
+    The events are `asked`, `scoped`, `retrieved`, `working`, `claimed` and, last, `answered` with the same
+    object as the JSON response; or `error` with a problem document.
     """
     await _check_session(body, library, caller)
-    gate = gate_of(request)
-    asked = metrics_of(request).watched(stream(body, library, caller), library.conversations)
-    events = _events(body, asked, caller, gate.repeats, idempotency_key)
+    access = get_access(request)
+    asked = get_metrics(request).watch(start_question(body, library, caller), library.conversations)
+    events = _stream_events(body, asked, caller, access.idempotency, idempotency_key)
     if STREAMED in request.headers.get("accept", ""):
-        slot, limits = gate.stream(caller), gate.settings.service
-        return await event_stream(request, events, slot=slot, limits=limits, first=2)
-    final = await while_connected(request, last(events))
+        slot, limits = access.hold_stream(caller), access.settings.service
+        return await make_event_stream(request, events, slot=slot, limits=limits, first=2)
+    final = await run_while_connected(request, last(events))
     return _GONE if final is None else JSONResponse(final[1])
 
 
 @router.post(
     "/query", response_model=QueryJson, responses=describe("The answer with its citations.", 404, 502)
 )
-async def query(body: QueryBody, request: Request, library: TheLibrary, caller: Asking) -> Response:
+async def query(body: QueryBody, request: Request, library: CurrentLibrary, caller: AskCaller) -> Response:
     asked = body.apply_filters()
     await _check_session(asked, library, caller)
-    events = metrics_of(request).watched(stream(asked, library, caller), library.conversations)
-    done = await while_connected(request, last(events))
+    events = get_metrics(request).watch(start_question(asked, library, caller), library.conversations)
+    done = await run_while_connected(request, last(events))
     return _GONE if done is None else respond(QueryJson.from_answer(done.answer))
 
 
-def stream(body: AskBody, library: Library, caller: Caller) -> AsyncGenerator[AskEvent, None]:
+def start_question(body: AskBody, library: Library, caller: Caller) -> AsyncGenerator[AskEvent, None]:
     return library.stream(body.to_question(owner=caller.owner), books=caller.books)
 
 
 async def _check_session(body: AskBody, library: Library, caller: Caller) -> None:
-    """Who has a key continues a session of its own; on an open service, a new name begins one."""
+    """Check that a caller with a key continues its own session. Without keys, a new name starts one."""
     if body.session_id is not None and caller.owner:
         await library.conversations.check_owner(body.session_id, owner=caller.owner)
 
 
-async def _events(
+async def _stream_events(
     body: AskBody,
     asked: AsyncGenerator[AskEvent, None],
     caller: Caller,
-    repeats: IdempotentRequests,
+    idempotency: IdempotentRequests,
     key: str | None,
 ) -> AsyncGenerator[Event, None]:
-    """The events of one question; of one that was asked before under the same key, only the last."""
+    """Yield the events of one question; of a repeated request only the last."""
     request = f"/v1/ask {body.model_dump_json()}".encode()
-    async with repeats.claim(key, owner=caller.alone, request=request) as once:
+    async with idempotency.claim(key, owner=caller.visitor_id, request=request) as once:
         if once.previous is not None:
             yield "answered", once.previous
             return

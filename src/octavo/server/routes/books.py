@@ -1,7 +1,7 @@
-"""The books: which there are, what is in them, their covers; how one comes in and how it leaves.
+"""The books: list, read, add and remove them.
 
-A restricted key sees its own books and no others. A book comes in as a file; an address is never fetched. The
-file is queued when it is whole on the disk, and the response says which job to watch.
+A restricted key sees its own books and no others. A book is added as a file; an address is never fetched. The
+file is queued when it is complete on the disk, and the response names the job to watch.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from octavo.schemas import (
     QueuedBookJson,
     SectionTextJson,
 )
-from octavo.server.auth import Asking, Caller, Ingesting, TheGate, TheLibrary
-from octavo.server.errors import problem, request_id_of
+from octavo.server.auth import AskCaller, Caller, CurrentAccess, CurrentLibrary, IngestCaller
+from octavo.server.errors import get_request_id, make_problem
 from octavo.server.ingest_queue import CurrentIngestQueue
 from octavo.server.schemas import (
     BookName,
@@ -37,11 +37,12 @@ from octavo.server.schemas import (
     describe_image,
     respond,
 )
-from octavo.server.uploads import FIELDS, FILE, Upload, received
+from octavo.server.uploads import FIELDS, FILE, Upload, receive_upload
 from octavo.store.base import require_space
 
 router = APIRouter(tags=["books"])
-ROOM_FACTOR = 3  # what a book needs beside its file: its text, its vectors, its index
+# A book needs this many times the size of its file: for its text, its vectors and its index.
+SPACE_FACTOR = 3
 _TEXT = {"type": "string"}
 _FORM: dict[str, Any] = {
     "requestBody": {
@@ -64,11 +65,11 @@ _FORM: dict[str, Any] = {
 
 
 @router.get("/v1/books", response_model=BookPageJson, responses=describe("The books, sorted by id."))
-async def books(library: TheLibrary, caller: Asking, page: PageParameters) -> Response:
-    readable = [book for book in await library.books() if caller.reads(book)]
+async def books(library: CurrentLibrary, caller: AskCaller, page: PageParameters) -> Response:
+    readable = [book for book in await library.books() if caller.can_read(book)]
     shown, following = page.select(readable, lambda book: book.id)
-    pictured = await covers.find_covered_books(library.database, [book.id for book in shown])
-    listed = [BookWithCoverJson.from_value(book, cover=book.id in pictured) for book in shown]
+    covered = await covers.find_covered_books(library.database, [book.id for book in shown])
+    listed = [BookWithCoverJson.from_value(book, cover=book.id in covered) for book in shown]
     return respond(BookPageJson(books=listed, next=following))
 
 
@@ -81,10 +82,10 @@ async def books(library: TheLibrary, caller: Asking, page: PageParameters) -> Re
 )
 async def upload(
     request: Request,
-    library: TheLibrary,
+    library: CurrentLibrary,
     ingest: CurrentIngestQueue,
-    gate: TheGate,
-    caller: Ingesting,
+    access: CurrentAccess,
+    caller: IngestCaller,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """A book as a file: Markdown, HTML, EPUB, PDF or text. Its job says what becomes of it.
@@ -93,13 +94,13 @@ async def upload(
     """
     content_type = request.headers.get("content-type", "")
     if content_type.partition(";")[0].strip().lower() == "application/json":
-        return _no_addresses(request)
+        return _refuse_address(request)
     settings = library.settings
     await ingest.jobs.require_room()
     said = request.headers.get("content-length", "")
     expected = int(said[:12]) if said.isdecimal() else 0
-    require_space(settings.data, expected * ROOM_FACTOR, settings.free_space_mb)
-    async with received(
+    require_space(settings.data, expected * SPACE_FACTOR, settings.free_space_mb)
+    async with receive_upload(
         request.stream(),
         content_type=content_type,
         uploads=settings.data / UPLOADS,
@@ -107,7 +108,7 @@ async def upload(
     ) as sent:
         options = _check_options(sent, caller)
         digest = b"/v1/books " + sent.digest
-        async with gate.repeats.claim(idempotency_key, owner=caller.owner, request=digest) as once:
+        async with access.idempotency.claim(idempotency_key, owner=caller.owner, request=digest) as once:
             if once.previous is None:
                 job = await ingest.jobs.put(
                     sent.name, source=sent.source, owner=caller.owner, options=options, id=sent.id
@@ -135,21 +136,21 @@ def _check_options(sent: Upload, caller: Caller) -> BookOptions:
     return options
 
 
-def _no_addresses(request: Request) -> Response:
-    said = "a book is sent as a file: this service fetches no addresses and reads no JSON here"
-    hint = "Download it, and send it as multipart/form-data in the part `file`."
-    return problem(422, "url_refused", said, hint, request_id=request_id_of(request.scope))
+def _refuse_address(request: Request) -> Response:
+    said = "a book is sent as a file; this service does not fetch addresses"
+    hint = "Download the book, and send it as multipart/form-data in the part `file`."
+    return make_problem(422, "url_refused", said, hint, request_id=get_request_id(request.scope))
 
 
 @router.get("/v1/books/{book_id}", response_model=BookWithCoverJson, responses=describe("The book.", 404))
-async def book(book_id: BookName, library: TheLibrary, caller: Asking) -> Response:
+async def book(book_id: BookName, library: CurrentLibrary, caller: AskCaller) -> Response:
     found = await library.book(book_id, among=caller.books)
-    pictured = await covers.find_covered_books(library.database, [found.id])
-    return respond(BookWithCoverJson.from_value(found, cover=bool(pictured)))
+    covered = await covers.find_covered_books(library.database, [found.id])
+    return respond(BookWithCoverJson.from_value(found, cover=bool(covered)))
 
 
 @router.delete("/v1/books/{book_id}", status_code=204, responses=describe("Removed.", 404, status=204))
-async def remove(book_id: BookName, library: TheLibrary, caller: Ingesting) -> Response:
+async def remove(book_id: BookName, library: CurrentLibrary, caller: IngestCaller) -> Response:
     """Takes the book out of the library, with everything stored of it."""
     found = await library.book(book_id, among=caller.books)
     await library.remove(found.id)
@@ -161,7 +162,7 @@ async def remove(book_id: BookName, library: TheLibrary, caller: Ingesting) -> R
     response_model=ContentsJson,
     responses=describe("The table of contents, in reading order.", 404),
 )
-async def contents(book_id: BookName, library: TheLibrary, caller: Asking) -> Response:
+async def contents(book_id: BookName, library: CurrentLibrary, caller: AskCaller) -> Response:
     found = await library.book(book_id, among=caller.books)
     return respond(ContentsJson.from_sections(await library.contents(found.id)))
 
@@ -171,7 +172,9 @@ async def contents(book_id: BookName, library: TheLibrary, caller: Asking) -> Re
     response_model=SectionTextJson,
     responses=describe("The section with its text.", 404),
 )
-async def section(book_id: BookName, section_id: SectionId, library: TheLibrary, caller: Asking) -> Response:
+async def section(
+    book_id: BookName, section_id: SectionId, library: CurrentLibrary, caller: AskCaller
+) -> Response:
     found = await library.book(book_id, among=caller.books)
     text = await library.section(found.id, section_id)
     return respond(SectionTextJson.from_section(text))
@@ -182,7 +185,7 @@ async def section(book_id: BookName, section_id: SectionId, library: TheLibrary,
     response_class=Response,
     responses=describe_image("The cover image.", 404),
 )
-async def cover(book_id: BookName, request: Request, library: TheLibrary, caller: Asking) -> Response:
+async def cover(book_id: BookName, request: Request, library: CurrentLibrary, caller: AskCaller) -> Response:
     found = await library.book(book_id, among=caller.books)
     picture = await covers.find_cover(library.database, found.id)
     if picture is None:

@@ -1,7 +1,7 @@
-"""Whether the service lives, whether it can work, and what it is.
+"""Whether the service runs, whether it is ready, and what it is.
 
-`/healthz` answers as long as the process does. `/readyz` asks the store and the records, and says no
-while the service drains, so that a balancer sends nobody here. Both are open to everyone.
+`/healthz` responds as long as the process runs. `/readyz` checks the store and the records, and fails while
+the service drains, so that a load balancer sends no requests here. Both are open to everyone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from octavo.errors import AccessDenied, Overloaded
 from octavo.records.keys import SCOPES
 from octavo.schemas import ConfigJson, HealthJson, ReadyJson
 from octavo.schemas.service import Permission
-from octavo.server.auth import BEARER, TheGate, TheLibrary, caller_of
+from octavo.server.auth import BEARER, CurrentAccess, CurrentLibrary, authenticate
 from octavo.server.load import Load
 from octavo.server.schemas import describe, describe_errors, respond
 
@@ -39,10 +39,10 @@ async def healthz() -> Response:
         **describe_errors(500, 503, usual=()),
     },
 )
-async def readyz(request: Request, library: TheLibrary) -> Response:
+async def readyz(request: Request, library: CurrentLibrary) -> Response:
     load: Load = request.app.state.load
     if load.draining:
-        raise Overloaded("the service is about to stop", retry_after=5, hint="Try another instance.")
+        raise Overloaded("the service is stopping", retry_after=5, hint="Try another instance.")
     await library.respond()
     return respond(ReadyJson(books=len(await library.books())))
 
@@ -55,14 +55,14 @@ async def readyz(request: Request, library: TheLibrary) -> Response:
 )
 async def config(
     request: Request,
-    library: TheLibrary,
-    gate: TheGate,
+    library: CurrentLibrary,
+    access: CurrentAccess,
     given: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)],
 ) -> Response:
     """Open to everyone: without a key, `may` is what can be done without one."""
     try:
-        caller = await caller_of(request, given)
-        may = [scope for scope in SCOPES if caller.may(scope)]
+        caller = await authenticate(request, given)
+        may = [scope for scope in SCOPES if caller.has_scope(scope)]
     except AccessDenied:
         if given is not None:
             raise
@@ -72,7 +72,7 @@ async def config(
             name="Octavo",
             version=__version__,
             model=library.settings.model or None,
-            keys_required=not gate.open_here,
+            keys_required=not access.is_open,
             upload_mb=library.settings.limits.max_file_mb,
             may=cast("list[Permission]", may),
         )

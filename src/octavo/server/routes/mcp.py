@@ -1,6 +1,6 @@
-"""`/mcp`: the tools of `octavo.mcp` over streamable HTTP, behind the same door as every other route.
+"""`/mcp`: the tools of `octavo.mcp` over streamable HTTP, with the same access control as every other route.
 
-A request is let in, counted and scoped like any other before the protocol sees it. There are no sessions to
+A request is authenticated and counted like any other before the protocol sees it. There are no sessions to
 steal and nothing to wait for, so `POST` is the only method. Without `octavo[mcp]` the answer is 501.
 """
 
@@ -16,8 +16,8 @@ from starlette.types import Receive, Scope, Send
 
 from octavo.errors import MissingExtra, require_extra
 from octavo.library import Library
-from octavo.server.auth import Asking, TheLibrary, gate_of
-from octavo.server.metrics import metrics_of
+from octavo.server.auth import AskCaller, CurrentLibrary, get_access
+from octavo.server.metrics import get_metrics
 
 if TYPE_CHECKING:
     from octavo.mcp import McpEndpoint
@@ -26,22 +26,22 @@ router = APIRouter()
 
 
 @router.post("/mcp", include_in_schema=False)
-async def mcp(request: Request, library: TheLibrary, caller: Asking) -> Response:
+async def mcp(request: Request, library: CurrentLibrary, caller: AskCaller) -> Response:
     require_extra("mcp")
     from octavo.mcp import Visitor
 
-    gate, metrics = gate_of(request), metrics_of(request)
+    access, metrics = get_access(request), get_metrics(request)
     request.state.visitor = Visitor(
         owner=caller.owner,
         books=caller.books,
-        reserve=lambda: gate.stream(caller),
-        watch=lambda events: metrics.watched(events, library.conversations),
+        reserve=lambda: access.hold_stream(caller),
+        watch=lambda events: metrics.watch(events, library.conversations),
     )
-    return Spoken(request.app.state.mcp)
+    return McpResponse(request.app.state.mcp)
 
 
-class Spoken(Response):
-    """The response that the protocol gives."""
+class McpResponse(Response):
+    """The response that the protocol sends."""
 
     def __init__(self, endpoint: McpEndpoint) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""`/metrics`: what the service does, in numbers, for an administrator or whoever sits at the machine."""
+"""`/metrics`: the counters of the service, for an administrator or a user of the machine."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from octavo.server.auth import Admin
+from octavo.server.auth import AdminCaller
 from octavo.server.ingest_queue import CurrentIngestQueue
-from octavo.server.metrics import metrics_of
+from octavo.server.metrics import get_metrics
 from octavo.server.schemas import describe_errors
 
 router = APIRouter(tags=["service"])
@@ -25,8 +25,8 @@ router = APIRouter(tags=["service"])
         **describe_errors(403),
     },
 )
-async def metrics(request: Request, ingest: CurrentIngestQueue, caller: Admin) -> Response:  # noqa: ARG001
-    numbers = metrics_of(request)
-    numbers.jobs(await ingest.jobs.count_by_state())
-    numbers.working(request.app.state.load)
-    return Response(numbers.text(), media_type=CONTENT_TYPE_LATEST)
+async def metrics(request: Request, ingest: CurrentIngestQueue, caller: AdminCaller) -> Response:  # noqa: ARG001
+    numbers = get_metrics(request)
+    numbers.set_jobs(await ingest.jobs.count_by_state())
+    numbers.set_working(request.app.state.load)
+    return Response(numbers.render(), media_type=CONTENT_TYPE_LATEST)

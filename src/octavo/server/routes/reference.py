@@ -1,6 +1,6 @@
-"""`/docs`: the API for people, written from its own OpenAPI description.
+"""`/docs`: the API's reference for people, made from its OpenAPI description.
 
-A plain page without scripts: it needs no network, and nothing from elsewhere runs beside the app.
+A plain page without scripts: it needs no network and loads nothing from other sites.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/docs")
-def described(request: Request) -> HTMLResponse:
-    page = written(request.app.openapi())
+def show_reference(request: Request) -> HTMLResponse:
+    page = write_page(request.app.openapi())
     return HTMLResponse(page, headers={"Content-Security-Policy": POLICY})
 
 
-def written(api: Mapping[str, Any]) -> str:
-    """The whole page. Every word of the description is escaped."""
+def write_page(api: Mapping[str, Any]) -> str:
+    """Write the whole page. Every text of the description is escaped."""
     title = escape(f"{api['info']['title']} {api['info']['version']}")
     parts = [
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title>",
@@ -45,31 +45,33 @@ def written(api: Mapping[str, Any]) -> str:
     ]
     for path, operations in api["paths"].items():
         for method, operation in operations.items():
-            parts += _operation(method, path, operation, api)
+            parts += _write_operation(method, path, operation, api)
     return "\n".join(parts)
 
 
-def _operation(method: str, path: str, told: Mapping[str, Any], api: Mapping[str, Any]) -> Iterator[str]:
+def _write_operation(
+    method: str, path: str, operation: Mapping[str, Any], api: Mapping[str, Any]
+) -> Iterator[str]:
     yield f"<h2><b>{escape(method.upper())}</b> {escape(path)}</h2>"
-    said = told.get("description") or told.get("summary", "")
+    said = operation.get("description") or operation.get("summary", "")
     yield f"<p>{escape(said)}</p>"
-    given = [f"<code>{escape(p['name'])}</code> ({escape(p['in'])})" for p in told.get("parameters", ())]
+    given = [f"<code>{escape(p['name'])}</code> ({escape(p['in'])})" for p in operation.get("parameters", ())]
     if given:
         yield f"<p>Takes {', '.join(given)}.</p>"
-    for kind, content in told.get("requestBody", {}).get("content", {}).items():
-        yield _shown(f"Body, {kind}", _whole(content.get("schema", {}), api))
+    for kind, content in operation.get("requestBody", {}).get("content", {}).items():
+        yield _write_details(f"Body, {kind}", _resolve_reference(content.get("schema", {}), api))
     codes = ", ".join(
-        f"{escape(code)} {escape(r.get('description', ''))}" for code, r in told["responses"].items()
+        f"{escape(code)} {escape(r.get('description', ''))}" for code, r in operation["responses"].items()
     )
     yield f"<p>Answers: {codes}.</p>"
 
 
-def _whole(schema: Any, api: Mapping[str, Any]) -> Any:
-    """A schema with the one it refers to in its place."""
+def _resolve_reference(schema: Any, api: Mapping[str, Any]) -> Any:
+    """Return the schema that this one refers to, or this one."""
     name = schema.get("$ref", "").rpartition("/")[2]
     return api.get("components", {}).get("schemas", {}).get(name, schema) if name else schema
 
 
-def _shown(title: str, value: Any) -> str:
+def _write_details(title: str, value: Any) -> str:
     text = escape(json.dumps(value, indent=1, ensure_ascii=False))
     return f"<details><summary>{escape(title)}</summary><pre>{text}</pre></details>"

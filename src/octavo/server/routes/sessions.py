@@ -1,4 +1,4 @@
-"""Conversations: started, listed, read, exported and ended by whoever they belong to."""
+"""Sessions: start, list, read, export and end one's own conversations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from octavo.schemas import (
     SessionJson,
     SessionPageJson,
 )
-from octavo.server.auth import Asking, TheLibrary
+from octavo.server.auth import AskCaller, CurrentLibrary
 from octavo.server.schemas import PageParameters, SessionId, describe, describe_errors, respond
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
@@ -26,15 +26,15 @@ _MARKDOWN = {"text/markdown": {"schema": {"type": "string"}}}
 @router.post(
     "", status_code=201, response_model=SessionJson, responses=describe("The new session.", status=201)
 )
-async def start(library: TheLibrary, caller: Asking) -> Response:
+async def start(library: CurrentLibrary, caller: AskCaller) -> Response:
     """Its id goes into the body of each question of the conversation."""
     session = await library.conversations.start_session(owner=caller.owner)
     return respond(SessionJson.from_value(session), status=201)
 
 
 @router.get("", response_model=SessionPageJson, responses=describe("The caller's sessions, newest first."))
-async def list_sessions(library: TheLibrary, caller: Asking, page: PageParameters) -> Response:
-    """A public key is shared by strangers, who must not see each other: it lists nothing."""
+async def list_sessions(library: CurrentLibrary, caller: AskCaller, page: PageParameters) -> Response:
+    """A public key is shared by strangers, who must not see each other's sessions: it lists none."""
     if caller.public:
         raise AccessDenied("a public key lists no sessions", code="forbidden")
     found = await library.conversations.list_sessions(
@@ -51,7 +51,7 @@ async def list_sessions(library: TheLibrary, caller: Asking, page: PageParameter
     response_model=ConversationJson,
     responses=describe("The session with its questions and answers.", 404),
 )
-async def one(session_id: SessionId, library: TheLibrary, caller: Asking) -> Response:
+async def one(session_id: SessionId, library: CurrentLibrary, caller: AskCaller) -> Response:
     session = await library.conversations.find_session(session_id, owner=caller.owner)
     entries = await library.conversations.list_exchanges(session_id)
     turns = [AnsweredJson.from_exchange(entry) for entry in entries if entry.answer is not None]
@@ -59,8 +59,8 @@ async def one(session_id: SessionId, library: TheLibrary, caller: Asking) -> Res
 
 
 @router.delete("/{session_id}", status_code=204, responses=describe("Ended.", 404, status=204))
-async def end(session_id: SessionId, library: TheLibrary, caller: Asking) -> Response:
-    """What was said stays readable; a new question in it opens it again."""
+async def end(session_id: SessionId, library: CurrentLibrary, caller: AskCaller) -> Response:
+    """The conversation stays readable; a new question in it opens it again."""
     await library.conversations.end_session(session_id, owner=caller.owner)
     return Response(status_code=204)
 
@@ -74,15 +74,15 @@ async def end(session_id: SessionId, library: TheLibrary, caller: Asking) -> Res
     },
 )
 async def exported(
-    session_id: SessionId, library: TheLibrary, caller: Asking, format: Literal["md", "json"] = "md"
+    session_id: SessionId, library: CurrentLibrary, caller: AskCaller, format: Literal["md", "json"] = "md"
 ) -> Response:
     session = await library.conversations.find_session(session_id, owner=caller.owner)
-    meant = {
+    interpreted = {
         entry.question.id: entry.interpreted
         for entry in await library.conversations.list_exchanges(session_id)
     }
     name = {"content-disposition": f'attachment; filename="conversation.{format}"'}
     if format == "json":
-        return respond(SessionExport.from_session(session, interpreted=meant), headers=name)
-    page = session_markdown(session, interpreted=meant)
+        return respond(SessionExport.from_session(session, interpreted=interpreted), headers=name)
+    page = session_markdown(session, interpreted=interpreted)
     return Response(page, media_type="text/markdown; charset=utf-8", headers=name)
