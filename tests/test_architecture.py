@@ -141,6 +141,11 @@ def test_no_packages_import_each_other_in_a_circle_even_lazily(depth: int) -> No
     assert not list(circles(graph))
 
 
+def test_routes_do_not_import_each_other() -> None:
+    routes = {name for name in modules() if name.startswith("server.routes.")}
+    assert not [(n, i) for n in routes for i in own_imports(n) & routes]
+
+
 @pytest.mark.parametrize("library", OWNERS)
 def test_each_outside_library_has_its_owners(library: str) -> None:
     users = {n for n in modules() if any(i.split(".")[0] == library for i in imports(n))}

@@ -30,28 +30,28 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._requests = self._counter("requests", "Requests.", "method", "route", "status")
-        self._seconds = self._histogram("request_seconds", "Time to the end of a response.", "route")
-        self._stages = self._histogram("stage_seconds", "Time of a question's stages.", "stage")
-        self._answers = self._counter("answers", "Questions, by how they ended.", "status")
-        self._refusals = self._counter("refusals", "Questions that the books do not answer.", "reason")
-        self._failures = self._counter("model_failures", "Questions that a model did not answer.")
-        self._errors = self._counter("errors", "Questions that failed.", "code")
-        self._tokens = self._counter("tokens", "Tokens of language models.", "direction")
-        self._jobs = self._gauge("jobs", "Books in the queue and through it, by state.", "state")
-        self._working = self._gauge("working_requests", "Requests that are being worked on.")
-        self._passages = self._counter("ingested_passages", "Passages that got their vector.")
-        self._books = self._counter("ingested_books", "Books taken in.", "result")
+        self._requests = self._make_counter("requests", "Requests.", "method", "route", "status")
+        self._seconds = self._make_histogram("request_seconds", "Time to the end of a response.", "route")
+        self._stages = self._make_histogram("stage_seconds", "Time of a question's stages.", "stage")
+        self._answers = self._make_counter("answers", "Questions, by how they ended.", "status")
+        self._refusals = self._make_counter("refusals", "Questions that the books do not answer.", "reason")
+        self._failures = self._make_counter("model_failures", "Questions that a model did not answer.")
+        self._errors = self._make_counter("errors", "Questions that failed.", "code")
+        self._tokens = self._make_counter("tokens", "Tokens of language models.", "direction")
+        self._jobs = self._make_gauge("jobs", "Books in the queue and through it, by state.", "state")
+        self._working = self._make_gauge("working_requests", "Requests that are being worked on.")
+        self._passages = self._make_counter("ingested_passages", "Passages that got their vector.")
+        self._books = self._make_counter("ingested_books", "Books taken in.", "result")
         for stage in STAGES:
             self._stages.labels(stage)
 
-    def _counter(self, name: str, said: str, *labels: str) -> Counter:
+    def _make_counter(self, name: str, said: str, *labels: str) -> Counter:
         return Counter(name, said, labels, namespace="octavo", registry=self.registry)
 
-    def _gauge(self, name: str, said: str, *labels: str) -> Gauge:
+    def _make_gauge(self, name: str, said: str, *labels: str) -> Gauge:
         return Gauge(name, said, labels, namespace="octavo", registry=self.registry)
 
-    def _histogram(self, name: str, said: str, *labels: str) -> Histogram:
+    def _make_histogram(self, name: str, said: str, *labels: str) -> Histogram:
         return Histogram(name, said, labels, namespace="octavo", registry=self.registry, buckets=SECONDS)
 
     def count_request(self, *, method: str, route: str, status: int, seconds: float) -> None:

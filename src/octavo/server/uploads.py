@@ -145,14 +145,14 @@ class UploadForm:
         self._parser = MultipartParser(
             boundary,
             {
-                "on_part_begin": self._begin,
-                "on_header_field": lambda data, start, end: self._header(data[start:end], b""),
-                "on_header_value": lambda data, start, end: self._header(b"", data[start:end]),
-                "on_header_end": self._header_end,
-                "on_headers_finished": self._headers_end,
-                "on_part_data": lambda data, start, end: self._data(data[start:end]),
-                "on_part_end": self._end,
-                "on_end": self._last,
+                "on_part_begin": self._begin_part,
+                "on_header_field": lambda data, start, end: self._take_header(data[start:end], b""),
+                "on_header_value": lambda data, start, end: self._take_header(b"", data[start:end]),
+                "on_header_end": self._end_header,
+                "on_headers_finished": self._end_headers,
+                "on_part_data": lambda data, start, end: self._take_data(data[start:end]),
+                "on_part_end": self._end_part,
+                "on_end": self._end_body,
             },
         )
 
@@ -177,21 +177,21 @@ class UploadForm:
         said = repr((self.name, sorted(self.fields.items()), self._hash.hexdigest()))
         return hashlib.sha256(said.encode()).digest()
 
-    def _begin(self) -> None:
+    def _begin_part(self) -> None:
         self._parts += 1
         if self._parts > PARTS_MOST:
             raise make_parse_error(f"it has more than {PARTS_MOST} parts")
         self._part = _Part()
 
-    def _header(self, name: bytes, value: bytes) -> None:
+    def _take_header(self, name: bytes, value: bytes) -> None:
         self._part.header = (self._part.header[0] + name, self._part.header[1] + value)
 
-    def _header_end(self) -> None:
+    def _end_header(self) -> None:
         name, value = self._part.header
         self._part.headers[name.decode("latin-1").lower()] = value
         self._part.header = (b"", b"")
 
-    def _headers_end(self) -> None:
+    def _end_headers(self) -> None:
         kind, options = parse_options_header(
             self._part.headers.get("content-disposition", b"").decode("latin-1")
         )
@@ -208,7 +208,7 @@ class UploadForm:
             self._has_file = True
             self.name = options[b"filename"].decode("utf-8", "replace")
 
-    def _data(self, data: bytes) -> None:
+    def _take_data(self, data: bytes) -> None:
         if self._part.name == FILE:
             self.size += len(data)
             if self.size > self._most:
@@ -222,11 +222,11 @@ class UploadForm:
         if len(self._part.value) > FIELD_MOST:
             raise HTTPException(413, f"the part {self._part.name!r} is too long", headers=_CLOSE)
 
-    def _end(self) -> None:
+    def _end_part(self) -> None:
         if self._part.name in FIELDS:
             value = self._part.value.decode("utf-8", "replace").strip()
             if value:
                 self.fields[self._part.name] = value
 
-    def _last(self) -> None:
+    def _end_body(self) -> None:
         self._ended = True
