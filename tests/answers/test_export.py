@@ -11,7 +11,7 @@ import pyromark
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.answers.export import session_markdown
+from octavo.answers.export import write_markdown
 from octavo.schemas import SessionExport
 from octavo.types import Answer, Chunk, Citation, Session
 from tests.support.builders import (
@@ -69,7 +69,7 @@ def rendered(markdown: str) -> Tags:
 
 
 def test_a_page_has_questions_as_headings_and_citations_as_footnotes() -> None:
-    page = session_markdown(conversation(), interpreted={"q1": "Why is the whale white?"})
+    page = write_markdown(conversation(), interpreted={"q1": "Why is the whale white?"})
     assert page.startswith("# Conversation reading-group\n\n2025-03-01 12:00 UTC\n\n## And why?\n")
     assert "*Interpreted as:* Why is the whale white?\n\nIt appalled him. [^1]\n" in page
     assert "[^1]: Moby Dick › Chapter 42 › The Whiteness · [moby-dick.txt](<book://" in page
@@ -77,14 +77,14 @@ def test_a_page_has_questions_as_headings_and_citations_as_footnotes() -> None:
 
 
 def test_a_refusal_is_marked_with_its_reason() -> None:
-    page = session_markdown(conversation())
+    page = write_markdown(conversation())
     assert "## Who is Job?\n\n**Not answered** (not_in_book): The book doesn't say.\n" in page
     assert "Interpreted as" not in page
 
 
 def test_a_question_without_an_answer_says_so_and_a_selection_is_quoted() -> None:
     asked = replace(make_question("What is this?"), selected_text="Call me\n\nIshmael.")
-    page = session_markdown(replace(make_session(), messages=(), questions=(asked,)))
+    page = write_markdown(replace(make_session(), messages=(), questions=(asked,)))
     assert "## What is this?\n\n*About the selection:*\n\n> Call me\n>\n> Ishmael.\n" in page
     assert page.endswith("*Not answered.*\n")
 
@@ -98,7 +98,7 @@ def test_footnotes_are_counted_through_the_page_and_none_is_lost() -> None:
     second = make_answer(
         "Both [1, 2], not [3].", id="a2", question_id="q2", citations=cited, evidence=[make_evidence(chunk)]
     )
-    page = session_markdown(replace(session, answers=(session.answers[0], second)))
+    page = write_markdown(replace(session, answers=(session.answers[0], second)))
     assert "No mark at all.[^1]\n" in page
     assert "Both [^2][^3], not \\[3\\]." in page
     assert [line[:5] for line in page.splitlines() if line.startswith("[^")] == ["[^1]:", "[^2]:", "[^3]:"]
@@ -110,14 +110,14 @@ def test_messages_that_are_no_question_or_answer_of_the_session_keep_their_place
     )
     reply = replace(make_message("Good morning.", id="m2", role="assistant"), query_id=None)
     session = replace(conversation(), messages=(hello, make_message("And why?"), reply))
-    page = session_markdown(session)
+    page = write_markdown(session)
     assert page.index("## Good morning!") < page.index("## And why?") < page.index("\nGood morning.\n")
     assert page.count("And why?") == 1
-    assert "## Why is the whale white?" in session_markdown(make_session())
+    assert "## Why is the whale white?" in write_markdown(make_session())
 
 
 def test_the_same_conversation_gives_the_same_page() -> None:
-    assert session_markdown(conversation()) == session_markdown(conversation())
+    assert write_markdown(conversation()) == write_markdown(conversation())
 
 
 HOSTILE = (
@@ -131,8 +131,8 @@ PIECES = st.lists(st.sampled_from(HOSTILE.split("|")), min_size=1, max_size=8)
 @given(PIECES.map(" ".join) | PIECES.map("\n".join) | PIECES.map("".join))
 def test_no_text_gets_out_of_its_place(text: str) -> None:
     text = f"So {text} it ends"
-    plain = rendered(session_markdown(conversation("So it ends", content="So it ends. [1]")))
-    page = rendered(session_markdown(conversation(text, content=f"{text} [1]"), interpreted={"q2": text}))
+    plain = rendered(write_markdown(conversation("So it ends", content="So it ends. [1]")))
+    page = rendered(write_markdown(conversation(text, content=f"{text} [1]"), interpreted={"q2": text}))
     kept = {"h1", "h2", "p", "br", "em", "strong", "div", "sup", "a", "blockquote"}
     assert set(page.tags) <= kept
     assert set(page.links) == set(plain.links)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from octavo.answers.offline import EMBEDDED, OfflineAnswerer
+from octavo.answers.offline import MOST_EMBEDDED, OfflineAnswerer
 from octavo.answers.workspace import number_sentences, trim_evidence, trim_to_pages
 from octavo.search.rerank import Reranker
 from octavo.search.scope import Location, bound_by_books, bound_by_selection
@@ -106,8 +106,8 @@ async def test_only_the_sentences_nearest_in_words_are_worth_embedding() -> None
     many = " ".join(f"The lamp number {n} burned at dusk in tower {n}." for n in range(30))
     given = number_sentences([make_evidence(make_chunk(many))], bound_by_books())
     reply = await OfflineAnswerer(embedder).reply("Which lamp burned in tower 7?", given)
-    assert len(embedder.texts) == EMBEDDED
-    assert embedder.embedded == EMBEDDED + 1, "the question, once"
+    assert len(embedder.texts) == MOST_EMBEDDED
+    assert embedder.embedded == MOST_EMBEDDED + 1, "the question, once"
     assert "The lamp number 7 burned at dusk in tower 7." in embedder.texts
     assert 0.0 < reply.confidence <= 1.0
     assert {id_ for claim in reply.claims for id_ in claim.sentences} <= {s.id for s in given}

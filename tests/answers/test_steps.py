@@ -1,4 +1,4 @@
-"""The desk: where an answer may come from, which claims hold, and what is written on the receipt."""
+"""The steps of asking: where an answer may come from, which claims hold, and what is on the receipt."""
 
 from __future__ import annotations
 

@@ -290,25 +290,25 @@ def test_a_ledger_adds_up_and_stops_at_each_limit() -> None:
     limits = AgentLimits(turns=3, tokens=1_000, dollars=0.01, seconds=10)
     clock = Hands()
     ledger = Ledger(limits, 2.0, 8.0, clock=clock)
-    ledger.turn(400)
+    ledger.begin_turn(400)
     ledger.tokens_in, ledger.tokens_out = 500, 100
     assert ledger.dollars == pytest.approx(0.0018)
     assert ledger.notes() == {"turns": 1, "calls": 0, "tokens_in": 500, "tokens_out": 100, "dollars": 0.0018}
     with pytest.raises(BudgetExhausted, match="1000 tokens"):
-        ledger.turn(4 * 401)
+        ledger.begin_turn(4 * 401)
     ledger.tokens_out = 0
     ledger.price_in = 20.0
     with pytest.raises(BudgetExhausted, match=r"0\.01 dollars"):
-        ledger.turn(4 * 100)
+        ledger.begin_turn(4 * 100)
     ledger.price_in = 0.0
     clock.now += 11
     with pytest.raises(BudgetExhausted, match="10 seconds"):
-        ledger.turn(4)
+        ledger.begin_turn(4)
     clock.now -= 11
-    ledger.turn(4)
-    ledger.turn(4)
+    ledger.begin_turn(4)
+    ledger.begin_turn(4)
     with pytest.raises(BudgetExhausted, match="3 turns"):
-        ledger.turn(4)
+        ledger.begin_turn(4)
 
 
 def test_a_model_that_fails_again_and_again_is_left_alone_and_then_tried_by_one() -> None:

@@ -1,14 +1,14 @@
-"""Turns measures into probabilities, with weights that were fitted on public questions and are kept as data.
+"""Turns features into probabilities, with weights that were fitted on public questions and are kept as data.
 
-Two things are told apart. `answerable` is the chance that the evidence answers the question at all: it is
-what a refusal is decided on. `confidence` is the chance that the answer given is right: answerable, and the
-right sentences chosen. Of the answers given with a confidence of 0.7, seven in ten are right. `threshold`
-says how answerable a question has to be so that at most a given share of the answers goes to questions which
-the book does not answer. The same measures always give the same numbers. `benchmarks/answering.py` fits them.
+`answerable` is the probability that the evidence answers the question at all. Refusals depend on it.
+`confidence` is the probability that the answer is right, that is, that the question is answerable and the
+right sentences were chosen. Of the answers given with a confidence of 0.7, seven in ten are right.
+`threshold` says how answerable a question must be, so that at most a given share of the answers goes to
+questions that the book does not answer. The same features always give the same numbers.
+`benchmarks/answering.py` fits the weights.
 
-Where a trained reader has read the evidence, its measures are among the features, and weights of their own
-are used (`benchmarks/reader_fit.py`); their threshold keeps to the share of answers that are wrong for any
-reason.
+With a trained reader, its scores are among the features, and other weights are used
+(`benchmarks/reader_fit.py`). Their threshold limits the share of answers that are wrong for any reason.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from octavo.text.scoring import logistic
 if TYPE_CHECKING:
     from octavo.answers.features import SentenceScore
 
-RISK = 0.2  # at most one answer in five for a question that the book does not answer
+# At most one answer in five goes to a question that the book does not answer.
+RISK = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """A weighted sum of named measures; a measure that is not given counts as 0."""
+    """A weighted sum of named measures. A missing measure counts as 0."""
 
     constant: float
     weights: Mapping[str, float]
@@ -44,7 +45,7 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What was fitted. `curve` has (threshold, share of answers beyond the book, share answered)."""
+    """Fitted weights. `curve` has (threshold, share of the answers that are wrong, share answered)."""
 
     version: int
     sentence: Linear
@@ -56,23 +57,23 @@ class Calibration:
 
 
 def score_sentence(measures: Mapping[str, float]) -> float:
-    """How well a sentence answers, compared with the other sentences of the same evidence."""
+    """Score how well a sentence answers, compared with the other sentences of the same evidence."""
     return load_calibration().sentence(measures)
 
 
 def score_with_reader(lexical: float, seen: SentenceScore) -> float:
-    """The same where a trained reader has seen the sentence: `lexical` is what the words alone say."""
+    """Score a sentence that a trained reader has read. `lexical` is its score by words alone."""
     measures = {"lexical": lexical, "margin": seen.margin, "rank": seen.rank}
     return load_calibration(reader=True).sentence(measures)
 
 
 def answerable(features: Mapping[str, float]) -> float:
-    """The chance that the evidence answers the question. Without features there was no evidence: 0."""
+    """Estimate the probability that the evidence answers the question. Without evidence it is 0."""
     return logistic(_calibration_for(features).answerable(features)) if features else 0.0
 
 
 def confidence(features: Mapping[str, float]) -> float:
-    """The chance that the answer is right. Without features there was no evidence: 0."""
+    """Estimate the probability that the answer is right. Without evidence it is 0."""
     if not features:
         return 0.0
     model = _calibration_for(features)
@@ -81,8 +82,11 @@ def confidence(features: Mapping[str, float]) -> float:
 
 
 def threshold(risk: float = RISK, *, reader: bool = False) -> float:
-    """How answerable a question must be to be answered. `risk` is the share of the answers that may be wrong
-    (without a reader: that may go to questions the book does not answer); 1 when no threshold keeps to it."""
+    """Return how answerable a question must be to be answered, or 1 if no threshold keeps to the risk.
+
+    `risk` is the share of the answers that may be wrong. Without a reader, it is the share of those that may
+    go to questions which the book does not answer.
+    """
     validation.check_share("risk", risk)
     return next((limit for limit, beyond, _ in load_calibration(reader=reader).curve if beyond <= risk), 1.0)
 
@@ -103,7 +107,7 @@ def _calibration_for(features: Mapping[str, float]) -> Calibration:
 
 
 def parse_calibration(text: str) -> Calibration:
-    """The weights as the data file holds them."""
+    """Parse the weights of a data file."""
     stored = json.loads(text)
     return Calibration(
         version=stored["version"],

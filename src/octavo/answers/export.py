@@ -1,8 +1,8 @@
-"""A conversation to keep, as Markdown for people. `octavo.schemas.SessionExport` is the same for programs.
+"""Writes a conversation as Markdown, for people. `octavo.schemas.SessionExport` is the same for programs.
 
-In Markdown every question is a heading, every answer keeps its footnotes, counted through the whole page, and
-every citation is a footnote: where it stands, the link, and its words as a quotation. What a book or a reader
-wrote is text there and nothing else: no mark in it makes a heading, a link, HTML or the end of a quotation.
+Every question is a heading. Every citation is a footnote with its place, its link and its words as a
+quotation; footnotes are numbered through the whole page. What a book or a reader wrote is escaped, so that
+nothing in it makes a heading, a link, HTML or the end of a quotation.
 """
 
 from __future__ import annotations
@@ -16,61 +16,62 @@ from octavo.text.clean import clean, collapse
 from octavo.types import Answer, Citation, Message, Question, Session
 
 _AS_ASKED: Mapping[str, str] = MappingProxyType({})
-_MARK = re.compile(r"\\\[(\d+(?:, ?\d+)*)\\\]([:(]?)")  # a footnote mark, once it is escaped
+# A footnote mark after escaping.
+_MARK = re.compile(r"\\\[(\d+(?:, ?\d+)*)\\\]([:(]?)")
 _SPECIAL = re.compile(r"[\\`*_{}\[\]~|^$#@]")
 _AT_LINE_START = re.compile(r"^(\d{0,9})([+=:.)-])")
 _ADDRESS = re.compile(r"(?i)(?<=www)\.|:(?=//)|(?<=mailto):")
 
 
-def session_markdown(session: Session, *, interpreted: Mapping[str, str] = _AS_ASKED) -> str:
-    """The conversation as a page. `interpreted` has, by question id, the words a question was read as."""
-    page = [f"# Conversation {_plain(session.session_id)}", _when(session.start_time)]
+def write_markdown(session: Session, *, interpreted: Mapping[str, str] = _AS_ASKED) -> str:
+    """Write a conversation as a page. `interpreted` has the completed question by the id of a question."""
+    page = [f"# Conversation {_escape_line(session.session_id)}", _format_time(session.start_time)]
     notes: list[str] = []
-    for entry in _entries(session):
+    for entry in _sort_entries(session):
         if isinstance(entry, Message):
-            page += _message(entry, notes)
+            page += _write_message(entry, notes)
         else:
             answers = [a for a in session.answers if a.question_id == entry.id]
-            page += _question(entry, answers, interpreted.get(entry.id, entry.content), notes)
+            page += _write_question(entry, answers, interpreted.get(entry.id, entry.content), notes)
     return "\n\n".join([*page, *notes]) + "\n"
 
 
-def _entries(session: Session) -> list[Question | Message]:
-    """The questions, and the messages that are neither one of them nor its answer, in the order of time."""
+def _sort_entries(session: Session) -> list[Question | Message]:
+    """Sort the questions, and the messages that are neither a question nor an answer, by time."""
     asked = {q.id for q in session.questions}
     answered = {a.question_id for a in session.answers if a.question_id in asked}
-    told = {"user": asked, "assistant": answered}
-    others = [m for m in session.messages if m.query_id not in told[m.role]]
+    shown = {"user": asked, "assistant": answered}
+    others = [m for m in session.messages if m.query_id not in shown[m.role]]
     entries: list[Question | Message] = [*session.questions, *others]
     return sorted(entries, key=lambda entry: entry.timestamp)
 
 
-def _question(question: Question, answers: Sequence[Answer], meant: str, notes: list[str]) -> list[str]:
-    made = [f"## {_plain(question.content)}"]
+def _write_question(question: Question, answers: Sequence[Answer], meant: str, notes: list[str]) -> list[str]:
+    made = [f"## {_escape_line(question.content)}"]
     if collapse(meant) != collapse(question.content):
-        made.append(f"*Interpreted as:* {_plain(meant)}")
+        made.append(f"*Interpreted as:* {_escape_line(meant)}")
     if question.selected_text:
-        made.append(f"*About the selection:*\n\n{_quotation(question.selected_text)}")
+        made.append(f"*About the selection:*\n\n{_quote(question.selected_text)}")
     if not answers:
         made.append("*Not answered.*")
     for answer in answers:
         if answer.refusal is not None:
-            made.append(f"**Not answered** ({answer.refusal.reason}): {_lines(answer.content)}")
+            made.append(f"**Not answered** ({answer.refusal.reason}): {_escape_lines(answer.content)}")
         else:
-            made.append(_cited(answer.content, answer.citations, notes))
+            made.append(_write_footnotes(answer.content, answer.citations, notes))
     return made
 
 
-def _message(message: Message, notes: list[str]) -> list[str]:
+def _write_message(message: Message, notes: list[str]) -> list[str]:
     if message.role == "user":
-        return [f"## {_plain(message.content)}"]
-    return [_cited(message.content, message.source_references, notes)]
+        return [f"## {_escape_line(message.content)}"]
+    return [_write_footnotes(message.content, message.source_references, notes)]
 
 
-def _cited(content: str, citations: Sequence[Citation], notes: list[str]) -> str:
-    """The text with its marks turned into footnotes; a citation that no mark names is added at the end."""
+def _write_footnotes(content: str, citations: Sequence[Citation], notes: list[str]) -> str:
+    """Turn the marks of a text into footnotes. A citation that no mark names is added at the end."""
     labels = {c.number: f"[^{len(notes) + place}]" for place, c in enumerate(citations, start=1)}
-    notes.extend(_note(labels[c.number], c) for c in citations)
+    notes.extend(_write_note(labels[c.number], c) for c in citations)
     named: set[int] = set()
 
     def footnote(mark: re.Match[str]) -> str:
@@ -80,45 +81,43 @@ def _cited(content: str, citations: Sequence[Citation], notes: list[str]) -> str
         named.update(numbers)
         return "".join(labels[n] for n in numbers) + (f"\\{mark[2]}" if mark[2] else "")
 
-    text = _MARK.sub(footnote, _lines(content))
+    text = _MARK.sub(footnote, _escape_lines(content))
     return text + "".join(label for number, label in labels.items() if number not in named)
 
 
-def _note(label: str, citation: Citation) -> str:
-    score = f"confidence {citation.confidence:.0%}"
-    place = (
-        f"{_plain(citation.source_location)} · [{_plain(citation.source_file)}](<{citation.link}>) · {score}"
-    )
-    quotation = _quotation(citation.content_snippet).replace("\n", "\n    ")
+def _write_note(label: str, citation: Citation) -> str:
+    link = f"[{_escape_line(citation.source_file)}](<{citation.link}>)"
+    place = f"{_escape_line(citation.source_location)} · {link} · confidence {citation.confidence:.0%}"
+    quotation = _quote(citation.content_snippet).replace("\n", "\n    ")
     return f"{label}: {place}\n\n    {quotation}"
 
 
-def _quotation(text: str) -> str:
-    return "\n".join(f"> {line}".rstrip() for line in _lines(text).split("\n"))
+def _quote(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in _escape_lines(text).split("\n"))
 
 
-def _plain(text: str) -> str:
-    """On one line, with nothing in it that Markdown or HTML would read."""
-    return _escaped(collapse(clean(text)))
+def _escape_line(text: str) -> str:
+    """Put a text on one line, and escape what Markdown or HTML would interpret."""
+    return _escape(collapse(clean(text)))
 
 
-def _lines(text: str) -> str:
-    """In its own lines and paragraphs, each of them text: indentation is shown, not read as code."""
+def _escape_lines(text: str) -> str:
+    """Keep lines and paragraphs, and escape each line. Indentation is shown, not read as code."""
     paragraphs = re.split(r"\n\s*\n", clean(text).strip("\n"))
-    return "\n\n".join("\\\n".join(map(_line, p.split("\n"))) for p in paragraphs)
+    return "\n\n".join("\\\n".join(map(_escape_indented, p.split("\n"))) for p in paragraphs)
 
 
-def _line(line: str) -> str:
+def _escape_indented(line: str) -> str:
     words = line.strip()
     indent = len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
-    return "\u00a0" * indent + _escaped(words)
+    return "\u00a0" * indent + _escape(words)
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     text = _ADDRESS.sub(lambda found: f"\\{found[0]}", _SPECIAL.sub(lambda found: f"\\{found[0]}", text))
     return _AT_LINE_START.sub(r"\1\\\2", text)
 
 
-def _when(moment: datetime) -> str:
+def _format_time(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%d %H:%M %Z").strip()

@@ -1,10 +1,10 @@
-"""Answers a question with the book's own sentences, chosen without any language model.
+"""Answers a question with the book's own sentences, chosen without a language model.
 
-Every sentence of the evidence is scored against the question; the best is the answer, and the next ones are
-added only while the choice is open, up to three claims and eighty words. A claim is verbatim: one sentence,
-or one with what it cannot be read without: the sentence before when it begins with "This" or "He", the items
-after a lead-in that ends with a colon. Claims of one section stand in the order of the book.
-The words that answer (the date for "when", the name for "who") are marked where they can be told.
+Every sentence of the evidence is scored against the question. The best one is the answer. The next ones are
+added only while the choice is open, up to three claims and eighty words. A claim is verbatim: one sentence
+with what it cannot be understood without. That is the sentence before if it begins with "This" or "He", or
+the items after a lead-in that ends with a colon. Claims of one section stand in the order of the book. The
+words that answer (the date for "when", the name for "who") are marked where they can be recognised.
 """
 
 from __future__ import annotations
@@ -37,10 +37,8 @@ if TYPE_CHECKING:
     from octavo.verification.claims import Sentence
 
 MOST_CLAIMS, MOST_WORDS, SHORTLIST = 3, 80, 10
-ENOUGH, TOO_LITTLE = (
-    0.85,
-    0.05,
-)  # the odds at which the choice is settled, and below which a sentence adds nothing
+# With odds of `ENOUGH` the choice is settled. Below `TOO_LITTLE` a sentence adds nothing.
+ENOUGH, TOO_LITTLE = 0.85, 0.05
 _STEP = re.compile(
     r"\b(?:you can|you need to|to \w+,|use|run|first|then|next|finally|click|open|add|by \w+ing)\b",
     re.IGNORECASE,
@@ -56,10 +54,10 @@ _SIDES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """An answer before anyone decided whether to give it. Without evidence both are empty.
+    """The best answer that can be quoted, before it is decided whether to give it. Empty without evidence.
 
-    `words` are those that a trained reader thinks answer; `around` is the sentence they stand in, with its
-    heading and the sentence before it.
+    `words` are those that answer, by the trained reader. `around` is the sentence that they stand in, with
+    its heading and the sentence before it.
     """
 
     claims: tuple[Claim, ...]
@@ -70,7 +68,7 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class _SentenceRun:
-    """A stretch of neighbouring readings, with the one it was chosen for."""
+    """Neighbouring sentences by their indices, and the one, `core`, that they were chosen for."""
 
     first: int
     last: int
@@ -80,9 +78,9 @@ class _SentenceRun:
 def extract_answer(
     question: str, sentences: Sequence[Sentence], *, seen: Mapping[str, SentenceScore] | None = None
 ) -> Extraction:
-    """The sentences that answer best, whether or not they answer: `scoring` says how likely they do.
+    """Choose the sentences that answer best, whether or not they do: `calibration` says how likely that is.
 
-    `seen` is what a trained reader made of each sentence, by its id, where there is one.
+    `seen` has the trained reader's score of each sentence by its id.
     """
     parsed = parse_question(question)
     matches = match_sentences(parsed, sentences)
@@ -91,9 +89,9 @@ def extract_answer(
 
 
 def shortlist(question: str, sentences: Sequence[Sentence], *, most: int = SHORTLIST) -> tuple[str, ...]:
-    """The ids of the sentences that may answer, by words alone: only their similarity is worth its price.
+    """Return the ids of the sentences that may answer, by words alone. Only these are worth embedding.
 
-    The others keep a similarity of 0, which is what the weights were fitted with.
+    The others keep a similarity of 0, and the weights were fitted with that.
     """
     parsed = parse_question(question)
     matches = match_sentences(parsed, sentences)
@@ -117,7 +115,7 @@ def compose(
     scores: Sequence[float],
     seen: Mapping[str, SentenceScore] | None = None,
 ) -> Extraction:
-    """The draft for sentences that have been scored; no sentences, no draft."""
+    """Choose among sentences that have been scored."""
     if not matches:
         return Extraction((), MappingProxyType({}))
     formed = [score + _score_form(parsed, r) for score, r in zip(scores, matches, strict=True)]
@@ -141,7 +139,7 @@ def compose(
 
 
 def _score_form(parsed: ParsedQuestion, match: SentenceMatch) -> float:
-    """What the form of a sentence adds for questions of a kind that ask for a form."""
+    """Score the form of a sentence, for the kinds of questions that ask for a form."""
     text = match.sentence.text
     if parsed.kind is QuestionKind.LIST:
         return 1.0 * bool(_ENUMERATES.search(text))
@@ -153,12 +151,12 @@ def _score_form(parsed: ParsedQuestion, match: SentenceMatch) -> float:
 
 
 def _is_list_item(text: str) -> bool:
-    """Whether it is an item of a list or a row of a table."""
+    """Whether a sentence is an item of a list or a row of a table."""
     return ITEM.match(text) is not None or text.lstrip().startswith("|")
 
 
 def _score_definition(parsed: ParsedQuestion, match: SentenceMatch) -> float:
-    """Whether the sentence says what the question's subject is; more at the head of a section about it."""
+    """Score whether a sentence defines the question's subject. The first one of its section has more."""
     verb = _DEFINES.search(match.sentence.text)
     if verb is None:
         return 0.0
@@ -172,24 +170,24 @@ def _score_definition(parsed: ParsedQuestion, match: SentenceMatch) -> float:
 def _choose(
     parsed: ParsedQuestion, matches: Sequence[SentenceMatch], scores: Sequence[float]
 ) -> list[_SentenceRun]:
-    """The best sentences with what they need, best first, within the room there is."""
+    """Choose the best sentences with their context, best first, within the limit of words."""
     order = sorted(range(len(matches)), key=lambda n: (-round(scores[n], 9), n))
     odds = normalise_scores(scores)
-    room, settled = MOST_WORDS, 0.0
+    words_left, settled = MOST_WORDS, 0.0
     parts: list[_SentenceRun] = []
     for n in [*_find_sides(parsed, matches, order), *order]:
         held = any(p.first <= n <= p.last for p in parts)
-        if held or (parts and matches[n].words > room) or _is_repeated(matches, parts, n):
+        if held or (parts and matches[n].words > words_left) or _is_repeated(matches, parts, n):
             continue
         wanted = parsed.kind is QuestionKind.COMPARISON and len(parts) < 2
         if parts and not wanted and (settled >= ENOUGH or odds[n] < TOO_LITTLE):
             break
-        if not parts and matches[n].words > room and any(r.words <= room for r in matches):
+        if not parts and matches[n].words > words_left and any(r.words <= words_left for r in matches):
             continue
-        told = {k for p in parts for k in range(p.first, p.last + 1)}
-        part = _add_context(parsed, matches, n, room=room, told=told)
+        chosen = {k for p in parts for k in range(p.first, p.last + 1)}
+        part = _add_context(parsed, matches, n, words_left=words_left, chosen=chosen)
         parts.append(part)
-        room -= sum(matches[k].words for k in range(part.first, part.last + 1))
+        words_left -= sum(matches[k].words for k in range(part.first, part.last + 1))
         settled += sum(odds[part.first : part.last + 1])
         if len(parts) == MOST_CLAIMS:
             break
@@ -204,7 +202,7 @@ def _is_repeated(matches: Sequence[SentenceMatch], parts: Sequence[_SentenceRun]
 def _find_sides(
     parsed: ParsedQuestion, matches: Sequence[SentenceMatch], order: Sequence[int]
 ) -> Iterator[int]:
-    """For a comparison, the best sentence on each of the two things compared."""
+    """For a comparison, find the best sentence about each of the two things."""
     found = _SIDES.search(parsed.text) if parsed.kind is QuestionKind.COMPARISON else None
     if found is None:
         return
@@ -215,32 +213,32 @@ def _find_sides(
 
 
 def _add_context(
-    parsed: ParsedQuestion, matches: Sequence[SentenceMatch], n: int, *, room: int, told: Set[int]
+    parsed: ParsedQuestion, matches: Sequence[SentenceMatch], n: int, *, words_left: int, chosen: Set[int]
 ) -> _SentenceRun:
-    """The sentence with the one it leans on, or with the items it leads to, as far as there is room.
+    """Add the sentence that this one refers back to, or the items that follow, within the limit of words.
 
-    What is told already is not told again.
+    What was chosen already is not added again.
     """
     first = last = n
-    left = room - matches[n].words
+    left = words_left - matches[n].words
     if matches[n].sentence.text.rstrip().endswith(":"):
-        while _follows(matches, last) and last + 1 not in told and matches[last + 1].words <= left:
+        while _follows(matches, last) and last + 1 not in chosen and matches[last + 1].words <= left:
             if last > n and not _is_list_item(matches[last + 1].sentence.text):
                 break
             last += 1
             left -= matches[last].words
-    if n - 1 not in told and _needs_before(parsed, matches, n) and matches[n - 1].words <= left:
+    if n - 1 not in chosen and _needs_before(parsed, matches, n) and matches[n - 1].words <= left:
         first -= 1
     return _SentenceRun(first, last, n)
 
 
 def _follows(matches: Sequence[SentenceMatch], n: int) -> bool:
-    """Whether the next reading is the next sentence of the same passage."""
+    """Whether the next sentence is in the same passage."""
     return n + 1 < len(matches) and matches[n + 1].sentence.chunk.id == matches[n].sentence.chunk.id
 
 
 def _needs_before(parsed: ParsedQuestion, matches: Sequence[SentenceMatch], n: int) -> bool:
-    """It begins with a pronoun, and the sentence before has words of the question that it lacks itself."""
+    """Whether it begins with a pronoun, and the sentence before has words of the question that it lacks."""
     if n == 0 or not _follows(matches, n - 1) or not refers_back(matches[n].sentence.text):
         return False
     weight, here = weigh_focus(parsed), matches[n]
@@ -249,7 +247,7 @@ def _needs_before(parsed: ParsedQuestion, matches: Sequence[SentenceMatch], n: i
 
 
 def _sort_runs(matches: Sequence[SentenceMatch], parts: Sequence[_SentenceRun]) -> list[_SentenceRun]:
-    """Sections as their best claim ranks, claims within a section as the book has them."""
+    """Sort sections by their best claim, and claims within a section in the order of the book."""
     sections = [matches[p.core].sentence.chunk.section_id for p in parts]
     return sorted(
         parts,
@@ -272,12 +270,12 @@ def _make_claim(
 
 
 def _mark_reader_words(seen: SentenceScore) -> tuple[tuple[int, int], ...]:
-    """The words that answer, where the reader is more sure of them than of no answer."""
+    """Mark the words that answer, if the trained reader prefers them to "no answer"."""
     return ((seen.start, seen.end),) if seen.margin > 0 and seen.end > seen.start else ()
 
 
 def _find_reader_words(matches: Sequence[SentenceMatch], n: int, seen: SentenceScore) -> tuple[str, str]:
-    """The words that answer best, however sure they are, and where they stand."""
+    """Find the words that answer best, however sure they are, and the text around them."""
     here = matches[n].sentence
     before = matches[n - 1].sentence.start if n and _follows(matches, n - 1) else here.start
     text = here.chunk.content[before - here.chunk.start : here.end - here.chunk.start]
@@ -285,7 +283,7 @@ def _find_reader_words(matches: Sequence[SentenceMatch], n: int, seen: SentenceS
 
 
 def _mark_expected(parsed: ParsedQuestion, match: SentenceMatch) -> Iterator[tuple[int, int]]:
-    """The expected expression that stands nearest to the question's own words."""
+    """Mark the expected expression that stands nearest to the question's own words."""
     if parsed.expected in (Expected.ANYTHING, Expected.SPEECH) or not match.sure:
         return
     asked = {f.stem for f in parsed.focus}

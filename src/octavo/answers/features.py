@@ -1,15 +1,13 @@
-"""The numbers decisions are made on: how well a sentence answers, and how likely an answer is right.
+"""Measures how well a sentence answers a question, and how likely an answer is right.
 
-`of_sentence` compares the sentences of one question with each other; `of_answer` describes the chosen ones so
-that answers to different questions can be compared. Each number has a name, by which the fitted weights find
-it. What is missing counts for more than what is there: a sentence without the question's name, year or
-"first" answers another question, however much else it shares.
+A `SentenceMatch` compares a question with a sentence: for each focus word of the question, how well it is
+matched by the sentence, by its neighbours, and by its passage with its headings. Expressions of the kind that
+the question expects are noted, unless they only repeat the words of the question.
 
-Lays a question against every sentence of its evidence and notes what they share.
-
-A Reading is a sentence with its words and, for each focus word of the question, how well it is matched by the
-sentence itself, by its neighbours, and by its passage with its headings. Expressions of the kind the question
-expects are noted when they are not the question's own words given back.
+`measure_sentence` compares the sentences of one question with each other. `measure_answer` describes the
+chosen ones, so that answers to different questions can be compared. Each measure has the name by which the
+fitted weights find it. What is missing counts more than what is there: a sentence without the question's
+name, year or "first" answers another question, however much else it shares.
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ Matches = tuple[float, ...]
 
 @dataclass(frozen=True, slots=True)
 class SentenceScore:
-    """What a trained reader made of a sentence: its passage, and the words from `start` to `end` in it."""
+    """The trained reader's score of a sentence: of its passage, and of its words from `start` to `end`."""
 
     rank: float
     answerable: float
@@ -57,7 +55,7 @@ class SentenceScore:
 
 @dataclass(frozen=True, slots=True)
 class SentenceMatch:
-    """A sentence and what of the question it has: one number from 0 to 1 for each focus word."""
+    """A sentence compared with a question: one number from 0 to 1 for each focus word."""
 
     sentence: Sentence
     tokens: tuple[Token, ...]
@@ -80,7 +78,7 @@ def weigh_focus(parsed: ParsedQuestion) -> tuple[float, ...]:
 
 
 def weigh_matches(matches: Sequence[float], weight: Sequence[float]) -> float:
-    """How much of the question is matched, from 0 to 1."""
+    """Return how much of the question is matched, from 0 to 1."""
     total = sum(weight)
     return sum(m * w for m, w in zip(matches, weight, strict=True)) / total if total else 0.0
 
@@ -90,7 +88,7 @@ def merge_matches(several: Iterable[Sequence[float]]) -> Matches:
 
 
 def match_sentences(parsed: ParsedQuestion, sentences: Sequence[Sentence]) -> list[SentenceMatch]:
-    """Every sentence laid against the question, passage by passage as the evidence ranks them."""
+    """Compare every sentence with the question, passage by passage as the evidence ranks them."""
     passages: dict[str, list[Sentence]] = {}
     for sentence in sentences:
         passages.setdefault(sentence.chunk.id, []).append(sentence)
@@ -105,7 +103,7 @@ def match_sentences(parsed: ParsedQuestion, sentences: Sequence[Sentence]) -> li
 
 
 def _match_passage(parsed: ParsedQuestion, sentences: Sequence[Sentence]) -> list[SentenceMatch]:
-    """The sentences of one passage, in the order of the book."""
+    """Compare the sentences of one passage, in the order of the book."""
     if not sentences:
         return []
     words = [tokenize(s.text) for s in sentences]
@@ -135,7 +133,7 @@ def _match_passage(parsed: ParsedQuestion, sentences: Sequence[Sentence]) -> lis
 
 
 def match_focus(focus: Sequence[Focus], stems: Iterable[str]) -> Matches:
-    """For each focus word whether one of the stems is the same (1) or alike."""
+    """Say for each focus word whether one of the stems is the same (1) or alike."""
     present = frozenset(stems)
     beginnings = {word[:BEGINNING] for word in present}
     return tuple(1.0 if f.stem in present else _match_alike(f.stem, present, beginnings) for f in focus)
@@ -148,7 +146,7 @@ def _match_alike(wanted: str, present: frozenset[str], beginnings: set[str]) -> 
 
 
 def _drop_known(spans: Spans, words: Sequence[Token], asked: frozenset[str]) -> Spans:
-    """Those spans that say something the question does not."""
+    """Keep the spans that say something that the question does not."""
     if not spans:
         return ()
     fresh = [t for t in words if t.stem not in asked and not t.stop]
@@ -218,7 +216,7 @@ def measure_answer(
     scores: Sequence[float],
     chosen: Sequence[int],
 ) -> dict[str, float]:
-    """What speaks for and against the chosen sentences, the first of which is the best."""
+    """Measure what speaks for and against the chosen sentences. The first of them is the best."""
     best = matches[chosen[0]]
     odds = normalise_scores(scores)
     top = sorted(scores, reverse=True)[:2]
@@ -245,7 +243,7 @@ def measure_answer(
 
 
 def measure_reader(seen: Sequence[SentenceScore], *, best: int) -> dict[str, float]:
-    """What a trained reader thinks of the evidence, and of the passage and the words that were chosen."""
+    """Measure the trained reader's scores of the evidence, and of the passage and words that were chosen."""
     chosen = seen[best]
     return {
         "able": chosen.answerable,
@@ -257,7 +255,7 @@ def measure_reader(seen: Sequence[SentenceScore], *, best: int) -> dict[str, flo
 
 
 def state_answer(question: str, words: str) -> str:
-    """Question and answer as one rough statement: "Who led them?" and "Rollo" make "Rollo led them"."""
+    """Join question and answer to a rough statement: "Who led them?" and "Rollo" make "Rollo led them"."""
     said = " ".join(question.split()).rstrip("? ")
     asked = _ASKED.search(said)
     if asked is None:
@@ -267,7 +265,7 @@ def state_answer(question: str, words: str) -> str:
 
 
 def _measure_gaps(parsed: ParsedQuestion, best: SentenceMatch, every: Sequence[float]) -> dict[str, float]:
-    """What the question has and the sentence, its neighbourhood, its passage or all of the evidence lacks."""
+    """Measure what the sentence, its neighbours, its passage and all of the evidence lack of the question."""
     places = {"own": best.own, "around": best.around, "chunk": best.chunk, "every": every}
     gaps: dict[str, float] = {}
     for where, matched in places.items():
@@ -279,7 +277,7 @@ def _measure_gaps(parsed: ParsedQuestion, best: SentenceMatch, every: Sequence[f
 
 
 def normalise_scores(scores: Sequence[float]) -> list[float]:
-    """The scores as shares of 1."""
+    """Turn scores into shares of 1 (softmax)."""
     high = max(scores)
     raised = [exp(s - high) for s in scores]
     total = sum(raised)

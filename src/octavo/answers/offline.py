@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 EmbedQuery = Callable[[str], Awaitable[tuple[float, ...]]]
 # So many sentences are compared with the question by their vectors. More are not worth the time.
-EMBEDDED = 4
+MOST_EMBEDDED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class OfflineAnswerer:
 
     async def _add_similarity(self, question: str, given: Sequence[Sentence]) -> list[Sentence]:
         """Compare the likeliest sentences with the question by meaning. The others have 0."""
-        likely = set(shortlist(question, given, most=EMBEDDED))
+        likely = set(shortlist(question, given, most=MOST_EMBEDDED))
         texts = {sentence.id: sentence.text for sentence in given if sentence.id in likely}
         if not texts:
             return list(given)

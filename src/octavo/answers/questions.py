@@ -1,14 +1,12 @@
-"""Reads a question: of what kind it is, what sort of expression would answer it, which of its words count.
+"""Parses a question: its kind, the expression that would answer it, and the words that matter.
 
-A question's focus words are its content words with their weight. Names, numbers and superlatives among them
-are marked, because an answer that lacks one of those answers another question. The words that only say what
-sort of thing is asked for ("which *country*") are marked too: a good answer seldom repeats them.
+The focus words of a question are its content words, with their weight. Names, numbers and superlatives among
+them are marked, because an answer that lacks one of those answers another question. The words that only say
+what sort of thing is asked for ("which *country*") are marked too, because a good answer seldom repeats them.
 
-Recognises what can answer a question of a kind: dates, numbers, names, places, reasons.
-
-Each recogniser returns character spans. These are plain patterns for English prose: `sure` spans name the
-thing itself ("1066", "twelve"), `loose` ones are phrases that often stand for it ("the next morning", "under
-the bed").
+`find_sure` and `find_loose` recognise what can answer a question: dates, numbers, names, places, reasons.
+They return spans of characters, by plain patterns for English prose. Sure spans name the thing itself
+("1066", "twelve"); loose ones are phrases that often stand for it ("the next morning", "under the bed").
 """
 
 from __future__ import annotations
@@ -99,7 +97,7 @@ _JOINS = frozenset(("of", "the", "de", "von", "van", "la", "du", "and", "&"))
 
 
 def find_sure(text: str, expected: Expected, tokens: Sequence[Token]) -> Spans:
-    """Expressions in `text` that name what is expected."""
+    """Find expressions in `text` that name what is expected."""
     if expected is Expected.DATE:
         return _find_spans(_DATES, text)
     if expected is Expected.NUMBER:
@@ -114,7 +112,7 @@ def find_sure(text: str, expected: Expected, tokens: Sequence[Token]) -> Spans:
 
 
 def find_loose(text: str, expected: Expected, tokens: Sequence[Token]) -> Spans:
-    """Phrases in `text` that may stand for what is expected."""
+    """Find phrases in `text` that may stand for what is expected."""
     if expected is Expected.PERSON:
         return tuple((t.start, t.end) for t in tokens if t.text.lower() in list_words("people"))
     if expected is Expected.PLACE:
@@ -128,7 +126,7 @@ def find_loose(text: str, expected: Expected, tokens: Sequence[Token]) -> Spans:
 
 
 def find_names(tokens: Sequence[Token], text: str) -> Spans:
-    """Runs of capitalised words; the text's first counts when it is no common word or the run goes on."""
+    """Find runs of capitalised words. The first word counts if it is uncommon or the run goes on."""
     return tuple(_run_span(run) for run in _find_name_runs(tokens, text) if run)
 
 
@@ -150,7 +148,7 @@ def _find_name_runs(tokens: Sequence[Token], text: str) -> Iterator[list[Token]]
 
 
 def _is_plain_opening(tokens: Sequence[Token]) -> bool:
-    """Whether the capital of the first word says nothing: it is a common word, with none after it."""
+    """Whether the capital of the first word means nothing: the word is common, and no name follows."""
     follows = len(tokens) > 1 and tokens[1].capital
     return not follows and measure_rarity(tokens[0].stem) < 1.0
 
@@ -166,7 +164,7 @@ def _run_span(run: Sequence[Token]) -> tuple[int, int]:
 
 
 def _find_lead(tokens: Sequence[Token], start: int) -> str:
-    """The word before the span, past an article."""
+    """Return the word before the span, skipping an article."""
     before = [t.text.lower() for t in tokens if t.end <= start][-2:]
     if before and before[-1] in ("the", "a", "an"):
         before = before[:-1]
@@ -189,7 +187,7 @@ class QuestionKind(StrEnum):
 
 
 class Role(StrEnum):
-    """What a focus word is to its question."""
+    """The role of a focus word in its question."""
 
     WORD = "word"
     NAME = "name"
@@ -210,7 +208,7 @@ class Focus:
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuestion:
-    """A question as it was understood."""
+    """A question, its kind, and what would answer it."""
 
     text: str
     kind: QuestionKind
@@ -308,7 +306,7 @@ _VERBAL = frozenset(_AUXILIARY.split("|"))
 
 
 def parse_question(question: str) -> ParsedQuestion:
-    """Understands a question, as far as its form tells."""
+    """Find the kind, the expected expression and the focus of a question from its form."""
     words = tokenize(question)
     kind = next((kind for pattern, kind in _KINDS if pattern.search(question)), QuestionKind.FACT)
     expected = next((e for pattern, e in _EXPECTED if pattern.search(question)), Expected.ANYTHING)
@@ -357,7 +355,7 @@ def is_extreme(token: Token) -> bool:
 
 
 def _find_sort_words(words: Sequence[Token]) -> frozenset[int]:
-    """The places of the words between "what" or "which" and the verb: what kind of thing is asked for."""
+    """Find the words between "what" or "which" and the verb: they say what sort of thing is asked for."""
     for number, token in enumerate(words):
         if token.text.lower() in ("what", "which", "whose", "many", "much"):
             end = number + 1

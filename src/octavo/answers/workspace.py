@@ -1,9 +1,9 @@
-"""The room an answerer works in, and the tools that a language model gets there.
+"""What an answerer works with: the sentences that were found for one question, and ways to find more.
 
-A `Room` holds the sentences that were found for one question and leads to more of them: by searching again,
-by reading a section or around a sentence, by looking at the contents. It is closed over the reader's bounds.
-Nothing that lies outside can be had here, whatever is asked for, and not even the title of a section that
-the reader has not come to. Sentences are numbered s1, s2… as they come in, and keep their number.
+More sentences are found by searching again, by reading a section or around a sentence, or by looking at the
+contents. A `Workspace` never leaves the bounds of the reader's scope, whatever it is asked for. It does not
+even name a section that the reader has not come to. Sentences are numbered s1, s2… as they are found, and
+keep their number.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OnStep = Callable[[str, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What the passages of one answer come from, each looked up once."""
+    """Looks up the books, sections and pages that the passages of one answer come from, each of them once."""
 
     records: Records
     books: dict[str, Book | None] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Sources:
         return self.sections[place]
 
     async def page(self, chunk: Chunk) -> str:
-        """The whole text of the web page that the passage is on."""
+        """Return the whole text of the web page that the passage is on."""
         place = (chunk.book_id, chunk.source_file)
         if place not in self.pages:
             self.pages[place] = await self.records.read_page(*place)
@@ -57,7 +57,7 @@ class Sources:
 
 
 class CachedVerifier:
-    """A trained verifier's opinion of claims, asked once about each, and whether it was asked at all."""
+    """Asks a trained verifier about each claim only once, and knows whether it was asked at all."""
 
     def __init__(self, verifier: SupportModel) -> None:
         self._verifier = verifier
@@ -75,7 +75,7 @@ class CachedVerifier:
 
 
 class Workspace(Sequence[Sentence]):
-    """The sentences found so far, and the way to more of them within the bounds."""
+    """The sentences found so far, and ways to find more within the bounds."""
 
     def __init__(self, asked: str, bounds: Bounds, retriever: Retriever, records: Records) -> None:
         """`asked` is the question in the reader's own words."""
@@ -87,7 +87,7 @@ class Workspace(Sequence[Sentence]):
         self._sources = Sources(records)
         self._sentences: list[Sentence] = []
         self.on_step: OnStep | None = None
-        """Is called with what is being done just now."""
+        """Called with what is being done just now: the step and its detail."""
 
     @overload
     def __getitem__(self, index: int) -> Sentence: ...
@@ -105,16 +105,16 @@ class Workspace(Sequence[Sentence]):
             self.on_step(step, detail)
 
     async def search(self, query: str, *, top_k: int, rerank: bool = True) -> list[Sentence]:
-        """The sentences of the passages that fit best, known ones under the numbers they have."""
+        """Find the passages that fit best and return their sentences. Known sentences keep their numbers."""
         if self.bounds.passage is not None:
             own = Evidence(chunk=self.bounds.passage, relevance_score=1.0, rank=1)
-            return await self._take([own])
-        return await self._take(
+            return await self._add([own])
+        return await self._add(
             await self._retriever.search(query, bounds=self.bounds, top_k=top_k, rerank=rerank)
         )
 
     async def section(self, name: str, *, around: str = "") -> list[Sentence]:
-        """The passages of a section in the order of the book; with `around`, those about that sentence."""
+        """Read the passages of a section in the order of the book, or those `around` a sentence."""
         if self.bounds.passage is not None:
             return list(self)
         where = self.bounds.where
@@ -136,27 +136,28 @@ class Workspace(Sequence[Sentence]):
         narrowed = replace(self.bounds, where=where)
         found = await self._retriever.search(self.asked, bounds=narrowed, top_k=READ_MOST, rerank=False)
         held = [item for item in found if self.bounds.holds(item.chunk)]
-        return await self._take(sorted(held, key=lambda item: item.chunk.document_position))
+        return await self._add(sorted(held, key=lambda item: item.chunk.document_position))
 
     async def contents(self) -> list[str]:
-        """The headings within the bounds, each with those above it; of several books, with the title."""
-        sections = await self._visible()
+        """List the headings within the bounds, each with those above it, and with titles if books differ."""
+        sections = await self._list_visible()
         titles = {b.id: (b.title,) for b in await self._records.list_books()}
         several = len({section.book_id for section in sections}) > 1
         return [" › ".join((titles[s.book_id] if several else ()) + s.heading_path) for s in sections]
 
     async def _find(self, name: str) -> Section:
-        sections = await self._visible()
+        sections = await self._list_visible()
         try:
             return find_section(name, sections)
         except NotFound:
             _, title, rest = name.partition(" › ")
             if not title:
                 raise
-            return find_section(rest, sections)  # as the contents of several books have it
+            # `contents` puts the title of the book before a heading if there are several books.
+            return find_section(rest, sections)
 
-    async def _visible(self) -> list[Section]:
-        """The sections that have something within the bounds."""
+    async def _list_visible(self) -> list[Section]:
+        """List the sections that have something within the bounds."""
         if self.bounds.passage is not None:
             return []
         books = self.bounds.where.any_of.get("book_id") or [b.id for b in await self._records.list_books()]
@@ -170,8 +171,8 @@ class Workspace(Sequence[Sentence]):
                     first = ends[section.id] + 1
         return found
 
-    async def _take(self, found: Sequence[Evidence]) -> list[Sentence]:
-        """Brings passages into the room, and gives their sentences."""
+    async def _add(self, found: Sequence[Evidence]) -> list[Sentence]:
+        """Add passages, and return their sentences."""
         taken: list[Sentence] = []
         for item in found:
             known = [sentence for sentence in self._sentences if sentence.chunk.id == item.chunk.id]
@@ -187,7 +188,7 @@ class Workspace(Sequence[Sentence]):
 
 
 def _overlaps(section: Section, first: int, last: int, bounds: Bounds) -> bool:
-    """Whether a section has something within the bounds; its passages have positions `first` to `last`."""
+    """Whether a section has something within the bounds. Its passages have positions `first` to `last`."""
     where = bounds.where
     if bounds.within is not None and section.id != bounds.within.section.id:
         return False
@@ -203,7 +204,7 @@ def _overlaps(section: Section, first: int, last: int, bounds: Bounds) -> bool:
 
 
 async def _trim_to_bounds(item: Evidence, bounds: Bounds, sources: Sources) -> Evidence | None:
-    """What of a passage lies in the bounds: a passage may begin before a page or selection, or go on."""
+    """Cut off what is out of bounds: a passage may begin before a page or selection, or end after it."""
     chunk, place = item.chunk, bounds.within
     if place is not None:
         return trim_evidence(item, place.start, place.end)
@@ -215,10 +216,7 @@ async def _trim_to_bounds(item: Evidence, bounds: Bounds, sources: Sources) -> E
 
 
 def number_sentences(evidence: Sequence[Evidence], bounds: Bounds, *, after: int = 0) -> list[Sentence]:
-    """The sentences of the evidence in its order, those outside the bounds left out.
-
-    The first is numbered `after` + 1.
-    """
+    """Number the sentences of the evidence that are within the bounds. The first is `after` + 1."""
     found: list[Sentence] = []
     for item in evidence:
         chunk = item.chunk
@@ -241,7 +239,7 @@ def number_sentences(evidence: Sequence[Evidence], bounds: Bounds, *, after: int
 
 
 def trim_evidence(item: Evidence, start: int, end: int) -> Evidence | None:
-    """The evidence with those of its sentences that share characters with a stretch of its section."""
+    """Keep those sentences of the evidence that overlap a stretch of its section."""
     chunk = item.chunk
     if start <= chunk.start and chunk.end <= end:
         return item
@@ -257,7 +255,7 @@ def trim_evidence(item: Evidence, start: int, end: int) -> Evidence | None:
 
 
 def trim_to_pages(item: Evidence, section: Section, first: int, last: int) -> Evidence | None:
-    """The evidence with those of its sentences that stand on physical pages `first` to `last`."""
+    """Keep those sentences of the evidence that stand on physical pages `first` to `last`."""
     begins = [mark.offset for mark in section.pages if mark.number >= first]
     after = [mark.offset for mark in section.pages if mark.number > last]
     part = trim_evidence(item, min(begins), min(after, default=len(section.text))) if begins else None

@@ -119,7 +119,7 @@ def listed(sessions: Sequence[Session], *, as_json: bool) -> None:
 
 async def exported(library: Library, session_id: str, *, as_json: bool) -> str:
     """One conversation with its citations."""
-    from octavo.answers.export import session_markdown
+    from octavo.answers.export import write_markdown
     from octavo.schemas import SessionExport
 
     session = await library.conversations.find_session(session_id)
@@ -131,7 +131,7 @@ async def exported(library: Library, session_id: str, *, as_json: bool) -> str:
         return json.dumps(
             SessionExport.from_session(session, interpreted=meant).to_json(), ensure_ascii=False, indent=2
         )
-    return session_markdown(session, interpreted=meant)
+    return write_markdown(session, interpreted=meant)
 
 
 def written(path: Path, text: str) -> None:

@@ -1,9 +1,9 @@
-"""Answers with a language model, and still says nothing that the book does not carry.
+"""Answers with a language model, and says nothing that the book does not support.
 
-The model searches and reads through the tools of a `Room`, or answers in one go from what was found first
-where an endpoint knows no tools. Its claims are cleaned, and checked against the sentences they name; those
-that do not hold come back to it once to be mended, and are dropped after that. How likely it is that the book
-answers at all is judged from the evidence, as it is offline, never by the model. When the model fails, for
+The model searches and reads a `Workspace` with tools, or, if the endpoint does not support tools, answers at
+once from what was found first. Its claims are cleaned, and checked against the sentences that they name. The
+model may correct those that do not hold once; after that they are dropped. The probability that the book
+answers at all is estimated from the evidence, as offline, and never by the model. If the model fails for
 whatever reason, the offline answer takes its place and says so.
 """
 
@@ -38,11 +38,12 @@ if TYPE_CHECKING:
     from octavo.verification.claims import Sentence
 
 NOTHING_HELD = "none of what the model said is borne out by the book"
-_MOST_TRIED = 40  # sentences that are tried when a claim names the wrong ones
+# So many sentences are tried if a claim names the wrong ones.
+_MOST_TRIED = 40
 
 
 class ModelAnswerer:
-    """The language model for one question. Several share an endpoint."""
+    """Answers one question with the language model. All questions share the endpoint."""
 
     def __init__(self, settings: Settings, endpoint: ModelEndpoint, offline: OfflineAnswerer) -> None:
         self.name = settings.model
@@ -51,31 +52,34 @@ class ModelAnswerer:
         self._ledger = endpoint.ledger()
 
     async def rewrite(self, question: str, turns: Sequence[Turn], sample: str) -> str | None:
-        """The question on its own feet, in the language of `sample`; None where the model is of no help."""
+        """Complete a question, in the language of `sample`. Returns None if the model does not help."""
         nonce = secrets.token_hex(4)
-        told, message = prompts.build_rewrite(question, turns, sample=sample, nonce=nonce)
+        instructions, message = prompts.build_rewrite(question, turns, sample=sample, nonce=nonce)
         model = MeteredModel(self._endpoint, self._ledger)
         try:
             self._endpoint.breaker.check()
             async with asyncio.timeout(max(0.001, self._ledger.seconds_left)):
-                run = await _run(Agent(name="rewriting", instructions=told, model=model), message, turns=1)
+                run = await _run(
+                    Agent(name="rewriting", instructions=instructions, model=model), message, turns=1
+                )
         except (ModelError, TimeoutError):
-            return None  # the answer itself will tell of a model that is down
+            # If the model is down, the answer will say so.
+            return None
         return prompts.parse_rewrite(run.text, question, turns, translated=bool(sample))
 
     async def reply(self, question: str, workspace: Workspace) -> Reply:
-        """What the model says as far as it holds; the offline answer where the model fails."""
+        """Return the model's claims that hold, or the offline answer if the model fails."""
         quoted = await self._offline.reply(question, workspace)
         checker = _ClaimChecker(workspace, question, foreign=_is_foreign(workspace))
         calls = ToolBudget(self._endpoint.limits.tool_calls, self._endpoint.limits.tool_seconds)
         try:
             mode = await self._ask(question, workspace, checker, calls)
         except ModelError as failure:
-            return self._instead(quoted, failure.message, checker, calls)
+            return self._fall_back(quoted, failure.message, checker, calls)
         notes = {"mode": mode, "tool_calls": calls.made, "gathered": len(workspace.evidence)}
         if checker.said and not checker.claims:
-            return self._instead(quoted, NOTHING_HELD, checker, calls)
-        cited = await self._answerable(question, workspace, checker)
+            return self._fall_back(quoted, NOTHING_HELD, checker, calls)
+        cited = await self._estimate_answerable(question, workspace, checker)
         return Reply(
             tuple(checker.claims),
             answerable=max(quoted.answerable, cited),
@@ -86,8 +90,8 @@ class ModelAnswerer:
             notes={"name": self.name, **notes, "mended": checker.mended, **self._ledger.notes()},
         )
 
-    def _instead(self, quoted: Reply, why: str, checker: _ClaimChecker, calls: ToolBudget) -> Reply:
-        """The offline answer, marked as what it is."""
+    def _fall_back(self, quoted: Reply, why: str, checker: _ClaimChecker, calls: ToolBudget) -> Reply:
+        """Return the offline answer, marked as such with the reason."""
         notes = {"name": self.name, "failed": why, "tool_calls": calls.made, "mended": checker.mended}
         return replace(
             quoted,
@@ -100,12 +104,12 @@ class ModelAnswerer:
     async def _ask(
         self, question: str, workspace: Workspace, checker: _ClaimChecker, calls: ToolBudget
     ) -> str:
-        """Has the model answer, and says in which mode it did."""
+        """Let the model answer, and return the mode in which it did."""
         breaker = self._endpoint.breaker
         breaker.check()
         try:
             async with asyncio.timeout(max(0.001, self._ledger.seconds_left)):
-                mode = await self._in_some_mode(question, workspace, checker, calls)
+                mode = await self._try_modes(question, workspace, checker, calls)
         except TimeoutError:
             breaker.note(failed=True)
             raise BudgetExhausted(f"it took longer than {self._endpoint.limits.seconds:g} seconds") from None
@@ -115,7 +119,7 @@ class ModelAnswerer:
         breaker.note(failed=False)
         return mode
 
-    async def _in_some_mode(
+    async def _try_modes(
         self, question: str, workspace: Workspace, checker: _ClaimChecker, calls: ToolBudget
     ) -> str:
         if self._mode == "single" or (self._mode == "auto" and "tools" in self._endpoint.lacking):
@@ -135,10 +139,11 @@ class ModelAnswerer:
     async def _converse(
         self, question: str, workspace: Workspace, checker: _ClaimChecker, calls: ToolBudget | None
     ) -> None:
-        """One conversation: question, searches, claims, and one chance to mend those that do not hold."""
+        """Hold one conversation: question, searches, claims, and one correction of those that do not hold."""
         nonce, limits = secrets.token_hex(4), self._endpoint.limits
         model = MeteredModel(self._endpoint, self._ledger, on_text=_report_writing(workspace))
-        model.last_turn = max(1, limits.turns - 1)  # the last one is for mending
+        # The last turn is for corrections.
+        model.last_turn = max(1, limits.turns - 1)
         with_schema = calls is None or self._endpoint.hosted
         agent = Agent[Any](
             name="librarian",
@@ -151,13 +156,15 @@ class ModelAnswerer:
         message = prompts.build_question(workspace.asked, question, list(workspace), where=where, nonce=nonce)
         run = await _run(agent, message, turns=limits.turns)
         said = prompts.parse_claims(run.text)
-        failed = [] if said is None else await run_blocking(checker.take, said)
+        failed = [] if said is None else await run_blocking(checker.accept, said)
         if said is not None and not failed:
             return
         workspace.report("mending", "the form" if said is None else f"{len(failed)} of {len(said)} claims")
         try:
-            told = _user_message(prompts.build_correction(await run_blocking(checker.pointed, failed)))
-            again = await _run(agent, [*run.history, told], turns=limits.turns)
+            correction = _user_message(
+                prompts.build_correction(await run_blocking(checker.add_pointers, failed))
+            )
+            again = await _run(agent, [*run.history, correction], turns=limits.turns)
         except ModelError:
             if said is None:
                 raise _Unreadable from None
@@ -166,10 +173,12 @@ class ModelAnswerer:
         mended = prompts.parse_claims(again.text)
         if said is None and mended is None:
             raise _Unreadable
-        await run_blocking(checker.mend, failed, mended or [], whole=said is None)
+        await run_blocking(checker.accept_corrections, failed, mended or [], whole=said is None)
 
-    async def _answerable(self, question: str, workspace: Workspace, checker: _ClaimChecker) -> float:
-        """The chance that the passages which the model cites answer the question, judged as it is offline."""
+    async def _estimate_answerable(
+        self, question: str, workspace: Workspace, checker: _ClaimChecker
+    ) -> float:
+        """Estimate, as offline, the probability that the cited passages answer the question."""
         cited = {checker.sentences[id_].chunk.id for claim in checker.claims for id_ in claim.sentences}
         more = [sentence for sentence in workspace if sentence.chunk.id in cited]
         return (await self._offline.reply(question, more)).answerable if more else 0.0
@@ -182,7 +191,7 @@ class _Unreadable(ModelError):
 
 @dataclass(slots=True)
 class _ClaimChecker:
-    """The claims of one question that hold so far, those given up, and how well the book bears them out."""
+    """Collects the claims of one question that hold, those that do not, and how well they are supported."""
 
     workspace: Workspace
     question: str
@@ -202,12 +211,12 @@ class _ClaimChecker:
     def support(self) -> float:
         return sum(self.scores) / len(self.scores) if self.scores else 0.0
 
-    def take(self, said: Sequence[ModelClaim]) -> list[tuple[ModelClaim, str]]:
-        """Keeps the claims that hold; gives the others with the reason."""
+    def accept(self, said: Sequence[ModelClaim]) -> list[tuple[ModelClaim, str]]:
+        """Keep the claims that hold, and return the others with the reason."""
         sentences, failed, began = self.sentences, list[tuple[ModelClaim, str]](), time.monotonic()
         self.said += len(said)
         for one in said:
-            claim, why = self._claim(one, sentences)
+            claim, why = self._make_claim(one, sentences)
             if claim is None:
                 failed.append((one, why))
                 continue
@@ -220,7 +229,7 @@ class _ClaimChecker:
         self.checking += time.monotonic() - began
         return failed
 
-    def _claim(self, one: ModelClaim, sentences: Mapping[str, Sentence]) -> tuple[Claim | None, str]:
+    def _make_claim(self, one: ModelClaim, sentences: Mapping[str, Sentence]) -> tuple[Claim | None, str]:
         cited = " ".join(sentences[id_].text for id_ in one.sentences if id_ in sentences)
         text, why = prompts.clean_claim(one.text, cited)
         if why:
@@ -234,29 +243,29 @@ class _ClaimChecker:
             return None, "the claim and its gloss do not say the same"
         return GlossedClaim(text, one.sentences, gloss=gloss), ""
 
-    def pointed(self, failed: Sequence[tuple[ModelClaim, str]]) -> list[tuple[ModelClaim, str]]:
-        """The reasons as the model is told them, with the sentence that carries a claim if it named another.
+    def add_pointers(self, failed: Sequence[tuple[ModelClaim, str]]) -> list[tuple[ModelClaim, str]]:
+        """Replace the reason of a claim that names the wrong sentences by the sentence that supports it.
 
-        A small model often says what is true and points beside it. The claim has to come back with that id.
+        A small model often makes a true claim with the wrong ids. It has to make it again with the right one.
         """
         sentences = self.sentences
-        carriers = [self._carrier(one, sentences) for one, _ in failed]
-        told = [f'these ids are wrong: {id_} is the sentence for it, write ["{id_}"]' for id_ in carriers]
-        return [(one, told[n] if carriers[n] else why) for n, (one, why) in enumerate(failed)]
+        carriers = [self._find_support(one, sentences) for one, _ in failed]
+        reasons = [f'these ids are wrong: {id_} is the sentence for it, write ["{id_}"]' for id_ in carriers]
+        return [(one, reasons[n] if carriers[n] else why) for n, (one, why) in enumerate(failed)]
 
-    def _carrier(self, one: ModelClaim, sentences: Mapping[str, Sentence]) -> str:
+    def _find_support(self, one: ModelClaim, sentences: Mapping[str, Sentence]) -> str:
         for id_ in list(sentences)[:_MOST_TRIED]:
-            claim, _ = self._claim(replace(one, sentences=(id_,)), sentences)
+            claim, _ = self._make_claim(replace(one, sentences=(id_,)), sentences)
             if claim is not None and verify_claim(claim, sentences, given=self.question).supported:
                 return id_
         return ""
 
-    def mend(
+    def accept_corrections(
         self, failed: Sequence[tuple[ModelClaim, str]], mended: Sequence[ModelClaim], *, whole: bool
     ) -> None:
-        """Takes what the model made of the claims that did not hold. `whole`: none could be read before."""
+        """Check the corrected claims. `whole`: the first reply could not be read at all."""
         before = len(self.claims)
-        again = self.take(mended)
+        again = self.accept(mended)
         if not whole:
             self.said -= len(mended)
             self.mended = len(self.claims) - before
@@ -271,15 +280,15 @@ def _is_foreign(workspace: Workspace) -> bool:
 
 
 def _report_writing(workspace: Workspace) -> Any:
-    """Tells the reader when the model begins to write, once."""
-    told: list[bool] = []
+    """Return a callback that reports, once, that the model has begun to write."""
+    reported: list[bool] = []
 
-    def tell() -> None:
-        if not told:
-            told.append(True)
+    def report() -> None:
+        if not reported:
+            reported.append(True)
             workspace.report("writing")
 
-    return tell
+    return report
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,9 +298,10 @@ class _RunResult:
 
 
 async def _run(agent: Agent[Any], message: str | list[Any], *, turns: int) -> _RunResult:
-    """What the model said in the end, and the conversation as it stands."""
+    """Run the agent. Returns what the model said last, and the conversation so far."""
     quiet = RunConfig(
-        tracing_disabled=True,  # else the SDK sends the conversation to its vendor
+        # Otherwise the SDK sends the conversation to its vendor.
+        tracing_disabled=True,
         trace_include_sensitive_data=False,
         tool_not_found_behavior="return_error_to_model",
     )
@@ -312,7 +322,7 @@ def _user_message(text: str) -> dict[str, str]:
 
 
 class _ClaimsSchema(AgentOutputSchemaBase):
-    """The form that is asked for. The reply is read by `prompts.parse`, whether or not it has the form."""
+    """The schema that is asked for. `prompts.parse_claims` reads the reply, whether or not it follows it."""
 
     def is_plain_text(self) -> bool:
         return False
@@ -334,7 +344,7 @@ _PROBE_LINES = ("# A trial", "s1: Seven boats were lost in the storm.", "s2: The
 
 
 async def probe_endpoint(settings: Settings) -> dict[str, bool]:
-    """What the endpoint can do, found out by asking it two small things; raises where it does not answer."""
+    """Find out what the endpoint supports by two small requests. Raises if it does not answer."""
     endpoint, nonce = ModelEndpoint(settings), secrets.token_hex(4)
     shown, calls = prompts.mark_as_book_text(_PROBE_LINES, nonce), ToolBudget(1, settings.agent.tool_seconds)
 

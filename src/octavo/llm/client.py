@@ -1,10 +1,10 @@
-"""A language model behind any OpenAI-compatible endpoint, kept within what one question may cost.
+"""Calls a language model at any OpenAI-compatible endpoint, within the limits of one question.
 
-`Endpoint` is shared by all questions: the client, what the endpoint turned out not to support, and a breaker
-that leaves a failing model alone for a while. `Metered` is the model of one question as the Agents SDK sees
-it: every call is counted, timed and streamed; 429, 5xx and broken connections are tried again with jitter, a
-wrong key or an empty purse is not. Whatever goes wrong comes out as `ModelError` in our words: what a vendor
-writes into its errors is not shown to readers.
+All questions share a `ModelEndpoint`: the client, the features that the endpoint turned out not to support,
+and a circuit breaker. A `MeteredModel` is the model of one question as the Agents SDK sees it. Every call is
+counted, timed and streamed. Status 429, 5xx and broken connections are retried with jitter; a wrong key or an
+empty account is not. Every failure becomes a `ModelError` in our words, because readers must not see what a
+vendor writes into its errors.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 OPENAI = "https://api.openai.com/v1"
 LITELLM = "litellm/"
 _FIRST_WAIT, _LONGEST_WAIT = 0.2, 8.0
-_CHARACTERS = 4  # of a token, roughly, where the endpoint does not count
+# Characters of a token, roughly, if the endpoint does not count tokens.
+_CHARACTERS = 4
 _NO_MONEY = ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active")
 _FEATURES = (
     ("tools", ("tool", "function call")),
@@ -50,7 +51,7 @@ Clock = Callable[[], float]
 
 
 class CallFailed(ModelError):
-    """A call without an answer. `again` when another try may help, after `wait` seconds if that is known."""
+    """A call failed. `again` if a retry may help, after `wait` seconds if that is known."""
 
     code = "model_call_failed"
 
@@ -60,7 +61,7 @@ class CallFailed(ModelError):
 
 
 class Unsupported(ModelError):
-    """The endpoint cannot do what it was asked for: "tools", "schema", "temperature" or "stream"."""
+    """The endpoint does not support a feature: "tools", "schema", "temperature" or "stream"."""
 
     code = "model_unsupported"
 
@@ -70,14 +71,14 @@ class Unsupported(ModelError):
 
 
 class BudgetExhausted(ModelError):
-    """The question has used up what it may cost."""
+    """The question has reached the limit of turns, tokens, dollars or seconds."""
 
     code = "model_exhausted"
 
 
 @dataclass(slots=True)
 class Ledger:
-    """What one question has cost so far, and whether it may cost more."""
+    """Counts what one question has cost so far, and stops it at the limits."""
 
     limits: AgentLimits
     price_in: float = 0.0
@@ -100,8 +101,8 @@ class Ledger:
     def seconds_left(self) -> float:
         return self.limits.seconds - (self.clock() - self.began)
 
-    def turn(self, size: int) -> None:
-        """Begins a turn with a prompt of `size` characters, or raises `Exhausted`."""
+    def begin_turn(self, size: int) -> None:
+        """Begin a turn with a prompt of `size` characters, or raise `BudgetExhausted`."""
         limits, prompt = self.limits, size // _CHARACTERS
         if self.turns >= limits.turns:
             raise BudgetExhausted(f"it came to no answer in {limits.turns} turns")
@@ -114,7 +115,7 @@ class Ledger:
         self.turns += 1
 
     def notes(self) -> dict[str, object]:
-        """For the receipt."""
+        """Return what goes on the receipt."""
         spent = {
             "tokens_in": self.tokens_in,
             "tokens_out": self.tokens_out,
@@ -124,19 +125,20 @@ class Ledger:
 
 
 class Breaker:
-    """Leaves a model alone for a while after too many failures in a row; then one question may try it."""
+    """A circuit breaker: allows no calls for a while after too many failures in a row, then one question."""
 
     def __init__(self, limits: AgentLimits, *, clock: Clock = time.monotonic) -> None:
         self._limits, self._clock = limits, clock
         self._failures, self._until = 0, 0.0
 
     def check(self) -> None:
-        """Raises while the model is left alone."""
+        """Raise while no calls are allowed."""
         left = self._until - self._clock()
         if left > 0:
             raise CallFailed(f"the model failed {self._failures} times in a row and rests for {left:.0f} s")
         if self._failures >= self._limits.failures:
-            self._until = self._clock() + self._limits.rest_seconds  # for all but the one that tries now
+            # All but the question that tries now have to wait.
+            self._until = self._clock() + self._limits.rest_seconds
 
     def note(self, *, failed: bool) -> None:
         self._failures = self._failures + 1 if failed else 0
@@ -145,7 +147,7 @@ class Breaker:
 
 
 class ModelEndpoint:
-    """The model that the settings name, for as long as the library is open."""
+    """The model that the settings name. All questions share it as long as the library is open."""
 
     def __init__(self, settings: Settings) -> None:
         url = settings.model_url or OPENAI
@@ -154,7 +156,7 @@ class ModelEndpoint:
         self.prices = settings.price_in, settings.price_out
         self.litellm = settings.model.startswith(LITELLM)
         self.hosted = not self.litellm and (host == "api.openai.com" or host.endswith(".azure.com"))
-        """Whether this is a vendor's service that takes tools and a schema together."""
+        """Whether this is a vendor's service that accepts tools and a schema together."""
         self.stored = self.hosted or settings.model_api == "responses"
         self.lacking: set[str] = set()
         self.breaker = Breaker(settings.agent)
@@ -173,12 +175,13 @@ class ModelEndpoint:
         await self._client.close()
 
     def settings(self) -> ModelSettings:
-        """What every call asks for: sober answers, counted tokens, and nothing kept at the vendor's."""
+        """Return what every call asks for: temperature 0, counted tokens, nothing stored by the vendor."""
         return ModelSettings(
             temperature=None if self.hosted or "temperature" in self.lacking else 0.0,
             store=False if self.stored else None,
             include_usage=True,
-            extra_args={"max_retries": 0} if self.litellm else None,  # we try again ourselves
+            # We retry ourselves.
+            extra_args={"max_retries": 0} if self.litellm else None,
             response_include=["reasoning.encrypted_content"] if self.hosted else None,
         )
 
@@ -195,7 +198,7 @@ def _make_model(settings: Settings, client: openai.AsyncOpenAI) -> Model:
 
 
 def load_litellm() -> Any:
-    """LiteLLM's kind of model; kept from asking the internet for prices and from writing to stderr.
+    """Import the model class of LiteLLM. It must not fetch prices from the internet or write to stderr.
 
     Takes seconds the first time: call it through `concurrency.run_blocking`.
     """
@@ -207,14 +210,14 @@ def load_litellm() -> Any:
 
 
 class MeteredModel(Model):
-    """The endpoint's model for one question. What it writes is reported to `on_text` as it comes."""
+    """The model for one question. Counts, times and retries calls, and calls `on_text` while it writes."""
 
     def __init__(
         self, endpoint: ModelEndpoint, ledger: Ledger, *, on_text: Callable[[], None] | None = None
     ) -> None:
         self.endpoint, self.ledger = endpoint, ledger
         self.last_turn = ledger.limits.turns
-        """From this turn on the model has to answer and gets no more tools."""
+        """From this turn on the model gets no more tools and has to answer."""
         self._on_text = on_text
 
     async def get_response(
@@ -228,11 +231,11 @@ class MeteredModel(Model):
         tracing: Any,
         **rest: Any,
     ) -> ModelResponse:
-        """One turn, tried again where that may help."""
+        """Take one turn, with retries if they may help."""
         size = len(system_instructions or "") + len(
             input if isinstance(input, str) else json.dumps(input, default=str)
         )
-        self.ledger.turn(size)
+        self.ledger.begin_turn(size)
         failures = 0
         while True:
             lacking = self.endpoint.lacking
@@ -242,7 +245,7 @@ class MeteredModel(Model):
             schema = None if "schema" in lacking else output_schema
             call = (system_instructions, input, settings, tools, schema, handoffs, tracing)
             try:
-                return await self._timed(call, rest, size)
+                return await self._call(call, rest, size)
             except Unsupported as missing:
                 if missing.feature in lacking or missing.feature == "tools":
                     raise
@@ -264,14 +267,14 @@ class MeteredModel(Model):
             raise failed
         await asyncio.sleep(wait)
 
-    async def _timed(self, call: tuple[Any, ...], rest: dict[str, Any], size: int) -> ModelResponse:
+    async def _call(self, call: tuple[Any, ...], rest: dict[str, Any], size: int) -> ModelResponse:
         most = min(self.ledger.limits.call_seconds, max(0.001, self.ledger.seconds_left))
         self.ledger.calls += 1
         try:
             async with asyncio.timeout(most):
                 if "stream" in self.endpoint.lacking:
-                    return self._counted(await self.endpoint.model.get_response(*call, **rest), size)
-                return self._counted(await self._streamed(call, rest), size)
+                    return self._count(await self.endpoint.model.get_response(*call, **rest), size)
+                return self._count(await self._stream(call, rest), size)
         except ModelError:
             raise
         except TimeoutError:
@@ -279,7 +282,7 @@ class MeteredModel(Model):
         except Exception as error:
             raise translate_error(error, tools=bool(call[3]), schema=call[4] is not None) from error
 
-    async def _streamed(self, call: tuple[Any, ...], rest: dict[str, Any]) -> ModelResponse:
+    async def _stream(self, call: tuple[Any, ...], rest: dict[str, Any]) -> ModelResponse:
         length, final, items = 0, None, []
         async with aclosing(self.endpoint.model.stream_response(*call, **rest)) as events:  # type: ignore[type-var]
             async for event in events:
@@ -303,7 +306,7 @@ class MeteredModel(Model):
             usage = _make_usage(used.input_tokens, used.output_tokens)
         return ModelResponse(output=final.output or items, usage=usage, response_id=None)
 
-    def _counted(self, response: ModelResponse, size: int) -> ModelResponse:
+    def _count(self, response: ModelResponse, size: int) -> ModelResponse:
         written = sum(len(item.model_dump_json()) for item in response.output)
         if not response.usage.total_tokens:
             response.usage = _make_usage(size // _CHARACTERS, written // _CHARACTERS)
@@ -328,7 +331,7 @@ def _has_content(item: Any) -> bool:
 
 
 def translate_error(error: Exception, *, tools: bool, schema: bool) -> ModelError:
-    """The library's errors in our words."""
+    """Translate an error of the client library."""
     if isinstance(error, openai.APITimeoutError):
         return CallFailed("it did not answer in time")
     if isinstance(error, openai.APIStatusError):
@@ -339,7 +342,7 @@ def translate_error(error: Exception, *, tools: bool, schema: bool) -> ModelErro
 
 
 def _is_out_of_quota(error: BaseException | None) -> bool:
-    """Whether an account is empty. LiteLLM leaves the reason to the error that it had itself."""
+    """Whether the account has no quota left. LiteLLM keeps the reason in the error that caused its own."""
     while error is not None:
         if getattr(error, "code", None) in _NO_MONEY:
             return True
@@ -357,9 +360,8 @@ def _translate_status(error: openai.APIStatusError, *, tools: bool, schema: bool
         return CallFailed("the endpoint is too busy (status 429)", again=True, wait=_retry_after(error))
     said = f"{error.message} {error.body}".lower()
     sent = {"tools": tools, "schema": schema, "temperature": True, "stream": True}
-    refused = (
-        status in (400, 404, 405, 422, 501) or "jinja" in said
-    )  # what a llama.cpp without templates says
+    # A llama.cpp without templates says "jinja".
+    refused = status in (400, 404, 405, 422, 501) or "jinja" in said
     for feature, words in _FEATURES if refused else ():
         if sent[feature] and any(word in said for word in words):
             return Unsupported(feature)

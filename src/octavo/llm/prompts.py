@@ -1,10 +1,10 @@
-"""What a language model is told and shown, and how its words are read. Pure: text in, values out.
+"""Builds the prompts of a language model, and reads its replies. Pure functions: text in, values out.
 
-The model sees sentences of the book with short ids, between two marker lines that carry a nonce: nothing in a
-book can know the nonce, so nothing in a book can pass for the end of the book's text. It answers in claims,
-each with the ids of the sentences that carry it. What it writes is cleaned of everything that is not plain
-words (marks, links, images, tags, ids), or refused with the reason; whether the book bears it out is decided
-elsewhere.
+The model sees sentences of the book with short ids, between two marker lines with a nonce. A book cannot know
+the nonce, so nothing in a book can look like the end of its text. The model answers in claims, each with the
+ids of the sentences that support it. Everything that is not plain words (marks, links, images, tags, ids) is
+removed from a claim, or the claim is refused with the reason. `verification.gate` decides whether the book
+supports it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from octavo.verification.claims import Sentence
 
 MOST_CLAIMS, MOST_TEXT, MOST_IDS = 12, 1_000, 8
-MOST_REPLY = 65_536  # characters of a reply that are worth reading
-_MOST_SHOWN = 700  # characters of a sentence that are shown: a table or a listing may be endless
+# Characters of a reply. Longer ones are cut off.
+MOST_REPLY = 65_536
+# Characters of a sentence that the model sees. A table or a listing may be very long.
+_MOST_SHOWN = 700
 TOOL_NAMES = ("search_book", "read_section", "list_contents")
 
 _RULES = """You answer a reader's question from a book. The reader checks every sentence against the book.
@@ -86,7 +88,7 @@ CLAIMS_SCHEMA: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class ModelClaim:
-    """A claim as the model wrote it. `gloss` is the same in the book's language, where that is another."""
+    """A claim as the model wrote it. `gloss` is the same in the language of the book, if that is another."""
 
     text: str
     sentences: tuple[str, ...]
@@ -98,7 +100,7 @@ def build_instructions(nonce: str, *, tools: bool) -> str:
 
 
 def build_question(asked: str, interpreted: str, given: Sequence[Sentence], *, where: str, nonce: str) -> str:
-    """The first message: the question in the reader's words, and the passages that were found first."""
+    """Build the first message: the question in the reader's words, and the passages that were found first."""
     meant = f"\nIt means: {collapse(interpreted)}" if collapse(interpreted) != collapse(asked) else ""
     return (
         f"Question: {collapse(asked)}{meant}\n\nFound in {collapse(where)}:\n{format_passages(given, nonce)}"
@@ -106,7 +108,7 @@ def build_question(asked: str, interpreted: str, given: Sequence[Sentence], *, w
 
 
 def format_passages(given: Iterable[Sentence], nonce: str) -> str:
-    """Sentences as data: one a line with its id, under the headings they stand under."""
+    """Format sentences as data: one a line with its id, under their headings."""
     lines: list[str] = []
     place = ""
     for sentence in given:
@@ -119,7 +121,7 @@ def format_passages(given: Iterable[Sentence], nonce: str) -> str:
 
 
 def mark_as_book_text(lines: Sequence[str], nonce: str) -> str:
-    """Lines of a book between the markers that only this question knows."""
+    """Put lines of a book between the markers that only this question knows."""
     inside = "\n".join(_join_lines(line) for line in lines) if lines else "(nothing)"
     return f"<<<book {nonce}>>>\n{inside}\n<<<end {nonce}>>>"
 
@@ -132,15 +134,15 @@ def _join_lines(text: str) -> str:
 
 
 def build_correction(failed: Sequence[tuple[ModelClaim, str]]) -> str:
-    """What the model is told about claims that do not hold. Without any, its reply could not be read."""
+    """Build the message about claims that do not hold. Without any, the reply could not be read."""
     if not failed:
         return _UNREADABLE
-    told = [f"- {json.dumps(said.text[:300], ensure_ascii=False)}: {reason}" for said, reason in failed]
-    return _MENDING.format(failed="\n".join(told))
+    listed = [f"- {json.dumps(said.text[:300], ensure_ascii=False)}: {reason}" for said, reason in failed]
+    return _MENDING.format(failed="\n".join(listed))
 
 
 def build_rewrite(question: str, turns: Sequence[Turn], *, sample: str, nonce: str) -> tuple[str, str]:
-    """Instructions and message for a question that leans on a conversation, or is in another language."""
+    """Build instructions and message to complete a follow-up, or to translate a question."""
     said = [
         f"{who}: {_join_lines(text)}" for t in turns for who, text in (("Q", t.question), ("A", t.answer))
     ]
@@ -152,7 +154,7 @@ def build_rewrite(question: str, turns: Sequence[Turn], *, sample: str, nonce: s
 
 
 def parse_rewrite(reply: str, question: str, turns: Sequence[Turn], *, translated: bool) -> str | None:
-    """The model's rewriting where it is one: a single line that brings in no words from elsewhere."""
+    """Return the rewritten question, or None unless it is a single line without words from elsewhere."""
     line = collapse(reply).strip("\"'“” ").removeprefix("Q: ")
     if not line or len(line) > QUESTION_MOST or "<<<" in line or line.startswith(("{", "[", "`")):
         return None
@@ -168,14 +170,14 @@ def _content_words(text: str) -> set[str]:
     return {word[:5] for word in re.findall(r"\w+", text.casefold()) if len(word) > 3}
 
 
-# Reading what the model wrote
+# Reading the reply
 
 _CLAIMS = re.compile(r'\{\s*"claims"\s*:')
 _FENCE = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
 
 
 def parse_claims(reply: str) -> list[ModelClaim] | None:
-    """The claims of a reply, in fences or among other words if need be; None where there is no such list."""
+    """Read the claims of a reply, also in code fences or between other words. None if there are none."""
     text = reply[:MOST_REPLY]
     for candidate in (text, *_FENCE.findall(text)):
         found = _read_claims(_load(candidate))
@@ -215,13 +217,13 @@ def _read_claims(value: object) -> list[ModelClaim] | None:
 
 
 def _clean_id(named: str) -> str:
-    """An id, also where the whole line was copied that it stands on."""
+    """Return the id, also if the model copied the whole line that it stands on."""
     line = _LINE.match(named)
     return line[1] if line else named.strip(" []()")
 
 
 def _is_heading(named: object) -> bool:
-    """Whether this is a heading's line, copied along with the sentence under it."""
+    """Whether this is the line of a heading, copied along with the sentence under it."""
     return isinstance(named, str) and named.startswith("# ")
 
 
@@ -238,7 +240,7 @@ def _read_claim(item: Mapping[str, object]) -> ModelClaim | None:
     return ModelClaim(text, tuple(dict.fromkeys(names)), gloss if isinstance(gloss, str) else "")
 
 
-# Making it presentable
+# Cleaning a claim
 
 _IMAGE_OR_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:\s[^()]*)?\)")
 _MARK = re.compile(r"\s*(?:\[[\s\d,;s^–-]{1,40}\]|【[^】]*】|\((?:s\d+[\s,;]*)+\)|<<<[^>]*>>>)")
@@ -257,7 +259,7 @@ _LEFT_OVER = re.compile(r"\s*\[[\s\[\]]*\]|\s*[⁰¹²³⁴-⁹⁽⁾₀-₉₍�
 
 
 def clean_claim(text: str, cited: str) -> tuple[str, str]:
-    """The words of a claim without marks, links, images and tags; and why it cannot be shown, if so.
+    """Return a claim without marks, links, images and tags, and the reason if it cannot be shown.
 
     An address, a tool's name or an id may stay only where the cited sentences have it themselves.
     """
@@ -288,6 +290,3 @@ def _is_code_index(mark: re.Match[str], cited: str) -> bool:
         and mark.string[:begin][-1:].isalnum()
         and mark.string[begin - 1 : mark.end()] in cited
     )
-
-
-# Languages, told by their script and their commonest words

@@ -1,4 +1,4 @@
-"""The tools that a language model may call: each searches or reads one workspace, and nothing else."""
+"""The tools that a language model may call. Each searches or reads one workspace, and nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ToolBudget:
-    """How many calls of tools there were, and how many there may be."""
+    """How many times tools were called, and how many times they may be."""
 
     most: int
     seconds: float
@@ -27,11 +27,11 @@ class ToolBudget:
 
 
 def make_tools(workspace: Workspace, calls: ToolBudget, *, nonce: str) -> list[FunctionTool]:
-    """`search_book`, `read_section` and `list_contents` for this room and no other."""
+    """Make `search_book`, `read_section` and `list_contents` for this workspace."""
     work: Mapping[str, Callable[[Mapping[str, Any]], Awaitable[str]]] = {
         "search_book": lambda given: _search(workspace, given, nonce),
-        "read_section": lambda given: _read(workspace, given, nonce),
-        "list_contents": lambda given: _contents(workspace, given, nonce),
+        "read_section": lambda given: _read_section(workspace, given, nonce),
+        "list_contents": lambda given: _list_contents(workspace, given, nonce),
     }
     return [make_tool(name, work[name], calls) for name in prompts.TOOL_NAMES]
 
@@ -43,17 +43,18 @@ async def _search(workspace: Workspace, given: Mapping[str, Any], nonce: str) ->
     wanted = given.get("top_k")
     top_k = min(FOUND_MOST, max(1, wanted)) if isinstance(wanted, int) else 5
     workspace.report("searching", query)
-    rerank = top_k < DEPTH  # among so many the reader would change the order alone, and the model sees all
+    # Among more passages the reader would change only their order, and the model sees them all.
+    rerank = top_k < DEPTH
     return prompts.format_passages(await workspace.search(query, top_k=top_k, rerank=rerank), nonce)
 
 
-async def _read(workspace: Workspace, given: Mapping[str, Any], nonce: str) -> str:
+async def _read_section(workspace: Workspace, given: Mapping[str, Any], nonce: str) -> str:
     name, around = str(given.get("section") or "")[:QUERY_MOST], str(given.get("around") or "")
     workspace.report("reading", name)
     return prompts.format_passages(await workspace.section(name, around=around), nonce)
 
 
-async def _contents(workspace: Workspace, given: Mapping[str, Any], nonce: str) -> str:  # noqa: ARG001
+async def _list_contents(workspace: Workspace, given: Mapping[str, Any], nonce: str) -> str:  # noqa: ARG001
     workspace.report("reading", "the contents")
     listed = await workspace.contents()
     more = [f"… and {len(listed) - LISTED_MOST} more"] if len(listed) > LISTED_MOST else []
@@ -82,7 +83,7 @@ _WHAT = {
 def make_tool(
     name: str, work: Callable[[Mapping[str, Any]], Awaitable[str]], calls: ToolBudget
 ) -> FunctionTool:
-    """One of the tools, doing `work`; whatever the model gets wrong is told to the model."""
+    """Make one of the tools. If the model calls it wrongly, the result says so."""
     from agents import FunctionTool
 
     async def invoke(context: Any, arguments: str) -> str:  # noqa: ARG001

@@ -7,7 +7,7 @@ from typing import Literal
 from fastapi import APIRouter
 from fastapi.responses import Response
 
-from octavo.answers.export import session_markdown
+from octavo.answers.export import write_markdown
 from octavo.errors import AccessDenied
 from octavo.schemas import (
     AnsweredJson,
@@ -84,5 +84,5 @@ async def exported(
     name = {"content-disposition": f'attachment; filename="conversation.{format}"'}
     if format == "json":
         return respond(SessionExport.from_session(session, interpreted=interpreted), headers=name)
-    page = session_markdown(session, interpreted=interpreted)
+    page = write_markdown(session, interpreted=interpreted)
     return Response(page, media_type="text/markdown; charset=utf-8", headers=name)
