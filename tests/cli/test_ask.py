@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from octavo.cli import main
-from octavo.cli.ask import _surely
+from octavo.cli.ask import _describe_confidence
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from tests.support.answerers import changed, with_tides
@@ -61,7 +61,7 @@ def octavo(data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     def load(settings: Settings) -> TinyEmbedder:
         return TinyEmbedder()
 
-    monkeypatch.setattr("octavo.library.load", load)
+    monkeypatch.setattr("octavo.library.load_embedder", load)
 
     def run(*words: str | Path, stdin: str = "") -> Said:
         monkeypatch.setattr(sys, "argv", ["octavo", *map(str, words)])
@@ -79,7 +79,7 @@ def test_an_answer_is_printed_with_its_footnotes(octavo: Octavo) -> None:
     lines = said.out.splitlines()
     assert (said.code, said.err) == (0, "")
     assert lines[0] == ANSWER
-    assert lines[2].startswith("Sure to ")
+    assert lines[2].startswith("Confidence: ")
     assert lines[3:] == ["  [1] The Tides › Storm", "      book://the-tides/storm#char=51,93"]
 
 
@@ -185,7 +185,7 @@ def test_a_conversation_is_piped_in_and_answers_come_out(octavo: Octavo) -> None
 def test_a_conversation_is_narrowed_and_widened(octavo: Octavo) -> None:
     said = octavo("chat", "--json", stdin=f"/scope Harbour\n{LOST}\n")
     assert {e["section"] for e in said.json["evidence"]} == {"Harbour"}
-    assert "Looking in The Tides › Harbour." in said.err
+    assert "Searching in The Tides › Harbour." in said.err
     wide = octavo("chat", "--section", "Harbour", "--json", stdin=f"/scope\n{LOST}\n")
     assert wide.json["answer"] == ANSWER
     assert octavo("chat", stdin="").code == 0
@@ -217,10 +217,10 @@ def test_conversations_are_listed_and_exported(octavo: Octavo, tmp_path: Path) -
 
 
 def test_verify_says_how_many_quotations_are_true_and_its_exit_code_tells(octavo: Octavo, data: Path) -> None:
-    assert octavo("verify").out == "0 of 0 quotations are true.\n"
+    assert octavo("verify").out == "0 of 0 quotations are correct.\n"
     answer = octavo("ask", LOST, "--json").json["answer_id"]
     octavo("ask", "Who counted the ships at dawn?")
-    assert octavo("verify", answer) == Said(0, "1 of 1 quotations are true.\n", "")
+    assert octavo("verify", answer) == Said(0, "1 of 1 quotations are correct.\n", "")
     assert octavo("verify", "--json").json["true"] is True
     changed(data, "UPDATE texts SET text = replace(text, 'Seven', 'Eight')")
     said = octavo("verify")
@@ -262,6 +262,8 @@ def ready(port: int) -> Any:
         return json.load(response)
 
 
-@pytest.mark.parametrize(("confidence", "said"), [(0.2, "A guess (20% sure)"), (0.4, "Sure to 40%.")])
+@pytest.mark.parametrize(
+    ("confidence", "said"), [(0.2, "A guess (confidence 20%)"), (0.4, "Confidence: 40%")]
+)
 def test_a_guess_is_called_a_guess(confidence: float, said: str) -> None:
-    assert _surely(confidence).startswith(said)
+    assert _describe_confidence(confidence).startswith(said)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from octavo.cli.books import each
+from octavo.cli.books import run_each
 from octavo.errors import BadBook, OctavoError, StorageLow
 from octavo.ingest.worker import UPLOADS
 from octavo.records.database import Database
@@ -78,7 +78,7 @@ async def made(path: Path) -> Json:
 
 
 async def test_what_was_done_comes_in_the_order_of_the_paths() -> None:
-    done, failed = await each([Path(str(n)) for n in range(6)], made, workers=4)
+    done, failed = await run_each([Path(str(n)) for n in range(6)], made, workers=4)
     assert ([book["name"] for book in done], failed) == ([str(n) for n in range(6)], [])
 
 
@@ -91,7 +91,7 @@ async def test_nothing_new_is_begun_when_the_machine_is_at_fault(error: OctavoEr
         await asyncio.sleep(0)
         raise error
 
-    _, failed = await each([Path(str(n)) for n in range(6)], one, workers=2)
+    _, failed = await run_each([Path(str(n)) for n in range(6)], one, workers=2)
     assert len(seen) == len(failed) == tried
 
 
@@ -106,7 +106,7 @@ async def test_no_more_than_the_workers_are_at_work() -> None:
         busy -= 1
         return {}
 
-    await each([Path(str(n)) for n in range(9)], one, workers=3)
+    await run_each([Path(str(n)) for n in range(9)], one, workers=3)
     assert most == 3
 
 

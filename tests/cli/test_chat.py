@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from octavo.cli.chat import Lines, named
+from octavo.cli.chat import InputLines, parse_scope
 from octavo.types import Scope, ScopeType
 from tests.support.patience import PATIENCE
 from tests.support.small_books import markdown
@@ -31,23 +31,23 @@ from tests.support.small_books import markdown
     ],
 )
 def test_a_scope_is_typed_as_it_is_spoken(typed: str, scope: Scope | None) -> None:
-    assert named(typed) == scope
+    assert parse_scope(typed) == scope
 
 
 async def test_lines_come_one_by_one_however_they_are_written() -> None:
     end, begin = os.pipe()
     file = os.fdopen(end, "rb")
-    lines = Lines(file)
+    lines = InputLines(file)
     os.write(begin, b"one\ntw")
-    assert await lines.next() == "one"
-    waiting = asyncio.ensure_future(lines.next())
+    assert await lines.read() == "one"
+    waiting = asyncio.ensure_future(lines.read())
     await asyncio.sleep(0)
     assert not waiting.done()
     os.write(begin, "o\nthrée".encode())
     assert await waiting == "two"
     os.close(begin)
-    assert await lines.next() == "thrée"
-    assert await lines.next() is None
+    assert await lines.read() == "thrée"
+    assert await lines.read() is None
     file.close()
 
 
@@ -55,14 +55,14 @@ async def test_a_plain_file_is_read_like_a_pipe(tmp_path: Path) -> None:
     path = tmp_path / "typed.txt"
     path.write_text("one\n\ntwo\n", encoding="utf-8")
     with path.open("rb") as file:
-        lines = Lines(file)
-        assert [await lines.next() for _ in range(4)] == ["one", "", "two", None]
+        lines = InputLines(file)
+        assert [await lines.read() for _ in range(4)] == ["one", "", "two", None]
 
 
 async def test_waiting_for_a_line_can_be_given_up() -> None:
     end, begin = os.pipe()
     with os.fdopen(end, "rb") as file:
-        waiting = asyncio.ensure_future(Lines(file).next())
+        waiting = asyncio.ensure_future(InputLines(file).read())
         await asyncio.sleep(0)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -99,5 +99,5 @@ def test_a_scope_that_names_nothing_is_told_at_once_and_the_old_one_stays(tmp_pa
     told = subprocess.run([*octavo, "chat"], input=typed, capture_output=True, text=True, check=True).stderr
     assert "no section 'Harbor'" in told
     assert "Harbour" in told.split("no section")[1]
-    assert "Looking in " in told
+    assert "Searching in " in told
     assert "/sources" in told

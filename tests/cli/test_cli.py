@@ -56,7 +56,7 @@ def embed_with(embedder: TinyEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
         return embedder
 
     for module in ("octavo.library", "octavo.maintenance.doctor"):
-        monkeypatch.setattr(f"{module}.load", load)
+        monkeypatch.setattr(f"{module}.load_embedder", load)
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_a_book_goes_in_is_listed_searched_and_taken_out(octavo: Octavo, tides: 
     assert added == Said(
         0, "The Tides: added as 'the-tides' (4 sections, 4 passages); +4 ~0 −0 sections, +4 −0 passages\n", ""
     )
-    assert octavo("add", tides).out == "The Tides: already here as 'the-tides', nothing to do\n"
+    assert octavo("add", tides).out == "The Tides: already in the library as 'the-tides', nothing to do\n"
     assert octavo("list").out == "the-tides  The Tides [markdown, 4 sections, 4 passages]\n"
     assert octavo("contents", "the-tides").out.splitlines()[0] == "Harbour  [harbour]"
     found = octavo("search", "who counted the ships at dawn", "--top", "1")
@@ -136,7 +136,7 @@ def test_a_search_is_narrowed_by_book_section_page_and_place(
     assert octavo("search", "x", "--page", "2").code == 2
     both = octavo("search", "x", "--page", "2", "--section", "Storm")
     assert both.code == 2
-    assert "exclude each other" in both.err
+    assert "Use only one of" in both.err
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_search_is_narrowed_by_book_section_page_and_place(
         (["add"], 2, "Missing argument"),
         (["add", ""], 2, "A PATH is empty"),
         (["ask", " "], 2, "QUESTION is empty"),
-        (["add", "a.md", "b.md", "--title", "T"], 2, "name one book"),
+        (["add", "a.md", "b.md", "--title", "T"], 2, "are for a single book"),
         (["add", "a.md", "--id", "Not A Slug"], 2, "such as 'not-a-slug'"),
         (["add", "a.md", "--base-url", "nowhere"], 2, "valid URL"),
         (["add", "a.md", "--title", " "], 2, "title"),
@@ -227,7 +227,7 @@ def test_the_doctor_says_what_is_wrong_and_repairs_it(octavo: Octavo, tides: Pat
 def test_progress_is_shown_on_a_terminal_only(
     octavo: Octavo, tides: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("octavo.cli.books.on_terminal", lambda: True)
+    monkeypatch.setattr("octavo.cli.books.is_terminal", lambda: True)
     shown = octavo("add", tides)
     assert "4/4" in shown.err
     assert "4/4" not in shown.out

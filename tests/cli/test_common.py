@@ -6,31 +6,31 @@ import itertools
 
 import pytest
 
-from octavo.cli.common import WIDTH, Progress, bar, clock
+from octavo.cli.common import WIDTH, ProgressLine, draw_bar, format_seconds
 from octavo.events import Compared, Embedding, IngestEvent, Parsed, Published, Storing
 from tests.support.builders import make_book
 
 
-def ticking(step: float) -> Progress:
+def ticking(step: float) -> ProgressLine:
     ticks = itertools.count(step=step)
-    return Progress("moby.epub", live=True, now=lambda: float(next(ticks)))
+    return ProgressLine("moby.epub", live=True, now=lambda: float(next(ticks)))
 
 
 @pytest.mark.parametrize(
     ("seconds", "shown"), [(0, "0:00"), (59.9, "0:59"), (61, "1:01"), (3600, "1:00:00"), (36_062, "10:01:02")]
 )
 def test_time_is_shown_as_a_clock_shows_it(seconds: float, shown: str) -> None:
-    assert clock(seconds) == shown
+    assert format_seconds(seconds) == shown
 
 
 @pytest.mark.parametrize(("done", "total", "full"), [(0, 10, 0), (5, 10, 12), (10, 10, 24), (0, 0, 0)])
 def test_the_bar_fills_with_the_work(done: int, total: int, full: int) -> None:
-    assert bar(done, total) == "█" * full + "░" * (24 - full)
+    assert draw_bar(done, total) == "█" * full + "░" * (24 - full)
 
 
 def test_the_time_left_follows_from_the_pace_since_the_first_batch() -> None:
     progress = ticking(10.0)
-    lines = [progress.line(Embedding(done, 1000)) for done in (500, 600, 700)]
+    lines = [progress.describe(Embedding(done, 1000)) for done in (500, 600, 700)]
     assert lines[0].endswith(" 500/1000")
     assert lines[1].endswith(" 600/1000, 0:40 left")
     assert lines[2].endswith(" 700/1000, 0:30 left")
@@ -38,11 +38,11 @@ def test_the_time_left_follows_from_the_pace_since_the_first_batch() -> None:
 
 def test_every_event_has_its_line() -> None:
     progress = ticking(1.0)
-    assert progress.line(Parsed("M", 3, 12_345, 0)) == "moby.epub: 3 sections, 12,345 characters"
-    assert progress.line(Parsed("M", 1, 1, 0)) == "moby.epub: 1 section, 1 character"
-    assert progress.line(Compared("m", "M", 1, 2, 3, 4, 5, 6)) == "moby.epub: +1 ~2 −3 sections"
-    assert progress.line(Storing(5, 9)) == "moby.epub: storing 5/9"
-    assert progress.line(Published(make_book())) == ""
+    assert progress.describe(Parsed("M", 3, 12_345, 0)) == "moby.epub: 3 sections, 12,345 characters"
+    assert progress.describe(Parsed("M", 1, 1, 0)) == "moby.epub: 1 section, 1 character"
+    assert progress.describe(Compared("m", "M", 1, 2, 3, 4, 5, 6)) == "moby.epub: +1 ~2 −3 sections"
+    assert progress.describe(Storing(5, 9)) == "moby.epub: storing 5/9"
+    assert progress.describe(Published(make_book())) == ""
 
 
 EVENTS: list[IngestEvent] = [
@@ -53,7 +53,7 @@ EVENTS: list[IngestEvent] = [
 
 
 def test_somebody_who_watches_sees_one_line_written_over(capsys: pytest.CaptureFixture[str]) -> None:
-    progress = Progress("a name that is very long " * 9, live=True)
+    progress = ProgressLine("a name that is very long " * 9, live=True)
     for event in EVENTS:
         progress(event)
     said = capsys.readouterr()
@@ -65,7 +65,7 @@ def test_somebody_who_watches_sees_one_line_written_over(capsys: pytest.CaptureF
 
 
 def test_nobody_who_does_not_watch_sees_more_than_the_warnings(capsys: pytest.CaptureFixture[str]) -> None:
-    progress = Progress("moby.epub", live=False)
+    progress = ProgressLine("moby.epub", live=False)
     for event in EVENTS:
         progress(event)
     assert capsys.readouterr().err == "  note: page 3 is a picture\n"

@@ -32,7 +32,7 @@ def test_a_key_is_shown_once_and_then_only_described(data: str) -> None:
     assert made.exit_code == 0
     token = made.stdout.strip()
     assert re.fullmatch(r"octv_[0-9a-f]{12}_[0-9a-f]{64}", token)
-    assert "will not be shown again" in made.stderr
+    assert "cannot be shown again" in made.stderr
     listed = run(data, "keys", "list").stdout
     assert f"{token.split('_')[1]}  laptop  (ask, ingest; all books; works; never used)" in listed
     assert token.split("_")[2] not in listed

@@ -44,7 +44,7 @@ def test_a_move_says_what_was_moved_and_which_settings_to_use(tmp_path: Path, se
     place = f"{server.url}/collections/ai_book_embedding"
     assert said.output.splitlines() == [
         f"4 passages are in {place} (4 written now), all verified.",
-        "From now on use:",
+        "Use these settings from now on:",
         f"  OCTAVO_STORE_URL={server.url}",
         "  OCTAVO_RECORDS_URL not set",
     ]

@@ -81,7 +81,7 @@ def test_a_library_that_is_being_served_is_not_opened_twice(data: str, tmp_path:
 @pytest.mark.parametrize(
     ("variables", "why"),
     [
-        ({}, "there is none that works"),
+        ({}, "there is no valid key"),
         ({"OCTAVO_KEYS_REQUIRED": "false"}, "could read the library and change it"),
     ],
     ids=["no key", "no keys wanted"],

@@ -1,7 +1,7 @@
-"""The command line: what a reader types.
+"""The command line.
 
-Answers go to standard output, progress and complaints to standard error. Exit codes: 0 done, 1 failed,
-2 the call was wrong, 3 the book does not say. Nothing heavy is loaded before a command needs it.
+Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 1 failed, 2 wrong
+usage, 3 the book does not answer. Nothing heavy is imported before a command needs it.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import click
 
 from octavo import __version__
 from octavo.cli import ask, books, chat, keys, migrate, serve
-from octavo.cli.common import Context, complain
+from octavo.cli.common import GroupOptions, report_error
 from octavo.errors import OctavoError
 
-HELP = """Ask your books: every sentence of every answer with its footnote, or an honest refusal.
+HELP = """Ask your books: every sentence of an answer has a footnote, or Octavo says that it found no answer.
 
 \b
-  octavo add moby-dick.epub            a book: Markdown, Docusaurus, mdBook, HTML, EPUB, PDF, text
+  octavo add moby-dick.epub            also Markdown, Docusaurus, mdBook, HTML, PDF, plain text
   octavo ask "why is the whale white?"
   octavo search "harpoon" --section "The Line"
 
-The library lives in one folder: --data, else $OCTAVO_DATA, else your user data directory.
+The library is one folder: --data, or $OCTAVO_DATA, or your user data directory.
 Every command takes --json. `octavo COMMAND --help` shows examples.
 """
 
@@ -32,7 +32,7 @@ Every command takes --json. `octavo COMMAND --help` shows examples.
 @click.version_option(__version__, prog_name="octavo")
 @click.pass_context
 def octavo(context: click.Context, data: str | None) -> None:
-    context.obj = Context(data=data)
+    context.obj = GroupOptions(data=data)
 
 
 for command in (
@@ -57,17 +57,17 @@ for command in (
 
 
 def main() -> None:
-    """Entry point: every error of ours is a sentence with advice, never a traceback."""
+    """Run the command line. Each of our own errors becomes a message with a hint, never a traceback."""
     try:
         sys.exit(octavo.main(prog_name="octavo", standalone_mode=False))
     except click.ClickException as wrong:
         wrong.show()
         sys.exit(wrong.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("Stopped. Nothing is lost; run the same command again to go on.", err=True)
+        click.echo("Stopped. Nothing is lost; run the same command again to continue.", err=True)
         sys.exit(130)
     except OctavoError as error:
-        sys.exit(complain(error, as_json="--json" in sys.argv))
+        sys.exit(report_error(error, as_json="--json" in sys.argv))
     except BrokenPipeError:
         sys.exit(1)
     except OSError as failed:

@@ -1,9 +1,4 @@
-"""Commands that look things up in books: search.
-
-Conversations on paper: the list of them, and one of them as Markdown or JSON.
-
-Commands that ask: ask, chat, verify, sessions.
-"""
+"""Commands that search, ask, and look at earlier answers: search, ask, verify, sessions."""
 
 from __future__ import annotations
 
@@ -18,7 +13,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from octavo.cli.common import FAILED, NOT_SAID, Command, Context, common, on_terminal, show_json, with_library
+from octavo.cli.common import (
+    FAILED,
+    NOT_SAID,
+    Command,
+    GroupOptions,
+    add_common_options,
+    is_terminal,
+    run_with_library,
+    show_json,
+)
 from octavo.events import Answered, Asked, AskEvent, Retrieved, Scoped, last
 from octavo.types import Evidence, Question, Scope, ScopeType
 
@@ -26,35 +30,38 @@ if TYPE_CHECKING:
     from octavo.library import Library
     from octavo.types import Session
 
+# An answer with less confidence is shown as a guess.
+GUESS = 0.4
 
-def scoped(command: Command) -> Command:
-    """The options that narrow a search."""
+
+def add_scope_options(command: Command) -> Command:
+    """Add the options that narrow a search."""
     for option in (
-        click.option("--up-to", help="Only what comes before: a section, a page ('p. 12') or a position."),
-        click.option("--page", help="One page or a range: 12, xii, 12-15; #12 counts physical pages."),
-        click.option("--section", help="A section and all under it, by id, title or address."),
+        click.option("--up-to", help="Only the text before this section, page ('p. 12') or position."),
+        click.option("--page", help="A page or a range: 12, xii, 12-15. #12 is the 12th physical page."),
+        click.option("--section", help="A section with its subsections, by id, title or address."),
         click.option("--book", "book_id", help="A book, by id or title."),
     ):
         command = option(command)
     return command
 
 
-def scope_of(section: str | None, page: str | None, up_to: str | None) -> Scope | None:
+def make_scope(section: str | None, page: str | None, up_to: str | None) -> Scope | None:
     given = [(ScopeType.SECTION, section), (ScopeType.PAGE, page), (ScopeType.UP_TO, up_to)]
     chosen = [(kind, name) for kind, name in given if name is not None]
     if len(chosen) > 1:
-        raise click.UsageError("--section, --page and --up-to exclude each other; choose one.")
+        raise click.UsageError("Use only one of --section, --page and --up-to.")
     return Scope(type=chosen[0][0], identifier=chosen[0][1]) if chosen else None
 
 
-@click.command()
+@click.command(short_help="Find passages by meaning and by words.")
 @click.argument("query")
-@scoped
-@click.option("--top", "top_k", default=5, show_default=True, help="How many passages, 1 to 100.")
-@click.option("--no-rerank", is_flag=True, help="Quicker: as found, without the local reader's opinion.")
-@common
+@add_scope_options
+@click.option("--top", "top_k", default=5, show_default=True, help="Number of passages, 1 to 100.")
+@click.option("--no-rerank", is_flag=True, help="Faster: do not reorder the results with the local model.")
+@add_common_options
 def search(
-    context: Context,
+    context: GroupOptions,
     query: str,
     book_id: str | None,
     section: str | None,
@@ -65,33 +72,33 @@ def search(
     data: str | None,
     as_json: bool,
 ) -> None:
-    """Find the passages that fit QUERY best, by meaning and by words.
+    """Find the passages that match QUERY best, by meaning and by words.
 
     \b
       octavo search "why is the whale white?"
       octavo search "interest rates" --book annual-report --page 40-60
       octavo search "who is Ishmael?" --up-to "Chapter 10"
     """
-    within = scope_of(section, page, up_to)
+    within = make_scope(section, page, up_to)
     began = time.monotonic()
 
     async def work(library: Library) -> list[Evidence]:
         return await library.search(query, book_id=book_id, scope=within, top_k=top_k, rerank=not no_rerank)
 
-    found = with_library(context, data, work)
+    found = run_with_library(context, data, work)
     if as_json:
         from octavo.schemas import SearchJson
 
         show_json(SearchJson.from_results(found, seconds=time.monotonic() - began))
     else:
         for evidence in found:
-            show(evidence)
+            show_evidence(evidence)
     if not found:
-        click.echo("Nothing found. `octavo list` shows what is in the library.", err=True)
+        click.echo("Nothing found. `octavo list` shows the books of the library.", err=True)
         raise click.exceptions.Exit(NOT_SAID)
 
 
-def show(evidence: Evidence) -> None:
+def show_evidence(evidence: Evidence) -> None:
     chunk = evidence.chunk
     width = min(100, shutil.get_terminal_size().columns)
     click.secho(f"{evidence.rank}. {chunk.source_location}", bold=True, nl=False)
@@ -102,8 +109,8 @@ def show(evidence: Evidence) -> None:
     click.secho(f"   {chunk.url}\n", dim=True)
 
 
-def listed(sessions: Sequence[Session], *, as_json: bool) -> None:
-    """The conversations, the newest first."""
+def show_sessions(sessions: Sequence[Session], *, as_json: bool) -> None:
+    """Print the conversations, the newest first."""
     if as_json:
         from octavo.schemas import SessionListJson
 
@@ -117,8 +124,8 @@ def listed(sessions: Sequence[Session], *, as_json: bool) -> None:
             click.echo(f"{session.session_id}  {session.start_time:%Y-%m-%d %H:%M}  {count}, {state}")
 
 
-async def exported(library: Library, session_id: str, *, as_json: bool) -> str:
-    """One conversation with its citations."""
+async def export_session(library: Library, session_id: str, *, as_json: bool) -> str:
+    """Return one conversation with its citations, as Markdown or JSON."""
     from octavo.answers.export import write_markdown
     from octavo.schemas import SessionExport
 
@@ -134,7 +141,7 @@ async def exported(library: Library, session_id: str, *, as_json: bool) -> str:
     return write_markdown(session, interpreted=meant)
 
 
-def written(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
     try:
         path.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
     except OSError as error:
@@ -142,22 +149,19 @@ def written(path: Path, text: str) -> None:
     click.echo(f"Written to {path}.", err=True)
 
 
-GUESS = 0.4  # less sure than this, it is told as a guess
-
-
 @click.command(short_help="Answer a question in the book's own words, with footnotes.")
 @click.argument("question")
-@scoped
-@click.option("--selected-text", help="Ask about this passage; '-' reads it from standard input.")
+@add_scope_options
+@click.option("--selected-text", help="Ask about this text; '-' reads it from standard input.")
 @click.option(
     "--session",
     "session_id",
-    help="Go on with a conversation, or start one by that name; follow-ups are understood.",
+    help="Continue a conversation, or start one with this name. Follow-up questions work.",
 )
-@click.option("--top", "top_k", default=5, show_default=True, help="How many passages to read, 1 to 20.")
-@common
+@click.option("--top", "top_k", default=5, show_default=True, help="Number of passages to read, 1 to 20.")
+@add_common_options
 def ask(
-    context: Context,
+    context: GroupOptions,
     question: str,
     book_id: str | None,
     section: str | None,
@@ -169,7 +173,7 @@ def ask(
     data: str | None,
     as_json: bool,
 ) -> None:
-    """Answer QUESTION with the book's own sentences, each with its footnote, or say that it does not say.
+    """Answer QUESTION with the book's own sentences and footnotes, or say that the book does not answer it.
 
     \b
       octavo ask "Why is the whale white?"
@@ -180,7 +184,7 @@ def ask(
 
     if not question.strip():
         raise click.UsageError("QUESTION is empty.")
-    within = scope_of(section, page, up_to)
+    within = make_scope(section, page, up_to)
     selection = sys.stdin.read().strip() if selected_text == "-" else selected_text
     if selection is not None and not selection.strip():
         raise click.UsageError("--selected-text is empty; leave it out to ask the whole book.")
@@ -196,7 +200,7 @@ def ask(
         )
         return await answer_question(library, asked, quiet=as_json)
 
-    done = with_library(context, data, work)
+    done = run_with_library(context, data, work)
     if as_json:
         show_json(AnsweredJson.from_event(done))
     else:
@@ -209,13 +213,13 @@ async def answer_question(library: Library, question: Question, *, quiet: bool) 
     """Answer a question, and show each step on the terminal while it lasts."""
 
     async def show_step(event: AskEvent) -> None:
-        if on_terminal() and not quiet and not isinstance(event, Answered):
-            click.echo(f"\r{_step(event):<78}\r", nl=False, err=True)
+        if is_terminal() and not quiet and not isinstance(event, Answered):
+            click.echo(f"\r{_describe_step(event):<78}\r", nl=False, err=True)
 
     return await last(library.stream(question), on_event=show_step)
 
 
-def _step(event: AskEvent) -> str:
+def _describe_step(event: AskEvent) -> str:
     match event:
         case Asked():
             return f"looking for: {event.interpreted[:60]}"
@@ -227,11 +231,11 @@ def _step(event: AskEvent) -> str:
             return ""
 
 
-def _surely(confidence: float) -> str:
-    """How much to trust an answer, in words: a guess is called one."""
+def _describe_confidence(confidence: float) -> str:
+    """Say how reliable an answer is, and call a guess a guess."""
     if confidence < GUESS:
-        return f"A guess ({confidence:.0%} sure): these sentences come nearest, and may not answer."
-    return f"Sure to {confidence:.0%}."
+        return f"A guess (confidence {confidence:.0%}): these sentences come closest, but may not answer it."
+    return f"Confidence: {confidence:.0%}."
 
 
 def show_answer(done: Answered) -> None:
@@ -247,7 +251,7 @@ def show_answer(done: Answered) -> None:
         for item in answer.refusal.nearest:
             click.secho(f"  see {item.chunk.source_location}  {item.chunk.url}", dim=True)
         return
-    click.secho(f"\n{_surely(answer.confidence)}", dim=True)
+    click.secho(f"\n{_describe_confidence(answer.confidence)}", dim=True)
     for citation in answer.citations:
         click.echo(f"  [{citation.number}] {citation.source_location}")
         click.secho(f"      {citation.link}", dim=True)
@@ -255,15 +259,15 @@ def show_answer(done: Answered) -> None:
 
 @click.command(short_help="Check the quotations of old answers against the book.")
 @click.argument("answer", required=False)
-@common
-def verify(context: Context, answer: str | None, data: str | None, as_json: bool) -> None:
-    """Check the quotations of ANSWER, or of every answer ever given, against the book, letter by letter.
+@add_common_options
+def verify(context: GroupOptions, answer: str | None, data: str | None, as_json: bool) -> None:
+    """Check the quotations of ANSWER, or of all answers, against the book, letter by letter.
 
-    Exit code 0 when every quotation is in the book at its place, 1 when one is not.
+    Exit code 0 if every quotation is in the book at its place, 1 if one is not.
     """
     from octavo.schemas import VerificationJson
 
-    verdicts = with_library(context, data, lambda library: library.verify(answer))
+    verdicts = run_with_library(context, data, lambda library: library.verify(answer))
     wrong = [v for v in verdicts if not v.true and v.checked]
     checked = [v for v in verdicts if v.checked]
     if as_json:
@@ -271,7 +275,7 @@ def verify(context: Context, answer: str | None, data: str | None, as_json: bool
     else:
         for verdict in wrong:
             click.echo(f"✗ {verdict.answer_id} [{verdict.number}] {verdict.source_location}: {verdict.note}")
-        click.echo(f"{len(checked) - len(wrong)} of {len(checked)} quotations are true.")
+        click.echo(f"{len(checked) - len(wrong)} of {len(checked)} quotations are correct.")
         if len(checked) < len(verdicts):
             gone = len(verdicts) - len(checked)
             click.echo(f"{gone} cannot be checked: their books are no longer in the library.")
@@ -281,10 +285,12 @@ def verify(context: Context, answer: str | None, data: str | None, as_json: bool
 
 @click.command()
 @click.argument("session", required=False)
-@click.option("--export", "path", type=click.Path(dir_okay=False), help="Write it as Markdown or JSON.")
-@common
+@click.option(
+    "--export", "path", type=click.Path(dir_okay=False), help="Write it to this file, as Markdown or JSON."
+)
+@add_common_options
 def sessions(
-    context: Context, session: str | None, path: str | None, data: str | None, as_json: bool
+    context: GroupOptions, session: str | None, path: str | None, data: str | None, as_json: bool
 ) -> None:
     """List the conversations, or show or export one.
 
@@ -295,15 +301,17 @@ def sessions(
 
     if session is None:
         if path:
-            raise click.UsageError("--export needs the conversation that is to be exported.")
-        listed(
-            with_library(context, data, lambda library: library.conversations.list_sessions()),
+            raise click.UsageError("--export needs the id of a conversation.")
+        show_sessions(
+            run_with_library(context, data, lambda library: library.conversations.list_sessions()),
             as_json=as_json,
         )
         return
     wants_json = as_json or (path or "").endswith(".json")
-    text = with_library(context, data, lambda library: exported(library, session, as_json=wants_json))
+    text = run_with_library(
+        context, data, lambda library: export_session(library, session, as_json=wants_json)
+    )
     if path:
-        written(Path(path), text)
+        write_text(Path(path), text)
     else:
         click.echo(text)

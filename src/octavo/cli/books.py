@@ -1,7 +1,4 @@
-"""Commands that keep the shelf: add, list, contents, remove, doctor.
-
-Many books: several at once from the command line, and a worker that reads what waits in the queue.
-"""
+"""Commands that manage the books: add, list, contents, remove, work, doctor."""
 
 from __future__ import annotations
 
@@ -17,15 +14,15 @@ import click
 
 from octavo.cli.common import (
     FAILED,
-    Context,
-    Progress,
-    common,
-    complain,
-    counted,
-    exit_code,
-    on_terminal,
+    GroupOptions,
+    ProgressLine,
+    add_common_options,
+    choose_exit_code,
+    format_count,
+    is_terminal,
+    report_error,
+    run_with_library,
     show_json,
-    with_library,
 )
 from octavo.errors import BadBook, OctavoError
 from octavo.events import Compared, IngestEvent, Published
@@ -39,12 +36,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-async def each(
+async def run_each(
     paths: Sequence[Path], one: Callable[[Path], Awaitable[T]], *, workers: int
 ) -> tuple[list[T], list[OctavoError]]:
-    """Does `one` for every path, `workers` at a time: what was done, in order, and what failed.
+    """Call `one` for every path, `workers` at a time; return the results in order, and the errors.
 
-    A bad book fails alone; anything else would fail for the next one too, so nothing new is begun.
+    After a bad book the others continue. Any other error would hit the next book too, so nothing new starts.
     """
     done: dict[int, T] = {}
     failed: dict[int, OctavoError] = {}
@@ -58,7 +55,7 @@ async def each(
                 done[number] = await one(path)
             except OctavoError as error:
                 failed[number] = error
-                complain(error, as_json=False)
+                report_error(error, as_json=False)
 
     async with asyncio.TaskGroup() as group:
         for _ in range(min(workers, len(paths))):
@@ -66,27 +63,27 @@ async def each(
     return [done[n] for n in sorted(done)], [failed[n] for n in sorted(failed)]
 
 
-@click.command(short_help="Read the books that wait in the queue of uploads.")
-@click.option("--until-empty", is_flag=True, help="Stop when no book waits that it can read.")
-@common
-def work(context: Context, until_empty: bool, data: str | None, as_json: bool) -> None:
-    """Read the books that wait in the queue, beside a server that takes uploads.
+@click.command(short_help="Add the books that wait in the upload queue.")
+@click.option("--until-empty", is_flag=True, help="Stop when no book is waiting.")
+@add_common_options
+def work(context: GroupOptions, until_empty: bool, data: str | None, as_json: bool) -> None:
+    """Add the books that wait in the upload queue, beside a server.
 
-    `octavo serve` has a worker of its own. More of them, here or on other machines, need the store and the
-    records on servers (OCTAVO_STORE_URL, OCTAVO_RECORDS_URL) and the data folder of the server whose uploads
-    they read.
+    `octavo serve` has a worker of its own. More workers, here or on other machines, need the store and the
+    records on servers (OCTAVO_STORE_URL, OCTAVO_RECORDS_URL), and the data folder of the server that takes
+    the uploads.
 
     \b
       octavo work
       octavo work --until-empty
     """
-    count = with_library(context, data, lambda library: _work(library, until_empty=until_empty))
+    count = run_with_library(context, data, lambda library: _work(library, until_empty=until_empty))
     if as_json:
         from octavo.schemas import FinishedJobsJson
 
         show_json(FinishedJobsJson(jobs=count))
     else:
-        click.echo(f"{counted(count, 'job')} done.")
+        click.echo(f"{format_count(count, 'job')} done.")
 
 
 async def _work(library: Library, *, until_empty: bool) -> int:
@@ -96,7 +93,8 @@ async def _work(library: Library, *, until_empty: bool) -> int:
     await library.ready()
     settings = library.settings
     queue = JobQueue(library.database, capacity=settings.service.queue)
-    alone = not settings.store_url  # an embedded store has one process: the one before this is gone
+    # An embedded store has one process: an earlier one is gone.
+    alone = not settings.store_url
     worker = Worker(queue, library.ingest, data=settings.data, alone=alone)
     if alone:
         await queue.reclaim()
@@ -115,23 +113,28 @@ async def _work(library: Library, *, until_empty: bool) -> int:
     running = asyncio.ensure_future(run())
     for stop in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(stop, running.cancel)
-    with suppress(asyncio.CancelledError):  # the book that was being read waits again
+    # The book that was being added goes back into the queue.
+    with suppress(asyncio.CancelledError):
         await running
     return count
 
 
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
-@click.option("--title", help="Title to show; else the book's own.")
-@click.option("--id", "book_id", help="Name of the book in the library; else made from the title.")
-@click.option("--base-url", help="Web address of the published book, so that results link there.")
-@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@click.option("--title", help="Title to show; the default is the book's own.")
+@click.option("--id", "book_id", help="Id of the book in the library; the default is made from the title.")
+@click.option("--base-url", help="Web address of the published book; results link to it.")
+@click.option("--dry-run", is_flag=True, help="Show what would change, but change nothing.")
 @click.option(
-    "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Books to read at once."
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Number of books to read at once.",
 )
-@common
+@add_common_options
 def add(
-    context: Context,
+    context: GroupOptions,
     paths: tuple[str, ...],
     title: str | None,
     book_id: str | None,
@@ -150,13 +153,13 @@ def add(
       octavo add moby-dick.epub
       octavo add ./website --base-url https://example.org/
       octavo add manual.pdf --title "The Manual" --dry-run
-      octavo add shelf/*.epub --workers 4
+      octavo add books/*.epub --workers 4
     """
     if len(paths) > 1 and (title or book_id):
-        raise click.UsageError("--title and --id name one book; add the others separately.")
+        raise click.UsageError("--title and --id are for a single book; add the others separately.")
 
     if "" in paths:
-        raise click.UsageError("A PATH is empty; '.' names this folder.")
+        raise click.UsageError("A PATH is empty; use '.' for the current folder.")
 
     async def work(
         library: Library,
@@ -166,18 +169,18 @@ def add(
             if dry_run:
                 return await _preview_book(library, path, options, quiet=as_json)
             # Two progress lines would overwrite each other.
-            live = workers == 1 and not as_json and on_terminal()
+            live = workers == 1 and not as_json and is_terminal()
             return await _add_book(library, path, options, quiet=as_json, live=live)
 
-        return await each([Path(path) for path in paths], one, workers=workers)
+        return await run_each([Path(path) for path in paths], one, workers=workers)
 
-    done, failed = with_library(context, data, work)
+    done, failed = run_with_library(context, data, work)
     if as_json:
         from octavo.schemas import AddedBooksJson, FailureJson
 
         show_json(AddedBooksJson(books=done, errors=[FailureJson.from_value(error) for error in failed]))
     if failed:
-        raise click.exceptions.Exit(max(map(exit_code, failed)))
+        raise click.exceptions.Exit(max(map(choose_exit_code, failed)))
 
 
 async def _preview_book(
@@ -187,7 +190,7 @@ async def _preview_book(
     from octavo.schemas import PlannedBookJson
 
     change = await library.preview(path, **asdict(options))
-    _print_line(f"{change.title}: {summary(change)} (nothing was changed)", quiet)
+    _print_line(f"{change.title}: {summarise_change(change)} (nothing was changed)", quiet)
     return PlannedBookJson.from_change(change)
 
 
@@ -198,7 +201,7 @@ async def _add_book(
     from octavo.schemas import AddedBookJson, ChangeJson
 
     seen: dict[str, IngestEvent] = {}
-    progress = Progress(path.name, live=live)
+    progress = ProgressLine(path.name, live=live)
 
     def watch(event: IngestEvent) -> None:
         seen[event.kind] = event
@@ -217,81 +220,83 @@ def _print_line(line: str, quiet: bool) -> None:
         click.echo(line)
 
 
-def summary(change: Compared) -> str:
+def summarise_change(change: Compared) -> str:
     sections = f"+{change.added} ~{change.changed} −{change.removed} sections"
     return f"{sections}, +{change.chunks_new} −{change.chunks_gone} passages"
 
 
 def _describe_added(book: Book, change: Compared, *, unchanged: bool) -> str:
     if unchanged:
-        return f"{book.title}: already here as {book.id!r}, nothing to do"
-    pages = f", {counted(book.page_count, 'page')}" if book.page_count else ""
-    return f"{book.title}: added as {book.id!r} ({_size(book)}{pages}); {summary(change)}"
+        return f"{book.title}: already in the library as {book.id!r}, nothing to do"
+    pages = f", {format_count(book.page_count, 'page')}" if book.page_count else ""
+    return f"{book.title}: added as {book.id!r} ({_describe_size(book)}{pages}); {summarise_change(change)}"
 
 
-def _size(book: Book) -> str:
-    return f"{counted(book.section_count, 'section')}, {counted(book.chunk_count, 'passage')}"
+def _describe_size(book: Book) -> str:
+    return f"{format_count(book.section_count, 'section')}, {format_count(book.chunk_count, 'passage')}"
 
 
 @click.command("list")
-@common
-def list_(context: Context, data: str | None, as_json: bool) -> None:
+@add_common_options
+def list_(context: GroupOptions, data: str | None, as_json: bool) -> None:
     """Show the books of the library."""
-    books = with_library(context, data, lambda library: library.books())
+    books = run_with_library(context, data, lambda library: library.books())
     if as_json:
         from octavo.schemas import BookListJson
 
         show_json(BookListJson.from_books(books))
     elif not books:
-        click.echo("No books yet. `octavo add PATH` takes one in.")
+        click.echo("No books yet. `octavo add PATH` adds one.")
     else:
         wide = max(len(b.id) for b in books)
         for book in books:
             authors = f" by {', '.join(book.authors)}" if book.authors else ""
-            click.echo(f"{book.id:<{wide}}  {book.title}{authors} [{book.format}, {_size(book)}]")
+            click.echo(f"{book.id:<{wide}}  {book.title}{authors} [{book.format}, {_describe_size(book)}]")
 
 
 @click.command(short_help="Show the table of contents of a book.")
 @click.argument("book")
-@common
-def contents(context: Context, book: str, data: str | None, as_json: bool) -> None:
-    """Show the table of contents of BOOK, with the ids that --section takes.
+@add_common_options
+def contents(context: GroupOptions, book: str, data: str | None, as_json: bool) -> None:
+    """Show the table of contents of BOOK, with the ids for --section.
 
     \b
       octavo contents moby-dick
     """
-    sections = with_library(context, data, lambda library: library.contents(book))
+    sections = run_with_library(context, data, lambda library: library.contents(book))
     if as_json:
         from octavo.schemas import ContentsJson
 
         show_json(ContentsJson.from_sections(sections))
         return
     for section in sections:
-        click.echo(_contents_line(section))
+        click.echo(_format_section(section))
 
 
-def _contents_line(section: Section) -> str:
+def _format_section(section: Section) -> str:
     page = f"  p. {section.pages[0].label or section.pages[0].number}" if section.pages else ""
     name = click.style(f"  [{section.id}]", dim=True)
     return f"{'  ' * (section.level - 1)}{section.title}{page}{name}"
 
 
-@click.command()
+@click.command(short_help="Remove a book from the library.")
 @click.argument("book")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@common
-def remove(context: Context, book: str, yes: bool, data: str | None, as_json: bool) -> None:
-    """Take BOOK out of the library, with everything stored of it. The file itself stays where it is."""
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@add_common_options
+def remove(context: GroupOptions, book: str, yes: bool, data: str | None, as_json: bool) -> None:
+    """Remove BOOK from the library, with everything that is stored about it. Your own file stays."""
 
     async def work(library: Library) -> Book:
         found = await library.book(book)
-        if not yes and on_terminal():
+        if not yes and is_terminal():
             click.confirm(
-                f"Remove {found.title!r} ({counted(found.chunk_count, 'passage')})?", abort=True, err=True
+                f"Remove {found.title!r} ({format_count(found.chunk_count, 'passage')})?",
+                abort=True,
+                err=True,
             )
         return await library.remove(found.id)
 
-    gone = with_library(context, data, work)
+    gone = run_with_library(context, data, work)
     if as_json:
         from octavo.schemas import BookJson, RemovedBookJson
 
@@ -300,18 +305,20 @@ def remove(context: Context, book: str, yes: bool, data: str | None, as_json: bo
         click.echo(f"Removed {gone.title!r}.")
 
 
-@click.command(short_help="Check the library: files, space, model, store and records.")
-@click.option("--repair", is_flag=True, help="Make the store what the records say, embedding anew if needed.")
-@common
-def doctor(context: Context, repair: bool, data: str | None, as_json: bool) -> None:
-    """Check the library: files, space, model, and that the store holds what the records say.
+@click.command(short_help="Check the library: files, disk space, models, store and records.")
+@click.option("--repair", is_flag=True, help="Make the store match the records; embed again where needed.")
+@add_common_options
+def doctor(context: GroupOptions, repair: bool, data: str | None, as_json: bool) -> None:
+    """Check the library: files, disk space, models, and whether the store matches the records.
 
     \b
       octavo doctor
       octavo doctor --repair
     """
-    progress = Progress("repair", live=on_terminal() and not as_json)
-    findings = with_library(context, data, lambda library: library.examine(repair=repair, on_event=progress))
+    progress = ProgressLine("repair", live=is_terminal() and not as_json)
+    findings = run_with_library(
+        context, data, lambda library: library.examine(repair=repair, on_event=progress)
+    )
     sound = all(f.sound for f in findings)
     if as_json:
         from octavo.schemas import ExaminationJson, FindingJson

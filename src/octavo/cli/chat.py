@@ -1,6 +1,6 @@
-"""The conversation at the terminal: questions follow each other, a slash begins a command.
+"""The `chat` command: questions one after the other; a line that starts with a slash is a command.
 
-Waiting for the next line never blocks: Ctrl-C ends the conversation at once, and what was said is kept.
+Waiting for input does not block the event loop: Ctrl-C ends the conversation at once, and it is saved.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from octavo.cli.ask import answer_question, scope_of, scoped, show_answer
-from octavo.cli.common import Context, common, show_json, with_library
+from octavo.cli.ask import add_scope_options, answer_question, make_scope, show_answer
+from octavo.cli.common import GroupOptions, add_common_options, run_with_library, show_json
 from octavo.types import Question, Scope
 
 if TYPE_CHECKING:
     from octavo.events import Answered
     from octavo.library import Library
 
-COMMANDS = """/scope SECTION        look only there; also /scope page 12, /scope up to SECTION
-/scope                look everywhere again
-/sources              the passages that the last answer quotes
+COMMANDS = """/scope SECTION        search only there; also /scope page 12, /scope up to SECTION
+/scope                search everywhere again
+/sources              show the passages that the last answer quotes
 /quit                 end the conversation"""
 
 
-@click.command(short_help="Talk with your books: follow-up questions are understood.")
-@scoped
-@click.option("--session", "session_id", help="Go on with an earlier conversation.")
-@common
+@click.command(short_help="Ask one question after another; follow-up questions work.")
+@add_scope_options
+@click.option("--session", "session_id", help="Continue an earlier conversation.")
+@add_common_options
 def chat(
-    context: Context,
+    context: GroupOptions,
     book_id: str | None,
     section: str | None,
     page: str | None,
@@ -40,12 +40,12 @@ def chat(
     data: str | None,
     as_json: bool,
 ) -> None:
-    """Talk with your books: follow-up questions are understood from what came before.
+    """Ask one question after another; follow-up questions refer to what came before.
 
-    In the conversation: /scope SECTION narrows (also /scope page 12, /scope up to SECTION), /scope alone
-    widens, /sources shows the quoted passages, /quit ends.
+    Commands: /scope SECTION narrows the search (also /scope page 12, /scope up to SECTION), /scope alone
+    widens it, /sources shows the quoted passages, /quit ends the conversation.
     """
-    start = scope_of(section, page, up_to)
+    start = make_scope(section, page, up_to)
 
     async def work(library: Library) -> None:
         session = await library.conversations.start_session(session_id)
@@ -55,7 +55,7 @@ def chat(
         finally:
             await library.conversations.end_session(session.session_id)
 
-    with_library(context, data, work)
+    run_with_library(context, data, work)
 
 
 class Chat:
@@ -66,33 +66,33 @@ class Chat:
     ) -> None:
         self._library, self._session_id, self._book_id, self._scope = library, session_id, book_id, scope
         self._as_json = as_json
-        self._lines = Lines(sys.stdin)
+        self._lines = InputLines(sys.stdin)
         self._last: Answered | None = None
 
     async def run(self) -> None:
         from octavo.errors import CallerError
 
-        while (line := await self._line()) is not None:
+        while (line := await self._read_line()) is not None:
             try:
                 if line.startswith("/"):
-                    await self._command(line)
+                    await self._run_command(line)
                 elif line:
                     await self._ask(line)
             except CallerError as error:
                 click.echo(f"{error.message}\n  {error.hint}", err=True)
 
-    async def _line(self) -> str | None:
+    async def _read_line(self) -> str | None:
         click.echo("\n> ", nl=False, err=True)
-        line = await self._lines.next()
+        line = await self._lines.read()
         return None if line is None or line.strip() in ("/quit", "/exit") else line.strip()
 
-    async def _command(self, line: str) -> None:
+    async def _run_command(self, line: str) -> None:
         name, _, rest = line.partition(" ")
         if name == "/scope":
-            wanted = named(rest)
+            wanted = parse_scope(rest)
             where = await self._library.describe(wanted, book_id=self._book_id) if wanted else "everything"
             self._scope = wanted
-            click.echo(f"Looking in {where}.", err=True)
+            click.echo(f"Searching in {where}.", err=True)
         elif name == "/sources" and self._last is not None:
             for citation in self._last.answer.citations:
                 click.echo(
@@ -117,24 +117,24 @@ class Chat:
             show_answer(self._last)
 
 
-def named(words: str) -> Scope | None:
-    """The scope that somebody typed after /scope; None for none."""
+def parse_scope(words: str) -> Scope | None:
+    """Read the words after /scope; return None if there are none."""
     words = words.strip()
     for lead, place in (("page ", 1), ("up to ", 2)):
         if words.casefold().startswith(lead):
             rest = words[len(lead) :].strip()
-            return scope_of(None, *((rest, None) if place == 1 else (None, rest)))
-    return scope_of(words or None, None, None)
+            return make_scope(None, *((rest, None) if place == 1 else (None, rest)))
+    return make_scope(words or None, None, None)
 
 
-class Lines:
-    """Lines of a terminal, a pipe or a file, without holding up the event loop."""
+class InputLines:
+    """Reads lines of a terminal, a pipe or a file without blocking the event loop."""
 
     def __init__(self, source: IO[Any]) -> None:
         self._source, self._waiting, self._ended = source, b"", False
 
-    async def next(self) -> str | None:
-        """The next line without its end; None after the last."""
+    async def read(self) -> str | None:
+        """Return the next line without its line end, or None after the last."""
         while b"\n" not in self._waiting and not self._ended:
             data = await self._read()
             self._waiting += data
@@ -147,13 +147,15 @@ class Lines:
     async def _read(self) -> bytes:
         try:
             file = self._source.fileno()
-        except OSError:  # a text in memory
+        except OSError:
+            # A text in memory.
             return str(self._source.read()).encode()
         loop = asyncio.get_running_loop()
         ready: asyncio.Future[None] = loop.create_future()
         try:
-            loop.add_reader(file, _set, ready)
-        except PermissionError:  # a plain file is always ready, and cannot be waited for
+            loop.add_reader(file, _set_ready, ready)
+        except PermissionError:
+            # A plain file is always ready and cannot be waited for.
             return os.read(file, 65_536)
         try:
             await ready
@@ -162,6 +164,6 @@ class Lines:
         return os.read(file, 65_536)
 
 
-def _set(ready: asyncio.Future[None]) -> None:
+def _set_ready(ready: asyncio.Future[None]) -> None:
     if not ready.done():
         ready.set_result(None)

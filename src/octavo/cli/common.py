@@ -1,7 +1,4 @@
-"""Progress on standard error, with counts and the time that is left; silent when nobody is watching.
-
-What every command shares: where the library is, `--json`, how results and complaints are shown.
-"""
+"""What the commands share: common options, opening the library, JSON output, errors and progress."""
 
 from __future__ import annotations
 
@@ -26,26 +23,30 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+# Exit codes.
 FAILED, WRONG_CALL, NOT_SAID = 1, 2, 3
-"""File descriptors for the library: those it has open when idle, and more for a book on its way in."""
+# The width of a progress line.
+WIDTH = 78
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
-    """What was said before the command's name."""
+class GroupOptions:
+    """The options before the command's name."""
 
     data: str | None = None
 
 
-def common(command: Command) -> Command:
-    """The options that every command has."""
+def add_common_options(command: Command) -> Command:
+    """Add `--json` and `--data`, which every command has."""
     command = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(command)
     data = click.option("--data", type=click.Path(file_okay=False), help="Folder of the library.")(command)
     return click.pass_obj(data)  # type: ignore[return-value]
 
 
-def with_library(context: Context, data: str | None, work: Callable[[Library], Coroutine[Any, Any, T]]) -> T:
-    """Opens the library, runs `work` with it and closes it, whatever happens."""
+def run_with_library(
+    context: GroupOptions, data: str | None, work: Callable[[Library], Coroutine[Any, Any, T]]
+) -> T:
+    """Open the library, run `work` with it, and close it."""
     require_files()
 
     from octavo.library import Library
@@ -61,13 +62,13 @@ def show_json(shape: Schema) -> None:
     click.echo(json.dumps(shape.to_json(), ensure_ascii=False, indent=2))
 
 
-def counted(count: int, what: str) -> str:
-    """`1 section`, `1,234 sections`."""
+def format_count(count: int, what: str) -> str:
+    """Return `1 section` or `1,234 sections`."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def complain(error: OctavoError, *, as_json: bool) -> int:
-    """Says what went wrong and what to do; returns the exit code."""
+def report_error(error: OctavoError, *, as_json: bool) -> int:
+    """Print what went wrong and what to do; return the exit code."""
     if as_json:
         from octavo.schemas import ErrorJson
 
@@ -75,34 +76,31 @@ def complain(error: OctavoError, *, as_json: bool) -> int:
     click.echo(f"octavo: {error.message}", err=True)
     if error.hint:
         click.echo(f"  {error.hint}", err=True)
-    return exit_code(error)
+    return choose_exit_code(error)
 
 
-def exit_code(error: OctavoError) -> int:
+def choose_exit_code(error: OctavoError) -> int:
     wrong_call = isinstance(error, InvalidValue | NotFound | InvalidTransition)
     return WRONG_CALL if wrong_call else FAILED
 
 
-def on_terminal() -> bool:
+def is_terminal() -> bool:
     return sys.stderr.isatty()
 
 
-WIDTH = 78
-
-
-def clock(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def bar(done: int, total: int, *, width: int = 24) -> str:
+def draw_bar(done: int, total: int, *, width: int = 24) -> str:
     full = width * done // max(1, total)
     return "█" * full + "░" * (width - full)
 
 
-class Progress:
-    """Turns the events of an ingest into one line that is written over."""
+class ProgressLine:
+    """Shows the events of an ingest on one line of the terminal, which is overwritten."""
 
     def __init__(self, name: str, *, live: bool, now: Callable[[], float] = time.monotonic) -> None:
         self._name, self._live, self._now = name, live, now
@@ -112,37 +110,37 @@ class Progress:
     def __call__(self, event: IngestEvent) -> None:
         if isinstance(event, Parsed):
             for warning in event.warnings:
-                self._keep(f"  note: {warning}")
-        line = self.line(event)
+                self._print_note(f"  note: {warning}")
+        line = self.describe(event)
         if line and self._live:
             click.echo(f"\r{line[:WIDTH]:<{WIDTH}}", nl=False, err=True)
         if isinstance(event, Published) and self._live:
             click.echo(f"\r{'':<{WIDTH}}\r", nl=False, err=True)
 
-    def line(self, event: IngestEvent) -> str:
+    def describe(self, event: IngestEvent) -> str:
         match event:
             case Parsed():
-                size = f"{counted(event.sections, 'section')}, {counted(event.characters, 'character')}"
-                return f"{self._name}: {size}"
+                sections = format_count(event.sections, "section")
+                return f"{self._name}: {sections}, {format_count(event.characters, 'character')}"
             case Compared():
                 return f"{self._name}: +{event.added} ~{event.changed} −{event.removed} sections"
             case Embedding():
-                counts = f"{event.done}/{event.total}{self._left(event)}"
-                return f"{self._name}: {bar(event.done, event.total)} {counts}"
+                counts = f"{event.done}/{event.total}{self._estimate(event)}"
+                return f"{self._name}: {draw_bar(event.done, event.total)} {counts}"
             case Storing():
                 return f"{self._name}: storing {event.done}/{event.total}"
             case Published():
                 return ""
 
-    def _left(self, event: Embedding) -> str:
-        """Time left at the pace since the first batch; the first says nothing yet."""
+    def _estimate(self, event: Embedding) -> str:
+        """Estimate the time left from the pace since the first batch."""
         now = self._now()
         if self._began is None:
             self._began, self._first = now, event.done
         fresh = event.done - self._first
         if fresh <= 0:
             return ""
-        return f", {clock((now - self._began) / fresh * (event.total - event.done))} left"
+        return f", {format_seconds((now - self._began) / fresh * (event.total - event.done))} left"
 
-    def _keep(self, line: str) -> None:
+    def _print_note(self, line: str) -> None:
         click.echo(f"\r{line:<{WIDTH}}" if self._live else line, err=True)

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from octavo.cli.common import Context, common, show_json, with_library
+from octavo.cli.common import GroupOptions, add_common_options, run_with_library, show_json
 
 if TYPE_CHECKING:
     from octavo.library import Library
     from octavo.records.keys import Key
 
 
-@click.group(short_help="Keys for the HTTP service: who may use it, and for what.")
+@click.group(short_help="Manage the keys of the HTTP service.")
 def keys() -> None:
-    """Keys for the HTTP service: who may use it, for what, and on which books.
+    """Manage the keys of the HTTP service: who may use it, for what, and which books.
 
     \b
       octavo keys create "my laptop" --scope ask --scope ingest
@@ -35,14 +35,24 @@ def keys() -> None:
     type=click.Choice(["ask", "ingest", "admin"]),
     help="What it may do: ask (search, ask, read), ingest (add and remove books), admin (everything). [ask]",
 )
-@click.option("--book", "books", multiple=True, help="A book that it may read; leave it out for all of them.")
-@click.option("--public", is_flag=True, help="For a page that everyone can read: `ask` only, listed origins.")
-@click.option("--origin", "origins", multiple=True, help="A site that may use it, like https://example.com.")
-@click.option("--per-minute", type=click.IntRange(min=1), help="Requests a minute, if not the usual number.")
-@click.option("--days", type=float, help="Days until it expires; without it, never.")
-@common
+@click.option(
+    "--book", "books", multiple=True, help="A book that the key may read; the default is all books."
+)
+@click.option(
+    "--public", is_flag=True, help="For a public web page: only `ask`, only from the listed origins."
+)
+@click.option(
+    "--origin", "origins", multiple=True, help="A site that may use the key, such as https://example.com."
+)
+@click.option(
+    "--per-minute",
+    type=click.IntRange(min=1),
+    help="Requests per minute; the default is the service's limit.",
+)
+@click.option("--days", type=float, help="Days until the key expires; the default is never.")
+@add_common_options
 def create(
-    context: Context,
+    context: GroupOptions,
     name: str,
     scopes: tuple[str, ...],
     books: tuple[str, ...],
@@ -53,10 +63,10 @@ def create(
     data: str | None,
     as_json: bool,
 ) -> None:
-    """Make a key called NAME and show it, this once.
+    """Create a key called NAME and show it once.
 
-    A public key goes into the pages of a site. It can only ask, from the origins that it names, and each
-    visitor has a limit of their own.
+    A public key is part of a site's pages. It can only ask, only from the listed origins, and each visitor
+    has a limit of their own.
     """
 
     async def work(library: Library) -> tuple[Key, str]:
@@ -73,19 +83,19 @@ def create(
             days=days,
         )
 
-    key, token = with_library(context, data, work)
+    key, token = run_with_library(context, data, work)
     if as_json:
         from octavo.schemas import NewKeyJson
 
-        show_json(NewKeyJson.from_value(key, state=_state(key), key=token))
+        show_json(NewKeyJson.from_value(key, state=_describe_state(key), key=token))
         return
     click.echo(token)
-    click.echo("Keep it now: it is not stored and will not be shown again.", err=True)
+    click.echo("Save the key now: it is not stored and cannot be shown again.", err=True)
 
 
 @keys.command("list")
-@common
-def list_(context: Context, data: str | None, as_json: bool) -> None:
+@add_common_options
+def list_(context: GroupOptions, data: str | None, as_json: bool) -> None:
     """List the keys, without their secrets."""
 
     async def work(library: Library) -> list[Key]:
@@ -93,25 +103,27 @@ def list_(context: Context, data: str | None, as_json: bool) -> None:
 
         return await Keyring(library.database).list_keys()
 
-    found = with_library(context, data, work)
+    found = run_with_library(context, data, work)
     if as_json:
         from octavo.schemas import KeyJson, KeyListJson
 
-        show_json(KeyListJson(keys=[KeyJson.from_value(key, state=_state(key)) for key in found]))
+        show_json(KeyListJson(keys=[KeyJson.from_value(key, state=_describe_state(key)) for key in found]))
     elif not found:
-        click.echo("No keys yet. `octavo keys create NAME` makes one.")
+        click.echo("No keys yet. `octavo keys create NAME` creates one.")
     for key in () if as_json else found:
         where = "all books" if key.books is None else ", ".join(key.books)
         kind = "public, " if key.public else ""
         used = f"last used {key.used_at:%Y-%m-%d}" if key.used_at else "never used"
-        click.echo(f"{key.id}  {key.name}  ({kind}{', '.join(key.scopes)}; {where}; {_state(key)}; {used})")
+        click.echo(
+            f"{key.id}  {key.name}  ({kind}{', '.join(key.scopes)}; {where}; {_describe_state(key)}; {used})"
+        )
 
 
 @keys.command()
 @click.argument("key_id", metavar="ID")
-@common
-def revoke(context: Context, key_id: str, data: str | None, as_json: bool) -> None:
-    """End the key with this ID. Running services refuse it within a second."""
+@add_common_options
+def revoke(context: GroupOptions, key_id: str, data: str | None, as_json: bool) -> None:
+    """Revoke the key with this ID. Running services refuse it within a second."""
 
     async def work(library: Library) -> Key:
         from octavo.records.keys import Keyring
@@ -119,16 +131,16 @@ def revoke(context: Context, key_id: str, data: str | None, as_json: bool) -> No
         shown = key_id.removeprefix("octv_").split("_")[0]
         return await Keyring(library.database).revoke(shown)
 
-    key = with_library(context, data, work)
+    key = run_with_library(context, data, work)
     if as_json:
         from octavo.schemas import KeyJson
 
-        show_json(KeyJson.from_value(key, state=_state(key)))
+        show_json(KeyJson.from_value(key, state=_describe_state(key)))
     else:
         click.echo(f"{key.name} ({key.id}) is revoked.")
 
 
-def _state(key: Key) -> str:
+def _describe_state(key: Key) -> str:
     if key.revoked_at is not None:
         return "revoked"
     if key.expires_at is None:

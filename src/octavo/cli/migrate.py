@@ -1,4 +1,4 @@
-"""Commands about other places: attach a collection that somebody else filled, migrate a library."""
+"""Commands for servers: attach a collection that another program filled, and migrate a library."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import click
 
 from octavo.cli.common import (
     WIDTH,
-    Context,
-    Progress,
-    bar,
-    common,
-    counted,
-    on_terminal,
+    GroupOptions,
+    ProgressLine,
+    add_common_options,
+    draw_bar,
+    format_count,
+    is_terminal,
+    run_with_library,
     show_json,
-    with_library,
 )
 from octavo.events import IngestEvent, Published
 from octavo.types import COLLECTION, Book
@@ -28,17 +28,23 @@ if TYPE_CHECKING:
     from octavo.maintenance.migrate import Migration
 
 
-@click.command(short_help="Make a book of a Qdrant collection that another program filled.")
+@click.command(short_help="Add a Qdrant collection of another program as a book.")
 @click.argument("url")
-@click.option("--collection", default=COLLECTION, show_default=True, help="Its name on that server.")
-@click.option("--title", help="Title to show; else the one that all points have, or the collection's name.")
-@click.option("--id", "book_id", help="Name of the book in the library; else made from the title.")
-@click.option("--base-url", help="Web address that the points' addresses are relative to.")
-@click.option("--vector", help="Name of the dense vector to read, where the points have several.")
-@click.option("--key-file", type=click.File(), help="File with the server's key; - reads it from stdin.")
-@common
+@click.option(
+    "--collection", default=COLLECTION, show_default=True, help="Name of the collection on the server."
+)
+@click.option(
+    "--title", help="Title to show; the default is the points' common title, or the collection's name."
+)
+@click.option("--id", "book_id", help="Id of the book in the library; the default is made from the title.")
+@click.option("--base-url", help="Web address to which the points' addresses are relative.")
+@click.option("--vector", help="Name of the dense vector to read, if the points have several.")
+@click.option(
+    "--key-file", type=click.File(), help="File with the server's key; '-' reads it from standard input."
+)
+@add_common_options
 def attach(
-    context: Context,
+    context: GroupOptions,
     url: str,
     collection: str,
     title: str | None,
@@ -49,9 +55,9 @@ def attach(
     data: str | None,
     as_json: bool,
 ) -> None:
-    """Make a book of a Qdrant collection that somebody else filled; nothing is written to it.
+    """Add a Qdrant collection that another program filled as a book. Nothing is written to it.
 
-    Its points have at least url, text, chunk_id and source_title. Attach it again to take over what changed.
+    Its points must have url, text, chunk_id and source_title. Attach it again to update what changed.
 
     \b
       octavo attach http://localhost:6333
@@ -67,7 +73,7 @@ def attach(
     async def work(library: Library) -> Book:
         known = library.settings.store_key if library.settings.store_url == url.rstrip("/") else ""
         source = Source(url=url, collection=collection, key=given or known, vector=vector)
-        progress = Progress(collection, live=on_terminal())
+        progress = ProgressLine(collection, live=is_terminal())
 
         def on_event(event: IngestEvent) -> None:
             nonlocal unchanged
@@ -76,28 +82,33 @@ def attach(
 
         return await library.attach(source, options=options, on_event=on_event)
 
-    book = with_library(context, data, work)
+    book = run_with_library(context, data, work)
     if as_json:
         from octavo.schemas import AttachedBookJson, BookJson
 
         show_json(AttachedBookJson(book=BookJson.from_value(book), unchanged=unchanged))
     else:
-        count = f"{counted(book.section_count, 'section')}, {counted(book.chunk_count, 'passage')}"
+        count = f"{format_count(book.section_count, 'section')}, {format_count(book.chunk_count, 'passage')}"
         click.echo(f"{book.id}: {'unchanged' if unchanged else 'attached'} ({count}).")
 
 
 @click.command(short_help="Copy the library to a Qdrant server and PostgreSQL, or back.")
-@click.option("--to", required=True, metavar="URL|embedded", help="Qdrant server to move the chunks to.")
-@click.option("--records", metavar="URL|embedded", help="Move the records too: a PostgreSQL database.")
-@click.option("--collection", help="Collection there; else the one in the settings.")
-@common
+@click.option("--to", required=True, metavar="URL|embedded", help="Qdrant server that gets the chunks.")
+@click.option("--records", metavar="URL|embedded", help="PostgreSQL database that gets the records too.")
+@click.option("--collection", help="Collection on that server; the default is the one in the settings.")
+@add_common_options
 def migrate(
-    context: Context, to: str, records: str | None, collection: str | None, data: str | None, as_json: bool
+    context: GroupOptions,
+    to: str,
+    records: str | None,
+    collection: str | None,
+    data: str | None,
+    as_json: bool,
 ) -> None:
     """Copy the library to a Qdrant server and PostgreSQL, or back into its folder.
 
-    The library as it is stays untouched, and nothing may change it meanwhile. Counts and hashes are compared
-    at the end; the settings to use from then on are shown. A move that was cut off can be run again.
+    The old library is only read, and it is locked meanwhile. At the end counts and hashes are compared, and
+    the settings for the new place are shown. If the copy is interrupted, run the command again.
 
     \b
       octavo migrate --to http://localhost:6333
@@ -109,27 +120,27 @@ def migrate(
 
     chosen = data or context.data
     settings = Settings(data=Path(chosen)) if chosen else Settings()
-    on_step = _shown if on_terminal() else None
+    on_step = _show_step if is_terminal() else None
     moved = asyncio.run(
         migrate_library(settings, to=to, records=records, collection=collection, on_step=on_step)
     )
-    if on_terminal():
+    if is_terminal():
         click.echo(f"\r{'':<{WIDTH}}\r", nl=False, err=True)
     if as_json:
         from octavo.schemas import MigrationJson
 
         show_json(MigrationJson.from_value(moved))
     else:
-        _report(moved)
+        _show_migration(moved)
 
 
-def _shown(what: str, done: int, total: int) -> None:
-    line = f"{what}: {bar(done, total)} {done:,}/{total:,}"
+def _show_step(what: str, done: int, total: int) -> None:
+    line = f"{what}: {draw_bar(done, total)} {done:,}/{total:,}"
     sys.stderr.write(f"\r{line[:WIDTH]:<{WIDTH}}")
     sys.stderr.flush()
 
 
-def _report(moved: Migration) -> None:
+def _show_migration(moved: Migration) -> None:
     click.echo(
         f"{moved.chunks:,} passages are in {moved.store} ({moved.written:,} written now), all verified."
     )
@@ -138,6 +149,6 @@ def _report(moved: Migration) -> None:
         click.echo(f"{rows:,} records in {len(moved.tables)} tables are in {moved.records}, all verified.")
     if moved.source_differs:
         click.echo(f"  note: the old store differs from the records ({moved.source_differs}).", err=True)
-    click.echo("From now on use:")
+    click.echo("Use these settings from now on:")
     for name, value in moved.settings.items():
         click.echo(f"  {name}={value}" if value else f"  {name} not set")

@@ -1,6 +1,6 @@
-"""The command that an assistant starts: the tools of `octavo.mcp` over standard input and output.
+"""Commands that serve the library: serve (HTTP) and mcp (standard input and output).
 
-The command that serves: what would go wrong, or would let strangers in, is told before anything starts.
+Before the HTTP service starts, its port, its keys and the library are checked.
 """
 
 from __future__ import annotations
@@ -14,22 +14,24 @@ from typing import TYPE_CHECKING
 
 import click
 
-from octavo.cli.common import Context, common, with_library
+from octavo.cli.common import GroupOptions, add_common_options, run_with_library
 from octavo.errors import AccessDenied, MachineError
 
 if TYPE_CHECKING:
     from octavo.library import Library
 
+_FEW_FILES = """this process may open only a few files, enough for %d connections at once.
+  Run `ulimit -n 1024` before you start it."""
+
 
 @click.command(short_help="Serve the library to an assistant over MCP.")
-@click.option("--book", "names", multiple=True, help="Only this book, by id or title; may be repeated.")
-@common
-def mcp(context: Context, names: tuple[str, ...], data: str | None, as_json: bool) -> None:  # noqa: ARG001
+@click.option("--book", "names", multiple=True, help="Only this book, by id or title. Can be repeated.")
+@add_common_options
+def mcp(context: GroupOptions, names: tuple[str, ...], data: str | None, as_json: bool) -> None:  # noqa: ARG001
     """Serve the library to an assistant over MCP, on standard input and output.
 
-    An assistant starts this command by itself; docs/mcp.md shows the entry that each one needs. The same
-    tools are at /mcp of `octavo serve`. What is said is JSON in any case; with --json, what goes wrong before
-    is told as JSON too.
+    The assistant starts this command itself; docs/mcp.md shows how to configure it. `octavo serve` offers the
+    same tools at /mcp. The protocol is always JSON; with --json, errors at the start are JSON too.
 
     \b
       claude mcp add octavo -- octavo mcp
@@ -38,10 +40,10 @@ def mcp(context: Context, names: tuple[str, ...], data: str | None, as_json: boo
     import logging
 
     logging.basicConfig(level=logging.WARNING, format="octavo: %(message)s")
-    with_library(context, data, lambda library: _serve(library, names))
+    run_with_library(context, data, lambda library: _serve_stdio(library, names))
 
 
-async def _serve(library: Library, names: tuple[str, ...]) -> None:
+async def _serve_stdio(library: Library, names: tuple[str, ...]) -> None:
     from octavo.mcp import serve_stdio
 
     books = tuple([(await library.book(name)).id for name in names]) if names else None
@@ -52,21 +54,17 @@ async def _serve(library: Library, names: tuple[str, ...]) -> None:
         await running
 
 
-_FEW_FILES = """this process may open so few files that it can hold %d connections at once.
-  `ulimit -n 1024` before it starts gives it more."""
-
-
 @click.command(short_help="Serve the library over HTTP: the app and the API.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8321, show_default=True, help="Port to listen on."
 )
-@common
-def serve(context: Context, host: str, port: int, data: str | None, as_json: bool) -> None:
-    """Serve the library over HTTP: the app on /, the API under /v1, its description on /docs.
+@add_common_options
+def serve(context: GroupOptions, host: str, port: int, data: str | None, as_json: bool) -> None:
+    """Serve the library over HTTP: the app at /, the API under /v1, its description at /docs.
 
-    On this machine's own address everyone may use it. On any other, every caller needs a key:
-    `octavo keys create NAME` makes one.
+    On the loopback address, no key is needed. On any other address every caller needs a key:
+    `octavo keys create NAME` creates one.
 
     \b
       octavo serve
@@ -83,8 +81,8 @@ def serve(context: Context, host: str, port: int, data: str | None, as_json: boo
     chosen = data or context.data
     settings = Settings(data=Path(chosen)) if chosen else Settings()
     exposed = not is_loopback(host)
-    with_library(context, data, lambda library: _prepared(library, host, exposed=exposed))
-    _require_free(host, port)
+    run_with_library(context, data, lambda library: _prepare(library, host, exposed=exposed))
+    _require_free_port(host, port)
     if find_connection_limit() < FEW:
         click.echo(f"octavo: {_FEW_FILES % find_connection_limit()}", err=True)
     app = make_app(settings, host=host)
@@ -95,25 +93,25 @@ def serve(context: Context, host: str, port: int, data: str | None, as_json: boo
     DrainingServer(config, app.state.load, announce=lambda real: click.echo(said % real, err=True)).run()
 
 
-async def _prepared(library: Library, host: str, *, exposed: bool) -> None:
-    """Whatever is wrong is told before the service starts."""
+async def _prepare(library: Library, host: str, *, exposed: bool) -> None:
+    """Check keys and library, so that errors appear before the service starts."""
     from octavo.records.keys import Keyring
 
     if exposed and library.settings.keys_required is False:
         raise AccessDenied(
             f"on {host} anyone who can reach this machine could read the library and change it",
-            hint="Unset OCTAVO_KEYS_REQUIRED, or listen on 127.0.0.1 behind a proxy that asks for passwords.",
+            hint="Unset OCTAVO_KEYS_REQUIRED, or listen on 127.0.0.1 behind a proxy with passwords.",
         )
     if exposed and not await Keyring(library.database).has_valid_key():
         raise AccessDenied(
-            f"on {host} every caller needs a key, and there is none that works",
-            hint="`octavo keys create NAME --scope admin` makes one; --host 127.0.0.1 needs none.",
+            f"on {host} every caller needs a key, and there is no valid key",
+            hint="`octavo keys create NAME --scope admin` creates one; --host 127.0.0.1 needs none.",
         )
     await library.ready()
 
 
-def _require_free(host: str, port: int) -> None:
-    """Listens there for a moment: what the server itself would say about it goes to the log."""
+def _require_free_port(host: str, port: int) -> None:
+    """Try to listen on the port: the server itself would report a failure only in its log."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, _, _, _, address in found:
@@ -121,5 +119,5 @@ def _require_free(host: str, port: int) -> None:
     except OSError as failed:
         raise MachineError(
             f"cannot listen on {host}, port {port}: {failed.strerror or failed}",
-            hint="Stop what listens there, or choose another with --port; 0 takes any that is free.",
+            hint="Stop the program that uses it, or choose another port with --port; 0 picks a free one.",
         ) from failed
