@@ -248,7 +248,7 @@ async def test_a_wrong_model_is_refused_with_the_digest_expected_and_embeds_noth
     shipped = models.find_shipped(models.INT8_FILE, models.INT8_SHA256)
     (cache / models.INT8_FILE).write_bytes(damage(shipped.read_bytes()))
     async with Library.open(settings=Settings(data=data)) as library:
-        for use in (library.search(QUERY), library.add(data.parent / "tides.md"), library.ready()):
+        for use in (library.search(QUERY), library.add(data.parent / "tides.md"), library.prepare()):
             with pytest.raises(WeightsError, match=models.INT8_SHA256) as refused:
                 await use
             assert "Delete" in refused.value.hint

@@ -57,7 +57,7 @@ async def main():
     settings = Settings(data=Path(DATA) / "library", **SETTINGS)
     async with Library.open(settings=settings, embedder=TinyEmbedder()) as library:
         await library.add(BOOK)
-        await library.ready()
+        await library.prepare()
         await library.ask("How many boats were lost?")
 
 asyncio.run(main())

@@ -101,7 +101,7 @@ class Library:
         """Holds the records, the conversations and the tables of the service."""
         self.conversations = Conversations(records.database)
         """Sessions, questions and answers."""
-        self.mended = Difference()
+        self.repaired = Difference()
         """What had to be repaired in the store when it was opened."""
 
     @classmethod
@@ -326,11 +326,11 @@ class Library:
     def _scope_of(self, books: Sequence[str] | None) -> ScopeResolver:
         return self._scope if books is None else replace(self._scope, books=books)
 
-    async def ready(self) -> None:
+    async def prepare(self) -> None:
         """Open everything that the first search would otherwise open."""
         await self._context()
 
-    async def respond(self) -> None:
+    async def check_health(self) -> None:
         """Raise unless the records and the store respond."""
         await self._records.list_books()
         await self._context()
@@ -365,7 +365,7 @@ class Library:
                     place = join_instances(self.database, alone=not self.settings.store_url)
                     await self._closing.enter_async_context(place)
                     self._joined = True
-                store, self.mended = await open_repaired_store(self.settings, self._records, embedder)
+                store, self.repaired = await open_repaired_store(self.settings, self._records, embedder)
                 self._closing.push_async_callback(self._close, store)
                 self._opened = LibraryContext(self.settings, self._records, store, embedder)
                 self._store = store

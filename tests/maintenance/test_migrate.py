@@ -75,9 +75,9 @@ def home(template: Path, tmp_path: Path) -> Settings:
 async def found(settings: Settings) -> list[StoreHits]:
     """What both halves of the search find, scores included."""
     async with opened(settings) as library:
-        assert not library.mended
+        assert not library.repaired
         shelf = await library._context()
-        assert not library.mended
+        assert not library.repaired
         vectors = shelf.embedder.embed(QUERIES)
         bounds = (await library._scope.resolve(_EVERYWHERE)).where
         return [
@@ -218,7 +218,7 @@ async def test_a_library_that_is_in_use_is_not_moved(
     tmp_path: Path, home: Settings, server: QdrantServer
 ) -> None:
     async with opened(home) as library:
-        await library.ready()
+        await library.prepare()
         with pytest.raises(LibraryBusy, match="in use"):
             await migrate_library(home, to=server.url)
     assert server.requests == []

@@ -75,13 +75,13 @@ async def test_opening_mends_what_was_done_behind_its_back(data: Path, damage: d
     embedder = TinyEmbedder()
     async with Library.open(data, embedder=embedder) as library:
         found = await library.search("the harbour master", top_k=100)
-        assert library.mended
+        assert library.repaired
         assert len(found) == 4
         assert embedder.embedded == 1  # the query
         assert not await find_difference(await library._context())
     async with Library.open(data, embedder=embedder) as library:
         assert await library.search("the harbour master", top_k=100) == found
-        assert not library.mended
+        assert not library.repaired
 
 
 async def test_a_store_that_nobody_touched_is_not_compared(data: Path) -> None:

@@ -144,7 +144,7 @@ async def test_opening_leaves_alone_what_another_instance_is_working_on(
 
         async def watch() -> None:
             async with library(settings(tmp_path, "two", shelf, qdrant)) as two:
-                await two.ready()
+                await two.prepare()
                 seen.append(bool(await two._records.pending()))
                 assert await two.search("boats lost in the storm") == []
 
@@ -192,6 +192,6 @@ async def test_a_store_in_ones_own_folder_does_not_go_with_records_that_others_u
             with pytest.raises(LibraryBusy, match="that one has its store in its own folder"):
                 await three.search("boats")
     async with library(settings(tmp_path, "one", shelf, None)) as again:
-        await again.ready()
-        assert not again.mended, "the store was left sealed"
+        await again.prepare()
+        assert not again.repaired, "the store was left sealed"
         assert not await find_difference(await again._context())

@@ -181,7 +181,7 @@ async def test_a_library_lives_on_a_server(tmp_path: Path, server: QdrantServer)
         await assert_well_cited(tides, await tides.ask("Who trimmed the lamp of the lighthouse?"))
     before = len(server.writes)
     async with open_library(tmp_path, server) as tides:
-        assert not tides.mended
+        assert not tides.repaired
         assert [found.chunk.book_id for found in await tides.search("gulls", top_k=1)] == [book.id]
         assert server.writes[before:] == []
         assert all(finding.sound for finding in await tides.examine())
@@ -195,7 +195,7 @@ async def test_a_book_whose_storing_breaks_off_is_not_published_and_goes_in_late
 ) -> None:
     book = markdown(tmp_path / "tides.md")
     async with open_library(tmp_path, server) as tides:
-        await tides.ready()
+        await tides.prepare()
         server.fail(Fault(kind="half", to=UPSERT), *[Fault(kind="status", to=UPSERT)] * 4)
         with pytest.raises(StoreError, match="did not store the chunks"):
             await tides.add(book)
@@ -217,8 +217,8 @@ async def test_a_server_that_vanishes_with_a_removal_undone_is_caught_up_with_at
         assert await tides.books() == []
         assert await tides.search("lighthouse") == []
     async with open_library(tmp_path, server) as tides:
-        await tides.ready()
-        assert len(tides.mended.strange) == 4
+        await tides.prepare()
+        assert len(tides.repaired.strange) == 4
         assert all(finding.sound for finding in await tides.examine())
 
 
@@ -233,8 +233,8 @@ async def test_points_that_the_server_lost_are_written_again_when_the_library_is
     await store.delete(ids[:2])
     await store.close()
     async with open_library(tmp_path, server) as tides:
-        await tides.ready()
-        assert tides.mended.missing == tuple(ids[:2])
+        await tides.prepare()
+        assert tides.repaired.missing == tuple(ids[:2])
         assert all(finding.sound for finding in await tides.examine())
 
 

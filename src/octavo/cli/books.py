@@ -90,7 +90,7 @@ async def _work(library: Library, *, until_empty: bool) -> int:
     from octavo.ingest.worker import IDLE_SECONDS, Worker
     from octavo.records.jobs import JobQueue
 
-    await library.ready()
+    await library.prepare()
     settings = library.settings
     queue = JobQueue(library.database, capacity=settings.service.queue)
     # An embedded store has one process: an earlier one is gone.

@@ -107,7 +107,7 @@ async def _prepare(library: Library, host: str, *, exposed: bool) -> None:
             f"on {host} every caller needs a key, and there is no valid key",
             hint="`octavo keys create NAME --scope admin` creates one; --host 127.0.0.1 needs none.",
         )
-    await library.ready()
+    await library.prepare()
 
 
 def _require_free_port(host: str, port: int) -> None:

@@ -56,7 +56,7 @@ def make_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with Library.open(settings=settings, embedder=embedder, answerer=answerer) as library:
-            await library.ready()
+            await library.prepare()
             # Load the sentence model now: later, the first question would wait for it.
             await run_blocking(split_sentences, "One. Two.")
             app.state.library = library

@@ -43,7 +43,7 @@ async def readyz(request: Request, library: CurrentLibrary) -> Response:
     load: Load = request.app.state.load
     if load.draining:
         raise Overloaded("the service is stopping", retry_after=5, hint="Try another instance.")
-    await library.respond()
+    await library.check_health()
     return respond(ReadyJson(books=len(await library.books())))
 
 
