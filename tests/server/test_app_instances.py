@@ -131,7 +131,7 @@ async def test_the_same_book_added_by_both_at_once_is_there_once(
         added = await asyncio.gather(one.add(book), two.add(book), one.add(other), two.add(other))
         assert len({b.id for b in added}) == 2
         assert len(await two.books()) == 2
-        assert await one._records.pending() == []
+        assert await one._records.list_pending() == []
         assert not await find_difference(await two._context())
 
 
@@ -145,7 +145,7 @@ async def test_opening_leaves_alone_what_another_instance_is_working_on(
         async def watch() -> None:
             async with library(settings(tmp_path, "two", shelf, qdrant)) as two:
                 await two.prepare()
-                seen.append(bool(await two._records.pending()))
+                seen.append(bool(await two._records.list_pending()))
                 assert await two.search("boats lost in the storm") == []
 
         async with one._changes() as held:
