@@ -277,7 +277,21 @@ class Library:
         context = await self._context()
         if question.session_id is not None:
             await self.conversations.start_session(question.session_id, owner=question.user_id or "")
-        async with aclosing(ask(question, await self._make_steps(context, books))) as events:
+        if self.settings.tracing:
+            tracing.check_installed()
+        retriever = self._get_retriever(context)
+        chosen = await self._answerers.choose(retriever, context.embedder)
+        steps = AskSteps(
+            self.settings,
+            self._records,
+            self.conversations,
+            retriever,
+            self._scope_of(books),
+            answerer=chosen.answerer,
+            offline=chosen.offline,
+            rewrite=chosen.rewrite,
+        )
+        async with aclosing(ask(question, steps)) as events:
             async for event in events:
                 yield event
 
@@ -305,23 +319,6 @@ class Library:
             )
             self._retriever = Retriever(context.store, self._records, context.embedder, reranker=reranker)
         return self._retriever
-
-    async def _make_steps(self, context: LibraryContext, books: Sequence[str] | None) -> AskSteps:
-        """Put together what answers one question of somebody who may read these books."""
-        if self.settings.tracing:
-            tracing.check_installed()
-        retriever = self._get_retriever(context)
-        chosen = await self._answerers.choose(retriever, context.embedder)
-        return AskSteps(
-            self.settings,
-            self._records,
-            self.conversations,
-            retriever,
-            self._scope_of(books),
-            answerer=chosen.answerer,
-            offline=chosen.offline,
-            rewrite=chosen.rewrite,
-        )
 
     def _scope_of(self, books: Sequence[str] | None) -> ScopeResolver:
         return self._scope if books is None else replace(self._scope, books=books)

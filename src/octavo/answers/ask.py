@@ -70,8 +70,11 @@ async def ask(question: Question, steps: AskSteps) -> AsyncGenerator[AskEvent, N
                 else:
                     said = step
         reply = await steps.verify(interpreted, workspace, said, found=found, name=steps.answerer.name)
-        refusal = await _find_refusal(question, interpreted, bounds, reply, steps)
-        answer = await _write_answer(question, reply, refusal, steps, timer)
+        if reply.claims and reply.answerable >= steps.threshold and reply.confidence >= LEAST_CONFIDENCE:
+            text = await cite(reply, Sources(steps.records))
+        else:
+            text = await _refuse(question, interpreted, bounds, reply, steps)
+        answer = _make_answer(question, reply, text, timer)
         timer.end_stage("answer", checking=reply.checking)
 
         receipt = write_receipt(
@@ -94,21 +97,24 @@ async def ask(question: Question, steps: AskSteps) -> AsyncGenerator[AskEvent, N
         await _record_failure(question, failure, steps, timer)
         raise
     if steps.settings.tracing:
-        ids = {"question_id": question.id, "answer_id": answer.id}
-        tracing.record(receipt, ids=ids, stages=timer.stages)
+        tracing.record(receipt, ids=_list_ids(question, answer), stages=timer.stages)
     claims = () if answer.refusal else reply.list_claimed()
     for claim in claims:
         yield claim
     yield Answered(question, answer, interpreted, reply.dropped, reply.answerer, timer.stages, claims)
 
 
+async def _refuse(
+    question: Question, interpreted: str, bounds: Bounds, reply: CheckedReply, steps: AskSteps
+) -> AnswerText:
+    """Refuse with the reason that is true."""
+    refusal = await _find_refusal(question, interpreted, bounds, reply, steps)
+    return AnswerText(str(uuid4()), refusal.message, refusal=refusal)
+
+
 async def _find_refusal(
     question: Question, interpreted: str, bounds: Bounds, reply: CheckedReply, steps: AskSteps
-) -> Refusal | None:
-    """Return the refusal that is true, or None if the evidence supports an answer."""
-    sure = reply.answerable >= steps.threshold and reply.confidence >= LEAST_CONFIDENCE
-    if reply.claims and sure:
-        return None
+) -> Refusal:
     if not await steps.records.list_books():
         return refuse_empty_library()
     wider = bounds.widen()
@@ -123,13 +129,9 @@ async def _find_refusal(
     return refuse_unanswered(bounds.description, near, unlikely=unlikely)
 
 
-async def _write_answer(
-    question: Question, reply: CheckedReply, refusal: Refusal | None, steps: AskSteps, timer: StageTimer
-) -> Answer:
-    answer_id = str(uuid4())
-    text = AnswerText(refusal.message) if refusal else await cite(answer_id, reply, Sources(steps.records))
+def _make_answer(question: Question, reply: CheckedReply, text: AnswerText, timer: StageTimer) -> Answer:
     return Answer(
-        id=answer_id,
+        id=text.answer_id,
         question_id=question.id,
         content=text.content,
         confidence=reply.confidence,
@@ -137,7 +139,7 @@ async def _write_answer(
         timestamp=datetime.now(UTC),
         citations=text.citations,
         evidence=tuple(item.to(EvidenceState.VALIDATED) for item in reply.evidence),
-        refusal=refusal,
+        refusal=text.refusal,
         trace=timer.trace,
     )
 
@@ -148,13 +150,16 @@ async def _record_failure(
     """Record why the question has no answer, even if it is being cancelled."""
     name = type(failure).__name__
     if steps.settings.tracing:
-        ids = {"question_id": question.id, "answer_id": ""}
-        tracing.record({}, ids=ids, stages=timer.stages, failed=name)
+        tracing.record({}, ids=_list_ids(question, None), stages=timer.stages, failed=name)
     reason = str(failure) or "stopped before there was an answer"
     recording = asyncio.ensure_future(steps.conversations.fail(question, f"{name}: {reason}"))
     # The first failure is the one to raise.
     with suppress(OctavoError):
         await asyncio.shield(recording)
+
+
+def _list_ids(question: Question, answer: Answer | None) -> dict[str, str]:
+    return {"question_id": question.id, "answer_id": answer.id if answer else ""}
 
 
 class StageTimer:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urldefrag
-from uuid import UUID, uuid5
+from uuid import UUID, uuid4, uuid5
 
 from octavo.events import Claimed
 from octavo.types import Book, BookFormat, Chunk, Citation, Evidence, Refusal, RefusalReason
@@ -71,10 +71,12 @@ class CheckedReply:
 
 @dataclass(frozen=True, slots=True)
 class AnswerText:
-    """The text of an answer with its marks, and the citations that the marks point at."""
+    """The text of an answer with its marks and the citations that they point at, or of a refusal."""
 
+    answer_id: str
     content: str
     citations: tuple[Citation, ...] = ()
+    refusal: Refusal | None = None
 
 
 def number_citations(claims: Sequence[Claim]) -> dict[str, int]:
@@ -86,10 +88,10 @@ def number_citations(claims: Sequence[Claim]) -> dict[str, int]:
     return numbers
 
 
-async def cite(answer_id: str, reply: CheckedReply, sources: Sources) -> AnswerText:
+async def cite(reply: CheckedReply, sources: Sources) -> AnswerText:
     """Write the answer with its footnotes, every quotation copied by offset."""
     links = {id_: await _find_link(reply.sentences[id_], sources) for id_ in reply.numbers}
-    return write_footnotes(answer_id, reply, links=links)
+    return write_footnotes(str(uuid4()), reply, links=links)
 
 
 def write_footnotes(answer_id: str, reply: CheckedReply, *, links: Mapping[str, str]) -> AnswerText:
@@ -112,7 +114,7 @@ def write_footnotes(answer_id: str, reply: CheckedReply, *, links: Mapping[str, 
         parts.append(f"{_OWN_MARK.sub(_PLAIN, claim.text)} {marks}")
     # Lists and code keep their lines.
     apart = "\n\n" if any("\n" in part for part in parts) else " "
-    return AnswerText(apart.join(parts), citations)
+    return AnswerText(answer_id, apart.join(parts), citations)
 
 
 def _make_citation(

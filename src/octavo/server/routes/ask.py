@@ -77,8 +77,9 @@ async def ask(
     """
     await _check_session(body, library, caller)
     access = get_access(request)
-    asked = get_metrics(request).watch(start_question(body, library, caller), library.conversations)
-    events = _stream_events(body, asked, caller, access.idempotency, idempotency_key)
+    asked = library.stream(body.to_question(owner=caller.owner), books=caller.books)
+    watched = get_metrics(request).watch(asked, library.conversations)
+    events = _stream_events(body, watched, caller, access.idempotency, idempotency_key)
     if STREAMED in request.headers.get("accept", ""):
         slot, limits = access.hold_stream(caller), access.settings.service
         return await make_event_stream(request, events, slot=slot, limits=limits, first=2)
@@ -90,15 +91,11 @@ async def ask(
     "/query", response_model=QueryJson, responses=describe("The answer with its citations.", 404, 502)
 )
 async def query(body: QueryBody, request: Request, library: CurrentLibrary, caller: AskCaller) -> Response:
-    asked = body.apply_filters()
-    await _check_session(asked, library, caller)
-    events = get_metrics(request).watch(start_question(asked, library, caller), library.conversations)
-    done = await run_while_connected(request, last(events))
+    filtered = body.apply_filters()
+    await _check_session(filtered, library, caller)
+    asked = library.stream(filtered.to_question(owner=caller.owner), books=caller.books)
+    done = await run_while_connected(request, last(get_metrics(request).watch(asked, library.conversations)))
     return _GONE if done is None else respond(QueryJson.from_answer(done.answer))
-
-
-def start_question(body: AskBody, library: Library, caller: Caller) -> AsyncGenerator[AskEvent, None]:
-    return library.stream(body.to_question(owner=caller.owner), books=caller.books)
 
 
 async def _check_session(body: AskBody, library: Library, caller: Caller) -> None:
