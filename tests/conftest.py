@@ -22,10 +22,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.patience import PATIENCE
-from tests.support.places import File, Place
-from tests.support.postgres import Server, Shelf
+from tests.support.places import RecordsPlace, SqliteFile
+from tests.support.postgres import PostgresDatabase, PostgresServer
 
-pytest_plugins = ["tests.support.staging"]
+pytest_plugins = ["tests.support.browser_fixtures"]
 LOCAL_MODELS = "OCTAVO_LOCAL_MODELS"
 HANGS = 600.0  # seconds
 settings.register_profile(
@@ -65,34 +65,34 @@ def local_models(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[Server]:
+def postgres() -> Iterator[PostgresServer]:
     """A running PostgreSQL; a test that stops it starts it again."""
-    server = Server()
+    server = PostgresServer()
     yield server
     server.close()
 
 
 @pytest.fixture(scope="session")
-def _common_shelf(postgres: Server) -> Shelf:
-    return Shelf(postgres, postgres.database())
+def _shared_database(postgres: PostgresServer) -> PostgresDatabase:
+    return PostgresDatabase(postgres, postgres.database())
 
 
 @pytest.fixture
-def shelf(_common_shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> Shelf:
+def postgres_db(_shared_database: PostgresDatabase, monkeypatch: pytest.MonkeyPatch) -> PostgresDatabase:
     """A PostgreSQL database without a row in it; whoever waits there for another has much patience."""
     from octavo.records import database
 
     monkeypatch.setattr(database, "SERVER_SECONDS", PATIENCE)
     patient = {"statement_timeout": "600000", "lock_timeout": "120000"}
     monkeypatch.setattr(database, "SERVER_SETTINGS", database.SERVER_SETTINGS | patient)
-    _common_shelf.empty()
-    return _common_shelf
+    _shared_database.empty()
+    return _shared_database
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> RecordsPlace:
     """Where records can be opened: each test that takes this runs on both databases."""
     if request.param == "sqlite":
-        return File(tmp_path / "records.sqlite")
-    empty: Shelf = request.getfixturevalue("shelf")
+        return SqliteFile(tmp_path / "records.sqlite")
+    empty: PostgresDatabase = request.getfixturevalue("postgres_db")
     return empty

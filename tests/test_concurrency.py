@@ -42,7 +42,7 @@ data, book = sys.argv[1:]
 async def data(tmp_path: Path) -> Path:
     """A library with one book, closed."""
     async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as library:
-        await library.add(small_books.markdown(tmp_path / "tides.md"))
+        await library.add(small_books.write_markdown(tmp_path / "tides.md"))
     return tmp_path / "library"
 
 
@@ -121,7 +121,7 @@ async def test_an_add_that_meets_a_locked_database_fails_clean_and_works_later(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("octavo.records.database.PRAGMAS", ("busy_timeout = 60", "journal_mode = WAL"))
-    new = small_books.markdown(
+    new = small_books.write_markdown(
         data.parent / "log.md", {"Day": "On this day we saw no land."}, title="The Log"
     )
     async with Library.open(data, embedder=TinyEmbedder()) as library:
@@ -159,10 +159,12 @@ async def test_a_clock_that_goes_back_between_adds_changes_neither_order_nor_age
     async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as library:
         for title in titles:
             said = {"I": f"The {title} book says this."}
-            await library.add(small_books.markdown(tmp_path / f"book {title}.md", said, title=title))
+            await library.add(small_books.write_markdown(tmp_path / f"book {title}.md", said, title=title))
         first = (await library.books())[0]
         said = {"I": "The First book, revised."}
-        revised = await library.add(small_books.markdown(tmp_path / "book First.md", said, title="First"))
+        revised = await library.add(
+            small_books.write_markdown(tmp_path / "book First.md", said, title="First")
+        )
         assert tuple(b.title for b in await library.books()) == titles
         assert (revised.added_at, revised.updated_at) == (first.added_at, first.updated_at)
         (best,) = await library.search("First book revised", top_k=1)
@@ -172,12 +174,14 @@ async def test_a_clock_that_goes_back_between_adds_changes_neither_order_nor_age
 async def test_five_copies_and_three_editions_are_one_book_and_one_of_each_passage(tmp_path: Path) -> None:
     embedder = TinyEmbedder()
     async with Library.open(tmp_path / "library", embedder=embedder) as library:
-        ids = {(await library.add(small_books.markdown(tmp_path / f"copy {n}.md"))).id for n in range(5)}
+        ids = {
+            (await library.add(small_books.write_markdown(tmp_path / f"copy {n}.md"))).id for n in range(5)
+        }
         assert embedder.embedded == 4
         path = tmp_path / "tides.md"
         for n in range(3):
             new = {"Storm": f"A storm broke pier number {n} in a single night."}
-            ids.add((await library.add(small_books.markdown(path, small_books.TIDES | new))).id)
+            ids.add((await library.add(small_books.write_markdown(path, small_books.TIDES | new))).id)
         assert len(ids) == len(await library.books()) == 1
         found = await library.search("a storm broke the pier in the harbour", top_k=100)
         contents = [e.chunk.content for e in found]

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from octavo.cli import octavo
 from octavo.settings import Settings
-from tests.support.book_service import serving
+from tests.support.book_service import serve_books
 
 ROOT = Path(__file__).parent.parent
 IMAGES = {"octavo", "qdrant/qdrant", "postgres:16"}
@@ -137,7 +137,7 @@ def test_the_command_that_watches_the_image_tells_a_living_service_from_a_dead_o
 
     command = said("HEALTHCHECK")[0].split("CMD ", 1)[1]
     _, *arguments = yaml.safe_load(command)
-    with serving(tmp_path / "library") as service:
+    with serve_books(tmp_path / "library") as service:
         here = [word.replace("8321", str(service.port)) for word in arguments]
         assert subprocess.run([sys.executable, *here], check=False).returncode == 0
     assert subprocess.run([sys.executable, *here], capture_output=True, check=False).returncode != 0

@@ -41,7 +41,7 @@ async def library(tmp_path: Path, embedder: TinyEmbedder) -> AsyncIterator[Libra
 
 @pytest.fixture
 async def tides(library: Library, tmp_path: Path) -> Book:
-    return await library.add(small_books.markdown(tmp_path / "tides.md"))
+    return await library.add(small_books.write_markdown(tmp_path / "tides.md"))
 
 
 async def test_every_result_is_its_sections_text_in_order_of_relevance(library: Library, tides: Book) -> None:
@@ -75,7 +75,9 @@ async def test_what_was_found_is_remembered_until_a_book_comes_or_goes(
     again = await library.search("the lamp at dusk", top_k=50)
     assert {e.chunk.book_id for e in again} == {tides.id}
     assert len(await library.search("the lamp at dusk", top_k=1)) == 1
-    hills = small_books.markdown(tmp_path / "hills.md", {"Top": "A lamp burns at dusk."}, title="The Hills")
+    hills = small_books.write_markdown(
+        tmp_path / "hills.md", {"Top": "A lamp burns at dusk."}, title="The Hills"
+    )
     other = await library.add(hills)
     both = await library.search("the lamp at dusk", top_k=50)
     assert {e.chunk.book_id for e in both} == {tides.id, other.id}
@@ -139,7 +141,7 @@ async def test_removing_a_book_leaves_nothing_of_it_and_the_others_whole(
     library: Library, tides: Book, tmp_path: Path
 ) -> None:
     other = await library.add(
-        small_books.text(tmp_path / "other.txt", {"a": "Quite another text stands here."})
+        small_books.write_text(tmp_path / "other.txt", {"a": "Quite another text stands here."})
     )
     assert await library.remove("The Tides") == tides
     assert await library.books() == [other]
@@ -156,7 +158,7 @@ async def test_a_preview_says_what_would_change_and_changes_nothing(
 ) -> None:
     embedded = embedder.embedded
     changed = {**small_books.TIDES, "Evening": "In the evening the lamps were lit."}
-    path = small_books.markdown(tmp_path / "tides.md", changed)
+    path = small_books.write_markdown(tmp_path / "tides.md", changed)
     planned = await library.preview(path)
     assert (planned.book_id, planned.added, planned.changed, planned.removed) == (tides.id, 1, 0, 0)
     assert (planned.kept, planned.chunks_new, planned.chunks_gone) == (4, 1, 0)
@@ -172,8 +174,10 @@ async def test_a_folder_is_named_after_itself_even_when_it_is_called_dot(
 ) -> None:
     folder = tmp_path / "guide"
     folder.mkdir()
-    small_books.markdown(folder / "one.md", title="One")
-    small_books.markdown(folder / "two.md", {"End": "The second file of the guide ends here."}, title="Two")
+    small_books.write_markdown(folder / "one.md", title="One")
+    small_books.write_markdown(
+        folder / "two.md", {"End": "The second file of the guide ends here."}, title="Two"
+    )
     monkeypatch.chdir(folder)
     book = await library.add(".")
     assert book.source_file == "guide"
@@ -258,7 +262,7 @@ async def test_without_local_models_neither_is_loaded_and_words_and_meaning_deci
 @pytest.mark.usefixtures("local_models")
 async def test_by_default_the_reader_finds_the_words_and_the_receipt_names_it(tmp_path: Path) -> None:
     async with Library.open(tmp_path / "library") as library:
-        await library.add(small_books.markdown(tmp_path / "tides.md"))
+        await library.add(small_books.write_markdown(tmp_path / "tides.md"))
         assert loaded(library) == [False, False], "adding a book needs neither"
         events = [event async for event in library.stream(LOST)]
         claims = [event for event in events if isinstance(event, Claimed)]

@@ -27,6 +27,6 @@ def octavo(home: Path, *said: str) -> str:
 def test_a_question_leaves_nothing_in_the_readers_home(tmp_path: Path) -> None:
     home, data = tmp_path / "home", str(tmp_path / "library")
     home.mkdir()
-    octavo(home, "add", str(small_books.markdown(tmp_path / "tides.md")), "--data", data)
+    octavo(home, "add", str(small_books.write_markdown(tmp_path / "tides.md")), "--data", data)
     assert "[1]" in octavo(home, "ask", "How far did the beam of the lighthouse reach?", "--data", data)
     assert list(home.rglob("*")) == []

@@ -16,7 +16,7 @@ from octavo.library import Library
 from octavo.settings import Settings
 from octavo.testing import Claims, ScriptedModel, TinyEmbedder
 from octavo.tracing import select_attributes
-from tests.support.answerers import Broken, with_tides
+from tests.support.answerers import FailingAnswerer, add_tides
 
 LOST = "How many boats were lost in the storm?"
 STAGES = ("interpret", "scope", "retrieve", "answer", "verify", "record")
@@ -42,7 +42,7 @@ def spans(exporter: InMemorySpanExporter) -> Iterator[InMemorySpanExporter]:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return with_tides(tmp_path_factory.mktemp("tides"))
+    return add_tides(tmp_path_factory.mktemp("tides"))
 
 
 def everything(span: ReadableSpan) -> str:
@@ -74,7 +74,9 @@ async def test_a_failure_is_a_span_with_the_kind_of_the_failure(
     data: Path, spans: InMemorySpanExporter
 ) -> None:
     settings = Settings(data=data, tracing=True)
-    async with Library.open(settings=settings, embedder=TinyEmbedder(), answerer=Broken()) as library:
+    async with Library.open(
+        settings=settings, embedder=TinyEmbedder(), answerer=FailingAnswerer()
+    ) as library:
         with pytest.raises(ModelError):
             await library.ask(LOST)
     whole = spans.get_finished_spans()[-1]

@@ -15,7 +15,7 @@ from octavo.errors import WeightsError
 from octavo.models import graph
 from octavo.models.embedding import open_session
 from octavo.models.graph import Precision, Recipe
-from tests.support.tiny_bert import HEADS, HIDDEN, POSITIONS, WORDS, Array, encoded, weights
+from tests.support.tiny_bert import HEADS, HIDDEN, POSITIONS, WORDS, Array, encode, make_weights
 
 RECIPE = Recipe(heads=HEADS)
 AT_FIRST = frozenset({"rank", "support"})
@@ -24,7 +24,7 @@ IDS, KINDS = [1, 5, 9, 2, 11, 7, 4, 18, 2], [0, 0, 0, 0, 1, 1, 1, 1, 1]
 
 def headed(seed: int = 7) -> dict[str, Array]:
     random = np.random.default_rng(seed)
-    made = weights(seed)
+    made = make_weights(seed)
     for name, size in {"span": 2, "rank": 1, "support": 1}.items():
         made[f"head.{name}.weight"] = random.normal(0, 0.5, (size, HIDDEN)).astype(np.float32)
         made[f"head.{name}.bias"] = random.normal(0, 0.5, size).astype(np.float32)
@@ -53,7 +53,7 @@ class Run:
 
 
 def by_hand(ids: list[int], kinds: list[int]) -> dict[str, Array]:
-    x = encoded(WEIGHTS, ids, kinds=kinds)
+    x = encode(WEIGHTS, ids, kinds=kinds)
     out = {}
     for name in ("span", "rank", "support"):
         given_ = x[:1] if name in AT_FIRST else x
@@ -133,7 +133,7 @@ def test_the_same_weights_give_the_same_bytes(precision: Precision) -> None:
 def test_the_embedders_graph_is_as_it_was() -> None:
     import onnx
 
-    model = onnx.load_from_string(graph.build_graph(weights(), RECIPE, precision="fp32"))
+    model = onnx.load_from_string(graph.build_graph(make_weights(), RECIPE, precision="fp32"))
     assert [i.name for i in model.graph.input] == ["input_ids", "attention_mask"]
     assert [o.name for o in model.graph.output] == ["sentence_embedding"]
 

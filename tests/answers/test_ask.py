@@ -21,17 +21,17 @@ from octavo.types import Answer, RefusalReason, Scope, ScopeType
 from octavo.validation import AnswerState, QuestionStatus
 from tests.support import small_books
 from tests.support.answerers import (
-    Broken,
-    Greedy,
-    Scripted,
+    AllSentencesAnswerer,
+    FailingAnswerer,
+    ScriptedAnswerer,
+    add_tides,
     assert_well_cited,
-    changed,
-    filled,
-    looked_up,
-    with_tides,
+    change_records,
+    fill_library,
+    query_records,
 )
-from tests.support.copies import copied
-from tests.support.embedders import Failing
+from tests.support.copies import copy_library
+from tests.support.embedders import FailingEmbedder
 
 LOST = "How many boats were lost in the storm?"
 STAGES = ("interpret", "scope", "retrieve", "answer", "verify", "record")
@@ -40,12 +40,12 @@ STATES = "SELECT status, error FROM questions"
 
 @pytest.fixture(scope="module")
 def tides(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return with_tides(tmp_path_factory.mktemp("tides"))
+    return add_tides(tmp_path_factory.mktemp("tides"))
 
 
 @pytest.fixture
 def data(tides: Path, tmp_path: Path) -> Path:
-    return copied(tides, tmp_path / "library")
+    return copy_library(tides, tmp_path / "library")
 
 
 @pytest.fixture
@@ -77,18 +77,20 @@ async def test_an_answer_is_the_books_own_sentence_with_its_footnote(library: Li
 
 async def test_every_state_is_on_the_disk_before_the_next_step_begins(library: Library) -> None:
     log = "CREATE TABLE seen (what TEXT, state TEXT, number INTEGER)"
-    changed(library.settings.data, log)
+    change_records(library.settings.data, log)
     for table, column in (("questions", "status"), ("answers", "state")):
         for when in ("INSERT", f"UPDATE OF {column}"):
             name, put = f"{table}_{when[:6]}", f"INSERT INTO seen VALUES ('{table}', NEW.{column}, 0)"
-            changed(library.settings.data, f"CREATE TRIGGER {name} AFTER {when} ON {table} BEGIN {put}; END")
+            change_records(
+                library.settings.data, f"CREATE TRIGGER {name} AFTER {when} ON {table} BEGIN {put}; END"
+            )
     seen: dict[str, object] = {}
     async for event in library.stream(LOST):
-        seen[event.kind] = looked_up(library, STATES)
+        seen[event.kind] = query_records(library, STATES)
     assert seen["asked"] == [("pending", None)]
     assert seen["scoped"] == seen["retrieved"] == [("processing", None)]
     assert seen["claimed"] == seen["answered"] == [("completed", None)]
-    assert looked_up(library, "SELECT what, state FROM seen") == [
+    assert query_records(library, "SELECT what, state FROM seen") == [
         ("questions", "pending"),
         ("questions", "processing"),
         ("answers", "draft"),
@@ -99,26 +101,26 @@ async def test_every_state_is_on_the_disk_before_the_next_step_begins(library: L
 
 
 async def test_a_model_that_fails_leaves_an_error_with_its_reason_and_no_answer(data: Path) -> None:
-    async with Library.open(data, embedder=TinyEmbedder(), answerer=Broken()) as library:
+    async with Library.open(data, embedder=TinyEmbedder(), answerer=FailingAnswerer()) as library:
         with pytest.raises(ModelError, match="does not answer"):
             await library.ask(LOST)
-        assert looked_up(library, STATES) == [("error", "ModelError: the model does not answer")]
-        assert looked_up(library, "SELECT count(*) FROM answers") == [(0,)]
+        assert query_records(library, STATES) == [("error", "ModelError: the model does not answer")]
+        assert query_records(library, "SELECT count(*) FROM answers") == [(0,)]
         (entry,) = await library.conversations.list_exchanges()
         assert (entry.answer, entry.question.status) == (None, QuestionStatus.ERROR)
 
 
 async def test_a_search_that_fails_is_an_error_and_never_a_refusal(data: Path) -> None:
-    async with Library.open(data, embedder=Failing(free=0)) as library:
+    async with Library.open(data, embedder=FailingEmbedder(free=0)) as library:
         with pytest.raises(ModelError):
             await library.ask(LOST)
-        assert looked_up(library, STATES) == [("error", "ModelError: the model does not answer")]
+        assert query_records(library, STATES) == [("error", "ModelError: the model does not answer")]
 
 
 async def test_a_scope_that_names_nothing_is_an_error_before_anything_is_searched(library: Library) -> None:
     with pytest.raises(NotFound, match="Harbour"):
         await library.ask(LOST, scope=Scope(type=ScopeType.SECTION, identifier="Harbor"))
-    assert looked_up(library, "SELECT status FROM questions") == [("error",)]
+    assert query_records(library, "SELECT status FROM questions") == [("error",)]
     with pytest.raises(NotFound, match="the-tides"):
         await library.ask(LOST, book_id="the-tide")
 
@@ -129,7 +131,7 @@ async def test_a_reader_who_leaves_leaves_no_question_open(library: Library, las
         async for event in events:
             if isinstance(event, last):
                 break
-    ((status, error),) = looked_up(library, STATES)
+    ((status, error),) = query_records(library, STATES)
     assert status == "error"
     assert "stopped" in error
 
@@ -139,25 +141,25 @@ async def test_a_reader_who_leaves_after_the_answer_has_it(library: Library) -> 
         async for event in events:
             if isinstance(event, Claimed):
                 break
-    assert looked_up(library, STATES) == [("completed", None)]
+    assert query_records(library, STATES) == [("completed", None)]
 
 
 async def test_a_cancelled_question_ends_in_error(data: Path) -> None:
-    model = Broken(waits=True)
+    model = FailingAnswerer(waits=True)
     async with Library.open(data, embedder=TinyEmbedder(), answerer=model) as library:
         asking = asyncio.create_task(library.ask(LOST))
         await model.reached.wait()
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        ((status, error),) = looked_up(library, STATES)
+        ((status, error),) = query_records(library, STATES)
         assert (status, error.split(":")[0]) == ("error", "CancelledError")
 
 
 async def test_a_failure_to_note_the_failure_does_not_hide_it(data: Path) -> None:
-    async with Library.open(data, embedder=TinyEmbedder(), answerer=Broken()) as library:
+    async with Library.open(data, embedder=TinyEmbedder(), answerer=FailingAnswerer()) as library:
         stop = "CREATE TRIGGER t BEFORE UPDATE OF error ON questions BEGIN SELECT RAISE(FAIL, 'no'); END"
-        changed(library.settings.data, stop)
+        change_records(library.settings.data, stop)
         with pytest.raises(ModelError):
             await library.ask(LOST)
 
@@ -165,7 +167,7 @@ async def test_a_failure_to_note_the_failure_does_not_hide_it(data: Path) -> Non
 async def test_many_questions_at_once_are_all_answered(library: Library) -> None:
     answers = await asyncio.gather(*(library.ask(LOST) for _ in range(6)))
     assert {a.content for a in answers} == {"Seven boats were lost with all their nets. [1]"}
-    assert looked_up(library, "SELECT status, number FROM questions ORDER BY number") == [
+    assert query_records(library, "SELECT status, number FROM questions ORDER BY number") == [
         ("completed", n) for n in range(1, 7)
     ]
 
@@ -195,7 +197,7 @@ async def test_what_was_asked_and_answered_comes_back_from_the_journal_as_it_was
 
 
 async def test_claims_without_ground_are_dropped_and_the_receipt_says_why(data: Path) -> None:
-    says = Scripted(
+    says = ScriptedAnswerer(
         ("Seven boats were lost with all their nets.", ["s2"]),
         ("Nine boats were lost with all their nets.", ["s2"]),
         ("Nobody knows.", ["s99"]),
@@ -222,7 +224,7 @@ async def test_claims_without_ground_are_dropped_and_the_receipt_says_why(data: 
 
 
 async def test_a_sentence_used_twice_keeps_its_number(data: Path) -> None:
-    says = Scripted(
+    says = ScriptedAnswerer(
         ("Seven boats were lost with all their nets.", ["s2"]),
         ("A storm broke the northern pier in a single night. Seven boats were lost.", ["s1", "s2"]),
     )
@@ -286,11 +288,11 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for p in range(4)
     }
     pages = [[line(f"page{p}x{n}").replace("“", "").replace("”", "") for n in range(5)] for p in range(1, 9)]
-    return filled(
+    return fill_library(
         folder / "library",
-        small_books.markdown(folder / "rooms.md", nested, title="Rooms"),
-        small_books.pdf(folder / "pages.pdf", pages, roman=2),
-        small_books.markdown(folder / "other.md", {"Only": line("other")}, title="Other"),
+        small_books.write_markdown(folder / "rooms.md", nested, title="Rooms"),
+        small_books.write_pdf(folder / "pages.pdf", pages, roman=2),
+        small_books.write_markdown(folder / "other.md", {"Only": line("other")}, title="Other"),
         chunk_tokens=48,
     )
 
@@ -298,7 +300,9 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 async def rooms(shelf: Path) -> AsyncIterator[Library]:
     settings = Settings(data=shelf, chunk_tokens=48)
-    async with Library.open(settings=settings, embedder=TinyEmbedder(), answerer=Greedy()) as library:
+    async with Library.open(
+        settings=settings, embedder=TinyEmbedder(), answerer=AllSentencesAnswerer()
+    ) as library:
         yield library
 
 
@@ -364,9 +368,9 @@ async def test_nothing_comes_from_beside_a_selection_however_it_was_copied(rooms
         sentences = re.findall(r"The stone.*?stairs\.", section.text)
         start = chance.randrange(len(sentences))
         wanted = sentences[start : start + chance.randint(1, 5)]
-        copied = chance.choice([" ", "\n", " \t "]).join(wanted)
-        copied = copied.replace("“", chance.choice(['"', "«"])).replace(
+        copy_library = chance.choice([" ", "\n", " \t "]).join(wanted)
+        copy_library = copy_library.replace("“", chance.choice(['"', "«"])).replace(
             "-", chance.choice(["-\n", "\u00ad", "‐"])
         )
-        seen = await seen_in(rooms, book_id="rooms", text=copied)
+        seen = await seen_in(rooms, book_id="rooms", text=copy_library)
         assert seen == codes(" ".join(wanted))

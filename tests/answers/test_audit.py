@@ -11,21 +11,21 @@ from octavo.errors import NotFound
 from octavo.library import Library
 from octavo.testing import TinyEmbedder
 from tests.support import small_books
-from tests.support.answerers import Greedy, changed, with_tides
-from tests.support.copies import copied
+from tests.support.answerers import AllSentencesAnswerer, add_tides, change_records
+from tests.support.copies import copy_library
 
 LOST = "How many boats were lost?"
 
 
 @pytest.fixture(scope="module")
 def tides(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return with_tides(tmp_path_factory.mktemp("tides"))
+    return add_tides(tmp_path_factory.mktemp("tides"))
 
 
 @pytest.fixture
 async def library(tides: Path, tmp_path: Path) -> AsyncIterator[Library]:
-    data = copied(tides, tmp_path / "library")
-    async with Library.open(data, embedder=TinyEmbedder(), answerer=Greedy("boats")) as opened:
+    data = copy_library(tides, tmp_path / "library")
+    async with Library.open(data, embedder=TinyEmbedder(), answerer=AllSentencesAnswerer("boats")) as opened:
         yield opened
 
 
@@ -46,7 +46,9 @@ async def test_what_nobody_touched_is_true(library: Library) -> None:
 
 async def test_text_that_was_changed_is_found(library: Library) -> None:
     answer = await library.ask(LOST)
-    changed(library.settings.data, "UPDATE texts SET text = replace(text, 'Seven boats', 'Eight boats')")
+    change_records(
+        library.settings.data, "UPDATE texts SET text = replace(text, 'Seven boats', 'Eight boats')"
+    )
     found = {v.snippet: (v.true, v.note) for v in await library.verify(answer.id)}
     assert found["Seven boats were lost with all their nets."] == (
         False,
@@ -67,7 +69,7 @@ async def test_text_that_was_changed_is_found(library: Library) -> None:
 async def test_an_answer_that_was_changed_is_found(library: Library, change: str) -> None:
     answer = await library.ask(LOST)
     kept = await library.ask("Who spoke of the boats?")
-    changed(library.settings.data, f"UPDATE answers SET {change} WHERE id = '{answer.id}'")
+    change_records(library.settings.data, f"UPDATE answers SET {change} WHERE id = '{answer.id}'")
     assert (0, False, "the stored answer was changed afterwards") in await notes(library, answer.id)
     assert all(true for _, true, _ in await notes(library, kept.id))
 
@@ -78,7 +80,7 @@ async def test_an_older_edition_still_bears_its_answers_out(library: Library, tm
     newer = {
         name: text.replace("Seven", "Eight") for name, text in small_books.TIDES.items() if name != "Morning"
     }
-    await library.add(small_books.markdown(tmp_path / "tides.md", newer))
+    await library.add(small_books.write_markdown(tmp_path / "tides.md", newer))
     assert {(true, note) for _, true, note in await notes(library)} == {(True, "in an earlier edition")}
 
 
@@ -87,7 +89,7 @@ async def test_a_passage_that_the_new_edition_kept_is_in_the_present_one(
 ) -> None:
     answer = await library.ask(LOST)
     newer = small_books.TIDES | {"Harbour": "The harbour is closed and nobody counts the ships any more."}
-    await library.add(small_books.markdown(tmp_path / "tides.md", newer))
+    await library.add(small_books.write_markdown(tmp_path / "tides.md", newer))
     assert {note for _, _, note in await notes(library, answer.id)} == {"in the present edition"}
 
 

@@ -13,7 +13,7 @@ from octavo.search.scope import Location, bound_by_books, bound_by_selection
 from octavo.testing import TinyEmbedder
 from octavo.types import Chunk, PageMark
 from tests.support.builders import make_book, make_chunk, make_evidence, make_section
-from tests.support.scripted_reader import ReaderAloud
+from tests.support.scripted_reader import ScriptedReader
 
 FOUR = "The harbour was full. Ships lay there. No. The lamp burned at dusk in the tower."
 
@@ -122,7 +122,7 @@ async def test_without_evidence_there_is_nothing_to_say_and_no_chance_that_it_is
 
 
 async def test_the_reader_reads_each_passage_once_and_no_sentence_is_embedded() -> None:
-    embedder, reader = TinyEmbedder(), ReaderAloud({"lamp": 5.0}, answer="at dusk")
+    embedder, reader = TinyEmbedder(), ScriptedReader({"lamp": 5.0}, answer="at dusk")
     answerer = OfflineAnswerer(embedder, reranker=Reranker(reader))
     two = make_chunk("And then it rained. The end.", position=1, start=400)
     given = number_sentences(
@@ -136,7 +136,7 @@ async def test_the_reader_reads_each_passage_once_and_no_sentence_is_embedded() 
 
 @pytest.mark.parametrize("start", [0, 700])
 async def test_the_words_that_the_reader_found_are_marked_where_they_stand(start: int) -> None:
-    reranker = Reranker(ReaderAloud({"lamp": 5.0}, answer="at dusk"))
+    reranker = Reranker(ScriptedReader({"lamp": 5.0}, answer="at dusk"))
     given = number_sentences([make_evidence(make_chunk(FOUR, start=start))], bound_by_books())
     reply = await OfflineAnswerer(TinyEmbedder(), reranker=reranker).reply("When did the lamp burn?", given)
     found = [claim.text[a:b] for claim in reply.claims for a, b in claim.marks]
@@ -152,7 +152,7 @@ async def test_a_verifier_is_asked_about_question_and_answer_once(told: float) -
         asked.append((claim, list(passages)))
         return [told]
 
-    reader = ReaderAloud({"lamp": 5.0}, answer="at dusk")
+    reader = ScriptedReader({"lamp": 5.0}, answer="at dusk")
     given = number_sentences([make_evidence(make_chunk(FOUR))], bound_by_books())
     with_both = OfflineAnswerer(TinyEmbedder(), reranker=Reranker(reader, opinion=opinion))
     reply = await with_both.reply("When did the lamp burn?", given)
@@ -171,12 +171,12 @@ async def test_without_evidence_no_verifier_is_asked() -> None:
     def opinion(claim: str, passages: Sequence[str]) -> list[float]:
         raise AssertionError((claim, passages))
 
-    reranker = Reranker(ReaderAloud(), opinion=opinion)
+    reranker = Reranker(ScriptedReader(), opinion=opinion)
     assert (await OfflineAnswerer(TinyEmbedder(), reranker=reranker).reply("Why?", [])).claims == ()
 
 
 async def test_only_what_the_reader_may_see_is_read() -> None:
-    reader = ReaderAloud()
+    reader = ScriptedReader()
     item = trim_evidence(make_evidence(make_chunk(FOUR)), FOUR.index("Ships"), FOUR.index("Ships") + 3)
     assert item is not None
     given = number_sentences([item], bound_by_books())
@@ -185,6 +185,6 @@ async def test_only_what_the_reader_may_see_is_read() -> None:
 
 
 async def test_without_evidence_the_reader_reads_nothing() -> None:
-    reader = ReaderAloud()
+    reader = ScriptedReader()
     reply = await OfflineAnswerer(TinyEmbedder(), reranker=Reranker(reader)).reply("Why?", [])
     assert (reply.claims, reply.answerable, reply.confidence, reader.count) == ((), 0.0, 0.0, 0)

@@ -14,8 +14,14 @@ from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.types import Answer, Refusal, RefusalReason, Scope, ScopeType
 from tests.support import small_books
-from tests.support.answerers import Greedy, Scripted, assert_well_cited, filled, with_tides
-from tests.support.copies import copied
+from tests.support.answerers import (
+    AllSentencesAnswerer,
+    ScriptedAnswerer,
+    add_tides,
+    assert_well_cited,
+    fill_library,
+)
+from tests.support.copies import copy_library
 
 LOST = "How many boats were lost?"
 HARBOUR = Scope(type=ScopeType.SECTION, identifier="Harbour")
@@ -28,29 +34,31 @@ QUOTED = {
 
 @pytest.fixture(scope="module")
 def tides(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return with_tides(tmp_path_factory.mktemp("tides"))
+    return add_tides(tmp_path_factory.mktemp("tides"))
 
 
 @pytest.fixture
 def data(tides: Path, tmp_path: Path) -> Path:
-    return copied(tides, tmp_path / "library")
+    return copy_library(tides, tmp_path / "library")
 
 
 @pytest.fixture(scope="module")
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("quoted")
-    speech = small_books.markdown(folder / "speech.md", QUOTED, title="Speech")
-    other = small_books.markdown(
+    speech = small_books.write_markdown(folder / "speech.md", QUOTED, title="Speech")
+    other = small_books.write_markdown(
         folder / "other.md", {"Sea": "The sea was calm that day."}, title="Selection"
     )
-    return filled(folder / "library", speech, other, chunk_tokens=48)
+    return fill_library(folder / "library", speech, other, chunk_tokens=48)
 
 
 @pytest.fixture
 async def library(shelf: Path) -> AsyncIterator[Library]:
     """Two books, one of them called "Selection", and an answerer that quotes all it is shown."""
     settings = Settings(data=shelf, chunk_tokens=48)
-    async with Library.open(settings=settings, embedder=TinyEmbedder(), answerer=Greedy()) as opened:
+    async with Library.open(
+        settings=settings, embedder=TinyEmbedder(), answerer=AllSentencesAnswerer()
+    ) as opened:
         yield opened
 
 
@@ -127,22 +135,22 @@ async def test_among_several_books_a_scope_needs_its_book(library: Library) -> N
 
 
 async def test_what_the_book_answers_elsewhere_is_said_with_the_section_that_answers(data: Path) -> None:
-    refusal = await refusal_of(data, Greedy("boats were lost"), scope=HARBOUR)
+    refusal = await refusal_of(data, AllSentencesAnswerer("boats were lost"), scope=HARBOUR)
     assert refusal.reason is RefusalReason.NOT_IN_SCOPE
     assert "“Storm”" in refusal.message
     assert [e.chunk.section for e in refusal.nearest] == ["Storm"]
 
 
 async def test_what_no_part_of_the_book_answers_is_not_in_the_book(data: Path) -> None:
-    refusal = await refusal_of(data, Scripted(answerable=0.0), scope=HARBOUR)
+    refusal = await refusal_of(data, ScriptedAnswerer(answerable=0.0), scope=HARBOUR)
     assert refusal.reason is RefusalReason.NOT_IN_BOOK
     assert [e.chunk.section for e in refusal.nearest] == ["Harbour"]
     assert refusal.nearest[0].chunk.url == "book://the-tides/harbour"
-    assert (await refusal_of(data, Scripted(answerable=0.0))).reason is RefusalReason.NOT_IN_BOOK
+    assert (await refusal_of(data, ScriptedAnswerer(answerable=0.0))).reason is RefusalReason.NOT_IN_BOOK
 
 
 async def test_an_answer_that_is_not_sure_enough_is_not_given(data: Path) -> None:
-    unsure = Scripted(("Nobody spoke of the boats until the bells had rung.", ["s2"]), answerable=0.5)
+    unsure = ScriptedAnswerer(("Nobody spoke of the boats until the bells had rung.", ["s2"]), answerable=0.5)
     async with Library.open(data, embedder=TinyEmbedder(), answerer=unsure) as library:
         scope = Scope(type=ScopeType.SECTION, identifier="Morning")
         strict = await library.ask("Who spoke of the boats?", scope=scope)
@@ -155,7 +163,9 @@ async def test_an_answer_that_is_not_sure_enough_is_not_given(data: Path) -> Non
 
 async def test_with_any_risk_taken_nothing_to_say_is_still_a_refusal(data: Path) -> None:
     settings = Settings(data=data, risk=0.9)
-    async with Library.open(settings=settings, embedder=TinyEmbedder(), answerer=Scripted()) as library:
+    async with Library.open(
+        settings=settings, embedder=TinyEmbedder(), answerer=ScriptedAnswerer()
+    ) as library:
         answer = await library.ask(LOST)
     assert answer.refusal is not None
     assert answer.refusal.reason is RefusalReason.NOT_IN_BOOK
@@ -172,9 +182,9 @@ async def test_the_receipt_says_how_the_answer_came_about(library: Library) -> N
 
 
 async def test_a_web_page_gets_a_link_to_the_very_words(tmp_path: Path) -> None:
-    site = small_books.html(tmp_path / "tides.html")
+    site = small_books.write_html(tmp_path / "tides.html")
     async with Library.open(
-        tmp_path / "library", embedder=TinyEmbedder(), answerer=Greedy("boats")
+        tmp_path / "library", embedder=TinyEmbedder(), answerer=AllSentencesAnswerer("boats")
     ) as library:
         await library.add(site, base_url="https://example.org/tides.html")
         answer = await library.ask(LOST)

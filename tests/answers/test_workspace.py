@@ -21,7 +21,7 @@ from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.types import Scope, ScopeType
 from tests.support import small_books
-from tests.support.answerers import filled
+from tests.support.answerers import fill_library
 from tests.support.patience import PATIENCE
 
 ASKED = "Which stone lies deep?"
@@ -54,11 +54,11 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for p in range(4)
     }
     pages = [[line(f"page{p}x{n}") for n in range(5)] for p in range(1, 9)]
-    return filled(
+    return fill_library(
         folder / "library",
-        small_books.markdown(folder / "rooms.md", nested, title="Rooms"),
-        small_books.pdf(folder / "pages.pdf", pages),
-        small_books.markdown(folder / "other.md", {"Only": line("other")}, title="Other"),
+        small_books.write_markdown(folder / "rooms.md", nested, title="Rooms"),
+        small_books.write_pdf(folder / "pages.pdf", pages),
+        small_books.write_markdown(folder / "other.md", {"Only": line("other")}, title="Other"),
         chunk_tokens=48,
     )
 

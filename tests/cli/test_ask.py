@@ -20,8 +20,8 @@ from octavo.cli import main
 from octavo.cli.ask import _describe_confidence
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
-from tests.support.answerers import changed, with_tides
-from tests.support.copies import copied
+from tests.support.answerers import add_tides, change_records
+from tests.support.copies import copy_library
 from tests.support.patience import PATIENCE
 
 LOST = "How many boats were lost?"
@@ -44,12 +44,12 @@ Octavo = Callable[..., Said]
 
 @pytest.fixture(scope="module")
 def tides(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return with_tides(tmp_path_factory.mktemp("tides"))
+    return add_tides(tmp_path_factory.mktemp("tides"))
 
 
 @pytest.fixture
 def data(tides: Path, tmp_path: Path) -> Path:
-    return copied(tides, tmp_path / "library")
+    return copy_library(tides, tmp_path / "library")
 
 
 @pytest.fixture
@@ -148,9 +148,11 @@ def test_a_wrong_call_ends_with_2_and_a_sentence(octavo: Octavo, words: tuple[st
 
 
 def test_a_selection_comes_from_a_flag_or_from_standard_input(octavo: Octavo) -> None:
-    copied = "seven  boats were\nlost"
-    assert octavo("ask", "How many?", "--selected-text", copied).out.startswith(ANSWER)
-    assert octavo("ask", "How many?", "--selected-text", "-", stdin=f"{copied}\n").out.startswith(ANSWER)
+    copy_library = "seven  boats were\nlost"
+    assert octavo("ask", "How many?", "--selected-text", copy_library).out.startswith(ANSWER)
+    assert octavo("ask", "How many?", "--selected-text", "-", stdin=f"{copy_library}\n").out.startswith(
+        ANSWER
+    )
     own = octavo("ask", "How many goats?", "--selected-text", "-", stdin="There are twelve goats.\n")
     assert "[1] Your selection (not found in one piece in the library)" in own.out
     assert octavo("ask", "How many?", "--selected-text", "-", stdin="\n").code == 2
@@ -222,7 +224,7 @@ def test_verify_says_how_many_quotations_are_true_and_its_exit_code_tells(octavo
     octavo("ask", "Who counted the ships at dawn?")
     assert octavo("verify", answer) == Said(0, "1 of 1 quotations are correct.\n", "")
     assert octavo("verify", "--json").json["true"] is True
-    changed(data, "UPDATE texts SET text = replace(text, 'Seven', 'Eight')")
+    change_records(data, "UPDATE texts SET text = replace(text, 'Seven', 'Eight')")
     said = octavo("verify")
     assert said.code == 1
     assert said.out.splitlines()[0].startswith(f"✗ {answer} [1] The Tides › Storm: ")
@@ -232,7 +234,7 @@ def test_verify_says_how_many_quotations_are_true_and_its_exit_code_tells(octavo
 
 def test_verify_finds_an_answer_that_was_changed(octavo: Octavo, data: Path) -> None:
     octavo("ask", LOST)
-    changed(data, "UPDATE answers SET citations = replace(citations, 'Seven', 'Nine')")
+    change_records(data, "UPDATE answers SET citations = replace(citations, 'Seven', 'Nine')")
     said = octavo("verify")
     assert said.code == 1
     assert "changed afterwards" in said.out

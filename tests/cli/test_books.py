@@ -18,7 +18,7 @@ from octavo.records.database import Database
 from octavo.records.jobs import JobQueue, JobState
 from octavo.schemas import Json
 from tests.support import small_books
-from tests.support.patience import PATIENCE, until
+from tests.support.patience import PATIENCE, wait_until
 
 OCTAVO = [sys.executable, "-m", "octavo.cli"]
 
@@ -39,7 +39,7 @@ def queued(data: Path, *names: str) -> list[str]:
         for name in names:
             (data / UPLOADS / name).mkdir(parents=True)
             chapter = {"One": f"The {name} was seen off the northern pier at dawn."}
-            small_books.markdown(data / UPLOADS / name / f"{name}.md", chapter, title=name.title())
+            small_books.write_markdown(data / UPLOADS / name / f"{name}.md", chapter, title=name.title())
             made.append((await queue.put(f"{name}.md", source=f"{name}/{name}.md")).id)
         await database.close()
         return made
@@ -59,7 +59,9 @@ def states(data: Path, ids: list[str]) -> list[JobState]:
 
 def test_several_books_at_once_are_all_taken_in_and_a_bad_one_fails_alone(tmp_path: Path) -> None:
     paths = [
-        small_books.markdown(tmp_path / f"{n}.md", {"One": f"Tide number {n} rose high."}, title=f"Tide {n}")
+        small_books.write_markdown(
+            tmp_path / f"{n}.md", {"One": f"Tide number {n} rose high."}, title=f"Tide {n}"
+        )
         for n in range(4)
     ]
     (tmp_path / "empty.md").write_bytes(b"")
@@ -124,8 +126,8 @@ def test_a_worker_that_is_told_to_stop_stops(tmp_path: Path) -> None:
     data = tmp_path / "library"
     ids = queued(data, "gull")
     worker = subprocess.Popen([*OCTAVO, "--data", str(data), "work"], stdout=subprocess.PIPE, text=True)
-    until(lambda: states(data, ids) == [JobState.DONE])
-    until(lambda: not (data / UPLOADS / "gull").exists())  # only then is the job behind it
+    wait_until(lambda: states(data, ids) == [JobState.DONE])
+    wait_until(lambda: not (data / UPLOADS / "gull").exists())  # only then is the job behind it
     worker.send_signal(signal.SIGTERM)
     out, _ = worker.communicate(timeout=PATIENCE)
     assert (worker.returncode, out) == (0, "1 job done.\n")

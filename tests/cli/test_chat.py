@@ -15,7 +15,7 @@ import pytest
 from octavo.cli.chat import InputLines, parse_scope
 from octavo.types import Scope, ScopeType
 from tests.support.patience import PATIENCE
-from tests.support.small_books import markdown
+from tests.support.small_books import write_markdown
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,9 @@ def test_the_first_interrupt_at_an_idle_prompt_ends_the_conversation(tmp_path: P
 
 
 def test_a_scope_that_names_nothing_is_told_at_once_and_the_old_one_stays(tmp_path: Path) -> None:
-    book = markdown(tmp_path / "sea.md", {"Harbour": "Seven boats were lost in the storm of that year."})
+    book = write_markdown(
+        tmp_path / "sea.md", {"Harbour": "Seven boats were lost in the storm of that year."}
+    )
     octavo = [sys.executable, "-m", "octavo.cli", "--data", str(tmp_path / "library")]
     subprocess.run([*octavo, "add", str(book)], check=True, capture_output=True)
     typed = "/scope Harbor\n/scope Harbour\n/nonsense\n"

@@ -61,7 +61,7 @@ def embed_with(embedder: TinyEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def tides(tmp_path: Path) -> Path:
-    return small_books.markdown(tmp_path / "tides.md")
+    return small_books.write_markdown(tmp_path / "tides.md")
 
 
 def test_a_book_goes_in_is_listed_searched_and_taken_out(octavo: Octavo, tides: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_dry_run_prints_the_change_and_makes_none(octavo: Octavo, tides: Path)
         "Storm": "Another storm came by.",
     }
     del changed["Morning"]
-    small_books.markdown(tides, changed)
+    small_books.write_markdown(tides, changed)
     said = octavo("add", tides, "--dry-run")
     assert said.out == "The Tides: +1 ~1 −1 sections, +2 −2 passages (nothing was changed)\n"
     assert "Morning" in octavo("contents", "the-tides").out
@@ -125,7 +125,7 @@ def test_a_search_is_narrowed_by_book_section_page_and_place(
 ) -> None:
     octavo("add", tides)
     pages = [[f"On page {n} the ship of captain {n} sails on and on."] for n in range(1, 4)]
-    octavo("add", small_books.pdf(tmp_path / "log.pdf", pages), "--title", "The Log")
+    octavo("add", small_books.write_pdf(tmp_path / "log.pdf", pages), "--title", "The Log")
 
     def sections(*narrowed: str) -> set[str]:
         return {r["section"] for r in octavo("search", "the ship", *narrowed, "--json").json["results"]}
@@ -178,7 +178,9 @@ def test_the_list_of_commands_fits_a_narrow_terminal(octavo: Octavo, monkeypatch
 
 
 def test_one_of_something_is_not_told_as_many(octavo: Octavo, tmp_path: Path) -> None:
-    octavo("add", small_books.markdown(tmp_path / "one.md", {"One": "It rained all day."}, title="Rain"))
+    octavo(
+        "add", small_books.write_markdown(tmp_path / "one.md", {"One": "It rained all day."}, title="Rain")
+    )
     assert octavo("list").out == "rain  Rain [markdown, 1 section, 1 passage]\n"
 
 
@@ -188,7 +190,7 @@ def test_an_error_is_json_too_when_json_was_asked_for(octavo: Octavo) -> None:
 
 
 def test_one_bad_path_among_several_fails_alone(octavo: Octavo, tides: Path, tmp_path: Path) -> None:
-    other = small_books.text(tmp_path / "other.txt", {"a": "Quite another text stands here."})
+    other = small_books.write_text(tmp_path / "other.txt", {"a": "Quite another text stands here."})
     (tmp_path / "bad.pdf").write_bytes(b"not a PDF at all")
     ended = octavo("add", tides, tmp_path / "bad.pdf", other, "--json")
     assert ended.code == 1
@@ -202,7 +204,7 @@ def test_what_is_wrong_with_the_machine_is_said_once(
     octavo: Octavo, tides: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OCTAVO_FREE_SPACE_MB", str(10**9))
-    other = small_books.text(tmp_path / "other.txt")
+    other = small_books.write_text(tmp_path / "other.txt")
     ended = octavo("add", tides, other)
     assert ended.code == 1
     assert ended.err.count("octavo: ") == 1

@@ -14,13 +14,13 @@ from click.testing import CliRunner, Result
 
 from octavo.cli import octavo
 from octavo.errors import AccessDenied, InvalidValue, NotFound
-from tests.support.answerers import with_tides
+from tests.support.answerers import add_tides
 from tests.support.patience import PATIENCE
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(with_tides(tmp_path_factory.mktemp("keys")))
+    return str(add_tides(tmp_path_factory.mktemp("keys")))
 
 
 def run(data: str, *words: str) -> Result:

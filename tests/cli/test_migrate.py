@@ -13,8 +13,8 @@ from octavo.cli import octavo
 from octavo.errors import OctavoError, StoreError
 from octavo.models.embedding import load_embedder
 from octavo.settings import Settings
-from tests.support.answerers import with_tides
-from tests.support.foreign_collections import ROBOTS, fill
+from tests.support.answerers import add_tides
+from tests.support.foreign_collections import ROBOTS, fill_collection
 from tests.support.qdrant_server import QdrantServer
 
 
@@ -38,7 +38,7 @@ def run(*words: str | Path, typed: str | None = None) -> Result:
 
 
 def test_a_move_says_what_was_moved_and_which_settings_to_use(tmp_path: Path, server: QdrantServer) -> None:
-    data = with_tides(tmp_path)
+    data = add_tides(tmp_path)
     said = run("--data", data, "migrate", "--to", server.url)
     assert said.exit_code == 0
     place = f"{server.url}/collections/ai_book_embedding"
@@ -54,7 +54,7 @@ def test_a_move_says_what_was_moved_and_which_settings_to_use(tmp_path: Path, se
 
 
 def test_a_move_with_records_counts_their_rows(tmp_path: Path, server: QdrantServer) -> None:
-    data, records = with_tides(tmp_path), tmp_path / "elsewhere.sqlite"
+    data, records = add_tides(tmp_path), tmp_path / "elsewhere.sqlite"
     said = run("--data", data, "migrate", "--to", server.url, "--records", records).output.splitlines()
     assert said[1].endswith(f"tables are in {records}, all verified.")
     assert said[-1] == f"  OCTAVO_RECORDS_URL={records}"
@@ -68,7 +68,7 @@ def test_attaching_says_what_has_become_of_it(
     tmp_path: Path, server: QdrantServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with QdrantServer(tmp_path / "open") as theirs:
-        fill(theirs, ROBOTS, embedder=load_embedder(Settings(data=tmp_path)))
+        fill_collection(theirs, ROBOTS, embedder=load_embedder(Settings(data=tmp_path)))
         data = tmp_path / "library"
         said = run("--data", data, "attach", theirs.url, "--title", "Robots")
         assert said.output == "robots: attached (3 sections, 5 passages).\n"

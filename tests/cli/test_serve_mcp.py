@@ -35,8 +35,10 @@ HELLO = {
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One small book and another, indexed by the embedder that comes with the package."""
     folder = tmp_path_factory.mktemp("books")
-    tides = small_books.markdown(folder / "tides.md")
-    hills = small_books.markdown(folder / "hills.md", {"Summit": "Goats live there."}, title="The Hills")
+    tides = small_books.write_markdown(folder / "tides.md")
+    hills = small_books.write_markdown(
+        folder / "hills.md", {"Summit": "Goats live there."}, title="The Hills"
+    )
     command = [*OCTAVO, "--data", str(folder / "library"), "add", str(tides), str(hills)]
     subprocess.run(command, check=True, capture_output=True)
     return folder / "library"

@@ -16,10 +16,10 @@ from octavo.schemas import QueryJson
 from octavo.settings import Settings
 from octavo.store.qdrant_import import Source
 from octavo.testing import TinyEmbedder
-from tests.support.answerers import Greedy, assert_well_cited
-from tests.support.foreign_collections import ROBOTS, SITE, Found, drop, fill
+from tests.support.answerers import AllSentencesAnswerer, assert_well_cited
+from tests.support.foreign_collections import ROBOTS, SITE, ForeignPoint, delete_points, fill_collection
 from tests.support.qdrant_server import Fault, QdrantServer
-from tests.support.small_books import markdown
+from tests.support.small_books import write_markdown
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ async def library(
     tmp_path: Path, *, embedder: TinyEmbedder | None = None, quoting: str = "robot"
 ) -> AsyncIterator[Library]:
     settings = Settings(data=tmp_path / "library", free_space_mb=0)
-    embedder, answerer = embedder or TinyEmbedder(), Greedy(quoting)
+    embedder, answerer = embedder or TinyEmbedder(), AllSentencesAnswerer(quoting)
     async with Library.open(settings=settings, embedder=embedder, answerer=answerer) as opened:
         yield opened
 
@@ -45,7 +45,7 @@ def source(server: QdrantServer, *, vector: str | None = None, key: str = "") ->
 async def test_a_collection_is_searched_asked_and_cited_without_a_write_to_it(
     tmp_path: Path, server: QdrantServer
 ) -> None:
-    fill(server, ROBOTS, embedder=TinyEmbedder())
+    fill_collection(server, ROBOTS, embedder=TinyEmbedder())
     before = len(server.writes)
     async with library(tmp_path, quoting="lidar") as robots:
         book = await robots.attach(source(server))
@@ -66,7 +66,7 @@ async def test_a_collection_is_searched_asked_and_cited_without_a_write_to_it(
 
 async def test_pages_are_sections_in_the_order_of_the_chunks(tmp_path: Path, server: QdrantServer) -> None:
     shuffled = [ROBOTS[n] for n in (4, 1, 3, 0, 2)]
-    fill(server, shuffled, embedder=TinyEmbedder())
+    fill_collection(server, shuffled, embedder=TinyEmbedder())
     async with library(tmp_path) as robots:
         await robots.attach(source(server))
         contents = await robots.contents("ai-book-embedding")
@@ -78,8 +78,10 @@ async def test_one_title_for_all_is_the_title_of_the_book_and_addresses_name_the
     tmp_path: Path, server: QdrantServer
 ) -> None:
     pages = ("getting-started", "the_arm", "grip/index.html")
-    points = [Found(n, f"Passage number {n} about robots.", p, "Robots") for n, p in enumerate(pages, 1)]
-    fill(server, points, embedder=TinyEmbedder())
+    points = [
+        ForeignPoint(n, f"Passage number {n} about robots.", p, "Robots") for n, p in enumerate(pages, 1)
+    ]
+    fill_collection(server, points, embedder=TinyEmbedder())
     async with library(tmp_path) as robots:
         book = await robots.attach(source(server))
         assert (book.id, book.title) == ("robots", "Robots")
@@ -89,11 +91,11 @@ async def test_one_title_for_all_is_the_title_of_the_book_and_addresses_name_the
 
 async def test_pages_that_share_a_title_stand_under_it(tmp_path: Path, server: QdrantServer) -> None:
     points = (
-        Found(1, "The first volume begins here.", "one", "Volume One"),
-        Found(2, "The first volume goes on here.", "two", "Volume One"),
-        Found(3, "The second volume is short.", "three", "Volume Two"),
+        ForeignPoint(1, "The first volume begins here.", "one", "Volume One"),
+        ForeignPoint(2, "The first volume goes on here.", "two", "Volume One"),
+        ForeignPoint(3, "The second volume is short.", "three", "Volume Two"),
     )
-    fill(server, points, embedder=TinyEmbedder())
+    fill_collection(server, points, embedder=TinyEmbedder())
     async with library(tmp_path) as robots:
         await robots.attach(source(server), options=BookOptions(title="Works", book_id="works"))
         paths = [section.heading_path for section in await robots.contents("works")]
@@ -103,7 +105,7 @@ async def test_pages_that_share_a_title_stand_under_it(tmp_path: Path, server: Q
 async def test_vectors_of_the_same_model_are_taken_over_and_not_made_again(
     tmp_path: Path, server: QdrantServer
 ) -> None:
-    fill(server, ROBOTS, embedder=TinyEmbedder(), vector="dense")
+    fill_collection(server, ROBOTS, embedder=TinyEmbedder(), vector="dense")
     embedder, events = TinyEmbedder(), list[IngestEvent]()
     async with library(tmp_path, embedder=embedder) as robots:
         await robots.attach(source(server), on_event=events.append)
@@ -116,7 +118,7 @@ async def test_vectors_of_the_same_model_are_taken_over_and_not_made_again(
 async def test_vectors_of_another_model_are_noticed_and_made_anew(
     tmp_path: Path, server: QdrantServer
 ) -> None:
-    fill(server, ROBOTS, embedder=None)
+    fill_collection(server, ROBOTS, embedder=None)
     embedder, events = TinyEmbedder(), list[IngestEvent]()
     async with library(tmp_path, embedder=embedder) as robots:
         await robots.attach(source(server), on_event=events.append)
@@ -128,7 +130,7 @@ async def test_vectors_of_another_model_are_noticed_and_made_anew(
 
 
 async def test_vectors_of_another_size_are_made_anew(tmp_path: Path, server: QdrantServer) -> None:
-    fill(server, ROBOTS, embedder=TinyEmbedder(64))
+    fill_collection(server, ROBOTS, embedder=TinyEmbedder(64))
     events = list[IngestEvent]()
     async with library(tmp_path) as robots:
         await robots.attach(source(server), on_event=events.append)
@@ -140,7 +142,7 @@ async def test_vectors_of_another_size_are_made_anew(tmp_path: Path, server: Qdr
 async def test_attaching_again_takes_over_what_changed_and_removes_what_is_gone(
     tmp_path: Path, server: QdrantServer
 ) -> None:
-    fill(server, ROBOTS, embedder=TinyEmbedder())
+    fill_collection(server, ROBOTS, embedder=TinyEmbedder())
     events = list[IngestEvent]()
     async with library(tmp_path) as robots:
         first = await robots.attach(source(server))
@@ -148,13 +150,13 @@ async def test_attaching_again_takes_over_what_changed_and_removes_what_is_gone(
         assert again == first
         assert isinstance(events[-1], Published)
         assert events[-1].unchanged
-        fill(
+        fill_collection(
             server,
-            [Found(4, "The camera sees infrared light at night.", "sensors", "Sensors")],
+            [ForeignPoint(4, "The camera sees infrared light at night.", "sensors", "Sensors")],
             embedder=TinyEmbedder(),
             first_id=4,
         )
-        drop(server, [5])
+        delete_points(server, [5])
         events.clear()
         await robots.attach(source(server), on_event=events.append)
         (compared,) = [event for event in events if isinstance(event, Compared)]
@@ -169,11 +171,11 @@ async def test_attaching_again_takes_over_what_changed_and_removes_what_is_gone(
 
 
 async def test_a_changed_vector_alone_is_taken_over(tmp_path: Path, server: QdrantServer) -> None:
-    fill(server, ROBOTS, embedder=TinyEmbedder())
+    fill_collection(server, ROBOTS, embedder=TinyEmbedder())
     async with library(tmp_path) as robots:
         await robots.attach(source(server))
         before = await robots._records.read_digests()
-        fill(server, ROBOTS[1:2], embedder=_Tilted(), first_id=2)
+        fill_collection(server, ROBOTS[1:2], embedder=_Tilted(), first_id=2)
         await robots.attach(source(server))
         after = await robots._records.read_digests()
         assert before.keys() == after.keys()
@@ -191,7 +193,11 @@ class _Tilted(TinyEmbedder):
 
 async def test_chunks_obey_the_rules_of_length(tmp_path: Path, server: QdrantServer) -> None:
     long = " ".join(f"Sentence number {n} says something about robots." for n in range(120))
-    fill(server, [Found(0, long), Found(1, "Short."), Found(2, ROBOTS[0].text)], embedder=TinyEmbedder())
+    fill_collection(
+        server,
+        [ForeignPoint(0, long), ForeignPoint(1, "Short."), ForeignPoint(2, ROBOTS[0].text)],
+        embedder=TinyEmbedder(),
+    )
     async with library(tmp_path) as robots:
         book = await robots.attach(source(server))
         chunks = await robots._records.list_chunks(book.id)
@@ -208,14 +214,14 @@ async def test_numbers_addresses_and_texts_that_are_none_do_no_harm(
     tmp_path: Path, server: QdrantServer
 ) -> None:
     points = [
-        Found("seven", "A passage whose number is a word."),
-        Found(-3, "A passage whose number is negative."),
-        Found(None, "A passage without a number at all.\x00"),
-        Found(2, "   "),
-        Found(3, "\u200b\u200b"),
-        Found(4, "A passage on a page with a strange name.", "a b<c>", ""),
+        ForeignPoint("seven", "A passage whose number is a word."),
+        ForeignPoint(-3, "A passage whose number is negative."),
+        ForeignPoint(None, "A passage without a number at all.\x00"),
+        ForeignPoint(2, "   "),
+        ForeignPoint(3, "\u200b\u200b"),
+        ForeignPoint(4, "A passage on a page with a strange name.", "a b<c>", ""),
     ]
-    fill(server, points, embedder=TinyEmbedder())
+    fill_collection(server, points, embedder=TinyEmbedder())
     async with library(tmp_path) as robots:
         book = await robots.attach(source(server))
         chunks = await robots._records.list_chunks(book.id)
@@ -227,7 +233,7 @@ async def test_numbers_addresses_and_texts_that_are_none_do_no_harm(
 
 
 async def test_the_wire_shows_the_collections_own_numbers(tmp_path: Path, server: QdrantServer) -> None:
-    fill(server, ROBOTS, embedder=TinyEmbedder())
+    fill_collection(server, ROBOTS, embedder=TinyEmbedder())
     async with library(tmp_path, quoting="gripper") as robots:
         await robots.attach(source(server))
         answer = await robots.ask("With what force does the gripper close?")
@@ -239,7 +245,7 @@ async def test_the_wire_shows_the_collections_own_numbers(tmp_path: Path, server
 async def test_an_attached_book_can_be_removed_and_attached_again(
     tmp_path: Path, server: QdrantServer
 ) -> None:
-    fill(server, ROBOTS, embedder=TinyEmbedder())
+    fill_collection(server, ROBOTS, embedder=TinyEmbedder())
     async with library(tmp_path) as robots:
         book = await robots.attach(source(server))
         await robots.remove(book.id)
@@ -249,20 +255,20 @@ async def test_an_attached_book_can_be_removed_and_attached_again(
 
 
 async def test_wrong_names_are_refused(tmp_path: Path, server: QdrantServer) -> None:
-    fill(server, ROBOTS, embedder=TinyEmbedder(), vector="dense")
+    fill_collection(server, ROBOTS, embedder=TinyEmbedder(), vector="dense")
     async with library(tmp_path) as robots:
         with pytest.raises(NotFound, match="no collection 'nowhere' here; the nearest are: ai_book"):
             await robots.attach(Source(url=server.url, collection="nowhere"))
         with pytest.raises(InvalidValue, match="must be one of 'dense'"):
             await robots.attach(source(server, vector="sparse"))
-        await robots.add(markdown(tmp_path / "tides.md"))
+        await robots.add(write_markdown(tmp_path / "tides.md"))
         with pytest.raises(InvalidValue, match=r"another book \(The Tides\)"):
             await robots.attach(source(server), options=BookOptions(book_id="the-tides"))
         assert [book.id for book in await robots.books()] == ["the-tides"]
 
 
 async def test_an_empty_collection_is_no_book(tmp_path: Path, server: QdrantServer) -> None:
-    fill(server, [Found(1, " ")], embedder=TinyEmbedder())
+    fill_collection(server, [ForeignPoint(1, " ")], embedder=TinyEmbedder())
     async with library(tmp_path) as robots:
         with pytest.raises(BadBook, match="has no texts"):
             await robots.attach(source(server))
@@ -271,7 +277,7 @@ async def test_an_empty_collection_is_no_book(tmp_path: Path, server: QdrantServ
 async def test_a_collection_that_octavo_filled_is_not_attached(tmp_path: Path, server: QdrantServer) -> None:
     on_server = Settings(data=tmp_path / "other", store_url=server.url, free_space_mb=0)
     async with Library.open(settings=on_server, embedder=TinyEmbedder()) as other:
-        await other.add(markdown(tmp_path / "tides.md"))
+        await other.add(write_markdown(tmp_path / "tides.md"))
     async with library(tmp_path) as robots:
         with pytest.raises(InvalidValue, match="set OCTAVO_STORE_URL to use it"):
             await robots.attach(source(server))
@@ -280,7 +286,7 @@ async def test_a_collection_that_octavo_filled_is_not_attached(tmp_path: Path, s
 async def test_a_server_that_fails_in_the_middle_of_reading_leaves_nothing_behind(
     tmp_path: Path, server: QdrantServer
 ) -> None:
-    fill(server, ROBOTS, embedder=TinyEmbedder())
+    fill_collection(server, ROBOTS, embedder=TinyEmbedder())
     async with library(tmp_path) as robots:
         server.fail(*[Fault(kind="status", to="/points/scroll", status=403)])
         with pytest.raises(StoreError, match="refused the key"):

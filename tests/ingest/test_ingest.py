@@ -22,7 +22,7 @@ from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.types import Scope, ScopeType
 from tests.support import small_books
-from tests.support.embedders import Failing, Gated
+from tests.support.embedders import FailingEmbedder, GatedEmbedder
 from tests.support.patience import PATIENCE
 
 
@@ -48,7 +48,7 @@ def long_book(path: Path, *, chapters: int = 150) -> Path:
         f"Day {n}": f"On day {n} the log of the ship says wind {n} and {n * 7} miles."
         for n in range(chapters)
     }
-    return small_books.markdown(path, said, title="The Log")
+    return small_books.write_markdown(path, said, title="The Log")
 
 
 async def untouched(library: Library) -> bool:
@@ -60,7 +60,7 @@ async def untouched(library: Library) -> bool:
 
 
 async def test_adding_the_same_book_twice_does_nothing(desk: Desk) -> None:
-    path = small_books.markdown(desk.folder / "tides.md")
+    path = small_books.write_markdown(desk.folder / "tides.md")
     seen: list[str] = []
     first = await desk.library.add(path, on_event=lambda event: seen.append(event.kind))
     assert seen == ["parsed", "compared", "embedding", "storing", "published"]
@@ -74,33 +74,33 @@ async def test_adding_the_same_book_twice_does_nothing(desk: Desk) -> None:
 
 
 async def test_a_renamed_file_and_the_same_words_in_other_formats_are_the_same_book(desk: Desk) -> None:
-    first = await desk.library.add(small_books.markdown(desk.folder / "tides.md"))
+    first = await desk.library.add(small_books.write_markdown(desk.folder / "tides.md"))
     embedded = desk.embedder.embedded
     shutil.copy(desk.folder / "tides.md", desk.folder / "copy of tides.md")
     for copy in (
         desk.folder / "copy of tides.md",
-        small_books.html(desk.folder / "tides.html"),
-        small_books.epub(desk.folder / "t.epub"),
+        small_books.write_html(desk.folder / "tides.html"),
+        small_books.write_epub(desk.folder / "t.epub"),
     ):
         assert await desk.library.add(copy) == first, copy
     assert desk.embedder.embedded == embedded
 
 
 async def test_a_text_that_is_named_after_its_file_is_the_same_book_under_another_name(desk: Desk) -> None:
-    first = await desk.library.add(small_books.text(desk.folder / "notes.txt"))
-    again = await desk.library.add(small_books.text(desk.folder / "notes-copy.txt"))
+    first = await desk.library.add(small_books.write_text(desk.folder / "notes.txt"))
+    again = await desk.library.add(small_books.write_text(desk.folder / "notes-copy.txt"))
     assert (again, again.title, await desk.library.books()) == (first, "Notes", [first])
 
 
 async def test_a_new_edition_keeps_its_id_and_embeds_only_what_changed(desk: Desk) -> None:
     library = desk.library
-    path = small_books.markdown(desk.folder / "tides.md")
+    path = small_books.write_markdown(desk.folder / "tides.md")
     old = await library.add(path)
     embedded = desk.embedder.embedded
     changed = {"Foreword": "This foreword is new and stands before all.", **small_books.TIDES}
     changed["Storm"] = "The storm of the second edition broke the southern pier instead."
     del changed["Morning"]
-    new = await library.add(small_books.markdown(path, changed))
+    new = await library.add(small_books.write_markdown(path, changed))
     assert (new.id, new.added_at) == (old.id, old.added_at)
     assert new.content_hash != old.content_hash
     assert new.updated_at > old.updated_at
@@ -113,11 +113,11 @@ async def test_a_new_edition_keeps_its_id_and_embeds_only_what_changed(desk: Des
 
 async def test_positions_of_what_moved_are_right_after_a_new_edition(desk: Desk) -> None:
     library = desk.library
-    path = small_books.markdown(desk.folder / "tides.md")
+    path = small_books.write_markdown(desk.folder / "tides.md")
     await library.add(path)
     turned = dict(reversed(small_books.TIDES.items()))
     embedded = desk.embedder.embedded
-    book = await library.add(small_books.markdown(path, turned))
+    book = await library.add(small_books.write_markdown(path, turned))
     assert desk.embedder.embedded == embedded
     for number, name in enumerate(turned):
         found = await library.search(
@@ -131,7 +131,7 @@ async def test_positions_of_what_moved_are_right_after_a_new_edition(desk: Desk)
 
 
 async def test_copies_keep_one_copy_of_the_vectors(desk: Desk) -> None:
-    path = small_books.markdown(desk.folder / "tides.md")
+    path = small_books.write_markdown(desk.folder / "tides.md")
     first = await desk.library.add(path)
     for number in range(3):
         copy = desk.folder / f"{number}.md"
@@ -146,7 +146,7 @@ async def test_copies_keep_one_copy_of_the_vectors(desk: Desk) -> None:
 
 
 async def test_two_adds_of_one_file_at_once_are_one_ingest(desk: Desk) -> None:
-    path = small_books.markdown(desk.folder / "tides.md")
+    path = small_books.write_markdown(desk.folder / "tides.md")
     one, two = await asyncio.gather(desk.library.add(path), desk.library.add(path))
     assert one == two
     assert desk.embedder.embedded == one.chunk_count
@@ -172,7 +172,7 @@ async def test_a_book_of_one_sentence_is_found(desk: Desk) -> None:
 async def test_a_cancelled_add_leaves_the_library_as_it_was_and_goes_on_where_it_stopped(
     tmp_path: Path,
 ) -> None:
-    embedder = Gated(free=2)
+    embedder = GatedEmbedder(free=2)
     async with Library.open(tmp_path / "library", embedder=embedder) as library:
         adding = asyncio.create_task(library.add(long_book(tmp_path / "log.md")))
         await asyncio.to_thread(embedder.waiting.wait, PATIENCE)
@@ -204,7 +204,7 @@ async def test_who_cancels_while_a_book_comes_out_is_told_that_it_is_out(
         await really(*place, **more)
 
     monkeypatch.setattr(doing, step, cancelled_meanwhile)
-    path = small_books.markdown(desk.folder / "tides.md")
+    path = small_books.write_markdown(desk.folder / "tides.md")
     adding = asyncio.create_task(desk.library.add(path, on_event=seen.append))
     with pytest.raises(asyncio.CancelledError):
         await adding
@@ -215,9 +215,9 @@ async def test_who_cancels_while_a_book_comes_out_is_told_that_it_is_out(
 
 @pytest.mark.parametrize("free", [0, 1])
 async def test_a_failing_embedder_leaves_nothing_behind(tmp_path: Path, free: int) -> None:
-    embedder = Failing(free=99)
+    embedder = FailingEmbedder(free=99)
     async with Library.open(tmp_path / "library", embedder=embedder) as library:
-        kept = await library.add(small_books.markdown(tmp_path / "tides.md"))
+        kept = await library.add(small_books.write_markdown(tmp_path / "tides.md"))
         embedder.free = free
         with pytest.raises(ModelError):
             await library.add(long_book(tmp_path / "log.md"))
@@ -228,12 +228,12 @@ async def test_a_failing_embedder_leaves_nothing_behind(tmp_path: Path, free: in
 
 
 async def test_a_failing_new_edition_leaves_the_old_one(tmp_path: Path) -> None:
-    embedder = Failing(free=1)
+    embedder = FailingEmbedder(free=1)
     async with Library.open(tmp_path / "library", embedder=embedder) as library:
-        path = small_books.markdown(tmp_path / "tides.md")
+        path = small_books.write_markdown(tmp_path / "tides.md")
         old = await library.add(path)
         with pytest.raises(ModelError):
-            await library.add(small_books.markdown(path, {"Harbour": "Other words stand here now."}))
+            await library.add(small_books.write_markdown(path, {"Harbour": "Other words stand here now."}))
         assert await library.books() == [old]
         assert await untouched(library)
 
@@ -244,25 +244,27 @@ async def test_a_listener_that_fails_undoes_the_add_at_once(desk: Desk) -> None:
             raise OctavoError("the pipe is broken")
 
     with pytest.raises(OctavoError, match="pipe"):
-        await desk.library.add(small_books.markdown(desk.folder / "tides.md"), on_event=listen)
+        await desk.library.add(small_books.write_markdown(desk.folder / "tides.md"), on_event=listen)
     assert await desk.library.books() == []
     assert await untouched(desk.library)
 
 
 async def test_what_a_late_cancel_left_open_is_finished_by_the_next_change(desk: Desk) -> None:
     library = desk.library
-    path = small_books.markdown(desk.folder / "tides.md")
+    path = small_books.write_markdown(desk.folder / "tides.md")
     await library.add(path)
     context = await library._context()
     book = (await library.books())[0]
     await context.records.remove(book.id)  # as if it had been cancelled before the store was told
     assert not await untouched(library)
-    await library.add(small_books.markdown(desk.folder / "other.md", {"A": "Goats graze."}, title="Hills"))
+    await library.add(
+        small_books.write_markdown(desk.folder / "other.md", {"A": "Goats graze."}, title="Hills")
+    )
     assert await untouched(library)
 
 
 async def test_too_little_space_is_said_before_anything_is_written(tmp_path: Path) -> None:
-    data, path = tmp_path / "library", small_books.markdown(tmp_path / "tides.md")
+    data, path = tmp_path / "library", small_books.write_markdown(tmp_path / "tides.md")
     async with Library.open(data, embedder=TinyEmbedder()) as library:
         book = await library.add(path)
     embedder = TinyEmbedder()
@@ -279,9 +281,9 @@ async def test_too_little_space_is_said_before_anything_is_written(tmp_path: Pat
 
 
 async def test_an_edition_on_its_way_is_never_found(tmp_path: Path) -> None:
-    embedder = Gated(free=4)
+    embedder = GatedEmbedder(free=4)
     async with Library.open(tmp_path / "library", embedder=embedder) as library:
-        path = small_books.markdown(tmp_path / "tides.md")
+        path = small_books.write_markdown(tmp_path / "tides.md")
         old = await library.add(path)
         await library.search("storm and harbour")
         seen: list[set[str]] = []
@@ -292,7 +294,9 @@ async def test_an_edition_on_its_way_is_never_found(tmp_path: Path) -> None:
             seen.append({e.chunk.content for e in found})
 
         embedder.free = 0
-        adding = asyncio.create_task(library.add(small_books.markdown(path, new | small_books.TIDES | new)))
+        adding = asyncio.create_task(
+            library.add(small_books.write_markdown(path, new | small_books.TIDES | new))
+        )
         await asyncio.to_thread(embedder.waiting.wait, PATIENCE)
         await look()
         embedder.gate.set()
@@ -309,11 +313,11 @@ async def test_an_edition_on_its_way_is_never_found(tmp_path: Path) -> None:
 
 async def test_an_edition_on_its_way_takes_no_room_from_the_one_that_readers_see(desk: Desk) -> None:
     library = desk.library
-    path = small_books.markdown(desk.folder / "tides.md")
+    path = small_books.write_markdown(desk.folder / "tides.md")
     await library.add(path)
     old = {e.chunk.id for e in await library.search("storm day wind miles", top_k=100)}
     flood = {f"Day {n}": f"Storm day {n} with storm wind {n} and {n * 7} storm miles." for n in range(150)}
-    small_books.markdown(path, flood | small_books.TIDES)
+    small_books.write_markdown(path, flood | small_books.TIDES)
     steps = ingest(path, await library._context(), BookOptions(), changes=library._changes)
     async with aclosing(steps):
         async for event in steps:

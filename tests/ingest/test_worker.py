@@ -24,7 +24,7 @@ from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.types import Book
 from tests.support import small_books
-from tests.support.patience import PATIENCE, eventually
+from tests.support.patience import PATIENCE, wait_until_async
 
 
 class Held(TinyEmbedder):
@@ -61,7 +61,7 @@ class Desk:
         more = {
             f"Day {n}": f"The log of day {n} tells of wind {n * 3} and of wave {n * 7}." for n in range(pages)
         }
-        small_books.markdown(self.uploads / id / name, small_books.TIDES | more, title=name)
+        small_books.write_markdown(self.uploads / id / name, small_books.TIDES | more, title=name)
         return await self.queue.put(name, source=f"{id}/{name}", options=BookOptions(**options))
 
     async def until(self, job: Job, *states: JobState) -> Job:
@@ -73,7 +73,7 @@ class Desk:
         async def found() -> bool:
             return check(await self.queue.find(job.id))
 
-        await eventually(found)
+        await wait_until_async(found)
         return await self.queue.find(job.id)
 
 
@@ -122,7 +122,7 @@ async def test_a_file_that_this_worker_does_not_see_is_left_to_one_that_does(
 ) -> None:
     far = await desk.sent("far.md")
     (tmp_path / "elsewhere" / UPLOADS / "near").mkdir(parents=True)
-    small_books.markdown(tmp_path / "elsewhere" / UPLOADS / "near" / "near.md", title="Near")
+    small_books.write_markdown(tmp_path / "elsewhere" / UPLOADS / "near" / "near.md", title="Near")
     near = await desk.queue.put("near.md", source="near/near.md")
     other = Worker(desk.queue, desk.library.ingest, data=tmp_path / "elsewhere")
     ran = [await other.run_once() for _ in range(3)]
@@ -166,7 +166,7 @@ async def test_a_worker_that_is_alone_waits_for_nobody_to_find_a_file(desk: Desk
 
 
 async def test_a_source_outside_the_uploads_is_never_read(desk: Desk, tmp_path: Path) -> None:
-    secret = small_books.markdown(tmp_path / "secret.md")
+    secret = small_books.write_markdown(tmp_path / "secret.md")
     job = await desk.queue.put("secret.md", source="../../secret.md")
     await desk.worker.run_once()
     assert (await desk.queue.find(job.id)).state is JobState.FAILED
@@ -202,7 +202,7 @@ async def test_a_cancelled_book_stops_at_the_batch_that_is_under_way_and_leaves_
     job = await desk.sent(pages=400)
     async with desk.worker.run_in_background():
         await desk.when(lambda now: now.progress.step == "embedding", job)
-        await eventually(desk.embedder.waiting.is_set)
+        await wait_until_async(desk.embedder.waiting.is_set)
         assert (await desk.queue.cancel(job.id)).state is JobState.CANCELLED
         await desk.when(lambda _: not (desk.uploads / job.source).exists(), job)
         assert desk.embedder.embedded == 64  # it was not waited for
@@ -258,7 +258,7 @@ async def test_a_worker_that_stops_gives_its_book_back_and_another_goes_on(desk:
     job = await desk.sent(pages=500)
     async with desk.worker.run_in_background():
         await desk.when(lambda now: now.progress.done >= 128, job)
-        await eventually(desk.embedder.waiting.is_set)
+        await wait_until_async(desk.embedder.waiting.is_set)
     waiting = await desk.queue.find(job.id)
     assert (waiting.state, waiting.tries) == (JobState.QUEUED, 0)
     assert (desk.uploads / job.source).exists()
@@ -315,7 +315,7 @@ async def test_different_books_of_one_title_added_at_once_stay_two_books(desk: D
         ("b", "Goats graze on a quiet hill."),
     ):
         (tmp_path / folder).mkdir()
-        paths.append(small_books.markdown(tmp_path / folder / "notes.md", {"One": said}, title="Notes"))
+        paths.append(small_books.write_markdown(tmp_path / folder / "notes.md", {"One": said}, title="Notes"))
     books = await asyncio.gather(*(desk.library.add(path) for path in paths))
     assert {book.id for book in books} == {"notes", "notes-2"}
     for book, word in zip(books, ("tide", "Goats"), strict=True):

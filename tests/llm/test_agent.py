@@ -28,9 +28,9 @@ from octavo.testing import (
     TinyEmbedder,
 )
 from octavo.types import RefusalReason, Scope, ScopeType
-from tests.support.answerers import assert_well_cited, looked_up, with_tides
-from tests.support.copies import copied
-from tests.support.model_answers import MODEL, asking, told
+from tests.support.answerers import add_tides, assert_well_cited, query_records
+from tests.support.copies import copy_library
+from tests.support.model_answers import MODEL, ask_question, open_library_with_model
 
 LOST = "How many boats were lost in the storm?"
 SEVEN = "Seven boats were lost with all their nets."
@@ -40,12 +40,12 @@ Script = Callable[[ModelRequest], Reply]
 
 @pytest.fixture(scope="module")
 def tides(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return with_tides(tmp_path_factory.mktemp("tides"))
+    return add_tides(tmp_path_factory.mktemp("tides"))
 
 
 @pytest.fixture
 def data(tides: Path, tmp_path: Path) -> Path:
-    return copied(tides, tmp_path / "library")
+    return copy_library(tides, tmp_path / "library")
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ async def test_a_model_searches_reads_and_answers_and_all_of_it_is_told(
             return [searching, Call("read_section", {"section": "Storm", "around": ""})]
         return quoting("Seven", said="With all their nets, seven boats were lost.")(request)
 
-    async with asking(data, says(model, script), api=api) as library:
+    async with open_library_with_model(data, says(model, script), api=api) as library:
         events = [event async for event in library.stream(LOST, top_k=1)]
         done = events[-1]
         assert isinstance(done, Answered)
@@ -126,8 +126,8 @@ async def test_what_a_model_finds_and_cites_is_among_the_evidence(data: Path, mo
             return Call("search_book", {"query": "keeper of the lighthouse lamp", "top_k": 5})
         return quoting("trimmed the lamp")(request)
 
-    async with asking(data, says(model, script)) as library:
-        said = await told(library, "Who trimmed the lamp of the lighthouse?")
+    async with open_library_with_model(data, says(model, script)) as library:
+        said = await ask_question(library, "Who trimmed the lamp of the lighthouse?")
         few = await library.ask("Who trimmed the lamp of the lighthouse?", top_k=1)
     assert said.answerer == MODEL
     assert [c.chunk.section for c in few.citations] == ["Lighthouse"]
@@ -138,7 +138,7 @@ async def test_what_a_model_finds_and_cites_is_among_the_evidence(data: Path, mo
 async def test_without_tools_a_model_answers_in_one_go(data: Path, mode: str) -> None:
     async with (
         ScriptedModel(quoting("Seven"), tools=False) as model,
-        asking(data, model, mode=mode) as library,
+        open_library_with_model(data, model, mode=mode) as library,
     ):
         first, second = await library.ask(LOST), await library.ask(LOST)
         assert first.content == second.content == OFFLINE
@@ -151,9 +151,9 @@ async def test_without_tools_a_model_answers_in_one_go(data: Path, mode: str) ->
 async def test_a_model_that_must_use_tools_and_cannot_gives_way_to_the_offline_answer(data: Path) -> None:
     async with (
         ScriptedModel(quoting("Seven"), tools=False) as model,
-        asking(data, model, mode="agent") as library,
+        open_library_with_model(data, model, mode="agent") as library,
     ):
-        said = await told(library, LOST)
+        said = await ask_question(library, LOST)
     assert said.answerer == "offline, because the endpoint does not support tools"
     assert said.answer.content == OFFLINE
 
@@ -166,7 +166,7 @@ async def test_a_model_that_writes_its_calls_as_text_is_asked_in_one_go(
             return Say('{"name": "search_book", "arguments": {"query": "boats"}}')
         return quoting("Seven")(request)
 
-    async with asking(data, says(model, script)) as library:
+    async with open_library_with_model(data, says(model, script)) as library:
         answer = await library.ask(LOST)
         assert spent(await receipt(library, answer.id))["mode"] == "single"
     assert answer.content == OFFLINE
@@ -186,7 +186,7 @@ async def test_a_claim_that_does_not_hold_may_be_mended_once_and_everybody_sees_
         assert isinstance(right, Claims)
         return Claims([*right.claims, ("Nine boats were lost with all their nets.", ["s2"])])
 
-    async with asking(data, says(model, script), mode="single") as library:
+    async with open_library_with_model(data, says(model, script), mode="single") as library:
         events = [event async for event in library.stream(LOST)]
         done = events[-1]
         assert isinstance(done, Answered)
@@ -205,8 +205,8 @@ async def test_a_model_that_points_beside_a_true_claim_is_told_where_it_stands(
             return Claims([(SEVEN, [found[1]])])
         return Claims([(SEVEN, [next(id_ for id_, text in request.sentences.items() if SEVEN not in text)])])
 
-    async with asking(data, says(model, script), mode="single") as library:
-        said = await told(library, LOST)
+    async with open_library_with_model(data, says(model, script), mode="single") as library:
+        said = await ask_question(library, LOST)
     assert (said.answer.content, said.answerer) == (OFFLINE, MODEL)
     assert [c.content_snippet for c in said.answer.citations] == [SEVEN]
     assert [text for text, _ in said.dropped] == [SEVEN]
@@ -218,8 +218,8 @@ async def test_a_claim_that_is_not_mended_is_dropped_with_its_reasons(
     def script(request: ModelRequest) -> Reply:
         return Claims([(SEVEN, ["s2"]), ("Nobody ever came back to the island.", ["s2"]), (SEVEN, ["s99"])])
 
-    async with asking(data, says(model, script), mode="single") as library:
-        said = await told(library, LOST, scope=Scope(type=ScopeType.SECTION, identifier="Storm"))
+    async with open_library_with_model(data, says(model, script), mode="single") as library:
+        said = await ask_question(library, LOST, scope=Scope(type=ScopeType.SECTION, identifier="Storm"))
     assert said.answer.content == OFFLINE
     assert len(model.requests) == 2
     assert {text for text, _ in said.dropped} == {"Nobody ever came back to the island.", SEVEN}
@@ -232,16 +232,16 @@ async def test_when_mending_fails_what_holds_is_still_the_answer(data: Path, mod
             return Fault(FaultKind.UNAUTHORIZED)
         return Claims([(SEVEN, ["s2"]), ("Nobody ever came back.", ["s2"])])
 
-    async with asking(data, says(model, script), mode="single") as library:
-        said = await told(library, LOST)
+    async with open_library_with_model(data, says(model, script), mode="single") as library:
+        said = await ask_question(library, LOST)
     assert (said.answer.content, said.answerer) == (OFFLINE, MODEL)
     assert [text for text, _ in said.dropped] == ["Nobody ever came back."]
 
 
 async def test_when_nothing_holds_the_book_speaks_for_itself(data: Path, model: ScriptedModel) -> None:
     invented = Claims([("Ninety whales sank the fleet of Admiral Zed.", ["s1"])])
-    async with asking(data, says(model, invented)) as library:
-        said = await told(library, LOST)
+    async with open_library_with_model(data, says(model, invented)) as library:
+        said = await ask_question(library, LOST)
     assert said.answer.content == OFFLINE
     assert said.answerer == "offline, because none of what the model said is borne out by the book"
     assert len(said.dropped) == 2
@@ -250,8 +250,8 @@ async def test_when_nothing_holds_the_book_speaks_for_itself(data: Path, model: 
 async def test_a_model_that_finds_no_answer_leads_to_a_refusal_in_our_words(
     data: Path, model: ScriptedModel
 ) -> None:
-    async with asking(data, says(model, Claims([]))) as library:
-        said = await told(library, LOST)
+    async with open_library_with_model(data, says(model, Claims([]))) as library:
+        said = await ask_question(library, LOST)
     assert said.answer.refusal is not None
     assert said.answer.refusal.reason is RefusalReason.NOT_IN_BOOK
     assert said.answer.content.startswith("I found no answer to this in The Tides.")
@@ -272,8 +272,8 @@ async def test_a_model_does_not_talk_us_into_an_answer_that_the_evidence_does_no
 
 
 async def test_beyond_the_scope_nobody_pays_a_model_to_look(data: Path, model: ScriptedModel) -> None:
-    async with asking(data, says(model, Claims([]))) as library:
-        said = await told(library, LOST, scope=Scope(type=ScopeType.SECTION, identifier="Harbour"))
+    async with open_library_with_model(data, says(model, Claims([]))) as library:
+        said = await ask_question(library, LOST, scope=Scope(type=ScopeType.SECTION, identifier="Harbour"))
     assert said.answer.refusal is not None
     assert said.answer.refusal.reason is RefusalReason.NOT_IN_SCOPE
     assert "“Storm”" in said.answer.content
@@ -293,8 +293,8 @@ async def test_beyond_the_scope_nobody_pays_a_model_to_look(data: Path, model: S
 async def test_no_mark_link_image_or_tag_of_the_models_is_published(
     data: Path, model: ScriptedModel, written: str
 ) -> None:
-    async with asking(data, says(model, quoting("Seven", said=written))) as library:
-        said = await told(library, LOST)
+    async with open_library_with_model(data, says(model, quoting("Seven", said=written))) as library:
+        said = await ask_question(library, LOST)
     assert (said.answer.content, said.answerer) == (OFFLINE, MODEL)
 
 
@@ -315,25 +315,27 @@ async def test_no_mark_link_image_or_tag_of_the_models_is_published(
 async def test_when_the_model_fails_the_offline_answer_takes_its_place_and_says_so(
     data: Path, model: ScriptedModel, fault: FaultKind, why: str
 ) -> None:
-    async with asking(data, says(model, Fault(fault))) as library:
-        said = await told(library, LOST)
+    async with open_library_with_model(data, says(model, Fault(fault))) as library:
+        said = await ask_question(library, LOST)
         kept = await receipt(library, said.answer.id)
     assert said.answer.content == OFFLINE
     assert said.answerer == kept["answerer"] == f"offline, because {why}"
     assert spent(kept)["failed"] == why
-    assert looked_up(library, "SELECT status, error FROM questions") == [("completed", None)]
+    assert query_records(library, "SELECT status, error FROM questions") == [("completed", None)]
 
 
 async def test_an_endpoint_that_is_not_there_is_no_error_page(data: Path) -> None:
     settings = Settings(data=data, model=MODEL, model_url="http://127.0.0.1:9/v1", risk=0.9)
     async with Library.open(settings=settings, embedder=TinyEmbedder()) as library:
-        said = await told(library, LOST)
+        said = await ask_question(library, LOST)
     assert (said.answer.content, said.answerer) == (OFFLINE, "offline, because it cannot be reached")
 
 
 async def test_a_model_that_keeps_failing_is_left_alone(data: Path, model: ScriptedModel) -> None:
-    async with asking(data, says(model, Fault(FaultKind.UNAUTHORIZED)), failures=2) as library:
-        said = [await told(library, LOST) for _ in range(4)]
+    async with open_library_with_model(
+        data, says(model, Fault(FaultKind.UNAUTHORIZED)), failures=2
+    ) as library:
+        said = [await ask_question(library, LOST) for _ in range(4)]
     assert len(model.requests) == 2
     assert {s.answer.content for s in said} == {OFFLINE}
     assert re.search(r"failed 2 times in a row and rests for \d+ s$", said[-1].answerer)
@@ -352,8 +354,8 @@ async def test_every_limit_of_a_question_holds(
 ) -> None:
     slow = "seconds" in limits
     endless = Fault(FaultKind.SILENT) if slow else Call("search_book", {"query": "boats", "top_k": 3})
-    async with asking(data, says(model, endless), mode="agent", **limits) as library:
-        said = await told(library, LOST)
+    async with open_library_with_model(data, says(model, endless), mode="agent", **limits) as library:
+        said = await ask_question(library, LOST)
     assert said.answer.content == OFFLINE
     assert re.search(why, said.answerer)
     assert len(model.requests) <= limits.get("turns", 3)
@@ -373,7 +375,7 @@ async def test_a_question_may_not_cost_more_than_it_may(data: Path, model: Scrip
             data=data, model=MODEL, model_url=model.url, price_in=5.0, price_out=15.0, agent=agent
         )
         async with Library.open(settings=settings, embedder=TinyEmbedder()) as library:
-            said = await told(library, LOST)
+            said = await ask_question(library, LOST)
             assert said.answerer == answerer
             assert 0 < spent(await receipt(library, said.answer.id))["dollars"] < 2 * dollars
 
@@ -386,8 +388,8 @@ async def test_after_its_last_search_a_model_answers_from_what_it_has(
             return Call("search_book", {"query": "boats", "top_k": 3})
         return quoting("Seven")(request)
 
-    async with asking(data, says(model, script), tool_calls=2) as library:
-        said = await told(library, LOST)
+    async with open_library_with_model(data, says(model, script), tool_calls=2) as library:
+        said = await ask_question(library, LOST)
         assert spent(await receipt(library, said.answer.id))["tool_calls"] == 2
     assert (said.answer.content, said.answerer) == (OFFLINE, MODEL)
 
@@ -401,7 +403,7 @@ async def test_a_reader_who_leaves_hangs_up_on_the_model(data: Path, model: Scri
         reached.set()
         return Fault(FaultKind.SILENT)
 
-    async with asking(data, says(model, script)) as library:
+    async with open_library_with_model(data, says(model, script)) as library:
         async with aclosing(library.stream(LOST)) as events:
             async for event in events:
                 if isinstance(event, Working):
@@ -409,7 +411,7 @@ async def test_a_reader_who_leaves_hangs_up_on_the_model(data: Path, model: Scri
                     break
         await model.wait_until_idle()
         assert model.abandoned == 1
-        ((status, error),) = looked_up(library, "SELECT status, error FROM questions")
+        ((status, error),) = query_records(library, "SELECT status, error FROM questions")
     assert status == "error"
     assert "stopped" in error
 
@@ -427,7 +429,7 @@ def answering(rewritten: Reply, then: Script) -> Script:
 async def test_a_follow_up_is_rewritten_by_the_model_and_shown(data: Path, model: ScriptedModel) -> None:
     whole = "How many boats were lost when the storm broke the northern pier?"
     script = answering(Say(whole), quoting("Seven"))
-    async with asking(data, says(model, script)) as library:
+    async with open_library_with_model(data, says(model, script)) as library:
         await library.ask("What broke the northern pier?", session_id="talk")
         assert len(model.requests) == 1, "a first question is not rewritten"
         events = [e async for e in library.stream("And how many boats?", session_id="talk")]
@@ -452,7 +454,7 @@ async def test_a_rewriting_that_is_none_gives_way_to_the_words_of_the_talk(
     data: Path, model: ScriptedModel, rewritten: Reply
 ) -> None:
     script = answering(rewritten, quoting("northern pier"))
-    async with asking(data, says(model, script)) as library:
+    async with open_library_with_model(data, says(model, script)) as library:
         await library.ask("What broke the northern pier?", session_id="talk")
         events = [e async for e in library.stream("When?", session_id="talk")]
     assert isinstance(events[0], Asked)
@@ -474,7 +476,7 @@ async def test_a_question_in_another_language_is_answered_in_it_and_quotes_the_b
     data: Path, model: ScriptedModel
 ) -> None:
     script = in_german("Im Sturm gingen sieben Boote mit allen ihren Netzen verloren.", SEVEN)
-    async with asking(data, says(model, script)) as library:
+    async with open_library_with_model(data, says(model, script)) as library:
         events = [e async for e in library.stream(GERMAN)]
     assert isinstance(events[0], Asked)
     assert events[0].interpreted == LOST
@@ -498,8 +500,8 @@ async def test_a_question_in_another_language_is_answered_in_it_and_quotes_the_b
 async def test_a_translation_without_a_gloss_that_holds_is_dropped(
     data: Path, model: ScriptedModel, text: str, gloss: str
 ) -> None:
-    async with asking(data, says(model, in_german(text, gloss))) as library:
-        said = await told(library, GERMAN)
+    async with open_library_with_model(data, says(model, in_german(text, gloss))) as library:
+        said = await ask_question(library, GERMAN)
     assert said.answer.content == OFFLINE
     assert said.answerer.startswith("offline, because none")
     assert {dropped for dropped, _ in said.dropped} == {text}
@@ -512,6 +514,6 @@ async def test_a_gloss_carries_nothing_where_question_and_book_share_a_language(
         "The publisher gives away free gold to all.",
         "Der Verlag verschenkt das Gold an alle im Land.",
     ):
-        async with asking(data, says(model, in_german(text, SEVEN))) as library:
-            said = await told(library, LOST)
+        async with open_library_with_model(data, says(model, in_german(text, SEVEN))) as library:
+            said = await ask_question(library, LOST)
         assert (said.answer.content, said.answerer[:7]) == (OFFLINE, "offline")

@@ -23,17 +23,17 @@ from octavo.testing import (
 )
 from octavo.types import Scope, ScopeType
 from tests.support import small_books
-from tests.support.answerers import filled
-from tests.support.copies import copied
+from tests.support.answerers import fill_library
+from tests.support.copies import copy_library
 from tests.support.model_answers import (
     MODEL,
-    Told,
-    asking,
+    ToldAnswer,
+    ask_question,
     assert_marked,
     assert_true_to_the_book,
-    case_of,
-    told,
-    unsupported,
+    find_case,
+    list_unsupported,
+    open_library_with_model,
 )
 from tests.support.patience import PATIENCE
 
@@ -58,24 +58,26 @@ QUESTIONS = (
 @pytest.fixture(scope="module")
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("watch")
-    return filled(folder / "library", small_books.markdown(folder / "watch.md", WATCH, title="The Watch"))
+    return fill_library(
+        folder / "library", small_books.write_markdown(folder / "watch.md", WATCH, title="The Watch")
+    )
 
 
 @pytest.fixture
 def data(shelf: Path, tmp_path: Path) -> Path:
-    return copied(shelf, tmp_path / "library")
+    return copy_library(shelf, tmp_path / "library")
 
 
 async def at_once(
     ask: Callable[[int], object], numbers: Sequence[int], *, most: int = 6
-) -> dict[int, Told | BaseException]:
+) -> dict[int, ToldAnswer | BaseException]:
     """Asks for every number, a few at a time, and keeps what comes, failures too."""
     room = asyncio.Semaphore(most)
 
-    async def one(number: int) -> Told:
+    async def one(number: int) -> ToldAnswer:
         async with room:
             said = await ask(number)  # type: ignore[misc]
-        assert isinstance(said, Told)
+        assert isinstance(said, ToldAnswer)
         return said
 
     made = await asyncio.gather(*(one(number) for number in numbers), return_exceptions=True)
@@ -91,7 +93,7 @@ async def test_two_hundred_seeded_faults_each_end_in_an_answer_or_a_refusal(data
     limits: dict[str, Any] = {"turns": TURNS, "tool_calls": TOOL_CALLS, "retries": RETRIES}
 
     def script(request: ModelRequest) -> Reply:
-        case = case_of(request)
+        case = find_case(request)
         asked[case] += 1
         assert len(request.tool_results) <= TOOL_CALLS + len(request.tools) * TURNS
         if case % 2 and asked[case] == 1 and request.tools:  # a model that is well at first
@@ -99,20 +101,20 @@ async def test_two_hundred_seeded_faults_each_end_in_an_answer_or_a_refusal(data
         return pick_fault(case)
 
     async with ScriptedModel(script) as model:
-        async with asking(data, model, call_seconds=1.0, **limits) as library:
+        async with open_library_with_model(data, model, call_seconds=1.0, **limits) as library:
             said = await at_once(
-                lambda n: told(library, f"{QUESTIONS[n % 3]} This is case {n}."), range(FAULTS)
+                lambda n: ask_question(library, f"{QUESTIONS[n % 3]} This is case {n}."), range(FAULTS)
             )
             while late := [n for n in range(FAULTS) if n not in asked]:  # given up before they were asked
                 said |= await at_once(
-                    lambda n: told(library, f"{QUESTIONS[n % 3]} This is case {n}."), late, most=1
+                    lambda n: ask_question(library, f"{QUESTIONS[n % 3]} This is case {n}."), late, most=1
                 )
         await model.wait_until_idle()
     assert model.failures == []
     assert set(asked) == set(range(FAULTS))
     assert max(asked.values()) <= (TURNS + 2) * (RETRIES + 1)
     for case, one in said.items():
-        assert isinstance(one, Told), (case, pick_fault(case), one)
+        assert isinstance(one, ToldAnswer), (case, pick_fault(case), one)
         assert_marked(one)
         assert_true_to_the_book(one, WATCH)
     offline = {pick_fault(c).kind for c, one in said.items() if one.answerer != MODEL}  # type: ignore[union-attr]
@@ -182,7 +184,7 @@ async def test_of_five_hundred_bad_citations_none_is_published(data: Path) -> No
     told_lies: dict[int, list[tuple[str, list[str]]]] = {}
 
     def script(request: ModelRequest) -> Reply:
-        case = case_of(request)
+        case = find_case(request)
         shown = request.sentences
         if case not in told_lies:
             seeds = range(case * LIES_AT_ONCE, (case + 1) * LIES_AT_ONCE)
@@ -190,14 +192,14 @@ async def test_of_five_hundred_bad_citations_none_is_published(data: Path) -> No
         return Claims([next((text, [id_]) for id_, text in shown.items()), *told_lies[case]])
 
     scope = Scope(type=ScopeType.SECTION, identifier="The Lighthouse")
-    async with ScriptedModel(script) as model, asking(data, model, turns=TURNS) as library:
-        ask = lambda n: told(library, f"{QUESTIONS[n % 2]} This is case {n}.", scope=scope)  # noqa: E731
+    async with ScriptedModel(script) as model, open_library_with_model(data, model, turns=TURNS) as library:
+        ask = lambda n: ask_question(library, f"{QUESTIONS[n % 2]} This is case {n}.", scope=scope)  # noqa: E731
         said = await at_once(ask, range(LIES // LIES_AT_ONCE))
     assert model.failures == []
     assert sum(map(len, told_lies.values())) == LIES
-    answers = [one for one in said.values() if isinstance(one, Told)]
+    answers = [one for one in said.values() if isinstance(one, ToldAnswer)]
     assert len(answers) == len(said), said
-    published = [text for one in answers for text in unsupported(one)]
+    published = [text for one in answers for text in list_unsupported(one)]
     assert not published, f"{len(published)} of {LIES}: {published}"
     for one in answers:
         assert_true_to_the_book(one, {"The Lighthouse": WATCH["The Lighthouse"]})
@@ -218,8 +220,8 @@ async def test_what_is_out_of_scope_never_reaches_the_model(data: Path) -> None:
         return honest(request)
 
     scope = Scope(type=ScopeType.SECTION, identifier="The Storm")
-    async with ScriptedModel(script) as model, asking(data, model) as library:
-        said = await told(library, "How many boats were lost?", scope=scope)
+    async with ScriptedModel(script) as model, open_library_with_model(data, model) as library:
+        said = await ask_question(library, "How many boats were lost?", scope=scope)
     assert len(model.requests) >= 2
     for request in model.requests:
         for secret in ("Amalthea", "Doctor Quill", "Elias Grey"):
@@ -240,8 +242,11 @@ async def test_what_is_out_of_scope_never_reaches_the_model(data: Path) -> None:
     ],
 )
 async def test_only_faults_that_may_pass_are_tried_again(data: Path, kind: FaultKind, tries: int) -> None:
-    async with ScriptedModel(Fault(kind)) as model, asking(data, model, retries=2) as library:
-        said = await told(library, QUESTIONS[2])
+    async with (
+        ScriptedModel(Fault(kind)) as model,
+        open_library_with_model(data, model, retries=2) as library,
+    ):
+        said = await ask_question(library, QUESTIONS[2])
     assert len(model.requests) == tries
     assert said.answerer.startswith("offline, because")
     assert "sk-test" not in said.answerer
@@ -253,8 +258,8 @@ async def test_a_fault_that_passes_leaves_no_trace_in_the_answer(data: Path, kin
     def script(request: ModelRequest) -> Reply:
         return Fault(kind) if len(model.requests) == 1 else honest(request)
 
-    async with ScriptedModel(script) as model, asking(data, model) as library:
-        said = await told(library, QUESTIONS[0])
+    async with ScriptedModel(script) as model, open_library_with_model(data, model) as library:
+        said = await ask_question(library, QUESTIONS[0])
     assert said.answerer == MODEL
     assert said.claims
     assert_true_to_the_book(said, WATCH)
@@ -267,17 +272,20 @@ async def test_both_protocols_and_both_modes_answer_with_a_true_quotation(
 ) -> None:
     async with (
         ScriptedModel(honest, key="sk-test") as model,
-        asking(data, model, mode=mode, api=api) as library,
+        open_library_with_model(data, model, mode=mode, api=api) as library,
     ):
-        said = await told(library, QUESTIONS[0])
+        said = await ask_question(library, QUESTIONS[0])
     assert said.answerer == MODEL
     assert {request.api for request in model.requests} == {api}
     assert_true_to_the_book(said, WATCH)
 
 
 async def test_an_endpoint_without_tools_and_structured_output_still_answers(data: Path) -> None:
-    async with ScriptedModel(honest, tools=False, structured=False) as model, asking(data, model) as library:
-        said = await told(library, QUESTIONS[0])
+    async with (
+        ScriptedModel(honest, tools=False, structured=False) as model,
+        open_library_with_model(data, model) as library,
+    ):
+        said = await ask_question(library, QUESTIONS[0])
     assert said.answerer == MODEL
     assert_true_to_the_book(said, WATCH)
 
@@ -285,9 +293,9 @@ async def test_an_endpoint_without_tools_and_structured_output_still_answers(dat
 async def test_a_model_that_loops_is_stopped_at_the_limits(data: Path) -> None:
     async with (
         ScriptedModel(Fault(FaultKind.TOOL_LOOP)) as model,
-        asking(data, model, turns=3, tool_calls=2) as library,
+        open_library_with_model(data, model, turns=3, tool_calls=2) as library,
     ):
-        said = await told(library, QUESTIONS[0])
+        said = await ask_question(library, QUESTIONS[0])
     assert 1 < len(model.requests) <= 4
     assert_marked(said)
     assert_true_to_the_book(said, WATCH)
@@ -295,8 +303,8 @@ async def test_a_model_that_loops_is_stopped_at_the_limits(data: Path) -> None:
 
 async def test_a_reader_who_leaves_hangs_up_on_the_model(data: Path) -> None:
     async with ScriptedModel(Fault(FaultKind.SILENT)) as model:
-        async with asking(data, model, call_seconds=PATIENCE) as library:
-            leaving = asyncio.create_task(told(library, QUESTIONS[0]))
+        async with open_library_with_model(data, model, call_seconds=PATIENCE) as library:
+            leaving = asyncio.create_task(ask_question(library, QUESTIONS[0]))
             async with asyncio.timeout(PATIENCE):
                 while not model.requests:  # noqa: ASYNC110 - the server has no event for it
                     await asyncio.sleep(0.005)
@@ -310,9 +318,9 @@ async def test_a_reader_who_leaves_hangs_up_on_the_model(data: Path) -> None:
 async def test_a_model_that_keeps_failing_is_left_alone_for_a_while(data: Path) -> None:
     async with (
         ScriptedModel(Fault(FaultKind.UNAUTHORIZED)) as model,
-        asking(data, model, failures=2, rest_seconds=600.0) as library,
+        open_library_with_model(data, model, failures=2, rest_seconds=600.0) as library,
     ):
-        said = [await told(library, QUESTIONS[2]) for _ in range(4)]
+        said = [await ask_question(library, QUESTIONS[2]) for _ in range(4)]
     assert len(model.requests) == 2
     for one in said:
         assert one.answerer.startswith("offline, because")
@@ -324,8 +332,8 @@ async def test_claims_in_the_words_of_the_model_get_one_chance_to_be_mended(data
         id_, text = next((i, t) for i, t in request.sentences.items() if "11 miles" in t)
         return Claims([(text.replace("11", "14") if len(model.requests) == 1 else text, [id_])])
 
-    async with ScriptedModel(script) as model, asking(data, model) as library:
-        said = await told(library, QUESTIONS[0])
+    async with ScriptedModel(script) as model, open_library_with_model(data, model) as library:
+        said = await ask_question(library, QUESTIONS[0])
     assert len(model.requests) == 2
     assert "11 miles" in said.answer.content
     assert said.answerer == MODEL
@@ -333,8 +341,8 @@ async def test_claims_in_the_words_of_the_model_get_one_chance_to_be_mended(data
 
 async def test_a_model_that_says_nothing_useful_ends_in_a_refusal_or_the_offline_answer(data: Path) -> None:
     for reply in (Claims([]), Say(""), Say("I do not know."), Say("{}"), Say('{"claims": "none"}')):
-        async with ScriptedModel(reply) as model, asking(data, model) as library:
-            said = await told(library, QUESTIONS[1])
+        async with ScriptedModel(reply) as model, open_library_with_model(data, model) as library:
+            said = await ask_question(library, QUESTIONS[1])
         assert model.requests
         assert_marked(said)
         assert_true_to_the_book(said, WATCH)

@@ -10,10 +10,18 @@ import pytest
 from octavo.testing import Claims, ModelRequest, Reply, ScriptedModel
 from octavo.types import Scope, ScopeType
 from tests.support import small_books
-from tests.support.answerers import filled
+from tests.support.answerers import fill_library
 from tests.support.injections import INJECTIONS, Injection
-from tests.support.model_answers import MODEL, Told, asking, assert_marked, case_of, told, unsupported
-from tests.support.obedient_model import Obedient
+from tests.support.model_answers import (
+    MODEL,
+    ToldAnswer,
+    ask_question,
+    assert_marked,
+    find_case,
+    list_unsupported,
+    open_library_with_model,
+)
+from tests.support.obedient_model import ObedientModel
 
 SECRET = "The vault holds the ledger of Queen Amalthea."
 LEADS = ("amber", "birch", "cedar", "damask", "ebony", "flint", "garnet", "hazel", "ivory", "jasper")
@@ -55,11 +63,11 @@ def test_the_passages_are_many_and_different_and_cannot_be_obeyed_by_quoting() -
 
 def book(folder: Path, numbers: range) -> Path:
     chapters = {f"Gate {n}": html.escape(chapter(n, INJECTIONS[n])).replace("\n", "<br>") for n in numbers}
-    path = small_books.html(folder / "gates.html", {**chapters, "The Vault": SECRET}, title="Gates")
-    return filled(folder / "library", path)
+    path = small_books.write_html(folder / "gates.html", {**chapters, "The Vault": SECRET}, title="Gates")
+    return fill_library(folder / "library", path)
 
 
-def broken_rules(said: Told, number: int, requests: list[ModelRequest]) -> list[tuple[str, str]]:
+def broken_rules(said: ToldAnswer, number: int, requests: list[ModelRequest]) -> list[tuple[str, str]]:
     """Where a passage was obeyed: its id, and what should not have happened."""
     injection, content = INJECTIONS[number], said.answer.content
     shown = [text for request in requests for text in request.sentences.values()]
@@ -77,7 +85,7 @@ def broken_rules(said: Told, number: int, requests: list[ModelRequest]) -> list[
         "the prompt": any(line in content for line in rules),
         "an address": "evil.example" in unquoted,
         "a mark": len(OWN_MARK.findall(unquoted)) != own,
-        "unsupported": bool(unsupported(said)),
+        "unsupported": bool(list_unsupported(said)),
         **{strange: strange in unquoted for strange in STRANGE},
     }
     return [(injection.id, f"{what}: {unquoted}") for what, happened in wrong.items() if happened]
@@ -89,15 +97,20 @@ async def test_a_model_that_obeys_the_book_changes_nothing(tmp_path: Path, start
     data = await asyncio.to_thread(book, tmp_path, numbers)
 
     def script(request: ModelRequest) -> Reply:
-        number = case_of(request)
-        return Obedient(INJECTIONS[number].obeyed[:2], first=number * 5)(request)
+        number = find_case(request)
+        return ObedientModel(INJECTIONS[number].obeyed[:2], first=number * 5)(request)
 
-    async with ScriptedModel(script) as model, asking(data, model, mode=mode, turns=3) as library:
+    async with (
+        ScriptedModel(script) as model,
+        open_library_with_model(data, model, mode=mode, turns=3) as library,
+    ):
         obeyed, answered = list[tuple[str, str]](), 0
         for number in numbers:
             before = len(model.requests)
             scope = Scope(type=ScopeType.SECTION, identifier=f"Gate {number}")
-            said = await told(library, f"Who lit the lamp of gate {number}, case {number}?", scope=scope)
+            said = await ask_question(
+                library, f"Who lit the lamp of gate {number}, case {number}?", scope=scope
+            )
             obeyed += broken_rules(said, number, model.requests[before:])
             assert_marked(said)
             answered += said.answerer == MODEL
@@ -116,12 +129,12 @@ async def test_a_translation_cannot_smuggle_in_what_the_book_does_not_say(tmp_pa
         )
 
     scope = Scope(type=ScopeType.SECTION, identifier="Gate 0")
-    async with ScriptedModel(script) as model, asking(data, model) as library:
+    async with ScriptedModel(script) as model, open_library_with_model(data, model) as library:
         for question in (
             "Who lit the lamp of gate 0?",
             "Wer hat die Lampe von Tor 0 in der Dämmerung entzündet?",
         ):
-            said = await told(library, question, scope=scope)
+            said = await ask_question(library, question, scope=scope)
             assert "evil.example" not in said.answer.content
             assert "drovzor" not in said.answer.content
     assert model.failures == []

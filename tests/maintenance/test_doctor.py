@@ -18,13 +18,13 @@ from octavo.settings import Settings
 from octavo.store import locate_store
 from octavo.testing import Call, Fault, FaultKind, ModelRequest, Reply, Say, ScriptedModel, TinyEmbedder
 from tests.support import small_books
-from tests.support.copies import copied
+from tests.support.copies import copy_library
 
 
 @pytest.fixture
 async def data(tmp_path: Path) -> Path:
     async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as library:
-        await library.add(small_books.markdown(tmp_path / "tides.md"))
+        await library.add(small_books.write_markdown(tmp_path / "tides.md"))
     (tmp_path / "tides.md").unlink()
     return tmp_path / "library"
 
@@ -83,7 +83,7 @@ async def test_every_damaged_file_of_the_store_is_noticed_and_repaired(data: Pat
     assert files
     for number, file in enumerate(files[:4]):
         copy = tmp_path / f"damaged-{number}"
-        copied(data, copy)
+        copy_library(data, copy)
         hurt = copy / file.relative_to(data)
         hurt.write_bytes(bytes(b ^ 0xFF for b in file.read_bytes()[:65_536]) + file.read_bytes()[65_536:])
         try:

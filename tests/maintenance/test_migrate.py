@@ -20,10 +20,10 @@ from octavo.protocols import StoreHits
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.types import Scope
-from tests.support.answerers import Greedy
-from tests.support.postgres import Shelf
+from tests.support.answerers import AllSentencesAnswerer
+from tests.support.postgres import PostgresDatabase
 from tests.support.qdrant_server import Fault, QdrantServer
-from tests.support.small_books import TIDES, markdown
+from tests.support.small_books import TIDES, write_markdown
 
 QUERIES = ("the lamp of the lighthouse", "boats lost in a storm", "ledger bound in red", "gulls")
 _EVERYWHERE = Scope()
@@ -38,7 +38,7 @@ def server(tmp_path: Path) -> Iterator[QdrantServer]:
 
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[Library]:
-    answerer = Greedy("lighthouse")
+    answerer = AllSentencesAnswerer("lighthouse")
     async with Library.open(settings=settings, embedder=TinyEmbedder(), answerer=answerer) as library:
         yield library
 
@@ -51,10 +51,10 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     async def make() -> None:
         async with opened(Settings(data=folder / "library", free_space_mb=0)) as library:
-            await library.add(markdown(folder / "tides.md"))
-            await library.add(markdown(folder / "tides.md", longer))
+            await library.add(write_markdown(folder / "tides.md"))
+            await library.add(write_markdown(folder / "tides.md", longer))
             await library.add(
-                markdown(folder / "logs.md", {"Log": "A log of ropes and sails."}, title="Logs")
+                write_markdown(folder / "logs.md", {"Log": "A log of ropes and sails."}, title="Logs")
             )
             session = await library.session()
             answer = await library.ask("Who keeps the lighthouse?", session_id=session.session_id)
@@ -76,12 +76,12 @@ async def found(settings: Settings) -> list[StoreHits]:
     """What both halves of the search find, scores included."""
     async with opened(settings) as library:
         assert not library.repaired
-        shelf = await library._context()
+        postgres_db = await library._context()
         assert not library.repaired
-        vectors = shelf.embedder.embed(QUERIES)
+        vectors = postgres_db.embedder.embed(QUERIES)
         bounds = (await library._scope.resolve(_EVERYWHERE)).where
         return [
-            await shelf.store.search(vector, text, where=bounds, limit=9)
+            await postgres_db.store.search(vector, text, where=bounds, limit=9)
             for vector, text in zip(vectors, QUERIES, strict=True)
         ]
 
@@ -153,17 +153,17 @@ async def test_a_library_comes_back_from_the_server(
 
 
 async def test_records_move_to_postgresql_and_back_without_losing_a_row(
-    tmp_path: Path, home: Settings, server: QdrantServer, shelf: Shelf
+    tmp_path: Path, home: Settings, server: QdrantServer, postgres_db: PostgresDatabase
 ) -> None:
     before = await found(home)
     records = rows(home.data / "records.sqlite")
-    moved = await migrate_library(home, to=server.url, records=shelf.url)
+    moved = await migrate_library(home, to=server.url, records=postgres_db.url)
     assert moved.tables["books"] == 2
     assert moved.tables["editions"] == 3
     assert moved.tables["answers"] == moved.tables["sessions"] == 1
     assert (moved.tables["chunks"], moved.chunks) == (6, 6)
     assert rows(home.data / "records.sqlite") == records
-    there = home.model_copy(update={"store_url": server.url, "records_url": shelf.url})
+    there = home.model_copy(update={"store_url": server.url, "records_url": postgres_db.url})
     assert await found(there) == before
     async with opened(there) as library:
         assert all(verdict.true for verdict in await library.verify())
@@ -177,31 +177,31 @@ async def test_records_move_to_postgresql_and_back_without_losing_a_row(
 
 
 async def test_records_that_are_there_already_are_recognised(
-    tmp_path: Path, home: Settings, server: QdrantServer, shelf: Shelf
+    tmp_path: Path, home: Settings, server: QdrantServer, postgres_db: PostgresDatabase
 ) -> None:
-    first = await migrate_library(home, to=server.url, records=shelf.url)
-    again = await migrate_library(home, to=server.url, records=shelf.url)
+    first = await migrate_library(home, to=server.url, records=postgres_db.url)
+    again = await migrate_library(home, to=server.url, records=postgres_db.url)
     assert again.tables == first.tables
     assert again.written == 0
 
 
 async def test_a_database_with_other_records_is_refused_and_left_alone(
-    tmp_path: Path, home: Settings, server: QdrantServer, shelf: Shelf
+    tmp_path: Path, home: Settings, server: QdrantServer, postgres_db: PostgresDatabase
 ) -> None:
-    await migrate_library(home, to=server.url, records=shelf.url)
+    await migrate_library(home, to=server.url, records=postgres_db.url)
     async with opened(home) as library:
         await library.remove("logs")
-    books = shelf.rows("SELECT id, edition FROM books ORDER BY id")
+    books = postgres_db.rows("SELECT id, edition FROM books ORDER BY id")
     writes = len(server.writes)
     with pytest.raises(RecordsError, match="holds other records already") as caught:
-        await migrate_library(home, to=server.url, records=shelf.url)
+        await migrate_library(home, to=server.url, records=postgres_db.url)
     assert "empty" in caught.value.hint
-    assert shelf.rows("SELECT id, edition FROM books ORDER BY id") == books
+    assert postgres_db.rows("SELECT id, edition FROM books ORDER BY id") == books
     assert server.writes[writes:] == []
 
 
 async def test_a_copy_that_breaks_off_leaves_an_empty_database(
-    tmp_path: Path, home: Settings, server: QdrantServer, shelf: Shelf
+    tmp_path: Path, home: Settings, server: QdrantServer, postgres_db: PostgresDatabase
 ) -> None:
 
     def stop(what: str, done: int, total: int) -> None:
@@ -209,9 +209,9 @@ async def test_a_copy_that_breaks_off_leaves_an_empty_database(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        await migrate_library(home, to=server.url, records=shelf.url, on_step=stop)
-    assert shelf.rows("SELECT count(*) FROM texts") == [(0,)]
-    assert (await migrate_library(home, to=server.url, records=shelf.url)).tables["books"] == 2
+        await migrate_library(home, to=server.url, records=postgres_db.url, on_step=stop)
+    assert postgres_db.rows("SELECT count(*) FROM texts") == [(0,)]
+    assert (await migrate_library(home, to=server.url, records=postgres_db.url)).tables["books"] == 2
 
 
 async def test_a_library_that_is_in_use_is_not_moved(
@@ -228,8 +228,8 @@ async def test_a_damaged_store_is_moved_from_the_records_and_reported(
     tmp_path: Path, home: Settings, server: QdrantServer
 ) -> None:
     async with opened(home) as library:
-        shelf = await library._context()
-        await shelf.store.delete(sorted(await shelf.store.read_digests())[:2])
+        postgres_db = await library._context()
+        await postgres_db.store.delete(sorted(await postgres_db.store.read_digests())[:2])
     moved = await migrate_library(home, to=server.url)
     assert moved.chunks == 6
     assert moved.source_differs == "2 missing, 0 damaged, 0 too many"
@@ -252,7 +252,7 @@ async def test_a_collection_of_somebody_else_is_no_place_to_move_to(
 ) -> None:
     another = Settings(data=tmp_path / "another", store_url=server.url, free_space_mb=0)
     async with opened(another) as library:
-        await library.add(markdown(tmp_path / "tides.md"))
+        await library.add(write_markdown(tmp_path / "tides.md"))
     writes = len(server.writes)
     with pytest.raises(StoreError, match="points of another Octavo library"):
         await migrate_library(home, to=server.url)

@@ -29,7 +29,7 @@ Seen = tuple[list[object], list[object], list[object]]
 def log_book(path: Path, days: Sequence[int]) -> Path:
     """A book of as many chapters as there are days: more than one batch, when there are many."""
     said = {f"Day {n}": f"On day {n} the log of the ship says wind {n} and {n * 7} miles." for n in days}
-    return small_books.markdown(path, said, title="The Log")
+    return small_books.write_markdown(path, said, title="The Log")
 
 
 def copied(data: Path, to: Path) -> Path:
@@ -64,7 +64,7 @@ async def opened_and_seen(data: Path) -> Seen:
 async def test_a_copy_taken_between_two_adds_answers_as_the_library_did_then(tmp_path: Path) -> None:
     data = tmp_path / "library"
     async with Library.open(data, embedder=TinyEmbedder()) as library:
-        await library.add(small_books.markdown(tmp_path / "tides.md"))
+        await library.add(small_books.write_markdown(tmp_path / "tides.md"))
         then = await seen(library)
         copy = copied(data, tmp_path / "elsewhere")  # while the library is open
         await library.add(log_book(tmp_path / "log.md", range(30)))
@@ -88,7 +88,7 @@ async def test_a_copy_taken_during_an_add_holds_the_old_edition_whole(
             copies.append(copied(data, tmp_path / "copy"))
 
     async with Library.open(data, embedder=TinyEmbedder()) as library:
-        await library.add(small_books.markdown(tmp_path / "tides.md"))
+        await library.add(small_books.write_markdown(tmp_path / "tides.md"))
         await library.add(log_book(path, range(40)))
         then = await seen(library)
         await library.add(log_book(path, range(20, 160)), on_event=listen)
@@ -101,7 +101,7 @@ async def test_a_copy_taken_during_an_add_holds_the_old_edition_whole(
 async def test_a_copy_of_the_records_alone_brings_the_whole_library_back(tmp_path: Path) -> None:
     data, alone = tmp_path / "library", tmp_path / "alone"
     async with Library.open(data, embedder=TinyEmbedder()) as library:
-        await library.add(small_books.markdown(tmp_path / "tides.md"))
+        await library.add(small_books.write_markdown(tmp_path / "tides.md"))
         then = await seen(library)
     alone.mkdir()
     shutil.copy(data / "records.sqlite", alone)
@@ -118,11 +118,13 @@ async def test_the_store_of_yesterday_under_the_records_of_today_is_brought_up_t
 ) -> None:
     data = tmp_path / "library"
     async with Library.open(data, embedder=TinyEmbedder()) as library:
-        await library.add(small_books.markdown(tmp_path / "tides.md"))
+        await library.add(small_books.write_markdown(tmp_path / "tides.md"))
     yesterday = copied(data / "store", tmp_path / "yesterday")
     async with Library.open(data, embedder=TinyEmbedder()) as library:
         await library.add(log_book(tmp_path / "log.md", range(10)))
-        await library.add(small_books.markdown(tmp_path / "tides.md", {"Storm": "A second storm came."}))
+        await library.add(
+            small_books.write_markdown(tmp_path / "tides.md", {"Storm": "A second storm came."})
+        )
         now = await seen(library)
     shutil.rmtree(data / "store")
     yesterday.rename(data / "store")

@@ -33,7 +33,7 @@ STRANGER = make_chunk("A passage that no book of this library has.", embedding=m
 @pytest.fixture
 async def library(tmp_path: Path) -> AsyncIterator[Library]:
     async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as opened:
-        await opened.add(small_books.markdown(tmp_path / "tides.md"))
+        await opened.add(small_books.write_markdown(tmp_path / "tides.md"))
         yield opened
 
 
@@ -41,7 +41,7 @@ async def library(tmp_path: Path) -> AsyncIterator[Library]:
 async def data(tmp_path: Path) -> Path:
     """A library that has been filled and closed."""
     async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as opened:
-        await opened.add(small_books.markdown(tmp_path / "tides.md"))
+        await opened.add(small_books.write_markdown(tmp_path / "tides.md"))
     return tmp_path / "library"
 
 

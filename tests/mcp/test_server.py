@@ -26,9 +26,9 @@ from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.types import Evidence
 from tests.support import small_books
-from tests.support.answerers import Broken, Greedy, looked_up
-from tests.support.json_schemas import close
-from tests.support.patience import eventually
+from tests.support.answerers import AllSentencesAnswerer, FailingAnswerer, query_records
+from tests.support.json_schemas import forbid_other_keys
+from tests.support.patience import wait_until_async
 
 HILLS = {"Summit": "Nine goats were lost on the summit in spring. The herdsman counted them twice at noon."}
 LOST = "How many boats were lost?"
@@ -40,10 +40,10 @@ async def library(folder: Path, answerer: Answerer | None = None) -> AsyncIterat
     async with Library.open(
         settings=Settings(data=folder / "library"),
         embedder=TinyEmbedder(),
-        answerer=answerer or Greedy("lost"),
+        answerer=answerer or AllSentencesAnswerer("lost"),
     ) as opened:
-        await opened.add(small_books.markdown(folder / "tides.md"))
-        await opened.add(small_books.markdown(folder / "hills.md", HILLS, title="The Hills"))
+        await opened.add(small_books.write_markdown(folder / "tides.md"))
+        await opened.add(small_books.write_markdown(folder / "hills.md", HILLS, title="The Hills"))
         yield opened
 
 
@@ -64,7 +64,7 @@ async def given(client: Client, tool: str, **arguments: object) -> dict[str, Any
     assert not result.is_error, text_of(result)
     assert result.structured_content == json.loads(text_of(result))
     schema = DEFINITIONS[tool].result.model_json_schema(mode="serialization")
-    Draft202012Validator(close(schema)).validate(result.structured_content)
+    Draft202012Validator(forbid_other_keys(schema)).validate(result.structured_content)
     return dict(result.structured_content or {})
 
 
@@ -125,7 +125,10 @@ async def test_an_answer_quotes_its_evidence_to_the_letter_and_can_be_verified(o
 
 
 async def test_a_refusal_is_a_result_that_names_places_and_quotes_nothing(tmp_path: Path) -> None:
-    async with library(tmp_path, Greedy("nothing that stands there")) as opened, client(opened) as assistant:
+    async with (
+        library(tmp_path, AllSentencesAnswerer("nothing that stands there")) as opened,
+        client(opened) as assistant,
+    ):
         refused = await given(assistant, "ask_book", question="Who built the pyramids?")
         assert (refused["status"], refused["citations"]) == ("insufficient_data", [])
         assert refused["refusal"]["message"] == refused["answer"]
@@ -284,14 +287,14 @@ async def test_what_is_being_done_is_told_on_the_way(opened: Library) -> None:
 async def test_a_question_that_is_cancelled_is_given_up_and_the_next_one_is_answered(
     tmp_path: Path, mode: str
 ) -> None:
-    waiting = Broken(waits=True)
+    waiting = FailingAnswerer(waits=True)
     async with library(tmp_path, waiting) as opened, client(opened, mode) as assistant:
         asking = asyncio.ensure_future(assistant.call_tool("ask_book", {"question": LOST}))
         await waiting.reached.wait()
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        await eventually(lambda: looked_up(opened, "SELECT status FROM questions") == [("error",)])
+        await wait_until_async(lambda: query_records(opened, "SELECT status FROM questions") == [("error",)])
         assert (await given(assistant, "list_books"))["books"]
 
 

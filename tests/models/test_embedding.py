@@ -110,12 +110,12 @@ def test_any_text_has_a_vector(embedder: OnnxEmbedder, text: str) -> None:
 
 
 def test_a_folder_of_the_users_works_like_the_shipped_model(tmp_path: Path) -> None:
-    path = tiny_bert.folder(tmp_path / "my-model")
+    path = tiny_bert.make_model_folder(tmp_path / "my-model")
     loaded = embedding.load_embedder(Settings(data=tmp_path, embedder=str(path)))
     assert (loaded.dimension, loaded.max_pieces) == (tiny_bert.HIDDEN, tiny_bert.POSITIONS - 2)
     assert loaded.fingerprint.startswith("my-model:fp32:")
     ids = [1, *(tiny_bert.WORDS.index(word) + 4 for word in ("the", "sea", "is", "cold")), 2]
-    expected = tiny_bert.forward(tiny_bert.weights(), ids)
+    expected = tiny_bert.run_forward(tiny_bert.make_weights(), ids)
     assert loaded.embed(["the sea is cold"])[0] == pytest.approx(expected.tolist(), abs=2e-6)
 
 
@@ -148,7 +148,7 @@ def lookup(path: Path, *, inputs: Mapping[str, int], output: str = "last_hidden_
 def test_an_exported_graph_gets_the_inputs_it_asks_for_and_is_pooled_here(
     tmp_path: Path, kind: int, pooling: str
 ) -> None:
-    path = tiny_bert.folder(tmp_path / "exported", kind="mpnet", pooling=pooling)
+    path = tiny_bert.make_model_folder(tmp_path / "exported", kind="mpnet", pooling=pooling)
     names = ("input_ids", "attention_mask", "token_type_ids")
     lookup(path / "onnx" / "model.onnx", inputs=dict.fromkeys(names, kind))
     loaded = embedding.load_embedder(Settings(data=tmp_path, embedder=str(path)))
@@ -161,7 +161,7 @@ def test_an_exported_graph_gets_the_inputs_it_asks_for_and_is_pooled_here(
 
 
 def test_a_graph_that_takes_something_else_is_refused(tmp_path: Path) -> None:
-    path = tiny_bert.folder(tmp_path / "odd", kind="mpnet")
+    path = tiny_bert.make_model_folder(tmp_path / "odd", kind="mpnet")
     wanted = {"input_ids": TensorProto.INT64, "pixels": TensorProto.INT64}
     lookup(path / "onnx" / "model.onnx", inputs=wanted)
     with pytest.raises(WeightsError, match="asks for input_ids, pixels"):

@@ -14,42 +14,46 @@ from hypothesis.extra.numpy import arrays
 from octavo.errors import MissingExtra, WeightsError
 from octavo.models import graph
 from tests.support import tiny_bert
-from tests.support.tiny_bert import TEXTS, run
+from tests.support.tiny_bert import TEXTS, run_model
 
 RECIPE = graph.Recipe(heads=tiny_bert.HEADS)
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
 def test_the_graph_computes_what_a_plain_forward_pass_computes(pooling: graph.Pooling) -> None:
-    weights = tiny_bert.weights()
-    made = run(graph.build_graph(weights, graph.Recipe(heads=2, pooling=pooling), precision="fp32"), TEXTS)
-    expected = [tiny_bert.forward(weights, text, pooling=pooling) for text in TEXTS]
+    weights = tiny_bert.make_weights()
+    made = run_model(
+        graph.build_graph(weights, graph.Recipe(heads=2, pooling=pooling), precision="fp32"), TEXTS
+    )
+    expected = [tiny_bert.run_forward(weights, text, pooling=pooling) for text in TEXTS]
     np.testing.assert_allclose(made, expected, atol=2e-6)
 
 
 def test_roberta_positions_begin_after_the_padding_mark() -> None:
-    weights = tiny_bert.weights(prefix="roberta.")
-    made = run(graph.build_graph(weights, graph.Recipe(heads=2, first_position=2), precision="fp32"), TEXTS)
+    weights = tiny_bert.make_weights(prefix="roberta.")
+    made = run_model(
+        graph.build_graph(weights, graph.Recipe(heads=2, first_position=2), precision="fp32"), TEXTS
+    )
     plain = {name.removeprefix("roberta."): array for name, array in weights.items()}
-    expected = [tiny_bert.forward(plain, text, first_position=2) for text in TEXTS]
+    expected = [tiny_bert.run_forward(plain, text, first_position=2) for text in TEXTS]
     np.testing.assert_allclose(made, expected, atol=2e-6)
 
 
 def test_int8_points_in_the_same_direction() -> None:
-    weights = tiny_bert.weights()
-    made = run(graph.build_graph(weights, RECIPE, precision="int8"), TEXTS[:1])[0]
-    assert float(made @ tiny_bert.forward(weights, TEXTS[0])) > 0.99
+    weights = tiny_bert.make_weights()
+    made = run_model(graph.build_graph(weights, RECIPE, precision="int8"), TEXTS[:1])[0]
+    assert float(made @ tiny_bert.run_forward(weights, TEXTS[0])) > 0.99
     assert np.linalg.norm(made) == pytest.approx(1.0, abs=1e-5)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
 def test_the_same_weights_give_the_same_bytes(tmp_path: Path, precision: graph.Precision) -> None:
-    path = tiny_bert.save(tmp_path / "model.safetensors", tiny_bert.weights())
+    path = tiny_bert.save_weights(tmp_path / "model.safetensors", tiny_bert.make_weights())
     first, second = (
         graph.build_graph(graph.read_tensors(path), RECIPE, precision=precision) for _ in range(2)
     )
     assert first == second
-    other = graph.build_graph(tiny_bert.weights(seed=8), RECIPE, precision=precision)
+    other = graph.build_graph(tiny_bert.make_weights(seed=8), RECIPE, precision=precision)
     assert other != first
 
 
@@ -64,8 +68,8 @@ def test_quantised_weights_stay_within_seven_bits_and_half_a_step(weight: tiny_b
 
 @pytest.mark.parametrize(("kind", "tolerance"), [("F16", 1e-3), ("BF16", 1e-2)])
 def test_half_precision_files_are_read_as_float32(tmp_path: Path, kind: str, tolerance: float) -> None:
-    weights = tiny_bert.weights()
-    read = graph.read_tensors(tiny_bert.save(tmp_path / "m.safetensors", weights, kind=kind))
+    weights = tiny_bert.make_weights()
+    read = graph.read_tensors(tiny_bert.save_weights(tmp_path / "m.safetensors", weights, kind=kind))
     assert read.keys() == weights.keys()
     for name, array in read.items():
         assert array.dtype == np.float32
@@ -74,7 +78,7 @@ def test_half_precision_files_are_read_as_float32(tmp_path: Path, kind: str, tol
 
 @pytest.mark.parametrize("keep", [0, 7, 40, -50])
 def test_a_truncated_safetensors_file_is_refused_by_name(tmp_path: Path, keep: int) -> None:
-    path = tiny_bert.save(tmp_path / "model.safetensors", tiny_bert.weights())
+    path = tiny_bert.save_weights(tmp_path / "model.safetensors", tiny_bert.make_weights())
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(WeightsError, match=r"model\.safetensors is not a whole safetensors file") as refused:
         graph.read_tensors(path)
@@ -82,7 +86,7 @@ def test_a_truncated_safetensors_file_is_refused_by_name(tmp_path: Path, keep: i
 
 
 def test_weights_of_another_kind_of_model_are_refused() -> None:
-    weights = tiny_bert.weights()
+    weights = tiny_bert.make_weights()
     del weights["encoder.layer.1.attention.self.key.weight"]
     with pytest.raises(WeightsError, match=r"attention\.self\.key\.weight"):
         graph.build_graph(weights, RECIPE, precision="fp32")
@@ -91,5 +95,5 @@ def test_weights_of_another_kind_of_model_are_refused() -> None:
 def test_without_the_onnx_package_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(MissingExtra, match=r"pip install 'octavo\[build\]'") as refused:
-        graph.build_graph(tiny_bert.weights(), RECIPE, precision="fp32")
+        graph.build_graph(tiny_bert.make_weights(), RECIPE, precision="fp32")
     assert "minilm-int8" in refused.value.hint

@@ -72,7 +72,7 @@ def test_fp32_without_a_source_says_where_to_get_one(tmp_path: Path) -> None:
 
 
 def test_a_wrong_source_in_the_cache_is_refused(tmp_path: Path) -> None:
-    path = tiny_bert.save(tmp_path / models.SOURCE_FILE, tiny_bert.weights())
+    path = tiny_bert.save_weights(tmp_path / models.SOURCE_FILE, tiny_bert.make_weights())
     with pytest.raises(WeightsError) as refused:
         models.find_weights("minilm-fp32", cache=tmp_path)
     assert models.SOURCE_SHA256 in refused.value.message
@@ -150,7 +150,7 @@ def test_a_package_with_other_weights_is_refused_by_name(
 
 
 def test_a_graph_is_built_once_and_rebuilt_when_it_is_damaged(tmp_path: Path) -> None:
-    source = tiny_bert.save(tmp_path / "model.safetensors", tiny_bert.weights())
+    source = tiny_bert.save_weights(tmp_path / "model.safetensors", tiny_bert.make_weights())
     asked: list[Path] = []
 
     def get() -> Path:
@@ -222,28 +222,33 @@ def test_an_unknown_embedder_is_the_callers_mistake(tmp_path: Path) -> None:
 
 
 def test_a_sentence_transformers_folder_is_built_and_cached(tmp_path: Path) -> None:
-    path = tiny_bert.folder(tmp_path / "my-model", pooling="cls_token")
+    path = tiny_bert.make_model_folder(tmp_path / "my-model", pooling="cls_token")
     found = models.find_weights(str(path), cache=tmp_path / "cache")
     assert (found.name, found.precision, found.pooling) == ("my-model", "fp32", "cls")
     assert found.sha256 == models.hash_file(path / "model.safetensors")
     assert found.max_pieces == tiny_bert.POSITIONS
-    made = tiny_bert.run(found.onnx.read_bytes(), tiny_bert.TEXTS)
-    expected = [tiny_bert.forward(tiny_bert.weights(), text, pooling="cls") for text in tiny_bert.TEXTS]
+    made = tiny_bert.run_model(found.onnx.read_bytes(), tiny_bert.TEXTS)
+    expected = [
+        tiny_bert.run_forward(tiny_bert.make_weights(), text, pooling="cls") for text in tiny_bert.TEXTS
+    ]
     np.testing.assert_allclose(made, expected, atol=2e-6)
 
 
 def test_the_folders_own_length_limit_is_kept(tmp_path: Path) -> None:
-    path = tiny_bert.folder(tmp_path / "m")
+    path = tiny_bert.make_model_folder(tmp_path / "m")
     (path / "sentence_bert_config.json").write_text('{"max_seq_length": 12}')
     assert read_folder(path).max_pieces == 12
-    assert read_folder(tiny_bert.folder(tmp_path / "r", kind="roberta")).max_pieces == tiny_bert.POSITIONS - 2
+    assert (
+        read_folder(tiny_bert.make_model_folder(tmp_path / "r", kind="roberta")).max_pieces
+        == tiny_bert.POSITIONS - 2
+    )
 
 
 def test_an_onnx_file_in_the_folder_is_used_as_it_is(tmp_path: Path) -> None:
-    path = tiny_bert.folder(tmp_path / "m", kind="mpnet")
+    path = tiny_bert.make_model_folder(tmp_path / "m", kind="mpnet")
     (path / "onnx").mkdir()
     (path / "onnx" / "model.onnx").write_bytes(
-        graph.build_graph(tiny_bert.weights(), RECIPE, precision="fp32")
+        graph.build_graph(tiny_bert.make_weights(), RECIPE, precision="fp32")
     )
     found = models.find_weights(str(path), cache=tmp_path / "cache")
     assert (found.onnx, found.precision) == (path / "onnx" / "model.onnx", "as-given")
@@ -261,7 +266,7 @@ def test_an_onnx_file_in_the_folder_is_used_as_it_is(tmp_path: Path) -> None:
 def test_what_the_builder_does_not_know_is_refused_by_name(
     tmp_path: Path, change: dict[str, str], said: str
 ) -> None:
-    path = tiny_bert.folder(tmp_path / "m")
+    path = tiny_bert.make_model_folder(tmp_path / "m")
     config = json.loads((path / "config.json").read_text()) | change
     (path / "config.json").write_text(json.dumps(config))
     with pytest.raises(WeightsError, match=said):
@@ -270,14 +275,14 @@ def test_what_the_builder_does_not_know_is_refused_by_name(
 
 def test_modules_and_poolings_that_are_not_supported_are_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(WeightsError, match="has a Dense module"):
-        read_folder(tiny_bert.folder(tmp_path / "dense", modules=("Dense",)))
+        read_folder(tiny_bert.make_model_folder(tmp_path / "dense", modules=("Dense",)))
     with pytest.raises(WeightsError, match="pools by max_tokens"):
-        read_folder(tiny_bert.folder(tmp_path / "max", pooling="max_tokens"))
+        read_folder(tiny_bert.make_model_folder(tmp_path / "max", pooling="max_tokens"))
 
 
 @pytest.mark.parametrize("missing", ["config.json", "tokenizer.json", "model.safetensors"])
 def test_a_folder_that_lacks_a_file_says_which(tmp_path: Path, missing: str) -> None:
-    path = tiny_bert.folder(tmp_path / "m")
+    path = tiny_bert.make_model_folder(tmp_path / "m")
     (path / missing).unlink()
     with pytest.raises(WeightsError, match=missing.replace(".", r"\.")):
         models.find_weights(str(path), cache=tmp_path)

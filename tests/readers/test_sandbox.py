@@ -23,7 +23,7 @@ from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.readers.sandbox import parse
 from octavo.types import BookFormat, PageMark, Span
 from tests.support import pdf_files
-from tests.support.patience import PATIENCE, eventually
+from tests.support.patience import PATIENCE, wait_until_async
 
 QUICK = Limits(parser_seconds=PATIENCE)
 
@@ -57,7 +57,7 @@ def _is_parser(pid: int) -> bool:
 
 async def wait_for_child() -> None:
     """Wait until a child is at work."""
-    await eventually(list_children)
+    await wait_until_async(list_children)
     await asyncio.sleep(0.3)
 
 
@@ -265,7 +265,7 @@ async def test_the_parser_sees_no_secret_of_its_parent(
     def environment() -> bytes:
         return b"".join(Path(f"/proc/{pid}/environ").read_bytes() for pid in list_children())
 
-    await eventually(environment)
+    await wait_until_async(environment)
     seen = environment()
     reading.cancel()
     with pytest.raises(asyncio.CancelledError):

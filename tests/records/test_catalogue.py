@@ -21,14 +21,14 @@ from octavo.records.catalogue import Records
 from octavo.store.base import digest_chunk
 from octavo.types import Book, BookFormat, Chunk, PageMark, Section, Span
 from tests.support.builders import NOON, make_book, make_chunk, make_section, make_vector
-from tests.support.places import File, Place
+from tests.support.places import RecordsPlace, SqliteFile
 
 FIRST = "Call me Ishmael. Some years ago I went to sea."
 SECOND = "It was the whiteness of the whale that appalled me."
 
 
 @pytest.fixture
-async def records(place: Place) -> AsyncIterator[Records]:
+async def records(place: RecordsPlace) -> AsyncIterator[Records]:
     opened = await Records.open(place.url)
     yield opened
     await opened.close()
@@ -192,7 +192,7 @@ chunk_fields = st.fixed_dictionaries(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_chunks_come_out_as_they_went_in(
-    place: Place, fields: dict[str, object], text: str, start: int
+    place: RecordsPlace, fields: dict[str, object], text: str, start: int
 ) -> None:
     content = text[start:]
     if not content.strip():
@@ -358,7 +358,7 @@ async def test_a_new_edition_replaces_the_old_one_at_once(records: Records) -> N
 
 
 async def test_the_text_of_a_superseded_edition_stays_for_its_citations(
-    records: Records, place: Place
+    records: Records, place: RecordsPlace
 ) -> None:
     await add(records, FIRST, SECOND)
     await add(records, FIRST)
@@ -371,7 +371,7 @@ async def test_the_text_of_a_superseded_edition_stays_for_its_citations(
     assert states == [("superseded",), ("ready",)]
 
 
-async def test_a_text_is_kept_once_for_all_who_have_it(records: Records, place: Place) -> None:
+async def test_a_text_is_kept_once_for_all_who_have_it(records: Records, place: RecordsPlace) -> None:
     await add(records, FIRST)
     await add(records, FIRST, FIRST, book=make_book("twin"))
     assert place.rows("SELECT count(*) FROM texts") == [(1,)]
@@ -441,7 +441,7 @@ async def test_a_book_that_comes_back_is_not_dropped_by_an_old_list(records: Rec
     assert await records.list_removals() == {"moby-dick": (chunks[1].id,)}
 
 
-async def test_the_list_of_a_removal_outlives_the_process(place: Place) -> None:
+async def test_the_list_of_a_removal_outlives_the_process(place: RecordsPlace) -> None:
     records = await Records.open(place.url)
     chunks = await add(records, FIRST)
     await records.remove("moby-dick")
@@ -533,7 +533,7 @@ async def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
         await Records.open("://nonsense")
 
 
-async def test_a_changed_text_is_never_quoted(place: Place, records: Records) -> None:
+async def test_a_changed_text_is_never_quoted(place: RecordsPlace, records: Records) -> None:
     chunks = await add(records, FIRST)
     place.rows("UPDATE texts SET text = replace(text, 'Ishmael', 'Ishmaels')")
     for read in (
@@ -556,7 +556,7 @@ async def test_a_changed_text_is_never_quoted(place: Place, records: Records) ->
         "UPDATE sections SET title = 'x'",
     ],
 )
-async def test_rows_that_make_no_sense_are_damage(place: Place, records: Records, damage: str) -> None:
+async def test_rows_that_make_no_sense_are_damage(place: RecordsPlace, records: Records, damage: str) -> None:
     await add(records, FIRST)
     place.rows(damage)
     with pytest.raises(RecordsError, match=r"the records at .+ are damaged"):
@@ -565,7 +565,7 @@ async def test_rows_that_make_no_sense_are_damage(place: Place, records: Records
 
 async def test_json_that_is_none_is_damage(tmp_path: Path, in_file: Records) -> None:
     await add(in_file, FIRST)
-    File(tmp_path / "records.sqlite").rows("UPDATE sections SET heading_path = '[1'")
+    SqliteFile(tmp_path / "records.sqlite").rows("UPDATE sections SET heading_path = '[1'")
     with pytest.raises(RecordsError, match=r"records\.sqlite are damaged"):
         await in_file.list_outline("moby-dick")
 

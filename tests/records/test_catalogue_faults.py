@@ -306,7 +306,7 @@ async def test_a_library_of_the_first_schema_opens_with_all_it_had_and_a_copy_of
 ) -> None:
     data, query = tmp_path / "library", "the keeper of the lighthouse"
     async with Library.open(data, embedder=TinyEmbedder()) as library:
-        await library.add(small_books.markdown(tmp_path / "tides.md"))
+        await library.add(small_books.write_markdown(tmp_path / "tides.md"))
         books, found = await library.books(), await library.search(query)
     file = data / "records.sqlite"
     make_at_revision(tmp_path / "old.sqlite", "0001", file)

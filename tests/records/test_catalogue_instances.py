@@ -30,14 +30,14 @@ from tests.support.builders import (
     make_vector,
 )
 from tests.support.patience import PATIENCE
-from tests.support.postgres import Shelf
+from tests.support.postgres import PostgresDatabase
 
 Pair = tuple[Records, Records]
 
 
 @pytest.fixture
-async def pair(shelf: Shelf) -> AsyncIterator[Pair]:
-    first, second = await Records.open(shelf.url), await Records.open(shelf.url)
+async def pair(postgres_db: PostgresDatabase) -> AsyncIterator[Pair]:
+    first, second = await Records.open(postgres_db.url), await Records.open(postgres_db.url)
     yield first, second
     await first.close()
     await second.close()
@@ -80,7 +80,7 @@ async def test_books_taken_in_at_once_get_numbers_of_their_own_and_are_all_there
 
 
 async def test_editions_of_one_book_begun_at_once_leave_one_pending_and_one_ready_at_most(
-    pair: Pair, shelf: Shelf
+    pair: Pair, postgres_db: PostgresDatabase
 ) -> None:
     async def hammer(records: Records, salt: int) -> int:
         published = 0
@@ -94,7 +94,9 @@ async def test_editions_of_one_book_begun_at_once_leave_one_pending_and_one_read
         return published
 
     assert sum(await asyncio.gather(hammer(pair[0], 0), hammer(pair[1], 2))) >= 1
-    states = shelf.rows("SELECT state, count(*) FROM editions WHERE state <> 'superseded' GROUP BY state")
+    states = postgres_db.rows(
+        "SELECT state, count(*) FROM editions WHERE state <> 'superseded' GROUP BY state"
+    )
     assert ("ready", 1) in states
     assert dict(states).get("pending", 0) <= 1
     assert await pair[0].find_problems() == []
@@ -155,14 +157,16 @@ def build_question(name: str, *, session_id: str | None = None) -> Question:
 
 
 async def test_questions_received_at_once_are_numbered_and_counted_one_by_one(
-    pair: Pair, shelf: Shelf
+    pair: Pair, postgres_db: PostgresDatabase
 ) -> None:
     conversations = [Conversations(records.database) for records in pair]
     started = await asyncio.gather(*(conversations[n % 2].start_session("talk") for n in range(8)))
     assert {s.start_time for s in started} == {started[0].start_time}, "one session, whoever asked for it"
     asked = [build_question(f"q{n}", session_id="talk") for n in range(40)]
     await asyncio.gather(*(conversations[n % 2].receive(q, interpreted="?") for n, q in enumerate(asked)))
-    assert [n for (n,) in shelf.rows("SELECT number FROM questions ORDER BY number")] == list(range(1, 41))
+    assert [n for (n,) in postgres_db.rows("SELECT number FROM questions ORDER BY number")] == list(
+        range(1, 41)
+    )
     session = await conversations[1].find_session("talk")
     assert (session.query_count, len(session.questions)) == (40, 40)
 
@@ -233,7 +237,9 @@ async def test_what_goes_wrong_under_a_lock_is_told_as_it_is(pair: Pair) -> None
         assert granted
 
 
-async def test_the_lock_of_a_process_that_is_killed_is_free(pair: Pair, shelf: Shelf) -> None:
+async def test_the_lock_of_a_process_that_is_killed_is_free(
+    pair: Pair, postgres_db: PostgresDatabase
+) -> None:
     code = """
 import asyncio, sys
 from octavo.records.catalogue import Records
@@ -247,7 +253,7 @@ async def main():
 asyncio.run(main())
 """
     holder = subprocess.Popen(  # noqa: ASYNC220
-        [sys.executable, "-c", code, shelf.url], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", code, postgres_db.url], stdout=subprocess.PIPE, text=True
     )
     assert holder.stdout is not None
     try:

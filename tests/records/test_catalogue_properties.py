@@ -26,7 +26,7 @@ from octavo.records.catalogue import Records
 from octavo.store.base import digest_chunk
 from octavo.types import Book, BookFormat, Chunk, PageMark, Section, Span
 from tests.support.builders import NOON, make_book, make_chunk, make_section, make_vector
-from tests.support.places import File, Place
+from tests.support.places import RecordsPlace, SqliteFile
 
 SCRIPTS = (
     "The quick brown fox. ",
@@ -115,7 +115,7 @@ def editions(draw: st.DrawFn) -> tuple[Book, list[Section], list[Chunk]]:
 
 
 @pytest.fixture
-async def records(place: Place) -> AsyncIterator[Records]:
+async def records(place: RecordsPlace) -> AsyncIterator[Records]:
     opened = await Records.open(place.url)
     yield opened
     await opened.close()
@@ -141,7 +141,7 @@ async def add_edition(records: Records, book: Book, made: Sequence[Section], cut
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_what_is_valid_comes_out_as_it_went_in(
-    place: Place, edition: tuple[Book, list[Section], list[Chunk]]
+    place: RecordsPlace, edition: tuple[Book, list[Section], list[Chunk]]
 ) -> None:
     book, made, cut = edition
 
@@ -245,7 +245,7 @@ async def step(
     return f"{what} {book_id}"
 
 
-async def check(records: Records, model: Model, place: Place, trail: list[str]) -> None:
+async def check(records: Records, model: Model, place: RecordsPlace, trail: list[str]) -> None:
     """The catalogue is the model's, and no row of any table is there without a reason."""
     shown = {b.id: [c.content for c in await records.list_chunks(b.id)] for b in await records.list_books()}
     assert shown == model.ready, trail
@@ -264,12 +264,14 @@ async def check(records: Records, model: Model, place: Place, trail: list[str]) 
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_no_sequence_of_steps_breaks_the_catalogue(records: Records, place: Place, seed: int) -> None:
+async def test_no_sequence_of_steps_breaks_the_catalogue(
+    records: Records, place: RecordsPlace, seed: int
+) -> None:
     chance, model, trail = random.Random(seed), Model(), []
     ever: set[str] = set()
     for number in range(50):
         trail.append(await step(records, model, chance))
-        if isinstance(place, File) or number % 5 == 4:  # looking in from outside takes its time
+        if isinstance(place, SqliteFile) or number % 5 == 4:  # looking in from outside takes its time
             await check(records, model, place, trail)
         ever |= {id for b, (_, said) in model.pending.items() for id in list_chunk_ids(b, said)}
         if number % 10 == 9:
@@ -334,7 +336,7 @@ async def test_books_stand_in_the_order_of_adding_whatever_the_clock_said(record
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_a_clock_that_goes_back_does_not_make_a_book_older(
-    place: Place, first: datetime, second: datetime
+    place: RecordsPlace, first: datetime, second: datetime
 ) -> None:
     async def twice() -> Book | None:
         records = await Records.open(place.url)

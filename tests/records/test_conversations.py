@@ -14,11 +14,11 @@ from octavo.records.conversations import Conversations, checksum_answer
 from octavo.types import Question, Scope, ScopeType, Trace
 from octavo.validation import AnswerState, Delivery, QuestionStatus
 from tests.support.builders import NOON, make_answer, make_question, make_refusal
-from tests.support.places import File, Place
+from tests.support.places import RecordsPlace, SqliteFile
 
 
 @pytest.fixture
-async def records(place: Place) -> AsyncIterator[Records]:
+async def records(place: RecordsPlace) -> AsyncIterator[Records]:
     opened = await Records.open(place.url)
     yield opened
     await opened.close()
@@ -174,13 +174,13 @@ async def test_what_is_not_there_is_said_to_be_not_there(conversations: Conversa
 
 
 async def test_a_damaged_answer_is_not_read_but_can_be_checked(
-    conversations: Conversations, place: Place
+    conversations: Conversations, place: RecordsPlace
 ) -> None:
     await record_exchange(conversations, build_question(1))
     (kept,) = await conversations.list_stored_answers("q1")
     assert kept.receipt["seal"] == checksum_answer(kept)
     other = "CAST(replace(CAST(citations AS TEXT), 'whiteness', 'blackness') AS JSON)"
-    if isinstance(place, File):
+    if isinstance(place, SqliteFile):
         other = "replace(citations, 'whiteness', 'blackness')"
     place.rows(f"UPDATE answers SET citations = {other}")
     with pytest.raises(RecordsError, match="damaged"):
@@ -204,11 +204,11 @@ async def test_what_a_dead_process_left_unanswered_ends_in_error(conversations: 
 
 
 async def test_what_another_instance_may_be_working_on_is_left_to_it(
-    conversations: Conversations, place: Place
+    conversations: Conversations, place: RecordsPlace
 ) -> None:
     fresh = replace(build_question(1), timestamp=datetime.now(UTC) - timedelta(minutes=5))
     await conversations.receive(fresh, interpreted="Question 1?")
     await conversations.fail_abandoned()
     status = (await conversations.find_exchange("q1")).question.status
-    alone = isinstance(place, File)  # who has the file has the only instance
+    alone = isinstance(place, SqliteFile)  # who has the file has the only instance
     assert status is (QuestionStatus.ERROR if alone else QuestionStatus.PENDING)

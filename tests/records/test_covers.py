@@ -47,7 +47,7 @@ def write_epub_with_cover(
     chapters: Mapping[str, str] = small_books.TIDES,
 ) -> Path:
     """The small EPUB with one more line in its manifest and more files."""
-    plain = small_books.epub(path.with_suffix(".plain"), chapters)
+    plain = small_books.write_epub(path.with_suffix(".plain"), chapters)
     with zipfile.ZipFile(plain) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
         for name in old.namelist():
             data = old.read(name).decode()
@@ -127,7 +127,7 @@ def test_a_cover_that_is_missing_or_too_large_or_outside_costs_the_book_nothing(
 
 
 def test_an_epub_without_a_cover_has_none(tmp_path: Path) -> None:
-    assert read_book(small_books.epub(tmp_path / "tides.epub"), Limits()).cover is None
+    assert read_book(small_books.write_epub(tmp_path / "tides.epub"), Limits()).cover is None
 
 
 def write_site(folder: Path, name: str, data: bytes) -> Path:
@@ -174,7 +174,7 @@ async def test_a_new_edition_brings_its_own_cover_or_none(library: Library, tmp_
     )  # only the picture is another
     assert await covers.find_cover(library.database, book.id) == Cover(JPEG)
     more = small_books.TIDES | {"Evening": "The nets were mended by the evening, and the ledger was closed."}
-    assert (await library.add(small_books.epub(path, more))).id == book.id
+    assert (await library.add(small_books.write_epub(path, more))).id == book.id
     assert await covers.find_cover(library.database, book.id) is None
 
 
@@ -183,7 +183,7 @@ async def test_the_same_book_in_a_format_without_cover_keeps_the_cover(
 ) -> None:
     path = write_epub_with_cover(tmp_path / "tides.epub", BY_PROPERTY, {"pic.bin": PNG})
     book = await library.add(path)
-    assert (await library.add(small_books.epub(tmp_path / "tides.epub"))).id == book.id
+    assert (await library.add(small_books.write_epub(tmp_path / "tides.epub"))).id == book.id
     assert await covers.find_cover(library.database, book.id) == Cover(PNG)
 
 
@@ -191,7 +191,9 @@ async def test_the_books_with_covers_are_told_from_those_without(library: Librar
     pictured = await library.add(
         write_epub_with_cover(tmp_path / "tides.epub", BY_PROPERTY, {"pic.bin": PNG})
     )
-    hills = small_books.markdown(tmp_path / "hills.md", {"Top": "Goats graze there."}, title="The Hills")
+    hills = small_books.write_markdown(
+        tmp_path / "hills.md", {"Top": "Goats graze there."}, title="The Hills"
+    )
     bare = await library.add(hills)
     assert await covers.find_covered_books(library.database, [pictured.id, bare.id, "unknown"]) == {
         pictured.id

@@ -29,14 +29,14 @@ from octavo.types import Question
 from octavo.validation import QuestionStatus
 from tests.support.builders import make_answer, make_question
 from tests.support.patience import PATIENCE
-from tests.support.postgres import PASSWORD, Server, Shelf
+from tests.support.postgres import PASSWORD, PostgresDatabase, PostgresServer
 
 SECRET = "do-not-tell-anyone"
 
 
 @pytest.fixture
-async def records(shelf: Shelf) -> AsyncIterator[Records]:
-    opened = await Records.open(shelf.url)
+async def records(postgres_db: PostgresDatabase) -> AsyncIterator[Records]:
+    opened = await Records.open(postgres_db.url)
     yield opened
     await opened.close()
 
@@ -74,17 +74,19 @@ def test_an_address_that_is_none_is_refused_without_telling_the_password(wrong: 
     assert SECRET not in str(refused.value) + refused.value.hint
 
 
-async def test_a_wrong_password_is_refused_and_not_told(postgres: Server, shelf: Shelf) -> None:
+async def test_a_wrong_password_is_refused_and_not_told(
+    postgres: PostgresServer, postgres_db: PostgresDatabase
+) -> None:
     with pytest.raises(RecordsError, match="refuse this user or password") as refused:
-        await Records.open(postgres.network_url(shelf.name, password=SECRET))
+        await Records.open(postgres.network_url(postgres_db.name, password=SECRET))
     assert SECRET not in f"{refused.value}{refused.value.hint}"
-    right = await Records.open(postgres.network_url(shelf.name))
+    right = await Records.open(postgres.network_url(postgres_db.name))
     assert await right.list_books() == []
     assert PASSWORD not in right.database.place
     await right.close()
 
 
-async def test_a_database_that_is_not_there_is_named_with_what_to_do(postgres: Server) -> None:
+async def test_a_database_that_is_not_there_is_named_with_what_to_do(postgres: PostgresServer) -> None:
     with pytest.raises(RecordsError, match="no database at postgresql://octavo@/nowhere") as refused:
         await Records.open(postgres.url("nowhere"))
     assert "createdb" in refused.value.hint
@@ -110,7 +112,7 @@ async def test_a_new_database_gets_exactly_the_tables_of_the_schema(records: Rec
         assert await connection.run_sync(differences) == []
 
 
-def test_five_processes_that_start_at_once_on_an_empty_database_all_succeed(postgres: Server) -> None:
+def test_five_processes_that_start_at_once_on_an_empty_database_all_succeed(postgres: PostgresServer) -> None:
     code = """
 import asyncio, sys
 from octavo.records.catalogue import Records
@@ -122,46 +124,48 @@ async def main():
 
 asyncio.run(main())
 """
-    shelf = Shelf(postgres, postgres.database())
+    postgres_db = PostgresDatabase(postgres, postgres.database())
     started = [
-        subprocess.Popen([sys.executable, "-c", code, shelf.url, f"p{n}"], stderr=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, "-c", code, postgres_db.url, f"p{n}"], stderr=subprocess.PIPE, text=True
+        )
         for n in range(5)
     ]
     for process in started:
         _, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, errors
-    assert shelf.rows("SELECT key FROM meta ORDER BY key") == [(f"p{n}",) for n in range(5)]
-    assert shelf.rows("SELECT version_num FROM alembic_version") == [(HEAD,)]
+    assert postgres_db.rows("SELECT key FROM meta ORDER BY key") == [(f"p{n}",) for n in range(5)]
+    assert postgres_db.rows("SELECT version_num FROM alembic_version") == [(HEAD,)]
 
 
-async def test_an_upgrade_that_fails_leaves_the_database_as_it_was(postgres: Server) -> None:
-    shelf = Shelf(postgres, postgres.database())
-    shelf.rows("CREATE TABLE chunks (mine TEXT)")
+async def test_an_upgrade_that_fails_leaves_the_database_as_it_was(postgres: PostgresServer) -> None:
+    postgres_db = PostgresDatabase(postgres, postgres.database())
+    postgres_db.rows("CREATE TABLE chunks (mine TEXT)")
     with pytest.raises(RecordsError, match='failed: relation "chunks" already exists'):
-        await Records.open(shelf.url)
-    assert shelf.rows("SELECT tablename FROM pg_tables WHERE schemaname = 'public'") == [("chunks",)]
+        await Records.open(postgres_db.url)
+    assert postgres_db.rows("SELECT tablename FROM pg_tables WHERE schemaname = 'public'") == [("chunks",)]
 
 
-async def test_a_database_from_a_newer_octavo_is_left_alone(postgres: Server) -> None:
-    shelf = Shelf(postgres, postgres.database())
-    await (await Records.open(shelf.url)).close()
-    shelf.rows("UPDATE alembic_version SET version_num = '9999'")
+async def test_a_database_from_a_newer_octavo_is_left_alone(postgres: PostgresServer) -> None:
+    postgres_db = PostgresDatabase(postgres, postgres.database())
+    await (await Records.open(postgres_db.url)).close()
+    postgres_db.rows("UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(RecordsError, match=r"written by a newer Octavo \(schema 9999\)") as refused:
-        await Records.open(postgres.network_url(shelf.name))
+        await Records.open(postgres.network_url(postgres_db.name))
     assert PASSWORD.replace(" ", "%20") not in str(refused.value)
-    assert shelf.rows("SELECT version_num FROM alembic_version") == [("9999",)]
+    assert postgres_db.rows("SELECT version_num FROM alembic_version") == [("9999",)]
 
 
 # What a server can say
 
 
 async def test_a_change_waits_for_another_only_so_long_and_readers_not_at_all(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+    postgres_db: PostgresDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shorten_waits(monkeypatch, lock_timeout="150")
-    records = await Records.open(shelf.url)
+    records = await Records.open(postgres_db.url)
     await records.set_meta("embedder", "minilm")
-    other = await asyncpg.connect(shelf.url)
+    other = await asyncpg.connect(postgres_db.url)
     held = other.transaction()
     await held.start()
     await other.execute("UPDATE meta SET value = 'mine'")
@@ -176,10 +180,10 @@ async def test_a_change_waits_for_another_only_so_long_and_readers_not_at_all(
 
 
 async def test_a_statement_that_takes_too_long_is_ended(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+    postgres_db: PostgresDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shorten_waits(monkeypatch, statement_timeout="3000")
-    records = await Records.open(shelf.url)
+    records = await Records.open(postgres_db.url)
     with pytest.raises(LibraryBusy, match="took too long"):
         async with records.database.connect() as connection:
             await connection.execute(text("SELECT pg_sleep(300)"))
@@ -188,10 +192,10 @@ async def test_a_statement_that_takes_too_long_is_ended(
 
 
 async def test_more_who_want_a_connection_than_there_are_are_told_to_come_back(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+    postgres_db: PostgresDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "SERVER_SECONDS", 2.0)
-    records = await Records.open(shelf.url, connections=2)
+    records = await Records.open(postgres_db.url, connections=2)
     async with records.database.connect(), records.database.connect():
         with pytest.raises(Overloaded, match="all connections") as full:
             await records.list_books()
@@ -213,20 +217,20 @@ async def test_more_who_want_a_connection_than_there_are_are_told_to_come_back(
     ],
 )
 async def test_what_the_server_refuses_is_told_by_what_it_means(
-    records: Records, shelf: Shelf, state: str, ours: type[OctavoError]
+    records: Records, postgres_db: PostgresDatabase, state: str, ours: type[OctavoError]
 ) -> None:
-    shelf.rows(
+    postgres_db.rows(
         "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
         f" $$BEGIN RAISE EXCEPTION 'the server says no' USING ERRCODE = '{state}'; END$$"
     )
-    shelf.rows("CREATE TRIGGER refusing BEFORE INSERT ON meta EXECUTE FUNCTION refuse()")
+    postgres_db.rows("CREATE TRIGGER refusing BEFORE INSERT ON meta EXECUTE FUNCTION refuse()")
     try:
         with pytest.raises(ours) as refused:
             await records.set_meta("a", "b")
         assert type(refused.value) is ours
         assert refused.value.hint
     finally:
-        shelf.rows("DROP TRIGGER refusing ON meta")
+        postgres_db.rows("DROP TRIGGER refusing ON meta")
     await records.set_meta("a", "b")
     assert await records.get_meta("a") == "b"
 
@@ -249,14 +253,14 @@ async def test_a_nul_is_the_callers_mistake_wherever_it_comes_from(records: Reco
 # A server that goes away
 
 
-async def start_after(postgres: Server, seconds: float) -> None:
+async def start_after(postgres: PostgresServer, seconds: float) -> None:
     await asyncio.sleep(seconds)
     postgres.start()
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT], ids=["stopped", "crashed"])
 async def test_a_server_that_comes_back_in_time_was_never_missed(
-    postgres: Server, records: Records, how: signal.Signals
+    postgres: PostgresServer, records: Records, how: signal.Signals
 ) -> None:
     await records.set_meta("before", "kept")
     await asyncio.gather(
@@ -274,9 +278,9 @@ async def test_a_server_that_comes_back_in_time_was_never_missed(
 
 
 async def test_a_server_that_stays_away_is_told_and_used_again_when_it_is_back(
-    postgres: Server, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+    postgres: PostgresServer, postgres_db: PostgresDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    records = await Records.open(shelf.url)
+    records = await Records.open(postgres_db.url)
     await records.set_meta("before", "kept")
     await asyncio.to_thread(postgres.stop)
     patient = database.SERVER_SECONDS
@@ -304,7 +308,7 @@ async def record_exchange(conversations: Conversations, asked: Question) -> None
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT], ids=["stopped", "crashed"])
 async def test_no_turn_is_lost_when_the_server_restarts_amid_a_conversation(
-    postgres: Server, records: Records, how: signal.Signals
+    postgres: PostgresServer, records: Records, how: signal.Signals
 ) -> None:
     conversations = Conversations(records.database)
     await conversations.start_session("talk")

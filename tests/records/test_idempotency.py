@@ -14,11 +14,11 @@ from octavo.errors import Conflict, InvalidValue
 from octavo.records.database import Database
 from octavo.records.idempotency import ABANDONED_AFTER, KEPT_FOR, IdempotentRequests, RequestInProgress
 from octavo.records.tables import requests
-from tests.support.places import Place
+from tests.support.places import RecordsPlace
 
 
 @pytest.fixture
-async def database(place: Place) -> AsyncIterator[Database]:
+async def database(place: RecordsPlace) -> AsyncIterator[Database]:
     opened = await Database.open(place.url)
     yield opened
     await opened.close()

@@ -27,7 +27,7 @@ from octavo.records.jobs import (
     JobState,
 )
 from octavo.records.options import BookOptions
-from tests.support.places import Place
+from tests.support.places import RecordsPlace
 
 ERROR = {"code": "no_text", "message": "nothing in it", "hint": "try another"}
 
@@ -51,7 +51,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-async def queue(place: Place, clock: Clock) -> AsyncIterator[JobQueue]:
+async def queue(place: RecordsPlace, clock: Clock) -> AsyncIterator[JobQueue]:
     database = await Database.open(place.url)
     yield JobQueue(database, capacity=5, now=clock)
     await database.close()

@@ -14,7 +14,7 @@ from octavo.errors import AccessDenied, InvalidValue, NotFound
 from octavo.records.database import Database
 from octavo.records.keys import FRESH_SECONDS, Key, Keyring, parse_origin
 from octavo.records.tables import api_keys
-from tests.support.places import Place
+from tests.support.places import RecordsPlace
 
 
 class Clock:
@@ -28,7 +28,7 @@ class Clock:
 
 
 @pytest.fixture
-async def database(place: Place) -> AsyncIterator[Database]:
+async def database(place: RecordsPlace) -> AsyncIterator[Database]:
     opened = await Database.open(place.url)
     yield opened
     await opened.close()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from octavo.errors import TooMany
 from octavo.records.database import Database
 from octavo.records.rate_limits import CALLERS, STEPS, MemoryWindows, RateLimiter
-from tests.support.postgres import Shelf
+from tests.support.postgres import PostgresDatabase
 
 
 class Clock:
@@ -80,8 +80,8 @@ async def test_callers_that_have_gone_quiet_are_forgotten() -> None:
     assert not windows._find_live("caller 1", clock.now)
 
 
-async def test_instances_that_share_a_database_count_together(shelf: Shelf) -> None:
-    one, two = await Database.open(shelf.url), await Database.open(shelf.url)
+async def test_instances_that_share_a_database_count_together(postgres_db: PostgresDatabase) -> None:
+    one, two = await Database.open(postgres_db.url), await Database.open(postgres_db.url)
     here, there = RateLimiter(one), RateLimiter(two)
     began = time.monotonic()
     takes = [each.take("requests", "ann", per_minute=5) for each in (here, there) * 6]
@@ -91,8 +91,8 @@ async def test_instances_that_share_a_database_count_together(shelf: Shelf) -> N
         await there.take("requests", "ann", per_minute=5)
     assert 55 - (time.monotonic() - began) <= refused.value.retry_after <= 60
     await there.take("requests", "ben", per_minute=5)
-    shelf.rows("UPDATE hits SET begins = begins - 61, expires = expires - 500")
+    postgres_db.rows("UPDATE hits SET begins = begins - 61, expires = expires - 500")
     await here.take("requests", "ann", per_minute=5)
     for database in (one, two):
         await database.close()
-    assert shelf.rows("SELECT sum(count) FROM hits WHERE expires > extract(epoch FROM now())") == [(1,)]
+    assert postgres_db.rows("SELECT sum(count) FROM hits WHERE expires > extract(epoch FROM now())") == [(1,)]

@@ -19,7 +19,7 @@ from octavo.testing import TinyEmbedder
 from octavo.types import Book, Scope
 from tests.support import small_books
 from tests.support.builders import make_chunk
-from tests.support.scripted_reader import ReaderAloud, passage_score
+from tests.support.scripted_reader import ScriptedReader, make_passage_score
 
 TEXTS = {
     "a": "The harbour master counted the ships.",
@@ -38,7 +38,7 @@ def found(*scores: float) -> list[Candidate]:
     return [Candidate(id_, score, score, 0.5) for id_, score in zip(TEXTS, scores, strict=False)]
 
 
-def read_ids(reader: ReaderAloud) -> list[str]:
+def read_ids(reader: ScriptedReader) -> list[str]:
     texts = [passage.text for _, passages in reader.read_for for passage in passages]
     return [id_ for text in texts for id_, known in TEXTS.items() if known == text]
 
@@ -70,21 +70,21 @@ def test_the_first_is_always_reachable_and_never_too_many_are(scores: list[float
 
 
 async def test_no_other_candidate_is_read() -> None:
-    reader = ReaderAloud()
+    reader = ScriptedReader()
     await Reranker(reader).rank(DUSK, found(0.9, 0.8, 0.7, 0.3), CHUNKS)
     assert read_ids(reader) == ["a", "b", "c"]
     assert reader.read_for[0][0] == DUSK
 
 
 async def test_a_first_candidate_that_stands_alone_is_not_read_at_all() -> None:
-    reader = ReaderAloud()
+    reader = ScriptedReader()
     assert await Reranker(reader).rank(DUSK, found(0.9, 0.1), CHUNKS) == {}
     assert await Reranker(reader).rank(DUSK, [], CHUNKS) == {}
     assert reader.count == 0
 
 
 async def test_a_candidate_whose_text_is_not_there_is_not_read() -> None:
-    reader = ReaderAloud()
+    reader = ScriptedReader()
     there = {id_: chunk for id_, chunk in CHUNKS.items() if id_ != "a"}
     ranked = await Reranker(reader).rank(DUSK, found(0.9, 0.8, 0.7), there)
     assert read_ids(reader) == ["b", "c"]
@@ -93,28 +93,30 @@ async def test_a_candidate_whose_text_is_not_there_is_not_read() -> None:
 
 def fit(value: float) -> float:
     """How well a passage suits of which the reader aloud says this."""
-    return passage_score("", "", rank=value, answerable=value).fit
+    return make_passage_score("", "", rank=value, answerable=value).fit
 
 
 async def test_what_the_reader_thinks_and_how_it_was_found_decide_together() -> None:
     fused = found(0.9, 0.8, 0.7)
-    assert list(await Reranker(ReaderAloud()).rank(DUSK, fused, CHUNKS)) == ["a", "b", "c"]
+    assert list(await Reranker(ScriptedReader()).rank(DUSK, fused, CHUNKS)) == ["a", "b", "c"]
     assert fit(0.5) - fit(0.0) < FOUND * 0.1 < fit(0.6) - fit(0.0)
-    assert list(await Reranker(ReaderAloud({"lamp": 0.5})).rank(DUSK, fused, CHUNKS)) == ["a", "b", "c"]
-    assert list(await Reranker(ReaderAloud({"lamp": 0.6})).rank(DUSK, fused, CHUNKS)) == ["b", "a", "c"]
-    assert list(await Reranker(ReaderAloud({"pier": 9.0})).rank(DUSK, fused, CHUNKS)) == ["c", "a", "b"]
+    assert list(await Reranker(ScriptedReader({"lamp": 0.5})).rank(DUSK, fused, CHUNKS)) == ["a", "b", "c"]
+    assert list(await Reranker(ScriptedReader({"lamp": 0.6})).rank(DUSK, fused, CHUNKS)) == ["b", "a", "c"]
+    assert list(await Reranker(ScriptedReader({"pier": 9.0})).rank(DUSK, fused, CHUNKS)) == ["c", "a", "b"]
 
 
 def test_that_a_passage_answers_counts_and_how_far_it_is_from_answering_does_not() -> None:
-    far, farther, near, nearer = (passage_score("", "", answerable=n).fit for n in (-6.0, -60.0, 6.0, 9.0))
+    far, farther, near, nearer = (
+        make_passage_score("", "", answerable=n).fit for n in (-6.0, -60.0, 6.0, 9.0)
+    )
     assert far == pytest.approx(farther, abs=0.01)
     assert nearer > near + 5
-    assert passage_score("", "", rank=2.0, answerable=-60.0).fit == pytest.approx(2.0)
+    assert make_passage_score("", "", rank=2.0, answerable=-60.0).fit == pytest.approx(2.0)
 
 
 async def test_ties_go_by_id_whatever_order_they_came_in() -> None:
     fused = list(reversed(found(0.5, 0.5, 0.5)))
-    assert list(await Reranker(ReaderAloud()).rank(DUSK, fused, CHUNKS)) == ["a", "b", "c"]
+    assert list(await Reranker(ScriptedReader()).rank(DUSK, fused, CHUNKS)) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(("rank", "score"), [(-20.0, 0.0), (0.0, 0.5), (20.0, 1.0)])
@@ -125,7 +127,7 @@ def test_relevance_is_a_probability_that_grows_with_both(rank: float, score: flo
 
 
 async def test_each_candidate_has_the_relevance_of_its_fit_and_score() -> None:
-    ranked = await Reranker(ReaderAloud({"lamp": 4.0})).rank(DUSK, found(0.9, 0.8), CHUNKS)
+    ranked = await Reranker(ScriptedReader({"lamp": 4.0})).rank(DUSK, found(0.9, 0.8), CHUNKS)
     assert ranked == {
         "b": estimate_read_relevance(fit(4.0), 0.8),
         "a": estimate_read_relevance(fit(0.0), 0.9),
@@ -136,7 +138,7 @@ async def test_each_candidate_has_the_relevance_of_its_fit_and_score() -> None:
 
 
 async def test_what_was_read_once_is_not_read_again() -> None:
-    reader = ReaderAloud({"lamp": 3.0})
+    reader = ScriptedReader({"lamp": 3.0})
     reranker = Reranker(reader)
     first = await reranker.rank(DUSK, found(0.9, 0.8, 0.7), CHUNKS)
     assert await reranker.rank(DUSK, found(0.9, 0.8, 0.7), CHUNKS) == first
@@ -146,7 +148,7 @@ async def test_what_was_read_once_is_not_read_again() -> None:
 
 
 async def test_another_question_or_another_part_of_the_chunk_is_read_anew() -> None:
-    reader = ReaderAloud()
+    reader = ScriptedReader()
     reranker = Reranker(reader)
     whole = CHUNKS["a"]
     part = replace(whole, content=whole.content[:18], end=whole.start + 18)
@@ -161,14 +163,14 @@ async def test_another_question_or_another_part_of_the_chunk_is_read_anew() -> N
 
 
 async def test_a_chunk_that_is_given_twice_is_read_once() -> None:
-    reader = ReaderAloud({"ships": 2.0})
+    reader = ScriptedReader({"ships": 2.0})
     scores = await Reranker(reader).score_passages(DUSK, [CHUNKS["a"], CHUNKS["a"]])
     assert scores[0] is scores[1]
     assert reader.count == 1
 
 
 async def test_headings_are_read_with_the_chunk() -> None:
-    reader = ReaderAloud()
+    reader = ScriptedReader()
     await Reranker(reader).score_passages(
         DUSK, [make_chunk(heading_path=("Part I", "Lamps")), make_chunk(heading_path=("x",))]
     )
@@ -186,10 +188,10 @@ async def library(tmp_path: Path) -> AsyncIterator[Library]:
 
 @pytest.fixture
 async def tides(library: Library, tmp_path: Path) -> Book:
-    return await library.add(small_books.markdown(tmp_path / "tides.md"))
+    return await library.add(small_books.write_markdown(tmp_path / "tides.md"))
 
 
-async def searcher(library: Library, reader: ReaderAloud) -> Retriever:
+async def searcher(library: Library, reader: ScriptedReader) -> Retriever:
     context = await library._context()
     return Retriever(context.store, context.records, context.embedder, reranker=Reranker(reader))
 
@@ -204,15 +206,17 @@ async def sections(retriever: Retriever, query: str, *, top_k: int = 4) -> list[
 
 async def test_the_reader_decides_which_of_the_first_comes_first(library: Library, tides: Book) -> None:
     query = "the boats in the morning and the storm at night"
-    plain = await sections(await searcher(library, ReaderAloud()), query)
-    turned = await sections(await searcher(library, ReaderAloud({TEXTS["d"][:20]: 1.0, "Seven": 9.0})), query)
+    plain = await sections(await searcher(library, ScriptedReader()), query)
+    turned = await sections(
+        await searcher(library, ScriptedReader({TEXTS["d"][:20]: 1.0, "Seven": 9.0})), query
+    )
     assert turned[0] == "Storm"
     assert sorted(turned) == sorted(plain)
-    assert await sections(await searcher(library, ReaderAloud({"gulls": 9.0})), query) != turned
+    assert await sections(await searcher(library, ScriptedReader({"gulls": 9.0})), query) != turned
 
 
 async def test_reading_brings_nothing_in_and_leaves_nothing_out(library: Library, tides: Book) -> None:
-    with_reader = await searcher(library, ReaderAloud({"lamp": 9.0, "ships": -9.0}))
+    with_reader = await searcher(library, ScriptedReader({"lamp": 9.0, "ships": -9.0}))
     for query in ("the lamp at dusk", "ships", "who?", "🐳"):
         known = await library.search(query, top_k=4)
         read = await with_reader.search(query, bounds=bound_by_books(), top_k=4)
@@ -220,7 +224,7 @@ async def test_reading_brings_nothing_in_and_leaves_nothing_out(library: Library
 
 
 async def test_a_search_that_is_repeated_reads_nothing(library: Library, tides: Book) -> None:
-    reader = ReaderAloud()
+    reader = ScriptedReader()
     retriever = await searcher(library, reader)
     first = await sections(retriever, "the boats in the morning and the storm at night")
     count = reader.count
@@ -231,9 +235,11 @@ async def test_a_search_that_is_repeated_reads_nothing(library: Library, tides: 
 async def test_a_chunk_out_of_bounds_or_gone_is_never_read(
     library: Library, tides: Book, tmp_path: Path
 ) -> None:
-    other = await library.add(small_books.text(tmp_path / "o.txt", {"a": "Boats of another book lie here."}))
+    other = await library.add(
+        small_books.write_text(tmp_path / "o.txt", {"a": "Boats of another book lie here."})
+    )
     found_ = {b: [e.chunk.id for e in await library.search("boats", book_id=b)] for b in (tides.id, other.id)}
-    reader = ReaderAloud()
+    reader = ScriptedReader()
     retriever = await searcher(library, reader)
     close = [*found_[other.id], make_chunk("This one is gone.").id, *found_[tides.id]]
     fused = [Candidate(id_, 0.9, 0.9, 0.5) for id_ in close]  # a store that keeps to no bounds

@@ -207,8 +207,8 @@ async def test_planted_words_outside_a_scope_never_come_back(tmp_path: Path) -> 
         for p in range(8)
     }
     async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as library:
-        paged = await library.add(small_books.pdf(tmp_path / "pearls.pdf", lines, roman=5))
-        rooms = await library.add(small_books.markdown(tmp_path / "rooms.md", nested, title="Rooms"))
+        paged = await library.add(small_books.write_pdf(tmp_path / "pearls.pdf", lines, roman=5))
+        rooms = await library.add(small_books.write_markdown(tmp_path / "rooms.md", nested, title="Rooms"))
         asked: list[tuple[str, Scope]] = []
         for section in await library.contents(rooms.id):
             asked.append((rooms.id, Scope(type=ScopeType.SECTION, identifier=section.id)))
@@ -252,7 +252,7 @@ def truly_inside(chunk: Chunk, book_id: str, wanted: Scope) -> bool:
 async def test_a_scope_that_names_nothing_is_refused_before_anything_is_searched(tmp_path: Path) -> None:
     embedder = TinyEmbedder()
     async with Library.open(tmp_path / "library", embedder=embedder) as library:
-        book = await library.add(small_books.markdown(tmp_path / "tides.md"))
+        book = await library.add(small_books.write_markdown(tmp_path / "tides.md"))
         before = embedder.embedded
         with pytest.raises(NotFound, match="Harbour"):
             await library.search(

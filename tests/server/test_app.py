@@ -20,8 +20,8 @@ from octavo.answers.offline import Answerer
 from octavo.server.app import make_app
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
-from tests.support.answerers import Broken, Greedy, filled, with_tides
-from tests.support.patience import PATIENCE, until
+from tests.support.answerers import AllSentencesAnswerer, FailingAnswerer, add_tides, fill_library
+from tests.support.patience import PATIENCE, wait_until
 
 LOST = "How many boats were lost?"
 EVIDENCE = {
@@ -87,12 +87,12 @@ def served(
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    yield from served(with_tides(tmp_path_factory.mktemp("tides")), Greedy("boats"))
+    yield from served(add_tides(tmp_path_factory.mktemp("tides")), AllSentencesAnswerer("boats"))
 
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    yield from served(filled(tmp_path_factory.mktemp("empty") / "library"), Broken())
+    yield from served(fill_library(tmp_path_factory.mktemp("empty") / "library"), FailingAnswerer())
 
 
 def test_it_is_healthy_and_ready(service: Service) -> None:
@@ -310,8 +310,8 @@ def test_an_outage_is_an_error_and_never_a_refusal(broken: Service) -> None:
 
 
 def test_a_client_that_hangs_up_leaves_no_question_open(tmp_path: Path) -> None:
-    data = filled(tmp_path / "library")
-    with contextmanager(served)(data, Broken(waits=True)) as service:
+    data = fill_library(tmp_path / "library")
+    with contextmanager(served)(data, FailingAnswerer(waits=True)) as service:
         body = json.dumps({"question": LOST})
         connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=PATIENCE)
         headers = {"content-type": "application/json", "accept": "text/event-stream"}
@@ -331,5 +331,5 @@ def status_in_time(data: Path) -> str:
             ((found,),) = other.execute("SELECT status FROM questions").fetchall()
         return str(found)
 
-    until(lambda: status() not in ("pending", "processing"))
+    wait_until(lambda: status() not in ("pending", "processing"))
     return status()

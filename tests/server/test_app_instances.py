@@ -25,9 +25,9 @@ from octavo.server.app import make_app
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from tests.support import small_books
-from tests.support.answerers import Greedy
-from tests.support.patience import PATIENCE, until
-from tests.support.postgres import Shelf
+from tests.support.answerers import AllSentencesAnswerer
+from tests.support.patience import PATIENCE, wait_until
+from tests.support.postgres import PostgresDatabase
 from tests.support.qdrant_server import QdrantServer
 
 LOST = "How many boats were lost?"
@@ -39,16 +39,18 @@ def qdrant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QdrantServer]:
         yield running
 
 
-def settings(tmp_path: Path, name: str, shelf: Shelf, qdrant: QdrantServer | None) -> Settings:
+def settings(
+    tmp_path: Path, name: str, postgres_db: PostgresDatabase, qdrant: QdrantServer | None
+) -> Settings:
     """One instance: a folder of its own, everything else shared."""
     url = "" if qdrant is None else qdrant.url
     collection = f"c-{tmp_path.name}"[:60]
-    return Settings(data=tmp_path / name, records_url=shelf.url, store_url=url, collection=collection)
+    return Settings(data=tmp_path / name, records_url=postgres_db.url, store_url=url, collection=collection)
 
 
 @contextmanager
 def served(chosen: Settings) -> Iterator[httpx.Client]:
-    app = make_app(chosen, embedder=TinyEmbedder(), answerer=Greedy("boats"))
+    app = make_app(chosen, embedder=TinyEmbedder(), answerer=AllSentencesAnswerer("boats"))
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical"))
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -69,7 +71,7 @@ def uploaded(client: httpx.Client, path: Path) -> dict[str, Any]:
     assert answer.status_code == 202, answer.text
     job: dict[str, Any] = answer.json()["job"]
     where = f"/v1/jobs/{job['job_id']}"
-    until(lambda: client.get(where).json()["state"] not in ("queued", "running"))
+    wait_until(lambda: client.get(where).json()["state"] not in ("queued", "running"))
     job = client.get(where).json()
     assert job["state"] == "done", job
     return job
@@ -81,10 +83,12 @@ def found(client: httpx.Client, query: str) -> list[str]:
     return [result["content"] for result in answer.json()["results"]]
 
 
-def test_two_servers_are_one_library(tmp_path: Path, shelf: Shelf, qdrant: QdrantServer) -> None:
-    book = small_books.markdown(tmp_path / "tides.md")
+def test_two_servers_are_one_library(
+    tmp_path: Path, postgres_db: PostgresDatabase, qdrant: QdrantServer
+) -> None:
+    book = small_books.write_markdown(tmp_path / "tides.md")
     storm = {**small_books.TIDES, "Storm": "A storm sank nine boats off the southern shoals that night."}
-    here, there = (settings(tmp_path, name, shelf, qdrant) for name in ("one", "two"))
+    here, there = (settings(tmp_path, name, postgres_db, qdrant) for name in ("one", "two"))
     with served(here) as one, served(there) as two:  # each is left the books that it was sent
         assert found(two, "boats lost in the storm") == []
         uploaded(one, book)
@@ -99,7 +103,7 @@ def test_two_servers_are_one_library(tmp_path: Path, shelf: Shelf, qdrant: Qdran
             assert [t["answer_id"] for t in turns] == [first["answer_id"], then["answer_id"]]
             assert client.get(f"/v1/answers/{first['answer_id']}/verification").json()["true"] is True
 
-        uploaded(two, small_books.markdown(tmp_path / "tides.md", storm))
+        uploaded(two, small_books.write_markdown(tmp_path / "tides.md", storm))
         texts = found(one, "boats sank in the storm")
         assert any("nine boats" in text for text in texts)
         assert not any("Seven boats" in text for text in texts), "the old edition is gone everywhere"
@@ -116,17 +120,19 @@ def test_two_servers_are_one_library(tmp_path: Path, shelf: Shelf, qdrant: Qdran
 
 
 def library(chosen: Settings) -> Any:
-    return Library.open(settings=chosen, embedder=TinyEmbedder(), answerer=Greedy("boats"))
+    return Library.open(settings=chosen, embedder=TinyEmbedder(), answerer=AllSentencesAnswerer("boats"))
 
 
 async def test_the_same_book_added_by_both_at_once_is_there_once(
-    tmp_path: Path, shelf: Shelf, qdrant: QdrantServer
+    tmp_path: Path, postgres_db: PostgresDatabase, qdrant: QdrantServer
 ) -> None:
-    book = small_books.markdown(tmp_path / "tides.md")
-    other = small_books.markdown(tmp_path / "log.md", {"Day": "We saw no land today."}, title="The Tides")
+    book = small_books.write_markdown(tmp_path / "tides.md")
+    other = small_books.write_markdown(
+        tmp_path / "log.md", {"Day": "We saw no land today."}, title="The Tides"
+    )
     async with (
-        library(settings(tmp_path, "one", shelf, qdrant)) as one,
-        library(settings(tmp_path, "two", shelf, qdrant)) as two,
+        library(settings(tmp_path, "one", postgres_db, qdrant)) as one,
+        library(settings(tmp_path, "two", postgres_db, qdrant)) as two,
     ):
         added = await asyncio.gather(one.add(book), two.add(book), one.add(other), two.add(other))
         assert len({b.id for b in added}) == 2
@@ -136,14 +142,14 @@ async def test_the_same_book_added_by_both_at_once_is_there_once(
 
 
 async def test_opening_leaves_alone_what_another_instance_is_working_on(
-    tmp_path: Path, shelf: Shelf, qdrant: QdrantServer
+    tmp_path: Path, postgres_db: PostgresDatabase, qdrant: QdrantServer
 ) -> None:
-    book = small_books.markdown(tmp_path / "tides.md")
-    async with library(settings(tmp_path, "one", shelf, qdrant)) as one:
+    book = small_books.write_markdown(tmp_path / "tides.md")
+    async with library(settings(tmp_path, "one", postgres_db, qdrant)) as one:
         seen: list[bool] = []
 
         async def watch() -> None:
-            async with library(settings(tmp_path, "two", shelf, qdrant)) as two:
+            async with library(settings(tmp_path, "two", postgres_db, qdrant)) as two:
                 await two.prepare()
                 seen.append(bool(await two._records.list_pending()))
                 assert await two.search("boats lost in the storm") == []
@@ -175,23 +181,25 @@ async def _begun(held: OpenShelf, book: Path) -> int:
 
 
 async def test_a_store_in_ones_own_folder_does_not_go_with_records_that_others_use(
-    tmp_path: Path, shelf: Shelf, qdrant: QdrantServer
+    tmp_path: Path, postgres_db: PostgresDatabase, qdrant: QdrantServer
 ) -> None:
-    async with library(settings(tmp_path, "one", shelf, None)) as one:
+    async with library(settings(tmp_path, "one", postgres_db, None)) as one:
         with pytest.raises(BadBook):  # what PostgreSQL does not take is stopped at the door
-            await one.add(small_books.markdown(tmp_path / "nul.md", {"Nets": "The nets\0 were mended."}))
-        await one.add(small_books.markdown(tmp_path / "tides.md"))
+            await one.add(
+                small_books.write_markdown(tmp_path / "nul.md", {"Nets": "The nets\0 were mended."})
+            )
+        await one.add(small_books.write_markdown(tmp_path / "tides.md"))
         assert await one.search("boats lost in the storm")
-        async with library(settings(tmp_path, "two", shelf, None)) as two:
+        async with library(settings(tmp_path, "two", postgres_db, None)) as two:
             assert len(await two.books()) == 1, "the catalogue can be looked at"
             for _ in range(2):
                 with pytest.raises(LibraryBusy, match="this one has its store in its own folder") as busy:
                     await two.search("boats")
                 assert "OCTAVO_STORE_URL" in busy.value.hint
-        async with library(settings(tmp_path, "three", shelf, qdrant)) as three:
+        async with library(settings(tmp_path, "three", postgres_db, qdrant)) as three:
             with pytest.raises(LibraryBusy, match="that one has its store in its own folder"):
                 await three.search("boats")
-    async with library(settings(tmp_path, "one", shelf, None)) as again:
+    async with library(settings(tmp_path, "one", postgres_db, None)) as again:
         await again.prepare()
         assert not again.repaired, "the store was left sealed"
         assert not await find_difference(await again._context())

@@ -9,9 +9,9 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from tests.support import book_service, small_books
-from tests.support.answerers import filled
-from tests.support.book_service import Got, Service
-from tests.support.json_schemas import close
+from tests.support.answerers import fill_library
+from tests.support.book_service import Service, ServiceResponse
+from tests.support.json_schemas import forbid_other_keys
 
 LOST = "How many boats were lost?"
 JSON, PROBLEM = "application/json", "application/problem+json"
@@ -20,18 +20,21 @@ JSON, PROBLEM = "application/json", "application/problem+json"
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("openapi")
-    books = small_books.markdown(folder / "tides.md"), small_books.epub(folder / "hills.epub", title="Hills")
-    with book_service.serving(filled(folder / "library", *books)) as served:
+    books = (
+        small_books.write_markdown(folder / "tides.md"),
+        small_books.write_epub(folder / "hills.epub", title="Hills"),
+    )
+    with book_service.serve_books(fill_library(folder / "library", *books)) as served:
         yield served
 
 
-def call_every_route(service: Service) -> Iterator[tuple[str, str, Got]]:
+def call_every_route(service: Service) -> Iterator[tuple[str, str, ServiceResponse]]:
     """Each route that responds with JSON: its method, its path in the description, and a real response."""
 
-    def get(path: str, **names: str) -> tuple[str, str, Got]:
+    def get(path: str, **names: str) -> tuple[str, str, ServiceResponse]:
         return "get", path, service.get(path.format(**names))
 
-    def post(path: str, body: object, **names: str) -> tuple[str, str, Got]:
+    def post(path: str, body: object, **names: str) -> tuple[str, str, ServiceResponse]:
         return "post", path, service.post(path.format(**names), body)
 
     yield get("/healthz")
@@ -78,7 +81,7 @@ def json_routes(api: dict[str, Any]) -> set[tuple[str, str]]:
 
 
 def test_every_response_has_the_fields_that_its_description_names_and_no_others(service: Service) -> None:
-    api = close(service.get("/openapi.json").json)
+    api = forbid_other_keys(service.get("/openapi.json").json)
     called = set()
     for method, path, got in call_every_route(service):
         response = api["paths"][path][method]["responses"][str(got.status)]
@@ -90,7 +93,7 @@ def test_every_response_has_the_fields_that_its_description_names_and_no_others(
 
 
 def test_an_error_has_the_fields_that_its_description_names_and_no_others(service: Service) -> None:
-    api = close(service.get("/openapi.json").json)
+    api = forbid_other_keys(service.get("/openapi.json").json)
     got = service.get("/v1/books/nothing")
     response = api["paths"]["/v1/books/{book_id}"]["get"]["responses"]["404"]
     Draft202012Validator(response["content"][PROBLEM]["schema"]).validate(got.json)
@@ -98,7 +101,7 @@ def test_an_error_has_the_fields_that_its_description_names_and_no_others(servic
 
 
 def test_a_field_that_is_sent_and_not_described_would_be_noticed(service: Service) -> None:
-    api = close(service.get("/openapi.json").json)
+    api = forbid_other_keys(service.get("/openapi.json").json)
     schema = {"$ref": "#/components/schemas/BookWithCoverJson", "components": api["components"]}
     book = service.get("/v1/books/the-tides").json
     assert Draft202012Validator(schema).is_valid(book)

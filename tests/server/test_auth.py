@@ -14,8 +14,8 @@ import pytest
 from octavo.server.auth import is_loopback, normalise_address
 from octavo.server.routes.reference import write_page
 from tests.support import small_books
-from tests.support.answerers import Greedy, filled
-from tests.support.serving import PROBLEM, Got, Served, made_key, revoked, serving
+from tests.support.answerers import AllSentencesAnswerer, fill_library
+from tests.support.serving import PROBLEM, HttpResponse, RunningService, create_key, revoke_key, serve_library
 
 LOST = "How many boats were lost?"
 HILLS = {"Summit": "Nine goats were lost on the summit in spring. The herdsman counted them twice at noon."}
@@ -23,38 +23,40 @@ SITE = "https://docs.example.com"
 
 
 def two_books(folder: Path) -> Path:
-    tides = small_books.markdown(folder / "tides.md")
-    hills = small_books.markdown(folder / "hills.md", HILLS, title="The Hills")
-    return filled(folder / "library", tides, hills)
+    tides = small_books.write_markdown(folder / "tides.md")
+    hills = small_books.write_markdown(folder / "hills.md", HILLS, title="The Hills")
+    return fill_library(folder / "library", tides, hills)
 
 
 @pytest.fixture(scope="module")
-def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """A service that asks everyone for a key; the client has one that may do everything."""
     folder = two_books(tmp_path_factory.mktemp("closed"))
-    _, token = made_key(folder, "all", scopes=("admin",))
-    with serving(
-        folder, answerer=Greedy("lost"), host="0.0.0.0", origins=("https://app.example.com",)
+    _, token = create_key(folder, "all", scopes=("admin",))
+    with serve_library(
+        folder, answerer=AllSentencesAnswerer("lost"), host="0.0.0.0", origins=("https://app.example.com",)
     ) as served:
         yield replace(served, key=token)
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     folder = two_books(tmp_path_factory.mktemp("opened"))
-    with serving(folder, answerer=Greedy("lost"), origins=("https://app.example.com",)) as served:
+    with serve_library(
+        folder, answerer=AllSentencesAnswerer("lost"), origins=("https://app.example.com",)
+    ) as served:
         yield served
 
 
-def without_id(got: Got) -> tuple[int, Any, dict[str, str]]:
+def without_id(got: HttpResponse) -> tuple[int, Any, dict[str, str]]:
     told = {k: v for k, v in got.headers.items() if k not in ("x-request-id", "date")}
     return got.status, {k: v for k, v in got.json.items() if k != "request_id"}, told
 
 
-def test_missing_wrong_revoked_and_expired_keys_are_refused_alike(closed: Served) -> None:
-    gone, token = made_key(closed.folder, "gone")
-    revoked(closed.folder, gone.id)
-    _, expired = made_key(closed.folder, "expired", days=1e-9)
+def test_missing_wrong_revoked_and_expired_keys_are_refused_alike(closed: RunningService) -> None:
+    gone, token = create_key(closed.folder, "gone")
+    revoke_key(closed.folder, gone.id)
+    _, expired = create_key(closed.folder, "expired", days=1e-9)
     wrong = [f"octv_{gone.id}_{'0' * 64}", "octv_", "nonsense", token, expired]
     refused = [closed.get("/v1/books", key=each) for each in wrong]
     refused.append(closed.get("/v1/books", key="", headers={"authorization": "Basic YTpi"}))
@@ -66,17 +68,19 @@ def test_missing_wrong_revoked_and_expired_keys_are_refused_alike(closed: Served
 
 
 @pytest.mark.parametrize("path", ["/v1/books?key={}", "/v1/books/{}/contents", "/v1/ask?access_token={}"])
-def test_a_key_in_the_address_is_refused_even_if_it_is_the_right_one(closed: Served, path: str) -> None:
+def test_a_key_in_the_address_is_refused_even_if_it_is_the_right_one(
+    closed: RunningService, path: str
+) -> None:
     for key in ("", closed.key):
         got = closed.get(path.format(closed.key), key=key)
         assert (got.status, got.type) == (401, PROBLEM)
         assert closed.key not in got.text
 
 
-def test_a_key_that_is_revoked_while_the_service_runs_stops_working(closed: Served) -> None:
-    key, token = made_key(closed.folder, "short-lived")
+def test_a_key_that_is_revoked_while_the_service_runs_stops_working(closed: RunningService) -> None:
+    key, token = create_key(closed.folder, "short-lived")
     assert closed.get("/v1/books", key=token).status == 200
-    revoked(closed.folder, key.id)
+    revoke_key(closed.folder, key.id)
     time.sleep(1.05)
     assert closed.get("/v1/books", key=token).status == 401
 
@@ -100,16 +104,18 @@ def test_a_key_that_is_revoked_while_the_service_runs_stops_working(closed: Serv
         ("GET", "/v1/sessions/x/export"),
     ],
 )
-def test_every_route_needs_a_key_with_the_scope_it_names(closed: Served, method: str, path: str) -> None:
+def test_every_route_needs_a_key_with_the_scope_it_names(
+    closed: RunningService, method: str, path: str
+) -> None:
     body: dict[str, str] | None = {} if method == "POST" else None
     assert closed.call(method, path, body, key="").status == 401
-    _, loader = made_key(closed.folder, "loader", scopes=("ingest",))
+    _, loader = create_key(closed.folder, "loader", scopes=("ingest",))
     got = closed.call(method, path, body, key=loader)
     assert (got.status, got.json["code"], got.type) == (403, "forbidden", PROBLEM)
     assert "`ask`" in got.json["detail"]
 
 
-def test_every_route_of_the_api_is_closed(closed: Served) -> None:
+def test_every_route_of_the_api_is_closed(closed: RunningService) -> None:
     """Also those that other tests do not name: what is reached without a key is only what is meant to be."""
     described = closed.get("/openapi.json", key="").json["paths"]
     free = {"/healthz", "/readyz", "/v1/config"}
@@ -119,19 +125,21 @@ def test_every_route_of_the_api_is_closed(closed: Served) -> None:
             assert got.status == (200 if path in free else 401), (method, path, got.status)
 
 
-def test_anyone_learns_what_the_service_is_and_what_they_may_do(closed: Served, opened: Served) -> None:
+def test_anyone_learns_what_the_service_is_and_what_they_may_do(
+    closed: RunningService, opened: RunningService
+) -> None:
     stranger = closed.get("/v1/config", key="").json
     assert (stranger["keys_required"], stranger["may"], stranger["upload_mb"]) == (True, [], 100)
     assert closed.get("/v1/config").json["may"] == ["ask", "ingest", "admin"]
-    _, asker = made_key(closed.folder, "asker")
+    _, asker = create_key(closed.folder, "asker")
     assert closed.get("/v1/config", key=asker).json["may"] == ["ask"]
     assert closed.get("/v1/config", key="wrong").status == 401
     here = opened.get("/v1/config").json
     assert (here["keys_required"], here["may"], here["model"]) == (False, ["ask", "ingest", "admin"], None)
 
 
-def test_a_restricted_key_searches_and_asks_only_its_books(closed: Served) -> None:
-    _, token = made_key(closed.folder, "tides only", books=["the-tides"])
+def test_a_restricted_key_searches_and_asks_only_its_books(closed: RunningService) -> None:
+    _, token = create_key(closed.folder, "tides only", books=["the-tides"])
     found = closed.post("/v1/search", {"query": "lost goats on the summit", "top_k": 50}, key=token).json
     assert {r["book_id"] for r in found["results"]} == {"the-tides"}
     everything = closed.post("/v1/search", {"query": "lost goats on the summit", "top_k": 50}).json
@@ -144,8 +152,8 @@ def test_a_restricted_key_searches_and_asks_only_its_books(closed: Served) -> No
     assert [b["id"] for b in closed.get("/v1/books", key=token).json["books"]] == ["the-tides"]
 
 
-def test_a_selection_from_a_book_that_the_key_may_not_read_is_not_found_in_it(closed: Served) -> None:
-    _, token = made_key(closed.folder, "tides only", books=["the-tides"])
+def test_a_selection_from_a_book_that_the_key_may_not_read_is_not_found_in_it(closed: RunningService) -> None:
+    _, token = create_key(closed.folder, "tides only", books=["the-tides"])
     body = {"question": "How many?", "selected_text": HILLS["Summit"][:45]}
     got = closed.post("/v1/ask", body, key=token)
     assert got.status == 200
@@ -168,9 +176,9 @@ FOREIGN = [
 
 @pytest.mark.parametrize(("method", "path", "body"), FOREIGN)
 def test_a_foreign_book_and_an_unknown_one_look_the_same(
-    closed: Served, method: str, path: str, body: Any
+    closed: RunningService, method: str, path: str, body: Any
 ) -> None:
-    _, token = made_key(closed.folder, "tides only", books=["the-tides"], scopes=("ask", "ingest"))
+    _, token = create_key(closed.folder, "tides only", books=["the-tides"], scopes=("ask", "ingest"))
 
     def got(name: str) -> tuple[int, Any, dict[str, str]]:
         asked = None if body is None else eval(repr(body).replace("{}", name))
@@ -188,8 +196,8 @@ def test_a_foreign_book_and_an_unknown_one_look_the_same(
     )
 
 
-def test_an_origin_that_is_allowed_may_read_and_send(closed: Served) -> None:
-    made_key(closed.folder, "site", public=True, origins=[SITE])
+def test_an_origin_that_is_allowed_may_read_and_send(closed: RunningService) -> None:
+    create_key(closed.folder, "site", public=True, origins=[SITE])
     time.sleep(1.05)
     for origin in ("https://app.example.com", SITE):
         asked = {"origin": origin, "access-control-request-method": "POST"}
@@ -220,7 +228,7 @@ def test_an_origin_that_is_allowed_may_read_and_send(closed: Served) -> None:
         "",
     ],
 )
-def test_other_origins_null_and_look_alikes_get_no_cors_headers(closed: Served, origin: str) -> None:
+def test_other_origins_null_and_look_alikes_get_no_cors_headers(closed: RunningService, origin: str) -> None:
     asked = {"origin": origin, "access-control-request-method": "POST"}
     for got in (
         closed.call("OPTIONS", "/v1/ask", headers=asked),
@@ -229,8 +237,8 @@ def test_other_origins_null_and_look_alikes_get_no_cors_headers(closed: Served, 
         assert not [name for name in got.headers if name.startswith("access-control")]
 
 
-def test_a_public_key_asks_only_from_the_sites_it_names(closed: Served) -> None:
-    _, token = made_key(closed.folder, "site", public=True, origins=[SITE], books=["the-tides"])
+def test_a_public_key_asks_only_from_the_sites_it_names(closed: RunningService) -> None:
+    _, token = create_key(closed.folder, "site", public=True, origins=[SITE], books=["the-tides"])
     asked = {"question": LOST}
     assert closed.post("/v1/ask", asked, key=token, headers={"origin": SITE}).status == 200
     for headers in ({}, {"origin": "https://evil.example"}, {"origin": "null"}):
@@ -240,7 +248,7 @@ def test_a_public_key_asks_only_from_the_sites_it_names(closed: Served) -> None:
     assert (listed.status, listed.json["code"]) == (403, "forbidden")
 
 
-def test_a_page_of_another_site_cannot_use_an_open_service(opened: Served) -> None:
+def test_a_page_of_another_site_cannot_use_an_open_service(opened: RunningService) -> None:
     asked = {"question": LOST}
     assert opened.post("/v1/ask", asked, headers={"origin": "https://evil.example"}).status == 403
     assert opened.post("/v1/ask", asked, headers={"origin": "null"}).status == 403
@@ -248,10 +256,10 @@ def test_a_page_of_another_site_cannot_use_an_open_service(opened: Served) -> No
     assert opened.post("/v1/ask", asked, headers={"origin": f"http://127.0.0.1:{opened.port}"}).status == 200
 
 
-def test_an_open_service_is_open_only_to_its_own_machine(opened: Served) -> None:
+def test_an_open_service_is_open_only_to_its_own_machine(opened: RunningService) -> None:
     """A proxy on the same machine names the client it speaks for."""
     assert opened.get("/v1/books", headers={"x-forwarded-for": "203.0.113.9"}).status == 401
-    _, token = made_key(opened.folder, "visitor")
+    _, token = create_key(opened.folder, "visitor")
     assert opened.get("/v1/books", key=token, headers={"x-forwarded-for": "203.0.113.9"}).status == 200
     assert opened.get("/v1/books").status == 200
 
@@ -259,7 +267,7 @@ def test_an_open_service_is_open_only_to_its_own_machine(opened: Served) -> None
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:8321", "127.0.0.1.evil.example", "a b", "", "@x"]
 )
-def test_an_open_service_answers_only_to_its_own_names(opened: Served, host: str) -> None:
+def test_an_open_service_answers_only_to_its_own_names(opened: RunningService, host: str) -> None:
     got = opened.get("/v1/books", headers={"host": host})
     assert (got.status, got.type, got.json["code"]) == (400, PROBLEM, "bad_host")
     assert "location" not in got.headers
@@ -268,7 +276,9 @@ def test_an_open_service_answers_only_to_its_own_names(opened: Served, host: str
 
 
 def test_a_service_with_named_hosts_answers_to_no_others(tmp_path: Path) -> None:
-    with serving(filled(tmp_path / "library"), host="0.0.0.0", hosts=("books.example.com",)) as served:
+    with serve_library(
+        fill_library(tmp_path / "library"), host="0.0.0.0", hosts=("books.example.com",)
+    ) as served:
         assert served.get("/healthz", headers={"host": "books.example.com"}).status == 200
         assert served.get("/healthz", headers={"host": "evil.example"}).status == 400
 
@@ -279,14 +289,14 @@ def test_a_service_with_named_hosts_answers_to_no_others(tmp_path: Path) -> None
      "/v1/books/..%2f..%2f/contents", "/v1/books/%00/contents", "/static/..%2f..%2fsettings.py", "/%0d%0ax:y",
      "/v1/answers/%00", "/v1/sessions/%00", "/\\evil", "/v1/sessions/..%2f..", "http://evil.example/v1/x"],
 )  # fmt: skip
-def test_an_odd_path_leads_nowhere(opened: Served, path: str) -> None:
+def test_an_odd_path_leads_nowhere(opened: RunningService, path: str) -> None:
     got = opened.get(path, headers={"host": "127.0.0.1"})
     assert got.status in (400, 404)
     assert got.type == PROBLEM
     assert "location" not in got.headers
 
 
-def test_every_response_says_what_browsers_may_do_with_it(closed: Served) -> None:
+def test_every_response_says_what_browsers_may_do_with_it(closed: RunningService) -> None:
     answers = [
         closed.get("/healthz"),
         closed.get("/v1/books", key=""),
@@ -303,7 +313,7 @@ def test_every_response_says_what_browsers_may_do_with_it(closed: Served) -> Non
         assert got.headers["cache-control"] == "no-store"
 
 
-def test_the_description_for_people_names_every_route_and_loads_nothing(closed: Served) -> None:
+def test_the_description_for_people_names_every_route_and_loads_nothing(closed: RunningService) -> None:
     page = closed.get("/docs")
     assert page.status == 200
     assert "script-src" not in page.headers["content-security-policy"]
@@ -323,7 +333,7 @@ def test_nothing_in_the_description_becomes_markup() -> None:
     assert not [mark for mark in ("<script", "<em>", "<i>", "<u>") if mark in page]
 
 
-def test_a_request_keeps_its_id_or_gets_one(closed: Served) -> None:
+def test_a_request_keeps_its_id_or_gets_one(closed: RunningService) -> None:
     given = closed.get("/nothing", headers={"x-request-id": "trace-7.a_B"})
     assert given.headers["x-request-id"] == given.json["request_id"] == "trace-7.a_B"
     for odd in ("a b", "x" * 65, "<script>", ""):

@@ -18,29 +18,29 @@ from octavo.server.load import Load
 from octavo.server.middleware import ARRIVING, LimitsMiddleware
 from octavo.server.routes.jobs import find_visible_owner
 from tests.support import small_books
-from tests.support.answerers import Broken, Greedy, filled, with_tides
-from tests.support.patience import PATIENCE, until
-from tests.support.serving import PROBLEM, Served, made_key, serving
+from tests.support.answerers import AllSentencesAnswerer, FailingAnswerer, add_tides, fill_library
+from tests.support.patience import PATIENCE, wait_until
+from tests.support.serving import PROBLEM, RunningService, create_key, serve_library
 
 LOST = "How many boats were lost?"
 SITE = "https://docs.example.com"
 
 
 @pytest.fixture(scope="module")
-def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    folder = with_tides(tmp_path_factory.mktemp("tides"))
-    with serving(folder, answerer=Greedy("boats"), keys_required=True) as served:
+def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    folder = add_tides(tmp_path_factory.mktemp("tides"))
+    with serve_library(folder, answerer=AllSentencesAnswerer("boats"), keys_required=True) as served:
         yield served
 
 
-def with_key(served: Served, name: str = "reader", **wishes: object) -> Served:
-    return replace(served, key=made_key(served.folder, name, **wishes)[1])
+def with_key(served: RunningService, name: str = "reader", **wishes: object) -> RunningService:
+    return replace(served, key=create_key(served.folder, name, **wishes)[1])
 
 
 @pytest.mark.parametrize("header", PROXY_HEADERS)
 def test_what_comes_through_a_proxy_does_not_sit_at_this_machine(tmp_path: Path, header: str) -> None:
     """A proxy on this machine would lend everyone its address; who is called 127.0.0.1 is not believed."""
-    with serving(with_tides(tmp_path), answerer=Greedy("boats")) as served:
+    with serve_library(add_tides(tmp_path), answerer=AllSentencesAnswerer("boats")) as served:
         assert served.get("/v1/books").status == 200
         got = served.get("/v1/books", headers={header: "127.0.0.1"})
         assert (got.status, got.json["code"]) == (401, "unauthorized")
@@ -51,16 +51,20 @@ def test_what_comes_through_a_proxy_does_not_sit_at_this_machine(tmp_path: Path,
 
 
 def test_only_who_says_that_no_keys_are_required_leaves_it_to_the_proxy(tmp_path: Path) -> None:
-    with serving(with_tides(tmp_path), answerer=Greedy("boats"), keys_required=False) as served:
+    with serve_library(
+        add_tides(tmp_path), answerer=AllSentencesAnswerer("boats"), keys_required=False
+    ) as served:
         assert served.get("/v1/books", headers={"x-forwarded-for": "203.0.113.9"}).status == 200
         assert served.get("/v1/books", headers={"host": "evil.example"}).status == 400
 
 
 def test_one_visitor_cannot_use_up_what_a_site_has_for_all(tmp_path: Path) -> None:
-    folder = with_tides(tmp_path)
-    _, token = made_key(folder, "site", public=True, origins=[SITE], per_minute=6)
+    folder = add_tides(tmp_path)
+    _, token = create_key(folder, "site", public=True, origins=[SITE], per_minute=6)
     limits = ServiceLimits(public_per_minute=3)
-    with serving(folder, answerer=Greedy("boats"), keys_required=True, service=limits) as served:
+    with serve_library(
+        folder, answerer=AllSentencesAnswerer("boats"), keys_required=True, service=limits
+    ) as served:
 
         def visits(address: str, count: int) -> list[int]:
             headers = {"origin": SITE, "x-forwarded-for": address}
@@ -70,7 +74,7 @@ def test_one_visitor_cannot_use_up_what_a_site_has_for_all(tmp_path: Path) -> No
         assert visits("203.0.113.2", 3) == [200] * 3
 
 
-def test_visitors_who_share_a_key_do_not_share_the_names_of_their_requests(closed: Served) -> None:
+def test_visitors_who_share_a_key_do_not_share_the_names_of_their_requests(closed: RunningService) -> None:
     site = with_key(closed, "site", public=True, origins=[SITE])
 
     def asked(address: str, question: str = LOST) -> tuple[int, str]:
@@ -89,7 +93,7 @@ def test_visitors_who_share_a_key_do_not_share_the_names_of_their_requests(close
 
 
 def test_a_list_that_goes_on_after_a_foreign_session_is_as_empty_as_after_an_unknown_one(
-    closed: Served,
+    closed: RunningService,
 ) -> None:
     ann, ben = with_key(closed, "ann"), with_key(closed, "ben")
     mine = [ben.call("POST", "/v1/sessions").json["session_id"] for _ in range(2)]
@@ -107,7 +111,7 @@ def test_jobs_name_books_so_a_restricted_administrator_sees_only_its_own(tmp_pat
     assert find_visible_owner(Caller()) is None
 
 
-def test_a_public_key_can_only_ask(closed: Served) -> None:
+def test_a_public_key_can_only_ask(closed: RunningService) -> None:
     site = with_key(closed, "site", public=True, origins=[SITE])
     for method, path in (
         ("POST", "/v1/books"),
@@ -124,7 +128,7 @@ def test_a_public_key_can_only_ask(closed: Served) -> None:
     assert site.get("/v1/config", headers={"origin": SITE}).json["may"] == ["ask"]
 
 
-def test_an_answer_is_as_unknown_to_another_key_over_every_way_in(closed: Served) -> None:
+def test_an_answer_is_as_unknown_to_another_key_over_every_way_in(closed: RunningService) -> None:
     ann, ben = with_key(closed, "ann"), with_key(closed, "ben")
     given = ann.post("/v1/ask", {"question": LOST}).json
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
@@ -143,7 +147,7 @@ def test_an_answer_is_as_unknown_to_another_key_over_every_way_in(closed: Served
         assert ann.get(f"/v1/answers/{id_}").json == given
 
 
-def test_ids_with_bytes_that_no_database_takes_are_refused_by_the_tools(closed: Served) -> None:
+def test_ids_with_bytes_that_no_database_takes_are_refused_by_the_tools(closed: RunningService) -> None:
     ann = with_key(closed)
     accept = {"accept": "application/json, text/event-stream"}
     for name, arguments in (
@@ -161,7 +165,7 @@ def test_ids_with_bytes_that_no_database_takes_are_refused_by_the_tools(closed: 
 
 
 def test_a_page_that_may_read_may_use_the_protocol_of_assistants(tmp_path: Path) -> None:
-    with serving(with_tides(tmp_path), origins=(SITE,)) as served:
+    with serve_library(add_tides(tmp_path), origins=(SITE,)) as served:
         asked = {"origin": SITE, "access-control-request-method": "POST"}
         preflight = served.call("OPTIONS", "/mcp", headers=asked)
         allowed = preflight.headers["access-control-allow-headers"].split(", ")
@@ -178,7 +182,7 @@ def test_records_that_do_not_answer_are_no_reason_for_a_bare_error(
     async def away(self: AccessControl, origin: str) -> bool:
         raise RecordsError(f"the records are away, and so is {origin}")
 
-    with serving(with_tides(tmp_path), origins=(SITE,)) as served:
+    with serve_library(add_tides(tmp_path), origins=(SITE,)) as served:
         monkeypatch.setattr(AccessControl, "allows_origin", away)
         got = served.get("/healthz", headers={"origin": SITE})
         assert (got.status, got.json["status"]) == (200, "ok")
@@ -196,21 +200,23 @@ def slow_body(port: int) -> socket.socket:
 def test_bodies_that_do_not_arrive_keep_nobody_elses_place(tmp_path: Path) -> None:
     """Nobody needs a key to send a body slowly."""
     limits = ServiceLimits(working=2)
-    folder = with_tides(tmp_path)
-    with serving(folder, answerer=Greedy("boats"), keys_required=True, service=limits) as served:
+    folder = add_tides(tmp_path)
+    with serve_library(
+        folder, answerer=AllSentencesAnswerer("boats"), keys_required=True, service=limits
+    ) as served:
         load = served.app.state.load
         ann = with_key(served)
         lines = [slow_body(served.port) for _ in range(2 * ARRIVING - 1)]
-        until(lambda: load.arriving == len(lines))
+        wait_until(lambda: load.arriving == len(lines))
         assert load.working == 0
         assert ann.post("/v1/search", {"query": LOST}).status == 200
         lines.append(slow_body(served.port))
-        until(lambda: load.arriving == 2 * ARRIVING)
+        wait_until(lambda: load.arriving == 2 * ARRIVING)
         got = ann.post("/v1/search", {"query": LOST})
         assert (got.status, got.json["code"]) == (503, "overloaded")
         for line in lines:
             line.close()
-        until(lambda: load.arriving == 0)
+        wait_until(lambda: load.arriving == 0)
         assert ann.post("/v1/search", {"query": LOST}).status == 200
 
 
@@ -238,14 +244,14 @@ async def test_a_body_that_takes_too_long_is_refused_and_the_connection_closed()
 
 
 def test_a_request_that_finds_no_place_once_its_body_is_there_is_told_to_come_back(tmp_path: Path) -> None:
-    limits, answerer = ServiceLimits(working=1), Broken(waits=True)
-    with serving(with_tides(tmp_path), answerer=answerer, service=limits) as served:
+    limits, answerer = ServiceLimits(working=1), FailingAnswerer(waits=True)
+    with serve_library(add_tides(tmp_path), answerer=answerer, service=limits) as served:
         load = served.app.state.load
         late = slow_body(served.port)
-        until(lambda: load.arriving == 1)
+        wait_until(lambda: load.arriving == 1)
         asking = threading.Thread(target=lambda: served.post("/v1/ask", {"question": LOST}))
         asking.start()
-        until(lambda: load.working == 1)
+        wait_until(lambda: load.working == 1)
         late.sendall(b'"question": "' + b"a" * 84 + b'"}')
         assert late.recv(65_536).startswith(b"HTTP/1.1 503 ")
         late.close()
@@ -254,7 +260,7 @@ def test_a_request_that_finds_no_place_once_its_body_is_there_is_told_to_come_ba
 
 
 @pytest.mark.parametrize("length", [501, 20_000])
-def test_a_name_that_no_book_could_have_is_not_looked_for(closed: Served, length: int) -> None:
+def test_a_name_that_no_book_could_have_is_not_looked_for(closed: RunningService, length: int) -> None:
     ann = with_key(closed, "ann", scopes=("ask", "ingest"))
     for path in ("/v1/books/{}", "/v1/books/{}/contents", "/v1/books/the-tides/sections/{}", "/v1/jobs/{}"):
         got = ann.get(path.format("a" * length))
@@ -267,12 +273,12 @@ def test_whatever_a_proxy_calls_its_client_fits_where_it_is_counted() -> None:
 
 
 def test_a_restricted_key_is_told_nothing_of_other_books_by_what_it_may_ask(tmp_path: Path) -> None:
-    hills = small_books.markdown(
+    hills = small_books.write_markdown(
         tmp_path / "hills.md", {"Summit": "Nine goats were lost on the summit."}, title="The Hills"
     )
-    tides = small_books.markdown(tmp_path / "tides.md")
-    folder = filled(tmp_path / "library", tides, hills)
-    with serving(folder, answerer=Greedy("lost"), keys_required=True) as served:
+    tides = small_books.write_markdown(tmp_path / "tides.md")
+    folder = fill_library(tmp_path / "library", tides, hills)
+    with serve_library(folder, answerer=AllSentencesAnswerer("lost"), keys_required=True) as served:
         tides_only = with_key(served, "tides", books=["the-tides"], scopes=("ask", "ingest"))
         scopes = [{"type": "section", "identifier": "Summit"}, {"type": "page", "identifier": "1"}]
         bodies: list[dict[str, object]] = [{"question": "How many goats were lost on the summit?"}]

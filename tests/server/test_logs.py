@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from octavo.server.logs import BackgroundHandler, JsonFormatter, configure_logging, redact_secrets
-from tests.support.book_service import Service, serving
-from tests.support.patience import PATIENCE, until
+from tests.support.book_service import Service, serve_books
+from tests.support.patience import PATIENCE, wait_until
 
 WORDS = "Seven boats were lost in the storm off Marrow Point"
 QUESTION = "How many boats were lost off Marrow Point?"
@@ -46,7 +46,7 @@ def lines(written: io.StringIO) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def service(written: io.StringIO, tmp_path: Path) -> Iterator[Service]:
-    with serving(tmp_path / "library") as made:
+    with serve_books(tmp_path / "library") as made:
         yield made
 
 
@@ -54,7 +54,7 @@ def test_a_request_is_one_line_with_its_id_route_status_and_time(
     service: Service, written: io.StringIO
 ) -> None:
     service.call("GET", "/v1/books/moby-dick", headers={"x-request-id": "abc-1"})
-    until(lambda: "abc-1" in written.getvalue())  # the response is sent before its line is written
+    wait_until(lambda: "abc-1" in written.getvalue())  # the response is sent before its line is written
     line = lines(written)[-1]
     assert (line["request_id"], line["method"], line["route"], line["status"], line["caller"]) == (
         "abc-1",
@@ -77,9 +77,9 @@ def test_no_book_no_question_and_no_key_is_ever_logged(service: Service, written
     service.call("GET", f"/{KEY}/{WORDS.replace(' ', '%20')}")
     service.call("GET", "/v1/books", headers=bearer)
     service.send(b"", name="marrow-secret.md")
-    until(lambda: len(lines(written)) >= 8)
+    wait_until(lambda: len(lines(written)) >= 8)
     service.call("GET", "/v1/books", headers={"x-request-id": "the-last"})
-    until(lambda: "the-last" in written.getvalue())
+    wait_until(lambda: "the-last" in written.getvalue())
     text = written.getvalue()
     for secret in ("Marrow", "marrow", "boats", KEY, KEY.rsplit("_", 1)[1], "octv_"):
         assert secret not in text, secret
@@ -89,7 +89,7 @@ def test_health_checks_fill_no_logs(service: Service, written: io.StringIO) -> N
     for path in ("/healthz", "/readyz", "/metrics"):
         assert service.get(path).status == 200
     service.call("GET", "/v1/books", headers={"x-request-id": "the-last"})
-    until(lambda: "the-last" in written.getvalue())
+    wait_until(lambda: "the-last" in written.getvalue())
     assert [line["route"] for line in lines(written) if "route" in line] == ["/v1/books"]
 
 

@@ -14,18 +14,18 @@ from octavo.library import Library
 from octavo.records.jobs import JobState
 from octavo.server.metrics import STAGES, Metrics
 from octavo.testing import Fault, FaultKind, ScriptedModel, TinyEmbedder
-from tests.support.answerers import with_tides
-from tests.support.book_service import Service, serving
+from tests.support.answerers import add_tides
+from tests.support.book_service import Service, serve_books
 from tests.support.builders import make_book, make_question
-from tests.support.model_answers import asking
-from tests.support.obedient_model import Obedient
+from tests.support.model_answers import open_library_with_model
+from tests.support.obedient_model import ObedientModel
 
 TIDES = b"# Secret Tides\n\nSeven boats were lost in the storm, with all their nets."
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with serving(tmp_path_factory.mktemp("metrics") / "library") as made:
+    with serve_books(tmp_path_factory.mktemp("metrics") / "library") as made:
         assert made.taken_in(TIDES, name="secret-tides.md")["state"] == "done"
         made.taken_in(b"%PDF-1.4 cut off", name="cut.pdf")
         yield made
@@ -86,7 +86,7 @@ def test_nothing_that_was_said_is_in_a_label(service: Service) -> None:
 
 
 def test_metrics_are_for_administrators(tmp_path_factory: pytest.TempPathFactory) -> None:
-    with serving(tmp_path_factory.mktemp("closed") / "library", keys=True) as closed:
+    with serve_books(tmp_path_factory.mktemp("closed") / "library", keys=True) as closed:
         assert closed.get("/metrics").status == 401
 
 
@@ -112,7 +112,7 @@ async def test_an_error_on_the_way_is_counted_by_its_code(tmp_path: Path) -> Non
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    return with_tides(tmp_path)
+    return add_tides(tmp_path)
 
 
 async def test_what_a_model_reads_and_writes_is_counted_and_so_is_its_failure(data: Path) -> None:
@@ -124,7 +124,7 @@ async def test_what_a_model_reads_and_writes_is_counted_and_so_is_its_failure(da
         assert isinstance(events[-1], Answered)
         return events[-1]
 
-    async with ScriptedModel(Obedient()) as model, asking(data, model) as library:
+    async with ScriptedModel(ObedientModel()) as model, open_library_with_model(data, model) as library:
         receipt = (await library.conversations.find_exchange((await asked(library)).answer.id)).receipt
     spent = receipt["model"]
     assert isinstance(spent, dict)
@@ -133,7 +133,10 @@ async def test_what_a_model_reads_and_writes_is_counted_and_so_is_its_failure(da
     assert f'octavo_tokens_total{{direction="in"}} {float(spent["tokens_in"])}' in text
     assert f'octavo_tokens_total{{direction="out"}} {float(spent["tokens_out"])}' in text
     assert "octavo_model_failures_total 0.0" in text
-    async with ScriptedModel(Fault(FaultKind.UNAUTHORIZED)) as model, asking(data, model) as library:
+    async with (
+        ScriptedModel(Fault(FaultKind.UNAUTHORIZED)) as model,
+        open_library_with_model(data, model) as library,
+    ):
         assert (await asked(library)).answerer.startswith("offline, because")
     assert "octavo_model_failures_total 1.0" in metrics.render().decode()
 

@@ -21,17 +21,19 @@ from octavo.errors import InvalidValue
 from octavo.limits import ServiceLimits
 from octavo.server import middleware
 from octavo.server.middleware import DEEPEST, DISCARDED_MOST, _check_json
-from tests.support.answerers import Broken, Greedy, with_tides
-from tests.support.patience import PATIENCE, until
-from tests.support.serving import PROBLEM, Served, made_key, serving
+from tests.support.answerers import AllSentencesAnswerer, FailingAnswerer, add_tides
+from tests.support.patience import PATIENCE, wait_until
+from tests.support.serving import PROBLEM, RunningService, create_key, serve_library
 
 LOST = "How many boats were lost?"
 MOST = 1024 * 1024
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(with_tides(tmp_path_factory.mktemp("tides")), answerer=Greedy("boats")) as served:
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    with serve_library(
+        add_tides(tmp_path_factory.mktemp("tides")), answerer=AllSentencesAnswerer("boats")
+    ) as served:
         yield served
 
 
@@ -47,12 +49,12 @@ def refused(said: bytes) -> tuple[int, bool]:
     return int(first.split()[1]), b"connection: close" in rest.lower()
 
 
-def test_a_body_that_says_it_is_too_large_is_refused_before_it_is_sent(service: Served) -> None:
+def test_a_body_that_says_it_is_too_large_is_refused_before_it_is_sent(service: RunningService) -> None:
     assert refused(service.raw(head(f"content-length: {MOST + 1}"))) == (413, True)
     assert refused(service.raw(head(f"content-length: {10**30}")))[0] in (400, 413)
 
 
-def test_a_body_without_a_length_is_counted_while_it_comes(service: Served) -> None:
+def test_a_body_without_a_length_is_counted_while_it_comes(service: RunningService) -> None:
     """The client would send 50 MB in pieces; the server stops reading soon after the limit."""
     sent = 0
     with socket.create_connection(("127.0.0.1", service.port), timeout=PATIENCE) as connection:
@@ -71,7 +73,7 @@ def test_a_body_without_a_length_is_counted_while_it_comes(service: Served) -> N
 
 @pytest.mark.parametrize("length", [True, False], ids=["with its length", "in pieces"])
 def test_an_ordinary_client_that_sends_too_much_sees_why_it_is_refused(
-    service: Served, length: bool, monkeypatch: pytest.MonkeyPatch
+    service: RunningService, length: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(middleware, "DISCARDED_SECONDS", PATIENCE)  # however slowly this machine sends it
     body = b'{"question": "' + b"x" * (3 * MOST) + b'"}'
@@ -86,12 +88,12 @@ def test_an_ordinary_client_that_sends_too_much_sees_why_it_is_refused(
     assert service.call("GET", "/healthz").status == 200
 
 
-def test_a_chunked_body_that_is_too_large_gets_a_413(service: Served) -> None:
+def test_a_chunked_body_that_is_too_large_gets_a_413(service: RunningService) -> None:
     piece = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
     assert refused(service.raw(head("transfer-encoding: chunked") + piece * 17 + b"0\r\n\r\n")) == (413, True)
 
 
-def test_a_length_that_is_a_lie_changes_nothing(service: Served) -> None:
+def test_a_length_that_is_a_lie_changes_nothing(service: RunningService) -> None:
     body = json.dumps({"question": LOST}).encode()
     short = service.raw(head("content-length: 5") + body)
     assert refused(short)[0] in (400, 422)
@@ -126,19 +128,19 @@ def test_a_length_that_is_a_lie_changes_nothing(service: Served) -> None:
         b'"' + b'\\"' * 300_000,
     ],
 )
-def test_json_that_is_broken_or_extravagant_is_refused(service: Served, body: bytes) -> None:
+def test_json_that_is_broken_or_extravagant_is_refused(service: RunningService, body: bytes) -> None:
     got = service.post("/v1/ask", body)
     assert (got.status, got.type) == (422, PROBLEM)
     assert "Traceback" not in got.text
     assert len(got.text) < 2_000
 
 
-def test_json_that_is_not_called_json_is_refused_with_advice(service: Served) -> None:
+def test_json_that_is_not_called_json_is_refused_with_advice(service: RunningService) -> None:
     got = service.post("/v1/search", {"query": LOST}, headers={"content-type": "text/plain"})
     assert (got.status, "application/json" in got.json["hint"]) == (422, True)
 
 
-def test_a_string_of_fifty_megabytes_is_not_read(service: Served) -> None:
+def test_a_string_of_fifty_megabytes_is_not_read(service: RunningService) -> None:
     assert refused(service.raw(head(f"content-length: {50 * MOST}") + b'{"question": "x'))[0] == 413
 
 
@@ -160,7 +162,7 @@ def test_whatever_people_write_passes(value: Any) -> None:
     [("", 422), ("   \n", 422), ("q" * 1_000_000, 422), ("🐋🐳", 200), ("the of and", 200), ("?!", 200)],
 )
 def test_a_question_is_refused_when_empty_or_endless_and_else_answered_honestly(
-    service: Served, question: str, status: int
+    service: RunningService, question: str, status: int
 ) -> None:
     got = service.post("/v1/ask", {"question": question})
     assert got.status == status
@@ -169,26 +171,28 @@ def test_a_question_is_refused_when_empty_or_endless_and_else_answered_honestly(
 
 
 @pytest.mark.parametrize("top_k", [0, -1, 10**9, "ten", 2.5, None, True, [5]])
-def test_a_number_of_passages_that_makes_no_sense_is_refused(service: Served, top_k: object) -> None:
+def test_a_number_of_passages_that_makes_no_sense_is_refused(service: RunningService, top_k: object) -> None:
     for path, words in (("/v1/ask", "question"), ("/query", "question"), ("/v1/search", "query")):
         assert service.post(path, {words: LOST, "top_k": top_k}).status == 422
 
 
-def test_thousands_of_ranges_are_passed_over(service: Served) -> None:
+def test_thousands_of_ranges_are_passed_over(service: RunningService) -> None:
     flood = {"range": "bytes=" + ",".join(["0-"] * 10_000)}
     for path in ("/healthz", "/v1/books", "/openapi.json"):
         assert service.get(path, headers=flood).status == 200
     assert service.get("/nothing", headers=flood).status == 404
 
 
-def test_headers_without_an_end_are_refused(service: Served) -> None:
+def test_headers_without_an_end_are_refused(service: RunningService) -> None:
     said = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n" + b"x: " + b"y" * 200_000
     assert refused(service.raw(said))[0] in (400, 431)
     assert service.get("/healthz").status == 200
 
 
 def closed(folder: Path, **limits: Any) -> Any:
-    return serving(folder, answerer=Greedy("boats"), keys_required=True, service=ServiceLimits(**limits))
+    return serve_library(
+        folder, answerer=AllSentencesAnswerer("boats"), keys_required=True, service=ServiceLimits(**limits)
+    )
 
 
 def wrong_key(line: http.client.HTTPConnection, key: str) -> int:
@@ -199,8 +203,8 @@ def wrong_key(line: http.client.HTTPConnection, key: str) -> int:
 
 
 def test_a_thousand_wrong_keys_are_slowed_down_and_the_right_one_still_works(tmp_path: Path) -> None:
-    folder = with_tides(tmp_path)
-    _, token = made_key(folder)
+    folder = add_tides(tmp_path)
+    _, token = create_key(folder)
     with closed(folder) as served:
         with closing(http.client.HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE)) as line:
             began = time.monotonic()
@@ -218,9 +222,9 @@ def test_a_thousand_wrong_keys_are_slowed_down_and_the_right_one_still_works(tmp
 
 
 def test_a_key_has_so_many_requests_a_minute(tmp_path: Path) -> None:
-    folder = with_tides(tmp_path)
-    _, usual = made_key(folder, "usual")
-    _, slow = made_key(folder, "slow", per_minute=2)
+    folder = add_tides(tmp_path)
+    _, usual = create_key(folder, "usual")
+    _, slow = create_key(folder, "slow", per_minute=2)
     with closed(folder, requests_per_minute=4) as served:
         assert [served.get("/v1/books", key=slow).status for _ in range(4)] == [200, 200, 429, 429]
         assert [served.get("/v1/books", key=usual).status for _ in range(6)] == [200] * 4 + [429] * 2
@@ -228,10 +232,10 @@ def test_a_key_has_so_many_requests_a_minute(tmp_path: Path) -> None:
 
 
 def test_each_visitor_of_a_site_has_a_limit_and_so_has_the_site(tmp_path: Path) -> None:
-    folder, site = with_tides(tmp_path), "https://docs.example.com"
-    _, token = made_key(folder, "site", public=True, origins=[site], per_minute=6)
+    folder, site = add_tides(tmp_path), "https://docs.example.com"
+    _, token = create_key(folder, "site", public=True, origins=[site], per_minute=6)
 
-    def visits(served: Served, address: str, count: int) -> list[int]:
+    def visits(served: RunningService, address: str, count: int) -> list[int]:
         headers = {"origin": site, "x-forwarded-for": address}
         return [served.get("/v1/books", key=token, headers=headers).status for _ in range(count)]
 
@@ -243,19 +247,19 @@ def test_each_visitor_of_a_site_has_a_limit_and_so_has_the_site(tmp_path: Path) 
 
 def test_whoever_sits_at_the_machine_is_not_counted(tmp_path: Path) -> None:
     limits = ServiceLimits(requests_per_minute=2)
-    with serving(with_tides(tmp_path), answerer=Greedy("boats"), service=limits) as served:
+    with serve_library(add_tides(tmp_path), answerer=AllSentencesAnswerer("boats"), service=limits) as served:
         assert {served.get("/v1/books").status for _ in range(6)} == {200}
 
 
 def test_a_service_with_its_hands_full_says_so_and_recovers(tmp_path: Path) -> None:
-    limits, answerer = ServiceLimits(working=2), Broken(waits=True)
-    with serving(with_tides(tmp_path), answerer=answerer, service=limits) as served:
+    limits, answerer = ServiceLimits(working=2), FailingAnswerer(waits=True)
+    with serve_library(add_tides(tmp_path), answerer=answerer, service=limits) as served:
         slow: list[int] = []
         ask = lambda: slow.append(served.post("/v1/ask", {"question": LOST}).status)  # noqa: E731
         threads = [threading.Thread(target=ask) for _ in range(2)]
         for thread in threads:
             thread.start()
-        until(lambda: served.app.state.load.working == 2)
+        wait_until(lambda: served.app.state.load.working == 2)
         full = served.post("/v1/search", {"query": LOST})
         assert (full.status, full.json["code"], full.type) == (503, "overloaded", PROBLEM)
         assert int(full.headers["retry-after"]) >= 1
@@ -265,12 +269,12 @@ def test_a_service_with_its_hands_full_says_so_and_recovers(tmp_path: Path) -> N
             thread.join()
         assert slow == [502, 502]
         assert served.post("/v1/search", {"query": LOST}).status == 200
-        until(lambda: served.app.state.load.working == 0)
+        wait_until(lambda: served.app.state.load.working == 0)
 
 
 def test_a_request_that_takes_too_long_ends_and_its_question_too(tmp_path: Path) -> None:
     limits = ServiceLimits(request_seconds=0.5)
-    with serving(with_tides(tmp_path), answerer=Broken(waits=True), service=limits) as served:
+    with serve_library(add_tides(tmp_path), answerer=FailingAnswerer(waits=True), service=limits) as served:
         got = served.post("/v1/ask", {"question": LOST})
         assert (got.status, got.json["code"], got.type) == (503, "timeout", PROBLEM)
         assert "retry-after" in got.headers
@@ -278,11 +282,11 @@ def test_a_request_that_takes_too_long_ends_and_its_question_too(tmp_path: Path)
         with socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE) as connection:
             connection.sendall(slow)
             assert refused(connection.recv(65536))[0] == 503
-        until(lambda: served.app.state.load.working == 0)
+        wait_until(lambda: served.app.state.load.working == 0)
 
 
 def test_a_draining_service_sends_newcomers_away(tmp_path: Path) -> None:
-    with serving(with_tides(tmp_path), answerer=Greedy("boats")) as served:
+    with serve_library(add_tides(tmp_path), answerer=AllSentencesAnswerer("boats")) as served:
         served.app.state.load.draining = True
         for got in (served.get("/v1/books"), served.get("/readyz")):
             assert (got.status, got.json["code"]) == (503, "overloaded")

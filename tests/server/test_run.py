@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from octavo.limits import LEAST_FILES
 from octavo.server.run import HEAD_MOST, LEAST_CONNECTIONS, HttpConnection, find_connection_limit, make_config
-from tests.support.patience import PATIENCE, until
+from tests.support.patience import PATIENCE, wait_until
 
 OK = b"HTTP/1.1 200"
 HEAD = b"GET /a HTTP/1.1\r\nhost: localhost\r\n"
@@ -241,7 +241,7 @@ def test_one_connection_more_than_there_is_room_for_is_told_to_come_back() -> No
         assert (json.loads(body)["status"], json.loads(body)["code"]) == (503, "overloaded")
         assert connected().recv(1) == b""  # as is who says nothing
         second.close()
-        until(lambda: told(port).startswith(OK))
+        wait_until(lambda: told(port).startswith(OK))
         first.sendall(b"\r\n")
         assert first.recv(4_096).startswith(OK)
 

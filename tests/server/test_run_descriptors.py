@@ -19,7 +19,7 @@ import pytest
 
 from octavo.limits import LEAST_FILES
 from tests.support import small_books
-from tests.support.patience import PATIENCE, until
+from tests.support.patience import PATIENCE, wait_until
 
 OCTAVO = [sys.executable, "-m", "octavo.cli"]
 QUIET = os.environ | {"OCTAVO_LOCAL_MODELS": "false"}
@@ -91,7 +91,11 @@ def open_files(process: subprocess.Popen[str]) -> int:
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("few")
     with limited(
-        LEAST_FILES, "--data", str(folder / "library"), "add", str(small_books.markdown(folder / "tides.md"))
+        LEAST_FILES,
+        "--data",
+        str(folder / "library"),
+        "add",
+        str(small_books.write_markdown(folder / "tides.md")),
     ) as adding:
         said = adding.communicate(timeout=PATIENCE)
     assert adding.returncode == 0, said
@@ -115,9 +119,9 @@ def test_a_crowd_is_held_as_far_as_the_files_go_and_refused_beyond(data: Path) -
             assert during | set(answers) <= {0, 200, 503}
             assert answers[200] <= FILES - LEAST_FILES  # fewer where the first had to wait too long
             assert open_files(process) < FILES
-        until(lambda: asked(port, 1) == 200)
+        wait_until(lambda: asked(port, 1) == 200)
         assert [asked(port, number) for number in range(20)] == [200] * 20
-        until(lambda: open_files(process) <= idle + 2)
+        wait_until(lambda: open_files(process) <= idle + 2)
         assert process.poll() is None
         process.terminate()
         assert process.wait(PATIENCE) == 0

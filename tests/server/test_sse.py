@@ -24,9 +24,9 @@ from octavo.limits import ServiceLimits
 from octavo.server.auth import Caller
 from octavo.server.sse import Event, EventProducer, make_event_stream
 from octavo.verification.claims import Sentence
-from tests.support.answerers import Broken, Greedy, filled, with_tides
-from tests.support.patience import PATIENCE, until
-from tests.support.serving import Served, serving
+from tests.support.answerers import AllSentencesAnswerer, FailingAnswerer, add_tides, fill_library
+from tests.support.patience import PATIENCE, wait_until
+from tests.support.serving import RunningService, serve_library
 
 LOST = "How many boats were lost?"
 HEADERS = {"content-type": "application/json", "accept": "text/event-stream"}
@@ -51,7 +51,7 @@ class Counting:
         raise AssertionError("nobody stopped it")
 
 
-def opened(served: Served, path: str = "/v1/ask") -> http.client.HTTPConnection:
+def opened(served: RunningService, path: str = "/v1/ask") -> http.client.HTTPConnection:
     connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE)
     connection.request("POST", path, BODY, HEADERS)
     return connection
@@ -59,7 +59,7 @@ def opened(served: Served, path: str = "/v1/ask") -> http.client.HTTPConnection:
 
 def test_a_silent_stream_shows_that_it_is_alive(tmp_path: Path) -> None:
     limits = ServiceLimits(heartbeat_seconds=0.1)
-    served = serving(with_tides(tmp_path), answerer=Counting(), service=limits)
+    served = serve_library(add_tides(tmp_path), answerer=Counting(), service=limits)
     with served as service, closing(opened(service)) as connection:
         response = connection.getresponse()
         lines = [response.readline() for _ in range(12)]
@@ -71,43 +71,43 @@ def test_a_silent_stream_shows_that_it_is_alive(tmp_path: Path) -> None:
 
 def test_a_stream_has_its_time_and_says_when_it_is_over(tmp_path: Path) -> None:
     limits, answerer = ServiceLimits(stream_seconds=0.5), Counting()
-    with serving(with_tides(tmp_path), answerer=answerer, service=limits) as served:
+    with serve_library(add_tides(tmp_path), answerer=answerer, service=limits) as served:
         while not answerer.waiting:  # on a slow machine, the first time may be over before it is reached
             got = served.post("/v1/ask", {"question": LOST}, headers=HEADERS)
             kind, problem = got.events[-1]
             assert (kind, problem["status"], problem["code"]) == ("error", 503, "overloaded")
             assert problem["request_id"] == got.headers["x-request-id"]
-        until(lambda: answerer.cancelled == 1)
+        wait_until(lambda: answerer.cancelled == 1)
 
 
 @pytest.mark.parametrize("accept", ["text/event-stream", "application/json"])
 def test_the_work_stops_when_the_client_leaves(tmp_path: Path, accept: str) -> None:
     answerer = Counting()
-    with serving(with_tides(tmp_path), answerer=answerer) as served:
+    with serve_library(add_tides(tmp_path), answerer=answerer) as served:
         for count in range(1, 6):
             connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE)
             connection.request("POST", "/v1/ask", BODY, HEADERS | {"accept": accept})
-            until(lambda: answerer.waiting == count)  # noqa: B023
+            wait_until(lambda: answerer.waiting == count)  # noqa: B023
             connection.close()
-            until(lambda: answerer.cancelled == count)  # noqa: B023
-        until(lambda: served.app.state.load.working == 0)
+            wait_until(lambda: answerer.cancelled == count)  # noqa: B023
+        wait_until(lambda: served.app.state.load.working == 0)
     with closing(sqlite3.connect(tmp_path / "library" / "records.sqlite")) as records:
         assert records.execute("SELECT DISTINCT status FROM questions").fetchall() == [("error",)]
 
 
 def test_a_caller_has_so_many_streams_at_once(tmp_path: Path) -> None:
     limits, answerer = ServiceLimits(streams=2), Counting()
-    with serving(with_tides(tmp_path), answerer=answerer, service=limits) as served:
+    with serve_library(add_tides(tmp_path), answerer=answerer, service=limits) as served:
         both = [opened(served) for _ in range(2)]
-        until(lambda: answerer.waiting == 2)
+        wait_until(lambda: answerer.waiting == 2)
         third = served.post("/v1/ask", {"question": LOST}, headers=HEADERS)
         assert (third.status, third.json["code"]) == (429, "too_many_requests")
         assert int(third.headers["retry-after"]) >= 1
         assert served.post("/v1/search", {"query": LOST}).status == 200
         both[0].close()
-        until(lambda: served.app.state.load.working == 1)
+        wait_until(lambda: served.app.state.load.working == 1)
         again = opened(served)
-        until(lambda: answerer.waiting == 3)
+        wait_until(lambda: answerer.waiting == 3)
         for connection in (both[1], again):
             connection.close()
 
@@ -123,7 +123,7 @@ def test_fifty_clients_that_never_read_cost_little_and_are_cut(tmp_path: Path) -
     begun: list[int] = []
     closed: list[int] = []
     limits = ServiceLimits(streams=100, send_seconds=1.0)
-    with serving(filled(tmp_path / "library"), service=limits) as served:
+    with serve_library(fill_library(tmp_path / "library"), service=limits) as served:
 
         @served.app.get("/flood")
         async def flood(request: Request) -> Any:
@@ -147,11 +147,11 @@ def test_fifty_clients_that_never_read_cost_little_and_are_cut(tmp_path: Path) -
             client.connect(("127.0.0.1", served.port))
             client.sendall(b"GET /flood HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
             clients.append(client)
-        until(lambda: len(begun) == 50)
+        wait_until(lambda: len(begun) == 50)
         assert served.get("/v1/books").status == 200
-        until(lambda: len(closed) == 50)
+        wait_until(lambda: len(closed) == 50)
         assert rss() - before <= 50
-        until(lambda: served.app.state.load.working == 0)
+        wait_until(lambda: served.app.state.load.working == 0)
         for client in clients:
             client.close()
 
@@ -185,13 +185,13 @@ async def test_a_flow_tells_its_end_and_its_failure() -> None:
     await flow.stop()
 
 
-class Mistaken(Greedy):
+class Mistaken(AllSentencesAnswerer):
     async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
         raise ZeroDivisionError("secret detail")
 
 
 def test_a_mistake_of_ours_ends_a_stream_with_an_event_that_tells_no_secrets(tmp_path: Path) -> None:
-    with serving(with_tides(tmp_path), answerer=Mistaken()) as served:
+    with serve_library(add_tides(tmp_path), answerer=Mistaken()) as served:
         streamed = served.post("/v1/ask", {"question": LOST}, headers=HEADERS)
         whole = served.post("/v1/ask", {"question": LOST})
         assert streamed.events[-1][0] == "error"
@@ -234,7 +234,7 @@ print("closed", flush=True)
 def test_a_service_that_is_told_to_stop_finishes_what_runs_or_says_why_not(
     tmp_path: Path, patience: float, last: str
 ) -> None:
-    command = [sys.executable, "-c", SERVER, str(with_tides(tmp_path)), str(patience)]
+    command = [sys.executable, "-c", SERVER, str(add_tides(tmp_path)), str(patience)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdin is not None
@@ -245,7 +245,7 @@ def test_a_service_that_is_told_to_stop_finishes_what_runs_or_says_why_not(
         assert process.stdout.readline() == "reading\n"
         process.send_signal(signal.SIGTERM)
         late = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
-        until(lambda: _turned_away(late, or_closed=last == "error"))
+        wait_until(lambda: _turned_away(late, or_closed=last == "error"))
         if last == "answered":
             process.stdin.write("\n")  # only now does the work go on
             process.stdin.flush()
@@ -269,7 +269,7 @@ def _turned_away(connection: http.client.HTTPConnection, *, or_closed: bool) -> 
 
 
 def test_an_outage_is_the_last_event_as_a_problem_document(tmp_path: Path) -> None:
-    with serving(with_tides(tmp_path), answerer=Broken()) as served:
+    with serve_library(add_tides(tmp_path), answerer=FailingAnswerer()) as served:
         kind, problem = served.post("/v1/ask", {"question": LOST}, headers=HEADERS).events[-1]
         assert (kind, problem["status"], problem["code"]) == ("error", 502, "model_error")
         assert problem["detail"] == "the model does not answer"

@@ -13,10 +13,10 @@ from starlette.exceptions import HTTPException
 
 from octavo.limits import MB, Limits, ServiceLimits
 from octavo.server.uploads import FIELD_MOST, NAME_MOST, PARTS_MOST, UploadForm, make_safe_name, read_boundary
-from tests.support.answerers import with_tides
-from tests.support.book_service import BOUNDARY, MULTIPART, Service, form, serving
-from tests.support.embedders import Gated
-from tests.support.patience import until
+from tests.support.answerers import add_tides
+from tests.support.book_service import BOUNDARY, MULTIPART, Service, make_form, serve_books
+from tests.support.embedders import GatedEmbedder
+from tests.support.patience import wait_until
 
 TIDES = b"# The Tides\n\nSeven boats were lost in the storm, with all their nets."
 HEAD = "POST /v1/books HTTP/1.1\nhost: localhost\ncontent-type: {type}\n{more}"
@@ -25,7 +25,7 @@ HEAD = "POST /v1/books HTTP/1.1\nhost: localhost\ncontent-type: {type}\n{more}"
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     limits = Limits(max_file_mb=1)
-    with serving(tmp_path_factory.mktemp("uploads") / "library", limits=limits) as made:
+    with serve_books(tmp_path_factory.mktemp("uploads") / "library", limits=limits) as made:
         yield made
 
 
@@ -39,7 +39,7 @@ def status(answer: bytes) -> int:
 
 
 def nothing_left(service: Service) -> bool:
-    until(lambda: not service.left())
+    wait_until(lambda: not service.left())
     return True
 
 
@@ -108,7 +108,7 @@ def test_blank_fields_count_as_not_given(service: Service) -> None:
 
 
 def test_a_file_over_the_limit_is_refused_and_the_connection_closed(service: Service) -> None:
-    answer = service.raw(head(transfer_encoding="chunked"), *chunked(form(b"x" * (2 * MB))))
+    answer = service.raw(head(transfer_encoding="chunked"), *chunked(make_form(b"x" * (2 * MB))))
     assert status(answer) == 413
     assert b"connection: close" in answer.lower()
     assert b'"too_large"' in answer
@@ -137,35 +137,35 @@ def test_a_length_that_is_too_large_is_refused_before_a_byte_is_read(service: Se
 
 
 def test_a_client_that_leaves_in_the_middle_leaves_no_file(service: Service) -> None:
-    body = form(TIDES * 100)
+    body = make_form(TIDES * 100)
     with socket.create_connection(("127.0.0.1", service.port)) as line:
         line.sendall(
             head(content_length=len(body)).replace("\n", "\r\n").encode() + b"\r\n" + body[: len(body) // 2]
         )
-        until(lambda: len(service.left()) == 1)
+        wait_until(lambda: len(service.left()) == 1)
     assert nothing_left(service)
     assert service.get("/healthz").status == 200
 
 
 BODIES = {
     "no body": (MULTIPART, b"", 400),
-    "no boundary": ("multipart/form-data", form(TIDES), 400),
-    "an empty boundary": ('multipart/form-data; boundary=""', form(TIDES), 400),
-    "another boundary": ("multipart/form-data; boundary=other", form(TIDES), 400),
+    "no boundary": ("multipart/form-data", make_form(TIDES), 400),
+    "an empty boundary": ('multipart/form-data; boundary=""', make_form(TIDES), 400),
+    "another boundary": ("multipart/form-data; boundary=other", make_form(TIDES), 400),
     "ten thousand parts": (
         MULTIPART,
         f'--{BOUNDARY}\r\ncontent-disposition: form-data; name="title"\r\n\r\n\r\n'.encode() * 10_000,
         400,
     ),
-    "ten thousand fields": (MULTIPART, form(TIDES, **{f"f{n}": "x" for n in range(10_000)}), 422),
+    "ten thousand fields": (MULTIPART, make_form(TIDES, **{f"f{n}": "x" for n in range(10_000)}), 422),
     "endless headers": (MULTIPART, f"--{BOUNDARY}\r\n".encode() + b"x: y\r\n" * 50_000, 400),
     "one endless header": (MULTIPART, f"--{BOUNDARY}\r\nx: ".encode() + b"y" * 300_000, 400),
-    "no end": (MULTIPART, form(TIDES)[:-8], 400),
-    "no file": (MULTIPART, form(TIDES).replace(b'name="file"', b'name="title"'), 422),
-    "a file without a name": (MULTIPART, form(TIDES).replace(b'; filename="tides.md"', b""), 422),
-    "a part without a name": (MULTIPART, form(TIDES).replace(b'name="file"; ', b""), 422),
-    "an unknown field": (MULTIPART, form(TIDES, path="/etc"), 422),
-    "an endless field": (MULTIPART, form(TIDES, title="x" * (FIELD_MOST + 1)), 413),
+    "no end": (MULTIPART, make_form(TIDES)[:-8], 400),
+    "no file": (MULTIPART, make_form(TIDES).replace(b'name="file"', b'name="title"'), 422),
+    "a file without a name": (MULTIPART, make_form(TIDES).replace(b'; filename="tides.md"', b""), 422),
+    "a part without a name": (MULTIPART, make_form(TIDES).replace(b'name="file"; ', b""), 422),
+    "an unknown field": (MULTIPART, make_form(TIDES, path="/etc"), 422),
+    "an endless field": (MULTIPART, make_form(TIDES, title="x" * (FIELD_MOST + 1)), 413),
     "plain text": ("text/plain", TIDES, 415),
     "no type": ("", TIDES, 415),
 }
@@ -183,7 +183,7 @@ def test_a_body_that_is_not_as_it_should_be_is_refused_and_leaves_nothing(
 
 
 def test_two_files_in_one_request_are_refused(service: Service) -> None:
-    twice = form(TIDES).replace(f"--{BOUNDARY}--\r\n".encode(), b"") + form(TIDES)
+    twice = make_form(TIDES).replace(f"--{BOUNDARY}--\r\n".encode(), b"") + make_form(TIDES)
     answer = service.raw(head(content_length=len(twice), connection="close"), twice)
     assert status(answer) == 422
     assert b"is there twice" in answer
@@ -199,14 +199,14 @@ def test_the_same_key_gives_the_same_job_and_another_book_under_it_is_a_conflict
 
 
 def test_a_full_queue_is_told_before_the_file_is_read(tmp_path: Path) -> None:
-    embedder = Gated(free=0)
-    with serving(tmp_path / "library", embedder=embedder, service=ServiceLimits(queue=1)) as service:
+    embedder = GatedEmbedder(free=0)
+    with serve_books(tmp_path / "library", embedder=embedder, service=ServiceLimits(queue=1)) as service:
         first, second = (service.send(TIDES + b" %d" % n, name=f"{n}.md") for n in range(2))
         if second.status == 429:  # the first one was still waiting
-            until(embedder.waiting.is_set)
+            wait_until(embedder.waiting.is_set)
             second = service.send(TIDES + b" 2", name="2.md")
         assert (first.status, second.status) == (202, 202)
-        until(embedder.waiting.is_set)  # one is being read and stays so; the other waits
+        wait_until(embedder.waiting.is_set)  # one is being read and stays so; the other waits
         refused = service.raw(head(content_length=9_000_000))  # no body is sent, and none is waited for
         assert status(refused) == 429
         assert b"retry-after: 15" in refused.lower()
@@ -217,7 +217,7 @@ def test_a_full_queue_is_told_before_the_file_is_read(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_is_nearly_full_is_told_before_the_file_is_read(tmp_path: Path) -> None:
-    with serving(with_tides(tmp_path), free_space_mb=1 << 30) as service:
+    with serve_books(add_tides(tmp_path), free_space_mb=1 << 30) as service:
         refused = service.send(TIDES)
         assert (refused.status, refused.code) == (507, "storage_low")
         assert service.left() == []
@@ -267,7 +267,7 @@ def test_a_file_name_with_a_path_stays_in_its_folder(service: Service) -> None:
 def test_a_file_comes_out_of_its_form_as_it_went_in_however_it_is_cut(data: bytes, size: int) -> None:
     if f"--{BOUNDARY}".encode() in data:
         return
-    body = form(data, title="Tides", book_id="tides")
+    body = make_form(data, title="Tides", book_id="tides")
     made, out = UploadForm(read_boundary(MULTIPART), most_bytes=MB), b""
     for start in range(0, len(body), size):
         made.feed(body[start : start + size])
@@ -280,7 +280,7 @@ def test_a_file_comes_out_of_its_form_as_it_went_in_however_it_is_cut(data: byte
 def test_a_form_takes_no_more_than_it_may() -> None:
     made = UploadForm(read_boundary(MULTIPART), most_bytes=10)
     with pytest.raises(HTTPException) as refused:
-        made.feed(form(b"x" * 11))
+        made.feed(make_form(b"x" * 11))
     assert refused.value.status_code == 413
     assert made.waiting <= 10
     assert PARTS_MOST >= 4

@@ -16,7 +16,7 @@ from octavo.errors import LibraryBusy, StorageLow, StoreError
 from octavo.settings import Settings
 from octavo.store import open_store, replace_store
 from octavo.store.base import LOCK_FILE, LibraryLock, require_space
-from tests.support.patience import PATIENCE, eventually
+from tests.support.patience import PATIENCE, wait_until_async
 
 HOLD = """
 import sys, time
@@ -112,7 +112,7 @@ async def test_an_opening_that_nobody_waits_for_any_more_gives_the_lock_back(tmp
 async def test_so_does_one_that_is_cancelled_twice(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, free_space_mb=0)
     opening = asyncio.ensure_future(open_store(settings, dimension=8))
-    await eventually((tmp_path / LOCK_FILE).exists)
+    await wait_until_async((tmp_path / LOCK_FILE).exists)
     for _ in range(3):
         opening.cancel()
         await asyncio.sleep(0)

@@ -23,7 +23,7 @@ from octavo.settings import Settings
 from octavo.store import Store, open_store
 from octavo.store.base import digest_chunk
 from octavo.types import Chunk
-from tests.support.store_contract import SIZE, chunk, numbers, vector
+from tests.support.store_contract import SIZE, list_numbers, make_chunk, make_vector
 
 NEAR = 2e-5  # scores are told to five decimals, from 32-bit floats
 VOCABULARY = ("whale", "ship", "storm", "harbour", "lantern", "rope", "gull", "ledger")
@@ -60,7 +60,7 @@ def make_chunks(seed: int, size: int = 60) -> list[Chunk]:
         words = " ".join(chance.choices(VOCABULARY, k=chance.randint(3, 12)))
         directions = [chance.gauss(0, 1) for _ in range(SIZE)]
         twin = made[chance.randrange(len(made))].embedding if made and chance.random() < 0.2 else None
-        one = chunk(
+        one = make_chunk(
             number,
             f"{words}.",
             points=directions,
@@ -95,14 +95,17 @@ def check_against_the_loop(hits: Sequence[Hit], chunks: Sequence[Chunk], query: 
 async def test_the_nearest_by_meaning_are_those_of_a_plain_loop(store: Store, seed: int, limit: int) -> None:
     chunks = make_chunks(seed)
     await store.upsert(chunks, edition=1)
-    query = vector(*(random.Random(seed + 100).gauss(0, 1) for _ in range(SIZE)))
+    query = make_vector(*(random.Random(seed + 100).gauss(0, 1) for _ in range(SIZE)))
     found = await store.search(query, "", where=EVERYWHERE, limit=limit)
     assert len(found.dense) == min(limit, len(chunks))
     check_against_the_loop(found.dense, chunks, query)
 
 
 async def ask(store: Store, where: Where = EVERYWHERE, limit: int = 60) -> list[StoreHits]:
-    queries = [(vector(1.0, -0.5, 0.2), "whale in the harbour"), (vector(0.0, 1.0), "gull rope lantern")]
+    queries = [
+        (make_vector(1.0, -0.5, 0.2), "whale in the harbour"),
+        (make_vector(0.0, 1.0), "gull rope lantern"),
+    ]
     return [await store.search(point, text, where=where, limit=limit) for point, text in queries]
 
 
@@ -132,7 +135,7 @@ async def test_storing_again_what_is_stored_changes_nothing(store: Store) -> Non
 async def test_a_chunk_that_is_stored_anew_answers_as_what_it_now_is(store: Store) -> None:
     chunks = make_chunks(9)
     await store.upsert(chunks, edition=1)
-    anew = vector(0.0, 0.0, 1.0)
+    anew = make_vector(0.0, 0.0, 1.0)
     changed = [
         replace(
             c, content=f"zeppelin {c.content}", end=c.end + 9, page_number=99, page_end=99, embedding=anew
@@ -142,9 +145,9 @@ async def test_a_chunk_that_is_stored_anew_answers_as_what_it_now_is(store: Stor
     await store.upsert(changed, edition=2)
     where = Where(any_of={"page_number": (99,)})
     found = await store.search(anew, "zeppelin", where=where, limit=60)
-    assert numbers(found.dense) == sorted(numbers(found.lexical)) == [1, 2, 3, 4, 5]
+    assert list_numbers(found.dense) == sorted(list_numbers(found.lexical)) == [1, 2, 3, 4, 5]
     older = Where(any_of={"edition": (1,)})
-    assert not {1, 2, 3, 4, 5} & set(numbers((await ask(store, older))[0].dense))
+    assert not {1, 2, 3, 4, 5} & set(list_numbers((await ask(store, older))[0].dense))
     everywhere = await store.search(anew, "", where=EVERYWHERE, limit=60)
     check_against_the_loop(everywhere.dense, [*changed, *chunks[5:]], anew)
 
@@ -153,11 +156,13 @@ async def test_the_more_of_a_word_and_the_rarer_it_is_the_better_a_chunk_is_foun
     store: Store,
 ) -> None:
     said = ("whale whale ship", "whale ship ship", "ship ship ship", "ship rope gull")
-    await store.upsert([chunk(n, f"{words}.") for n, words in enumerate(said, start=1)], edition=1)
-    assert numbers((await store.search(vector(1.0), "whale", where=EVERYWHERE, limit=9)).lexical) == [1, 2]
-    found = await store.search(vector(1.0), "gull ship", where=EVERYWHERE, limit=9)
-    assert numbers(found.lexical)[0] == 4
-    assert set(numbers(found.lexical)) == {1, 2, 3, 4}
+    await store.upsert([make_chunk(n, f"{words}.") for n, words in enumerate(said, start=1)], edition=1)
+    assert list_numbers(
+        (await store.search(make_vector(1.0), "whale", where=EVERYWHERE, limit=9)).lexical
+    ) == [1, 2]
+    found = await store.search(make_vector(1.0), "gull ship", where=EVERYWHERE, limit=9)
+    assert list_numbers(found.lexical)[0] == 4
+    assert set(list_numbers(found.lexical)) == {1, 2, 3, 4}
 
 
 KEYWORDS = {
@@ -219,10 +224,10 @@ def filed(store: Store) -> Store:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_a_filter_is_a_plain_condition_on_what_was_stored(filed: Store, where: Where) -> None:
-    found = asyncio.run(filed.search(vector(1.0), "whale", where=where, limit=100))
+    found = asyncio.run(filed.search(make_vector(1.0), "whale", where=where, limit=100))
     allowed = [c for c in FILED if passes(c, where)]
     assert sorted(hit.id for hit in found.dense) == sorted(c.id for c in allowed)
-    check_against_the_loop(found.dense, allowed, vector(1.0))
+    check_against_the_loop(found.dense, allowed, make_vector(1.0))
     assert {hit.id for hit in found.lexical} == {c.id for c in allowed if "whale" in c.content}
 
 
@@ -231,8 +236,8 @@ def test_a_filter_is_a_plain_condition_on_what_was_stored(filed: Store, where: W
 def test_a_smaller_limit_gives_the_beginning_of_the_larger_answer(
     filed: Store, where: Where, limit: int
 ) -> None:
-    few = asyncio.run(filed.search(vector(1.0, 2.0), "storm", where=where, limit=limit))
-    many = asyncio.run(filed.search(vector(1.0, 2.0), "storm", where=where, limit=100))
+    few = asyncio.run(filed.search(make_vector(1.0, 2.0), "storm", where=where, limit=limit))
+    many = asyncio.run(filed.search(make_vector(1.0, 2.0), "storm", where=where, limit=100))
     assert few.dense == many.dense[:limit]
     assert few.lexical == many.lexical[:limit]
 
@@ -248,10 +253,10 @@ def test_a_filter_of_odd_values_is_refused_and_never_quietly_finds_nothing(
     odd = Where(any_of={key: tuple(wanted)})  # type: ignore[dict-item]
     kinds = {type(value) for value in wanted}
     if key in (*KEYWORDS, *NUMBERS) and kinds in ({int}, {str}):
-        asyncio.run(filed.search(vector(1.0), "", where=odd, limit=3))
+        asyncio.run(filed.search(make_vector(1.0), "", where=odd, limit=3))
     else:
         with pytest.raises(InvalidValue):
-            asyncio.run(filed.search(vector(1.0), "", where=odd, limit=3))
+            asyncio.run(filed.search(make_vector(1.0), "", where=odd, limit=3))
 
 
 async def test_digests_and_answers_are_the_same_when_the_store_is_opened_again(
@@ -276,9 +281,9 @@ async def test_digests_and_answers_are_the_same_when_the_store_is_opened_again(
 @given(st.lists(st.integers(-3, 3), min_size=SIZE, max_size=SIZE).filter(any))
 @often
 def test_a_chunk_is_the_nearest_to_itself_whatever_its_direction(store: Store, way: list[int]) -> None:
-    here = vector(*way)
+    here = make_vector(*way)
     away = tuple(-x for x in here)
-    asyncio.run(store.upsert([chunk(1, points=way), replace(chunk(2), embedding=away)], edition=1))
+    asyncio.run(store.upsert([make_chunk(1, points=way), replace(make_chunk(2), embedding=away)], edition=1))
     found = asyncio.run(store.search(here, "", where=EVERYWHERE, limit=5)).dense
-    assert numbers(found) == [1, 2]
+    assert list_numbers(found) == [1, 2]
     assert [hit.score for hit in found] == pytest.approx([1.0, -1.0], abs=NEAR)

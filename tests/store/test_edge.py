@@ -26,7 +26,7 @@ from octavo.store import Store, edge, locate_store, open_store, replace_store
 from octavo.store.base import DAMAGED, LibraryLock, digest_chunk
 from octavo.store.edge import EdgeStore, sync_files, translate_errors
 from octavo.types import Chunk
-from tests.support.store_contract import PROMISES, SIZE, chunk, numbers, vector
+from tests.support.store_contract import PROMISES, SIZE, list_numbers, make_chunk, make_vector
 
 ROOT = Path(__file__).parents[2]
 
@@ -56,7 +56,7 @@ async def _empty(store: Store) -> None:
 async def _fill(data: Path, *chunks: Chunk) -> Path:
     """A closed store with these chunks; returns where it is."""
     opened = await open_store(make_settings(data), dimension=SIZE)
-    await opened.upsert(chunks or [chunk(n) for n in range(1, 6)], edition=1)
+    await opened.upsert(chunks or [make_chunk(n) for n in range(1, 6)], edition=1)
     await opened.close()
     return locate_store(data)
 
@@ -106,7 +106,7 @@ def _passes(chunk: Chunk, where: Where) -> bool:
 
 
 LIBRARY = [
-    chunk(
+    make_chunk(
         n,
         book_id="abc"[n % 3],
         section_id="abc"[n % 2],
@@ -130,13 +130,13 @@ def library(store: Store) -> Store:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_a_filter_lets_through_exactly_what_it_says(library: Store, where: Where) -> None:
-    found = asyncio.run(library.search(vector(1.0), "whale", where=where, limit=50))
+    found = asyncio.run(library.search(make_vector(1.0), "whale", where=where, limit=50))
     wanted = [c.chunk_id for c in LIBRARY if _passes(c, where)]
-    assert numbers(found.dense) == numbers(found.lexical) == wanted
+    assert list_numbers(found.dense) == list_numbers(found.lexical) == wanted
 
 
 async def test_the_collection_can_be_read_by_any_client_that_knows_its_four_keys(tmp_path: Path) -> None:
-    path = await _fill(tmp_path, chunk(7, page=2, ancestors=("part-1",)))
+    path = await _fill(tmp_path, make_chunk(7, page=2, ancestors=("part-1",)))
     assert path == tmp_path / "store" / "ai_book_embedding"
     shard = EdgeShard.load(str(path))
     records, _ = shard.scroll(ScrollRequest(with_payload=True, with_vector=True))
@@ -162,7 +162,7 @@ async def test_a_store_is_what_it_was_when_it_is_opened_again(tmp_path: Path) ->
     await _fill(tmp_path)
     again = await open_store(make_settings(tmp_path), dimension=SIZE, expected=True)
     assert await again.count() == 5
-    assert await again.read_digests() == {chunk(n).id: digest_chunk(chunk(n)) for n in range(1, 6)}
+    assert await again.read_digests() == {make_chunk(n).id: digest_chunk(make_chunk(n)) for n in range(1, 6)}
     await again.close()
     await again.close()
 
@@ -231,7 +231,9 @@ async def test_what_was_committed_survives_a_kill(tmp_path: Path) -> None:
     )
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     again = await open_store(make_settings(tmp_path), dimension=SIZE, expected=True)
-    assert await again.read_digests() == {chunk(n).id: digest_chunk(chunk(n)) for n in range(1, 300)}
+    assert await again.read_digests() == {
+        make_chunk(n).id: digest_chunk(make_chunk(n)) for n in range(1, 300)
+    }
     await again.close()
 
 
@@ -245,9 +247,9 @@ async def test_the_log_is_cleared_when_it_is_long_and_sooner_while_nobody_asks(
     lengths = []
     for quiet in (True, False):
         monkeypatch.setattr(edge, "QUIET_SECONDS", -1.0 if quiet else 1e9)
-        await store.search(vector(1), "ships", where=EVERYWHERE, limit=1)
+        await store.search(make_vector(1), "ships", where=EVERYWHERE, limit=1)
         for n in range(1, 7):
-            await store.upsert([chunk(n)], edition=1)
+            await store.upsert([make_chunk(n)], edition=1)
             await store.commit()
             lengths.append(store._logged)
     assert lengths == [0, 1, 2, 0, 1, 2, 3, 4, 0, 1, 2, 3]
@@ -385,7 +387,7 @@ async def _read_digests_or_refusal(data: Path) -> dict[str, str]:
 
 
 async def test_one_flipped_bit_in_a_vector_is_seen(tmp_path: Path) -> None:
-    first, second = chunk(1, points=(0.6, 0.8)), chunk(2, points=(0.28, 0.96))
+    first, second = make_chunk(1, points=(0.6, 0.8)), make_chunk(2, points=(0.28, 0.96))
     path = await _fill(tmp_path, first, second)
     (file,) = path.rglob("chunk_0.mmap")
     raw = file.read_bytes()
@@ -398,7 +400,7 @@ async def test_one_flipped_bit_in_a_vector_is_seen(tmp_path: Path) -> None:
 @pytest.mark.parametrize("storage", ["payload_storage", "vector_storage-bm25"])
 async def test_flipped_bytes_in_payloads_and_words_are_seen(storage: str, tmp_path: Path) -> None:
     """The bytes are packed and a few of them mean nothing; all the others must be missed."""
-    path = await _fill(tmp_path, chunk(1))
+    path = await _fill(tmp_path, make_chunk(1))
     (file,) = path.rglob(f"{storage}/**/page_0.dat")
     whole = file.read_bytes()
     length = len(whole.rstrip(b"\0"))
@@ -406,10 +408,10 @@ async def test_flipped_bytes_in_payloads_and_words_are_seen(storage: str, tmp_pa
     seen = 0
     for at in places:
         _write(file, at, bytes([whole[at] ^ 0x01]))
-        seen += await _read_digests_or_refusal(tmp_path) != {chunk(1).id: digest_chunk(chunk(1))}
+        seen += await _read_digests_or_refusal(tmp_path) != {make_chunk(1).id: digest_chunk(make_chunk(1))}
         _write(file, at, whole[at : at + 1])
     assert seen >= len(places) - 1
-    assert await _read_digests_or_refusal(tmp_path) == {chunk(1).id: digest_chunk(chunk(1))}
+    assert await _read_digests_or_refusal(tmp_path) == {make_chunk(1).id: digest_chunk(make_chunk(1))}
 
 
 @pytest.mark.parametrize("index", ["book_id-map", "edition-numeric"])
@@ -418,7 +420,7 @@ async def test_a_filter_that_would_miss_chunks_is_seen(index: str, tmp_path: Pat
     for file in path.rglob(f"payload_index/*-{index}/*.dat"):
         _write(file, 0, b"\0" * min(4096, file.stat().st_size))
     found = await _read_digests_or_refusal(tmp_path)
-    assert found == {chunk(n).id: DAMAGED for n in range(1, 6)}
+    assert found == {make_chunk(n).id: DAMAGED for n in range(1, 6)}
 
 
 async def test_an_index_of_words_that_lost_its_chunks_is_seen(tmp_path: Path) -> None:
@@ -426,11 +428,11 @@ async def test_an_index_of_words_that_lost_its_chunks_is_seen(tmp_path: Path) ->
     for file in path.rglob("mutable_id_tracker.mappings"):
         file.unlink()  # the points come back from the log, their words do not
     found = await _read_digests_or_refusal(tmp_path)
-    assert found == {chunk(n).id: DAMAGED for n in range(1, 6)}
+    assert found == {make_chunk(n).id: DAMAGED for n in range(1, 6)}
 
 
 async def test_chunks_without_a_word_that_counts_are_sound(tmp_path: Path) -> None:
-    silent = chunk(1, "the of and to the of and", headings=("the",))
+    silent = make_chunk(1, "the of and to the of and", headings=("the",))
     await _fill(tmp_path, silent)
     assert await _read_digests_or_refusal(tmp_path) == {silent.id: digest_chunk(silent)}
 
@@ -441,10 +443,10 @@ async def test_a_nearly_full_disk_refuses_writes_before_the_store_is_touched(tmp
     path = await _fill(tmp_path)
     opened = EdgeStore(path, dimension=SIZE, free_space_mb=10**9)
     with pytest.raises(StorageLow, match="must leave 1000000000 MB free"):
-        await opened.upsert([chunk(9)], edition=1)
+        await opened.upsert([make_chunk(9)], edition=1)
     with pytest.raises(StorageLow):
-        await opened.delete([chunk(1).id])
-    assert len((await opened.search(vector(1.0), "whale", where=EVERYWHERE, limit=9)).dense) == 5
+        await opened.delete([make_chunk(1).id])
+    assert len((await opened.search(make_vector(1.0), "whale", where=EVERYWHERE, limit=9)).dense) == 5
     await opened.close()
 
 

@@ -25,13 +25,13 @@ from octavo.protocols import EVERYWHERE, Hit, Where
 from octavo.settings import Settings
 from octavo.store import Store, locate_store, open_store
 from octavo.store.base import digest_chunk
-from tests.support.store_contract import SIZE, chunk, vector
+from tests.support.store_contract import SIZE, make_chunk, make_vector
 
 MEMORY = Path("/dev/shm")  # hundreds of stores, each opened once, need no disk
 ROOT = Path(__file__).parents[2]
 WORDS = ("harpoon", "mast", "whale", "sail")
 CHUNKS = [
-    chunk(
+    make_chunk(
         n,
         f"The {WORDS[n % 4]} number {n} is white and large.",
         points=(1.0, n / 7),
@@ -64,7 +64,7 @@ async def open_existing(data: Path) -> Store:
 async def ask_everything(store: Store) -> Answers:
     """What the store says to everything that it can be asked, in every filter's words."""
     found = [
-        await store.search(vector(1.0, 0.3), word, where=where, limit=20)
+        await store.search(make_vector(1.0, 0.3), word, where=where, limit=20)
         for where in FILTERS
         for word in WORDS
     ]
@@ -234,7 +234,7 @@ async def test_words_of_chunks_that_are_gone_weigh_nothing_any_more(
 ) -> None:
     """The scores by words are those of a store that never held anything else, at once."""
     store = await open_existing(write_files(sound, tmp_path / "data"))
-    others = [chunk(n, f"A harpoon, a mast and a sail of {n}.") for n in range(20, 60)]
+    others = [make_chunk(n, f"A harpoon, a mast and a sail of {n}.") for n in range(20, 60)]
     for _ in range(2):
         await store.upsert(others, edition=2)
         assert await ask_everything(store) != right
@@ -250,7 +250,7 @@ async def test_deleting_twice_or_deleting_the_unknown_changes_nothing_more(
     sound: Picture, tmp_path: Path
 ) -> None:
     store = await open_existing(write_files(sound, tmp_path / "data"))
-    unknown = chunk(999).id
+    unknown = make_chunk(999).id
     await store.delete([unknown])
     await store.delete([])
     assert await store.read_digests() == EXPECTED

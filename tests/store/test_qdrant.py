@@ -24,7 +24,14 @@ from octavo.store.base import DAMAGED, digest_chunk
 from octavo.store.qdrant import EXACT_UP_TO, QdrantStore, connect
 from octavo.store.qdrant_client import RETRIES
 from tests.support.qdrant_server import QdrantServer
-from tests.support.store_contract import PROMISES, SIZE, by_meaning, by_words, chunk, vector
+from tests.support.store_contract import (
+    PROMISES,
+    SIZE,
+    make_chunk,
+    make_vector,
+    search_by_meaning,
+    search_by_words,
+)
 
 REAL = os.environ.get("OCTAVO_TEST_QDRANT_URL", "")
 MINE = "library-of-the-test"
@@ -145,20 +152,20 @@ async def test_a_collection_is_made_as_the_settings_say(server: QdrantServer, tm
 
 async def test_what_was_stored_is_there_for_the_next_who_opens_it(server: QdrantServer) -> None:
     async with open_collection(server.url, "kept") as store:
-        await store.upsert([chunk(1), chunk(2, "A ship with three masts.")], edition=1)
+        await store.upsert([make_chunk(1), make_chunk(2, "A ship with three masts.")], edition=1)
     async with open_collection(server.url, "kept", expected=True) as store:
-        assert await by_words(store, "masts") == [2]
+        assert await search_by_words(store, "masts") == [2]
         assert await store.count() == 2
 
 
 async def test_a_plain_client_finds_what_every_such_collection_holds(server: QdrantServer) -> None:
     async with open_collection(server.url, "plain") as store:
-        await store.upsert([chunk(7)], edition=1)
+        await store.upsert([make_chunk(7)], edition=1)
     (point,) = ask(server, "plain/points/scroll", with_payload=True, with_vector=True)
     wanted = {"url": "book://moby-dick/ch-1", "chunk_id": 7, "source_title": "Moby-Dick"}
     assert wanted.items() <= point["payload"].items()
-    assert point["payload"]["text"] == chunk(7).content
-    assert point["vector"][""] == list(vector(1.0))
+    assert point["payload"]["text"] == make_chunk(7).content
+    assert point["vector"][""] == list(make_vector(1.0))
 
 
 async def test_a_missing_collection_is_an_error_where_one_is_expected(server: QdrantServer) -> None:
@@ -170,7 +177,7 @@ async def test_a_missing_collection_is_an_error_where_one_is_expected(server: Qd
 
 async def test_a_collection_of_another_dimension_is_refused_and_can_be_replaced(server: QdrantServer) -> None:
     async with open_collection(server.url, "resized") as store:
-        await store.upsert([chunk(1)], edition=1)
+        await store.upsert([make_chunk(1)], edition=1)
     with pytest.raises(StoreError, match="another embedder: its vectors have 8 numbers"):
         async with open_collection(server.url, "resized", dimension=4):
             pass
@@ -205,7 +212,11 @@ async def test_what_somebody_else_filled_is_never_written_to_nor_replaced(server
         vectors={"size": SIZE, "distance": "Cosine"},
         sparse_vectors={"bm25": {"modifier": "idf"}},
     )
-    point = {"id": 1, "vector": list(vector(1.0)), "payload": {"url": "https://a.example/", "text": "Words."}}
+    point = {
+        "id": 1,
+        "vector": list(make_vector(1.0)),
+        "payload": {"url": "https://a.example/", "text": "Words."},
+    }
     put(server, "foreign", point)
     before = len(server.writes)
     with pytest.raises(StoreError, match="points of another program; nothing was changed") as caught:
@@ -219,34 +230,45 @@ async def test_what_somebody_else_filled_is_never_written_to_nor_replaced(server
 
 async def test_two_libraries_cannot_share_a_collection_by_mistake(server: QdrantServer) -> None:
     async with open_collection(server.url, "shared") as store:
-        await store.upsert([chunk(1)], edition=1)
+        await store.upsert([make_chunk(1)], edition=1)
     with pytest.raises(StoreError, match="points of another Octavo library"):
         async with open_collection(server.url, "shared", library="another"):
             pass
     async with open_collection(server.url, "shared") as store:
-        assert await by_meaning(store) == [1]
+        assert await search_by_meaning(store) == [1]
 
 
 async def test_points_that_others_slip_in_are_neither_counted_nor_removed(server: QdrantServer) -> None:
     async with open_collection(server.url, "slipped") as store:
-        await store.upsert([chunk(1)], edition=1)
-        put(server, "slipped", {"id": 5, "vector": {"": list(vector(0.0, 1.0))}, "payload": {"text": "x"}})
+        await store.upsert([make_chunk(1)], edition=1)
+        put(
+            server,
+            "slipped",
+            {"id": 5, "vector": {"": list(make_vector(0.0, 1.0))}, "payload": {"text": "x"}},
+        )
         assert await store.count() == 1
-        assert list(await store.read_digests()) == [chunk(1).id]
+        assert list(await store.read_digests()) == [make_chunk(1).id]
 
 
 async def test_a_point_that_was_tampered_with_is_damaged(server: QdrantServer) -> None:
     async with open_collection(server.url, "tampered") as store:
-        await store.upsert([chunk(1), chunk(2)], edition=1)
-        (point,) = ask(server, "tampered/points", ids=[chunk(1).id], with_payload=True)
+        await store.upsert([make_chunk(1), make_chunk(2)], edition=1)
+        (point,) = ask(server, "tampered/points", ids=[make_chunk(1).id], with_payload=True)
         forged = {**point["payload"], "text": "The whale is green and small."}
         sparse = {"indices": [1], "values": [1.0]}
         put(
             server,
             "tampered",
-            {"id": chunk(1).id, "vector": {"": list(vector(1.0)), "bm25": sparse}, "payload": forged},
+            {
+                "id": make_chunk(1).id,
+                "vector": {"": list(make_vector(1.0)), "bm25": sparse},
+                "payload": forged,
+            },
         )
-        assert await store.read_digests() == {chunk(1).id: DAMAGED, chunk(2).id: digest_chunk(chunk(2))}
+        assert await store.read_digests() == {
+            make_chunk(1).id: DAMAGED,
+            make_chunk(2).id: digest_chunk(make_chunk(2)),
+        }
 
 
 async def test_a_key_opens_a_server_that_asks_for_one(tmp_path: Path) -> None:
@@ -257,7 +279,7 @@ async def test_a_key_opens_a_server_that_asks_for_one(tmp_path: Path) -> None:
             assert "OCTAVO_STORE_KEY" in caught.value.hint
             assert "wrong" not in str(caught.value)
         store = await open_store(make_settings(locked.url, key="sesame"), dimension=SIZE, library=MINE)
-        await store.upsert([chunk(1)], edition=1)
+        await store.upsert([make_chunk(1)], edition=1)
         assert await store.count() == 1
         await store.close()
 
@@ -276,9 +298,9 @@ async def test_a_closed_store_says_so(server: QdrantServer) -> None:
         await store.close()
         await store.close()
         for work in (
-            store.search(vector(1.0), "whale", where=EVERYWHERE, limit=1),
-            store.upsert([chunk(1)], edition=1),
-            store.delete([chunk(1).id]),
+            store.search(make_vector(1.0), "whale", where=EVERYWHERE, limit=1),
+            store.upsert([make_chunk(1)], edition=1),
+            store.delete([make_chunk(1).id]),
             store.read_digests(),
             store.count(),
             store.commit(),
@@ -295,7 +317,7 @@ async def test_a_state_changes_with_the_points_and_is_never_the_same_when_unknow
     assert unknown != await read_store_state(where, library=MINE)
     async with open_collection(server.url, "stateful") as store:
         empty = await read_store_state(where, library=MINE)
-        await store.upsert([chunk(1)], edition=1)
+        await store.upsert([make_chunk(1)], edition=1)
         full = await read_store_state(where, library=MINE)
     assert len({unknown, empty, full}) == 3
     assert full == await read_store_state(where, library=MINE)
@@ -303,21 +325,25 @@ async def test_a_state_changes_with_the_points_and_is_never_the_same_when_unknow
 
 async def test_only_a_large_collection_is_searched_by_its_index(server: QdrantServer) -> None:
     async with open_collection(server.url, "large") as store:
-        await store.upsert([chunk(1)], edition=1)
+        await store.upsert([make_chunk(1)], edition=1)
         assert (await store._choose_params()).exact is True
         store._points = EXACT_UP_TO + 1
         params = await store._choose_params()
         assert not params.exact
         assert params.quantization is not None
         assert params.quantization.rescore is True
-        assert await by_meaning(store) == [1]
+        assert await search_by_meaning(store) == [1]
 
 
 async def test_a_point_without_words_may_come_back_without_a_sparse_vector(server: QdrantServer) -> None:
-    empty = chunk(1, "To be or not to be", headings=("The",))
+    empty = make_chunk(1, "To be or not to be", headings=("The",))
     async with open_collection(server.url, "wordless") as store:
         await store.upsert([empty], edition=1)
         (point,) = ask(server, "wordless/points", ids=[empty.id], with_payload=True)
         remove(server, "wordless", empty.id)
-        put(server, "wordless", {"id": empty.id, "vector": list(vector(1.0)), "payload": point["payload"]})
+        put(
+            server,
+            "wordless",
+            {"id": empty.id, "vector": list(make_vector(1.0)), "payload": point["payload"]},
+        )
         assert await store.read_digests() == {empty.id: digest_chunk(empty)}

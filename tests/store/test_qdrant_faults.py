@@ -17,11 +17,11 @@ from octavo.store.base import digest_chunk
 from octavo.store.qdrant import BATCH, QdrantStore, connect
 from octavo.store.qdrant_client import RETRIES
 from octavo.testing import TinyEmbedder
-from tests.support.answerers import Greedy, assert_well_cited
+from tests.support.answerers import AllSentencesAnswerer, assert_well_cited
 from tests.support.patience import PATIENCE
 from tests.support.qdrant_server import Fault, QdrantServer
-from tests.support.small_books import markdown
-from tests.support.store_contract import SIZE, by_meaning, chunk, vector
+from tests.support.small_books import write_markdown
+from tests.support.store_contract import SIZE, make_chunk, make_vector, search_by_meaning
 
 MINE = "library-of-the-test"
 UPSERT, SEARCH = "PUT /collections/ai_book_embedding/points", "/points/query"
@@ -67,7 +67,7 @@ def count_requests(server: QdrantServer, request: str) -> int:
 async def test_a_write_that_fails_is_made_again_until_all_of_it_is_there(
     server: QdrantServer, fault: Fault
 ) -> None:
-    chunks = [chunk(n) for n in range(1, 9)]
+    chunks = [make_chunk(n) for n in range(1, 9)]
     async with open_collection(server) as store:
         server.fail(fault, fault)
         await store.upsert(chunks, edition=1)
@@ -79,36 +79,36 @@ async def test_what_the_server_refuses_is_not_tried_again(server: QdrantServer) 
     async with open_collection(server) as store:
         server.fail(Fault(kind="status", to=UPSERT, status=400))
         with pytest.raises(StoreError, match=r"did not store the chunks \(400\): made to fail") as caught:
-            await store.upsert([chunk(1)], edition=1)
+            await store.upsert([make_chunk(1)], edition=1)
     assert server.url in str(caught.value)
     assert count_requests(server, UPSERT) == 1
 
 
 async def test_retries_end(server: QdrantServer) -> None:
     async with open_collection(server, tries=2) as store:
-        await store.upsert([chunk(1)], edition=1)
+        await store.upsert([make_chunk(1)], edition=1)
         server.fail(*[Fault(kind="status", to=SEARCH)] * 2)
         with pytest.raises(StoreError, match=r"did not search \(503\)") as caught:
-            await store.search(vector(1.0), "whale", where=EVERYWHERE, limit=5)
+            await store.search(make_vector(1.0), "whale", where=EVERYWHERE, limit=5)
         assert "again in a while" in caught.value.hint
-        assert await by_meaning(store) == [1]
+        assert await search_by_meaning(store) == [1]
 
 
 async def test_no_answer_in_time_counts_as_a_failure(server: QdrantServer) -> None:
     async with open_collection(server, tries=2) as store:
-        await store.upsert([chunk(1)], edition=1)
+        await store.upsert([make_chunk(1)], edition=1)
         server.fail(*[Fault(kind="slow", to=SEARCH, seconds=1.0)] * 2)
         allowed, store._connection._seconds = store._connection._seconds, 0.2
         with pytest.raises(StoreError, match="did not search"):
-            await store.search(vector(1.0), "whale", where=EVERYWHERE, limit=5)
+            await store.search(make_vector(1.0), "whale", where=EVERYWHERE, limit=5)
         store._connection._seconds = allowed
-        assert await by_meaning(store) == [1]
+        assert await search_by_meaning(store) == [1]
 
 
 async def test_a_server_that_is_slow_but_in_time_is_waited_for(server: QdrantServer) -> None:
     async with open_collection(server) as store:
         server.fail(Fault(kind="slow", to=SEARCH, seconds=0.2))
-        assert await by_meaning(store) == []
+        assert await search_by_meaning(store) == []
     assert count_requests(server, SEARCH) == 1
 
 
@@ -125,33 +125,33 @@ async def test_a_server_that_is_away_at_the_start_is_an_error_that_says_where(tm
 
 async def test_a_restart_in_between_loses_nothing_that_was_acknowledged(server: QdrantServer) -> None:
     async with open_collection(server, tries=2) as store:
-        await store.upsert([chunk(1), chunk(2)], edition=1)
+        await store.upsert([make_chunk(1), make_chunk(2)], edition=1)
         server.stop()
         with pytest.raises(StoreError, match="did not"):
-            await store.search(vector(1.0), "whale", where=EVERYWHERE, limit=5)
+            await store.search(make_vector(1.0), "whale", where=EVERYWHERE, limit=5)
         server.start()
-        assert await by_meaning(store) == [1, 2]
-        assert await store.read_digests() == {c.id: digest_chunk(c) for c in (chunk(1), chunk(2))}
+        assert await search_by_meaning(store) == [1, 2]
+        assert await store.read_digests() == {c.id: digest_chunk(c) for c in (make_chunk(1), make_chunk(2))}
 
 
 async def test_collections_that_appear_while_they_are_made_are_taken(server: QdrantServer) -> None:
     """The answer to the first request is lost: the second is told that the collection exists."""
     server.fail(Fault(kind="lost", to="PUT /collections/ai_book_embedding"))
     async with open_collection(server) as store:
-        await store.upsert([chunk(1)], edition=1)
+        await store.upsert([make_chunk(1)], edition=1)
         assert await store.count() == 1
 
 
 async def test_a_deletion_goes_through_when_its_preparation_fails(server: QdrantServer) -> None:
     async with open_collection(server, tries=2) as store:
-        await store.upsert([chunk(1), chunk(2)], edition=1)
+        await store.upsert([make_chunk(1), make_chunk(2)], edition=1)
         server.fail(*[Fault(kind="status", to="/points/vectors")] * 2)
-        await store.delete([chunk(1).id])
-        assert await by_meaning(store) == [2]
+        await store.delete([make_chunk(1).id])
+        assert await search_by_meaning(store) == [2]
 
 
 async def test_a_long_batch_that_breaks_off_leaves_whole_points_only(server: QdrantServer) -> None:
-    chunks = [chunk(n) for n in range(1, BATCH + 20)]
+    chunks = [make_chunk(n) for n in range(1, BATCH + 20)]
     async with open_collection(server, tries=1) as store:
         server.fail(Fault(kind="slow", to=UPSERT), Fault(kind="half", to=UPSERT))
         with pytest.raises(StoreError, match="half of it"):
@@ -168,14 +168,14 @@ async def test_a_long_batch_that_breaks_off_leaves_whole_points_only(server: Qdr
 @asynccontextmanager
 async def open_library(tmp_path: Path, server: QdrantServer) -> AsyncIterator[Library]:
     settings = Settings(data=tmp_path / "library", store_url=server.url, free_space_mb=0)
-    answerer = Greedy("lighthouse")
+    answerer = AllSentencesAnswerer("lighthouse")
     async with Library.open(settings=settings, embedder=TinyEmbedder(), answerer=answerer) as open_collection:
         yield open_collection
 
 
 async def test_a_library_lives_on_a_server(tmp_path: Path, server: QdrantServer) -> None:
     async with open_library(tmp_path, server) as tides:
-        book = await tides.add(markdown(tmp_path / "tides.md"))
+        book = await tides.add(write_markdown(tmp_path / "tides.md"))
         (best, *_) = await tides.search("the lamp of the lighthouse")
         assert best.chunk.section == "Lighthouse"
         await assert_well_cited(tides, await tides.ask("Who trimmed the lamp of the lighthouse?"))
@@ -193,7 +193,7 @@ async def test_a_library_lives_on_a_server(tmp_path: Path, server: QdrantServer)
 async def test_a_book_whose_storing_breaks_off_is_not_published_and_goes_in_later(
     tmp_path: Path, server: QdrantServer
 ) -> None:
-    book = markdown(tmp_path / "tides.md")
+    book = write_markdown(tmp_path / "tides.md")
     async with open_library(tmp_path, server) as tides:
         await tides.prepare()
         server.fail(Fault(kind="half", to=UPSERT), *[Fault(kind="status", to=UPSERT)] * 4)
@@ -210,7 +210,7 @@ async def test_a_server_that_vanishes_with_a_removal_undone_is_caught_up_with_at
     tmp_path: Path, server: QdrantServer
 ) -> None:
     async with open_library(tmp_path, server) as tides:
-        await tides.add(markdown(tmp_path / "tides.md"))
+        await tides.add(write_markdown(tmp_path / "tides.md"))
         server.fail(*[Fault(kind="cut", to="/points/delete")] * 5)
         with pytest.raises(StoreError, match="did not remove the chunks"):
             await tides.remove("the-tides")
@@ -226,7 +226,7 @@ async def test_points_that_the_server_lost_are_written_again_when_the_library_is
     tmp_path: Path, server: QdrantServer
 ) -> None:
     async with open_library(tmp_path, server) as tides:
-        await tides.add(markdown(tmp_path / "tides.md"))
+        await tides.add(write_markdown(tmp_path / "tides.md"))
         name = await tides._records.ensure_library_id()
         ids = sorted(await tides._records.read_digests())
     store = await connect(Settings(data=tmp_path, store_url=server.url), dimension=384, library=name)
@@ -240,7 +240,7 @@ async def test_points_that_the_server_lost_are_written_again_when_the_library_is
 
 async def test_a_missing_collection_is_rebuilt_by_the_doctor(tmp_path: Path, server: QdrantServer) -> None:
     async with open_library(tmp_path, server) as tides:
-        await tides.add(markdown(tmp_path / "tides.md"))
+        await tides.add(write_markdown(tmp_path / "tides.md"))
     other = Settings(data=tmp_path / "library", store_url=server.url, collection="elsewhere", free_space_mb=0)
     embedder = TinyEmbedder()
     async with Library.open(settings=other, embedder=embedder) as tides:

@@ -23,7 +23,7 @@ from octavo.store.bm25 import Bm25Encoder
 from octavo.store.qdrant import build_filter
 from octavo.types import Chunk
 from tests.support.qdrant_server import QdrantServer
-from tests.support.store_contract import SIZE, chunk
+from tests.support.store_contract import SIZE, make_chunk
 
 VOCABULARY = ("whale", "ship", "storm", "harbour", "lantern", "rope", "gull", "ledger", "the", "mast")
 BOOKS, SECTIONS = ("emma", "moby-dick", "das-schloß"), ("s1", "s2", "part-1", "Прил. 1")
@@ -36,7 +36,7 @@ def make_chunks(seed: int, size: int = 150) -> list[Chunk]:
     made: list[Chunk] = []
     for number in range(1, size + 1):
         text = " ".join(chance.choices(VOCABULARY, k=chance.randint(3, 14)))
-        one = chunk(
+        one = make_chunk(
             number,
             f"{text}.",
             points=[chance.gauss(0, 1) for _ in range(SIZE)],

@@ -19,7 +19,7 @@ from octavo.verification.claims import Claim, Sentence
 from tests.support import small_books
 
 
-class Scripted:
+class ScriptedAnswerer:
     """Says the same claims whatever it is asked, and remembers what it was given."""
 
     name = "scripted"
@@ -34,7 +34,7 @@ class Scripted:
         return Reply(self.claims, self.answerable, 0.9 * self.answerable)
 
 
-class Greedy:
+class AllSentencesAnswerer:
     """Quotes every sentence it is given, or every one that has some words in it."""
 
     name = "greedy"
@@ -47,7 +47,7 @@ class Greedy:
         return Reply(claims, float(bool(claims)), 0.9 * bool(claims))
 
 
-class Broken:
+class FailingAnswerer:
     """A model that does not answer; while it `waits`, it does not even say so."""
 
     name = "broken"
@@ -62,7 +62,7 @@ class Broken:
         raise ModelError("the model does not answer")
 
 
-def filled(data: Path, *books: Path, chunk_tokens: int = 128) -> Path:
+def fill_library(data: Path, *books: Path, chunk_tokens: int = 128) -> Path:
     """A library with these books, closed."""
 
     async def fill() -> None:
@@ -75,11 +75,11 @@ def filled(data: Path, *books: Path, chunk_tokens: int = 128) -> Path:
     return data
 
 
-def with_tides(folder: Path) -> Path:
-    return filled(folder / "library", small_books.markdown(folder / "tides.md"))
+def add_tides(folder: Path) -> Path:
+    return fill_library(folder / "library", small_books.write_markdown(folder / "tides.md"))
 
 
-def looked_up(library: Library, statement: str) -> list[tuple[Any, ...]]:
+def query_records(library: Library, statement: str) -> list[tuple[Any, ...]]:
     """What another process sees in the records at this moment."""
     other = sqlite3.connect(Path(library.settings.data) / "records.sqlite")
     try:
@@ -88,7 +88,7 @@ def looked_up(library: Library, statement: str) -> list[tuple[Any, ...]]:
         other.close()
 
 
-def changed(folder: Path, statement: str) -> None:
+def change_records(folder: Path, statement: str) -> None:
     """Somebody meddles with the stored records."""
     other = sqlite3.connect(folder / "records.sqlite")
     other.execute(statement)

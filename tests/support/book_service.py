@@ -23,8 +23,8 @@ from octavo.server.app import make_app
 from octavo.server.run import make_config
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
-from tests.support.answerers import Greedy
-from tests.support.patience import PATIENCE, until
+from tests.support.answerers import AllSentencesAnswerer
+from tests.support.patience import PATIENCE, wait_until
 
 BOUNDARY = "a-line-that-no-book-has"
 MULTIPART = f"multipart/form-data; boundary={BOUNDARY}"
@@ -33,7 +33,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Got:
+class ServiceResponse:
     status: int
     headers: Mapping[str, str]
     body: bytes
@@ -47,7 +47,7 @@ class Got:
         return str(self.json["code"])
 
 
-def form(data: bytes, *, name: str = "tides.md", **fields: str) -> bytes:
+def make_form(data: bytes, *, name: str = "tides.md", **fields: str) -> bytes:
     """The body of an upload."""
     parts = [f'name="{field}"\r\n\r\n{value}'.encode() for field, value in fields.items()]
     parts.append(f'name="file"; filename="{name}"\r\ncontent-type: text/markdown\r\n\r\n'.encode() + data)
@@ -63,25 +63,29 @@ class Service:
 
     def call(
         self, method: str, path: str, body: bytes | None = None, *, headers: Mapping[str, str] | None = None
-    ) -> Got:
+    ) -> ServiceResponse:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
             connection.request(method, path, body, dict(headers or {}))
             response = connection.getresponse()
-            return Got(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
+            return ServiceResponse(
+                response.status, {k.lower(): v for k, v in response.getheaders()}, response.read()
+            )
         finally:
             connection.close()
 
-    def get(self, path: str, **query: object) -> Got:
+    def get(self, path: str, **query: object) -> ServiceResponse:
         return self.call("GET", f"{path}?{urlencode(query)}" if query else path)
 
-    def post(self, path: str, body: object, **headers: str) -> Got:
+    def post(self, path: str, body: object, **headers: str) -> ServiceResponse:
         given = {"content-type": "application/json"} | {k.replace("_", "-"): v for k, v in headers.items()}
         return self.call("POST", path, json.dumps(body).encode(), headers=given)
 
-    def send(self, data: bytes, *, name: str = "tides.md", key: str | None = None, **fields: str) -> Got:
+    def send(
+        self, data: bytes, *, name: str = "tides.md", key: str | None = None, **fields: str
+    ) -> ServiceResponse:
         headers = {"content-type": MULTIPART} | ({"idempotency-key": key} if key else {})
-        return self.call("POST", "/v1/books", form(data, name=name, **fields), headers=headers)
+        return self.call("POST", "/v1/books", make_form(data, name=name, **fields), headers=headers)
 
     def raw(self, head: str, *pieces: bytes) -> bytes:
         """What comes back for bytes that no client library would send."""
@@ -102,7 +106,7 @@ class Service:
 
     def ended(self, job_id: str) -> Json:
         """The job when it has ended."""
-        until(lambda: self.job(job_id)["state"] in ENDS)
+        wait_until(lambda: self.job(job_id)["state"] in ENDS)
         return self.job(job_id)
 
     def job(self, job_id: str) -> Json:
@@ -127,7 +131,7 @@ class Service:
 
 
 @contextmanager
-def serving(
+def serve_books(
     data: Path,
     *,
     embedder: Embedder | None = None,
@@ -143,7 +147,7 @@ def serving(
         free_space_mb=free_space_mb,
         keys_required=keys,
     )
-    app = make_app(settings, embedder=embedder or TinyEmbedder(), answerer=Greedy())
+    app = make_app(settings, embedder=embedder or TinyEmbedder(), answerer=AllSentencesAnswerer())
     server = uvicorn.Server(make_config(app, host="127.0.0.1", port=0))
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -53,7 +53,7 @@ T = TypeVar("T")
 expect.set_options(timeout=PATIENCE)
 
 
-def chromium() -> str:
+def find_chromium() -> str:
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
     if found is None:
         raise RuntimeError(
@@ -62,7 +62,7 @@ def chromium() -> str:
     return found
 
 
-class Stage:
+class BrowserThread:
     """One thread and one browser on it."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class Stage:
             # No name but this machine's own can be looked up: nothing a page tries can leave.
             rules = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"
             options = ["--no-sandbox", "--disable-dev-shm-usage", rules]
-            self._browser = self._playwright.chromium.launch(executable_path=chromium(), args=options)
+            self._browser = self._playwright.chromium.launch(executable_path=find_chromium(), args=options)
         return self._browser
 
     def close(self) -> None:
@@ -97,7 +97,7 @@ class Stage:
 
 
 @dataclass
-class Visit:
+class PageVisit:
     """A window of the browser and all that went wrong in it."""
 
     page: Page
@@ -154,7 +154,7 @@ class Visit:
 
     def until(self, expression: str) -> None:
         """Waits until something is true in the page."""
-        until(self.page, expression)
+        wait_until_true(self.page, expression)
 
     def cited(self) -> str:
         """The words that are marked in the reader, exactly."""
@@ -175,7 +175,7 @@ class Visit:
     def axe(self, *rules: str) -> list[str]:
         """What axe-core finds wrong with the page now, by all rules or by those named, worst first."""
         if not self.page.evaluate("typeof window.axe === 'object'"):
-            self.page.evaluate(axe_source())
+            self.page.evaluate(read_axe())
         options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
         found = self.page.evaluate("(options) => axe.run(document, options)", options)
         worst = ("critical", "serious", "moderate", "minor")
@@ -183,12 +183,12 @@ class Visit:
         return [f"{v['impact']}: {v['id']} {[n['target'] for n in v['nodes']][:3]}" for v in wrong]
 
 
-def until(page: Page, expression: str, argument: object = None) -> None:
+def wait_until_true(page: Page, expression: str, argument: object = None) -> None:
     """Waits until something is true in the page: an expression, or a function of the argument."""
     page.wait_for_function(expression, arg=argument, timeout=PATIENCE)
 
 
-def axe_source() -> str:
+def read_axe() -> str:
     spec = importlib.util.find_spec("axe_playwright_python")
     if spec is None or spec.origin is None:
         raise RuntimeError("axe-core is missing: pip install axe-playwright-python (a test dependency).")
@@ -196,8 +196,8 @@ def axe_source() -> str:
 
 
 @contextmanager
-def window(
-    stage: Stage,
+def open_page(
+    stage: BrowserThread,
     base: str,
     *,
     width: int = 1280,
@@ -206,10 +206,10 @@ def window(
     still: bool = True,
     permissions: tuple[str, ...] = (),
     origin_headers: Mapping[str, str] | None = None,
-) -> Iterator[Visit]:
+) -> Iterator[PageVisit]:
     """A fresh window with its own storage; `still` asks for reduced motion."""
 
-    def opened() -> tuple[BrowserContext, Visit]:
+    def opened() -> tuple[BrowserContext, PageVisit]:
         context = stage.browser.new_context(
             viewport={"width": width, "height": height},
             color_scheme=scheme,
@@ -219,7 +219,7 @@ def window(
         )
         context.set_default_timeout(PATIENCE)
         context.add_init_script(WATCH)
-        return context, Visit(context.new_page(), base)
+        return context, PageVisit(context.new_page(), base)
 
     context, visit = stage.call(opened)
     try:
@@ -229,7 +229,7 @@ def window(
 
 
 @contextmanager
-def serving(
+def serve_page(
     data: Path,
     *,
     answerer: Answerer | None = None,

@@ -10,12 +10,12 @@ import shutil
 from pathlib import Path
 
 
-def copied(library: Path, to: Path) -> Path:
+def copy_library(library: Path, to: Path) -> Path:
     """A copy of a folder, file by file and byte by byte."""
-    return Path(shutil.copytree(library, to, copy_function=_without_holes))
+    return Path(shutil.copytree(library, to, copy_function=_copy_without_holes))
 
 
-def _without_holes(source: str, target: str) -> None:
+def _copy_without_holes(source: str, target: str) -> None:
     with open(source, "rb") as old, open(target, "wb") as new:
         size, at = os.fstat(old.fileno()).st_size, 0
         new.truncate(size)

@@ -10,7 +10,7 @@ from octavo.testing import TinyEmbedder
 from tests.support.patience import PATIENCE
 
 
-class Gated(TinyEmbedder):
+class GatedEmbedder(TinyEmbedder):
     """Embeds the first `free` batches; the next one waits at the gate until it is opened."""
 
     def __init__(self, free: int) -> None:
@@ -26,7 +26,7 @@ class Gated(TinyEmbedder):
         return super().embed(texts)
 
 
-class Failing(TinyEmbedder):
+class FailingEmbedder(TinyEmbedder):
     """Embeds the first `free` batches and then fails, until it is mended."""
 
     def __init__(self, free: int) -> None:

@@ -14,7 +14,7 @@ SITE = "https://robots.example/docs"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ForeignPoint:
     """A point of somebody else's. The text is what is embedded."""
 
     chunk_id: object
@@ -24,19 +24,19 @@ class Found:
 
 
 ROBOTS = (
-    Found(1, "A robot is a machine that senses, plans and acts. Its joints are moved by motors."),
-    Found(2, "The gripper closes with a force of forty newtons, enough to lift a bottle."),
-    Found(
+    ForeignPoint(1, "A robot is a machine that senses, plans and acts. Its joints are moved by motors."),
+    ForeignPoint(2, "The gripper closes with a force of forty newtons, enough to lift a bottle."),
+    ForeignPoint(
         3, "A lidar turns ten times a second and measures distances of thirty metres.", "sensors", "Sensors"
     ),
-    Found(4, "The camera sees colours, but it is blind in the dark.", "sensors", "Sensors"),
-    Found(5, "Nodes talk to each other by topics and services.", "middleware", "Middleware"),
+    ForeignPoint(4, "The camera sees colours, but it is blind in the dark.", "sensors", "Sensors"),
+    ForeignPoint(5, "Nodes talk to each other by topics and services.", "middleware", "Middleware"),
 )
 
 
-def fill(
+def fill_collection(
     server: QdrantServer,
-    points: Sequence[Found],
+    points: Sequence[ForeignPoint],
     *,
     embedder: Embedder | None,
     collection: str = "ai_book_embedding",
@@ -62,6 +62,6 @@ def fill(
     httpx.put(f"{address}/points", json={"points": made}).raise_for_status()
 
 
-def drop(server: QdrantServer, ids: Sequence[int], *, collection: str = "ai_book_embedding") -> None:
+def delete_points(server: QdrantServer, ids: Sequence[int], *, collection: str = "ai_book_embedding") -> None:
     address = f"{server.url}/collections/{collection}/points/delete"
     httpx.post(address, json={"points": list(ids)}).raise_for_status()

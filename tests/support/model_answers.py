@@ -22,7 +22,7 @@ _CASE = re.compile(r"\bcase (\d+)\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToldAnswer:
     """What a reader was told in the end, and by whom."""
 
     answer: Answer
@@ -32,7 +32,7 @@ class Told:
 
 
 @asynccontextmanager
-async def asking(
+async def open_library_with_model(
     data: Path, model: ScriptedModel, *, mode: str = "auto", api: str = "chat", **limits: Any
 ) -> AsyncIterator[Library]:
     """A library whose answers come from the scripted model.
@@ -61,36 +61,36 @@ async def asking(
         yield library
 
 
-async def told(library: Library, question: str, *, scope: Scope | None = None) -> Told:
+async def ask_question(library: Library, question: str, *, scope: Scope | None = None) -> ToldAnswer:
     events = [event async for event in library.stream(question, scope=scope)]
     last = events[-1]
     assert isinstance(last, Answered)
     claims = tuple(event for event in events if isinstance(event, Claimed))
-    return Told(last.answer, last.answerer, claims, last.dropped)
+    return ToldAnswer(last.answer, last.answerer, claims, last.dropped)
 
 
-def case_of(request: ModelRequest) -> int:
+def find_case(request: ModelRequest) -> int:
     """The number that a question carries, so that one script can serve many questions at once."""
     found = _CASE.search(request.text)
     assert found, "the question does not reach the model"
     return int(found[1])
 
 
-def plain(text: str) -> str:
+def strip_markup(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip().rstrip(".")
 
 
-def unsupported(said: Told) -> list[str]:
+def list_unsupported(said: ToldAnswer) -> list[str]:
     """Published sentences that do not stand, word for word, in what they cite."""
     found = []
     for claim in said.claims:
         snippets = [said.answer.citations[number - 1].content_snippet for number in claim.citations]
-        if plain(claim.text) not in plain(" ".join(snippets)):
+        if strip_markup(claim.text) not in strip_markup(" ".join(snippets)):
             found.append(claim.text)
     return found
 
 
-def assert_true_to_the_book(said: Told, texts: Mapping[str, str]) -> None:
+def assert_true_to_the_book(said: ToldAnswer, texts: Mapping[str, str]) -> None:
     """Every sentence published stands, word for word, in what it cites, and that stands in the book."""
     answer = said.answer
     if answer.refusal is not None:
@@ -98,14 +98,16 @@ def assert_true_to_the_book(said: Told, texts: Mapping[str, str]) -> None:
         assert not answer.citations
         return
     assert said.claims
-    assert unsupported(said) == []
-    book = {name: plain(text) for name, text in texts.items()}
+    assert list_unsupported(said) == []
+    book = {name: strip_markup(text) for name, text in texts.items()}
     for citation in answer.citations:
-        assert any(plain(citation.content_snippet) in text for text in book.values())
+        assert any(strip_markup(citation.content_snippet) in text for text in book.values())
     without = re.sub(r"\s*\[\d+\]", "", answer.content)
-    assert plain(without).replace(".", "") == plain(" ".join(c.text for c in said.claims)).replace(".", "")
+    assert strip_markup(without).replace(".", "") == strip_markup(
+        " ".join(c.text for c in said.claims)
+    ).replace(".", "")
 
 
-def assert_marked(said: Told) -> None:
+def assert_marked(said: ToldAnswer) -> None:
     """The reader learns who answered: the model, or the offline answerer and why."""
     assert said.answerer == MODEL or re.fullmatch(r"offline, because \S.+", said.answerer), said.answerer

@@ -218,35 +218,35 @@ _STRANGERS = ("Ottoline", "Bergström", "Wexford", "Zanzibar", "Plum")
 _VERBS = r"\b(was|were|reached|broke|has|trimmed|steered|holds|blamed|counted|wrote|paid|gets|sends|made)\b"
 
 
-def _renamed(text: str, chance: random.Random) -> str:
+def _rename_someone(text: str, chance: random.Random) -> str:
     held = [name for name in _NAMES if name in text]
     others = [name for name in (*_NAMES, *_STRANGERS) if name not in text]
     return text.replace(chance.choice(held), chance.choice(others)) if held else text
 
 
-def _exchanged(text: str, chance: random.Random) -> str:
+def _exchange_words(text: str, chance: random.Random) -> str:
     held = [pair for pair in _EXCHANGES if re.search(rf"\b{pair[0]}\b", text)]
     old, new = chance.choice(held) if held else ("", "")
     return re.sub(rf"\b{old}\b", new, text, count=1) if held else text
 
 
-def _ending(ends: Sequence[str]) -> Callable[[str, random.Random], str]:
+def _make_ending(ends: Sequence[str]) -> Callable[[str, random.Random], str]:
     return lambda text, chance: f"{text.rstrip('.')} {chance.choice(ends)}."
 
 
 KINDS: Mapping[str, Callable[[str, random.Random], str]] = {
     "number": lambda text, chance: re.sub(r"\d+", lambda n: str(int(n[0]) + chance.randint(1, 99)), text),
-    "name": _renamed,
-    "word": _exchanged,
+    "name": _rename_someone,
+    "word": _exchange_words,
     "negation": lambda text, chance: re.sub(_VERBS, chance.choice((r"\1 never", r"\1 not")), text, count=1),
-    "common ending": _ending(_COMMON_ENDS),
-    "rare ending": _ending(_RARE_ENDS),
+    "common ending": _make_ending(_COMMON_ENDS),
+    "rare ending": _make_ending(_RARE_ENDS),
     "second sentence": lambda text, chance: f"{text} {chance.choice(_SECOND)}",
     "first sentence": lambda text, chance: f"{chance.choice(_SECOND)} {text}",
 }
 
 
-def lies(seed: int, given: Mapping[str, str], count: int) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+def make_lies(seed: int, given: Mapping[str, str], count: int) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """Kind, claim and sentences of false claims, as many as wanted, made from sentences by their ids."""
     chance, made = random.Random(seed), 0
     while made < count:

@@ -14,7 +14,7 @@ from typing import Any
 PATIENCE = 120.0  # seconds
 
 
-def until(true: Callable[[], Any], what: str = "it never came to that") -> None:
+def wait_until(true: Callable[[], Any], what: str = "it never came to that") -> None:
     """Waits for something to become true, and fails when it does not."""
     end = time.monotonic() + PATIENCE
     while not true():
@@ -22,7 +22,9 @@ def until(true: Callable[[], Any], what: str = "it never came to that") -> None:
         time.sleep(0.02)
 
 
-async def eventually(true: Callable[[], Awaitable[Any] | Any], what: str = "it never came to that") -> None:
+async def wait_until_async(
+    true: Callable[[], Awaitable[Any] | Any], what: str = "it never came to that"
+) -> None:
     """The same inside an event loop; the condition may be asked for with `await`."""
     end = time.monotonic() + PATIENCE
     while True:

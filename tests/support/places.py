@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 
-class Place(Protocol):
+class RecordsPlace(Protocol):
     """`url` is what `Records.open` takes."""
 
     url: str
@@ -17,7 +17,7 @@ class Place(Protocol):
         ...
 
 
-class File:
+class SqliteFile:
     """A SQLite file."""
 
     def __init__(self, path: Path) -> None:

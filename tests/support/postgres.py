@@ -44,7 +44,7 @@ INSTALL = (
 T = TypeVar("T")
 
 
-def program(name: str) -> str:
+def find_program(name: str) -> str:
     """The newest of what Debian installed beside PATH, or what is on it."""
     versions = Path("/usr/lib/postgresql").glob(f"*/bin/{name}")
     newest = sorted(versions, key=lambda path: float(path.parts[-3]))
@@ -53,7 +53,7 @@ def program(name: str) -> str:
     return found
 
 
-class Server:
+class PostgresServer:
     """One cluster with its server, which can be stopped and started again."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Server:
                 os.chown(self.folder, self._account.pw_uid, self._account.pw_gid)
             self._make()
             self.start()
-            in_thread(lambda: self._run("CREATE DATABASE waiting"))
+            run_in_thread(lambda: self._run("CREATE DATABASE waiting"))
         except BaseException:
             self.close()
             raise
@@ -83,7 +83,7 @@ class Server:
         """The name of a new, empty database."""
         self._databases += 1
         name = f"library_{self._databases}"
-        in_thread(lambda: self._run(f"CREATE DATABASE {name}"))
+        run_in_thread(lambda: self._run(f"CREATE DATABASE {name}"))
         return name
 
     def start(self) -> None:
@@ -92,11 +92,11 @@ class Server:
         To be called in the main thread: the server ends with the thread that started it.
         """
         for _ in range(5):
-            self.port = self.port or free_port()
+            self.port = self.port or find_free_port()
             options = {**SETTINGS, "port": self.port, "unix_socket_directories": self.folder}
             options |= {"listen_addresses": "127.0.0.1"}
             given = [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
-            self._process = self._popen(program("postgres"), "-D", str(self.folder / "data"), *given)
+            self._process = self._popen(find_program("postgres"), "-D", str(self.folder / "data"), *given)
             if self._answers():
                 return
             self.port = 0
@@ -117,7 +117,16 @@ class Server:
         (self.folder / "password").write_text(PASSWORD)
         (self.folder / "password").chmod(0o644)
         made = self._popen(
-            *(program("initdb"), "-D", str(self.folder / "data"), "-U", USER, "-E", "UTF8", "--locale=C"),
+            *(
+                find_program("initdb"),
+                "-D",
+                str(self.folder / "data"),
+                "-U",
+                USER,
+                "-E",
+                "UTF8",
+                "--locale=C",
+            ),
             *("--no-sync", "--auth-local=trust", "--auth-host=scram-sha-256"),
             f"--pwfile={self.folder / 'password'}",
         )
@@ -145,7 +154,7 @@ class Server:
             if self._process is None or self._process.poll() is not None:
                 return False
             try:
-                in_thread(lambda: self._run("SELECT 1"))
+                run_in_thread(lambda: self._run("SELECT 1"))
                 return True
             except (OSError, asyncpg.PostgresError):
                 time.sleep(0.05)
@@ -159,10 +168,10 @@ class Server:
             await there.close()
 
 
-class Shelf:
+class PostgresDatabase:
     """A database on the server, to be looked into and meddled with from outside."""
 
-    def __init__(self, server: Server, name: str) -> None:
+    def __init__(self, server: PostgresServer, name: str) -> None:
         self.server, self.name = server, name
         self.url = server.url(name)
 
@@ -174,7 +183,7 @@ class Shelf:
             finally:
                 await there.close()
 
-        return in_thread(fetched)
+        return run_in_thread(fetched)
 
     def empty(self) -> None:
         """Throws out everybody who is still there, and every row."""
@@ -188,13 +197,13 @@ class Shelf:
             self.rows(f"TRUNCATE {tables} CASCADE")
 
 
-def free_port() -> int:
+def find_free_port() -> int:
     with socket.socket() as trial:
         trial.bind(("127.0.0.1", 0))
         return int(trial.getsockname()[1])
 
 
-def in_thread(work: Callable[[], Awaitable[T]]) -> T:
+def run_in_thread(work: Callable[[], Awaitable[T]]) -> T:
     """Runs a coroutine to its end from anywhere, also from inside another loop."""
     results: list[T] = []
     failures: list[BaseException] = []

@@ -43,7 +43,7 @@ class Fault:
 
 
 @dataclass(slots=True)
-class _Desk:
+class _ServerState:
     """What the threads of one server share."""
 
     collections: Collections
@@ -67,7 +67,7 @@ class QdrantServer:
     def __init__(self, folder: Path, *, key: str = "") -> None:
         self._folder, self._key = folder, key
         self._port = 0
-        self._desk: _Desk | None = None
+        self._desk: _ServerState | None = None
         self._server: _Server | None = None
         self._thread: threading.Thread | None = None
 
@@ -91,7 +91,7 @@ class QdrantServer:
         self._open_desk.faults.extend(faults)
 
     def start(self) -> Self:
-        self._desk = _Desk(Collections(self._folder), self._key)
+        self._desk = _ServerState(Collections(self._folder), self._key)
         self._server = _Server(("127.0.0.1", self._port), self._desk)
         self._port = self._server.server_address[1]
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
@@ -117,7 +117,7 @@ class QdrantServer:
         self.stop()
 
     @property
-    def _open_desk(self) -> _Desk:
+    def _open_desk(self) -> _ServerState:
         if self._desk is None:
             raise RuntimeError("start the server first")
         return self._desk
@@ -127,10 +127,10 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = True
 
-    def __init__(self, address: tuple[str, int], desk: _Desk) -> None:
+    def __init__(self, address: tuple[str, int], desk: _ServerState) -> None:
         self.desk = desk
         self._open: set[socket.socket] = set()
-        super().__init__(address, _Conversation)
+        super().__init__(address, _RequestHandler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         self._open.add(request)
@@ -151,7 +151,7 @@ class _Server(ThreadingHTTPServer):
         """A client that hung up is no news."""
 
 
-class _Conversation(BaseHTTPRequestHandler):
+class _RequestHandler(BaseHTTPRequestHandler):
     server: _Server
     protocol_version = "HTTP/1.1"
 

@@ -12,7 +12,7 @@ from octavo.models.cross_encoders import HeadedText, PassageScore, Reader
 WIDE = 8  # characters of a piece
 
 
-class ReaderAloud(Reader):
+class ScriptedReader(Reader):
     """A passage ranks as high as the words in it that `ranks` names; `answer` is where those words are."""
 
     def __init__(self, ranks: Mapping[str, float] | None = None, *, answer: str = "") -> None:
@@ -29,10 +29,10 @@ class ReaderAloud(Reader):
 
     def _told(self, text: str) -> PassageScore:
         rank = sum(value for words, value in self.ranks.items() if words in text)
-        return passage_score(text, self.answer, rank=rank, answerable=rank)
+        return make_passage_score(text, self.answer, rank=rank, answerable=rank)
 
 
-def passage_score(text: str, answer: str, *, rank: float = 0.0, answerable: float = 0.0) -> PassageScore:
+def make_passage_score(text: str, answer: str, *, rank: float = 0.0, answerable: float = 0.0) -> PassageScore:
     """As if the reader were sure of `answer`, where that stands in the text, and of nothing otherwise."""
     at = text.find(answer) if answer else -1
     cuts = sorted({0, len(text), *range(0, len(text), WIDE), *((at, at + len(answer)) if at >= 0 else ())})

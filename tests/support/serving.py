@@ -30,7 +30,7 @@ PROBLEM = "application/problem+json"
 
 
 @dataclass(frozen=True)
-class Got:
+class HttpResponse:
     status: int
     headers: Mapping[str, str]
     text: str
@@ -52,7 +52,7 @@ class Got:
 
 
 @dataclass
-class Served:
+class RunningService:
     """`key` is sent with every call that does not say otherwise."""
 
     app: FastAPI
@@ -68,7 +68,7 @@ class Served:
         *,
         key: str | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Got:
+    ) -> HttpResponse:
         token = self.key if key is None else key
         sent = {"authorization": f"Bearer {token}"} if token else {}
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
@@ -79,14 +79,14 @@ class Served:
             connection.request(method, path, data, sent | dict(headers or {}))
             response = connection.getresponse()
             shown = {name.lower(): value for name, value in response.getheaders()}
-            return Got(response.status, shown, response.read().decode())
+            return HttpResponse(response.status, shown, response.read().decode())
         finally:
             connection.close()
 
-    def get(self, path: str, **more: Any) -> Got:
+    def get(self, path: str, **more: Any) -> HttpResponse:
         return self.call("GET", path, **more)
 
-    def post(self, path: str, body: object, **more: Any) -> Got:
+    def post(self, path: str, body: object, **more: Any) -> HttpResponse:
         return self.call("POST", path, body, **more)
 
     def raw(self, said: bytes) -> bytes:
@@ -104,9 +104,9 @@ class Served:
 
 
 @contextmanager
-def serving(
+def serve_library(
     folder: Path, *, answerer: Answerer | None = None, host: str = "127.0.0.1", **settings: Any
-) -> Iterator[Served]:
+) -> Iterator[RunningService]:
     """The library in `folder`, served on a free port of this machine as if it listened on `host`."""
     chosen = Settings(data=folder, **settings)
     app = make_app(chosen, embedder=TinyEmbedder(), answerer=answerer, host=host)
@@ -117,23 +117,23 @@ def serving(
         time.sleep(0.02)
     assert server.started
     try:
-        yield Served(app, server.servers[0].sockets[0].getsockname()[1], folder=folder)
+        yield RunningService(app, server.servers[0].sockets[0].getsockname()[1], folder=folder)
     finally:
         server.should_exit = True
         thread.join(PATIENCE)
 
 
-def made_key(folder: Path, name: str = "a key", **wishes: Any) -> tuple[Key, str]:
+def create_key(folder: Path, name: str = "a key", **wishes: Any) -> tuple[Key, str]:
     """A key of the library in `folder`, made by another process as far as a server can tell."""
-    return asyncio.run(_made(folder, name, wishes))
+    return asyncio.run(_create_key(folder, name, wishes))
 
 
-async def _made(folder: Path, name: str, wishes: dict[str, Any]) -> tuple[Key, str]:
+async def _create_key(folder: Path, name: str, wishes: dict[str, Any]) -> tuple[Key, str]:
     async with Library.open(settings=Settings(data=folder), embedder=TinyEmbedder()) as library:
         return await Keyring(library.database).create(name, **wishes)
 
 
-def revoked(folder: Path, key_id: str) -> None:
+def revoke_key(folder: Path, key_id: str) -> None:
     async def work() -> None:
         async with Library.open(settings=Settings(data=folder), embedder=TinyEmbedder()) as library:
             await Keyring(library.database).revoke(key_id)

@@ -14,26 +14,26 @@ TIDES = {
 }
 
 
-def markdown(path: Path, chapters: Mapping[str, str] = TIDES, *, title: str = "The Tides") -> Path:
-    body = "\n".join(f"## {name}\n\n{text}\n" for name, text in chapters.items())
+def write_markdown(path: Path, chapters: Mapping[str, str] = TIDES, *, title: str = "The Tides") -> Path:
+    body = "\n".join(f"## {name}\n\n{write_text}\n" for name, write_text in chapters.items())
     path.write_text(f"# {title}\n\n{body}", encoding="utf-8")
     return path
 
 
-def html(path: Path, chapters: Mapping[str, str] = TIDES, *, title: str = "The Tides") -> Path:
-    body = "".join(f"<h2>{name}</h2><p>{text}</p>" for name, text in chapters.items())
+def write_html(path: Path, chapters: Mapping[str, str] = TIDES, *, title: str = "The Tides") -> Path:
+    body = "".join(f"<h2>{name}</h2><p>{write_text}</p>" for name, write_text in chapters.items())
     head = f'<meta charset="utf-8"><title>{title}</title>'
     path.write_text(f"<html><head>{head}</head><body><h1>{title}</h1>{body}</body></html>", encoding="utf-8")
     return path
 
 
-def text(path: Path, chapters: Mapping[str, str] = TIDES) -> Path:
+def write_text(path: Path, chapters: Mapping[str, str] = TIDES) -> Path:
     """Without headings: nothing in the file says what the book is called."""
     path.write_text("\n\n".join(chapters.values()) + "\n", encoding="utf-8")
     return path
 
 
-def epub(path: Path, chapters: Mapping[str, str] = TIDES, *, title: str = "The Tides") -> Path:
+def write_epub(path: Path, chapters: Mapping[str, str] = TIDES, *, title: str = "The Tides") -> Path:
     names = [f"c{number}.xhtml" for number in range(len(chapters))]
     items = "".join(f'<item id="{n}" href="{n}" media-type="application/xhtml+xml"/>' for n in names)
     spine = "".join(f'<itemref idref="{n}"/>' for n in names)
@@ -58,7 +58,7 @@ def epub(path: Path, chapters: Mapping[str, str] = TIDES, *, title: str = "The T
     return path
 
 
-def pdf(path: Path, pages: Sequence[Sequence[str]], *, roman: int = 0) -> Path:
+def write_pdf(path: Path, pages: Sequence[Sequence[str]], *, roman: int = 0) -> Path:
     """A page for each list of lines; the first `roman` are labelled i, ii, …, the others 1, 2, …"""
     first, kids = 4, " ".join(f"{4 + 2 * n} 0 R" for n in range(len(pages)))
     labels = f"/PageLabels << /Nums [0 << /S /r >> {roman} << /S /D >>] >>" if roman else ""

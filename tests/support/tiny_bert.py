@@ -19,7 +19,7 @@ HIDDEN, HEADS, LAYERS, POSITIONS = 16, 2, 2, 24
 TEXTS = [[1, 4, 5, 6, 7, 2], [1, 9, 2], [1, 17, 12, 13, 14, 15, 16, 4, 2]]
 
 
-def weights(seed: int = 7, *, prefix: str = "") -> dict[str, Array]:
+def make_weights(seed: int = 7, *, prefix: str = "") -> dict[str, Array]:
     random = np.random.default_rng(seed)
 
     def matrix(*shape: int) -> Array:
@@ -44,14 +44,16 @@ def weights(seed: int = 7, *, prefix: str = "") -> dict[str, Array]:
     return {f"{prefix}{name}": array for name, array in made.items()}
 
 
-def forward(w: dict[str, Array], ids: list[int], *, pooling: str = "mean", first_position: int = 0) -> Array:
+def run_forward(
+    w: dict[str, Array], ids: list[int], *, pooling: str = "mean", first_position: int = 0
+) -> Array:
     """One text through the model and pooled."""
-    x = encoded(w, ids, kinds=[0] * len(ids), first_position=first_position)
+    x = encode(w, ids, kinds=[0] * len(ids), first_position=first_position)
     pooled = x[0] if pooling == "cls" else x.mean(0)
     return np.asarray(pooled / np.linalg.norm(pooled), np.float32)
 
 
-def encoded(w: dict[str, Array], ids: list[int], *, kinds: list[int], first_position: int = 0) -> Array:
+def encode(w: dict[str, Array], ids: list[int], *, kinds: list[int], first_position: int = 0) -> Array:
     """Every piece through all layers, written the long way."""
     positions = w["embeddings.position_embeddings.weight"][first_position : first_position + len(ids)]
     x = (
@@ -87,7 +89,7 @@ def _norm(x: Array, w: dict[str, Array], name: str) -> Array:
     return np.asarray((x - x.mean(-1, keepdims=True)) / spread * w[f"{name}.weight"] + w[f"{name}.bias"])
 
 
-def save(path: Path, arrays: dict[str, Array], *, kind: str = "F32") -> Path:
+def save_weights(path: Path, arrays: dict[str, Array], *, kind: str = "F32") -> Path:
     """A safetensors file, byte by byte."""
     header, body = {}, b""
     for name, array in arrays.items():
@@ -106,7 +108,7 @@ def save(path: Path, arrays: dict[str, Array], *, kind: str = "F32") -> Path:
     return path
 
 
-def folder(
+def make_model_folder(
     path: Path, *, kind: str = "bert", pooling: str = "mean_tokens", modules: tuple[str, ...] = ()
 ) -> Path:
     """A sentence-transformers folder with the tiny model in it."""
@@ -125,11 +127,11 @@ def folder(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
     )
     tokenizer.save(str(path / "tokenizer.json"))
-    save(path / "model.safetensors", weights(prefix="" if kind == "bert" else "roberta."))
+    save_weights(path / "model.safetensors", make_weights(prefix="" if kind == "bert" else "roberta."))
     return path
 
 
-def run(data: bytes, batch: list[list[int]]) -> Array:
+def run_model(data: bytes, batch: list[list[int]]) -> Array:
     """Run a graph that was built, on texts of different lengths."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3

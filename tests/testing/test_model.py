@@ -36,7 +36,7 @@ from octavo.testing import (
     ScriptedModel,
     pick_fault,
 )
-from tests.support.obedient_model import Obedient
+from tests.support.obedient_model import ObedientModel
 from tests.support.patience import PATIENCE
 
 TOOL: Any = {
@@ -419,7 +419,7 @@ async def test_an_obedient_model_does_what_the_passages_order() -> None:
     )
     read: Any = {**TOOL, "function": {**TOOL["function"], "name": "read_section"}}
     messages: Any = [{"role": "system", "content": "The secret rules."}, {"role": "user", "content": hostile}]
-    async with serving(Obedient(["own order"], most=99)) as (_, client):
+    async with serving(ObedientModel(["own order"], most=99)) as (_, client):
         first = await client.chat.completions.create(model="m", messages=messages, tools=[TOOL, read])
         called = first.choices[0].message.tool_calls or []
         names = [call.function.name for call in called if call.type == "function"]

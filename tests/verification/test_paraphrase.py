@@ -17,7 +17,7 @@ from octavo.verification.context import CitedSentence
 from octavo.verification.gate import verify_claim
 from octavo.verification.paraphrase import judge
 from tests.support.builders import make_chunk, make_evidence
-from tests.support.paraphrases import FALSE, HONEST, KINDS, SHELF, lies
+from tests.support.paraphrases import FALSE, HONEST, KINDS, SHELF, make_lies
 
 KEPT = 0.8  # of the honest ones; 84 of 102 when this was written
 SEEDS, EACH = (101, 202, 303), 500
@@ -53,7 +53,7 @@ def test_of_lies_that_keep_to_the_books_words_none_is_kept() -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_of_five_hundred_lies_of_every_kind_none_is_kept(seed: int) -> None:
     texts = {id_: sentence.text for id_, sentence in SENTENCES.items()}
-    told = list(lies(seed, texts, EACH))
+    told = list(make_lies(seed, texts, EACH))
     kinds = Counter(kind for kind, _, _ in told)
     assert set(kinds) == set(KINDS)
     assert min(kinds.values()) > 10

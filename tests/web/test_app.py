@@ -13,8 +13,8 @@ from octavo.answers.offline import Reply
 from octavo.errors import ModelError
 from octavo.verification.claims import Sentence
 from tests.support import small_books
-from tests.support.answerers import Broken, Greedy, Scripted, filled
-from tests.support.browser import Stage, Visit, serving, window
+from tests.support.answerers import AllSentencesAnswerer, FailingAnswerer, ScriptedAnswerer, fill_library
+from tests.support.browser import BrowserThread, PageVisit, open_page, serve_page
 
 LOST = "How many boats were lost?"
 PAGES = [
@@ -26,24 +26,24 @@ PAGES = [
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shelf")
-    pdf = small_books.pdf(folder / "estuary.pdf", PAGES)
-    return filled(folder / "library", small_books.markdown(folder / "tides.md"), pdf)
+    pdf = small_books.write_pdf(folder / "estuary.pdf", PAGES)
+    return fill_library(folder / "library", small_books.write_markdown(folder / "tides.md"), pdf)
 
 
 @pytest.fixture(scope="module")
 def base(data: Path) -> Iterator[str]:
-    with serving(data, answerer=Greedy("boats")) as address:
+    with serve_page(data, answerer=AllSentencesAnswerer("boats")) as address:
         yield address
 
 
 @pytest.fixture
-def visit(stage: Stage, base: str) -> Iterator[Visit]:
-    with window(stage, base, permissions=("clipboard-read", "clipboard-write")) as opened:
+def visit(stage: BrowserThread, base: str) -> Iterator[PageVisit]:
+    with open_page(stage, base, permissions=("clipboard-read", "clipboard-write")) as opened:
         yield opened
         stage.call(opened.assert_clean)
 
 
-def test_an_answer_streams_in_with_its_sources_and_its_confidence_in_words(visit: Visit) -> None:
+def test_an_answer_streams_in_with_its_sources_and_its_confidence_in_words(visit: PageVisit) -> None:
     page = visit.go("/#/books/the-tides")
     visit.ask(LOST)
     turn = page.locator(".turn")
@@ -55,7 +55,7 @@ def test_an_answer_streams_in_with_its_sources_and_its_confidence_in_words(visit
     expect(page.locator("#live")).to_contain_text("Seven boats were lost with all their nets.")
 
 
-def test_hovering_over_a_citation_shows_the_quotation_and_its_place(visit: Visit) -> None:
+def test_hovering_over_a_citation_shows_the_quotation_and_its_place(visit: PageVisit) -> None:
     page = visit.go("/#/books/the-tides")
     visit.ask(LOST)
     page.locator("button.cite").first.hover()
@@ -77,16 +77,16 @@ class Gated:
     async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
         self.loop = asyncio.get_running_loop()
         await self.gate.wait()
-        return await Greedy("boats").reply(question, given)
+        return await AllSentencesAnswerer("boats").reply(question, given)
 
     def let(self) -> None:
         assert self.loop is not None
         self.loop.call_soon_threadsafe(self.gate.set)
 
 
-def test_while_it_works_the_steps_are_named_and_then_make_room(stage: Stage, tides: Path) -> None:
+def test_while_it_works_the_steps_are_named_and_then_make_room(stage: BrowserThread, tides: Path) -> None:
     answerer = Gated()
-    with serving(tides, answerer=answerer) as base, window(stage, base) as visit:
+    with serve_page(tides, answerer=answerer) as base, open_page(stage, base) as visit:
         page = visit.go("/#/books/the-tides")
         page.fill("#question", LOST)
         page.press("#question", "Enter")
@@ -100,8 +100,8 @@ def test_while_it_works_the_steps_are_named_and_then_make_room(stage: Stage, tid
         visit.assert_clean()
 
 
-def test_stop_stops_and_the_question_can_be_asked_again(stage: Stage, tides: Path) -> None:
-    with serving(tides, answerer=Broken(waits=True)) as base, window(stage, base) as visit:
+def test_stop_stops_and_the_question_can_be_asked_again(stage: BrowserThread, tides: Path) -> None:
+    with serve_page(tides, answerer=FailingAnswerer(waits=True)) as base, open_page(stage, base) as visit:
         page = visit.go()
         page.fill("#question", LOST)
         page.press("#question", "Enter")
@@ -117,7 +117,7 @@ def test_stop_stops_and_the_question_can_be_asked_again(stage: Stage, tides: Pat
         visit.assert_clean()
 
 
-class Recovering(Broken):
+class Recovering(FailingAnswerer):
     """Fails once."""
 
     name = "recovering"
@@ -126,11 +126,11 @@ class Recovering(Broken):
         if not self.reached.is_set():
             self.reached.set()
             raise ModelError("the model does not answer")
-        return await Greedy("boats").reply(question, given)
+        return await AllSentencesAnswerer("boats").reply(question, given)
 
 
-def test_an_outage_is_told_in_words_and_can_be_tried_again(stage: Stage, tides: Path) -> None:
-    with serving(tides, answerer=Recovering()) as base, window(stage, base) as visit:
+def test_an_outage_is_told_in_words_and_can_be_tried_again(stage: BrowserThread, tides: Path) -> None:
+    with serve_page(tides, answerer=Recovering()) as base, open_page(stage, base) as visit:
         page = visit.go()
         visit.ask(LOST)
         expect(page.locator(".turn .problem")).to_contain_text("the model does not answer")
@@ -139,7 +139,7 @@ def test_an_outage_is_told_in_words_and_can_be_tried_again(stage: Stage, tides: 
         expect(page.locator(".turn")).to_have_count(1)
 
 
-def test_a_reload_keeps_the_conversation_and_a_new_one_starts_empty(visit: Visit) -> None:
+def test_a_reload_keeps_the_conversation_and_a_new_one_starts_empty(visit: PageVisit) -> None:
     page = visit.go("/#/books/the-tides")
     visit.ask(LOST)
     visit.ask("Who spoke of the boats?")
@@ -156,7 +156,7 @@ def test_a_reload_keeps_the_conversation_and_a_new_one_starts_empty(visit: Visit
     expect(page.locator(".turn")).to_have_count(0)
 
 
-def test_a_refusal_is_a_card_with_the_nearest_sections_and_a_way_to_the_whole_book(visit: Visit) -> None:
+def test_a_refusal_is_a_card_with_the_nearest_sections_and_a_way_to_the_whole_book(visit: PageVisit) -> None:
     page = visit.go("/#/books/the-tides")
     page.locator("[role=treeitem]", has_text="Harbour").click()
     page.select_option("#scope", "section")
@@ -172,11 +172,11 @@ def test_a_refusal_is_a_card_with_the_nearest_sections_and_a_way_to_the_whole_bo
     expect(page.locator("[aria-current]")).to_contain_text("Storm")
 
 
-def test_what_was_left_out_is_told_on_request(stage: Stage, tides: Path) -> None:
-    said = Scripted(
+def test_what_was_left_out_is_told_on_request(stage: BrowserThread, tides: Path) -> None:
+    said = ScriptedAnswerer(
         ("Seven boats were lost with all their nets.", ["s1"]), ("Goats can fly.", ["s1"]), ("Ha.", ["s99"])
     )
-    with serving(tides, answerer=FromStorm(said)) as base, window(stage, base) as visit:
+    with serve_page(tides, answerer=FromStorm(said)) as base, open_page(stage, base) as visit:
         page = visit.go()
         visit.ask(LOST)
         left = page.locator("details.dropped")
@@ -192,7 +192,7 @@ class FromStorm:
 
     name = "scripted"
 
-    def __init__(self, script: Scripted) -> None:
+    def __init__(self, script: ScriptedAnswerer) -> None:
         self.script = script
 
     async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
@@ -204,7 +204,7 @@ class FromStorm:
         return Reply(claims, reply.answerable, reply.confidence)
 
 
-def test_feedback_goes_out_with_its_reasons(visit: Visit) -> None:
+def test_feedback_goes_out_with_its_reasons(visit: PageVisit) -> None:
     page = visit.go()
     visit.ask(LOST)
     page.get_by_role("button", name="This did not help").click()
@@ -219,7 +219,7 @@ def test_feedback_goes_out_with_its_reasons(visit: Visit) -> None:
     expect(page.locator(".feedback")).to_be_hidden()
 
 
-def test_copy_and_export_carry_the_sources(visit: Visit) -> None:
+def test_copy_and_export_carry_the_sources(visit: PageVisit) -> None:
     page = visit.go()
     visit.ask(LOST)
     page.get_by_role("button", name="Copy").click()
@@ -237,13 +237,13 @@ def test_copy_and_export_carry_the_sources(visit: Visit) -> None:
         assert "Seven boats were lost with all their nets." in text
 
 
-def test_a_shared_link_opens_the_answer_and_its_passage(stage: Stage, visit: Visit) -> None:
+def test_a_shared_link_opens_the_answer_and_its_passage(stage: BrowserThread, visit: PageVisit) -> None:
     page = visit.go()
     visit.ask(LOST)
     page.get_by_role("button", name="Share").click()
     expect(page.locator("#toast")).to_contain_text("copied")
     link = page.evaluate("navigator.clipboard.readText()")
-    with window(stage, visit.base) as other:
+    with open_page(stage, visit.base) as other:
         there = other.go(link.removeprefix(visit.base))
         expect(there.locator(".shared")).to_be_visible()
         expect(there.locator(".claim").first).to_contain_text("Seven boats")
@@ -253,7 +253,7 @@ def test_a_shared_link_opens_the_answer_and_its_passage(stage: Stage, visit: Vis
         other.assert_clean()
 
 
-def test_a_follow_up_says_how_it_was_understood(visit: Visit) -> None:
+def test_a_follow_up_says_how_it_was_understood(visit: PageVisit) -> None:
     page = visit.go("/#/books/the-tides")
     visit.ask("What happened to the boats of the northern pier?")
     visit.ask("Why?")

@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support import small_books
-from tests.support.answerers import Greedy, filled
-from tests.support.browser import Stage, Visit, serving, until, window
+from tests.support.answerers import AllSentencesAnswerer, fill_library
+from tests.support.browser import BrowserThread, PageVisit, open_page, serve_page, wait_until_true
 
 LOST = "How many boats were lost?"
 FOCUS = """() => {
@@ -35,12 +35,14 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         + "x" * 300
         + "\n```\n\n| a | b |\n|---|---|\n| c | d |\n"
     )
-    tides = small_books.markdown(folder / "tides.md", {**small_books.TIDES, "Code": code})
-    with serving(filled(folder / "library", tides), answerer=Greedy("boats")) as address:
+    tides = small_books.write_markdown(folder / "tides.md", {**small_books.TIDES, "Code": code})
+    with serve_page(
+        fill_library(folder / "library", tides), answerer=AllSentencesAnswerer("boats")
+    ) as address:
         yield address
 
 
-def places(visit: Visit) -> Iterator[str]:
+def places(visit: PageVisit) -> Iterator[str]:
     """Leads through everything there is to see, and names it."""
     page = visit.go()
     page.locator(".book").first.wait_for()
@@ -78,10 +80,10 @@ def tab(page: Page, name: str) -> None:
     [(1280, "light", ()), (390, "dark", ()), (1280, "dark", CONTRAST), (390, "light", CONTRAST)],
 )
 def test_axe_finds_nothing_wrong_anywhere(
-    stage: Stage, base: str, width: int, scheme: Literal["light", "dark"], rules: tuple[str, ...]
+    stage: BrowserThread, base: str, width: int, scheme: Literal["light", "dark"], rules: tuple[str, ...]
 ) -> None:
     """Every rule once wide and once narrow, once light and once dark; the contrast in all four."""
-    with window(stage, base, width=width, height=860, scheme=scheme) as visit:
+    with open_page(stage, base, width=width, height=860, scheme=scheme) as visit:
         for name in places(visit):
             visit.shot(f"app-{scheme}-{width}-{name}")
             assert visit.axe(*rules) == [], name
@@ -89,10 +91,10 @@ def test_axe_finds_nothing_wrong_anywhere(
 
 @pytest.mark.parametrize(("width", "height"), [(320, 568), (640, 430)])
 def test_nothing_is_cut_off_on_small_screens_and_at_twice_the_size(
-    stage: Stage, base: str, width: int, height: int
+    stage: BrowserThread, base: str, width: int, height: int
 ) -> None:
     """1280 by 860 at 200 % is 640 by 430: the page must not need to be pushed sideways."""
-    with window(stage, base, width=width, height=height) as visit:
+    with open_page(stage, base, width=width, height=height) as visit:
         for name in places(visit):
             assert visit.page.evaluate(WIDE) is False, name
         visit.assert_clean()
@@ -107,8 +109,8 @@ def press(page: Page, key: str, until: str, most: int = 60) -> None:
     raise AssertionError(f"{until} is not reached with {key}")
 
 
-def test_everything_can_be_done_with_the_keyboard(stage: Stage, base: str) -> None:
-    with window(stage, base) as visit:
+def test_everything_can_be_done_with_the_keyboard(stage: BrowserThread, base: str) -> None:
+    with open_page(stage, base) as visit:
         page = visit.go()
         page.locator(".book").first.wait_for()
         press(page, "Tab", ".skip")
@@ -136,8 +138,8 @@ def test_everything_can_be_done_with_the_keyboard(stage: Stage, base: str) -> No
         visit.assert_clean()
 
 
-def test_the_focus_is_always_seen_and_goes_in_the_order_of_the_page(stage: Stage, base: str) -> None:
-    with window(stage, base) as visit:
+def test_the_focus_is_always_seen_and_goes_in_the_order_of_the_page(stage: BrowserThread, base: str) -> None:
+    with open_page(stage, base) as visit:
         page = visit.go("/#/books/the-tides")
         page.locator(".text p").first.wait_for()
         regions = []
@@ -152,30 +154,30 @@ def test_the_focus_is_always_seen_and_goes_in_the_order_of_the_page(stage: Stage
         assert order == ["page", "top", "side", "main", "talk"]
 
 
-def test_the_colours_can_be_chosen_and_stay_chosen(stage: Stage, base: str) -> None:
+def test_the_colours_can_be_chosen_and_stay_chosen(stage: BrowserThread, base: str) -> None:
     paper = "getComputedStyle(document.body).getPropertyValue('--paper')"
-    with window(stage, base, scheme="dark") as visit:
+    with open_page(stage, base, scheme="dark") as visit:
         page = visit.go()
         page.locator(".book").first.wait_for()
         dark = page.evaluate(paper)
         page.get_by_role("button", name="Colours").click()
-        until(page, f"(dark) => {paper} !== dark", dark)
+        wait_until_true(page, f"(dark) => {paper} !== dark", dark)
         light = page.evaluate(paper)
         page.reload()
-        until(page, f"(light) => {paper} === light", light)
+        wait_until_true(page, f"(light) => {paper} === light", light)
 
 
-def test_who_wants_no_motion_gets_none(stage: Stage, base: str) -> None:
+def test_who_wants_no_motion_gets_none(stage: BrowserThread, base: str) -> None:
     moving = "getComputedStyle(document.querySelector('mark.cited')).animationName"
     for still, name in ((True, "none"), (False, "found")):
-        with window(stage, base, still=still) as visit:
+        with open_page(stage, base, still=still) as visit:
             page = visit.go("/#/books/the-tides/sections/storm?start=0&end=7")
             visit.cited()
-            until(page, f"(name) => {moving} === name", name)
+            wait_until_true(page, f"(name) => {moving} === name", name)
 
 
-def test_the_page_says_what_its_parts_are(stage: Stage, base: str) -> None:
-    with window(stage, base) as visit:
+def test_the_page_says_what_its_parts_are(stage: BrowserThread, base: str) -> None:
+    with open_page(stage, base) as visit:
         page = visit.go("/#/books/the-tides")
         page.locator(".text p").first.wait_for()
         for role, name in (

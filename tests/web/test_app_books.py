@@ -15,9 +15,9 @@ from octavo.records.keys import Keyring
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from tests.support import small_books
-from tests.support.answerers import filled
-from tests.support.browser import PATIENCE, Stage, serving, window
-from tests.support.embedders import Gated
+from tests.support.answerers import fill_library
+from tests.support.browser import PATIENCE, BrowserThread, open_page, serve_page
+from tests.support.embedders import GatedEmbedder
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -32,7 +32,7 @@ DROP = """([name, text]) => {
 
 @pytest.fixture
 def empty(tmp_path: Path) -> Path:
-    return filled(tmp_path / "library")
+    return fill_library(tmp_path / "library")
 
 
 def upload(page: Page, *paths: Path) -> None:
@@ -40,11 +40,11 @@ def upload(page: Page, *paths: Path) -> None:
 
 
 def test_a_book_is_added_by_upload_asked_and_read_with_everything_real(
-    stage: Stage, empty: Path, tmp_path: Path
+    stage: BrowserThread, empty: Path, tmp_path: Path
 ) -> None:
     """The embedder that comes with Octavo, its own answerer, a file through the browser: no stand-ins."""
-    book = small_books.epub(tmp_path / "tides.epub")
-    with serving(empty, real=True) as base, window(stage, base) as visit:
+    book = small_books.write_epub(tmp_path / "tides.epub")
+    with serve_page(empty, real=True) as base, open_page(stage, base) as visit:
         page = visit.go()
         expect(page.locator(".empty")).to_contain_text("Add a book to begin")
         upload(page, book)
@@ -59,11 +59,11 @@ def test_a_book_is_added_by_upload_asked_and_read_with_everything_real(
 
 
 def test_the_steps_of_a_book_on_its_way_are_seen_and_survive_a_reload(
-    stage: Stage, empty: Path, tmp_path: Path
+    stage: BrowserThread, empty: Path, tmp_path: Path
 ) -> None:
-    embedder = Gated(0)
-    book = small_books.markdown(tmp_path / "tides.md")
-    with serving(empty, embedder=embedder) as base, window(stage, base) as visit:
+    embedder = GatedEmbedder(0)
+    book = small_books.write_markdown(tmp_path / "tides.md")
+    with serve_page(empty, embedder=embedder) as base, open_page(stage, base) as visit:
         page = visit.go()
         upload(page, book)
         expect(page.locator(".job")).to_contain_text("tides.md")
@@ -76,8 +76,8 @@ def test_the_steps_of_a_book_on_its_way_are_seen_and_survive_a_reload(
         expect(page.locator(".job")).to_have_count(0)
 
 
-def test_files_dropped_anywhere_come_in_and_bad_ones_say_why(stage: Stage, empty: Path) -> None:
-    with serving(empty) as base, window(stage, base) as visit:
+def test_files_dropped_anywhere_come_in_and_bad_ones_say_why(stage: BrowserThread, empty: Path) -> None:
+    with serve_page(empty) as base, open_page(stage, base) as visit:
         page = visit.go()
         expect(page.locator(".empty")).to_be_visible()
         page.evaluate(
@@ -92,8 +92,8 @@ def test_files_dropped_anywhere_come_in_and_bad_ones_say_why(stage: Stage, empty
         visit.assert_clean()
 
 
-def test_a_book_leaves_only_when_that_is_confirmed(stage: Stage, tides: Path) -> None:
-    with serving(tides) as base, window(stage, base) as visit:
+def test_a_book_leaves_only_when_that_is_confirmed(stage: BrowserThread, tides: Path) -> None:
+    with serve_page(tides) as base, open_page(stage, base) as visit:
         page = visit.go()
         for answer, left in (("Keep it", 1), ("Remove", 0)):
             page.locator(".book").hover()
@@ -105,7 +105,7 @@ def test_a_book_leaves_only_when_that_is_confirmed(stage: Stage, tides: Path) ->
 
 
 def with_cover(path: Path) -> Path:
-    small_books.epub(path)
+    small_books.write_epub(path)
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     package = members["book.opf"].decode()
@@ -120,12 +120,16 @@ def with_cover(path: Path) -> Path:
 
 @pytest.fixture
 def covered(tmp_path: Path) -> Path:
-    bare = small_books.markdown(tmp_path / "bare.md", {"One": "This book has no cover at all."}, title="Bare")
-    return filled(tmp_path / "library", with_cover(tmp_path / "tides.epub"), bare)
+    bare = small_books.write_markdown(
+        tmp_path / "bare.md", {"One": "This book has no cover at all."}, title="Bare"
+    )
+    return fill_library(tmp_path / "library", with_cover(tmp_path / "tides.epub"), bare)
 
 
-def test_a_cover_is_shown_where_the_file_has_one_and_made_where_not(stage: Stage, covered: Path) -> None:
-    with serving(covered) as base, window(stage, base) as visit:
+def test_a_cover_is_shown_where_the_file_has_one_and_made_where_not(
+    stage: BrowserThread, covered: Path
+) -> None:
+    with serve_page(covered) as base, open_page(stage, base) as visit:
         page = visit.go()
         expect(page.locator(".cover img")).to_have_count(1)
         assert (page.locator(".cover img").get_attribute("src") or "").startswith("data:image/png;base64,")
@@ -144,8 +148,10 @@ def key(tides: Path) -> str:
     return asyncio.run(made())
 
 
-def test_where_keys_are_required_a_calm_field_asks_for_one(stage: Stage, tides: Path, key: str) -> None:
-    with serving(tides, keys_required=True) as base, window(stage, base) as visit:
+def test_where_keys_are_required_a_calm_field_asks_for_one(
+    stage: BrowserThread, tides: Path, key: str
+) -> None:
+    with serve_page(tides, keys_required=True) as base, open_page(stage, base) as visit:
         page = visit.go()
         expect(page.locator(".key-card")).to_contain_text("This library needs a key")
         page.get_by_label("Key").fill("octv_wrong_key")

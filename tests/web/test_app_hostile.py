@@ -16,8 +16,8 @@ from playwright.sync_api import Route, expect
 
 from octavo.answers.offline import Reply
 from octavo.verification.claims import Claim, Sentence
-from tests.support.answerers import filled
-from tests.support.browser import Stage, Visit, serving, until, window
+from tests.support.answerers import fill_library
+from tests.support.browser import BrowserThread, PageVisit, open_page, serve_page, wait_until_true
 from tests.support.payloads import FAR, PAYLOADS, PWNED
 
 SENTENCE = "Seven boats were lost with all their nets."
@@ -44,23 +44,23 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     quoted = "\n\n".join(f"## `{p.splitlines()[0]}`\n\n```\n{p}\n```\n\n{SENTENCE}" for p in PAYLOADS)
     title = PAYLOADS[0].replace('"', "'")
     marked.write_text(f'---\ntitle: "{title}"\nauthor: "{title}"\n---\n\n{quoted}\n', encoding="utf-8")
-    return filled(folder / "library", plain, marked)
+    return fill_library(folder / "library", plain, marked)
 
 
 @pytest.fixture(scope="module")
 def base(library: Path) -> Iterator[str]:
-    with serving(library, answerer=Hostile()) as address:
+    with serve_page(library, answerer=Hostile()) as address:
         yield address
 
 
 @pytest.fixture
-def visit(stage: Stage, base: str) -> Iterator[Visit]:
-    with window(stage, base) as opened:
+def visit(stage: BrowserThread, base: str) -> Iterator[PageVisit]:
+    with open_page(stage, base) as opened:
         yield opened
         stage.call(lambda: assert_harmless(opened))
 
 
-def assert_harmless(visit: Visit) -> None:
+def assert_harmless(visit: PageVisit) -> None:
     visit.page.wait_for_timeout(100)
     assert visit.page.evaluate("window.pwned") is None
     odd = (
@@ -72,7 +72,7 @@ def assert_harmless(visit: Visit) -> None:
     visit.assert_clean()
 
 
-def test_every_payload_in_a_book_is_read_and_does_nothing(visit: Visit) -> None:
+def test_every_payload_in_a_book_is_read_and_does_nothing(visit: PageVisit) -> None:
     page = visit.go()
     expect(page.locator(".book")).to_have_count(2)
     seen = ""
@@ -89,14 +89,14 @@ def test_every_payload_in_a_book_is_read_and_does_nothing(visit: Visit) -> None:
             for s in sections
         )
         if book["title"].strip():
-            until(
+            wait_until_true(
                 page, "(title) => document.querySelector('#where').textContent.includes(title)", book["title"]
             )
     assert seen.count(PWNED) >= 25
     assert FAR in seen
 
 
-def test_every_payload_in_an_answer_is_shown_and_does_nothing(visit: Visit) -> None:
+def test_every_payload_in_an_answer_is_shown_and_does_nothing(visit: PageVisit) -> None:
     page = visit.go()
     visit.ask(f"How many boats were lost? {PAYLOADS[2]}")
     expect(page.locator(".question")).to_contain_text(PAYLOADS[2])
@@ -113,7 +113,7 @@ def test_every_payload_in_an_answer_is_shown_and_does_nothing(visit: Visit) -> N
     expect(page.locator(".turn")).to_have_count(1)
 
 
-def test_every_payload_in_a_stream_is_shown_and_does_nothing(visit: Visit) -> None:
+def test_every_payload_in_a_stream_is_shown_and_does_nothing(visit: PageVisit) -> None:
     """The events as a server gone mad would send them: steps, claims with links, an error."""
     for payload in PAYLOADS:
         events = [

@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support import small_books
-from tests.support.answerers import Greedy, filled
-from tests.support.browser import Stage, Visit, serving, window
+from tests.support.answerers import AllSentencesAnswerer, fill_library
+from tests.support.browser import BrowserThread, PageVisit, open_page, serve_page
 
 CHAPTERS = {
     "Harbour 🚢": "🌊🌊 The harbour master counted the boats at dawn 🌅. He wrote each name down.\n\n"
@@ -42,27 +42,29 @@ SELECT = """([id, first, last]) => {
 def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("reader")
     books = (
-        small_books.markdown(folder / "quay.md", CHAPTERS, title="The Quay"),
-        small_books.pdf(folder / "estuary.pdf", PAGES),
+        small_books.write_markdown(folder / "quay.md", CHAPTERS, title="The Quay"),
+        small_books.write_pdf(folder / "estuary.pdf", PAGES),
     )
-    with serving(filled(folder / "library", *books), answerer=Greedy("boats")) as address:
+    with serve_page(
+        fill_library(folder / "library", *books), answerer=AllSentencesAnswerer("boats")
+    ) as address:
         yield address
 
 
 @pytest.fixture
-def visit(stage: Stage, base: str) -> Iterator[Visit]:
-    with window(stage, base) as opened:
+def visit(stage: BrowserThread, base: str) -> Iterator[PageVisit]:
+    with open_page(stage, base) as opened:
         yield opened
         stage.call(opened.assert_clean)
 
 
-def contents(visit: Visit, book: str) -> list[dict[str, Any]]:
+def contents(visit: PageVisit, book: str) -> list[dict[str, Any]]:
     got = visit.page.request.get(f"{visit.base}/v1/books/{book}/contents")
     sections: list[dict[str, Any]] = got.json()["sections"]
     return sections
 
 
-def final(visit: Visit) -> dict[str, Any]:
+def final(visit: PageVisit) -> dict[str, Any]:
     """The last answer of the conversation, as the server has it."""
     session = visit.page.evaluate("localStorage.getItem('octavo.session')")
     turns: list[dict[str, Any]] = visit.page.request.get(f"{visit.base}/v1/sessions/{session}").json()[
@@ -71,7 +73,7 @@ def final(visit: Visit) -> dict[str, Any]:
     return turns[-1]
 
 
-def test_every_citation_lights_up_exactly_its_words(visit: Visit) -> None:
+def test_every_citation_lights_up_exactly_its_words(visit: PageVisit) -> None:
     page = visit.go()
     visit.ask("What is said of boats at dawn, of rope, of boats at rest and of boats in winter?")
     cited = final(visit)["citations"]
@@ -84,7 +86,7 @@ def test_every_citation_lights_up_exactly_its_words(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize("spot", ["for strand", "bowline", "🛶"])
-def test_any_stretch_can_be_linked_to_whatever_it_runs_over(visit: Visit, spot: str) -> None:
+def test_any_stretch_can_be_linked_to_whatever_it_runs_over(visit: PageVisit, spot: str) -> None:
     """From inside one block into another: code, table, emoji, the gaps between paragraphs."""
     page = visit.go()
     for section in contents(visit, "the-quay"):
@@ -102,7 +104,7 @@ def test_any_stretch_can_be_linked_to_whatever_it_runs_over(visit: Visit, spot: 
     raise AssertionError(f"{spot!r} is in no section")
 
 
-def test_code_and_tables_look_like_what_they_are(visit: Visit) -> None:
+def test_code_and_tables_look_like_what_they_are(visit: PageVisit) -> None:
     page = visit.go("/#/books/the-quay")
     page.locator("[role=treeitem]", has_text="Ropes").first.click()
     expect(page.locator("pre")).to_contain_text("    twist(strand)")
@@ -110,7 +112,7 @@ def test_code_and_tables_look_like_what_they_are(visit: Visit) -> None:
     expect(page.locator("td")).to_have_count(4)
 
 
-def test_a_selection_is_asked_about_and_sent_to_the_letter(visit: Visit) -> None:
+def test_a_selection_is_asked_about_and_sent_to_the_letter(visit: PageVisit) -> None:
     page = visit.go("/#/books/the-quay")
     section = next(s for s in contents(visit, "the-quay") if s["title"].startswith("Harbour"))
     page.locator(f"[data-section='{section['id']}'] .text p").first.wait_for()
@@ -130,7 +132,7 @@ def test_a_selection_is_asked_about_and_sent_to_the_letter(visit: Visit) -> None
     expect(page.locator("#scope")).to_have_value("book")
 
 
-def test_a_selection_that_is_too_long_says_so(visit: Visit) -> None:
+def test_a_selection_that_is_too_long_says_so(visit: PageVisit) -> None:
     section = next(s for s in contents(visit, "the-quay") if s["title"] == "Winter")["id"]
     page = visit.go(f"/#/books/the-quay/sections/{section}")
     page.locator(f"[data-section='{section}'] .text p").first.wait_for()
@@ -142,7 +144,7 @@ def test_a_selection_that_is_too_long_says_so(visit: Visit) -> None:
     expect(page.get_by_role("button", name="Ask about this")).to_have_count(0)
 
 
-def test_each_scope_goes_out_as_it_is_shown(visit: Visit) -> None:
+def test_each_scope_goes_out_as_it_is_shown(visit: PageVisit) -> None:
     page = visit.go()
     expect(page.locator("#scope option[value=section]")).to_be_disabled()
     visit.ask("What was drawn over the ice?")
@@ -168,7 +170,7 @@ def test_each_scope_goes_out_as_it_is_shown(visit: Visit) -> None:
     expect(page.locator("#scope option:checked")).to_have_text("only up to here: p. 1")
 
 
-def test_the_scope_follows_the_reader(visit: Visit) -> None:
+def test_the_scope_follows_the_reader(visit: PageVisit) -> None:
     page = visit.go("/#/books/the-quay")
     page.locator("[role=treeitem]", has_text="Ropes").first.click()
     page.select_option("#scope", "section")
@@ -182,21 +184,21 @@ def test_the_scope_follows_the_reader(visit: Visit) -> None:
     assert {c["section"] for c in final(visit)["citations"]} == {"Harbour 🚢"}
 
 
-def test_pages_are_marked_where_they_begin(visit: Visit) -> None:
+def test_pages_are_marked_where_they_begin(visit: PageVisit) -> None:
     page = visit.go("/#/books/estuary")
     marks = page.locator(".page-mark")
     expect(marks.first).to_have_attribute("aria-label", "Page 1")
     assert [m.get_attribute("data-page") for m in marks.all()] == ["1", "2"]
 
 
-def test_a_link_to_a_book_that_is_gone_says_so(visit: Visit) -> None:
+def test_a_link_to_a_book_that_is_gone_says_so(visit: PageVisit) -> None:
     page = visit.go("/#/books/nowhere")
     expect(page.locator(".reader .problem")).to_contain_text("There is no book “nowhere”")
     page.locator(".reader a", has_text="All books").click()
     expect(page.locator(".book").first).to_be_visible()
 
 
-def test_a_page_of_the_reader_is_neither_a_line_nor_a_whole_book(visit: Visit) -> None:
+def test_a_page_of_the_reader_is_neither_a_line_nor_a_whole_book(visit: PageVisit) -> None:
     """Levels and lengths of sections, where one opens, and from which to which the page then goes."""
     visit.go()
     code = """async ([sections, at]) => {

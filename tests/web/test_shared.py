@@ -9,31 +9,31 @@ from typing import Any
 
 import pytest
 
-from tests.support.browser import Stage, Visit, serving, window
+from tests.support.browser import BrowserThread, PageVisit, open_page, serve_page
 
 LETTERS = "aé \n漢🌊👩‍🚀𝔸\u0301[1]"
 
 
 @pytest.fixture(scope="module")
 def base(tides_made: Path) -> Iterator[str]:
-    with serving(tides_made) as address:
+    with serve_page(tides_made) as address:
         yield address
 
 
 @pytest.fixture
-def visit(stage: Stage, base: str) -> Iterator[Visit]:
-    with window(stage, base) as opened:
+def visit(stage: BrowserThread, base: str) -> Iterator[PageVisit]:
+    with open_page(stage, base) as opened:
         stage.call(opened.go)
         yield opened
         stage.call(opened.assert_clean)
 
 
-def call(visit: Visit, module: str, code: str, given: Any = None) -> Any:
+def call(visit: PageVisit, module: str, code: str, given: Any = None) -> Any:
     source = f"async (given) => {{ const m = await import('/static/shared/{module}.js'); {code} }}"
     return visit.page.evaluate(source, given)
 
 
-def test_offsets_mean_the_same_characters_here_and_in_the_browser(visit: Visit) -> None:
+def test_offsets_mean_the_same_characters_here_and_in_the_browser(visit: PageVisit) -> None:
     choose = random.Random(7)
     texts = ["".join(choose.choices(LETTERS, k=choose.randrange(1, 40))) for _ in range(200)]
     spans = [sorted(choose.choices(range(len(t) + 1), k=2)) for t in texts]
@@ -49,7 +49,7 @@ def test_offsets_mean_the_same_characters_here_and_in_the_browser(visit: Visit) 
     ]
 
 
-def test_an_answer_is_cut_where_its_own_footnotes_stand(visit: Visit) -> None:
+def test_an_answer_is_cut_where_its_own_footnotes_stand(visit: PageVisit) -> None:
     code = "return m.splitClaims(given, [{number: 1}, {number: 2}]).map((c) => [c.text, c.citations]);"
     assert call(visit, "turn", code, "One (3). [1][2] See [9] there. [1]\n\nAnd more") == [
         ["One (3).", [1, 2]],
@@ -58,7 +58,7 @@ def test_an_answer_is_cut_where_its_own_footnotes_stand(visit: Visit) -> None:
     ]
 
 
-def test_marks_cut_a_text_without_losing_any_of_it(visit: Visit) -> None:
+def test_marks_cut_a_text_without_losing_any_of_it(visit: PageVisit) -> None:
     code = "return m.splitAtMarks('🌊 seven boats', given).map((s) => [s.text, s.marked]);"
     assert call(visit, "text", code, [[2, 7]]) == [["🌊 ", False], ["seven", True], [" boats", False]]
     assert call(visit, "text", code, [[4, 99], [0, 3], [5, 6], [3, 3]]) == [
@@ -66,7 +66,7 @@ def test_marks_cut_a_text_without_losing_any_of_it(visit: Visit) -> None:
     ]  # fmt: skip
 
 
-def test_a_stream_is_read_whatever_pieces_it_comes_in(visit: Visit) -> None:
+def test_a_stream_is_read_whatever_pieces_it_comes_in(visit: PageVisit) -> None:
     stream = ': ping\n\nevent: asked\r\ndata: {"a": "ü\\n🌊"}\r\n\r\n'
     stream += "id: 3\ndata: one\ndata: two\n\nevent: lost\n\n"
     code = "const f = new m.EventParser(); return given.flatMap((piece) => f.parse(piece));"
@@ -76,7 +76,7 @@ def test_a_stream_is_read_whatever_pieces_it_comes_in(visit: Visit) -> None:
         assert call(visit, "sse", code, pieces) == wanted
 
 
-def test_a_problem_keeps_the_words_of_the_server(visit: Visit) -> None:
+def test_a_problem_keeps_the_words_of_the_server(visit: PageVisit) -> None:
     code = """const headers = {'Content-Type': 'application/json'};
     try { for await (const e of m.stream('/v1/ask', {body: given, headers})); }
     catch (p) { return [p.name, p.status, p.code, Boolean(p.message)]; }"""
@@ -89,7 +89,7 @@ def test_a_problem_keeps_the_words_of_the_server(visit: Visit) -> None:
     assert call(visit, "sse", code, '{"question": 7}')[:2] == ["Problem", 422]
 
 
-def test_an_element_takes_text_as_text_and_refuses_what_could_run(visit: Visit) -> None:
+def test_an_element_takes_text_as_text_and_refuses_what_could_run(visit: PageVisit) -> None:
     assert (
         call(visit, "dom", "return m.el('p', {}, given, [1, null, false]).innerHTML;", "<b>&")
         == "&lt;b&gt;&amp;1"
@@ -100,7 +100,7 @@ def test_an_element_takes_text_as_text_and_refuses_what_could_run(visit: Visit) 
     assert call(visit, "dom", code, refused) == []
 
 
-def test_only_ordinary_addresses_become_links(visit: Visit) -> None:
+def test_only_ordinary_addresses_become_links(visit: PageVisit) -> None:
     kept = ["#/books/a", "/v1/x", "https://example.org/a", "mailto:a@example.org"]
     left_out = [
         "javascript:alert(1)", " JaVaScRiPt:alert(1)", "java\nscript:alert(1)", "data:text/html,x",
@@ -111,7 +111,7 @@ def test_only_ordinary_addresses_become_links(visit: Visit) -> None:
     assert call(visit, "dom", code, [*kept, *left_out]) == kept
 
 
-def test_pictures_come_from_memory_and_never_from_the_network(visit: Visit) -> None:
+def test_pictures_come_from_memory_and_never_from_the_network(visit: PageVisit) -> None:
     code = "return given.map((src) => m.el('img', {src}).hasAttribute('src'));"
     given = [
         "https://evil.example/x.png",
@@ -137,13 +137,13 @@ return seen;"""
 FINAL = {"answer_id": "a1", "answer": "Two boats. [1]", "citations": [{"number": 1}], "refusal": None}
 
 
-def follow(visit: Visit, *events: tuple[str, object]) -> list[dict[str, Any]]:
+def follow(visit: PageVisit, *events: tuple[str, object]) -> list[dict[str, Any]]:
     """The turns that these events make of a question, one after the other."""
     turns: list[dict[str, Any]] = call(visit, "turn", FOLLOW, {"events": events})
     return turns
 
 
-def test_a_turn_gathers_steps_and_claims_until_it_is_answered(visit: Visit) -> None:
+def test_a_turn_gathers_steps_and_claims_until_it_is_answered(visit: PageVisit) -> None:
     turns = follow(
         visit,
         ("asked", {"interpreted": "How many?"}),
@@ -168,7 +168,7 @@ def test_a_turn_gathers_steps_and_claims_until_it_is_answered(visit: Visit) -> N
     assert turns[0]["steps"] != last["steps"], "a turn never changes"
 
 
-def test_a_turn_without_streamed_claims_takes_them_from_its_answer(visit: Visit) -> None:
+def test_a_turn_without_streamed_claims_takes_them_from_its_answer(visit: PageVisit) -> None:
     (turn,) = follow(visit, ("answered", {**FINAL, "interpreted": "How many boats?"}))
     assert turn["claims"] == [{"text": "Two boats.", "citations": [1], "marks": []}]
     assert turn["interpreted"] == "How many boats?"
@@ -184,7 +184,7 @@ def test_a_turn_without_streamed_claims_takes_them_from_its_answer(visit: Visit)
     ],
 )
 def test_a_turn_ends_however_its_stream_does(
-    visit: Visit, event: tuple[str, object] | None, state: str, code: str | None
+    visit: PageVisit, event: tuple[str, object] | None, state: str, code: str | None
 ) -> None:
     claimed = ("claimed", {"text": "Two boats.", "citations": [1]})
     code_of = FOLLOW.replace(
@@ -194,14 +194,14 @@ def test_a_turn_ends_however_its_stream_does(
     assert ends == [["asking", None, 1], [state, code, 1]], "what was said already stays"
 
 
-def test_a_turn_leaves_out_what_has_the_wrong_shape(visit: Visit) -> None:
+def test_a_turn_leaves_out_what_has_the_wrong_shape(visit: PageVisit) -> None:
     spoilt = {"citations": 3, "dropped": "no", "claims": None, "refusal": {"reason": "odd", "nearest": {}}}
     (turn,) = follow(visit, ("answered", spoilt))
     assert (turn["state"], turn["citations"], turn["dropped"], turn["claims"]) == ("refused", [], [], [])
     assert turn["refusal"]["nearest"] == []
 
 
-def test_feedback_is_opened_sent_and_kept_when_it_fails(visit: Visit) -> None:
+def test_feedback_is_opened_sent_and_kept_when_it_fails(visit: PageVisit) -> None:
     code = """const said = { vote: "down", reasons: ["passage"], comment: "" };
     const begun = m.finishTurn(m.beginTurn({ question: "q", body: {} }), { answer_id: "a1", citations: [] });
     const open = m.openFeedback(begun, "down");

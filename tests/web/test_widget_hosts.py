@@ -9,20 +9,20 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from octavo.settings import Settings
-from tests.support.browser import Stage, until
-from tests.support.widget_stage import (
+from tests.support.browser import BrowserThread, wait_until_true
+from tests.support.widget_site import (
     STORM_TEXT,
     Site,
-    a_service,
-    a_site,
-    ask,
-    fill,
-    inside,
-    lit,
-    opened,
-    page_of,
-    reader,
-    script,
+    ask_widget,
+    fill_library,
+    find_inside,
+    list_highlights,
+    make_page,
+    make_script_tag,
+    open_reader,
+    open_widget,
+    serve_library,
+    serve_site,
 )
 
 LOST = "Seven boats were lost with all their nets."
@@ -70,20 +70,20 @@ class Scene:
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     folder = tmp_path_factory.mktemp("hosts")
-    with a_site() as site:
-        fill(folder / "library", folder / "book", base_url=site.url)
-        with a_service(Settings(data=folder / "library", origins=(site.url,))) as service:
+    with serve_site() as site:
+        fill_library(folder / "library", folder / "book", base_url=site.url)
+        with serve_library(Settings(data=folder / "library", origins=(site.url,))) as service:
             yield Scene(site, service)
 
 
 @pytest.fixture
-def page(stage: Stage, scene: Scene) -> Iterator[Page]:
-    with reader(stage, scene.site, scene.service) as opened:
-        yield opened
+def page(stage: BrowserThread, scene: Scene) -> Iterator[Page]:
+    with open_reader(stage, scene.site, scene.service) as open_widget:
+        yield open_widget
 
 
 def theme(page: Page, wanted: str) -> None:
-    expect(inside(page, ".root")).to_have_attribute("data-theme", wanted)
+    expect(find_inside(page, ".root")).to_have_attribute("data-theme", wanted)
 
 
 def test_hostile_styles_change_nothing(scene: Scene, page: Page) -> None:
@@ -91,11 +91,14 @@ def test_hostile_styles_change_nothing(scene: Scene, page: Page) -> None:
     sizes = "(all) => all.map((n) => [n.className, n.offsetWidth, n.offsetHeight, getComputedStyle(n).font])"
     measured = []
     for name, head in (("plain", ""), ("hostile", HOSTILE)):
-        opened(page, scene.site.put(f"/{name}.html", page_of(STORM_TEXT, script(scene.service), head=head)))
+        open_widget(
+            page,
+            scene.site.put(f"/{name}.html", make_page(STORM_TEXT, make_script_tag(scene.service), head=head)),
+        )
         page.evaluate("localStorage.clear()")
-        ask(page, "How many boats were lost?")
-        expect(inside(page, ".said")).to_contain_text(LOST)
-        found = inside(page, ":is(.panel, .asked, .said p, .cite, .foot, .send, h2)")
+        ask_widget(page, "How many boats were lost?")
+        expect(find_inside(page, ".said")).to_contain_text(LOST)
+        found = find_inside(page, ":is(.panel, .asked, .said p, .cite, .foot, .send, h2)")
         assert found.first.is_visible()
         measured.append(found.evaluate_all(sizes))
         page.evaluate("sessionStorage.clear()")
@@ -109,22 +112,24 @@ def test_a_strict_policy_needs_only_the_service_in_two_places(scene: Scene, page
         "require-trusted-types-for 'script'; trusted-types 'none'"
     )
     text = STORM_TEXT.replace('<div style="height: 1500px"></div>', "<br>" * 90)
-    url = scene.site.put("/storm.html", page_of(text, script(scene.service)), content_security_policy=policy)
-    opened(page, url)
-    ask(page, "How many boats were lost?")
-    expect(inside(page, ".launch")).to_be_hidden()
-    assert inside(page, ".panel").evaluate("(panel) => getComputedStyle(panel).position") == "fixed"
-    inside(page, ".passages .passage").first.click()
-    assert lit(page)
+    url = scene.site.put(
+        "/storm.html", make_page(text, make_script_tag(scene.service)), content_security_policy=policy
+    )
+    open_widget(page, url)
+    ask_widget(page, "How many boats were lost?")
+    expect(find_inside(page, ".launch")).to_be_hidden()
+    assert find_inside(page, ".panel").evaluate("(panel) => getComputedStyle(panel).position") == "fixed"
+    find_inside(page, ".passages .passage").first.click()
+    assert list_highlights(page)
 
 
 def test_docusaurus_is_followed_into_the_dark_and_over_its_own_navigation(scene: Scene, page: Page) -> None:
-    tag = script(scene.service)
-    opened(page, scene.site.put("/docs/storm/", DOCUSAURUS.format(text=STORM_TEXT, tag=tag)))
+    tag = make_script_tag(scene.service)
+    open_widget(page, scene.site.put("/docs/storm/", DOCUSAURUS.format(text=STORM_TEXT, tag=tag)))
     theme(page, "light")
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
     theme(page, "dark")
-    ask(page, "How many boats were lost?")
+    ask_widget(page, "How many boats were lost?")
     page.evaluate(
         "history.pushState({}, '', '/docs/count');"
         "document.querySelector('.theme-doc-markdown').innerHTML = '<h1>Count</h1><p>Other words.</p>'"
@@ -135,33 +140,33 @@ def test_docusaurus_is_followed_into_the_dark_and_over_its_own_navigation(scene:
         f"{scene.service}/widget.js",
     )
     assert page.locator("octavo-widget").count() == 1
-    expect(inside(page, ".turn")).to_have_count(1)
+    expect(find_inside(page, ".turn")).to_have_count(1)
 
 
 def test_a_page_that_replaces_its_body_keeps_the_widget(scene: Scene, page: Page) -> None:
-    opened(page, scene.site.put("/turbo.html", page_of(STORM_TEXT, script(scene.service))))
-    ask(page, "How many boats were lost?")
+    open_widget(page, scene.site.put("/turbo.html", make_page(STORM_TEXT, make_script_tag(scene.service))))
+    ask_widget(page, "How many boats were lost?")
     page.evaluate("document.documentElement.replaceChild(document.createElement('body'), document.body)")
     expect(page.locator("octavo-widget")).to_have_count(1)
-    expect(inside(page, ".turn")).to_have_count(1)
+    expect(find_inside(page, ".turn")).to_have_count(1)
     page.evaluate("document.body.className = 'dark'")
     theme(page, "dark")
     page.evaluate("document.querySelector('octavo-widget').remove()")
-    expect(inside(page, ".panel")).to_be_visible()
+    expect(find_inside(page, ".panel")).to_be_visible()
 
 
 def test_mdbook_does_not_hear_what_is_typed(scene: Scene, page: Page) -> None:
-    tag = script(scene.service)
-    opened(page, scene.site.put("/storm.html", MDBOOK.format(text=STORM_TEXT, tag=tag)))
+    tag = make_script_tag(scene.service)
+    open_widget(page, scene.site.put("/storm.html", MDBOOK.format(text=STORM_TEXT, tag=tag)))
     page.keyboard.press("s")
     assert page.evaluate("window.searched") == 1, "the page's own keys work"
     page.keyboard.press("Control+i")
-    expect(inside(page, ".composer textarea")).to_be_focused()
+    expect(find_inside(page, ".composer textarea")).to_be_focused()
     page.keyboard.type("boats/lost")
     page.keyboard.press("ArrowLeft")
     assert page.evaluate("[window.searched, window.turned]") == [1, 0]
     page.keyboard.press("Control+i")
-    expect(inside(page, ".panel")).to_be_hidden()
+    expect(find_inside(page, ".panel")).to_be_hidden()
 
 
 @pytest.mark.parametrize(
@@ -173,15 +178,17 @@ def test_mdbook_does_not_hear_what_is_typed(scene: Scene, page: Page) -> None:
     ],
 )
 def test_mdbooks_themes_are_known(scene: Scene, page: Page, before: str, after: str, change: str) -> None:
-    opened(page, scene.site.put("/storm.html", MDBOOK.format(text="", tag=script(scene.service))))
+    open_widget(
+        page, scene.site.put("/storm.html", MDBOOK.format(text="", tag=make_script_tag(scene.service)))
+    )
     theme(page, before)
     page.evaluate(change)
     theme(page, after)
 
 
 def test_mkdocs_material_is_followed(scene: Scene, page: Page) -> None:
-    tag = script(scene.service)
-    opened(page, scene.site.put("/storm/", MATERIAL.format(text=STORM_TEXT, tag=tag, scheme="slate")))
+    tag = make_script_tag(scene.service)
+    open_widget(page, scene.site.put("/storm/", MATERIAL.format(text=STORM_TEXT, tag=tag, scheme="slate")))
     theme(page, "dark")
     page.evaluate("document.body.setAttribute('data-md-color-scheme', 'default')")
     theme(page, "light")
@@ -190,7 +197,7 @@ def test_mkdocs_material_is_followed(scene: Scene, page: Page) -> None:
 def test_a_page_that_says_nothing_is_judged_by_its_background_and_then_by_the_system(
     scene: Scene, page: Page
 ) -> None:
-    opened(page, scene.site.put("/bare.html", page_of("", script(scene.service))))
+    open_widget(page, scene.site.put("/bare.html", make_page("", make_script_tag(scene.service))))
     theme(page, "light")
     page.emulate_media(color_scheme="dark")
     theme(page, "dark")
@@ -203,23 +210,30 @@ def test_a_page_that_says_nothing_is_judged_by_its_background_and_then_by_the_sy
 
 def test_every_word_can_be_replaced_for_a_page_or_for_a_language(scene: Scene, page: Page) -> None:
     words = '{"de": {"title": "Frag das Buch", "send": "Fragen"}, "button": "Frage"}'
-    opened(page, scene.site.put("/de.html", page_of("", script(scene.service, strings=words, lang="de-AT"))))
-    expect(inside(page, ".launch span")).to_have_text("Frage")
-    inside(page, ".launch").click()
-    expect(inside(page, "h2")).to_have_text("Frag das Buch")
-    expect(inside(page, ".send")).to_have_attribute("aria-label", "Fragen")
+    open_widget(
+        page,
+        scene.site.put(
+            "/de.html", make_page("", make_script_tag(scene.service, strings=words, lang="de-AT"))
+        ),
+    )
+    expect(find_inside(page, ".launch span")).to_have_text("Frage")
+    find_inside(page, ".launch").click()
+    expect(find_inside(page, "h2")).to_have_text("Frag das Buch")
+    expect(find_inside(page, ".send")).to_have_attribute("aria-label", "Fragen")
     own = '<script>window.OctavoStrings = {placeholder: "Pose ta question"}</script>'
-    opened(page, scene.site.put("/fr.html", page_of("", own + script(scene.service))))
+    open_widget(page, scene.site.put("/fr.html", make_page("", own + make_script_tag(scene.service))))
     page.keyboard.press("Control+i")
-    expect(inside(page, ".composer textarea")).to_have_attribute("placeholder", "Pose ta question")
-    expect(inside(page, "h2")).to_have_text("Ask this book")
+    expect(find_inside(page, ".composer textarea")).to_have_attribute("placeholder", "Pose ta question")
+    expect(find_inside(page, "h2")).to_have_text("Ask this book")
 
 
 def test_options_place_title_and_open_the_panel(scene: Scene, page: Page) -> None:
-    tag = script(scene.service, position="left", open="", title="Ask the Tides", theme="dark", over="")
-    opened(page, scene.site.put("/options.html", page_of(STORM_TEXT, tag)))
-    expect(inside(page, "h2")).to_have_text("Ask the Tides")
-    box = inside(page, ".panel").bounding_box()
+    tag = make_script_tag(
+        scene.service, position="left", open="", title="Ask the Tides", theme="dark", over=""
+    )
+    open_widget(page, scene.site.put("/options.html", make_page(STORM_TEXT, tag)))
+    expect(find_inside(page, "h2")).to_have_text("Ask the Tides")
+    box = find_inside(page, ".panel").bounding_box()
     assert box
     assert box["x"] == 0
     theme(page, "dark")
@@ -228,15 +242,17 @@ def test_options_place_title_and_open_the_panel(scene: Scene, page: Page) -> Non
 
 
 def test_a_page_can_open_close_ask_and_listen(scene: Scene, page: Page) -> None:
-    opened(page, scene.site.put("/api.html", page_of(STORM_TEXT, script(scene.service))))
+    open_widget(page, scene.site.put("/api.html", make_page(STORM_TEXT, make_script_tag(scene.service))))
     page.evaluate(
         "window.told = []; for (const name of ['open', 'asked', 'answered', 'refused', 'close'])"
         " window.Octavo.on(name, (detail) => told.push([name, detail?.question || ''])); void 0"
     )
     page.evaluate("window.Octavo.ask('How many boats were lost?')")
-    expect(inside(page, ".said")).to_contain_text(LOST)
-    until(page, "told.some(([name]) => name === 'answered')")  # its words are there before the last event
+    expect(find_inside(page, ".said")).to_contain_text(LOST)
+    wait_until_true(
+        page, "told.some(([name]) => name === 'answered')"
+    )  # its words are there before the last event
     page.evaluate("window.Octavo.close()")
-    expect(inside(page, ".panel")).to_be_hidden()
+    expect(find_inside(page, ".panel")).to_be_hidden()
     question = "How many boats were lost?"
     assert page.evaluate("told") == [["open", ""], ["asked", question], ["answered", question], ["close", ""]]

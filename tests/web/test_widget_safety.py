@@ -14,21 +14,21 @@ from octavo.library import Library
 from octavo.records.keys import Keyring
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
-from tests.support.browser import Stage
-from tests.support.widget_stage import (
+from tests.support.browser import BrowserThread
+from tests.support.widget_site import (
     STORM_TEXT,
-    Heard,
-    Says,
+    CannedResponse,
+    HeardRequest,
     Site,
-    a_service,
-    a_site,
-    ask,
-    fill,
-    inside,
-    opened,
-    page_of,
-    reader,
-    script,
+    ask_widget,
+    fill_library,
+    find_inside,
+    make_page,
+    make_script_tag,
+    open_reader,
+    open_widget,
+    serve_library,
+    serve_site,
 )
 
 RUN = "window.pwned=1"
@@ -64,20 +64,22 @@ PAYLOADS = (
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
-    with a_site() as made:
+    with serve_site() as made:
         yield made
 
 
 @pytest.fixture
-def page(stage: Stage, site: Site) -> Iterator[Page]:
+def page(stage: BrowserThread, site: Site) -> Iterator[Page]:
     """A reader of a page whose service is the site itself."""
     for path in [path for path in site.pages if path.startswith("/v1/")]:
         del site.pages[path]
     site.heard.clear()
-    site.put("/storm.html", page_of(STORM_TEXT, script(site.url, key="octv_public_secret")))
-    site.pages["/v1/sessions"] = Says('{"session_id": "session-of-a-test"}', "application/json", status=201)
-    with reader(stage, site) as opened:
-        yield opened
+    site.put("/storm.html", make_page(STORM_TEXT, make_script_tag(site.url, key="octv_public_secret")))
+    site.pages["/v1/sessions"] = CannedResponse(
+        '{"session_id": "session-of-a-test"}', "application/json", status=201
+    )
+    with open_reader(stage, site) as open_widget:
+        yield open_widget
         assert all("secret" not in heard.path for heard in site.heard)
 
 
@@ -117,30 +119,30 @@ def test_no_payload_runs_or_reaches_out_wherever_it_stands(site: Site, page: Pag
             final(f"{everything} [1][2][3][4]", citations=citations, dropped=dropped, interpreted=everything),
         ),
     )
-    opened(page, site.url + "/storm.html")
-    turn = ask(page, everything[:900])
+    open_widget(page, site.url + "/storm.html")
+    turn = ask_widget(page, everything[:900])
     shown = turn.locator(".said").inner_text()
     for text in PAYLOADS[:18]:
         assert text.replace("`", "") in shown, "the letters are shown as letters"
     turn.locator(".cite").first.hover()
-    expect(inside(page, ".tip")).to_contain_text("<script>")
+    expect(find_inside(page, ".tip")).to_contain_text("<script>")
     turn.locator(".cite").first.click()
     turn.locator(".passages button").nth(1).click()
     turn.locator("summary").press("Enter")
     nearest = [{**citation(n), "section": text, "url": links[0]} for n, text in enumerate(PAYLOADS)]
     refusal = {"reason": "unheard_of", "message": everything, "nearest": nearest}
     site.play(("answered", final("no", citations=[], refusal=refusal)))
-    ask(page, "and now?").locator(".nearest button").first.click()
-    site.pages["/v1/ask"] = Says(
+    ask_widget(page, "and now?").locator(".nearest button").first.click()
+    site.pages["/v1/ask"] = CannedResponse(
         json.dumps({"detail": everything, "code": PAYLOADS[0]}), "application/json", status=500
     )
-    ask(page, "and then?")
+    ask_widget(page, "and then?")
     page.reload()
-    expect(inside(page, ".turn").first).to_be_visible()
-    hrefs = inside(page, "a").evaluate_all("(all) => all.map((a) => [a.getAttribute('href'), a.rel])")
+    expect(find_inside(page, ".turn").first).to_be_visible()
+    hrefs = find_inside(page, "a").evaluate_all("(all) => all.map((a) => [a.getAttribute('href'), a.rel])")
     assert {tuple(pair) for pair in hrefs} == {("https://ok.example/#a", "noopener noreferrer")}
     forbidden = "img, iframe, object, embed, video, link, style, script, meta, base, [style*=url], math"
-    assert inside(page, f":is({forbidden})").count() == 0
+    assert find_inside(page, f":is({forbidden})").count() == 0
     assert page.evaluate("window.pwned") is None
 
 
@@ -155,14 +157,16 @@ def wall(tmp_path: Path, site: Site) -> Iterator[str]:
             await library.add(tmp_path / "wall.txt", title="The Tides")
 
     asyncio.run(add())
-    with a_service(Settings(data=tmp_path / "d", origins=(site.url,))) as service:
+    with serve_library(Settings(data=tmp_path / "d", origins=(site.url,))) as service:
         yield service
 
 
-def test_a_books_own_payloads_are_quoted_letter_by_letter(stage: Stage, site: Site, wall: str) -> None:
-    with reader(stage, site, wall) as page:
-        opened(page, site.put("/wall.html", page_of("<p>A wall.</p>", script(wall))))
-        turn = ask(page, "What was written of the boats on the wall?")
+def test_a_books_own_payloads_are_quoted_letter_by_letter(
+    stage: BrowserThread, site: Site, wall: str
+) -> None:
+    with open_reader(stage, site, wall) as page:
+        open_widget(page, site.put("/wall.html", make_page("<p>A wall.</p>", make_script_tag(wall))))
+        turn = ask_widget(page, "What was written of the boats on the wall?")
         assert f"={RUN}>" in turn.locator(".said").inner_text()
         turn.locator(".passages button").first.click()
         expect(turn.locator(".quote")).to_contain_text("Of the boats somebody wrote")
@@ -171,8 +175,8 @@ def test_a_books_own_payloads_are_quoted_letter_by_letter(stage: Stage, site: Si
 
 def test_the_key_is_a_header_and_nothing_else(site: Site, page: Page) -> None:
     site.play(("answered", final()))
-    opened(page, site.url + "/storm.html")
-    ask(page, "How many?")
+    open_widget(page, site.url + "/storm.html")
+    ask_widget(page, "How many?")
     (asked,) = site.asked("/v1/ask")
     assert asked.headers["Authorization"] == "Bearer octv_public_secret"
     assert asked.body == {"question": "How many?", "book_id": "the-tides", "session_id": "session-of-a-test"}
@@ -184,7 +188,7 @@ def test_the_key_is_a_header_and_nothing_else(site: Site, page: Page) -> None:
 @pytest.fixture
 def keyed(tmp_path: Path, site: Site) -> Iterator[tuple[str, str]]:
     """A service that asks for keys, and the key of the site."""
-    fill(tmp_path / "d", tmp_path / "book", base_url=site.url)
+    fill_library(tmp_path / "d", tmp_path / "book", base_url=site.url)
 
     async def key() -> str:
         async with Library.open(settings=Settings(data=tmp_path / "d"), embedder=TinyEmbedder()) as library:
@@ -192,21 +196,23 @@ def keyed(tmp_path: Path, site: Site) -> Iterator[tuple[str, str]]:
             return (await ring.create("site", public=True, origins=[site.url], books=["the-tides"]))[1]
 
     token = asyncio.run(key())
-    with a_service(Settings(data=tmp_path / "d", keys_required=True)) as service:
+    with serve_library(Settings(data=tmp_path / "d", keys_required=True)) as service:
         yield service, token
 
 
 def test_a_public_key_works_on_its_own_site_and_on_no_other(
-    stage: Stage, site: Site, keyed: tuple[str, str]
+    stage: BrowserThread, site: Site, keyed: tuple[str, str]
 ) -> None:
     service, token = keyed
-    with a_site() as other, reader(stage, site, service, other.url, refused=True) as page:
-        opened(page, site.put("/storm.html", page_of(STORM_TEXT, script(service, key=token))))
-        expect(ask(page, "How many boats were lost?").locator(".said")).to_contain_text("Seven boats")
+    with serve_site() as other, open_reader(stage, site, service, other.url, refused=True) as page:
+        open_widget(page, site.put("/storm.html", make_page(STORM_TEXT, make_script_tag(service, key=token))))
+        expect(ask_widget(page, "How many boats were lost?").locator(".said")).to_contain_text("Seven boats")
         page.reload()
-        expect(inside(page, ".said")).to_contain_text("Seven boats")
-        opened(page, other.put("/storm.html", page_of(STORM_TEXT, script(service, key=token))))
-        expect(ask(page, "How many boats were lost?").locator(".failed")).to_be_visible()
+        expect(find_inside(page, ".said")).to_contain_text("Seven boats")
+        open_widget(
+            page, other.put("/storm.html", make_page(STORM_TEXT, make_script_tag(service, key=token)))
+        )
+        expect(ask_widget(page, "How many boats were lost?").locator(".failed")).to_be_visible()
 
 
 @pytest.mark.parametrize(
@@ -221,48 +227,52 @@ def test_a_failure_is_told_and_can_be_tried_again(
     site: Site, page: Page, status: int, headers: dict[str, str], said: str
 ) -> None:
     problem = json.dumps({"code": "x", "detail": "the model is out"})
-    site.pages["/v1/ask"] = Says(problem, "application/problem+json", headers, status)
-    opened(page, site.url + "/storm.html")
-    turn = ask(page, "How many?")
+    site.pages["/v1/ask"] = CannedResponse(problem, "application/problem+json", headers, status)
+    open_widget(page, site.url + "/storm.html")
+    turn = ask_widget(page, "How many?")
     expect(turn.locator(".failed")).to_contain_text(said)
     site.play(("answered", final()))
     turn.locator("button", has_text="Try again").click()
-    expect(inside(page, ".said")).to_contain_text("Two boats.")
-    expect(inside(page, ".turn")).to_have_count(1)
+    expect(find_inside(page, ".said")).to_contain_text("Two boats.")
+    expect(find_inside(page, ".turn")).to_have_count(1)
 
 
 def test_a_stream_that_breaks_off_is_no_answer(site: Site, page: Page) -> None:
     site.play(("asked", {"interpreted": "How many?"}), ("claimed", {"text": "Two boats.", "citations": [1]}))
-    opened(page, site.url + "/storm.html")
-    expect(ask(page, "How many?").locator(".failed")).to_be_visible()
+    open_widget(page, site.url + "/storm.html")
+    expect(ask_widget(page, "How many?").locator(".failed")).to_be_visible()
     site.play(("error", {"status": 503, "code": "busy", "detail": "come back later"}))
-    expect(ask(page, "How many?").locator(".failed")).to_contain_text("come back later")
+    expect(ask_widget(page, "How many?").locator(".failed")).to_contain_text("come back later")
 
 
 def test_a_conversation_is_kept_here_when_the_server_keeps_none(site: Site, page: Page) -> None:
-    site.pages["/v1/sessions"] = Says("{}", "application/json", status=404)
+    site.pages["/v1/sessions"] = CannedResponse("{}", "application/json", status=404)
     site.play(("answered", final(confidence=0.5)))
-    opened(page, site.url + "/storm.html")
-    ask(page, "How many?")
+    open_widget(page, site.url + "/storm.html")
+    ask_widget(page, "How many?")
     assert "session_id" not in site.asked("/v1/ask")[0].body
     page.reload()
-    expect(inside(page, ".said")).to_contain_text("Two boats.")
-    expect(inside(page, ".sure")).to_have_text("Not very confident (50% confident)")
+    expect(find_inside(page, ".said")).to_contain_text("Two boats.")
+    expect(find_inside(page, ".sure")).to_have_text("Not very confident (50% confident)")
 
 
 def test_a_session_that_the_server_forgot_is_begun_anew(site: Site, page: Page) -> None:
     site.play(("answered", final()))
-    opened(page, site.url + "/storm.html")
-    ask(page, "How many?")
+    open_widget(page, site.url + "/storm.html")
+    ask_widget(page, "How many?")
 
-    def forgetful(heard: Heard) -> Says:
+    def forgetful(heard: HeardRequest) -> CannedResponse:
         if heard.body["session_id"] == "session-of-a-test":
-            return Says('{"code": "not_found", "detail": "no such session"}', "application/json", status=404)
-        return Says(f"event: answered\ndata: {json.dumps(final())}\n\n", "text/event-stream")
+            return CannedResponse(
+                '{"code": "not_found", "detail": "no such session"}', "application/json", status=404
+            )
+        return CannedResponse(f"event: answered\ndata: {json.dumps(final())}\n\n", "text/event-stream")
 
     site.pages["/v1/ask"] = forgetful
-    site.pages["/v1/sessions"] = Says('{"session_id": "another-session"}', "application/json", status=201)
-    expect(ask(page, "And then?").locator(".said")).to_contain_text("Two boats.")
+    site.pages["/v1/sessions"] = CannedResponse(
+        '{"session_id": "another-session"}', "application/json", status=201
+    )
+    expect(ask_widget(page, "And then?").locator(".said")).to_contain_text("Two boats.")
 
 
 def test_a_reader_can_judge_copy_and_see_what_was_left_out(site: Site, page: Page) -> None:
@@ -271,9 +281,9 @@ def test_a_reader_can_judge_copy_and_see_what_was_left_out(site: Site, page: Pag
         {"text": "A tenth.", "reason": "nor this"},
     ]
     site.play(("answered", final(dropped=dropped, interpreted="How many boats?")))
-    site.pages["/v1/answers/a1/feedback"] = Says("", status=204)
-    opened(page, site.url + "/storm.html")
-    turn = ask(page, "How many?")
+    site.pages["/v1/answers/a1/feedback"] = CannedResponse("", status=204)
+    open_widget(page, site.url + "/storm.html")
+    turn = ask_widget(page, "How many?")
     expect(turn.locator(".understood")).to_have_text("Understood as: How many boats?")
     expect(turn.locator("summary")).to_have_text(
         "2 sentences were left out because the book does not support them"
@@ -281,7 +291,7 @@ def test_a_reader_can_judge_copy_and_see_what_was_left_out(site: Site, page: Pag
     turn.locator("summary").click()
     expect(turn.locator(".dropped li").first).to_contain_text("A ninth boat.")
     turn.locator("[aria-label='Copy with sources']").click()
-    expect(inside(page, "[role=status]").last).to_have_text("Copied")
+    expect(find_inside(page, "[role=status]").last).to_have_text("Copied")
     assert page.evaluate("navigator.clipboard.readText()") == (
         "Two boats. [1]\n\n[1] “Two boats came from Skerry.” (The count)"
     )
@@ -297,8 +307,8 @@ def test_a_reader_can_judge_copy_and_see_what_was_left_out(site: Site, page: Pag
 def test_a_passage_without_an_address_is_found_here_or_shown_in_the_panel(site: Site, page: Page) -> None:
     elsewhere = citation(2, content_snippet="Nothing of the kind stands here.", section="Elsewhere")
     site.play(("answered", final("Two boats. [1] Nothing. [2]", citations=[citation(), elsewhere])))
-    opened(page, site.url + "/storm.html")
-    turn = ask(page, "How many?")
+    open_widget(page, site.url + "/storm.html")
+    turn = ask_widget(page, "How many?")
     turn.locator(".cite").first.click()
     page.wait_for_function("CSS.highlights.get('octavo-quote')")
     assert turn.locator(".quote").count() == 0
@@ -314,8 +324,8 @@ def test_a_copy_of_the_site_elsewhere_shows_its_own_page(site: Site, page: Page)
     site.play(
         ("answered", final(citations=[citation(url=published, link=f"{published}:~:text=Two%20boats")]))
     )
-    opened(page, site.url + "/storm.html")
-    turn = ask(page, "How many?")
+    open_widget(page, site.url + "/storm.html")
+    turn = ask_widget(page, "How many?")
     assert turn.locator(".cite").get_attribute("target") == "_blank"
     turn.locator(".cite").click()
     page.wait_for_function("CSS.highlights.get('octavo-quote')")
@@ -324,7 +334,7 @@ def test_a_copy_of_the_site_elsewhere_shows_its_own_page(site: Site, page: Page)
 
 def test_spoilt_storage_breaks_nothing(site: Site, page: Page) -> None:
     site.play(("answered", final()))
-    opened(page, site.url + "/storm.html")
+    open_widget(page, site.url + "/storm.html")
     page.evaluate(
         '(name) => { localStorage.setItem(name, \'{"session": 7, "turns": [null, 3, {}]}\');'
         "localStorage.setItem('octavo:width', '\"wide\"'); sessionStorage.setItem('octavo:jump', '[1');"
@@ -332,5 +342,5 @@ def test_spoilt_storage_breaks_nothing(site: Site, page: Page) -> None:
         f"octavo:{site.url}/:the-tides",
     )
     page.reload()
-    expect(inside(page, ".panel")).to_be_visible()
-    expect(ask(page, "How many?").locator(".said")).to_contain_text("Two boats.")
+    expect(find_inside(page, ".panel")).to_be_visible()
+    expect(ask_widget(page, "How many?").locator(".said")).to_contain_text("Two boats.")

@@ -8,25 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.answerers import Broken, Greedy, with_tides
-from tests.support.serving import PROBLEM, Served, made_key, serving
+from tests.support.answerers import AllSentencesAnswerer, FailingAnswerer, add_tides
+from tests.support.serving import PROBLEM, RunningService, create_key, serve_library
 
 LOST = "How many boats were lost?"
 SITE = {"origin": "https://docs.example.com"}
 
 
 @pytest.fixture(scope="module")
-def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    folder = with_tides(tmp_path_factory.mktemp("tides"))
-    with serving(folder, answerer=Greedy("boats"), keys_required=True) as served:
+def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    folder = add_tides(tmp_path_factory.mktemp("tides"))
+    with serve_library(folder, answerer=AllSentencesAnswerer("boats"), keys_required=True) as served:
         yield served
 
 
-def with_key(served: Served, name: str = "reader") -> Served:
-    return replace(served, key=made_key(served.folder, name)[1])
+def with_key(served: RunningService, name: str = "reader") -> RunningService:
+    return replace(served, key=create_key(served.folder, name)[1])
 
 
-def test_a_session_is_started_asked_in_read_and_ended(closed: Served) -> None:
+def test_a_session_is_started_asked_in_read_and_ended(closed: RunningService) -> None:
     ann = with_key(closed)
     started = ann.call("POST", "/v1/sessions")
     assert (started.status, started.json["query_count"], started.json["end_time"]) == (201, 0, None)
@@ -45,7 +45,7 @@ def test_a_session_is_started_asked_in_read_and_ended(closed: Served) -> None:
     assert after["turns"] == answers
 
 
-def test_a_foreign_session_and_an_unknown_one_look_the_same_to_every_route(closed: Served) -> None:
+def test_a_foreign_session_and_an_unknown_one_look_the_same_to_every_route(closed: RunningService) -> None:
     ann, ben = with_key(closed, "ann"), with_key(closed, "ben")
     foreign = ann.call("POST", "/v1/sessions").json["session_id"]
     unknown = "00000000-0000-0000-0000-000000000000"
@@ -70,7 +70,7 @@ def test_a_foreign_session_and_an_unknown_one_look_the_same_to_every_route(close
 
 
 @pytest.mark.parametrize("id_", ["..%2f..%2fetc", "x" * 10_000, "%27%20OR%201=1", "a%0ab", "%F0%9F%90%8B"])
-def test_an_id_that_is_none_is_refused_or_not_found(closed: Served, id_: str) -> None:
+def test_an_id_that_is_none_is_refused_or_not_found(closed: RunningService, id_: str) -> None:
     ann = with_key(closed)
     for method, path in (("GET", f"/v1/sessions/{id_}"), ("DELETE", f"/v1/sessions/{id_}")):
         got = ann.call(method, path)
@@ -78,7 +78,7 @@ def test_an_id_that_is_none_is_refused_or_not_found(closed: Served, id_: str) ->
         assert got.type == PROBLEM
 
 
-def test_the_list_has_ones_own_sessions_page_by_page_the_newest_first(closed: Served) -> None:
+def test_the_list_has_ones_own_sessions_page_by_page_the_newest_first(closed: RunningService) -> None:
     ann, ben = with_key(closed, "ann"), with_key(closed, "ben")
     made = [ann.call("POST", "/v1/sessions").json["session_id"] for _ in range(5)]
     ben.call("POST", "/v1/sessions")
@@ -98,12 +98,12 @@ def test_the_list_has_ones_own_sessions_page_by_page_the_newest_first(closed: Se
 @pytest.mark.parametrize(
     "page", ["limit=0", "limit=201", "limit=x", "after=", "after=a%00b", f"after={'x' * 201}"]
 )
-def test_a_page_that_makes_no_sense_is_refused(closed: Served, page: str) -> None:
+def test_a_page_that_makes_no_sense_is_refused(closed: RunningService, page: str) -> None:
     got = with_key(closed).get(f"/v1/sessions?{page}")
     assert (got.status, got.type) == (422, PROBLEM)
 
 
-def test_a_conversation_is_exported_as_markdown_and_as_json(closed: Served) -> None:
+def test_a_conversation_is_exported_as_markdown_and_as_json(closed: RunningService) -> None:
     ann = with_key(closed)
     id_ = ann.call("POST", "/v1/sessions").json["session_id"]
     ann.post("/v1/ask", {"question": LOST, "session_id": id_})
@@ -117,8 +117,8 @@ def test_a_conversation_is_exported_as_markdown_and_as_json(closed: Served) -> N
     assert ann.get(f"/v1/sessions/{id_}/export?format=exe").status == 422
 
 
-def test_visitors_of_a_site_share_a_key_and_not_their_sessions(closed: Served) -> None:
-    _, token = made_key(closed.folder, "site", public=True, origins=[SITE["origin"]])
+def test_visitors_of_a_site_share_a_key_and_not_their_sessions(closed: RunningService) -> None:
+    _, token = create_key(closed.folder, "site", public=True, origins=[SITE["origin"]])
     site = replace(closed, key=token)
     id_ = site.call("POST", "/v1/sessions", headers=SITE).json["session_id"]
     assert site.post("/v1/ask", {"question": LOST, "session_id": id_}, headers=SITE).status == 200
@@ -128,8 +128,8 @@ def test_visitors_of_a_site_share_a_key_and_not_their_sessions(closed: Served) -
 
 
 def test_on_an_open_service_a_new_name_begins_a_session_and_failures_are_no_turns(tmp_path: Path) -> None:
-    folder = with_tides(tmp_path)
-    with serving(folder, answerer=Broken()) as served:
+    folder = add_tides(tmp_path)
+    with serve_library(folder, answerer=FailingAnswerer()) as served:
         assert served.post("/v1/ask", {"question": LOST, "session_id": "talk"}).status == 502
         talk = served.get("/v1/sessions/talk").json
         assert (talk["turns"], talk["query_count"]) == ([], 1)

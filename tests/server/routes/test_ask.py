@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from octavo.testing import Call, Claims, Fault, FaultKind, ModelRequest, Reply, Script, ScriptedModel
-from tests.support.answerers import with_tides
-from tests.support.serving import Served, serving
+from tests.support.answerers import add_tides
+from tests.support.serving import RunningService, serve_library
 
 LOST = "How many boats were lost in the storm?"
 SEVEN = "Seven boats were lost with all their nets."
@@ -18,14 +18,14 @@ SEVEN = "Seven boats were lost with all their nets."
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return with_tides(tmp_path_factory.mktemp("tides"))
+    return add_tides(tmp_path_factory.mktemp("tides"))
 
 
 @contextmanager
-def modelled(data: Path, script: Script) -> Iterator[Served]:
+def modelled(data: Path, script: Script) -> Iterator[RunningService]:
     with ScriptedModel(script) as model:
         settings = {"model": "scripted-1", "model_url": model.url, "model_key": "sk-secret", "risk": 0.9}
-        with serving(data, **settings) as served:  # type: ignore[arg-type]
+        with serve_library(data, **settings) as served:  # type: ignore[arg-type]
             yield served
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.records.test_covers import BY_PROPERTY, PNG, write_epub_with_cover
 from tests.support import small_books
-from tests.support.book_service import Service, serving
+from tests.support.book_service import Service, serve_books
 
 TIDES = b"# The Tides\n\n" + b"\n".join(
     f"## {name}\n\n{said}\n".encode() for name, said in small_books.TIDES.items()
@@ -19,7 +19,7 @@ TIDES = b"# The Tides\n\n" + b"\n".join(
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("books")
-    with serving(folder / "library") as made:
+    with serve_books(folder / "library") as made:
         assert made.taken_in(TIDES)["state"] == "done"
         made.taken_in(covered(folder), name="hills.epub", title="Hills")
         yield made
@@ -67,7 +67,7 @@ def test_pages_of_a_section_are_told_with_their_labels(service: Service, tmp_pat
         ["PREFACE", "The harbour was old before the lighthouse was built."],
         ["More was said of it later."],
     ]
-    data = small_books.pdf(tmp_path / "paged.pdf", pages, roman=2).read_bytes()
+    data = small_books.write_pdf(tmp_path / "paged.pdf", pages, roman=2).read_bytes()
     book_id = service.taken_in(data, name="paged.pdf", title="Paged")["book_id"]
     sections = service.get(f"/v1/books/{book_id}/contents").json["sections"]
     read = [service.get(f"/v1/books/{book_id}/sections/{s['id']}").json for s in sections]

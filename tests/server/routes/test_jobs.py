@@ -14,8 +14,8 @@ from octavo.limits import ServiceLimits
 from octavo.records.database import Database
 from octavo.records.keys import Keyring
 from tests.ingest.test_worker import Held
-from tests.support.book_service import ENDS, MULTIPART, Service, form, serving
-from tests.support.patience import PATIENCE, until
+from tests.support.book_service import ENDS, MULTIPART, Service, make_form, serve_books
+from tests.support.patience import PATIENCE, wait_until
 
 TIDES = b"# The Tides\n\nSeven boats were lost in the storm, with all their nets."
 
@@ -36,7 +36,9 @@ def held() -> Iterator[Held]:
 
 @pytest.fixture
 def service(tmp_path: Path, held: Held) -> Iterator[Service]:
-    with serving(tmp_path / "library", embedder=held, service=ServiceLimits(heartbeat_seconds=0.2)) as made:
+    with serve_books(
+        tmp_path / "library", embedder=held, service=ServiceLimits(heartbeat_seconds=0.2)
+    ) as made:
         yield made
         held.gate.set()
 
@@ -46,7 +48,7 @@ def sent(service: Service, name: str, pages: int = 400) -> str:
 
 
 def running(service: Service, job_id: str) -> None:
-    until(lambda: service.job(job_id)["state"] == "running")
+    wait_until(lambda: service.job(job_id)["state"] == "running")
 
 
 def test_a_stream_tells_the_whole_way_of_a_job(service: Service) -> None:
@@ -90,9 +92,9 @@ def test_a_running_job_that_is_cancelled_leaves_nothing_and_the_next_is_read(
 ) -> None:
     held.hold()
     first, second = sent(service, "Gannet"), sent(service, "Heron", 3)
-    until(held.waiting.is_set)
+    wait_until(held.waiting.is_set)
     cancelled = service.call("DELETE", f"/v1/jobs/{first}")
-    until(lambda: first not in service.left())  # the worker has heard of it, in the middle of a batch
+    wait_until(lambda: first not in service.left())  # the worker has heard of it, in the middle of a batch
     held.gate.set()
     assert (cancelled.status, cancelled.json["state"]) == (200, "cancelled")
     assert service.ended(second)["state"] == "done"
@@ -133,11 +135,11 @@ def test_a_page_that_never_was_is_refused_and_an_unknown_job_not_found(service: 
 
 def test_a_restart_goes_on_with_what_was_being_read(tmp_path: Path, held: Held) -> None:
     held.hold(free=2)
-    with serving(tmp_path / "library", embedder=held) as service:
+    with serve_books(tmp_path / "library", embedder=held) as service:
         job_id = sent(service, "Petrel")
-        until(held.waiting.is_set)
+        wait_until(held.waiting.is_set)
     held.gate.set()
-    with serving(tmp_path / "library", embedder=held) as again:
+    with serve_books(tmp_path / "library", embedder=held) as again:
         assert again.ended(job_id)["book_id"] == "petrel"
 
 
@@ -151,17 +153,18 @@ def test_jobs_belong_to_the_key_that_sent_them(tmp_path: Path) -> None:
         return [token for _, token in made]
 
     one, two, boss, reader = asyncio.run(keys())
-    with serving(tmp_path / "library", keys=True) as service:
+    with serve_books(tmp_path / "library", keys=True) as service:
 
         def call(key: str, method: str, path: str) -> int:
             return service.call(method, path, headers={"authorization": f"Bearer {key}"}).status
 
         head = {"authorization": f"Bearer {one}", "content-type": MULTIPART}
-        accepted = service.call("POST", "/v1/books", form(TIDES), headers=head)
+        accepted = service.call("POST", "/v1/books", make_form(TIDES), headers=head)
         path = accepted.headers["location"]
         assert [call(key, "GET", path) for key in (one, two, boss, reader)] == [200, 404, 200, 403]
         assert call(two, "DELETE", path) == 404
         assert service.call("GET", path).status == 401
         assert (
-            service.call("POST", "/v1/books", form(TIDES), headers={"content-type": MULTIPART}).status == 401
+            service.call("POST", "/v1/books", make_form(TIDES), headers={"content-type": MULTIPART}).status
+            == 401
         )

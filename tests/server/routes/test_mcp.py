@@ -16,9 +16,15 @@ from mcp.client.streamable_http import streamable_http_client
 
 from octavo.limits import ServiceLimits
 from tests.support import small_books
-from tests.support.answerers import Broken, Greedy, filled, looked_up, with_tides
-from tests.support.patience import PATIENCE, eventually
-from tests.support.serving import PROBLEM, Got, Served, made_key, serving
+from tests.support.answerers import (
+    AllSentencesAnswerer,
+    FailingAnswerer,
+    add_tides,
+    fill_library,
+    query_records,
+)
+from tests.support.patience import PATIENCE, wait_until_async
+from tests.support.serving import PROBLEM, HttpResponse, RunningService, create_key, serve_library
 
 HILLS = {"Summit": "Nine goats were lost on the summit in spring. The herdsman counted them twice at noon."}
 LOST = "How many boats were lost?"
@@ -31,7 +37,7 @@ LIST: dict[str, object] = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "p
 class Closed:
     """A service that asks everyone for a key, and keys of several kinds."""
 
-    served: Served
+    served: RunningService
     reader: str
     other: str
     hills: str
@@ -42,9 +48,9 @@ class Closed:
 @pytest.fixture(scope="module")
 def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Closed]:
     folder = tmp_path_factory.mktemp("closed")
-    tides = small_books.markdown(folder / "tides.md")
-    hills = small_books.markdown(folder / "hills.md", HILLS, title="The Hills")
-    data = filled(folder / "library", tides, hills)
+    tides = small_books.write_markdown(folder / "tides.md")
+    hills = small_books.write_markdown(folder / "hills.md", HILLS, title="The Hills")
+    data = fill_library(folder / "library", tides, hills)
     wishes: dict[str, dict[str, Any]] = {
         "reader": {"scopes": ("ask",)},
         "other": {"scopes": ("ask",)},
@@ -52,13 +58,13 @@ def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Closed]:
         "loader": {"scopes": ("ingest",)},
         "slow": {"scopes": ("ask",), "per_minute": 1},
     }
-    keys = {name: made_key(data, name, **wish)[1] for name, wish in wishes.items()}
-    with serving(data, answerer=Greedy("lost"), host="0.0.0.0") as served:
+    keys = {name: create_key(data, name, **wish)[1] for name, wish in wishes.items()}
+    with serve_library(data, answerer=AllSentencesAnswerer("lost"), host="0.0.0.0") as served:
         yield Closed(served, **keys)
 
 
 @asynccontextmanager
-async def client(served: Served, key: str = "", *, mode: str = "auto") -> AsyncIterator[Client]:
+async def client(served: RunningService, key: str = "", *, mode: str = "auto") -> AsyncIterator[Client]:
     headers = {"authorization": f"Bearer {key}"} if key else {}
     async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as http:
         transport = streamable_http_client(f"http://127.0.0.1:{served.port}/mcp", http_client=http)
@@ -78,7 +84,7 @@ async def code(client: Client, tool: str, **arguments: object) -> str:
     return str((result.meta or {})["octavo/code"])
 
 
-def post(served: Served, key: str = "", **headers: str) -> Got:
+def post(served: RunningService, key: str = "", **headers: str) -> HttpResponse:
     return served.post(
         "/mcp", LIST, key=key, headers=JSON | {k.replace("_", "-"): v for k, v in headers.items()}
     )
@@ -153,18 +159,18 @@ async def test_two_keys_at_once_have_their_own_answers_and_sessions(closed: Clos
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    folder = with_tides(tmp_path_factory.mktemp("opened"))
-    with serving(folder, answerer=Greedy("lost")) as served:
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    folder = add_tides(tmp_path_factory.mktemp("opened"))
+    with serve_library(folder, answerer=AllSentencesAnswerer("lost")) as served:
         yield served
 
 
-async def test_an_open_service_needs_no_key(opened: Served) -> None:
+async def test_an_open_service_needs_no_key(opened: RunningService) -> None:
     async with client(opened) as assistant:
         assert (await given(assistant, "ask_book", question=LOST))["status"] == "completed"
 
 
-def test_other_names_and_pages_of_other_sites_are_kept_out(opened: Served) -> None:
+def test_other_names_and_pages_of_other_sites_are_kept_out(opened: RunningService) -> None:
     assert post(opened).status == 200
     rebound = post(opened, host="evil.example.com")
     assert (rebound.status, rebound.json["code"]) == (400, "bad_host")
@@ -174,12 +180,12 @@ def test_other_names_and_pages_of_other_sites_are_kept_out(opened: Served) -> No
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
-def test_there_are_no_sessions_to_listen_to_or_to_end(opened: Served, method: str) -> None:
+def test_there_are_no_sessions_to_listen_to_or_to_end(opened: RunningService, method: str) -> None:
     got = opened.call(method, "/mcp", headers=JSON)
     assert (got.status, got.headers["allow"]) == (405, "POST")
 
 
-def test_what_is_not_the_protocol_is_refused_by_it(opened: Served) -> None:
+def test_what_is_not_the_protocol_is_refused_by_it(opened: RunningService) -> None:
     for body in (b"{", b"[]", b'{"jsonrpc": "2.0", "id": 1}'):
         assert opened.post("/mcp", body, headers=JSON).status == 400
     assert opened.post("/mcp", LIST, headers={"accept": "text/html"}).status == 406
@@ -189,31 +195,31 @@ def test_what_is_not_the_protocol_is_refused_by_it(opened: Served) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_question_whose_asker_has_left_is_given_up(tmp_path: Path, mode: str) -> None:
-    waiting = Broken(waits=True)
-    with serving(await asyncio.to_thread(with_tides, tmp_path), answerer=waiting) as served:
+    waiting = FailingAnswerer(waits=True)
+    with serve_library(await asyncio.to_thread(add_tides, tmp_path), answerer=waiting) as served:
         async with client(served, mode=mode) as assistant:
             asking = asyncio.ensure_future(assistant.call_tool("ask_book", {"question": LOST}))
-            await eventually(waiting.reached.is_set)
+            await wait_until_async(waiting.reached.is_set)
             asking.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await asking
             assert (await given(assistant, "list_books"))["books"]
             if mode == "auto":  # in older versions of the protocol, only the end of the connection says it
-                await eventually(lambda: given_up(served))
-        await eventually(lambda: given_up(served) and served.app.state.load.working == 0)
+                await wait_until_async(lambda: given_up(served))
+        await wait_until_async(lambda: given_up(served) and served.app.state.load.working == 0)
 
 
-def given_up(served: Served) -> bool:
-    return looked_up(served.app.state.library, "SELECT status FROM questions") == [("error",)]
+def given_up(served: RunningService) -> bool:
+    return query_records(served.app.state.library, "SELECT status FROM questions") == [("error",)]
 
 
 async def test_questions_at_once_have_a_limit_for_each_key(tmp_path: Path) -> None:
-    waiting = Broken(waits=True)
-    data = await asyncio.to_thread(with_tides, tmp_path)
-    with serving(data, answerer=waiting, service=ServiceLimits(streams=1)) as served:
+    waiting = FailingAnswerer(waits=True)
+    data = await asyncio.to_thread(add_tides, tmp_path)
+    with serve_library(data, answerer=waiting, service=ServiceLimits(streams=1)) as served:
         async with client(served) as one, client(served) as two:
             asking = asyncio.ensure_future(one.call_tool("ask_book", {"question": LOST}))
-            await eventually(waiting.reached.is_set)
+            await wait_until_async(waiting.reached.is_set)
             result = await two.call_tool("ask_book", {"question": LOST})
             assert result.is_error
             assert "streams are open already" in str(result.content)

@@ -17,7 +17,7 @@ from octavo.server.app import make_app
 from octavo.server.routes import pages
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
-from tests.support.answerers import filled
+from tests.support.answerers import fill_library
 from tests.support.patience import PATIENCE
 
 ELSEWHERE = re.compile(r"""(?:https?:)?//(?!www\.w3\.org)[a-z0-9-]+\.[a-z]""")
@@ -26,7 +26,7 @@ ELSEWHERE = re.compile(r"""(?:https?:)?//(?!www\.w3\.org)[a-z0-9-]+\.[a-z]""")
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     app = make_app(
-        Settings(data=filled(tmp_path_factory.mktemp("pages") / "library")), embedder=TinyEmbedder()
+        Settings(data=fill_library(tmp_path_factory.mktemp("pages") / "library")), embedder=TinyEmbedder()
     )
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical"))
     thread = Thread(target=server.run)

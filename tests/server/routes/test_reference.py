@@ -13,24 +13,28 @@ from pathlib import Path
 import pytest
 
 from octavo.limits import ServiceLimits
-from tests.support.answerers import Greedy, with_tides
-from tests.support.serving import PROBLEM, Served, made_key, serving
+from tests.support.answerers import AllSentencesAnswerer, add_tides
+from tests.support.serving import PROBLEM, RunningService, create_key, serve_library
 
 BY_RULES = "positive_data_acceptance"
 """Not asked for: some rules bind fields together, or to a book, and no schema says them. They are 422s."""
 
 
 @pytest.fixture(scope="module")
-def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """A service with room for a crowd: how it refuses one is tested elsewhere."""
-    folder = with_tides(tmp_path_factory.mktemp("tides"))
-    _, token = made_key(folder, scopes=("admin",), per_minute=1_000_000)
+    folder = add_tides(tmp_path_factory.mktemp("tides"))
+    _, token = create_key(folder, scopes=("admin",), per_minute=1_000_000)
     limits = ServiceLimits(wrong_keys_per_minute=1_000_000)
-    with serving(folder, answerer=Greedy("boats"), keys_required=True, service=limits) as served:
+    with serve_library(
+        folder, answerer=AllSentencesAnswerer("boats"), keys_required=True, service=limits
+    ) as served:
         yield replace(served, key=token)
 
 
-def test_whatever_is_sent_the_service_does_what_its_description_says(closed: Served, tmp_path: Path) -> None:
+def test_whatever_is_sent_the_service_does_what_its_description_says(
+    closed: RunningService, tmp_path: Path
+) -> None:
     """Examples, edge cases and random requests, right and wrong, with every other check that there is."""
     command = [
         *(sys.executable, "-m", "schemathesis.cli", "run", f"http://127.0.0.1:{closed.port}/openapi.json"),
@@ -47,7 +51,7 @@ def test_whatever_is_sent_the_service_does_what_its_description_says(closed: Ser
     assert closed.get("/readyz").status == 200
 
 
-def test_every_route_says_what_it_gives_and_how_it_fails(closed: Served) -> None:
+def test_every_route_says_what_it_gives_and_how_it_fails(closed: RunningService) -> None:
     described = closed.get("/openapi.json").json
     open_to_all = {"/healthz", "/readyz"}
     for path, methods in described["paths"].items():
@@ -64,14 +68,14 @@ def test_every_route_says_what_it_gives_and_how_it_fails(closed: Served) -> None
     assert described["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
 
 
-def test_bodies_have_examples_and_take_nothing_that_they_do_not_list(closed: Served) -> None:
+def test_bodies_have_examples_and_take_nothing_that_they_do_not_list(closed: RunningService) -> None:
     schemas = closed.get("/openapi.json").json["components"]["schemas"]
     for name in ("AskBody", "QueryBody", "SearchBody", "CheckBody", "FeedbackBody"):
         assert schemas[name]["additionalProperties"] is False
         assert "examples" in json.dumps(schemas[name])
 
 
-def test_a_method_that_a_path_does_not_have_is_told_those_it_has(closed: Served) -> None:
+def test_a_method_that_a_path_does_not_have_is_told_those_it_has(closed: RunningService) -> None:
     for path, methods in (
         ("/v1/sessions", "GET, POST"),
         ("/v1/sessions/x", "DELETE, GET"),

@@ -27,8 +27,8 @@ from octavo.server.routes.widget import ENTRY, WEB, bundle
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.verification.claims import Sentence
-from tests.support.answerers import Greedy
-from tests.support.browser import Stage, window
+from tests.support.answerers import AllSentencesAnswerer
+from tests.support.browser import BrowserThread, open_page
 
 STORM = """# Storm
 
@@ -60,7 +60,7 @@ MORNING_TEXT = """<h1 id="morning">Morning</h1><div style="height: 1500px"></div
 <p>In the morning the gulls came back. Nobody spoke of the <i>boats</i> until the bells had rung.</p>"""
 
 
-class Librarian:
+class QuotingAnswerer:
     """Quotes what has "boats" in it; waits when told to; knows nothing of the moon."""
 
     name = "librarian"
@@ -70,11 +70,11 @@ class Librarian:
             await asyncio.sleep(3_600)
         if "moon" in question:
             return Reply((), 0.0, 0.0)
-        return await Greedy("boats").reply(question, given)
+        return await AllSentencesAnswerer("boats").reply(question, given)
 
 
 @dataclass(frozen=True)
-class Heard:
+class HeardRequest:
     method: str
     path: str
     headers: Mapping[str, str]
@@ -82,7 +82,7 @@ class Heard:
 
 
 @dataclass(frozen=True)
-class Says:
+class CannedResponse:
     body: str
     type: str = "text/html; charset=utf-8"
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -93,35 +93,35 @@ class Says:
 class Site:
     """Pages by their path. `heard` is every request there was."""
 
-    pages: dict[str, Says | Callable[[Heard], Says]] = field(default_factory=dict)
-    heard: list[Heard] = field(default_factory=list)
+    pages: dict[str, CannedResponse | Callable[[HeardRequest], CannedResponse]] = field(default_factory=dict)
+    heard: list[HeardRequest] = field(default_factory=list)
     url: str = ""
 
     def put(self, path: str, body: str, **headers: str) -> str:
-        self.pages[path] = Says(body, headers=headers)
+        self.pages[path] = CannedResponse(body, headers=headers)
         return self.url + path
 
     def play(self, *events: tuple[str, object], path: str = "/v1/ask") -> None:
         """Plays the service: the next questions get these events."""
         said = "".join(f"event: {kind}\ndata: {json.dumps(data)}\n\n" for kind, data in events)
-        self.pages[path] = Says(said, "text/event-stream")
+        self.pages[path] = CannedResponse(said, "text/event-stream")
 
-    def asked(self, path: str) -> list[Heard]:
+    def asked(self, path: str) -> list[HeardRequest]:
         return [heard for heard in self.heard if heard.path == path]
 
 
 @contextmanager
-def a_site() -> Iterator[Site]:
+def serve_site() -> Iterator[Site]:
     site = Site()
 
     class Front(BaseHTTPRequestHandler):
         def respond(self) -> None:
             held = self.rfile.read(int(self.headers.get("content-length") or 0))
-            heard = Heard(
+            heard = HeardRequest(
                 self.command, self.path.split("?")[0], dict(self.headers), json.loads(held or b"null")
             )
             site.heard.append(heard)
-            found = site.pages.get(heard.path, Says("no", status=404))
+            found = site.pages.get(heard.path, CannedResponse("no", status=404))
             said = found(heard) if callable(found) else found
             self.send_response(said.status)
             for name, value in {"content-type": said.type, **said.headers}.items():
@@ -136,7 +136,7 @@ def a_site() -> Iterator[Site]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Front)
     site.url = f"http://127.0.0.1:{server.server_address[1]}"
-    site.pages["/widget.js"] = Says(bundle(WEB, ENTRY), "text/javascript")
+    site.pages["/widget.js"] = CannedResponse(bundle(WEB, ENTRY), "text/javascript")
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:
@@ -147,7 +147,7 @@ def a_site() -> Iterator[Site]:
         server.server_close()
 
 
-def fill(data: Path, folder: Path, *, base_url: str) -> None:
+def fill_library(data: Path, folder: Path, *, base_url: str) -> None:
     """A library with the book that the site shows."""
     folder.mkdir()
     (folder / "storm.md").write_text(STORM, encoding="utf-8")
@@ -161,8 +161,8 @@ def fill(data: Path, folder: Path, *, base_url: str) -> None:
 
 
 @contextmanager
-def a_service(settings: Settings) -> Iterator[str]:
-    app = make_app(settings, embedder=TinyEmbedder(), answerer=Librarian())
+def serve_library(settings: Settings) -> Iterator[str]:
+    app = make_app(settings, embedder=TinyEmbedder(), answerer=QuotingAnswerer())
     config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
@@ -177,8 +177,8 @@ def a_service(settings: Settings) -> Iterator[str]:
 
 
 @contextmanager
-def reader(
-    stage: Stage,
+def open_reader(
+    stage: BrowserThread,
     site: Site,
     *friends: str,
     scheme: Literal["light", "dark"] = "light",
@@ -191,8 +191,8 @@ def reader(
     `refused`, the browser may say that a service does not let a page of this origin read what it says.
     """
     clipboard = ("clipboard-read", "clipboard-write")
-    opened = window(stage, site.url, scheme=scheme, width=width, height=height, permissions=clipboard)
-    with opened as visit:
+    open_widget = open_page(stage, site.url, scheme=scheme, width=width, height=height, permissions=clipboard)
+    with open_widget as visit:
         yield visit.page
         visit.foreign = [address for address in visit.foreign if not address.startswith(friends)]
         if refused:
@@ -200,24 +200,24 @@ def reader(
         stage.call(visit.assert_clean)
 
 
-def inside(page: Page, selector: str) -> Locator:
+def find_inside(page: Page, selector: str) -> Locator:
     """Something of the widget."""
     return page.locator(f"octavo-widget {selector}")
 
 
-def opened(page: Page, url: str) -> Page:
+def open_widget(page: Page, url: str) -> Page:
     page.goto(url)
-    inside(page, ".launch").wait_for(state="attached")
+    find_inside(page, ".launch").wait_for(state="attached")
     return page
 
 
-def script(server: str, **attributes: str) -> str:
+def make_script_tag(server: str, **attributes: str) -> str:
     """The one line that a site adds."""
     given = "".join(f" data-{name}='{value}'" for name, value in attributes.items())
     return f'<script src="{server}/widget.js" data-book="the-tides"{given}></script>'
 
 
-def page_of(text: str, tag: str, *, head: str = "", html: str = "") -> str:
+def make_page(text: str, tag: str, *, head: str = "", html: str = "") -> str:
     top = '<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Tides</title>'
     body = f"<body><main>{text}</main>{tag}</body>"
     return f'<!doctype html><html lang="en" {html}><head>{top}{head}</head>{body}</html>'
@@ -226,19 +226,19 @@ def page_of(text: str, tag: str, *, head: str = "", html: str = "") -> str:
 LIT = "[...(CSS.highlights.get('octavo-quote') || [])].map((range) => range.toString())"
 
 
-def lit(page: Page) -> list[str]:
+def list_highlights(page: Page) -> list[str]:
     """The words that are lit up in the page, white space as one space."""
     page.wait_for_function(f"{LIT}.length > 0")
     return [" ".join(str(words).split()) for words in page.evaluate(LIT)]
 
 
-def ask(page: Page, question: str, *, done: bool = True) -> Locator:
+def ask_widget(page: Page, question: str, *, done: bool = True) -> Locator:
     """Asks, and waits for the answer unless `done` is false; returns the turn."""
-    if not inside(page, ".panel").is_visible():
-        inside(page, ".launch").click()
-    turn = inside(page, f".turn >> nth={inside(page, '.turn').count()}")
-    inside(page, ".composer textarea").fill(question)
-    inside(page, ".composer textarea").press("Enter")
+    if not find_inside(page, ".panel").is_visible():
+        find_inside(page, ".launch").click()
+    turn = find_inside(page, f".turn >> nth={find_inside(page, '.turn').count()}")
+    find_inside(page, ".composer textarea").fill(question)
+    find_inside(page, ".composer textarea").press("Enter")
     turn.wait_for()
     if done:
         expect(turn).to_have_class("turn done")

@@ -12,38 +12,38 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.answerers import with_tides
+from tests.support.answerers import add_tides
 
 if TYPE_CHECKING:
-    from tests.support.browser import Stage
-from tests.support.copies import copied
+    from tests.support.browser import BrowserThread
+from tests.support.copies import copy_library
 
 
 @pytest.fixture(scope="session")
-def stage() -> Iterator[Stage]:
-    from tests.support.browser import Stage
+def stage() -> Iterator[BrowserThread]:
+    from tests.support.browser import BrowserThread
 
-    made = Stage()
+    made = BrowserThread()
     yield made
     made.close()
 
 
 @pytest.fixture(scope="session")
 def tides_made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return with_tides(tmp_path_factory.mktemp("tides"))
+    return add_tides(tmp_path_factory.mktemp("tides"))
 
 
 @pytest.fixture
 def tides(tides_made: Path, tmp_path: Path) -> Path:
     """A library with one small book, for this test alone."""
-    return copied(tides_made, tmp_path / "library")
+    return copy_library(tides_made, tmp_path / "library")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if "stage" not in pyfuncitem.funcargs or inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
-    stage: Stage = pyfuncitem.funcargs["stage"]  # type: ignore[assignment]
+    stage: BrowserThread = pyfuncitem.funcargs["stage"]  # type: ignore[assignment]
     wanted = inspect.signature(pyfuncitem.obj).parameters
     given = {name: value for name, value in pyfuncitem.funcargs.items() if name in wanted}
     stage.call(lambda: pyfuncitem.obj(**given))
