@@ -390,7 +390,7 @@ def test_a_lock_on_the_text_is_named(tmp_path: Path, method: str, key: str, file
     path = write_epub(tmp_path / "b.epub", {"1.xhtml": make_document(PROSE), "META-INF/encryption.xml": lock})
     refused = catch_refusal(path)
     assert (refused.code, f"with {scheme}" in refused.message) == ("drm", True)
-    assert "does not break locks" in refused.hint
+    assert "does not remove DRM" in refused.hint
 
 
 def test_a_lock_on_pictures_sounds_and_fonts_leaves_the_text_readable(tmp_path: Path) -> None:
