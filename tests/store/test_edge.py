@@ -212,16 +212,16 @@ async def test_what_was_committed_survives_a_kill(tmp_path: Path) -> None:
         """
         import asyncio, os, signal
         from pathlib import Path
-        from tests.support.store_contract import SIZE, chunk
+        from tests.support.store_contract import SIZE, make_chunk
         from octavo.settings import Settings
         from octavo.store import open_store
 
         async def main():
             store = await open_store(Settings(data=Path(sys.argv[1]), free_space_mb=0), dimension=SIZE)
             for start in (1, 101, 201):  # the first clears the log, the others do not
-                await store.upsert([chunk(n) for n in range(start, start + 100)], edition=1)
+                await store.upsert([make_chunk(n) for n in range(start, start + 100)], edition=1)
                 await store.commit()
-            await store.delete([chunk(300).id])
+            await store.delete([make_chunk(300).id])
             await store.commit()
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -293,7 +293,7 @@ def test_a_forked_child_is_refused_and_the_parent_works_on(tmp_path: Path) -> No
         """
         import asyncio, os
         from pathlib import Path
-        from tests.support.store_contract import SIZE, chunk
+        from tests.support.store_contract import SIZE, make_chunk
         from octavo.errors import StoreError
         from octavo.settings import Settings
         from octavo.store import open_store
@@ -309,7 +309,7 @@ def test_a_forked_child_is_refused_and_the_parent_works_on(tmp_path: Path) -> No
                 os._exit(7)
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-        asyncio.run(store.upsert([chunk(1)], edition=1))
+        asyncio.run(store.upsert([make_chunk(1)], edition=1))
         asyncio.run(store.commit())
         print("parent:", asyncio.run(store.count()))
         asyncio.run(store.close())
