@@ -107,3 +107,21 @@ def test_a_field_that_is_sent_and_not_described_would_be_noticed(service: Servic
     assert Draft202012Validator(schema).is_valid(book)
     assert not Draft202012Validator(schema).is_valid(book | {"colour": "red"})
     assert not Draft202012Validator(schema).is_valid({k: v for k, v in book.items() if k != "cover"})
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "media_type", "fields"),
+    [
+        ("/healthz", "200", JSON, {"status"}),
+        ("/readyz", "200", JSON, {"status", "books"}),
+        ("/readyz", "503", PROBLEM, {"type", "title", "status", "code", "detail"}),
+    ],
+)
+def test_fields_that_are_always_sent_are_required(
+    service: Service, path: str, status: str, media_type: str, fields: set[str]
+) -> None:
+    api = service.get("/openapi.json").json
+    schema = api["paths"][path]["get"]["responses"][status]["content"][media_type]["schema"]
+    if "$ref" in schema:
+        schema = api["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    assert set(schema["required"]) == fields

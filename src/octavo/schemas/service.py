@@ -16,7 +16,7 @@ Permission = Literal["ask", "ingest", "admin"]
 class ProblemJson(Schema):
     """RFC 9457: what went wrong. `code` is for programs and never changes; the texts are for people."""
 
-    type: str = Field(default="about:blank", examples=["about:blank"])
+    type: str = Field(examples=["about:blank"])
     title: str = Field(examples=["Not Found"])
     status: int = Field(examples=[404])
     code: str = Field(examples=["not_found"])
@@ -36,11 +36,11 @@ class ErrorJson(Schema):
 
 
 class HealthJson(Schema):
-    status: Literal["ok"] = "ok"
+    status: Literal["ok"]
 
 
 class ReadyJson(Schema):
-    status: Literal["ready"] = "ready"
+    status: Literal["ready"]
     books: int
 
 

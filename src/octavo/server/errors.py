@@ -74,7 +74,13 @@ def make_problem(
 def describe_problem(status: int, code: str, detail: str, hint: str = "", *, request_id: str = "") -> Json:
     title = HTTPStatus(status).phrase
     shape = ProblemJson(
-        title=title, status=status, code=code, detail=detail, hint=hint, request_id=request_id
+        type="about:blank",
+        title=title,
+        status=status,
+        code=code,
+        detail=detail,
+        hint=hint,
+        request_id=request_id,
     )
     return shape.to_json()
 

@@ -28,7 +28,7 @@ router = APIRouter(tags=["service"])
     "/healthz", response_model=HealthJson, responses={200: {"description": "The process is running."}}
 )
 async def healthz() -> Response:
-    return respond(HealthJson())
+    return respond(HealthJson(status="ok"))
 
 
 @router.get(
@@ -44,7 +44,7 @@ async def readyz(request: Request, library: CurrentLibrary) -> Response:
     if load.draining:
         raise Overloaded("the service is stopping", retry_after=5, hint="Try another instance.")
     await library.check_health()
-    return respond(ReadyJson(books=len(await library.books())))
+    return respond(ReadyJson(status="ready", books=len(await library.books())))
 
 
 @router.get(
