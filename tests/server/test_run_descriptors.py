@@ -104,7 +104,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_crowd_is_held_as_far_as_the_files_go_and_refused_beyond(data: Path) -> None:
     with serving(data) as (process, port, said):
-        assert f"it can hold {FILES - LEAST_FILES} connections at once" in said
+        assert f"enough for {FILES - LEAST_FILES} connections at once" in said
         assert asked(port, 0) == 200
         idle = open_files(process)
         with ExitStack() as crowd:

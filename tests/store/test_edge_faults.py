@@ -294,9 +294,9 @@ def test_a_child_forked_from_an_open_store_can_neither_read_nor_write_nor_hurt_i
         child = os.fork()
         if child == 0:
             refused = 0
-            for use in (store.read_digests(), store.upsert([chunk(70)], edition=1),
+            for use in (store.read_digests(), store.upsert([make_chunk(70)], edition=1),
                         store.delete([CHUNKS[0].id]), store.commit(), store.count(),
-                        store.search(vector(1.0), "whale", where=EVERYWHERE, limit=3)):
+                        store.search(make_vector(1.0), "whale", where=EVERYWHERE, limit=3)):
                 try:
                     asyncio.run(use)
                 except StoreError as error:
