@@ -269,26 +269,26 @@ class _PageWalker:
 
     def _open_inline(self, node: LexborNode, frame: _OpenNode, attributes: Attributes) -> bool:
         """Open an element within a line and return whether its children are to be read."""
-        galley, tag = self.builder, frame.tag
+        builder, tag = self.builder, frame.tag
         if tag == "br":
-            galley.write(" " if galley.in_heading else LINE)
+            builder.write(" " if builder.in_heading else LINE)
         elif tag == "img":
-            alt = attributes.get("alt") if galley.in_heading else read_alt_text(node)
-            galley.write(f" {alt} " if alt else "")
+            alt = attributes.get("alt") if builder.in_heading else read_alt_text(node)
+            builder.write(f" {alt} " if alt else "")
         elif tag == "math":
-            galley.write(write_math(node))
+            builder.write(write_math(node))
             return False
         elif tag == "rt":
-            galley.write("(")
+            builder.write("(")
             frame.after = ")"
         elif tag == "sup":
-            opening, frame.after = mark_superscript(node, galley.last_run)
-            galley.write(opening)
+            opening, frame.after = mark_superscript(node, builder.last_run)
+            builder.write(opening)
         elif tag == "a" and attributes.get("href"):
             frame.link = "://" not in (attributes.get("href") or "")
             self._links += frame.link
             if is_note_mark(node, attributes):
-                galley.write("[")
+                builder.write("[")
                 frame.after = "]"
         return True
 
