@@ -25,7 +25,7 @@ POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self
 QUESTIONS = (
     "What is a section?",
     "What happens if the process dies before step 5?",
-    "Why is each text put through the model by itself?",
+    "Why is each text embedded by itself?",
     "Who won the football world cup in 1998?",
 )
 

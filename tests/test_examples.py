@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from octavo import Library
 from octavo.testing import Claims, ModelRequest, Reply, ScriptedModel
 
 pytestmark = pytest.mark.usefixtures("local_models")
@@ -38,6 +40,17 @@ def test_an_example_finds_its_sentence_and_says_where(name: str, tmp_path: Path)
     said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     assert "seven boats were lost on the reef" in said
     assert "Lighthouses › The storm" in said
+
+
+async def test_the_demo_answers_all_its_questions_but_the_last_which_the_book_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    demo = import_module("demo")
+    async with Library.open(tmp_path / "library") as library:
+        book = await library.add(demo.ROOT / "docs", base_url=demo.SITE)
+        answers = [await library.ask(question, book_id=book.id) for question in demo.QUESTIONS]
+    assert [answer.refusal is None for answer in answers] == [True, True, True, False]
 
 
 # With a language model: the scripted one stands where the vendor's would
