@@ -28,13 +28,6 @@ SECOND = "It was the whiteness of the whale that appalled me."
 
 
 @pytest.fixture
-async def records(place: RecordsPlace) -> AsyncIterator[Records]:
-    opened = await Records.open(place.url)
-    yield opened
-    await opened.close()
-
-
-@pytest.fixture
 async def in_file(tmp_path: Path) -> AsyncIterator[Records]:
     """Records of which the test knows that SQLite keeps them."""
     opened = await Records.open(tmp_path / "records.sqlite")

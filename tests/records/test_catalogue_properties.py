@@ -11,7 +11,7 @@ import asyncio
 import hashlib
 import random
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from uuid import NAMESPACE_URL, uuid5
@@ -112,13 +112,6 @@ def editions(draw: st.DrawFn) -> tuple[Book, list[Section], list[Chunk]]:
     made = [draw(sections(n, book.id)) for n in range(draw(st.integers(1, 3)))]
     cut = [draw(chunks(section, n)) for n, section in enumerate(made * draw(st.integers(0, 2)))]
     return book, made, [c for c in cut if c is not None]
-
-
-@pytest.fixture
-async def records(place: RecordsPlace) -> AsyncIterator[Records]:
-    opened = await Records.open(place.url)
-    yield opened
-    await opened.close()
 
 
 def hash_content(chunk: Chunk) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -15,13 +14,6 @@ from octavo.types import Question, Scope, ScopeType, Trace
 from octavo.validation import AnswerState, Delivery, QuestionStatus
 from tests.support.builders import NOON, make_answer, make_question, make_refusal
 from tests.support.places import RecordsPlace, SqliteFile
-
-
-@pytest.fixture
-async def records(place: RecordsPlace) -> AsyncIterator[Records]:
-    opened = await Records.open(place.url)
-    yield opened
-    await opened.close()
 
 
 @pytest.fixture

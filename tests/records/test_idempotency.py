@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import update
@@ -14,21 +12,6 @@ from octavo.errors import Conflict, InvalidValue
 from octavo.records.database import Database
 from octavo.records.idempotency import ABANDONED_AFTER, KEPT_FOR, IdempotentRequests, RequestInProgress
 from octavo.records.tables import requests
-from tests.support.places import RecordsPlace
-
-
-@pytest.fixture
-async def database(place: RecordsPlace) -> AsyncIterator[Database]:
-    opened = await Database.open(place.url)
-    yield opened
-    await opened.close()
-
-
-@pytest.fixture
-async def file(tmp_path: Path) -> AsyncIterator[Database]:
-    opened = await Database.open(tmp_path / "records.sqlite")
-    yield opened
-    await opened.close()
 
 
 async def test_the_same_request_gives_what_it_gave_before(database: Database) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -14,7 +13,6 @@ from octavo.errors import AccessDenied, InvalidValue, NotFound
 from octavo.records.database import Database
 from octavo.records.keys import FRESH_SECONDS, Key, Keyring, parse_origin
 from octavo.records.tables import api_keys
-from tests.support.places import RecordsPlace
 
 
 class Clock:
@@ -25,13 +23,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-@pytest.fixture
-async def database(place: RecordsPlace) -> AsyncIterator[Database]:
-    opened = await Database.open(place.url)
-    yield opened
-    await opened.close()
 
 
 async def test_a_key_has_256_random_bits_and_only_their_hash_is_stored(database: Database) -> None:

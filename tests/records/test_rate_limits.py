@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -23,13 +21,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-@pytest.fixture
-async def file(tmp_path: Path) -> AsyncIterator[Database]:
-    opened = await Database.open(tmp_path / "records.sqlite")
-    yield opened
-    await opened.close()
 
 
 async def test_so_many_in_a_minute_and_no_more(file: Database) -> None:
