@@ -1,11 +1,18 @@
 """Fits what is made of the reader's scores: is there an answer, is this it, is a passage to the point.
 
-    python -m benchmarks.reader_fit SUITE [--limit 1200] [--data DIR] [--write]
+    python -m benchmarks.reader_fit SUITE [--reader large] [--limit 1200] [--data DIR] [--write]
+    python -m benchmarks.reader_fit SUITE --reader large --written WRITTEN --training DATA [--rows FILE]
 
 The reader has learnt from the training data, so its scores there look better than they are: the few weights
 are fitted on questions of the development suite, asked of the library as a reader would. What is reported is
 measured on articles and books that were left out of the fit, five times a fifth. `--write` replaces
-src/octavo/answers/confidence_reader.json, src/octavo/search/relevance_reader.json and docs/risk-coverage.svg.
+src/octavo/answers/confidence_reader.json, src/octavo/search/relevance_reader.json and docs/risk-coverage.svg,
+or, with `--reader large`, confidence_large.json, relevance_large.json and the same picture.
+
+With `--written`, questions about novels, textbooks, manuals and reports are asked as well: those of the part
+`tune` of `written.jsonl.xz` (`training/written.py`), with the books of DATA. Each kind of book counts by the
+square root of its questions, and each kind is judged by a fit without it too. What was measured is kept in
+`--rows`, and read from there the next time.
 """
 
 from __future__ import annotations
@@ -13,12 +20,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import lzma
 import re
 import tempfile
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +41,18 @@ from octavo.answers.calibration import RISK, load_calibration
 from octavo.answers.workspace import Workspace
 from octavo.library import AnswererFactory, Library
 from octavo.models.cross_encoders import PassageScore
-from octavo.search.ranking import fuse, select_reachable
+from octavo.search.cascade import LARGE, LOOKED_AT, SMALL, select_candidates
+from octavo.search.ranking import ReaderSize, fuse
+from octavo.settings import Settings
 from octavo.types import Scope
 
-COMMAND = "python -m benchmarks.reader_fit SUITE --write"
-RANKING = Path(__file__).parent.parent / "src" / "octavo" / "search" / "relevance_reader.json"
-TARGET = Path(__file__).parent.parent / "src" / "octavo" / "answers" / "confidence_reader.json"
+COMMANDS: dict[ReaderSize, str] = {
+    "small": "python -m benchmarks.reader_fit SUITE --write",
+    "large": "python -m benchmarks.reader_fit SUITE --reader large --written WRITTEN --training DATA --write",
+}
+PACKAGE = Path(__file__).parent.parent / "src" / "octavo"
+ENDINGS: dict[ReaderSize, str] = {"small": "reader", "large": "large"}
+VERSIONS: dict[ReaderSize, int] = {"small": 2, "large": 3}
 Numbers = NDArray[np.float64]
 ANSWERABLE = {"able": 1, "able_most": 1, "margin_read": 1, "stated": 1, "rank_read": 0, "rank_most": 0}
 RIGHT = {"odds": 1, "odds_chunk": 1, "margin": 1, "margin_read": 1, "able": 0, "rank_read": 0}
@@ -57,6 +71,10 @@ class Outcome:
     features: dict[str, float]
     passages: tuple[tuple[float, float, bool], ...]
 
+    @property
+    def kind(self) -> str:
+        return self.book.split(" ")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Fit:
@@ -73,21 +91,29 @@ class Fit:
         return np.asarray(1 / (1 + np.exp(-(self.offset + self.slope * np.log(both / (1 - both))))))
 
 
+def weigh(given: Sequence[Outcome]) -> Numbers:
+    """Each kind of book counts by the square root of its questions; on average an outcome counts one."""
+    sizes = Counter(o.kind for o in given)
+    weights = np.array([sizes[o.kind] ** -0.5 for o in given])
+    return np.asarray(weights * len(given) / weights.sum())
+
+
 def fit(given: Sequence[Outcome]) -> Fit:
-    near = [o for o in given if o.book.startswith("squad2_book")]  # others have no unanswerable questions
+    mixed = {o.kind for o in given if not o.answerable}  # the others have no unanswerable questions
+    near = [o for o in given if o.kind in mixed]
     can = np.array([o.answerable for o in near], dtype=float)
-    answerable = logistic([o.features for o in near], can, signs=ANSWERABLE, weight=np.ones(len(near)))
+    answerable = logistic([o.features for o in near], can, signs=ANSWERABLE, weight=weigh(near))
     told = [o for o in given if o.answerable]
     did = np.array([o.correct for o in told], dtype=float)
-    right = logistic([o.features for o in told], did, signs=RIGHT, weight=np.ones(len(told)))
+    right = logistic([o.features for o in told], did, signs=RIGHT, weight=weigh(told))
     both = answerable(o.features for o in given) * right(o.features for o in given)
     every = np.array([o.correct for o in given], dtype=float)
-    return Fit(answerable, right, *platt(np.log(both / (1 - both)), every, weight=np.ones(len(every))))
+    return Fit(answerable, right, *platt(np.log(both / (1 - both)), every, weight=weigh(given)))
 
 
 def curve(fitted_: Fit, given: Sequence[Outcome]) -> list[tuple[float, float, float]]:
     """For each threshold the share of wrong answers and of answerable questions answered."""
-    near = [o for o in given if o.book.startswith("squad2_book")]
+    near = [o for o in given if o.kind == "squad2_book"]
     chance = fitted_.chance(near)
     can, did = (np.array([getattr(o, name) for o in near]) for name in ("answerable", "correct"))
     points = []
@@ -122,10 +148,68 @@ def _some(items: list[dict[str, Any]], limit: int) -> list[dict[str, Any]]:
     return sorted(items, key=lambda r: zlib.crc32(r["question"].encode()))[:limit]
 
 
-async def outcomes(suite: Path, name: str, limit: int, data: Path) -> list[Outcome]:
-    books, items = read_questions(suite, name, limit)
+def read_written(
+    suite: Path, written: Path, training: Path, data: Path
+) -> tuple[list[tuple[str, Path]], list[dict[str, Any]]]:
+    """The questions of the part `tune`, and the books that they are asked of."""
+    with lzma.open(written, "rt", encoding="utf-8") as lines:
+        given = [row for row in map(json.loads, lines) if row["part"] == "tune"]
+    books = [(name, path) for name, path in list_suite_books(suite) if path.exists()]
+    books += write_training_books(training, {row["book"] for row in given}, data)
+    items = [
+        {
+            "question": asked["q"],
+            "answers": [asked["a"]] if asked["a"] else [],
+            "answerable": bool(asked["a"]),
+            "book": row["book"],
+            "kind": row["kind"],
+            "gold": [" ".join(row["sentences"])] if asked["a"] else [],
+        }
+        for row in given
+        if row["book"] in dict(books)
+        for asked in row["questions"]
+    ]
+    return books, items
+
+
+def list_suite_books(suite: Path) -> list[tuple[str, Path]]:
+    formats, reports = suite / "formats", suite / "financebench_pdf" / "pdfs"
+    return [
+        ("debian-handbook", formats / "debian_handbook_html"),
+        ("ragflow-docs", formats / "docusaurus_ragflow_docs_Apache2"),
+        ("report-adobe", reports / "ADOBE_2022_10K.pdf"),
+        ("report-amcor", reports / "AMCOR_2023_10K.pdf"),
+    ]
+
+
+def write_training_books(training: Path, wanted: set[str], data: Path) -> list[tuple[str, Path]]:
+    """Books of the training data as Markdown."""
+    parts: dict[str, list[str]] = defaultdict(list)
+    for name in ("books.jsonl.xz", "manuals.jsonl.xz"):
+        with lzma.open(training / name, "rt", encoding="utf-8") as lines:
+            for row in map(json.loads, lines):
+                if row["book"] in wanted:
+                    parts[row["book"]].append(f"# {' '.join(row['title'].split())}")
+                    parts[row["book"]] += (" ".join(_paragraph(p).split()) for p in row["paragraphs"])
+    data.mkdir(parents=True, exist_ok=True)
+    for book, texts in parts.items():
+        (data / f"{book}.md").write_text("\n\n".join(texts) + "\n", encoding="utf-8")
+    return [(book, data / f"{book}.md") for book in parts]
+
+
+def _paragraph(given: str | dict[str, str]) -> str:
+    return given if isinstance(given, str) else given["text"]
+
+
+async def outcomes(
+    name: str,
+    questions: tuple[list[tuple[str, Path]], list[dict[str, Any]]],
+    data: Path,
+    reader: ReaderSize,
+) -> list[Outcome]:
+    books, items = questions
     found = []
-    async with Library.open(data / name) as library:
+    async with Library.open(settings=Settings(data=data / name, reader=reader)) as library:
         ids = {title: (await library.add(path, title=title)).id for title, path in books}
         context = await library._context()
         retriever = library._get_retriever(context)
@@ -134,7 +218,7 @@ async def outcomes(suite: Path, name: str, limit: int, data: Path) -> list[Outco
         for item in items:
             bounds = await library._scope.resolve(Scope(), book_id=ids.get(item.get("book", "")))
             workspace = Workspace(item["question"], bounds, retriever, context.records)
-            await workspace.search(item["question"], top_k=5)
+            await workspace.search(item["question"], top_k=5, reader="large")
             reply = await answerer.reply(item["question"], workspace)
             if reply.features:
                 said = " ".join(claim.text for claim in reply.claims)
@@ -142,7 +226,13 @@ async def outcomes(suite: Path, name: str, limit: int, data: Path) -> list[Outco
                 title = item.get("book") or item["title"]
                 seen = await _passages(item, workspace, retriever)
                 found.append(
-                    Outcome(f"{name} {title}", item["answerable"], right, dict(reply.features), seen)
+                    Outcome(
+                        f"{item.get('kind', name)} {title}",
+                        item["answerable"],
+                        right,
+                        dict(reply.features),
+                        seen,
+                    )
                 )
     return found
 
@@ -155,16 +245,20 @@ async def _passages(
         return ()
     vector = await retriever.embed_query(item["question"])
     where = workspace.bounds.exclude(retriever._records.unpublished).where
-    fused = select_reachable(
-        fuse(await retriever._store.search(vector, item["question"], where=where, limit=50))
-    )
+    fused = fuse(await retriever._store.search(vector, item["question"], where=where, limit=50))[:LOOKED_AT]
     chunks = {id_: chunk for id_, (chunk, _) in (await retriever._load_chunks([f.id for f in fused])).items()}
-    kept = [f for f in fused if f.id in chunks]
-    scores: list[PassageScore] = await retriever.reranker.score_passages(
-        item["question"], [chunks[f.id] for f in kept]
+    large, reranker = retriever.reader_size == "large", retriever.reranker
+    if large:
+        kept = [f for f in fused if f.id in workspace.deep]
+    else:
+        kept = select_candidates(fused, {id_: chunk.section_id for id_, chunk in chunks.items()})
+    read = reranker.score_deeply if large else reranker.score_passages
+    scores: list[PassageScore] = await read(item["question"], [chunks[f.id] for f in kept])
+    gold, weights = covers(*item["gold"]), LARGE if large else SMALL
+    return tuple(
+        (weights.fit(g.rank, g.answerable), f.score, gold(chunks[f.id]))
+        for f, g in zip(kept, scores, strict=False)
     )
-    gold = covers(*item["gold"])
-    return tuple((g.fit, f.score, gold(chunks[f.id])) for f, g in zip(kept, scores, strict=True))
 
 
 def _right(said: str, golds: Sequence[str]) -> bool:
@@ -191,26 +285,28 @@ def judge(name: str, chance: Numbers, sure: Numbers, given: Sequence[Outcome], l
         "refused": (~kept[~can]).mean() if mixed else float("nan"),
         "correct": (did & kept)[can].mean(),
         "ece": calibration_error(sure[kept], did[kept]),
+        "too_sure": float(sure[kept].mean() - did[kept].mean()) if kept.any() else float("nan"),
     }
     print(f"{name:40}" + "".join(f"{k} {v:.3f}  " for k, v in figures.items()), flush=True)
 
 
 def report_left_out(given: Sequence[Outcome], limit: float) -> None:
-    """Each fifth of the articles and books, judged by a fit without it; then each set by a fit without it."""
+    """Each fifth of the articles and books, judged by a fit without it, and each kind by a fit without it."""
     part = np.array([zlib.crc32(o.book.encode()) % 5 for o in given])
     chance, sure = np.zeros(len(given)), np.zeros(len(given))
-    for n in range(5):
+    for n in sorted(set(part.tolist())):
         made = fit([o for o, p in zip(given, part, strict=True) if p != n])
         here = np.flatnonzero(part == n).tolist()
         chance[here], sure[here] = (f([given[k] for k in here]) for f in (made.chance, made.confidence))
-    for name in ("squad2_book", "fairytaleqa"):
-        here = np.flatnonzero([o.book.startswith(name) for o in given]).tolist()
+    kinds = sorted({o.kind for o in given})
+    for name in kinds:
+        here = np.flatnonzero([o.kind == name for o in given]).tolist()
         judge(f"{name}, its books left out", chance[here], sure[here], [given[k] for k in here], limit)
-    stories = [o for o in given if o.book.startswith("fairytaleqa")]
-    made = fit([o for o in given if not o.book.startswith("fairytaleqa")])
-    judge(
-        "fairytaleqa, the whole set left out", made.chance(stories), made.confidence(stories), stories, limit
-    )
+    for name in kinds if len(kinds) > 1 else ():
+        rest, own = ([o for o in given if (o.kind == name) is same] for same in (False, True))
+        if any(not o.answerable for o in rest):
+            made = fit(rest)
+            judge(f"{name}, the whole kind left out", made.chance(own), made.confidence(own), own, limit)
 
 
 def relevance(given: Sequence[Outcome]) -> list[float]:
@@ -227,44 +323,78 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     options.add_argument("suite", type=Path)
+    options.add_argument("--reader", choices=list(COMMANDS), default="small")
     options.add_argument("--limit", type=int, default=1200)
     options.add_argument("--data", type=Path)
+    options.add_argument("--written", type=Path)
+    options.add_argument("--training", type=Path)
+    options.add_argument("--rows", type=Path)
     options.add_argument("--write", action="store_true")
     said = options.parse_args()
-    with tempfile.TemporaryDirectory(prefix="octavo-fit-") as temporary:
-        data = said.data or Path(temporary)
-        given = [
-            o
-            for name in ("squad2_book", "fairytaleqa")
-            for o in asyncio.run(outcomes(said.suite, name, said.limit, data))
-        ]
+    if said.rows and said.rows.exists():
+        given = read_rows(said.rows)
+    else:
+        given = collect(said)
+        if said.rows:
+            said.rows.write_text("".join(json.dumps(asdict(o)) + "\n" for o in given), encoding="utf-8")
     made = fit(given)
     points = curve(made, given)
     limit = next((t for t, wrong, _ in points if wrong <= RISK), 1.0)
     print(f"{len(given)} questions; threshold at risk {RISK}: {limit}")
     report_left_out(given, limit)
     if said.write:
-        origin = {
-            "made_by": COMMAND,
-            "fitted_on": ["development suite: squad2_book", "development suite: fairytaleqa"],
-        }
-        ranking = {"version": 1, **origin, "weights": relevance(given)}
-        RANKING.write_text(json.dumps(ranking, indent=1) + "\n", encoding="utf-8")
-        stored = {
-            "version": 2,
-            **origin,
-            "sentence": dict(load_calibration(reader=True).sentence.weights),
-            "answerable": made.answerable.stored(),
-            "right": made.right.stored(),
-            "calibration": {"slope": round(made.slope, 4), "offset": round(made.offset, 4)},
-            "curve": points,
-        }
-        text = re.sub(
-            r"\[\s+([\d.]+),\s+([\d.]+),\s+([\d.]+)\s+\]", r"[\1, \2, \3]", json.dumps(stored, indent=1)
-        )
-        TARGET.write_text(text + "\n", encoding="utf-8")
-        picture = draw_curve(points, risk=RISK, bad="that is wrong", command=COMMAND)
-        PICTURE.write_text(picture, encoding="utf-8")
+        write(made, given, points, said.reader)
+
+
+def collect(said: argparse.Namespace) -> list[Outcome]:
+    """Ask the questions of every set."""
+    with tempfile.TemporaryDirectory(prefix="octavo-fit-") as temporary:
+        data = said.data or Path(temporary)
+        sets = {name: read_questions(said.suite, name, said.limit) for name in ("squad2_book", "fairytaleqa")}
+        if said.written:
+            sets["written"] = read_written(said.suite, said.written, said.training, data / "books")
+        return [
+            outcome
+            for name, questions in sets.items()
+            for outcome in asyncio.run(outcomes(name, questions, data, said.reader))
+        ]
+
+
+def read_rows(path: Path) -> list[Outcome]:
+    found = []
+    for row in rows(path):
+        row["passages"] = tuple((p[0], p[1], bool(p[2])) for p in row["passages"])
+        found.append(Outcome(**row))
+    return found
+
+
+def write(
+    made: Fit, given: Sequence[Outcome], points: list[tuple[float, float, float]], reader: ReaderSize
+) -> None:
+    """Replace the fitted weights of this reader, and the picture."""
+    origin = {
+        "made_by": COMMANDS[reader],
+        "fitted_on": sorted({o.kind for o in given}),
+    }
+    ranking = {"version": 1, **origin, "weights": relevance(given)}
+    target = PACKAGE / "search" / f"relevance_{ENDINGS[reader]}.json"
+    target.write_text(json.dumps(ranking, indent=1) + "\n", encoding="utf-8")
+    stored = {
+        "version": VERSIONS[reader],
+        **origin,
+        "sentence": dict(load_calibration(reader=reader).sentence.weights),
+        "answerable": made.answerable.stored(),
+        "right": made.right.stored(),
+        "calibration": {"slope": round(made.slope, 4), "offset": round(made.offset, 4)},
+        "curve": points,
+    }
+    text = re.sub(
+        r"\[\s+([\d.]+),\s+([\d.]+),\s+([\d.]+)\s+\]", r"[\1, \2, \3]", json.dumps(stored, indent=1)
+    )
+    target = PACKAGE / "answers" / f"confidence_{ENDINGS[reader]}.json"
+    target.write_text(text + "\n", encoding="utf-8")
+    picture = draw_curve(points, risk=RISK, bad="that is wrong", command=COMMANDS[reader])
+    PICTURE.write_text(picture, encoding="utf-8")
 
 
 if __name__ == "__main__":

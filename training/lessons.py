@@ -21,11 +21,28 @@ BEARS = "\n\nStatement: {}\nDoes the text bear the statement out? Yes or No."
 MISS = "\n\nWrite a question that the text seems to answer but does not."
 HIT = "\n\nWrite a question that the text answers."
 STORY = "\n\nWrite a question about what happens in the text, which the text answers."
+TRUE = "\n\nWrite in your own words a statement that the text bears out."
+FALSE = "\n\nWrite a statement that sounds like the text but is wrong. What is wrong: {}."
 WIKI = ("squad_train_subset", "squad_subset_flan_eval", "squadshifts_new_wiki")
 TALK = ("squadshifts_reddit", "squadshifts_amazon_reviews")
 HUMAN = ("squad2_unanswerable_aligned", "adversarialqa_answerability", "doqa_answerability")
 TALES = "fairytaleqa_spare"
 PLACES = 1 << 15
+# Books whose claims and questions measure what was learnt: nothing is written about them.
+HELD_OUT = frozenset(
+    {
+        "astronomy",
+        "bram-stoker_dracula",
+        "introduction-sociology",
+        "john-stuart-mill_on-liberty",
+        "psychology",
+        "robert-louis-stevenson_treasure-island",
+    }
+)
+LIES = (
+    "number", "unit", "time", "name", "negation", "opposite", "cause", "order", "quantity", "attribution",
+    "roles", "modality", "comparison", "condition", "place", "addition", "category",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +50,39 @@ class Judged:
     passage: str
     asked: str
     target: float
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenPassage:
+    """A passage with claims (c, s, k, honest) and questions (q, a) that a stronger model wrote about it."""
+
+    book: str
+    kind: str
+    heading: str
+    sentences: tuple[str, ...]
+    claims: tuple[dict[str, Any], ...]
+    questions: tuple[dict[str, Any], ...]
+
+    @property
+    def passage(self) -> str:
+        return " ".join(self.sentences)
+
+
+def read_written(folder: Path, part: str) -> list[WrittenPassage]:
+    """The passages of one part (fit, tune or test) of `written.jsonl.xz`."""
+    path = folder / "written.jsonl.xz"
+    return [
+        WrittenPassage(
+            row["book"],
+            row["kind"],
+            row["heading"],
+            tuple(row["sentences"]),
+            tuple(row["claims"]),
+            tuple(row["questions"]),
+        )
+        for row in (rows(path) if path.exists() else ())
+        if row["part"] == part
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +110,9 @@ class Material:
             for name, given in self.rank.items()
             if (kept := [r for r in given if len(r["n"]) >= 4])
         }
-        self.books = _books(folder / "books.jsonl.xz")
+        self.written = read_written(folder, "fit")
+        self.books = _books(folder / "books.jsonl.xz") | _books(folder / "manuals.jsonl.xz")
+        self.books = {book: texts for book, texts in self.books.items() if book not in HELD_OUT}
         self.books[TALES] = list(dict.fromkeys(self.contexts[r["c"]] for r in self.qa[TALES]))
 
         self.tales = [Written(self.contexts[r["c"]], STORY, "tale", TALES, r["q"]) for r in self.qa[TALES]]
@@ -88,10 +140,26 @@ class Material:
             for row in self.draw(given, 700):
                 right = float(row["y"] in ("entail", "supported"))
                 found.append(Judged(row["p"], BEARS.format(row["h"]), right))
+        for row in 2 * self.written:
+            text = row.passage
+            found += [Judged(text, BEARS.format(c["c"]), float(c["honest"])) for c in row.claims]
+            found += [Judged(text, ANSWERS.format(q["q"]), float(bool(q["a"]))) for q in row.questions]
         written = [Written(self.contexts[r["c"]], MISS, "miss", "", r["q"]) for r in hard]
         hits = self.draw([row for name in WIKI for row in self.qa[name]], 2500)
         written += [Written(self.contexts[r["c"]], HIT, "hit", "", r["q"]) for r in hits]
-        return found, self.draw(written + self.tales, 8000)
+        return found, self.draw(written + self.tales, 6000) + self.draw(2 * self._statements(), 8000)
+
+    def _statements(self) -> list[Written]:
+        """Statements, true and false, and questions that a stronger model wrote about passages of books."""
+        found = []
+        for row in self.written:
+            for c in row.claims:
+                asked = TRUE if c["honest"] else FALSE.format(c["k"][0])
+                found.append(Written(row.passage, asked, "claim", row.book, c["c"]))
+            found += [
+                Written(row.passage, HIT if q["a"] else MISS, "hit", row.book, q["q"]) for q in row.questions
+            ]
+        return found
 
     def to_write(self) -> list[Written]:
         """Questions that seem answered, for all kinds of passages, and questions about what books tell."""
@@ -101,12 +169,24 @@ class Material:
         )
         other = [self.contexts[r["p"]] for name in self.rank for r in self.rank[name] if "squad" not in name]
         told = [(book, text) for book, texts in self.books.items() for text in texts]
-        found = [Written(text, MISS, "miss", "") for text in self.draw(4 * wiki, 18_000)]
-        found += [Written(text, MISS, "miss", "") for text in self.draw(talk, 2000)]
+        found = [Written(text, MISS, "miss", "") for text in self.draw(4 * wiki, 14_000)]
+        found += [Written(text, MISS, "miss", "") for text in self.draw(talk, 1500)]
         found += [Written(text, MISS, "miss", "") for text in self.draw(list(dict.fromkeys(other)), 2500)]
-        found += [Written(text, MISS, "miss", book) for book, text in self.draw(told, 2500)]
-        found += [Written(text, STORY, "story", book) for book, text in self.draw(told, 7500)]
+        found += [Written(text, MISS, "miss", book) for book, text in self.draw(told, 4000)]
+        found += [Written(text, STORY, "story", book) for book, text in self.draw(told, 7000)]
+        found += [Written(text, HIT, "story", book) for book, text in self.draw(told, 3000)]
         found += [Written(text, STORY, "story", TALES) for text in self.books[TALES]]
+        return found
+
+    def to_state(self) -> list[Written]:
+        """Statements, true and false in every way, about passages of books, manuals and articles."""
+        told = [(book, text) for book, texts in self.books.items() for text in texts]
+        told = self.draw(told, 8000)
+        told += [("", self.contexts[r["c"]]) for name in WIKI for r in self.draw(self.qa[name], 800)]
+        found = [Written(text, TRUE, "true", book) for book, text in told]
+        for book, text in told:
+            kind = self.chance.choice(LIES)
+            found.append(Written(text, FALSE.format(kind), f"false {kind}", book))
         return found
 
     def pairs(self, written: Sequence[tuple[Written, str]]) -> list[dict[str, Any]]:
@@ -174,6 +254,12 @@ class Material:
 def _shared(one: str, other: str) -> bool:
     """Whether one passage holds the beginning or the end of the other."""
     return any(b[:80] in a or b[-80:] in a for a, b in ((one, other), (other, one)))
+
+
+def sound_statement(text: str) -> bool:
+    """Whether this looks like a statement about what a text tells."""
+    whole = text.endswith((".", ".”", '."')) and "\n" not in text
+    return whole and 5 <= len(text.split()) <= 45 and "the text" not in text.lower()
 
 
 def sound(question: str) -> bool:

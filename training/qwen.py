@@ -3,16 +3,27 @@
 The four-bit blocks are widened again. Of the vocabulary only the first pieces are kept, which are those of
 plain English; the rest belongs to other languages and to code. Merges that would make a piece left out are
 left out too, so that every text can still be written.
+
+    python training/qwen.py GGUF TARGET
+
+writes what is used of the GGUF file, still in its blocks, as TARGET.safetensors, and the tokenizer as
+TARGET.json: 0.8 GB in place of 1.1, for a machine that is reached over a narrow line.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
-import gguf
+import numpy as np
 import torch
+from gguf import quants
+from safetensors import safe_open
+from safetensors.numpy import save_file
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, normalizers, pre_tokenizers
 from tokenizers.models import BPE
 from transformers import Qwen2Config, Qwen2ForCausalLM
@@ -36,11 +47,29 @@ WORD = (
 )
 
 
-def load(path: Path, device: str) -> tuple[Qwen2ForCausalLM, Tokenizer]:
-    """The model in bfloat16 and the tokenizer that goes with it."""
+def trim(path: Path, target: Path) -> None:
+    """Write the blocks that are used and the tokenizer."""
+    import gguf
+
     file = gguf.GGUFReader(path)
+    used = [t for t in file.tensors if t.name != "token_embd.weight"]
+    blocks = {_name(t.name): np.ascontiguousarray(_rows_used(t.name, t.data)) for t in used}
+    kinds = {_name(t.name): t.tensor_type.name for t in used}
+    save_file(blocks, target.with_suffix(".safetensors"), metadata={"kinds": json.dumps(kinds)})
+    _build_tokenizer(file).save(str(target.with_suffix(".json")))
+
+
+def load(path: Path, device: str) -> tuple[Qwen2ForCausalLM, Tokenizer]:
+    """The model in bfloat16 and the tokenizer that goes with it, from what `trim` wrote."""
+    file = safe_open(path.with_suffix(".safetensors"), "np")
+    kinds = json.loads(file.metadata()["kinds"])
+
+    def widen(name: str) -> tuple[str, torch.Tensor]:
+        wide = quants.dequantize(file.get_tensor(name), quants.GGMLQuantizationType[kinds[name]])
+        return name, torch.tensor(wide).to(torch.bfloat16)
+
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        weights = dict(threads.map(_tensor, [t for t in file.tensors if t.name != "token_embd.weight"]))
+        weights = dict(threads.map(widen, kinds))
     config = Qwen2Config(
         vocab_size=WORDS + len(MARKS),
         hidden_size=1536,
@@ -61,15 +90,13 @@ def load(path: Path, device: str) -> tuple[Qwen2ForCausalLM, Tokenizer]:
     model.load_state_dict(weights, strict=False)
     own = {name for name, _ in model.named_parameters()}
     assert own == weights.keys(), own ^ weights.keys()
-    return model, _tokenizer(file)
+    return model, Tokenizer.from_file(str(path.with_suffix(".json")))
 
 
-def _tensor(tensor: gguf.ReaderTensor) -> tuple[str, torch.Tensor]:
-    blocks = tensor.data
-    if tensor.name == "output.weight":  # input and output share it
-        blocks = blocks[[*range(WORDS), *MARKS.values()]]
-    wide = torch.tensor(gguf.quants.dequantize(blocks, tensor.tensor_type)).to(torch.bfloat16)
-    return _name(tensor.name), wide
+def _rows_used(name: str, blocks: np.ndarray) -> np.ndarray:
+    if name == "output.weight":  # input and output share it
+        return blocks[[*range(WORDS), *MARKS.values()]]
+    return blocks
 
 
 def _name(name: str) -> str:
@@ -81,7 +108,7 @@ def _name(name: str) -> str:
     return f"model.layers.{layer}.{PARTS[part]}.{kind}"
 
 
-def _tokenizer(file: gguf.GGUFReader) -> Tokenizer:
+def _build_tokenizer(file: Any) -> Tokenizer:
     tokens = file.fields["tokenizer.ggml.tokens"].contents(slice(0, WORDS))
     vocabulary = {token: n for n, token in enumerate(tokens)}
     pairs = (tuple(m.split(" ")) for m in file.fields["tokenizer.ggml.merges"].contents(slice(0, WORDS)))
@@ -97,3 +124,7 @@ def _tokenizer(file: gguf.GGUFReader) -> Tokenizer:
     made.decoder = decoders.ByteLevel()
     made.add_special_tokens([AddedToken(mark, special=True) for mark in MARKS])
     return made
+
+
+if __name__ == "__main__":
+    trim(*(Path(name) for name in sys.argv[1:]))

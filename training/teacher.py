@@ -9,7 +9,8 @@ answers. What comes out, for `reader.py` and `verifier.py` to learn from (line-d
 
     pairs.jsonl.xz    q question, t passage, a and s answer and its place (or null), z log-odds, kind
     groups.jsonl.xz   q question, t passages (the first is its own), z log-odds of each, a, s, kind
-    claims.jsonl.xz   h statement, p passage, z log-odds, kind
+    claims.jsonl.xz   h statement, p passage, z log-odds, kind (as it was meant: true, or false with what is
+                      wrong)
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import json
 import lzma
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -38,9 +39,9 @@ from torch import Tensor
 from verifier import make_claims
 
 BEGIN, END = "<|im_start|>user\n", "<|im_end|>\n<|im_start|>assistant\n"
-PASSAGE_MOST, ASKED_MOST, QUESTION_MOST = 260, 90, 36
+PASSAGE_MOST, ASKED_MOST, QUESTION_MOST, STATEMENT_MOST = 260, 90, 36, 60
 BATCH, RATE, WARMING = 48, 1.5e-5, 30
-JUDGED_PIECES, WRITTEN_AT_ONCE = 100_000, 768
+JUDGED_PIECES, WRITTEN_AT_ONCE = 100_000, 1536
 
 
 @dataclass(slots=True)
@@ -88,7 +89,7 @@ class Teacher:
         texts = self._pieces([w.question for w in written])
         prompts = self.prompts([(w.passage, w.asked) for w in written])
         for ids, text in zip(prompts, texts, strict=True):
-            tail = np.append(text[: QUESTION_MOST - 1], self.end)
+            tail = np.append(text[: STATEMENT_MOST - 1], self.end)
             found.append(Lesson(np.concatenate([ids, tail]), 0.0, len(tail)))
         return found
 
@@ -170,8 +171,10 @@ class Teacher:
         return found
 
     @torch.inference_mode()
-    def write(self, given: Sequence[tuple[str, str]], *, seed: int, until: float) -> list[str]:
-        """A question for each passage, drawn by chance, as far as the clock lets it; the others are empty."""
+    def write(
+        self, given: Sequence[tuple[str, str]], *, seed: int, until: float, most: int = QUESTION_MOST
+    ) -> list[str]:
+        """A text for each passage, drawn by chance, as far as the clock lets it; the others are empty."""
         self.model.eval()
         torch.manual_seed(seed)
         prompts = self.prompts(given)
@@ -185,7 +188,7 @@ class Teacher:
             ids, mask = _padded([prompts[n] for n in part], self.pad, self.device, left=True)
             made = self.model.generate(
                 input_ids=ids, attention_mask=mask, do_sample=True, temperature=0.9, top_p=0.95, top_k=0,
-                max_new_tokens=QUESTION_MOST, eos_token_id=self.end, pad_token_id=self.pad,
+                max_new_tokens=most, eos_token_id=self.end, pad_token_id=self.pad,
             )  # fmt: skip
             texts = self.tokenizer.decode_batch(made[:, ids.shape[1] :].tolist(), skip_special_tokens=True)
             for n, text in zip(part, texts, strict=True):
@@ -234,20 +237,35 @@ def keep(path: Path, found: Sequence[dict[str, Any]]) -> None:
     print(f"{path.name}: {len(found):,}", flush=True)
 
 
+def write_all(
+    teacher: Teacher,
+    wanted: Sequence[Written],
+    most: int,
+    is_sound: Callable[[str], bool],
+    said: argparse.Namespace,
+    share: float,
+) -> list[tuple[Written, str]]:
+    """What the teacher writes in its share of the time, without what is no question or statement."""
+    began = time.monotonic()
+    asks = [(w.passage, w.asked) for w in wanted]
+    texts = teacher.write(asks, seed=said.seed, until=began + share * said.write, most=most)
+    found = [(w, text) for w, text in zip(wanted, texts, strict=True) if is_sound(text)]
+    print(f"wrote {len(found):,} of {len(wanted):,} in {time.monotonic() - began:.0f} s", flush=True)
+    for w, text in random.Random(said.seed).sample(found, min(12, len(found))):
+        print(f"  {w.kind}: {text}", flush=True)
+    return found
+
+
 def label(teacher: Teacher, material: Material, said: argparse.Namespace) -> None:
     """Writes questions, judges them and what else there is, most wanted first, and keeps what was judged."""
     began = time.monotonic()
-    wanted = material.to_write()
-    asks = [(w.passage, w.asked) for w in wanted]
-    texts = teacher.write(asks, seed=said.seed, until=began + said.write)
-    written = [(w, q) for w, q in zip(wanted, texts, strict=True) if lessons.sound(q)]
-    print(f"wrote {len(written):,} of {len(wanted):,} in {time.monotonic() - began:.0f} s", flush=True)
-    for w, q in random.Random(said.seed).sample(written, min(12, len(written))):
-        print(f"  {w.kind}: {q}", flush=True)
+    stated = write_all(teacher, material.to_state(), STATEMENT_MOST, lessons.sound_statement, said, 0.45)
+    written = write_all(teacher, material.to_write(), QUESTION_MOST, lessons.sound, said, 0.55)
     pairs = material.pairs(written)
     groups = material.groups(written, teacher.device)
     made = make_claims(SimpleNamespace(chance=material.chance, contexts=material.contexts), said.claims)
     claims = [{"h": h, "p": p, "kind": "rule"} for h, p, _ in made] + material.claims()
+    claims += [{"h": text, "p": w.passage, "kind": w.kind} for w, text in stated]
     began = time.monotonic()
     until = began + said.judge
     asks = [(row["t"], lessons.ANSWERS.format(row["q"])) for row in pairs]
@@ -271,11 +289,12 @@ def label(teacher: Teacher, material: Material, said: argparse.Namespace) -> Non
     keep(said.out / "pairs.jsonl.xz", [row for row in pairs if row["z"] is not None])
     keep(said.out / "groups.jsonl.xz", [row for row in groups if None not in row["z"]])
     keep(said.out / "claims.jsonl.xz", [row for row in claims if row["z"] is not None])
+    (said.out / "done").touch()
 
 
 def main() -> None:
     known = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    known.add_argument("--qwen", type=Path, required=True, help="the GGUF file that training/README.md names")
+    known.add_argument("--qwen", type=Path, required=True, help="what qwen.py wrote")
     known.add_argument("--data", type=Path, required=True)
     known.add_argument("--out", type=Path, required=True)
     known.add_argument("--dev", type=Path)
@@ -294,6 +313,7 @@ def main() -> None:
     teacher = Teacher(*qwen.load(said.qwen, device), device)
     given = teacher.lessons(*material.to_learn(device))
     print(f"{len(given):,} lessons, ready after {time.monotonic() - began:.0f} s", flush=True)
+    (said.out / "begun").touch()
     teacher.learn(given, said.teach, seed=said.seed)
     if said.dev:
         print(json.dumps(measure_model(teacher, said.dev)), flush=True)
