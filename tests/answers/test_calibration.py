@@ -21,6 +21,7 @@ from octavo.answers.calibration import (
 )
 from octavo.answers.features import SentenceScore
 from octavo.errors import InvalidValue
+from octavo.search.ranking import ReaderSize
 from octavo.text.scoring import logistic
 from tests.answers.test_features import measured
 
@@ -128,19 +129,23 @@ def test_weights_are_read_as_they_are_stored() -> None:
 
 # Where a trained reader has read the evidence
 
+READERS: tuple[ReaderSize, ...] = ("small", "large")
+
 
 @pytest.mark.parametrize("speaks_for", ["able", "able_most", "margin_read", "stated"])
 def test_what_the_reader_thinks_decides_whether_there_is_an_answer(speaks_for: str) -> None:
-    assert answerable(SEEN | {speaks_for: -6.0}) < answerable(SEEN)
+    for reader in READERS:
+        assert answerable(SEEN | {speaks_for: -6.0}, reader=reader) < answerable(SEEN, reader=reader)
 
 
-def test_the_readers_weights_are_used_where_it_has_read_and_only_there() -> None:
-    assert answerable(SEEN) == logistic(load_calibration(reader=True).answerable(SEEN))
+@pytest.mark.parametrize("reader", READERS)
+def test_the_weights_of_the_reader_that_has_read_are_used(reader: ReaderSize) -> None:
+    assert answerable(SEEN, reader=reader) == logistic(load_calibration(reader=reader).answerable(SEEN))
     assert answerable(GOOD) == logistic(load_calibration().answerable(GOOD))
     lost = {"able": -6.0, "able_most": -6.0, "margin_read": -15.0, "rank_read": -8.0, "rank_most": -8.0}
-    assert answerable(GOOD | lost) < 0.2 < threshold(reader=True)
-    assert confidence(GOOD | lost) < 0.2
-    assert confidence(SEEN) > 0.5
+    assert answerable(GOOD | lost, reader=reader) < 0.2 < threshold(reader=reader)
+    assert confidence(GOOD | lost, reader=reader) < 0.2
+    assert confidence(SEEN, reader=reader) > 0.5
 
 
 def test_a_sentence_scores_higher_with_a_surer_span_a_better_passage_and_better_words() -> None:
@@ -150,15 +155,17 @@ def test_a_sentence_scores_higher_with_a_surer_span_a_better_passage_and_better_
     assert score_with_reader(2.0, base) > score_with_reader(1.0, base)
 
 
-def test_the_readers_threshold_keeps_to_the_risk_as_well() -> None:
-    curve = load_calibration(reader=True).curve
-    limit = threshold(reader=True)
+@pytest.mark.parametrize("reader", READERS)
+def test_the_readers_threshold_keeps_to_the_risk_as_well(reader: ReaderSize) -> None:
+    curve = load_calibration(reader=reader).curve
+    limit = threshold(reader=reader)
     wrong, answered = next((w, a) for t, w, a in curve if t == limit)
     assert wrong <= RISK
     assert answered >= 0.6
-    assert threshold(0.05, reader=True) >= limit >= threshold(0.5, reader=True)
-    assert threshold(1.0, reader=True) == 0.0
+    assert threshold(0.05, reader=reader) >= limit >= threshold(0.5, reader=reader)
+    assert threshold(1.0, reader=reader) == 0.0
 
 
-def test_both_sets_of_weights_can_be_told_apart_on_a_receipt() -> None:
-    assert load_calibration().version != load_calibration(reader=True).version
+def test_the_sets_of_weights_can_be_told_apart_on_a_receipt() -> None:
+    sizes: tuple[ReaderSize, ...] = ("off", *READERS)
+    assert len({load_calibration(reader=size).version for size in sizes}) == 3

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 
 import pytest
 
+from octavo.answers import calibration
 from octavo.answers.offline import MOST_EMBEDDED, OfflineAnswerer
 from octavo.answers.workspace import number_sentences, trim_evidence, trim_to_pages
+from octavo.search.cascade import LARGE
 from octavo.search.rerank import Reranker
 from octavo.search.scope import Location, bound_by_books, bound_by_selection
 from octavo.testing import TinyEmbedder
 from octavo.types import Chunk, PageMark
 from tests.support.builders import make_book, make_chunk, make_evidence, make_section
-from tests.support.scripted_reader import ScriptedReader
+from tests.support.scripted_reader import ScriptedLarge, ScriptedReader
 
 FOUR = "The harbour was full. Ships lay there. No. The lamp burned at dusk in the tower."
 
@@ -188,3 +190,56 @@ async def test_without_evidence_the_reader_reads_nothing() -> None:
     reader = ScriptedReader()
     reply = await OfflineAnswerer(TinyEmbedder(), reranker=Reranker(reader)).reply("Why?", [])
     assert (reply.claims, reply.answerable, reply.confidence, reader.count) == ((), 0.0, 0.0, 0)
+
+
+# With a large model
+
+LAMP = "When did the lamp burn?"
+NIGHT = "The lamp burned at night in the harbour."
+TWO = number_sentences(
+    [make_evidence(make_chunk(FOUR)), make_evidence(make_chunk(NIGHT, start=500), rank=2)], bound_by_books()
+)
+
+
+async def test_the_answer_the_scores_and_the_opinion_are_the_large_models() -> None:
+    def opinion(claim: str, passages: Sequence[str]) -> list[float]:
+        raise AssertionError((claim, passages))
+
+    small = ScriptedReader({"harbour.": 9.0}, answer="at night")
+    large = ScriptedLarge({"tower": 5.0}, answer="at dusk", support=2.5)
+    reranker = Reranker(small, opinion=opinion, large=large)
+    reply = await OfflineAnswerer(TinyEmbedder(), reranker=reranker).reply(LAMP, TWO)
+    assert [claim.text[a:b] for claim in reply.claims for a, b in claim.marks] == ["at dusk"]
+    assert (reply.features["able"], reply.features["stated"]) == (5.0, 2.5)
+    assert large.claims == ["at dusk the lamp burn"]
+    assert (small.count, reply.readers) == (0, (large.name,))
+    assert reply.answerable == calibration.answerable(reply.features, reader="large")
+    assert reply.confidence == calibration.confidence(reply.features, reader="large")
+
+
+async def test_only_passages_that_the_large_model_read_are_quoted() -> None:
+    large = ScriptedLarge({"harbour.": 9.0}, answer="at night", pieces=int(LARGE.budget_ms / LARGE.piece_ms))
+    reranker = Reranker(ScriptedReader(), large=large)
+    reply = await OfflineAnswerer(TinyEmbedder(), reranker=reranker).reply(LAMP, TWO)
+    assert large.count == 1
+    quoted = {id_ for claim in reply.claims for id_ in claim.sentences}
+    assert quoted
+    assert quoted <= {s.id for s in TWO if s.evidence_rank == 1}
+
+
+@pytest.mark.parametrize("large", [None, ScriptedLarge({"lamp": 3.0}, answer="at dusk")])
+async def test_the_same_question_has_the_same_reply_whatever_is_cached(large: ScriptedLarge | None) -> None:
+    reader = ScriptedReader({"lamp": 3.0}, answer="at dusk")
+    once = OfflineAnswerer(TinyEmbedder(), reranker=Reranker(reader, large=large))
+    first = await once.reply(LAMP, TWO)
+    assert await once.reply(LAMP, TWO) == first
+    again = OfflineAnswerer(TinyEmbedder(), reranker=Reranker(reader, large=large))
+    assert await again.reply(LAMP, TWO) == first
+
+
+async def test_without_evidence_the_large_model_reads_nothing_and_is_not_named() -> None:
+    large = ScriptedLarge()
+    reply = await OfflineAnswerer(TinyEmbedder(), reranker=Reranker(ScriptedReader(), large=large)).reply(
+        "Why?", []
+    )
+    assert (reply.claims, reply.readers, large.count, large.claims) == ((), (), 0, [])

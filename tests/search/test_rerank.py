@@ -7,19 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from octavo.library import Library
-from octavo.search.ranking import DEPTH, REACH, Candidate, select_reachable
-from octavo.search.rerank import FOUND, Reranker, estimate_read_relevance
+from octavo.search.cascade import LARGE, SMALL
+from octavo.search.ranking import Candidate, ReaderSize, estimate_read_relevance
+from octavo.search.rerank import Ranking, Reranker
 from octavo.search.retrieval import Retriever
 from octavo.search.scope import bound_by_books
 from octavo.testing import TinyEmbedder
 from octavo.types import Book, Scope
 from tests.support import small_books
 from tests.support.builders import make_chunk
-from tests.support.scripted_reader import ScriptedReader, make_passage_score
+from tests.support.scripted_reader import ScriptedLarge, ScriptedReader
 
 TEXTS = {
     "a": "The harbour master counted the ships.",
@@ -30,7 +29,7 @@ TEXTS = {
     "f": "Nobody spoke of the boats.",
     "g": "The bells had rung at noon.",
 }
-CHUNKS = {id_: make_chunk(text, id=id_) for id_, text in TEXTS.items()}
+CHUNKS = {id_: make_chunk(text, id=id_, section_id=id_) for id_, text in TEXTS.items()}
 DUSK = "Who trimmed the lamp?"
 
 
@@ -43,32 +42,6 @@ def read_ids(reader: ScriptedReader) -> list[str]:
     return [id_ for text in texts for id_, known in TEXTS.items() if known == text]
 
 
-@pytest.mark.parametrize(
-    ("scores", "expected"),
-    [
-        ((0.9, 0.8, 0.7), "abc"),
-        ((0.9, 0.5001, 0.5, 0.1), "ab"),
-        ((0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9), "abcde"),
-        ((0.9, 0.2), "a"),
-        ((0.9,), "a"),
-        ((), ""),
-    ],
-)
-def test_only_those_that_could_still_come_first_are_reachable(
-    scores: tuple[float, ...], expected: str
-) -> None:
-    assert "".join(c.id for c in select_reachable(found(*scores))) == expected
-    assert REACH == 0.4  # the numbers above are for this
-
-
-@given(st.lists(st.floats(0, 1), max_size=7).map(lambda s: sorted(s, reverse=True)))
-def test_the_first_is_always_reachable_and_never_too_many_are(scores: list[float]) -> None:
-    close = select_reachable(found(*scores))
-    assert len(close) <= DEPTH
-    assert [c.id for c in close] == [c.id for c in found(*scores)][: len(close)]
-    assert bool(close) == bool(scores)
-
-
 async def test_no_other_candidate_is_read() -> None:
     reader = ScriptedReader()
     await Reranker(reader).rank(DUSK, found(0.9, 0.8, 0.7, 0.3), CHUNKS)
@@ -78,8 +51,8 @@ async def test_no_other_candidate_is_read() -> None:
 
 async def test_a_first_candidate_that_stands_alone_is_not_read_at_all() -> None:
     reader = ScriptedReader()
-    assert await Reranker(reader).rank(DUSK, found(0.9, 0.1), CHUNKS) == {}
-    assert await Reranker(reader).rank(DUSK, [], CHUNKS) == {}
+    assert await Reranker(reader).rank(DUSK, found(0.9, 0.1), CHUNKS) == Ranking()
+    assert await Reranker(reader).rank(DUSK, [], CHUNKS) == Ranking()
     assert reader.count == 0
 
 
@@ -88,35 +61,30 @@ async def test_a_candidate_whose_text_is_not_there_is_not_read() -> None:
     there = {id_: chunk for id_, chunk in CHUNKS.items() if id_ != "a"}
     ranked = await Reranker(reader).rank(DUSK, found(0.9, 0.8, 0.7), there)
     assert read_ids(reader) == ["b", "c"]
-    assert set(ranked) == {"b", "c"}
+    assert set(ranked.relevance) == {"b", "c"}
+
+
+async def order(reranker: Reranker, candidates: list[Candidate], reader: ReaderSize = "small") -> list[str]:
+    return list((await reranker.rank(DUSK, candidates, CHUNKS, reader=reader)).relevance)
 
 
 def fit(value: float) -> float:
-    """How well a passage suits of which the reader aloud says this."""
-    return make_passage_score("", "", rank=value, answerable=value).fit
+    """How well a passage fits that the reader scores with this value."""
+    return SMALL.fit(value, value)
 
 
 async def test_what_the_reader_thinks_and_how_it_was_found_decide_together() -> None:
     fused = found(0.9, 0.8, 0.7)
-    assert list(await Reranker(ScriptedReader()).rank(DUSK, fused, CHUNKS)) == ["a", "b", "c"]
-    assert fit(0.5) - fit(0.0) < FOUND * 0.1 < fit(0.6) - fit(0.0)
-    assert list(await Reranker(ScriptedReader({"lamp": 0.5})).rank(DUSK, fused, CHUNKS)) == ["a", "b", "c"]
-    assert list(await Reranker(ScriptedReader({"lamp": 0.6})).rank(DUSK, fused, CHUNKS)) == ["b", "a", "c"]
-    assert list(await Reranker(ScriptedReader({"pier": 9.0})).rank(DUSK, fused, CHUNKS)) == ["c", "a", "b"]
-
-
-def test_that_a_passage_answers_counts_and_how_far_it_is_from_answering_does_not() -> None:
-    far, farther, near, nearer = (
-        make_passage_score("", "", answerable=n).fit for n in (-6.0, -60.0, 6.0, 9.0)
-    )
-    assert far == pytest.approx(farther, abs=0.01)
-    assert nearer > near + 5
-    assert make_passage_score("", "", rank=2.0, answerable=-60.0).fit == pytest.approx(2.0)
+    assert await order(Reranker(ScriptedReader()), fused) == ["a", "b", "c"]
+    assert fit(0.5) - fit(0.0) < SMALL.found * 0.1 < fit(0.6) - fit(0.0)
+    assert await order(Reranker(ScriptedReader({"lamp": 0.5})), fused) == ["a", "b", "c"]
+    assert await order(Reranker(ScriptedReader({"lamp": 0.6})), fused) == ["b", "a", "c"]
+    assert await order(Reranker(ScriptedReader({"pier": 9.0})), fused) == ["c", "a", "b"]
 
 
 async def test_ties_go_by_id_whatever_order_they_came_in() -> None:
     fused = list(reversed(found(0.5, 0.5, 0.5)))
-    assert list(await Reranker(ScriptedReader()).rank(DUSK, fused, CHUNKS)) == ["a", "b", "c"]
+    assert await order(Reranker(ScriptedReader()), fused) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(("rank", "score"), [(-20.0, 0.0), (0.0, 0.5), (20.0, 1.0)])
@@ -128,7 +96,7 @@ def test_relevance_is_a_probability_that_grows_with_both(rank: float, score: flo
 
 async def test_each_candidate_has_the_relevance_of_its_fit_and_score() -> None:
     ranked = await Reranker(ScriptedReader({"lamp": 4.0})).rank(DUSK, found(0.9, 0.8), CHUNKS)
-    assert ranked == {
+    assert ranked.relevance == {
         "b": estimate_read_relevance(fit(4.0), 0.8),
         "a": estimate_read_relevance(fit(0.0), 0.9),
     }
@@ -175,6 +143,78 @@ async def test_headings_are_read_with_the_chunk() -> None:
         DUSK, [make_chunk(heading_path=("Part I", "Lamps")), make_chunk(heading_path=("x",))]
     )
     assert [p.heading for p in reader.read_for[0][1]] == ["Part I › Lamps", "x"]
+
+
+# With a large model
+
+
+async def test_the_large_model_decides_the_order_of_what_it_reads() -> None:
+    small, large = ScriptedReader({"lamp": 2.0}), ScriptedLarge({"pier": 9.0})
+    reranker = Reranker(small, large=large)
+    ranking = await reranker.rank(DUSK, found(0.9, 0.8, 0.7), CHUNKS, reader="large")
+    assert list(ranking.relevance) == ["c", "b", "a"], "the small reader decides between the other two"
+    assert ranking.deep == ("c", "b", "a")
+    assert read_ids(large) == ["b", "a", "c"], "the best by the small reader first"
+    assert ranking.readers == (small.name, large.name)
+
+
+async def test_a_search_does_not_use_the_large_model() -> None:
+    small, large = ScriptedReader({"lamp": 2.0}), ScriptedLarge({"pier": 9.0})
+    ranking = await Reranker(small, large=large).rank(DUSK, found(0.9, 0.8, 0.7), CHUNKS)
+    assert list(ranking.relevance) == ["b", "a", "c"]
+    assert (ranking.deep, ranking.readers, large.count) == ((), (small.name,), 0)
+
+
+async def test_without_a_large_model_the_small_reader_decides() -> None:
+    small = ScriptedReader({"lamp": 2.0})
+    ranking = await Reranker(small).rank(DUSK, found(0.9, 0.8, 0.7), CHUNKS, reader="large")
+    assert ranking == await Reranker(small).rank(DUSK, found(0.9, 0.8, 0.7), CHUNKS)
+    assert ranking.deep == ()
+
+
+async def test_no_model_reads_when_reading_is_off() -> None:
+    small, large = ScriptedReader(), ScriptedLarge()
+    ranking = await Reranker(small, large=large).rank(DUSK, found(0.9, 0.8), CHUNKS, reader="off")
+    assert (ranking, small.count, large.count) == (Ranking(), 0, 0)
+
+
+async def test_what_the_large_model_did_not_read_follows_in_its_old_order() -> None:
+    affordable = 2
+    pieces = int(LARGE.budget_ms / LARGE.piece_ms / affordable)
+    small = ScriptedReader({"lamp": 2.0, "gulls": 1.9, "boats": 1.0})
+    large = ScriptedLarge({"ships": -9.0, "lamp": -20.0}, pieces=pieces)
+    plain = await order(Reranker(small), found(0.9, 0.8, 0.7, 0.8, 0.75, 0.7))
+    ranking = await Reranker(small, large=large).rank(
+        DUSK, found(0.9, 0.8, 0.7, 0.8, 0.75, 0.7), CHUNKS, reader="large"
+    )
+    assert large.count == affordable
+    assert set(ranking.deep) == set(plain[:affordable])
+    assert list(ranking.relevance)[affordable:] == plain[affordable:]
+
+
+async def test_the_first_stage_counts_beside_the_large_model_too() -> None:
+    assert LARGE.found > 0
+    reranker = Reranker(ScriptedReader(), large=ScriptedLarge())
+    assert await order(reranker, found(0.9, 0.8, 0.7), "large") == ["a", "b", "c"]
+
+
+async def test_scores_are_cached_for_each_model() -> None:
+    small, large = ScriptedReader({"lamp": 2.0}), ScriptedLarge({"lamp": 5.0})
+    reranker = Reranker(small, large=large)
+    first = await reranker.rank(DUSK, found(0.9, 0.8), CHUNKS, reader="large")
+    assert await reranker.rank(DUSK, found(0.9, 0.8), CHUNKS, reader="large") == first
+    assert (small.count, large.count) == (2, 2)
+    assert [s.rank for s in await reranker.score_passages(DUSK, [CHUNKS["b"]])] == [2.0]
+    assert [s.rank for s in await reranker.score_deeply(DUSK, [CHUNKS["b"]])] == [5.0]
+    assert (small.count, large.count) == (2, 2)
+
+
+async def test_what_is_cached_does_not_change_what_the_budget_allows() -> None:
+    large = ScriptedLarge(pieces=int(LARGE.budget_ms / LARGE.piece_ms / 2))
+    reranker, chunks = Reranker(ScriptedReader(), large=large), list(CHUNKS.values())
+    for _ in range(3):
+        assert len(await reranker.score_deeply(DUSK, chunks)) == 2
+    assert large.count == 2
 
 
 # In a search
@@ -244,7 +284,8 @@ async def test_a_chunk_out_of_bounds_or_gone_is_never_read(
     close = [*found_[other.id], make_chunk("This one is gone.").id, *found_[tides.id]]
     fused = [Candidate(id_, 0.9, 0.9, 0.5) for id_ in close]  # a store that keeps to no bounds
     bounds = await library._scope.resolve(Scope(), book_id=tides.id)
-    evidence = await retriever._select("boats", fused, bounds, 5, True)
+    ranking = await retriever._rank("boats", fused, bounds, "small")
+    evidence = await retriever._select("boats", fused, bounds, 5, ranking)
     assert [e.chunk.book_id for e in evidence] == [tides.id] * 4
-    assert reader.count == DEPTH - 2
+    assert reader.count == 4
     assert not any("another book" in p.text for _, passages in reader.read_for for p in passages)

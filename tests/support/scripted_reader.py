@@ -32,6 +32,31 @@ class ScriptedReader(Reader):
         return make_passage_score(text, self.answer, rank=rank, answerable=rank)
 
 
+class ScriptedLarge(ScriptedReader):
+    """A large model: every pair of texts has so many word pieces, and every claim the same support."""
+
+    name = "large-scripted"
+
+    def __init__(
+        self,
+        ranks: Mapping[str, float] | None = None,
+        *,
+        answer: str = "",
+        pieces: int = 100,
+        support: float = 0.0,
+    ) -> None:
+        super().__init__(ranks, answer=answer)
+        self.pieces, self.support = pieces, support
+        self.claims: list[str] = []
+
+    def count_pieces(self, question: str, passage: HeadedText) -> int:
+        return self.pieces
+
+    def score_support(self, claim: str, passages: Sequence[str]) -> list[float]:
+        self.claims.append(claim)
+        return [self.support for _ in passages]
+
+
 def make_passage_score(text: str, answer: str, *, rank: float = 0.0, answerable: float = 0.0) -> PassageScore:
     """As if the reader were sure of `answer`, where that stands in the text, and of nothing otherwise."""
     at = text.find(answer) if answer else -1

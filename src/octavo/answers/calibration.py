@@ -7,8 +7,9 @@ right sentences were chosen. Of the answers given with a confidence of 0.7, seve
 questions that the book does not answer. The same features always give the same numbers.
 `benchmarks/answering.py` fits the weights.
 
-With a trained reader, its scores are among the features, and other weights are used
-(`benchmarks/reader_fit.py`). Their threshold limits the share of answers that are wrong for any reason.
+With a trained reader, its scores are among the features. The small reader and the large model have weights of
+their own (`benchmarks/reader_fit.py`), whose threshold limits the share of answers that are wrong for any
+reason.
 """
 
 from __future__ import annotations
@@ -27,9 +28,13 @@ from octavo.text.scoring import logistic
 
 if TYPE_CHECKING:
     from octavo.answers.features import SentenceScore
+    from octavo.search.ranking import ReaderSize
 
 # At most one answer in five goes to a question that the book does not answer.
 RISK = 0.2
+_FILES: Mapping[ReaderSize, str] = MappingProxyType(
+    {"off": "confidence.json", "small": "confidence_reader.json", "large": "confidence_large.json"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,27 +66,27 @@ def score_sentence(measures: Mapping[str, float]) -> float:
     return load_calibration().sentence(measures)
 
 
-def score_with_reader(lexical: float, seen: SentenceScore) -> float:
+def score_with_reader(lexical: float, seen: SentenceScore, *, reader: ReaderSize = "small") -> float:
     """Score a sentence that a trained reader has read. `lexical` is its score by words alone."""
     measures = {"lexical": lexical, "margin": seen.margin, "rank": seen.rank}
-    return load_calibration(reader=True).sentence(measures)
+    return load_calibration(reader=reader).sentence(measures)
 
 
-def answerable(features: Mapping[str, float]) -> float:
+def answerable(features: Mapping[str, float], *, reader: ReaderSize = "off") -> float:
     """Estimate the probability that the evidence answers the question. Without evidence it is 0."""
-    return logistic(_calibration_for(features).answerable(features)) if features else 0.0
+    return logistic(load_calibration(reader=reader).answerable(features)) if features else 0.0
 
 
-def confidence(features: Mapping[str, float]) -> float:
+def confidence(features: Mapping[str, float], *, reader: ReaderSize = "off") -> float:
     """Estimate the probability that the answer is right. Without evidence it is 0."""
     if not features:
         return 0.0
-    model = _calibration_for(features)
+    model = load_calibration(reader=reader)
     both = logistic(model.answerable(features)) * logistic(model.right(features))
     return logistic(model.offset + model.slope * _logit(both))
 
 
-def threshold(risk: float = RISK, *, reader: bool = False) -> float:
+def threshold(risk: float = RISK, *, reader: ReaderSize = "off") -> float:
     """Return how answerable a question must be to be answered, or 1 if no threshold keeps to the risk.
 
     `risk` is the share of the answers that may be wrong. Without a reader, it is the share of those that may
@@ -97,13 +102,9 @@ def _logit(share: float) -> float:
 
 
 @cache
-def load_calibration(*, reader: bool = False) -> Calibration:
-    name = "confidence_reader.json" if reader else "confidence.json"
-    return parse_calibration(files("octavo.answers").joinpath(name).read_text(encoding="utf-8"))
-
-
-def _calibration_for(features: Mapping[str, float]) -> Calibration:
-    return load_calibration(reader="able" in features)
+def load_calibration(*, reader: ReaderSize = "off") -> Calibration:
+    """Load the weights that were fitted with answers made by this reader."""
+    return parse_calibration(files("octavo.answers").joinpath(_FILES[reader]).read_text(encoding="utf-8"))
 
 
 def parse_calibration(text: str) -> Calibration:

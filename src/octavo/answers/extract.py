@@ -29,11 +29,13 @@ from octavo.answers.features import (
     weigh_matches,
 )
 from octavo.answers.questions import Expected, ParsedQuestion, QuestionKind, parse_question
+from octavo.answers.voting import add_votes
 from octavo.text.english import tokenize
 from octavo.text.layout import ITEM
 from octavo.verification.claims import Claim
 
 if TYPE_CHECKING:
+    from octavo.search.ranking import ReaderSize
     from octavo.verification.claims import Sentence
 
 MOST_CLAIMS, MOST_WORDS, SHORTLIST = 3, 80, 10
@@ -76,16 +78,20 @@ class _SentenceRun:
 
 
 def extract_answer(
-    question: str, sentences: Sequence[Sentence], *, seen: Mapping[str, SentenceScore] | None = None
+    question: str,
+    sentences: Sequence[Sentence],
+    *,
+    seen: Mapping[str, SentenceScore] | None = None,
+    reader: ReaderSize = "small",
 ) -> Extraction:
     """Choose the sentences that answer best, whether or not they do: `calibration` says how likely that is.
 
-    `seen` has the trained reader's score of each sentence by its id.
+    `seen` has the score of each sentence by its id, as a trained reader of the size `reader` gave it.
     """
     parsed = parse_question(question)
     matches = match_sentences(parsed, sentences)
     scores = [score_sentence(measure_sentence(parsed, r)) for r in matches]
-    return compose(parsed, matches, scores=scores, seen=seen)
+    return compose(parsed, matches, scores=scores, seen=seen, reader=reader)
 
 
 def shortlist(question: str, sentences: Sequence[Sentence], *, most: int = SHORTLIST) -> tuple[str, ...]:
@@ -114,6 +120,7 @@ def compose(
     *,
     scores: Sequence[float],
     seen: Mapping[str, SentenceScore] | None = None,
+    reader: ReaderSize = "small",
 ) -> Extraction:
     """Choose among sentences that have been scored."""
     if not matches:
@@ -121,8 +128,10 @@ def compose(
     formed = [score + _score_form(parsed, r) for score, r in zip(scores, matches, strict=True)]
     if seen is not None:
         formed = [
-            score_with_reader(score, seen[r.sentence.id]) for score, r in zip(formed, matches, strict=True)
+            score_with_reader(score, seen[r.sentence.id], reader=reader)
+            for score, r in zip(formed, matches, strict=True)
         ]
+        formed = add_votes(matches, formed, seen)
     parts = _choose(parsed, matches, formed)
     features = measure_answer(parsed, matches, scores=formed, chosen=[p.core for p in parts])
     words, around = "", ""

@@ -20,10 +20,14 @@ from octavo.concurrency import run_blocking
 if TYPE_CHECKING:
     from octavo.models.cross_encoders import PassageScore
     from octavo.protocols import Embedder, SupportModel
+    from octavo.search.ranking import ReaderSize
     from octavo.search.rerank import Reranker
+    from octavo.types import Chunk
     from octavo.verification.claims import Claim, Sentence
 
 EmbedQuery = Callable[[str], Awaitable[tuple[float, ...]]]
+Place = tuple[str, int]
+"""The id of a chunk, and where the part of it begins that may be seen."""
 # So many sentences are compared with the question by their vectors. More are not worth the time.
 MOST_EMBEDDED = 4
 
@@ -33,8 +37,8 @@ class Reply:
     """Claims, and how likely it is that the evidence answers at all and that these claims are right.
 
     `dropped` are claims that the answerer gave up itself, with the reason, and `checking` the seconds that it
-    took to check them. `answerer` says who answered if it was not the one that was asked. `notes` go on the
-    receipt.
+    took to check them. `answerer` says who answered if it was not the one that was asked. `readers` are the
+    local models that read passages for it. `notes` go on the receipt.
     """
 
     claims: tuple[Claim, ...]
@@ -44,6 +48,7 @@ class Reply:
     dropped: tuple[tuple[str, str], ...] = ()
     checking: float = 0.0
     answerer: str = ""
+    readers: tuple[str, ...] = ()
     notes: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
 
@@ -70,28 +75,27 @@ class OfflineAnswerer:
 
     async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
         if self._reranker is not None:
-            scores = await self._score_sentences(question, given, self._reranker)
-            extraction = extract_answer(question, given, seen=scores)
-            opinion = given.opinion if isinstance(given, Workspace) else self._reranker.opinion
-            features = await _add_opinion(question, extraction, opinion)
-        else:
-            extraction = extract_answer(question, await self._add_similarity(question, given))
-            features = extraction.features
-        return Reply(
-            extraction.claims,
-            answerable=calibration.answerable(features),
-            confidence=calibration.confidence(features),
-            features=features,
-        )
+            return await self._reply_with_reader(question, given, self._reranker)
+        extraction = extract_answer(question, await self._add_similarity(question, given))
+        return _make_reply(extraction, extraction.features, reader="off")
 
-    async def _score_sentences(
-        self, question: str, given: Sequence[Sentence], reranker: Reranker
-    ) -> dict[str, SentenceScore]:
-        """Return the trained reader's score of every sentence."""
+    async def _reply_with_reader(self, question: str, given: Sequence[Sentence], reranker: Reranker) -> Reply:
+        """Answer from the passages that were read. Where there is a large model, the opinion is its own."""
         chunks = {(s.chunk.id, s.chunk.start): s.chunk for s in given}
-        scores = await reranker.score_passages(question, list(chunks.values()))
-        by_chunk = dict(zip(chunks, scores, strict=True))
-        return {s.id: _score_sentence(s, by_chunk[s.chunk.id, s.chunk.start]) for s in given}
+        if reranker.large is None:
+            reader, opinion = reranker.reader.name, _find_opinion(given, reranker)
+            scores = await reranker.score_passages(question, list(chunks.values()))
+        else:
+            reader, opinion = reranker.large.name, reranker.large.score_support
+            chunks = _select_deep(chunks, given)
+            scores = await reranker.score_deeply(question, list(chunks.values()))
+        by_chunk = dict(zip(chunks, scores, strict=False))
+        read = [s for s in given if (s.chunk.id, s.chunk.start) in by_chunk]
+        seen = {s.id: _score_sentence(s, by_chunk[s.chunk.id, s.chunk.start]) for s in read}
+        extraction = extract_answer(question, read, seen=seen, reader=reranker.size)
+        features = await _add_opinion(question, extraction, opinion)
+        reply = _make_reply(extraction, features, reader=reranker.size)
+        return replace(reply, readers=(reader,) if read else ())
 
     async def _add_similarity(self, question: str, given: Sequence[Sentence]) -> list[Sentence]:
         """Compare the likeliest sentences with the question by meaning. The others have 0."""
@@ -107,6 +111,25 @@ class OfflineAnswerer:
     async def _embed(self, question: str) -> tuple[float, ...]:
         (vector,) = await run_blocking(self._embedder.embed, [question])
         return vector
+
+
+def _make_reply(extraction: Extraction, features: Mapping[str, float], *, reader: ReaderSize) -> Reply:
+    return Reply(
+        extraction.claims,
+        answerable=calibration.answerable(features, reader=reader),
+        confidence=calibration.confidence(features, reader=reader),
+        features=features,
+    )
+
+
+def _find_opinion(given: Sequence[Sentence], reranker: Reranker) -> SupportModel | None:
+    return given.opinion if isinstance(given, Workspace) else reranker.opinion
+
+
+def _select_deep(chunks: Mapping[Place, Chunk], given: Sequence[Sentence]) -> dict[Place, Chunk]:
+    """Select the passages that the large model read for the order, or all if it read none of them."""
+    deep = given.deep if isinstance(given, Workspace) else frozenset()
+    return {place: chunk for place, chunk in chunks.items() if chunk.id in deep} or dict(chunks)
 
 
 async def _add_opinion(

@@ -1,9 +1,10 @@
-"""The two cross-encoders of the data package: the reader and the verifier.
+"""The cross-encoders of the data package: the reader, the verifier, and the large model.
 
 The reader scores how well a passage fits a question, whether it answers it at all, and which words do. The
 verifier scores whether a passage supports a sentence. Both are small encoders trained from the embedder's own
-weights (`training/`), checked by SHA-256, loaded on first use, and run without torch. Each pair of texts is a
-batch of its own on one thread, and several pairs run in parallel: the same pair always gets the same scores.
+weights. The large model does the work of both, at four to five times the cost. All were trained with
+`training/`, are checked by SHA-256, loaded on first use, and run without torch. Each pair of texts is a batch
+of its own on one thread, and several pairs run in parallel: the same pair always gets the same scores.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from math import exp, log1p
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from unicodedata import combining
@@ -31,9 +31,12 @@ if TYPE_CHECKING:
 
 # The most word pieces of a question, of a claim, of all that the reader or the verifier sees, of an answer.
 QUESTION_MOST, CLAIM_MOST, READ_MOST, CHECKED_MOST = 48, 80, 288, 320
+LARGE_READ_MOST = 320
 LONGEST = 30
 NOWHERE = -99.0
 _CLS, _SEP = 101, 102
+# The marks around question and passage: [CLS], [SEP] between the two, [SEP] at the end.
+_MARKS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +71,6 @@ class PassageScore:
     _ends: Scores
     _places: NDArray[np.int32]
 
-    @property
-    def fit(self) -> float:
-        """How well the passage fits the question: its rank, and more the likelier it answers.
-
-        How far a passage is from answering says nothing, so a low `answerable` levels off.
-        """
-        return self.rank + 2 * log1p(exp(min(self.answerable, 30.0)))
-
     def find_answer(self, start: int, end: int) -> AnswerSpan:
         """Find the words that answer best among the characters `start` to `end` of the passage."""
         import numpy as np
@@ -98,6 +93,7 @@ class Reader:
     """Scores passages for a question. Blocking: call it through `concurrency.run_blocking`."""
 
     name = weights.READER.name
+    _most = READ_MOST
 
     def __init__(self, *, threads: int = 0) -> None:
         self._model = _PairModel(weights.READER, threads=threads)
@@ -106,11 +102,16 @@ class Reader:
         asked = self._model.split(question)[0][:QUESTION_MOST]
         return self._model.map(lambda passage: self._read_one(asked, passage), passages)
 
+    def count_pieces(self, question: str, passage: HeadedText) -> int:
+        """Count the word pieces of question and passage that `read` would see, with the model's own marks."""
+        asked = min(QUESTION_MOST, len(self._model.split(question)[0]))
+        return min(self._most, asked + len(self._model.split(passage.with_heading)[0]) + _MARKS)
+
     def _read_one(self, asked: list[int], passage: HeadedText) -> PassageScore:
         import numpy as np
 
         ids, places = self._model.split(passage.with_heading)
-        room = READ_MOST - len(asked) - 3
+        room = self._most - len(asked) - _MARKS
         out = self._model.run(asked, ids[:room])
         shift, begin = len(passage.with_heading) - len(passage.text), len(asked) + 2
         span = out["span"][0]
@@ -144,12 +145,30 @@ class Verifier:
         return self._model.map(score_one, passages)
 
 
+class LargeModel(Reader, Verifier):
+    """Does the work of the reader and of the verifier with one large encoder, which is loaded once for both.
+
+    It reads up to 320 pieces. Blocking: call it through `concurrency.run_blocking`.
+    """
+
+    _most = LARGE_READ_MOST
+
+    def __init__(self, *, threads: int = 0, shipped: weights.LargeShippedModel | None = None) -> None:
+        chosen = shipped or weights.LARGE
+        self.name = chosen.name
+        self._model = _LargePairModel(chosen, threads=threads)
+
+
 class LocalModels:
-    """The reader and the verifier. Their files are read on first use, by whichever thread comes first."""
+    """The models that read and verify. Their files are read on first use, by whichever thread comes first.
+
+    `Settings.reader` says which of them answers questions; one that is not asked is never loaded.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.reader = Reader(threads=settings.threads)
         self.verifier = Verifier(threads=settings.threads)
+        self.large = LargeModel(threads=settings.threads)
 
 
 class _PairModel:
@@ -167,10 +186,13 @@ class _PairModel:
     def _encoder(self) -> Any:
         return load_tokenizer(weights.find_tokenizer())
 
+    def _load(self) -> None:
+        self._encoder, self._session  # noqa: B018
+
     def split(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """Split into word pieces without the model's own marks, and the characters each one covers."""
         with self._loading:
-            self._encoder, self._session  # noqa: B018
+            self._load()
         encoded = self._encoder.encode(text, add_special_tokens=False)
         return encoded.ids, encoded.offsets if text.isascii() else _extend_over_accents(encoded.offsets, text)
 
@@ -181,17 +203,50 @@ class _PairModel:
             return list(pool.map(work, items))
 
     def run(self, first: list[int], second: list[int]) -> dict[str, Scores]:
-        import numpy as np
-
         ids = [_CLS, *first, _SEP, *second, _SEP]
         kinds = [0] * (len(first) + 2) + [1] * (len(second) + 1)
-        values = {"input_ids": ids, "attention_mask": [1] * len(ids), "token_type_ids": kinds}
-        feeds = {name: np.array([value], np.int64) for name, value in values.items()}
         try:
             outputs = [output.name for output in self._session.get_outputs()]
-            return dict(zip(outputs, self._session.run(outputs, feeds), strict=True))
+            return dict(zip(outputs, self._session.run(outputs, self._feed(ids, kinds)), strict=True))
         except Exception as failed:
             raise ModelError(f"{self._shipped.file} failed on {len(ids)} pieces: {failed}") from failed
+
+    def _feed(self, ids: list[int], kinds: list[int]) -> dict[str, NDArray[Any]]:
+        import numpy as np
+
+        values = {"input_ids": ids, "attention_mask": [1] * len(ids), "token_type_ids": kinds}
+        return {name: np.array([value], np.int64) for name, value in values.items()}
+
+
+class _LargePairModel(_PairModel):
+    """Runs the large graph, which takes the vectors of the words. Their table stays on the disk."""
+
+    def __init__(self, shipped: weights.LargeShippedModel, *, threads: int) -> None:
+        super().__init__(shipped, threads=threads)
+        self._large = shipped
+
+    @cached_property
+    def _session(self) -> Any:
+        # The graph is written in the form that runs fastest; the engine would make it slower.
+        return open_session(self._large.find(), fuse=False)
+
+    @cached_property
+    def _words(self) -> NDArray[Any]:
+        import numpy as np
+
+        table: NDArray[Any] = np.load(self._large.find_words(), mmap_mode="r", allow_pickle=False)
+        return table
+
+    def _load(self) -> None:
+        super()._load()
+        self._words  # noqa: B018
+
+    def _feed(self, ids: list[int], kinds: list[int]) -> dict[str, NDArray[Any]]:
+        import numpy as np
+
+        rows = self._words[ids]
+        words = rows["steps"] * rows["scale"][:, None]
+        return {"words": words[None], "token_type_ids": np.array([kinds], np.int64)}
 
 
 def _extend_over_accents(places: list[tuple[int, int]], text: str) -> list[tuple[int, int]]:

