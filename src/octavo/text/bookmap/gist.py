@@ -1,0 +1,98 @@
+"""Choose the sentences that say most of a section: its gist, in order, and covering its parts.
+
+A section is divided into a few parts of equal length, and the best sentence of each part is chosen: one with
+the words that the section uses often and English does not, that stands on its own (no dialogue, no question,
+no pronoun at its beginning), and is neither very short nor very long.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from math import sqrt
+from typing import TYPE_CHECKING
+
+from octavo.text.bookmap.blocks import Blocks
+from octavo.text.english import list_words, measure_rarity, stem
+
+if TYPE_CHECKING:
+    from octavo.text.bookmap.marks import Stretch
+    from octavo.types import Span
+
+GIST_MOST = 5
+SENTENCES_PER_PART = 6
+_SHORTEST, _LONGEST = 30, 360
+_WORDS = re.compile(r"[^\W\d_]{3,}")
+_FIRST = re.compile(r"[^\W\d_]+")
+_ENDED = re.compile(r"[.!…][”\"’)\]]*(?:\s?\[\d{1,3}\])?$")
+
+
+def choose_gist(text: str, sentences: Sequence[Stretch], blocks: Sequence[Span]) -> tuple[int, ...]:
+    """Return the numbers of the chosen sentences."""
+    inside = Blocks(blocks)
+    prose = [number for number, sentence in enumerate(sentences) if not inside.hold(sentence.start)]
+    words = {n: [_weigh(w) for w in _WORDS.findall(text, *sentences[n])] for n in prose}
+    counts = Counter(root for found in words.values() for root, _ in found)
+    scores = {n: _score(text[slice(*sentences[n])], words[n], counts) for n in prose}
+    chosen = []
+    for part in _divide(prose, sentences):
+        # The first of a part is preferred a little: it often says what the part is about.
+        best = max(part, key=lambda n: scores[n] * (1.15 if n == part[0] else 1.0))
+        if scores[best] > 0:
+            chosen.append(best)
+    return tuple(chosen)
+
+
+@lru_cache(maxsize=50_000)
+def _weigh(word: str) -> tuple[str, float]:
+    root = stem(word)
+    return root, 0.0 if word.lower() in list_words("stop") else measure_rarity(root)
+
+
+@cache
+def _list_dangling_openings() -> frozenset[str]:
+    """Return the words that refer to the sentence before when a sentence begins with them."""
+    return list_words("pronouns", "determiners", "clause_joins", "contrasts", "greetings") - {
+        "the",
+        "a",
+        "an",
+    }
+
+
+def _score(sentence: str, words: Sequence[tuple[str, float]], counts: Counter[str]) -> float:
+    """Weigh what a sentence says by how often the section says it, and whether it can stand alone."""
+    weight = sum(rarity * sqrt(counts[root]) for root, rarity in {*words})
+    score = weight / (10 + len(words)) ** 0.75
+    first = _FIRST.search(sentence)
+    opening = first[0].lower() if first else ""
+    if opening in _list_dangling_openings():
+        score *= 0.5
+    if (
+        sentence[:1] in "“\"‘'-—[(•*"
+        or sentence[:1].isdigit()
+        or sentence.rstrip().endswith("?")
+        or "?”" in sentence
+    ):
+        score *= 0.25
+    if not _ENDED.search(sentence):
+        score *= 0.2
+    length = len(sentence)
+    return (
+        score * (0.4 if length < _SHORTEST * 2 else 0.6 if length > _LONGEST else 1.0)
+        if length > _SHORTEST
+        else 0.0
+    )
+
+
+def _divide(prose: Sequence[int], sentences: Sequence[Stretch]) -> list[list[int]]:
+    """Divide the sentences into parts of about equal length."""
+    wanted = min(GIST_MOST, max(1, round(len(prose) / SENTENCES_PER_PART)))
+    total = sum(sentences[n].end - sentences[n].start for n in prose)
+    parts: list[list[int]] = [[] for _ in range(wanted)]
+    done = 0
+    for n in prose:
+        parts[min(wanted - 1, wanted * done // max(1, total))].append(n)
+        done += sentences[n].end - sentences[n].start
+    return [part for part in parts if part]

@@ -1,0 +1,36 @@
+"""Gists: sentences of the section itself, in order, and from each of its parts."""
+
+from __future__ import annotations
+
+from octavo.text.bookmap.scan import mark_section
+from octavo.types import Span
+from tests.support.mapped_books import STORY
+
+
+def choose(text: str, blocks: list[Span] | None = None) -> list[str]:
+    marks = mark_section(text, blocks or [])
+    return [text[slice(*marks.sentences[number])] for number in marks.gist]
+
+
+def test_a_gist_is_in_order_and_covers_the_parts() -> None:
+    text = "\n\n".join(STORY.values())
+    gist = choose(text)
+    places = [text.index(sentence) for sentence in gist]
+    assert places == sorted(places)
+    assert len(gist) == 5
+    fifths = {place * 5 // len(text) for place in places}
+    assert len(fifths) >= 4
+
+
+def test_a_gist_prefers_statements_to_dialogue_and_questions() -> None:
+    text = (
+        "“The harbour light of Saltmere burns all night,” she said. Is the harbour light of Saltmere old? "
+        "The harbour light of Saltmere stands on the northern point."
+    )
+    assert choose(text) == ["The harbour light of Saltmere stands on the northern point."]
+
+
+def test_code_and_empty_sections_have_no_gist() -> None:
+    code = "harbour = Harbour.open(saltmere). Then close the harbour again with care."
+    assert choose(code, [Span(0, len(code))]) == []
+    assert choose("") == []
