@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -13,12 +14,15 @@ from octavo.events import IngestEvent
 from octavo.library import Library
 from octavo.maintenance.doctor import Finding
 from octavo.maintenance.repair import EMBEDDER
+from octavo.models import weights
+from octavo.models.weights import LARGE, READER, VERIFIER
 from octavo.schemas import FindingJson
 from octavo.settings import Settings
 from octavo.store import locate_store
 from octavo.testing import Call, Fault, FaultKind, ModelRequest, Reply, Say, ScriptedModel, TinyEmbedder
 from tests.support import small_books
 from tests.support.copies import copy_library
+from tests.support.model_package import TOKENIZER, install_models, make_tiny_large
 
 
 @pytest.fixture
@@ -41,7 +45,7 @@ async def passages(data: Path, embedder: TinyEmbedder) -> list[str]:
 
 async def test_a_sound_library_is_called_so_and_left_alone(data: Path) -> None:
     seen = await examine(data, TinyEmbedder())
-    assert list(seen) == ["folder", "records", "model", "store"]
+    assert list(seen) == ["folder", "records", "model", "store", "second copy"]
     assert all(f.sound and not f.hint for f in seen.values())
     assert seen["records"].said == "1 books, 4 passages"
     shown = FindingJson.from_value(seen["model"]).to_json()
@@ -208,3 +212,38 @@ async def test_a_language_model_that_does_not_answer_is_told_with_what_to_do(
     assert not found.sound
     assert said in found.said
     assert "OCTAVO_MODEL_KEY" in found.hint
+
+
+SMALL_FILES = (TOKENIZER, READER.file, VERIFIER.file)
+
+
+async def examine_models(data: Path, reader: Literal["large", "small", "off"]) -> Finding:
+    settings = Settings(data=data, local_models=True, reader=reader, threads=1)
+    async with Library.open(settings=settings, embedder=TinyEmbedder()) as library:
+        return next(f for f in await library.examine() if f.what == "local models")
+
+
+async def test_the_doctor_names_the_models_that_read_and_verify(data: Path) -> None:
+    seen = await examine_models(data, "small")
+    assert (seen.said, seen.sound) == (f"{READER.name}, {VERIFIER.name}", True)
+
+
+async def test_the_doctor_misses_the_large_model_only_where_it_is_used(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_models(tmp_path / "site", monkeypatch, shipped=SMALL_FILES)
+    assert (await examine_models(data, "small")).sound
+    seen = await examine_models(data, "large")
+    assert not seen.sound
+    assert f"{LARGE.file} is missing" in seen.said
+    assert "OCTAVO_READER=small" in seen.hint
+
+
+async def test_the_doctor_names_the_large_model_where_it_is_used(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny, files = make_tiny_large()
+    install_models(tmp_path / "site", monkeypatch, shipped=SMALL_FILES, made=files)
+    monkeypatch.setattr(weights, "LARGE", tiny)
+    seen = await examine_models(data, "large")
+    assert (seen.said, seen.sound) == (f"{READER.name}, {tiny.name}, {VERIFIER.name}", True)

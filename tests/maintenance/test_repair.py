@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,6 +47,12 @@ async def data(tmp_path: Path) -> Path:
     return tmp_path / "library"
 
 
+def note_removal(data: Path) -> None:
+    """Let the records know of the stranger as of a chunk that they need no longer."""
+    with closing(sqlite3.connect(data / "records.sqlite")) as database, database:
+        database.execute("INSERT INTO removals (id, book_id) VALUES (?, 'gone')", (STRANGER.id,))
+
+
 async def behind_its_back(data: Path, *, drop: int = 0, add: bool = False, change: int = 0) -> None:
     """What another program might do to the store."""
     store = await open_store(Settings(data=data), dimension=384, expected=True)
@@ -52,6 +60,7 @@ async def behind_its_back(data: Path, *, drop: int = 0, add: bool = False, chang
     await store.delete(ids[:drop])
     if add:
         await store.upsert([STRANGER], edition=99)
+        note_removal(data)
     for id in ids[len(ids) - change :]:
         await store.upsert([replace(STRANGER, id=id)], edition=1)
     await store.close()
@@ -63,6 +72,7 @@ async def test_a_difference_is_counted_and_mended(library: Library) -> None:
     ids = sorted(await context.store.read_digests())
     await context.store.delete(ids[:1])
     await context.store.upsert([STRANGER, replace(STRANGER, id=ids[1])], edition=7)
+    note_removal(library.settings.data)
     found = await repair_store(context)
     assert found == Difference(missing=(ids[0],), damaged=(ids[1],), strange=(STRANGER.id,))
     assert str(found) == "1 missing, 1 damaged, 1 too many"

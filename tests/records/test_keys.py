@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from octavo.errors import AccessDenied, InvalidValue, NotFound
 from octavo.records.database import Database
-from octavo.records.keys import FRESH_SECONDS, Key, Keyring, parse_origin
+from octavo.records.keys import FRESH_SECONDS, Key, Keyring
 from octavo.records.tables import api_keys
+from octavo.validation import parse_origin
 
 
 class Clock:

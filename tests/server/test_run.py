@@ -39,10 +39,11 @@ async def said_back(scope: Any, receive: Any, send: Any) -> None:
 
 
 @contextmanager
-def listening(*, patience: float = 20.0, room: int = 1_000) -> Iterator[int]:
+def listening(*, patience: float = 20.0, room: int = 1_000, crowd: int = 1_000) -> Iterator[int]:
     class Patient(HttpConnection):
         head_seconds = patience
         most = room
+        most_per_address = crowd
 
     config = make_config(said_back, host="127.0.0.1", port=0, log=False)
     config.lifespan, config.http = "off", Patient
@@ -112,6 +113,70 @@ def test_a_head_that_is_too_long_is_refused_as_a_whole(port: int, head: bytes) -
     told = problem(sent(port, head))
     assert (told["status"], told["code"]) == (431, "request_header_fields_too_large")
     assert "64 kB" in told["detail"]
+
+
+CHUNKED = b"POST /a HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n"
+
+
+@pytest.mark.parametrize(
+    "trailer", [b"x: " + b"a" * 1_000 + b"\r\n", b"a" * 1_000], ids=["many trailers", "one without an end"]
+)
+def test_trailers_without_an_end_are_refused(port: int, trailer: bytes) -> None:
+    """The client would send 60 MB after the body; it is stopped soon after the limit of a head."""
+    taken = 0
+    with line_to(port) as line:
+        line.sendall(CHUNKED + b"y: ")
+        with suppress(ConnectionError):
+            for _ in range(60_000):
+                taken += line.send(trailer)
+        got = answer(line)
+    assert taken < 16 << 20
+    if got:  # the response is lost where the client sent on
+        assert problem(got)["status"] == 431
+
+
+def test_a_few_trailers_are_read_over_and_the_next_request_is_answered(port: int) -> None:
+    with line_to(port) as line:
+        line.sendall(CHUNKED + b"checksum: abc\r\n\r\n")
+        assert b"POST /a 2" in answer(line, b"POST /a 2")
+        line.sendall(HEAD + b"connection: close\r\n\r\n")
+        assert answer(line).startswith(OK)
+
+
+def test_health_is_told_when_every_connection_is_taken() -> None:
+    with listening(patience=PATIENCE, room=2) as port, ExitStack() as held:
+        for _ in range(300):
+            with suppress(OSError):
+                line = held.enter_context(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
+                line.sendall(HEAD)
+        got = sent(port, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        assert got.startswith(OK)
+        assert got.endswith(b'{"status": "ok"}')
+
+
+def test_one_address_holds_so_many_connections_and_others_are_let_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("octavo.server.run.is_loopback", lambda host: host == "127.0.0.9")
+    with listening(patience=PATIENCE, crowd=3) as port, ExitStack() as held:
+
+        def connect(address: str) -> socket.socket:
+            place = ("127.0.0.1", port)
+            return held.enter_context(socket.create_connection(place, PATIENCE, source_address=(address, 0)))
+
+        def ask(address: str) -> bytes:
+            with suppress(ConnectionError):
+                line = connect(address)
+                line.sendall(HEAD + b"connection: close\r\n\r\n")
+                return answer(line)
+            return b""
+
+        for _ in range(3):
+            connect("127.0.0.2").sendall(HEAD)
+        wait_until(lambda: ask("127.0.0.2").startswith(b"HTTP/1.1 429 "))
+        # Another address, this machine, and a proxy that uvicorn trusts.
+        for address in ("127.0.0.3", "127.0.0.9", "127.0.0.1"):
+            assert ask(address).startswith(OK)
 
 
 def test_a_head_without_an_end_is_cut_off_soon_after_the_limit(port: int) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import shutil
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -11,12 +14,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from starlette.exceptions import HTTPException
 
+from octavo.errors import StorageLow
 from octavo.limits import MB, Limits, ServiceLimits
+from octavo.server.space import translate_full_disk
 from octavo.server.uploads import FIELD_MOST, NAME_MOST, PARTS_MOST, UploadForm, make_safe_name, read_boundary
 from tests.support.answerers import add_tides
 from tests.support.book_service import BOUNDARY, MULTIPART, Service, make_form, serve_books
 from tests.support.embedders import GatedEmbedder
-from tests.support.patience import wait_until
+from tests.support.patience import PATIENCE, wait_until
 
 TIDES = b"# The Tides\n\nSeven boats were lost in the storm, with all their nets."
 HEAD = "POST /v1/books HTTP/1.1\nhost: localhost\ncontent-type: {type}\n{more}"
@@ -224,6 +229,64 @@ def test_a_disk_that_is_nearly_full_is_told_before_the_file_is_read(tmp_path: Pa
         assert service.get("/healthz").status == 200
 
 
+def begin_upload(service: Service, held: ExitStack, *, length: int) -> socket.socket:
+    """Send the head of an upload and the beginning of its body, and no more."""
+    line = held.enter_context(socket.create_connection(("127.0.0.1", service.port), timeout=PATIENCE))
+    line.sendall(head(content_length=length).replace("\n", "\r\n").encode() + b"\r\n" + make_form(TIDES)[:60])
+    return line
+
+
+def test_uploads_that_drip_hold_nobodys_place_and_a_caller_has_only_a_few(tmp_path: Path) -> None:
+    limits = ServiceLimits(working=2, uploads=2)
+    with serve_books(add_tides(tmp_path), service=limits) as service, ExitStack() as held:
+        for _ in range(2):
+            begin_upload(service, held, length=9_000)
+        wait_until(lambda: service.app.state.load.uploading == 2)
+        assert service.post("/v1/search", {"query": "boats"}).status == 200
+        # The route refuses the third before it has read it; the others are still arriving.
+        refused = service.raw(head(content_length=9_000, connection="close"))
+        assert status(refused) in (429, 503)
+        assert service.app.state.load.working == 0
+
+
+def test_one_upload_more_than_a_caller_may_send_at_once_is_refused(tmp_path: Path) -> None:
+    with serve_books(tmp_path / "library", service=ServiceLimits(uploads=1)) as service, ExitStack() as held:
+        begin_upload(service, held, length=9_000)
+        wait_until(lambda: len(service.left()) == 1)
+        refused = service.send(TIDES)
+        assert (refused.status, refused.json["detail"]) == (429, "1 uploads are arriving already")
+    assert service.left() == []
+
+
+def test_an_upload_that_is_too_slow_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("octavo.server.uploads.GRACE_SECONDS", 0.2)
+    with serve_books(tmp_path / "library") as service, ExitStack() as held:
+        line = begin_upload(service, held, length=9_000)
+        assert status(line.recv(65_536)) == 408
+        assert nothing_left(service)
+
+
+def test_uploads_at_once_cannot_all_have_the_same_free_space(tmp_path: Path) -> None:
+    free_mb = shutil.disk_usage(tmp_path).free // MB
+    with (
+        serve_books(
+            tmp_path / "library", limits=Limits(max_file_mb=1_000), free_space_mb=free_mb - 2_000
+        ) as service,
+        ExitStack() as held,
+    ):
+        begin_upload(service, held, length=400 * MB)
+        wait_until(lambda: len(service.left()) == 1)
+        refused = service.raw(head(content_length=400 * MB, connection="close"))
+        assert status(refused) == 507
+        assert status(service.raw(head(content_length=len(BODY), connection="close"), BODY)) == 202
+
+
+def test_a_write_that_finds_no_space_is_told_as_such() -> None:
+    with pytest.raises(StorageLow, match="the disk is full"), translate_full_disk():
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+BODY = make_form(TIDES)
 NAMES = {
     "../../x.md": "x.md",
     "C:\\books\\x.md": "x.md",

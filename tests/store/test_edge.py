@@ -444,9 +444,9 @@ async def test_a_nearly_full_disk_refuses_writes_before_the_store_is_touched(tmp
     opened = EdgeStore(path, dimension=SIZE, free_space_mb=10**9)
     with pytest.raises(StorageLow, match="must leave 1000000000 MB free"):
         await opened.upsert([make_chunk(9)], edition=1)
-    with pytest.raises(StorageLow):
-        await opened.delete([make_chunk(1).id])
     assert len((await opened.search(make_vector(1.0), "whale", where=EVERYWHERE, limit=9)).dense) == 5
+    await opened.delete([make_chunk(1).id])
+    assert await opened.count() == 4, "what makes room may be done"
     await opened.close()
 
 

@@ -20,11 +20,12 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from octavo.errors import LibraryBusy, OctavoError, StoreError
+from octavo.errors import LibraryBusy, OctavoError, StorageLow, StoreError
 from octavo.protocols import EVERYWHERE, Hit, Where
 from octavo.settings import Settings
 from octavo.store import Store, locate_store, open_store
 from octavo.store.base import digest_chunk
+from octavo.store.edge import EdgeStore, create
 from tests.support.store_contract import SIZE, make_chunk, make_vector
 
 MEMORY = Path("/dev/shm")  # hundreds of stores, each opened once, need no disk
@@ -331,3 +332,26 @@ async def test_a_store_that_may_not_be_written_says_so_and_what_to_check(
     finally:
         for folder in folders:
             folder.chmod(0o700)
+
+
+async def test_below_the_floor_points_can_still_be_deleted(tmp_path: Path) -> None:
+    create(tmp_path / "s", dimension=SIZE)
+    store = EdgeStore(tmp_path / "s", dimension=SIZE, free_space_mb=0)
+    await store.upsert(CHUNKS[:3], edition=1)
+    await store.close()
+    crowded = EdgeStore(tmp_path / "s", dimension=SIZE, free_space_mb=10**9)
+    with pytest.raises(StorageLow):
+        await crowded.upsert(CHUNKS[3:4], edition=1)
+    await crowded.delete([CHUNKS[0].id])
+    assert await crowded.count() == 2
+    await crowded.close()
+
+
+async def test_files_with_holes_that_the_disk_cannot_fill_are_not_opened(tmp_path: Path) -> None:
+    """The engine maps its files, and a write into such a hole would kill the process."""
+    create(tmp_path / "s", dimension=SIZE)
+    EdgeStore(tmp_path / "s", dimension=SIZE).disown("closed")
+    with (tmp_path / "s" / "segments" / "sparse").open("wb") as file:
+        file.truncate(1 << 42)
+    with pytest.raises(StorageLow, match="MB are free"):
+        EdgeStore(tmp_path / "s", dimension=SIZE)

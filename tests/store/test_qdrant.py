@@ -347,3 +347,20 @@ async def test_a_point_without_words_may_come_back_without_a_sparse_vector(serve
             {"id": empty.id, "vector": list(make_vector(1.0)), "payload": point["payload"]},
         )
         assert await store.read_digests() == {empty.id: digest_chunk(empty)}
+
+
+VERSIONS = [("1.15.4", False), ("2.0.0", False), ("1.16.3", True), ("dev", True)]
+
+
+@pytest.mark.parametrize(("version", "fits"), VERSIONS)
+async def test_a_server_of_another_version_is_refused_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, fits: bool
+) -> None:
+    monkeypatch.setattr("tests.support.qdrant_collections.VERSION", version)
+    with QdrantServer(tmp_path) as server:
+        settings = Settings(data=tmp_path / "library", store_url=server.url)
+        if fits:
+            await (await connect(settings, dimension=SIZE, library="ours")).close()
+            return
+        with pytest.raises(StoreError, match=f"has version {version}; Octavo needs 1.16 or a later 1.x"):
+            await connect(settings, dimension=SIZE, library="ours")

@@ -52,6 +52,9 @@ class Refused(Exception):
         self.status, self.said = status, said
 
 
+VERSION = "1.17.0"
+
+
 class Collections:
     """Those that lie in `folder`. Not for several threads at once."""
 
@@ -66,7 +69,7 @@ class Collections:
 
     def answer(self, method: str, path: str, said: Said, *, half: bool = False) -> Any:
         if path == "/":
-            return {"title": "a test's Qdrant", "version": "1.17.0"}
+            return {"title": "a test's Qdrant", "version": VERSION}
         if path == "/collections":
             return {"collections": [{"name": name} for name in self._open]}
         matched = _ROUTE.fullmatch(path)

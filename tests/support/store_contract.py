@@ -184,6 +184,9 @@ async def every_key_filters_both_halves(store: ChunkStore) -> None:
         (Where(at_least={"page_end": 3}, at_most={"page_number": 4}), [1]),
         (Where(any_of={"book_id": ("moby-dick",)}, at_least={"document_position": 2}), [3]),
         (Where(any_of={"book_id": ("emma",)}, none_of={"book_id": ("emma",)}), []),
+        (Where(any_of={"edition": (1, 2)}, none_of={"edition": (1,)}), [3]),
+        (Where(any_of={"sections": ("ch-2", "part-1")}, none_of={"sections": ("part-1",)}), []),
+        (Where(at_least={"page_number": 4}, at_most={"page_number": 3}), []),
     ]
     for where, wanted in expected:
         found = await store.search(make_vector(1.0), "whale", where=where, limit=9)

@@ -11,21 +11,27 @@ import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from octavo.concurrency import run_blocking
-from octavo.errors import EmbedderMismatch, OctavoError, StoreError
+from octavo.errors import OctavoError, StoreError
 from octavo.events import IngestEvent
 from octavo.ingest.context import LibraryContext
 from octavo.limits import MB
+from octavo.maintenance.rebuild import Rebuilt, drop_unknown, rebuild_records
 from octavo.maintenance.repair import (
     EMBEDDER,
+    REBUILD,
     STORE_STATE,
     find_difference,
+    find_stale_notes,
     recover,
     reindex,
+    renew_notes,
     require_embedder,
 )
+from octavo.models.cross_encoders import HeadedText, LocalModels
 from octavo.models.embedding import load_embedder
 from octavo.store import open_store, replace_store
 
@@ -37,6 +43,15 @@ if TYPE_CHECKING:
 REPAIR = "Run `octavo doctor --repair`."
 HALF_DONE = "two embedders (a repair was interrupted)"
 OnEvent = Callable[[IngestEvent], None]
+
+
+class Treatment(StrEnum):
+    """What to do about what is wrong with a library."""
+
+    EXAMINE = "examine"
+    REPAIR = "repair"
+    REBUILD = "rebuild"
+    DROP_UNKNOWN = "drop-unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +73,15 @@ async def examine(
     records: Records,
     *,
     embedder: Embedder | None = None,
-    repair: bool = False,
+    treatment: Treatment = Treatment.EXAMINE,
     on_event: OnEvent | None = None,
 ) -> list[Finding]:
-    """Check everything that can be wrong with a library; with `repair`, repair the store first."""
+    """Check everything that can be wrong with a library, after the treatment that was asked for."""
     findings = [_check_disk(settings), await _check_records(records)]
     if settings.model:
         findings.append(await _check_language_model(settings))
+    if settings.local_models:
+        findings.append(await _check_local_models(settings))
     try:
         if embedder is None:
             embedder = await run_blocking(load_embedder, settings)
@@ -72,12 +89,42 @@ async def examine(
         findings.append(Finding("model", embedder.fingerprint))
     except OctavoError as error:
         return [*findings, _report_error("model", error)]
-    if repair:
+    if treatment is not Treatment.EXAMINE:
         try:
-            findings.append(await _repair(settings, records, embedder, on_event))
+            findings.append(await _treat(treatment, settings, records, embedder, on_event))
         except OctavoError as error:
-            findings.append(_report_error("repair", error))
-    return [*findings, await _check_store(settings, records, embedder)]
+            findings.append(_report_error(treatment, error))
+        findings[1] = await _check_records(records)
+    return [*findings, *await _check_store(settings, records, embedder)]
+
+
+async def _treat(
+    treatment: Treatment,
+    settings: Settings,
+    records: Records,
+    embedder: Embedder,
+    on_event: OnEvent | None,
+) -> Finding:
+    if treatment is Treatment.REPAIR:
+        return await _repair(settings, records, embedder, on_event)
+    await records.set_meta(STORE_STATE, "")
+    async with _open_store(settings, records, embedder) as context:
+        if treatment is Treatment.DROP_UNKNOWN:
+            return Finding(treatment, f"deleted {await drop_unknown(context):,} passages")
+        await require_embedder(records, embedder)
+        return _describe_rebuilt(await rebuild_records(context))
+
+
+def _describe_rebuilt(done: Rebuilt) -> Finding:
+    said = f"{len(done.books)} books are in the records again"
+    if not done.left:
+        return Finding(Treatment.REBUILD, said)
+    names = ", ".join(f"{book_id} ({count:,} passages)" for book_id, count in sorted(done.left.items()))
+    hint = (
+        "What the store has of these books is not whole. It was kept. Add the books again, and then run "
+        "`octavo doctor --drop-unknown`."
+    )
+    return Finding(Treatment.REBUILD, f"{said}; not rebuilt: {names}", sound=False, hint=hint)
 
 
 def _check_disk(settings: Settings) -> Finding:
@@ -96,10 +143,36 @@ async def _check_records(records: Records) -> Finding:
     except OctavoError as error:
         return _report_error("records", error)
     if problems:
-        hint = "Restore records.sqlite from a backup, or add the books again in a new folder."
+        hint = (
+            "`octavo doctor --rebuild` reads the books back from the store; or restore a backup with "
+            "`octavo restore`."
+        )
         return Finding("records", "; ".join(problems[:5]), sound=False, hint=hint)
     chunks = sum(book.chunk_count for book in books)
-    return Finding("records", f"{len(books)} books, {chunks:,} passages")
+    said = f"{len(books)} books, {chunks:,} passages"
+    without = await records.count_undigested_editions()
+    if without:
+        return Finding("records", f"{said}; {without} books have no digest yet", sound=False, hint=REPAIR)
+    return Finding("records", said)
+
+
+async def _check_local_models(settings: Settings) -> Finding:
+    """Check that the models that read and verify are there and answer."""
+    what = "local models"
+    try:
+        return Finding(what, ", ".join(await run_blocking(_try_local_models, settings)))
+    except OctavoError as error:
+        return _report_error(what, error)
+
+
+def _try_local_models(settings: Settings) -> list[str]:
+    """Ask each model that the settings use something, and return their names."""
+    models = LocalModels(settings)
+    readers = [models.reader, models.large] if settings.reader == "large" else [models.reader]
+    for reader in readers:
+        reader.read("Does the model answer?", [HeadedText("It does.")])
+    models.verifier.score_support("The model answers.", ["It does."])
+    return [*(reader.name for reader in readers), models.verifier.name]
 
 
 async def _check_language_model(settings: Settings) -> Finding:
@@ -137,18 +210,22 @@ def _load_trial() -> Callable[[Settings], Awaitable[dict[str, bool]]]:
     return probe_endpoint
 
 
-async def _check_store(settings: Settings, records: Records, embedder: Embedder) -> Finding:
+async def _check_store(settings: Settings, records: Records, embedder: Embedder) -> list[Finding]:
     try:
         await require_embedder(records, embedder)
         async with _open_store(settings, records, embedder) as context:
             found = await find_difference(context)
-    except EmbedderMismatch as error:
-        return Finding("store", error.message, sound=False, hint=error.hint)
+            stale = {} if found else await find_stale_notes(records, context.store)
     except OctavoError as error:
-        return _report_error("store", error)
+        return [_report_error("store", error)]
     if found:
-        return Finding("store", f"differs from the records: {found}", sound=False, hint=REPAIR)
-    return Finding("store", "holds exactly what the records say")
+        hint = REBUILD if found.unknown else REPAIR
+        return [Finding("store", f"differs from the records: {found}", sound=False, hint=hint)]
+    sound = Finding("store", "holds exactly what the records say")
+    if stale:
+        said = f"the records of {len(stale)} books could not be rebuilt from the store if they were lost"
+        return [sound, Finding("second copy", said, sound=False, hint=REPAIR)]
+    return [sound, Finding("second copy", "the records can be rebuilt from the store")]
 
 
 async def _repair(
@@ -171,6 +248,12 @@ async def _repair(
         mended = await recover(context, state="broken")
         if mended:
             done.append(f"repaired the store ({mended})")
+        if without := await records.save_missing_digests():
+            done.append(f"saved the digests of {without} books")
+        stale = await find_stale_notes(records, context.store)
+        await renew_notes(records, context.store, stale)
+        if stale:
+            done.append(f"wrote the second copy of the records of {len(stale)} books")
         await records.sweep()
     return Finding("repair", "; ".join(done) or "nothing needed repair")
 

@@ -1,23 +1,28 @@
 """Make the store match the records: after a kill, after damage, after a change of embedder.
 
-The records are the source of truth. `recover` runs whenever a library is opened: it drops what an unfinished
-edition left behind, and finishes what was published or removed. If there is a sign that store and records may
-differ, it compares them point by point and repairs every difference, without a model. `reindex` builds every
-book again from its recorded text, for another embedder or another chunker.
+The records are the source of truth, but the store may hold the last copy of a text whose records were lost.
+What the records once knew and no longer need is in their list of removals, and only that is ever deleted.
+Points that they have never heard of are kept: the library does not open until `rebuild` has read them back
+into the records, or the owner has dropped them. `recover` runs whenever a library is opened: it drops what an
+unfinished edition left behind, and finishes what was published or removed. If there is a sign that store and
+records may differ, it compares them point by point and repairs every difference, without a model. `reindex`
+builds every book again from its recorded text, for another embedder or another chunker.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from octavo.concurrency import run_blocking
-from octavo.errors import EmbedderMismatch, StorageLow
+from octavo.errors import EmbedderMismatch, RecordsError, StorageLow
 from octavo.ingest.context import BOOKS, LibraryContext
 from octavo.ingest.edition import build_edition, make_fingerprint
 from octavo.ingest.install import STORE_AT_ONCE, install, split_batches
+from octavo.ingest.notes import read_recorded_notes
+from octavo.records.rows import hash_text
 from octavo.store import Store, open_store, read_store_state
 
 if TYPE_CHECKING:
@@ -30,21 +35,44 @@ EMBEDDER, STORE_STATE = "embedder", "store seal"
 # How long to wait for another instance that is opening the library.
 OPENING_SECONDS = 120.0
 OnStep = Callable[[int, int], None]
+REBUILD = (
+    "If the records were lost, `octavo doctor --rebuild` reads the books back from the store. "
+    "If you do not need these passages, `octavo doctor --drop-unknown` deletes them."
+)
+
+
+class UnknownPoints(RecordsError):
+    """The store holds points that the records have never heard of; they may be the last copy of a text."""
+
+    def __init__(self, count: int, *, store: str = "the store", records: str = "the records") -> None:
+        super().__init__(
+            f"{store} holds {count:,} passages that {records} have never heard of; nothing was deleted",
+            hint=REBUILD,
+        )
+        self.count = count
+
+    def name_places(self, store: str, records: str) -> UnknownPoints:
+        return UnknownPoints(self.count, store=f"the store at {store}", records=f"the records at {records}")
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How the store differs from the records, as ids of chunks."""
+    """How the store differs from the records, as ids of chunks.
+
+    `strange` are points that the records no longer need, `unknown` those that they have never heard of.
+    """
 
     missing: tuple[str, ...] = ()
     damaged: tuple[str, ...] = ()
     strange: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.missing or self.damaged or self.strange)
+        return bool(self.missing or self.damaged or self.strange or self.unknown)
 
     def __str__(self) -> str:
-        return f"{len(self.missing)} missing, {len(self.damaged)} damaged, {len(self.strange)} too many"
+        said = f"{len(self.missing)} missing, {len(self.damaged)} damaged, {len(self.strange)} too many"
+        return f"{said}, {len(self.unknown)} unknown" if self.unknown else said
 
 
 async def find_difference(context: LibraryContext) -> Difference:
@@ -54,11 +82,14 @@ async def find_difference(context: LibraryContext) -> Difference:
 
 async def compare_store(records: Records, store: ChunkStore) -> Difference:
     expected = await records.read_digests()
+    known = {id for ids in (await records.list_removals()).values() for id in ids}
     stored = await store.read_digests()
+    others = stored.keys() - expected.keys()
     return Difference(
         missing=tuple(sorted(expected.keys() - stored.keys())),
         damaged=tuple(sorted(i for i in expected.keys() & stored.keys() if expected[i] != stored[i])),
-        strange=tuple(sorted(stored.keys() - expected.keys())),
+        strange=tuple(sorted(others & known)),
+        unknown=tuple(sorted(others - known)),
     )
 
 
@@ -70,20 +101,52 @@ async def repair_store(context: LibraryContext) -> Difference:
 async def fill_store(records: Records, store: ChunkStore, *, on_step: OnStep | None = None) -> Difference:
     """Make any store match the records. `on_step` gets the number of points written, and of all."""
     found = await compare_store(records, store)
+    if found.unknown:
+        raise UnknownPoints(len(found.unknown))
     if found:
         await store.delete((*found.damaged, *found.strange))
         wanting = [*found.missing, *found.damaged]
         editions, done = await records.list_editions(), 0
+        notes: dict[str, dict[str, str]] = {}
         for batch in split_batches(wanting, STORE_AT_ONCE):
             chunks = await records.find_embedded_chunks(batch)
             for book_id in sorted({chunk.book_id for chunk in chunks}):
+                if book_id not in notes:
+                    notes[book_id] = await read_recorded_notes(records, book_id)
                 of_book = [chunk for chunk in chunks if chunk.book_id == book_id]
-                await store.upsert(of_book, edition=editions[book_id])
+                await store.upsert(of_book, edition=editions[book_id], notes=notes[book_id])
             done += len(batch)
             if on_step:
                 on_step(done, len(wanting))
         await store.commit()
     return found
+
+
+async def find_stale_notes(records: Records, store: ChunkStore) -> dict[str, tuple[str, ...]]:
+    """Return by book the chunks whose notes in the store do not say what the records say."""
+    wanted: dict[str, str] = {}
+    of_book: dict[str, str] = {}
+    for book in await records.list_books():
+        notes = await read_recorded_notes(records, book.id)
+        wanted |= {id: hash_text(note) for id, note in notes.items()}
+        of_book |= dict.fromkeys(notes, book.id)
+    stale: dict[str, list[str]] = {}
+    async for point in store.read_points():
+        if point.id in wanted and hash_text(point.note) != wanted[point.id]:
+            stale.setdefault(of_book[point.id], []).append(point.id)
+    return {book_id: tuple(ids) for book_id, ids in stale.items()}
+
+
+async def renew_notes(records: Records, store: ChunkStore, stale: Mapping[str, Sequence[str]]) -> None:
+    """Write chunks to the store again with the notes that the records give them."""
+    editions = await records.list_editions()
+    for book_id, ids in stale.items():
+        notes = await read_recorded_notes(records, book_id)
+        for batch in split_batches(ids, STORE_AT_ONCE):
+            chunks = await records.find_embedded_chunks(batch)
+            await store.upsert(chunks, edition=editions[book_id], notes=notes)
+    if stale:
+        await store.commit()
 
 
 async def recover(context: LibraryContext, *, state: str) -> Difference:
@@ -96,6 +159,10 @@ async def recover(context: LibraryContext, *, state: str) -> Difference:
         return Difference()
     try:
         mended = await repair_store(context)
+        if unsettled:
+            # The notes of chunks that an edition kept may not have been written any more.
+            manifests = {book_id: await records.read_manifest(book_id) for book_id in unsettled}
+            await renew_notes(records, context.store, {id: tuple(those) for id, those in manifests.items()})
     except StorageLow:
         mended = await find_difference(context)
         if mended.missing or mended.damaged:
@@ -127,7 +194,10 @@ async def open_repaired_store(
             store = await open_store(settings, dimension=dimension, expected=expected, library=library)
             async with database.try_lock(BOOKS) as alone:
                 context = LibraryContext(settings, records, store, embedder)
-                mended = await recover(context, state=found) if alone else Difference()
+                try:
+                    mended = await recover(context, state=found) if alone else Difference()
+                except UnknownPoints as error:
+                    raise error.name_places(store.place, database.place) from None
         return store, mended
     except BaseException:
         if store is not None:

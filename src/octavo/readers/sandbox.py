@@ -29,6 +29,7 @@ from octavo.readers.messages import (
 from octavo.readers.parsed import ParsedBook
 
 GRACE_SECONDS = 2.0
+WAITING_FACTOR = 4
 _COMMAND = (sys.executable, "-I", "-B", "-X", "utf8", "-m", PARSER_MODULE)
 # What an answer may hold besides the book's text.
 _ANSWER_EXTRA_MB = 64
@@ -44,7 +45,9 @@ async def parse(path: Path, limits: Limits) -> ParsedBook:
     """Read the book at `path` in a child process."""
     process = await _start_parser(path.name)
     try:
-        async with asyncio.timeout(limits.parser_seconds + GRACE_SECONDS) as deadline:
+        # The child limits its own CPU time. On a busy machine that may take several times as long.
+        seconds = WAITING_FACTOR * limits.parser_seconds + GRACE_SECONDS
+        async with asyncio.timeout(seconds) as deadline:
             _, answer, _ = await asyncio.gather(
                 _send(process, write_request(path.absolute(), limits)),
                 _receive(process, limits, path.name),
@@ -52,9 +55,7 @@ async def parse(path: Path, limits: Limits) -> ParsedBook:
             )
             code = await process.wait()
     except TimeoutError:
-        raise BadBook(
-            "parser_timeout", f"{path.name} took longer than {limits.parser_seconds:g} s to read"
-        ) from None
+        raise BadBook("parser_timeout", f"{path.name} took longer than {seconds:g} s to read") from None
     finally:
         await asyncio.shield(_stop(process))
     if code != 0 or not answer:
@@ -82,7 +83,8 @@ async def _start_parser(name: str) -> asyncio.subprocess.Process:
 
 async def _send(process: asyncio.subprocess.Process, request: bytes) -> None:
     assert process.stdin is not None
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+    # A child that is gone already: uvloop raises RuntimeError for that.
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError, RuntimeError):
         process.stdin.write(request)
         await process.stdin.drain()
         process.stdin.close()
@@ -113,7 +115,7 @@ async def _watch_stderr(process: asyncio.subprocess.Process, deadline: asyncio.T
             pages, when = read_page_count(line), deadline.when()
             if pages is not None and not is_extended and when is not None:
                 is_extended = True
-                deadline.reschedule(when + SECONDS_PER_PAGE * min(pages, _MOST_PAGES))
+                deadline.reschedule(when + WAITING_FACTOR * SECONDS_PER_PAGE * min(pages, _MOST_PAGES))
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:

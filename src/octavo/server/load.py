@@ -14,6 +14,8 @@ class Load:
     """Requests that a route is working on."""
     arriving: int = 0
     """Requests whose bodies are still arriving. They wait for their clients and hold up nobody else."""
+    uploading: int = 0
+    """Uploads that are arriving. They do not count as work, so that slow ones keep nobody out."""
     draining: bool = False
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when streams have to end now."""

@@ -137,7 +137,10 @@ class LimitsMiddleware:
         counted = _BodyCounter(receive, most=most)
         try:
             _check_length(Headers(scope=scope), most)
-            if upload or scope["method"] in ("GET", "HEAD", "OPTIONS"):
+            if upload:
+                await self._pass_upload(scope, counted, send)
+                return
+            if scope["method"] in ("GET", "HEAD", "OPTIONS"):
                 await self._pass_to_route(scope, counted, send)
                 return
             body = await self._receive_body(counted)
@@ -173,6 +176,20 @@ class LimitsMiddleware:
             raise
         finally:
             self._load.arriving -= 1
+
+    async def _pass_upload(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a route read an upload without a place among the requests that are worked on."""
+        if self._load.uploading >= self._limits.working:
+            busy = Overloaded("too many uploads are arriving", retry_after=5, hint="Try again in a moment.")
+            response = make_error_response(busy, request_id=get_request_id(scope))
+            response.headers.update(_CLOSE)
+            await _send_and_discard(response, scope, receive, send)
+            return
+        self._load.uploading += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._load.uploading -= 1
 
     async def _pass_to_route(self, scope: Scope, receive: Receive, send: Send) -> None:
         # Others may have come while the body arrived.

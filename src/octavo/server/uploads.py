@@ -9,6 +9,7 @@ an empty form.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import re
@@ -27,12 +28,14 @@ from starlette.requests import ClientDisconnect
 
 from octavo.concurrency import run_blocking
 from octavo.limits import MB
+from octavo.server.space import Reservation, translate_full_disk
 from octavo.text.clean import clean, collapse
 
 FIELDS = ("title", "base_url", "book_id")
 FILE = "file"
 PARTS_MOST, FIELD_MOST, NAME_MOST = 8, 4_000, 120
 _WRITE_BYTES = 1 << 20
+GRACE_SECONDS = 10.0
 _NOT_IN_NAMES = re.compile(r"[^\w .,'()+-]")
 _RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\.|$)")
 _CLOSE = {"connection": "close"}
@@ -79,17 +82,27 @@ def make_parse_error(why: str) -> HTTPException:
 
 @asynccontextmanager
 async def receive_upload(
-    body: AsyncGenerator[bytes, None], *, content_type: str, uploads: Path, most_bytes: int
+    body: AsyncGenerator[bytes, None],
+    *,
+    content_type: str,
+    uploads: Path,
+    most_bytes: int,
+    reserved: Reservation,
+    kb_per_second: float,
 ) -> AsyncIterator[Upload]:
-    """Write the upload to the disk. It is removed when the block raises."""
+    """Write the upload to the disk, within the reserved space. It is removed when the block raises.
+
+    One that is slower than `kb_per_second` on average, after `GRACE_SECONDS`, is refused.
+    """
     form = UploadForm(read_boundary(content_type), most_bytes=most_bytes)
     id = str(uuid4())
     folder = uploads / id
-    folder.mkdir(parents=True)
     try:
-        with (folder / "part").open("xb") as file:
-            await _write_body(body, form, file)
-            await run_blocking(_sync_file, file)
+        with translate_full_disk():
+            folder.mkdir(parents=True)
+            with (folder / "part").open("xb") as file:
+                await _write_body(_require_pace(body, kb_per_second), form, file, reserved)
+                await run_blocking(_sync_file, file)
         name = make_safe_name(form.name)
         (folder / "part").rename(folder / name)
         yield Upload(
@@ -105,15 +118,39 @@ async def receive_upload(
         raise
 
 
-async def _write_body(body: AsyncGenerator[bytes, None], form: UploadForm, file: IO[bytes]) -> None:
+async def _require_pace(
+    body: AsyncGenerator[bytes, None], kb_per_second: float
+) -> AsyncGenerator[bytes, None]:
+    """Yield the body; raise when it falls behind the pace."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + GRACE_SECONDS
+    try:
+        while True:
+            async with asyncio.timeout_at(until):
+                try:
+                    piece = await anext(body)
+                except StopAsyncIteration:
+                    return
+            until += len(piece) / 1024 / kb_per_second
+            yield piece
+    except TimeoutError:
+        said = f"the upload is slower than {kb_per_second:g} kB in a second"
+        raise HTTPException(408, said, headers=_CLOSE) from None
+
+
+async def _write_body(
+    body: AsyncGenerator[bytes, None], form: UploadForm, file: IO[bytes], reserved: Reservation
+) -> None:
     try:
         async for piece in body:
             form.feed(piece)
             if form.waiting >= _WRITE_BYTES:
+                reserved.use(form.waiting)
                 await run_blocking(file.write, form.take())
     except ClientDisconnect:
         raise HTTPException(400, "the client left during the upload", headers=_CLOSE) from None
     form.end()
+    reserved.use(form.waiting)
     await run_blocking(file.write, form.take())
 
 

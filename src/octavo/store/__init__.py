@@ -21,7 +21,7 @@ from octavo.store.base import LibraryLock, locate_store, read_files_state, requi
 if TYPE_CHECKING:
     from octavo.settings import Settings
 
-__all__ = ["Store", "locate_store", "open_store", "read_store_state", "replace_store"]
+__all__ = ["Store", "has_collection", "locate_store", "open_store", "read_store_state", "replace_store"]
 
 EMPTY_STORE_BYTES = 64 << 20
 T = TypeVar("T")
@@ -92,6 +92,14 @@ async def read_store_state(settings: Settings, *, library: str = "") -> str:
 
         return await read_collection_state(settings, library=library)
     return await run_blocking(read_files_state, settings.data)
+
+
+async def has_collection(settings: Settings) -> bool:
+    """Says whether the collection that the settings name exists on their server. Changes nothing there."""
+    require_extra("qdrant")
+    from octavo.store.qdrant import find_collection
+
+    return await find_collection(settings)
 
 
 async def _finish_opening(opening: Coroutine[Any, Any, T], get_store: Callable[[T], Store]) -> T:

@@ -4,8 +4,9 @@ A point's payload has the four keys that every client of the collection may expe
 source_title) and ours, which `Where` filters on. Its vector is stored as the bytes that the engine keeps, so
 that digests need no tolerance and a single flipped bit shows. The *digest* of a chunk covers its payload and
 its vector, and is what the records expect of the store. The *checksum* of a point also covers what only the
-store knows of it (the edition and the weights of its words), and is stored inside the payload. The *state* of
-a store tells whether anything has written to it since it was last closed.
+store knows of it (the edition, the weights of its words and its note), and is stored inside the payload. A
+*note* is what the records could be rebuilt from; the store keeps it and does not read it. The *state* of a
+store tells whether anything has written to it since it was last closed.
 
 Every engine may return equal scores in any order and cut through the middle of them. Both stores ask for a
 few more hits than wanted, and once for many more when equal scores cross the cut; `cut` decides what is
@@ -30,12 +31,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b, sha256
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from octavo import validation
 from octavo.errors import InvalidValue, LibraryBusy, StorageLow, StoreError
 from octavo.limits import MB
-from octavo.protocols import Hit, Values, Where
+from octavo.protocols import Hit, StoredPoint, Values, Where
 from octavo.types import COLLECTION, Chunk
 
 Payload = dict[str, str | int | list[str]]
@@ -49,6 +51,8 @@ CHECKSUM = "digest"
 """The key of a point's checksum in its payload."""
 LIBRARY = "library"
 """The key for the name of the library, on a server only, where several libraries could meet."""
+NOTE = "note"
+"""The key of a point's note in its payload."""
 DAMAGED = "damaged"
 _DIGESTED = (
     "url",
@@ -81,8 +85,14 @@ class Conditions:
 
 
 def matches_nothing(where: Where) -> bool:
-    """Whether a condition allows no value at all, so that no search is needed."""
-    return any(not values for values in where.any_of.values())
+    """Whether no point can fulfil all conditions, so that no search is needed."""
+    contradicted = any(
+        not set(values) - set(where.none_of.get(key, ())) for key, values in where.any_of.items()
+    )
+    crossed = any(
+        where.at_least[key] > where.at_most[key] for key in where.at_least.keys() & where.at_most.keys()
+    )
+    return contradicted or crossed
 
 
 def read_conditions(where: Where) -> Conditions | None:
@@ -91,7 +101,8 @@ def read_conditions(where: Where) -> Conditions | None:
     Only strings and integers are valid: the embedded engine takes a boolean for the number 1 and finds
     nothing.
     """
-    found = Conditions(_check_values(where.any_of), _check_values(where.none_of), _read_ranges(where))
+    wanted, unwanted = _check_values(where.any_of), _check_values(where.none_of)
+    found = Conditions(_drop_contradictions(wanted, unwanted), unwanted, _read_ranges(where))
     return found if found.any_of or found.none_of or found.ranges else None
 
 
@@ -102,6 +113,17 @@ def _check_values(wanted: Mapping[str, Values]) -> dict[str, Values]:
         if not kinds <= {int} and not kinds <= {str}:
             raise InvalidValue(f"Where[{key}]", "must be all strings or all integers", values)
     return {key: values for key, values in wanted.items() if values}
+
+
+def _drop_contradictions(wanted: Mapping[str, Values], unwanted: Mapping[str, Values]) -> dict[str, Values]:
+    """Leaves out what is both wanted and unwanted: engines differ in which of the two they obey."""
+    kept: dict[str, Values] = {}
+    for key, values in wanted.items():
+        without = unwanted.get(key, ())
+        left = tuple(value for value in values if value not in without)
+        # Where nothing is left, `matches_nothing` holds, and no engine is asked.
+        kept[key] = left or values  # type: ignore[assignment]
+    return kept
 
 
 def _read_ranges(where: Where) -> dict[str, Bounds]:
@@ -160,20 +182,32 @@ def digest_payload(payload: Mapping[str, object], vector: bytes) -> str:
     return blake2b(values.encode() + vector, digest_size=16).hexdigest()
 
 
-def checksum_point(digest: str, edition: object, *, indices: Sequence[int], weights: Sequence[float]) -> str:
-    """Computes a checksum of the digest, the edition and the sparse vector, in order of its indices."""
-    checksum = blake2b(f"{digest}\x1f{edition}\x1f".encode(), digest_size=16)
+def checksum_point(
+    digest: str, edition: object, *, note: object = "", indices: Sequence[int], weights: Sequence[float]
+) -> str:
+    """Computes a checksum of the digest, the edition, the note and the sparse vector.
+
+    A point without a note, as earlier versions wrote them, has the checksum that they gave it.
+    """
+    noted = f"{note}\x1f" if note else ""
+    checksum = blake2b(f"{digest}\x1f{edition}\x1f{noted}".encode("utf-8", "surrogatepass"), digest_size=16)
     checksum.update(array("Q", indices).tobytes())
     checksum.update(array("f", weights).tobytes())
     return checksum.hexdigest()
 
 
-def build_point(chunk: Chunk, *, edition: int, weights: Mapping[int, float]) -> tuple[Payload, list[float]]:
+def build_point(
+    chunk: Chunk, *, edition: int, weights: Mapping[int, float], note: str = ""
+) -> tuple[Payload, list[float]]:
     """Builds what is stored of a chunk whose words have these weights: payload with checksum, and vector."""
     vector = encode_vector(chunk.embedding or ())
     payload = build_payload(chunk, edition=edition)
     digest = digest_payload(payload, vector)
-    payload[CHECKSUM] = checksum_point(digest, edition, indices=list(weights), weights=list(weights.values()))
+    if note:
+        payload[NOTE] = note
+    payload[CHECKSUM] = checksum_point(
+        digest, edition, note=note, indices=list(weights), weights=list(weights.values())
+    )
     return payload, array("f", vector).tolist()
 
 
@@ -186,8 +220,18 @@ def digest_stored_point(
 ) -> str:
     """Computes the digest of a point as it was read back; `DAMAGED` where its checksum does not match."""
     digest = digest_payload(payload, array("f", vector).tobytes())
-    expected = checksum_point(digest, payload.get("edition"), indices=indices, weights=weights)
+    expected = checksum_point(
+        digest, payload.get("edition"), note=payload.get(NOTE), indices=indices, weights=weights
+    )
     return digest if payload.get(CHECKSUM) == expected else DAMAGED
+
+
+def build_stored_point(
+    id: str, payload: Mapping[str, Any], vector: Sequence[float], *, digest: str
+) -> StoredPoint:
+    """Builds what the store tells of a point, for those who rebuild the records from it."""
+    said = str(payload.get(NOTE, ""))
+    return StoredPoint(id, payload, tuple(vector), note=said, sound=digest != DAMAGED)
 
 
 def check_chunks(chunks: Sequence[Chunk], *, edition: int, dimension: int) -> list[Chunk]:
@@ -275,7 +319,7 @@ def _forget_in_child(lock: weakref.ref[LibraryLock]) -> None:
 def _take(data: Path) -> int:
     path = data / LOCK_FILE
     try:
-        data.mkdir(parents=True, exist_ok=True)
+        data.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise StoreError(

@@ -16,7 +16,7 @@ import shutil
 import time
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
@@ -48,7 +48,7 @@ from qdrant_edge import (
 from octavo import validation
 from octavo.concurrency import run_blocking
 from octavo.errors import LibraryBusy, OctavoError, StorageLow, StoreError
-from octavo.protocols import Hit, StoreHits, Vector, Where
+from octavo.protocols import Hit, StoredPoint, StoreHits, Vector, Where
 from octavo.store import base
 from octavo.store.base import (
     DENSE,
@@ -67,6 +67,7 @@ from octavo.store.bm25 import Bm25Encoder
 
 if TYPE_CHECKING:
     from qdrant_edge import ConditionType as Condition
+    from qdrant_edge import PointId
 
     from octavo.types import Chunk
 
@@ -112,9 +113,11 @@ class EdgeStore:
         me = weakref.ref(self)
         os.register_at_fork(after_in_child=lambda: _close_in_child(me))
 
-    async def upsert(self, chunks: Sequence[Chunk], *, edition: int) -> None:
+    async def upsert(
+        self, chunks: Sequence[Chunk], *, edition: int, notes: Mapping[str, str] | None = None
+    ) -> None:
         """Adds or replaces chunks. Writes nothing when any of them is invalid."""
-        await self._run(self._upsert, chunks, edition)
+        await self._run(self._upsert, chunks, edition, notes or {})
 
     async def delete(self, ids: Collection[str]) -> None:
         """Deletes points. An id that is not stored is no error."""
@@ -141,6 +144,16 @@ class EdgeStore:
         A point that a filter would miss, or whose checksum does not match, is `damaged`.
         """
         return await self._run(self._read_digests)
+
+    async def read_points(self) -> AsyncIterator[StoredPoint]:
+        """Reads every point with its note and its vector, a page at a time."""
+        offset: PointId | None = None
+        while True:
+            points, offset = await self._run(self._read_page, offset)
+            for point in points:
+                yield point
+            if offset is None:
+                return
 
     async def count(self) -> int:
         with self._engine() as shard:
@@ -182,12 +195,14 @@ class EdgeStore:
         with translate_errors(self.path):
             yield self._shard
 
-    def _upsert(self, chunks: Sequence[Chunk], edition: int) -> None:
+    def _upsert(self, chunks: Sequence[Chunk], edition: int, notes: Mapping[str, str]) -> None:
         valid = base.check_chunks(chunks, edition=edition, dimension=self.dimension)
         for start in range(0, len(valid), UPDATE_POINTS):
             batch = valid[start : start + UPDATE_POINTS]
-            require_space(self.path, sum(map(self._estimate_bytes, batch)), self._floor_mb)
-            points = [self._build_point(chunk, edition) for chunk in batch]
+            require_space(
+                self.path, sum(self._estimate_bytes(chunk, notes) for chunk in batch), self._floor_mb
+            )
+            points = [self._build_point(chunk, edition, notes.get(chunk.id, "")) for chunk in batch]
             with self._engine() as shard:
                 shard.update(UpdateOperation.upsert_points(points))
             self._logged += len(points)
@@ -195,7 +210,8 @@ class EdgeStore:
     def _delete(self, ids: list[str]) -> None:
         for start in range(0, len(ids), BATCH):
             batch = ids[start : start + BATCH]
-            require_space(self.path, BATCH * 64, self._floor_mb)
+            # Deleting gives space back, so it may go below the floor of what adds.
+            require_space(self.path, BATCH * 64, LEAST_MB)
             # Words too damaged to be cleared are deleted with their point.
             with suppress(StoreError):
                 self._clear_words(batch)
@@ -211,13 +227,13 @@ class EdgeStore:
             if wordless:
                 shard.update(UpdateOperation.update_vectors(wordless))
 
-    def _estimate_bytes(self, chunk: Chunk) -> int:
+    def _estimate_bytes(self, chunk: Chunk, notes: Mapping[str, str]) -> int:
         """Estimates what a point needs on the disk: log entry, storage, indexes, and a margin."""
-        return 4 * (4 * self.dimension + 4 * len(chunk.content) + 1024)
+        return 4 * (4 * self.dimension + 4 * (len(chunk.content) + len(notes.get(chunk.id, ""))) + 1024)
 
-    def _build_point(self, chunk: Chunk, edition: int) -> Point:
+    def _build_point(self, chunk: Chunk, edition: int, note: str) -> Point:
         weights = self._bm25.encode_document(base.build_indexed_text(chunk))
-        payload, vector = base.build_point(chunk, edition=edition, weights=weights)
+        payload, vector = base.build_point(chunk, edition=edition, weights=weights, note=note)
         return Point(chunk.id, {DENSE: vector, LEXICAL: _build_sparse(weights)}, payload)
 
     def _ask(self, halves: Sequence[Query], allowed: Filter | None, limit: int) -> list[tuple[Hit, ...]]:
@@ -253,6 +269,19 @@ class EdgeStore:
             if offset is None:
                 broken = [*self._find_misby_key(by_key), *self._find_unindexed(with_words)]
                 return found | dict.fromkeys(broken, base.DAMAGED)
+
+    def _read_page(self, offset: PointId | None) -> tuple[list[StoredPoint], PointId | None]:
+        page = ScrollRequest(limit=BATCH, offset=offset, with_payload=True, with_vector=True)
+        with self._engine() as shard:
+            records, following = shard.scroll(page)
+        points = []
+        for record in records:
+            payload, vectors = record.payload or {}, record.vector
+            digest, _ = _digest_record(payload, vectors)
+            dense = vectors.get(DENSE) if isinstance(vectors, dict) else None
+            numbers = [x for x in dense if isinstance(x, float)] if isinstance(dense, list) else []
+            points.append(base.build_stored_point(str(record.id), payload, numbers, digest=digest))
+        return points, following
 
     def _find_unindexed(self, with_words: list[str]) -> list[str]:
         """Returns all points with words when the index holds fewer: it would weigh every word wrong."""
@@ -401,7 +430,8 @@ def load(path: Path, *, dimension: int) -> EdgeShard:
         raise StoreError(f"the chunk store is missing: there is nothing at {path}", hint=REPAIR)
     if missing:
         raise StoreError(f"{path} is not a whole chunk store: it has no {missing[0]}", hint=REPAIR)
-    require_space(path, 0, LEAST_MB)
+    # The engine maps its files: to write into a hole for which there is no space would kill the process.
+    require_space(path, _count_holes(path), LEAST_MB)
     with translate_errors(path):
         _check_point_list(path)
         shard = EdgeShard.load(str(path), _build_config(dimension))
@@ -412,6 +442,13 @@ def load(path: Path, *, dimension: int) -> EdgeShard:
             shard = EdgeShard.load(str(path), _build_config(dimension))
         _create_indexes(shard)
     return shard
+
+
+def _count_holes(path: Path) -> int:
+    """Counts the bytes of the store's files that have no place on the disk yet, as after a sparse copy."""
+    with translate_errors(path):
+        found = [file.stat() for file in path.rglob("*") if file.is_file()]
+    return sum(max(0, each.st_size - each.st_blocks * 512) for each in found)
 
 
 def _check_point_list(path: Path) -> None:

@@ -13,7 +13,7 @@ was found and how to choose another name.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ from qdrant_client import models
 from octavo import validation
 from octavo.concurrency import RetryPolicy, run_blocking
 from octavo.errors import StoreError
-from octavo.protocols import Hit, StoreHits, Values, Vector, Where
+from octavo.protocols import Hit, StoredPoint, StoreHits, Values, Vector, Where
 from octavo.store import base
 from octavo.store.base import (
     DENSE,
@@ -105,10 +105,22 @@ async def connect(
             await replace_collection(connection, config)
         else:
             await ensure_collection(connection, config, expected=expected)
+        await connection.check_version()
     except BaseException:
         await connection.close()
         raise
     return QdrantStore(connection, config)
+
+
+async def find_collection(settings: Settings) -> bool:
+    """Says whether the collection exists. Raises `StoreError` if the server cannot be asked."""
+    connection = QdrantConnection(settings.store_url, key=settings.store_key)
+    try:
+        return await connection.call(
+            "say what it holds", lambda server: server.collection_exists(settings.collection)
+        )
+    finally:
+        await connection.close()
 
 
 async def read_collection_state(settings: Settings, *, library: str) -> str:
@@ -141,11 +153,15 @@ class QdrantStore:
         self._points: int | None = None
         self._closed = False
 
-    async def upsert(self, chunks: Sequence[Chunk], *, edition: int) -> None:
+    async def upsert(
+        self, chunks: Sequence[Chunk], *, edition: int, notes: Mapping[str, str] | None = None
+    ) -> None:
         """Adds or replaces chunks. Sends nothing when any of them is invalid."""
         valid = base.check_chunks(chunks, edition=edition, dimension=self.dimension)
         for start in range(0, len(valid), BATCH):
-            points = await run_blocking(self._build_points, valid[start : start + BATCH], edition)
+            points = await run_blocking(
+                self._build_points, valid[start : start + BATCH], edition, notes or {}
+            )
             await self._write("store the chunks", points)
         self._points = None
 
@@ -185,6 +201,22 @@ class QdrantStore:
             if offset is None:
                 return found
 
+    async def read_points(self) -> AsyncIterator[StoredPoint]:
+        """Reads every point with its note and its vector, a page at a time."""
+        offset: models.ExtendedPointId | None = None
+        while True:
+            records, offset = await self._read_page(offset)
+            for record in records:
+                payload, vectors = record.payload or {}, record.vector
+                dense = vectors.get(DENSE) if isinstance(vectors, dict) else vectors
+                numbers = array(
+                    "f", [x for x in dense if isinstance(x, float | int)] if isinstance(dense, list) else []
+                )
+                digest = _digest_record(payload, vectors)
+                yield base.build_stored_point(str(record.id), payload, numbers, digest=digest)
+            if offset is None:
+                return
+
     async def count(self) -> int:
         self._check_open()
         found = await self._connection.call(
@@ -210,11 +242,14 @@ class QdrantStore:
                 hint="Open the library again.",
             )
 
-    def _build_points(self, chunks: Sequence[Chunk], edition: int) -> list[models.PointStruct]:
+    def _build_points(
+        self, chunks: Sequence[Chunk], edition: int, notes: Mapping[str, str]
+    ) -> list[models.PointStruct]:
         made = []
         for chunk in chunks:
             weights = self._bm25.encode_document(base.build_indexed_text(chunk))
-            payload, vector = base.build_point(chunk, edition=edition, weights=weights)
+            note = notes.get(chunk.id, "")
+            payload, vector = base.build_point(chunk, edition=edition, weights=weights, note=note)
             vectors: dict[str, models.Vector] = {DENSE: vector, LEXICAL: _build_sparse(weights)}
             payload[LIBRARY] = self._library
             made.append(models.PointStruct(id=chunk.id, vector=vectors, payload=payload))

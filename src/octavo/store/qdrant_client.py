@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from importlib.metadata import version
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -23,6 +24,8 @@ from octavo.errors import InvalidValue, StoreError
 
 T = TypeVar("T")
 CALL_SECONDS = 30.0
+OLDEST_SERVER = (1, 16)
+"""The oldest server that Octavo was tested with, as major and minor version."""
 RETRIES = RetryPolicy(tries=5, pause=0.2, growth=2.0, jitter=0.5, longest=5.0)
 REACH = "Check that the server runs and that OCTAVO_STORE_URL is its address; then do the same again."
 ADDRESS = "It looks like http://localhost:6333 or https://name.cloud.qdrant.io:6333."
@@ -58,6 +61,25 @@ class QdrantConnection:
             raise self._explain_refusal(what, 429, str(error)) from error
         except UnexpectedResponse as error:
             raise self._explain_refusal(what, error.status_code or 0, _read_message(error)) from error
+
+    async def check_version(self) -> None:
+        """Raise `StoreError` for a server that is too old, or of another generation than the client.
+
+        A proxy may keep the version from us. Then the calls themselves will show whether it fits.
+        """
+        try:
+            said = (await self.call("say its version", lambda server: server.info())).version
+            found = tuple(int(part) for part in said.split("-")[0].split(".")[:2])
+        except (StoreError, ValueError):
+            return
+        client = version("qdrant-client")
+        if found < OLDEST_SERVER or found[0] != int(client.split(".")[0]):
+            oldest = ".".join(map(str, OLDEST_SERVER))
+            raise StoreError(
+                f"the Qdrant server at {self.url} has version {said}; Octavo needs {oldest} or a later "
+                f"{OLDEST_SERVER[0]}.x (its client has version {client})",
+                hint="Upgrade the server one minor version at a time; compose.yaml names one that fits.",
+            )
 
     async def close(self) -> None:
         await self._client.close()

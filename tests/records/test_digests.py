@@ -1,0 +1,165 @@
+"""Whatever a reader sees of a book or of an answer cannot be changed in the records without being noticed."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from hashlib import blake2b
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Column, Integer, MetaData, String, Table, insert, make_url, select
+
+from octavo.library import Library
+from octavo.records import digests
+from octavo.records.database import Database
+from octavo.records.tables import chunks
+from octavo.testing import TinyEmbedder
+from tests.support import small_books
+
+PAGES = [[f"Page {n} of the log.", f"The wind was north by {n} points all day."] for n in range(1, 5)]
+
+
+@pytest.fixture
+async def data(tmp_path: Path) -> Path:
+    """A library with two editions of a book, a PDF with printed page labels, and two answers."""
+    async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as library:
+        tides = small_books.write_markdown(tmp_path / "tides.md")
+        await library.add(tides, book_id="tides")
+        tides.write_text(tides.read_text() + "\n\n# Last\n\nA new ending that is long enough.\n")
+        await library.add(tides, book_id="tides")
+        await library.add(small_books.write_pdf(tmp_path / "log.pdf", PAGES, roman=1), book_id="log")
+        await library.ask("Who keeps the harbour?")
+        await library.ask("Where was the wind all day?", book_id="log")
+    return tmp_path / "library"
+
+
+def change(data: Path, statement: str) -> None:
+    with closing(sqlite3.connect(data / "records.sqlite")) as database, database:
+        assert database.execute(statement).rowcount > 0, statement
+
+
+async def examine(data: Path, treatment: str = "") -> dict[str, bool]:
+    async with Library.open(data, embedder=TinyEmbedder()) as library:
+        return {f.what: f.sound for f in await library.examine(treatment=treatment)}
+
+
+async def verify(data: Path) -> list[str]:
+    async with Library.open(data, embedder=TinyEmbedder()) as library:
+        return [verdict.note for verdict in await library.verify() if not verdict.true]
+
+
+async def test_what_nobody_changed_is_sound(data: Path) -> None:
+    assert all((await examine(data)).values())
+    assert await verify(data) == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE books SET title = 'Another' WHERE id = 'tides'",
+        """UPDATE books SET authors = '["Nobody"]' WHERE id = 'tides'""",
+        "UPDATE sections SET title = 'Other', heading_path = '[\"Other\"]' WHERE book_id = 'log'",
+        "UPDATE sections SET pages = replace(pages, '\"i\"', '\"v\"') WHERE book_id = 'log'",
+        "UPDATE sections SET url = 'https://example.org/' WHERE book_id = 'tides' AND position = 0",
+        "UPDATE sections SET text_hash = 'gone' WHERE book_id = 'tides' AND position = 1",
+        "UPDATE chunks SET page_label = 'xx' WHERE book_id = 'log'",
+        "UPDATE chunks SET section = 'Other' WHERE book_id = 'tides'",
+        "UPDATE chunks SET source_location = 'Other' WHERE book_id = 'tides'",
+        "UPDATE sections SET title = 'Other' WHERE book_id = 'tides' AND edition = 1",
+        "DELETE FROM chunks WHERE book_id = 'log'",
+    ],
+)
+async def test_a_change_of_anything_that_a_reader_sees_is_noticed(data: Path, statement: str) -> None:
+    change(data, statement)
+    assert not (await examine(data))["records"]
+    assert any("not what was published" in note for note in await verify(data))
+
+
+async def test_damaged_records_of_a_book_are_read_back_from_the_store(data: Path) -> None:
+    change(data, "UPDATE books SET title = 'Another' WHERE id = 'tides'")
+    change(data, "UPDATE chunks SET page_label = 'xx' WHERE book_id = 'log'")
+    change(data, "DELETE FROM chunks WHERE book_id = 'tides' AND document_position = 1")
+    change(data, "UPDATE sections SET url = 'https://example.org/' WHERE book_id = 'log'")
+    change(
+        data,
+        "UPDATE sections SET text_hash = 'gone' WHERE book_id = 'tides' AND edition = 2 AND position = 1",
+    )
+    assert all((await examine(data, "rebuild")).values())
+    async with Library.open(data, embedder=TinyEmbedder()) as library:
+        assert (await library.book("tides")).title == "The Tides"
+        assert {e.chunk.page_label for e in await library.search("wind", book_id="log")} <= {
+            "i",
+            "1",
+            "2",
+            "3",
+        }
+    assert await verify(data) == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE answers SET evidence = replace(evidence, 'source_location\": \"', 'source_location\": \"x')",
+        "UPDATE answers SET citations = replace(citations, 'book://', 'https://')",
+        "UPDATE answers SET content = content || '.'",
+    ],
+)
+async def test_a_change_of_what_an_answer_showed_is_noticed(data: Path, statement: str) -> None:
+    change(data, statement)
+    assert "the stored answer was changed afterwards" in await verify(data)
+
+
+@pytest.mark.parametrize("broken", ["{", "[1]", "[{}]", "null", '[{"retrieved_content_id": "x"}]'])
+@pytest.mark.parametrize("column", ["citations", "evidence", "receipt"])
+async def test_one_damaged_answer_does_not_keep_the_others_from_being_checked(
+    data: Path, broken: str, column: str
+) -> None:
+    change(data, f"UPDATE answers SET {column} = '{broken}' WHERE rowid = 1")
+    async with Library.open(data, embedder=TinyEmbedder()) as library:
+        verdicts = await library.verify()
+        assert any(verdict.true for verdict in verdicts)
+        assert [v.note for v in verdicts if not v.true] == ["the stored answer was changed afterwards"]
+
+
+async def test_books_of_an_earlier_version_get_their_digests_by_a_repair(data: Path) -> None:
+    change(data, "UPDATE editions SET sections_digest = NULL, chunks_digest = NULL")
+    assert not (await examine(data))["records"]
+    assert all((await examine(data, "repair")).values())
+    change(data, "UPDATE books SET title = 'Another' WHERE id = 'tides'")
+    assert not (await examine(data))["records"]
+
+
+def test_postgresql_is_asked_for_the_order_of_bytes() -> None:
+    key = digests.build_sort_key(chunks, "postgresql")
+    query = str(
+        select(chunks.c.id)
+        .where(key > "a")
+        .order_by(key)
+        .compile(dialect=make_url("postgresql+asyncpg://").get_dialect()())
+    )
+    assert '(chunks.id COLLATE "C") > ' in query
+    assert 'ORDER BY chunks.id COLLATE "C"' in query
+
+
+async def test_rows_are_hashed_in_the_order_of_bytes_in_every_database(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(digests, "BATCH", 2)
+    ids = ["a~1", "a.1", "B-1", "a-2", "a1", "A~", "b", "a-10"]
+    async with database.begin() as connection:
+        other = "en-x-icu" if connection.dialect.name == "postgresql" else None
+        table = Table(
+            "shelves",
+            MetaData(),
+            Column("id", String(20, collation=other), primary_key=True),
+            Column("book_id", String(20)),
+            Column("edition", Integer),
+        )
+        await connection.run_sync(table.create)
+        await connection.execute(insert(table), [{"id": i, "book_id": "b", "edition": 1} for i in ids])
+        made = await digests._digest_rows(connection, table, "b", 1)
+    expected = blake2b(digest_size=16)
+    for each in sorted(ids, key=str.encode):
+        expected.update(f'["{each}","b"]\n'.encode())
+    assert made == f"{len(ids)}:{expected.hexdigest()}"
