@@ -10,6 +10,7 @@ import pytest
 
 from octavo.errors import InvalidValue, NotFound
 from octavo.library import Library
+from octavo.protocols import Where
 from octavo.search.scope import Bounds, bound_by_books, bound_by_scope, find_pages, find_section
 from octavo.testing import TinyEmbedder
 from octavo.types import Chunk, PageMark, Scope, ScopeType, Section
@@ -263,3 +264,32 @@ async def test_a_scope_that_names_nothing_is_refused_before_anything_is_searched
         with pytest.raises(NotFound, match="no page"):
             await library.search("ships", scope=Scope(type=ScopeType.PAGE, identifier="3"))
         assert embedder.embedded == before
+
+
+def test_a_beginning_of_a_title_that_ends_at_a_word_names_its_section() -> None:
+    titles = ("Chapter 1. Loomings", "Chapter 10. A Bosom Friend", "Chapter 11. Nightgown")
+    sections = [
+        make_section(f"s{number}", heading_path=(title,), position=number)
+        for number, title in enumerate(titles)
+    ]
+    assert find_section("Chapter 1", sections).title == titles[0]
+    assert find_section("chapter 10", sections).title == titles[1]
+    with pytest.raises(NotFound):
+        find_section("Chapter", sections)
+
+
+def test_what_is_read_so_far_says_that_the_rest_lies_ahead() -> None:
+    def bound(kind: ScopeType, name: str) -> Bounds:
+        scope = Scope(type=kind, identifier=name)
+        return bound_by_scope(scope, book=make_book(), sections=CONTENTS, ends=ENDS)
+
+    assert bound(ScopeType.UP_TO, "Chapter 1. Loomings").ahead
+    assert not bound(ScopeType.SECTION, "Preface").ahead
+
+
+def test_a_wider_scope_keeps_to_the_chosen_files() -> None:
+    where = Where(any_of={"book_id": ("b",), "source_file": ("a.md",)}, at_most={"document_position": 3})
+    wider = Bounds(where, "the first pages").widen()
+    assert wider is not None
+    assert wider.where.any_of == {"book_id": ("b",), "source_file": ("a.md",)}
+    assert Bounds(Where(any_of={"book_id": ("b",), "source_file": ("a.md",)}), "a file").widen() is None

@@ -146,41 +146,64 @@ RULES = [
 ]
 
 
-# document, rule in its words, and who holds it, since no value can alone.
+# document, rule in its words :: the function of `tests.test_spec_proofs` that proves it, or a test elsewhere.
 ELSEWHERE = """
-S0 chunk book_id exists in the catalogue :: records: foreign key
-S0 answer question_id references an existing question :: records: foreign key
-S0 one question has many references, one chunk many :: records: foreign keys
-S0 one answer has exactly one question :: records: foreign key
-S0 answer validated as based only on retrieved content :: verification
-S1 every factual sentence has a citation :: verification
-S1 responses grounded in retrieved content only :: verification
-S1 scope identified and validated before retrieval :: scope
-S2 QueryRequest question non-empty, top_k 1-20, default 5 :: service
-S2 QueryResponse answer citations confidence processing_time_ms, and no other key :: service
-S2 QueryResponse citation text url similarity_score chunk_id:int source_title :: service
-S2 collection distance cosine :: store
-S2 collection payload url text chunk_id source_title :: store
-S3 source_file is a valid book content file :: ingest
-S3 a query results in many retrieved contents :: retrieval
-S4 one query one response :: records: foreign key
-DM ids are UUIDv5 of book, section path, occurrence and content; chunk_id derived from id :: chunking
-DM embedding has as many numbers as the collection, 384 :: store
-DM identifier that names nothing is refused before retrieval, and no citation lies outside the scope :: scope
-DM a question without evidence ends as insufficient_data :: ask
-DM each state change is durable before the next step :: records
-DM session's messages, questions and answers are in order :: records
-DM POST /query takes extra optional fields; a refusal is a 200, a bad request a 422 :: service
-DM a collection with only the four payload keys can be attached read-only :: store
+S0 chunk book_id exists in the catalogue :: prove_chunks_belong_to_books
+S0 answer question_id references an existing question :: prove_answers_belong_to_questions
+S0 one question has many references, one chunk many :: prove_references_point_to_chunks
+S0 one answer has exactly one question :: prove_one_answer_for_a_question
+S0 answer validated as based only on retrieved content :: prove_answers_are_grounded
+S0 snippet is a substring of its chunk, in the book :: prove_quotations_are_in_the_book
+S1 query received, then parsed for scope, retrieved, drafted, returned :: prove_the_flow_in_order
+S1 every factual sentence has a citation :: prove_sentences_are_cited
+S1 responses grounded in retrieved content only :: prove_answers_are_grounded
+S1 scope identified and validated before retrieval :: prove_scope_comes_before_retrieval
+S1 chunk belongs to a response, source metadata is valid :: prove_answers_are_grounded
+S2 QueryRequest question non-empty, top_k 1-20, default 5 :: prove_query_requests_are_checked
+S2 QueryResponse answer citations confidence processing_time_ms, and no other key :: prove_query_response
+S2 QueryResponse citation text url similarity_score chunk_id:int source_title :: prove_query_response
+S2 received, processing, validated, formatted, delivered, each with its time :: prove_delivery_is_traced
+S2 a session has many queries and responses, and counts them :: prove_sessions_are_in_order
+S2 collection distance cosine, size 384 :: \
+tests/store/test_qdrant.py::test_a_collection_is_made_as_the_settings_say
+S2 collection payload url text chunk_id source_title :: prove_payload_has_the_four_keys
+S3 retrieve(query, context) gives content, vector, source, score, state :: prove_retrieve
+S3 selected_text limits the search :: prove_selected_text_limits_the_search
+S3 conversation_history completes the query :: prove_history_completes_the_query
+S3 filters apply to the search :: prove_filters_apply
+S3 user_preferences shape the retrieval :: prove_preferences_shape_the_order
+S3 source_file is a valid book content file :: prove_source_files_are_of_the_book
+S3 a query results in many retrieved contents :: prove_retrieve
+S3 query pending, then processed :: prove_a_query_is_processed
+S3 retrieved content validated after checks :: prove_only_used_evidence_is_validated
+S4 query received, then processed :: prove_a_query_is_processed
+S4 response generating, then completed :: prove_answers_are_published
+S4 one query one response :: prove_one_answer_for_a_question
+S4 each citation corresponds to a retrieved chunk :: prove_answers_are_grounded
+DM ids are the same for the same bytes; chunk_id derived from id :: prove_ids_are_stable
+DM embedding has as many numbers as the collection, 384 :: prove_retrieve
+DM no citation lies outside the scope :: prove_filters_apply
+DM a question without evidence ends as insufficient_data :: prove_refusals_are_insufficient_data
+DM each state change durable :: \
+tests/answers/test_ask.py::test_every_state_is_on_the_disk_before_the_next_step_begins
+DM session's messages, questions and answers are in order :: prove_sessions_are_in_order
+DM POST /query takes extra optional fields; a refusal is a 200, a bad request a 422 :: \
+prove_query_requests_are_checked
+DM four payload keys attach :: \
+tests/ingest/test_attach.py::test_a_collection_is_searched_asked_and_cited_without_a_write_to_it
 """
-HOLDERS = {"records", "verification", "scope", "service", "store", "ingest", "retrieval", "chunking", "ask"}
+
+# names of the documents that nothing here can have, because another document uses the name otherwise.
+TAKEN = {
+    "S2 Citation.chunk_id": "a string in S0; the integer is `chunk_number`, and `chunk_id` on the wire",
+    "S2 AgentSession.UserQuery": "a relation, which is `questions`",
+    "S2 AgentSession.AgentResponse": "a relation, which is `answers`",
+}
 
 # document, machine: every step there is. A state that leads nowhere is final.
 STATES = """
 S0 QuestionStatus: pending>processing processing>completed processing>insufficient_data processing>error
 S0 AnswerState: draft>validated validated>published
-S1 FlowStep: query_received>scope_parsed scope_parsed>retrieved retrieved>relevance_checked
-S1 FlowStep: relevance_checked>drafted drafted>returned
 S2 Delivery: received>processing processing>validated validated>formatted formatted>delivered
 S3 EvidenceState: retrieved>validated
 DM BookState: pending>ready ready>superseded

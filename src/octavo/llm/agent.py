@@ -87,6 +87,7 @@ class ModelAnswerer:
             features=quoted.features,
             dropped=tuple(checker.dropped),
             checking=checker.checking,
+            readers=quoted.readers,
             notes={"name": self.name, **notes, "mended": checker.mended, **self._ledger.notes()},
         )
 

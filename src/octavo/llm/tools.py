@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from octavo.answers.workspace import FOUND_MOST, LISTED_MOST, QUERY_MOST, Workspace
 from octavo.errors import NotFound
 from octavo.llm import prompts
-from octavo.search.ranking import DEPTH
 
 if TYPE_CHECKING:
     from agents import FunctionTool
@@ -43,9 +42,7 @@ async def _search(workspace: Workspace, given: Mapping[str, Any], nonce: str) ->
     wanted = given.get("top_k")
     top_k = min(FOUND_MOST, max(1, wanted)) if isinstance(wanted, int) else 5
     workspace.report("searching", query)
-    # Among more passages the reader would change only their order, and the model sees them all.
-    rerank = top_k < DEPTH
-    return prompts.format_passages(await workspace.search(query, top_k=top_k, rerank=rerank), nonce)
+    return prompts.format_passages(await workspace.search(query, top_k=top_k), nonce)
 
 
 async def _read_section(workspace: Workspace, given: Mapping[str, Any], nonce: str) -> str:

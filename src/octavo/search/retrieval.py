@@ -2,7 +2,8 @@
 
 The query is embedded, both halves of the search run in one round trip, and their scores are fused. The best
 chunks are read from the records: the store only points to them. A chunk outside of the bounds is dropped even
-if the store returned it. With a reranker, the trained reader decides which of the first come first.
+if the store returned it. With a reranker, the models that come with Octavo decide which of the first come
+first.
 
 Vectors of queries and chunks are cached; chunks only as long as no edition changes.
 """
@@ -10,28 +11,39 @@ Vectors of queries and chunks are cached; chunks only as long as no edition chan
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from octavo.concurrency import run_blocking
 from octavo.search.cache import LRUCache
+from octavo.search.cascade import LOOKED_AT
 from octavo.search.ranking import (
     Candidate,
+    ReaderSize,
     collect_stems,
     estimate_relevance,
     fuse,
-    select_reachable,
     weigh_query,
 )
+from octavo.search.rerank import Ranking, Reranker
 from octavo.text.clean import clean, collapse
 from octavo.types import Chunk, Evidence
 
 if TYPE_CHECKING:
     from octavo.protocols import ChunkStore, Embedder
     from octavo.records.catalogue import Records
-    from octavo.search.rerank import Reranker
     from octavo.search.scope import Bounds
 
 CANDIDATES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEvidence:
+    """Passages, best first, the ids of those that the large model read, and the models that read."""
+
+    evidence: tuple[Evidence, ...]
+    deep: frozenset[str] = frozenset()
+    readers: tuple[str, ...] = ()
 
 
 class Retriever:
@@ -46,8 +58,21 @@ class Retriever:
         self._chunks: LRUCache[tuple[Chunk, frozenset[str]]] = LRUCache()
         self._generation = -1
 
-    async def search(self, query: str, *, bounds: Bounds, top_k: int, rerank: bool = True) -> list[Evidence]:
-        """Find up to `top_k` passages, best first. Without `rerank`, the trained reader is not asked."""
+    @property
+    def reader_size(self) -> ReaderSize:
+        """The size of the model whose scores answers are made from."""
+        return self.reranker.size if self.reranker else "off"
+
+    async def search(
+        self, query: str, *, bounds: Bounds, top_k: int, reader: ReaderSize = "small"
+    ) -> list[Evidence]:
+        """Find up to `top_k` passages, best first. `reader` is the largest model that may read them."""
+        return list((await self.find(query, bounds=bounds, top_k=top_k, reader=reader)).evidence)
+
+    async def find(
+        self, query: str, *, bounds: Bounds, top_k: int, reader: ReaderSize = "small"
+    ) -> FoundEvidence:
+        """Find up to `top_k` passages like `search`, and say which models read them."""
         cleaned = collapse(clean(query))
         vector = await self.embed_query(cleaned)
         limit = max(CANDIDATES, 2 * top_k)
@@ -55,18 +80,19 @@ class Retriever:
             generation = await self._records.refresh()
             visible = bounds.exclude(self._records.unpublished)
             found = await self._store.search(vector, cleaned, where=visible.where, limit=limit)
-            evidence = await self._select(cleaned, fuse(found), bounds, top_k, rerank)
+            candidates = fuse(found)
+            ranking = await self._rank(cleaned, candidates, bounds, reader)
+            evidence = await self._select(cleaned, candidates, bounds, top_k, ranking)
             # If an edition was published in the meantime, the old one is gone: search again.
             if generation == await self._records.refresh():
-                return evidence
+                return FoundEvidence(tuple(evidence), frozenset(ranking.deep), ranking.readers)
 
     async def _select(
-        self, query: str, candidates: list[Candidate], bounds: Bounds, top_k: int, rerank: bool
+        self, query: str, candidates: list[Candidate], bounds: Bounds, top_k: int, ranking: Ranking
     ) -> list[Evidence]:
         """Read the best candidates from the records. The next ones replace those gone or out of bounds."""
         evidence: list[Evidence] = []
-        reranked = await self._rerank(query, candidates, bounds) if rerank else {}
-        place = {id_: number for number, id_ in enumerate(reranked)}
+        place = {id_: number for number, id_ in enumerate(ranking.relevance)}
         rest = sorted(candidates, key=lambda candidate: place.get(candidate.id, len(place)))
         words, most = weigh_query(query), 1.0
         while rest and len(evidence) < top_k:
@@ -75,18 +101,20 @@ class Retriever:
             for candidate in batch:
                 chunk, stems = loaded.get(candidate.id, (None, frozenset[str]()))
                 if chunk is not None and bounds.holds(chunk):
-                    score = reranked.get(candidate.id)
+                    score = ranking.relevance.get(candidate.id)
                     most = min(most, estimate_relevance(words, stems, candidate) if score is None else score)
                     evidence.append(Evidence(chunk=chunk, relevance_score=most, rank=len(evidence) + 1))
         return evidence
 
-    async def _rerank(self, query: str, candidates: list[Candidate], bounds: Bounds) -> dict[str, float]:
-        """Return the first candidates in the reader's order, with their relevance."""
-        if self.reranker is None or not candidates:
-            return {}
-        loaded = await self._load_chunks([candidate.id for candidate in select_reachable(candidates)])
+    async def _rank(
+        self, query: str, candidates: list[Candidate], bounds: Bounds, reader: ReaderSize
+    ) -> Ranking:
+        """Let the models read the first candidates that are within the bounds."""
+        if self.reranker is None or reader == "off" or not candidates:
+            return Ranking()
+        loaded = await self._load_chunks([candidate.id for candidate in candidates[:LOOKED_AT]])
         chunks = {id_: chunk for id_, (chunk, _) in loaded.items() if bounds.holds(chunk)}
-        return await self.reranker.rank(query, candidates, chunks)
+        return await self.reranker.rank(query, candidates, chunks, reader=reader)
 
     async def embed_query(self, query: str) -> tuple[float, ...]:
         """Return the vector of a query, computed once."""

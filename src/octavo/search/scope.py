@@ -24,6 +24,8 @@ from uuid import NAMESPACE_URL, uuid5
 from octavo.concurrency import run_blocking
 from octavo.errors import InvalidValue, NotFound
 from octavo.protocols import Where
+from octavo.search.filters import Filters, read_filters
+from octavo.search.preferences import is_in_language
 from octavo.text.clean import clean, collapse
 from octavo.types import CHUNK_LEAST, Book, Chunk, Question, Scope, ScopeType, Section
 
@@ -58,6 +60,8 @@ class Bounds:
     """The reader's selection, at its place in the book."""
     passage: Chunk | None = None
     """The reader's own text, if it is in no book. Then it is the only evidence."""
+    ahead: bool = False
+    """Whether the rest of the book lies ahead of the reader, so that nothing of it may be shown."""
 
     def holds(self, chunk: Chunk) -> bool:
         """Whether a chunk satisfies `where`."""
@@ -96,10 +100,11 @@ class Bounds:
         """Return the whole book around a narrower scope, or None if there is nothing wider."""
         where = self.where
         books = where.any_of.get("book_id")
-        narrow = set(where.any_of) - {"book_id"} or where.at_most or where.at_least
+        kept = {key: allowed for key, allowed in where.any_of.items() if key in ("book_id", "source_file")}
+        narrow = set(where.any_of) - set(kept) or where.at_most or where.at_least
         if not narrow or not books:
             return None
-        return Bounds(replace(where, any_of={"book_id": books}, at_most={}, at_least={}), "the whole book")
+        return Bounds(replace(where, any_of=kept, at_most={}, at_least={}), "the whole book")
 
 
 def _number(value: tuple[object, ...]) -> int:
@@ -137,7 +142,31 @@ class ScopeResolver:
         return await self._bound_within(book, scope)
 
     async def resolve_question(self, question: Question) -> Bounds:
-        """Resolve where an answer may come from. A selection is a scope by itself."""
+        """Resolve where an answer may come from: the scope of a question, narrowed by its filters."""
+        if not question.filters:
+            return await self._resolve_scope(question)
+        filters = read_filters(question.filters)
+        if filters.scope is not None:
+            if question.scope.type is not ScopeType.FULL_BOOK or question.selected_text is not None:
+                rule = "must name no part of the book when the question has a scope or a selection of its own"
+                raise InvalidValue("filters", rule, str(filters.scope.type))
+            question = replace(question, scope=filters.scope)
+        narrowed = replace(self, books=await self._filter_books(filters))
+        bounds = await narrowed._resolve_scope(question)
+        if filters.source_files and bounds.passage is None:
+            any_of = {**bounds.where.any_of, "source_file": filters.source_files}
+            bounds = replace(bounds, where=replace(bounds.where, any_of=any_of))
+        return bounds
+
+    async def _filter_books(self, filters: Filters) -> Sequence[str] | None:
+        """List the books that filters allow. A book that is not there raises `NotFound`."""
+        if not filters.books and not filters.language:
+            return self.books
+        named = [await self.find_book(name) for name in filters.books] or await self.list_books()
+        return [b.id for b in named if not filters.language or is_in_language(b, filters.language)]
+
+    async def _resolve_scope(self, question: Question) -> Bounds:
+        """Resolve the scope of a question. A selection is a scope by itself."""
         scope = question.scope
         book = await self._find_book_of(scope, question.book_id)
         if scope.type is ScopeType.SELECTION:
@@ -276,18 +305,27 @@ def bound_by_scope(
 def _bound_up_to(identifier: str, book: Book, sections: Sequence[Section], ends: Mapping[str, int]) -> Bounds:
     """Allow everything up to and including a chunk's position, a page (`p. 12`) or a section."""
     whole = {"book_id": (book.id,)}
-    page = _ONE_PAGE.match(identifier)
-    if page and not any(_fold(s.title) == _fold(identifier) for s in sections):
-        _, last = find_pages(page[1], sections)
-        return Bounds(Where(any_of=whole, at_most={"page_end": last}), f"{book.title}, up to page {page[1]}")
-    if _is_number(identifier):
+    page = find_page_name(identifier, sections)
+    if page is not None:
+        _, last = find_pages(page, sections)
+        where = Where(any_of=whole, at_most={"page_end": last})
+        return Bounds(where, f"{book.title}, up to page {page}", ahead=True)
+    if is_number(identifier):
         position, said = int(identifier), f"position {identifier}"
     else:
         section = find_section(identifier, sections)
         read = (s for s in sections if s.position <= section.position or section.id in s.ancestors)
         position = max((ends[s.id] for s in read if s.id in ends), default=-1)
         said = f"and including {section.title}"
-    return Bounds(Where(any_of=whole, at_most={"document_position": position}), f"{book.title}, up to {said}")
+    where = Where(any_of=whole, at_most={"document_position": position})
+    return Bounds(where, f"{book.title}, up to {said}", ahead=True)
+
+
+def find_page_name(identifier: str, sections: Sequence[Section]) -> str | None:
+    """Return the page that `p. 12` names, or None if it is no page, or the title of a section."""
+    page = _ONE_PAGE.match(identifier)
+    is_title = any(_fold(s.title) == _fold(identifier) for s in sections)
+    return page[1] if page and not is_title else None
 
 
 def find_section(identifier: str, sections: Sequence[Section]) -> Section:
@@ -304,6 +342,10 @@ def find_section(identifier: str, sections: Sequence[Section]) -> Section:
         matching = [s for s in sections if way(s)]
         if matching:
             return matching[0]
+    # "Chapter 1" begins "Chapter 1. Loomings", but not "Chapter 10. A Bosom Friend".
+    begun = [s for s in sections if wanted and re.match(rf"{re.escape(wanted)}(?!\w)", _fold(s.title))]
+    if len(begun) == 1:
+        return begun[0]
     partly = [s for s in sections if wanted and wanted in _fold(s.title)]
     if len(partly) == 1:
         return partly[0]
@@ -337,7 +379,8 @@ def find_pages(identifier: str, sections: Sequence[Section]) -> tuple[int, int]:
     raise NotFound("page", identifier, nearest=near, hint=hint)
 
 
-def _is_number(identifier: str) -> bool:
+def is_number(identifier: str) -> bool:
+    """Tell whether an identifier is the position of a chunk."""
     return identifier.isdecimal() and len(identifier) < 10
 
 

@@ -5,6 +5,9 @@ is a part of one Section; its id is made from its content, so the same bytes giv
 where to look, and Evidence is what was found there. A Question within a Scope gets an Answer. An answered
 question has evidence and citations, a citation's snippet is its chunk's own text, and a Refusal says why
 there is no answer. A value that breaks a rule raises `InvalidValue` with the field, the rule and the value.
+
+The source documents have other names for the same things. The last lines of this module give these names to
+the types, and `aliases` gives them to the fields: `AgentResponse` is `Answer`, and has a `confidence_level`.
 """
 
 from __future__ import annotations
@@ -14,30 +17,69 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Self
 from uuid import uuid4
 
 from octavo import validation
 from octavo.errors import InvalidTransition, InvalidValue
+from octavo.types.aliases import AnswerNames, CitationNames, EvidenceNames, QuestionNames
+from octavo.types.books import (
+    CHUNK_LEAST,
+    CHUNK_MOST,
+    EMPTY,
+    Book,
+    BookFormat,
+    Chunk,
+    PageMark,
+    Section,
+    Span,
+)
 from octavo.validation import AnswerState, Delivery, EvidenceState, QuestionStatus, advance
+
+__all__ = [
+    "CHUNK_LEAST",
+    "CHUNK_MOST",
+    "COLLECTION",
+    "EMBEDDING_SIZE",
+    "QUESTION_MOST",
+    "SELECTION_MOST",
+    "TOP_K_DEFAULT",
+    "TOP_K_MOST",
+    "AgentResponse",
+    "AgentSession",
+    "Answer",
+    "Book",
+    "BookContentChunk",
+    "BookFormat",
+    "ChatMessage",
+    "Chunk",
+    "Citation",
+    "Evidence",
+    "Message",
+    "PageMark",
+    "Query",
+    "QueryContext",
+    "QueryScope",
+    "Question",
+    "Refusal",
+    "RefusalReason",
+    "RetrievedContent",
+    "RetrievedContentChunk",
+    "Scope",
+    "ScopeType",
+    "Section",
+    "Session",
+    "SourceCitation",
+    "SourceReference",
+    "Span",
+    "Trace",
+    "UserQuery",
+]
 
 COLLECTION = "ai_book_embedding"
 EMBEDDING_SIZE = 384
-CHUNK_LEAST, CHUNK_MOST = 10, 2000
 QUESTION_MOST, SELECTION_MOST = 1000, 500
 TOP_K_DEFAULT, TOP_K_MOST = 5, 20
-_EMPTY: Mapping[str, object] = MappingProxyType({})
-
-
-class BookFormat(StrEnum):
-    TEXT = "text"
-    MARKDOWN = "markdown"
-    DOCUSAURUS = "docusaurus"
-    MDBOOK = "mdbook"
-    HTML = "html"
-    EPUB = "epub"
-    PDF = "pdf"
 
 
 class ScopeType(StrEnum):
@@ -46,192 +88,6 @@ class ScopeType(StrEnum):
     PAGE = "page-specific"
     SELECTION = "selection"
     UP_TO = "up-to-position"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Book:
-    """The catalogue entry. `id` stays the same for a new edition; `content_hash` does not."""
-
-    id: str
-    title: str
-    format: BookFormat
-    source_file: str
-    content_hash: str
-    index_fingerprint: str
-    added_at: datetime
-    updated_at: datetime
-    authors: tuple[str, ...] = ()
-    language: str = ""
-    base_url: str | None = None
-    section_count: int = 0
-    chunk_count: int = 0
-    page_count: int = 0
-
-    def __post_init__(self) -> None:
-        validation.check_text("Book.id", self.id, most=200)
-        validation.check_text("Book.title", self.title, most=500)
-        object.__setattr__(self, "format", validation.to_member("Book.format", self.format, BookFormat))
-        validation.check_text("Book.source_file", self.source_file)
-        validation.check_text("Book.content_hash", self.content_hash)
-        validation.check_text("Book.index_fingerprint", self.index_fingerprint)
-        validation.check_texts("Book.authors", self.authors)
-        validation.check_storable("Book.language", self.language)
-        if self.base_url is not None:
-            validation.check_url("Book.base_url", self.base_url)
-        for name in ("section_count", "chunk_count", "page_count"):
-            validation.check_integer(f"Book.{name}", getattr(self, name), least=0)
-        validation.check_datetime("Book.added_at", self.added_at)
-        validation.check_datetime("Book.updated_at", self.updated_at)
-
-
-@dataclass(frozen=True, slots=True)
-class PageMark:
-    """From `offset` in a section's text on, the text is on physical page `number`, printed as `label`."""
-
-    offset: int
-    number: int
-    label: str | None = None
-
-    def __post_init__(self) -> None:
-        validation.check_integer("PageMark.offset", self.offset, least=0)
-        validation.check_integer("PageMark.number", self.number, least=1)
-        if self.label is not None:
-            validation.check_storable("PageMark.label", self.label)
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A part of a section's text that belongs together: a code block, a table, a list."""
-
-    start: int
-    end: int
-
-    def __post_init__(self) -> None:
-        validation.check_span("Span", self.start, self.end)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """An entry of the table of contents, with the text directly under its heading."""
-
-    id: str
-    book_id: str
-    title: str
-    heading_path: tuple[str, ...]
-    level: int
-    position: int
-    url: str
-    text: str
-    source_file: str
-    anchor: str = ""
-    pages: tuple[PageMark, ...] = ()
-    blocks: tuple[Span, ...] = ()
-    ancestors: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        validation.check_text("Section.id", self.id)
-        validation.check_text("Section.book_id", self.book_id)
-        validation.check_text("Section.title", self.title)
-        validation.check_text("Section.source_file", self.source_file)
-        validation.check_texts("Section.heading_path", self.heading_path)
-        if not self.heading_path or self.heading_path[-1] != self.title:
-            raise InvalidValue("Section.heading_path", "must end with the section's title", self.heading_path)
-        for heading in self.heading_path:
-            validation.check_text("Section.heading_path", heading)
-        validation.check_texts("Section.ancestors", self.ancestors)
-        validation.check_integer("Section.level", self.level, least=1)
-        validation.check_integer("Section.position", self.position, least=0)
-        validation.check_url("Section.url", self.url)
-        validation.check_storable("Section.text", self.text)
-        validation.check_storable("Section.anchor", self.anchor)
-        validation.check_tuple("Section.pages", self.pages, PageMark)
-        validation.check_tuple("Section.blocks", self.blocks, Span)
-        marks = [mark.offset for mark in self.pages]
-        if marks != sorted(marks) or any(offset > len(self.text) for offset in marks):
-            raise InvalidValue("Section.pages", "must be in the order of the text and inside it", self.pages)
-        edges = [edge for block in self.blocks for edge in (block.start, block.end)]
-        if edges != sorted(edges) or any(edge > len(self.text) for edge in edges):
-            rule = "must be in the order of the text and inside it, and must not overlap"
-            raise InvalidValue("Section.blocks", rule, self.blocks)
-
-    @property
-    def page_start(self) -> int | None:
-        return self.pages[0].number if self.pages else None
-
-    @property
-    def page_end(self) -> int | None:
-        return self.pages[-1].number if self.pages else None
-
-    def page_at(self, offset: int) -> PageMark | None:
-        """Return the page of the character at `offset`."""
-        found = None
-        for mark in self.pages:
-            if mark.offset > offset:
-                break
-            found = mark
-        return found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chunk:
-    """A part of one section: `section.text[start:end] == content`, always."""
-
-    id: str
-    chunk_id: int
-    content: str
-    book_id: str
-    section_id: str
-    chapter: str
-    section: str
-    document_position: int
-    chunk_index: int
-    url: str
-    source_file: str
-    source_location: str
-    source_title: str
-    start: int
-    end: int
-    created_at: datetime
-    heading_path: tuple[str, ...] = ()
-    ancestors: tuple[str, ...] = ()
-    page_number: int | None = None
-    page_end: int | None = None
-    page_label: str | None = None
-    embedding: tuple[float, ...] | None = None
-    metadata: Mapping[str, object] = field(default_factory=lambda: _EMPTY, hash=False)
-
-    def __post_init__(self) -> None:
-        validation.check_text("Chunk.id", self.id)
-        validation.check_integer("Chunk.chunk_id", self.chunk_id, least=1)
-        validation.check_text("Chunk.content", self.content, least=CHUNK_LEAST, most=CHUNK_MOST)
-        for name in ("book_id", "section_id", "source_file", "source_location", "source_title"):
-            validation.check_text(f"Chunk.{name}", getattr(self, name))
-        validation.check_storable("Chunk.chapter", self.chapter)
-        validation.check_storable("Chunk.section", self.section)
-        validation.check_texts("Chunk.heading_path", self.heading_path)
-        validation.check_texts("Chunk.ancestors", self.ancestors)
-        validation.check_integer("Chunk.document_position", self.document_position, least=0)
-        validation.check_integer("Chunk.chunk_index", self.chunk_index, least=0)
-        validation.check_url("Chunk.url", self.url)
-        validation.check_span("Chunk", self.start, self.end)
-        if self.end - self.start != len(self.content):
-            raise InvalidValue("Chunk.end", "must be start plus the length of the content", self.end)
-        if self.page_number is not None:
-            validation.check_integer("Chunk.page_number", self.page_number, least=1)
-        if self.page_end is not None:
-            validation.check_integer("Chunk.page_end", self.page_end, least=self.page_number or 1)
-        if self.page_label is not None:
-            validation.check_storable("Chunk.page_label", self.page_label)
-        if self.embedding is not None:
-            validation.check_instance("Chunk.embedding", self.embedding, tuple)
-            validation.check_unit_vector("Chunk.embedding", self.embedding)
-        validation.check_json_object("Chunk.metadata", self.metadata)
-        validation.check_datetime("Chunk.created_at", self.created_at)
-
-    @property
-    def page(self) -> str | None:
-        """The printed page label, or the physical number if there is none."""
-        return self.page_label or (None if self.page_number is None else str(self.page_number))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,7 +111,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class Evidence(EvidenceNames):
     """A chunk found for one question. `relevance_score` is a probability, comparable between questions.
 
     `id` names this result, so that a citation can refer to it. It defaults to the chunk's id.
@@ -287,7 +143,7 @@ class RefusalReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Citation:
+class Citation(CitationNames):
     """A quotation, copied from its chunk by offset, with a link to its place."""
 
     id: str
@@ -389,7 +245,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(AnswerNames):
     """The reply to a question: text with evidence and citations, or a refusal."""
 
     id: str
@@ -437,6 +293,18 @@ class Answer:
                 rule = "must each quote a chunk of the answer's own evidence"
                 raise InvalidValue("Answer.citations", rule, cited.retrieved_content_id)
 
+    @property
+    def sources(self) -> tuple[Citation, ...]:
+        return self.citations
+
+    @property
+    def source_citations(self) -> tuple[Citation, ...]:
+        return self.citations
+
+    @property
+    def retrieved_chunks(self) -> tuple[Evidence, ...]:
+        return self.evidence
+
     def to(self, state: AnswerState) -> Self:
         return replace(self, state=advance(self.state, state))
 
@@ -466,14 +334,14 @@ class Message:
 class QueryContext:
     """The context of a question: selected text, earlier messages, preferences and filters."""
 
-    selected_text: str | None
-    conversation_history: tuple[Message, ...]
-    user_preferences: Mapping[str, object] = field(hash=False)
-    filters: Mapping[str, object] = field(hash=False)
+    selected_text: str | None = None
+    conversation_history: tuple[Message, ...] = ()
+    user_preferences: Mapping[str, object] = field(default_factory=lambda: EMPTY, hash=False)
+    filters: Mapping[str, object] = field(default_factory=lambda: EMPTY, hash=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(QuestionNames):
     """What the reader asks, and where to look for the answer."""
 
     content: str
@@ -485,10 +353,10 @@ class Question:
     top_k: int = TOP_K_DEFAULT
     session_id: str | None = None
     user_id: str | None = None
-    user_context: Mapping[str, object] = field(default_factory=lambda: _EMPTY, hash=False)
+    user_context: Mapping[str, object] = field(default_factory=lambda: EMPTY, hash=False)
     conversation_history: tuple[Message, ...] = ()
-    user_preferences: Mapping[str, object] = field(default_factory=lambda: _EMPTY, hash=False)
-    filters: Mapping[str, object] = field(default_factory=lambda: _EMPTY, hash=False)
+    user_preferences: Mapping[str, object] = field(default_factory=lambda: EMPTY, hash=False)
+    filters: Mapping[str, object] = field(default_factory=lambda: EMPTY, hash=False)
     status: QuestionStatus = QuestionStatus.PENDING
 
     def __post_init__(self) -> None:
@@ -545,3 +413,13 @@ class Session:
             validation.check_datetime("Session.end_time", self.end_time)
             if self.end_time < self.start_time:
                 raise InvalidValue("Session.end_time", "must not be before start_time", self.end_time)
+
+
+BookContentChunk = Chunk
+RetrievedContentChunk = RetrievedContent = Evidence
+SourceReference = SourceCitation = Citation
+AgentResponse = Answer
+UserQuery = Query = Question
+QueryScope = Scope
+ChatMessage = Message
+AgentSession = Session
