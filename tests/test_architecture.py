@@ -32,7 +32,7 @@ LAYERS = (
     ("llm",),
     ("maintenance",),
     ("library",),
-    ("", "testing", "mcp", "cli", "server"),
+    ("", "sync", "testing", "mcp", "cli", "server"),
 )
 OWNERS = {
     "qdrant_edge": {"store.bm25", "store.edge"},

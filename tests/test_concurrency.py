@@ -9,15 +9,16 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Generator
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from octavo.concurrency import RetryPolicy, retry, run_to_completion
+from octavo.concurrency import LoopThread, RetryPolicy, retry, run_to_completion
 from octavo.errors import LibraryBusy, StoreError, WeightsError
 from octavo.library import Library
 from octavo.maintenance.repair import find_difference
@@ -27,6 +28,7 @@ from octavo.store import locate_store
 from octavo.testing import TinyEmbedder
 from octavo.types import Book
 from tests.support import small_books
+from tests.support.patience import PATIENCE
 
 QUERY = "the harbour master counted the ships"
 PRELUDE = """
@@ -342,3 +344,72 @@ async def test_work_that_must_not_be_cut_short_ends_before_a_cancellation_is_rai
     result, cancelled = await task
     assert result == "done"
     assert isinstance(cancelled, asyncio.CancelledError)
+
+
+def test_a_call_on_the_thread_of_the_loop_raises_instead_of_waiting_for_itself() -> None:
+    loop, closed = LoopThread(), threading.Event()
+
+    async def count() -> AsyncGenerator[int, None]:
+        try:
+            yield 1
+            yield 2
+        finally:
+            closed.set()
+
+    async def call_back() -> None:
+        loop.run(asyncio.sleep(0))
+
+    async def close(items: Generator[int, None, None]) -> None:
+        items.close()
+
+    with pytest.raises(RuntimeError, match="from its own thread"):
+        loop.run(call_back())
+    items = loop.iterate(count())
+    assert next(items) == 1
+    loop.run(close(items))
+    assert closed.wait(PATIENCE)
+    loop.close()
+
+
+def test_an_interrupted_call_returns_when_its_work_has_ended() -> None:
+    loop, ended = LoopThread(), threading.Event()
+
+    async def work() -> None:
+        try:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.05)
+            ended.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        loop.run(work())
+    assert ended.is_set()
+    loop.close()
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_an_interrupt_before_the_wait_stops_the_work(told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, begun, ended = LoopThread(), threading.Event(), threading.Event()
+    tell = loop._loop.call_soon_threadsafe
+
+    def interrupt(callback: Callable[[], object]) -> None:
+        monkeypatch.setattr(loop._loop, "call_soon_threadsafe", tell)
+        if told:
+            tell(callback)
+            assert begun.wait(PATIENCE)
+        raise KeyboardInterrupt
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0)
+            ended.set()
+
+    monkeypatch.setattr(loop._loop, "call_soon_threadsafe", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        loop.run(work())
+    assert ended.is_set() == told
+    loop.close()

@@ -17,7 +17,7 @@ from octavo.settings import Settings
 from tests.support.book_service import serve_books
 
 ROOT = Path(__file__).parent.parent
-IMAGES = {"octavo", "qdrant/qdrant", "postgres:16"}
+IMAGES = {"octavo", "qdrant/qdrant:v1.16.3", "postgres:16"}
 
 
 @cache

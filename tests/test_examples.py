@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from octavo import Library
-from octavo.testing import Claims, ModelRequest, Reply, ScriptedModel
+from octavo.testing import Call, Claims, ModelRequest, Reply, Say, ScriptedModel
 
 pytestmark = pytest.mark.usefixtures("local_models")
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -85,6 +85,27 @@ def test_an_example_with_a_model_asks_it_and_cites_the_book(name: str, model: st
     if name == "openai_model.py":
         assert "… writing" in done.stdout
         assert done.stdout.rstrip().endswith(f"answered by {model}")
+
+
+def test_an_agent_of_ones_own_searches_the_library_with_its_tool(tmp_path: Path) -> None:
+    def answer(request: ModelRequest) -> Reply:
+        if not request.tool_results:
+            return Call("search_books", {"query": QUESTION, "book": None, "section": None})
+        return Say(f"From the tool: {request.tool_results[0].text}")
+
+    with ScriptedModel(answer) as server:
+        done = run("own_agent.py", tmp_path, {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"})
+    assert done.returncode == 0, done.stderr
+    assert "seven boats were lost on the reef below the tower" in done.stdout
+    assert "Lighthouses › The storm" in done.stdout
+
+
+def test_the_page_about_ones_own_agent_shows_the_example() -> None:
+    page = (EXAMPLES.parent / "docs" / "own-agent.md").read_text(encoding="utf-8")
+    shown = page.split("```python\n")[1].split("```")[0]
+    lines = (EXAMPLES / "own_agent.py").read_text(encoding="utf-8").splitlines()
+    assert shown.strip().splitlines() == lines[2:]
+    assert len([line for line in shown.splitlines() if line.strip()]) <= 15
 
 
 def test_the_example_for_other_vendors_asks_where_litellm_is_installed_and_else_says_how_to_get_it(

@@ -18,7 +18,7 @@ from octavo.answers.calibration import load_calibration, threshold
 from octavo.errors import BadBook, InvalidValue, NotFound
 from octavo.events import AskEvent, Claimed, last
 from octavo.library import Library
-from octavo.models.weights import READER, VERIFIER
+from octavo.models.weights import LARGE
 from octavo.search.retrieval import Retriever
 from octavo.search.scope import bound_by_books
 from octavo.settings import Settings
@@ -26,6 +26,7 @@ from octavo.testing import TinyEmbedder
 from octavo.types import Book, Question, Scope, ScopeType
 from octavo.verification.check import check
 from tests.support import small_books
+from tests.support.scripted_reader import ScriptedLarge
 
 
 @pytest.fixture
@@ -218,7 +219,8 @@ async def test_an_opened_library_can_be_examined_and_used_on(library: Library, t
     assert await library.search("ships at dawn")
     findings = await library.examine(repair=True)
     assert [(f.what, f.sound) for f in findings] == [
-        *[("folder", True), ("records", True), ("model", True), ("repair", True), ("store", True)]
+        *[("folder", True), ("records", True), ("model", True), ("repair", True), ("store", True)],
+        ("second copy", True),
     ]
     assert findings[3].said == "nothing needed repair"
     assert len(await library.search("ships at dawn")) == tides.chunk_count
@@ -269,12 +271,43 @@ async def test_by_default_the_reader_finds_the_words_and_the_receipt_names_it(tm
         assert [(c.text, [c.text[a:b] for a, b in c.marks]) for c in claims[:1]] == [
             ("Seven boats were lost with all their nets.", ["Seven"])
         ]
-        assert loaded(library) == [True, True], "the verifier is asked about question and answer"
+        assert loaded(library) == [False, False], (
+            "one passage leaves nothing to put in order: the large model reads it"
+        )
         entry = await library.conversations.find_exchange((await last(replay(events))).answer.id)
-        assert (entry.receipt["local"], entry.receipt["calibration"]) == ([READER.name, VERIFIER.name], 2)
-        assert entry.receipt["threshold"] == threshold(library.settings.risk, reader=True)
+        assert (entry.receipt["local"], entry.receipt["calibration"]) == ([LARGE.name], 3)
+        assert entry.receipt["threshold"] == threshold(library.settings.risk, reader="large")
         refused = await library.ask("How many horses were sold at the market?")
         assert refused.refusal is not None
+
+
+@pytest.mark.usefixtures("local_models")
+async def test_with_the_reader_off_no_model_reads_and_the_receipt_names_none(tmp_path: Path) -> None:
+    book = small_books.write_markdown(tmp_path / "tides.md")
+    async with Library.open(settings=Settings(data=tmp_path / "library", reader="off")) as library:
+        await library.add(book)
+        answer = await library.ask(LOST)
+        receipt = (await library.conversations.find_exchange(answer.id)).receipt
+        assert (receipt["local"], receipt["calibration"]) == ([], load_calibration().version)
+        assert loaded(library) == [False, False]
+
+
+@pytest.mark.usefixtures("local_models")
+async def test_the_large_model_is_asked_for_questions_and_not_for_searches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = small_books.write_markdown(tmp_path / "tides.md")
+    large = ScriptedLarge({"Seven": 6.0}, answer="Seven", support=9.0)
+    async with Library.open(settings=Settings(data=tmp_path / "library", reader="large")) as library:
+        monkeypatch.setattr(library.models, "large", large)
+        await library.add(book)
+        await library.search(LOST)
+        assert large.count == 0
+        answer = await library.ask(LOST)
+        receipt = (await library.conversations.find_exchange(answer.id)).receipt
+        assert large.count > 0
+        assert large.name in str(receipt["local"])
+        assert receipt["threshold"] == threshold(library.settings.risk, reader="large")
 
 
 @pytest.mark.usefixtures("local_models")
@@ -341,10 +374,12 @@ def returned_names() -> dict[str, set[str]]:
 
 
 def test_what_the_public_methods_return_can_be_imported_from_octavo() -> None:
-    plain = {"list", "str", "AsyncGenerator", "AsyncIterator"}
+    # A tool is the type of the agents SDK, which is an extra.
+    plain = {"list", "str", "int", "AsyncGenerator", "AsyncIterator", "FunctionTool"}
+    plain.add("Sequence")
     assert {"ask", "stream", "preview", "check", "verify", "examine", "session"} <= returned_names().keys()
     for method, names in returned_names().items():
-        assert names - plain <= set(octavo.__all__), method
+        assert all(getattr(octavo, name) for name in names - plain), method
 
 
 def test_every_exported_name_is_there_and_described() -> None:
@@ -355,3 +390,18 @@ def test_every_exported_name_is_there_and_described() -> None:
     assert set(octavo.__all__) <= set(dir(octavo))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = octavo.nothing
+
+
+async def test_a_book_is_removed_below_the_floor_of_free_space(tmp_path: Path) -> None:
+    async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as library:
+        await library.add(small_books.write_markdown(tmp_path / "tides.md"), book_id="tides")
+    crowded = Settings(data=tmp_path / "library", free_space_mb=10**9)
+    async with Library.open(settings=crowded, embedder=TinyEmbedder()) as library:
+        assert (await library.remove("tides")).id == "tides"
+        assert await library.books() == []
+        assert await library.search("harbour") == []
+
+
+async def test_a_new_data_folder_is_its_owners_alone(tmp_path: Path) -> None:
+    async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as library:
+        assert library.settings.data.stat().st_mode & 0o777 == 0o700

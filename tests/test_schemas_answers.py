@@ -23,7 +23,7 @@ from tests.support.builders import NOON, make_answer, make_evidence, make_questi
 
 ASK = {
     "question_id", "question", "status", "answer_id", "answer", "confidence", "citations", "evidence",
-    "refusal", "answerer", "processing_time_ms",
+    "refusal", "answerer", "processing_time_ms", "states",
 }  # fmt: skip
 DONE = replace(make_question(), status=QuestionStatus.COMPLETED)
 

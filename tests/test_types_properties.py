@@ -1,6 +1,6 @@
 """The nouns cannot be made wrong: whatever is put into a field, it is taken as it is or refused by its name.
 
-Every entity of `types` and `conversation` is tried, field by field, with values that belong there and with
+Every entity of `types` is tried, field by field, with values that belong there and with
 all kinds that do not; the state machines are walked at random.
 """
 
@@ -22,9 +22,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo import types, validation
-from octavo import types as conversation
 from octavo.errors import InvalidTransition, InvalidValue
-from octavo.types import PageMark, Scope, ScopeType, Span, Trace
+from octavo.types import PageMark, Scope, ScopeType, Span, Trace, books
 from octavo.validation import TRANSITIONS, BookState, Delivery, QuestionStatus, advance, view
 from tests.support.builders import (
     NOON,
@@ -74,7 +73,7 @@ def named(place: tuple[Any, str]) -> str:
 
 
 def test_every_entity_has_an_example_here() -> None:
-    assert {type(one) for one in EXAMPLES} == entities(types) | entities(conversation)
+    assert {type(one) for one in EXAMPLES} == entities(types) | entities(books)
 
 
 @pytest.mark.parametrize("one", EXAMPLES, ids=lambda one: type(one).__name__)

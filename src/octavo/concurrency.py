@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import math
 import random
+import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -41,6 +42,85 @@ class RetryPolicy:
 async def run_blocking(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Runs `work` in a worker thread and returns its result."""
     return await asyncio.get_running_loop().run_in_executor(_POOL, partial(work, *args, **kwargs))
+
+
+class LoopThread:
+    """Runs coroutines for callers that are not asynchronous, on an event loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._closing: set[asyncio.Task[None]] = set()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="octavo-loop", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Awaitable[T]) -> T:
+        """Runs a coroutine to its end. If the caller is interrupted, cancels it and waits until it has ended.
+
+        Raises `RuntimeError` on the thread of the loop itself, which would wait for itself for ever.
+        """
+        if self._is_here():
+            _discard(work)
+            raise RuntimeError(
+                "the library cannot be called from its own thread, as from a callback that it calls; "
+                "call it after the callback has returned"
+            )
+        ended, tasks = threading.Event(), list[asyncio.Task[T]]()
+
+        def start() -> None:
+            tasks.append(self._loop.create_task(_run_as_task(work)))
+            tasks[0].add_done_callback(lambda _: ended.set())
+
+        def stop() -> None:
+            if tasks:
+                tasks[0].cancel()
+            else:
+                # The interrupt came before the loop was told to start.
+                _discard(work)
+                ended.set()
+
+        try:
+            self._loop.call_soon_threadsafe(start)
+            ended.wait()
+        except BaseException:
+            self._loop.call_soon_threadsafe(stop)
+            ended.wait()
+            raise
+        return tasks[0].result()
+
+    def iterate(self, items: AsyncGenerator[T, None]) -> Generator[T, None, None]:
+        """Yields what an asynchronous generator yields, and closes it when the caller stops."""
+        try:
+            while True:
+                try:
+                    yield self.run(anext(items))
+                except StopAsyncIteration:
+                    return
+        finally:
+            if self._is_here():
+                # The garbage collector may close the iterator on any thread, and this one must not wait.
+                closing = self._loop.create_task(_run_as_task(items.aclose()))
+                self._closing.add(closing)
+                closing.add_done_callback(self._closing.discard)
+            else:
+                self.run(items.aclose())
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _is_here(self) -> bool:
+        return threading.current_thread() is self._thread
+
+
+async def _run_as_task(work: Awaitable[T]) -> T:
+    return await work
+
+
+def _discard(work: Awaitable[object]) -> None:
+    """Closes a coroutine that will not be awaited, so that Python does not warn of it."""
+    if asyncio.iscoroutine(work):
+        work.close()
 
 
 async def run_to_completion(work: Coroutine[Any, Any, T]) -> tuple[T, asyncio.CancelledError | None]:

@@ -10,18 +10,21 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from octavo import tracing, validation
+from octavo.answers import retrieve as retrieving
 from octavo.answers.ask import ask
 from octavo.answers.audit import Verdict, verify
 from octavo.answers.offline import Answerer, OfflineAnswerer
+from octavo.answers.retrieve import Context, Retrieval, build_question
 from octavo.answers.steps import AskSteps, Rewrite
 from octavo.concurrency import run_blocking
-from octavo.errors import NotFound
+from octavo.errors import NotFound, StorageLow
 from octavo.events import AskEvent, Compared, IngestEvent, last
 from octavo.ingest import ingest, preview, run_steps
 from octavo.ingest.attach import attach
@@ -40,13 +43,15 @@ from octavo.models.embedding import load_embedder
 from octavo.records import covers
 from octavo.records.catalogue import Records
 from octavo.records.conversations import Conversations
+from octavo.records.conversations_unrecorded import TolerantConversations
 from octavo.records.errors import translate_errors
 from octavo.records.options import BookOptions
 from octavo.search.cache import LRUCache
+from octavo.search.maps import MapReader, describe_map, look_up
 from octavo.search.rerank import Reranker
 from octavo.search.retrieval import Retriever
 from octavo.search.scope import ScopeResolver
-from octavo.settings import Settings
+from octavo.settings import LONGEST_KEPT_DAYS, Settings
 from octavo.types import (
     TOP_K_DEFAULT,
     Answer,
@@ -62,12 +67,21 @@ from octavo.verification.check import Support, check
 if TYPE_CHECKING:
     from octavo.llm.agent import ModelAnswerer
     from octavo.llm.client import ModelEndpoint
+    from octavo.llm.search_tool import FunctionTool
     from octavo.maintenance.doctor import Finding
     from octavo.protocols import Embedder
+    from octavo.search.ranking import ReaderSize
     from octavo.store import Store
     from octavo.store.qdrant_import import Source
+    from octavo.text.bookmap.describe import MapDescriber
+    from octavo.text.bookmap.model import BookMap, EntityDetails
 
 SEARCH_DEFAULT, SEARCH_MOST = 5, 100
+TOOL_NAME = "search_books"
+# How many entities of each kind a map lists, and how many mentions a look-up.
+MAP_DEFAULT, MAP_MOST = 20, 500
+MENTIONS_DEFAULT, MENTIONS_MOST = 50, 10_000
+NAME_MOST = 500
 # How long a change waits for a change by another instance.
 LOCK_SECONDS = 120.0
 OnEvent = Callable[[IngestEvent], None]
@@ -95,11 +109,16 @@ class Library:
         self._opening, self._changing = asyncio.Lock(), asyncio.Lock()
         self._retriever: Retriever | None = None
         self._scope = ScopeResolver(records)
+        self._maps = MapReader(records)
         self._found: LRUCache[tuple[Evidence, ...]] = LRUCache(most=1_000)
         self.models = LocalModels(settings)
         self.database = records.database
         """Holds the records, the conversations and the tables of the service."""
-        self.conversations = Conversations(records.database)
+        self.conversations = (
+            TolerantConversations(records.database)
+            if settings.answer_unrecorded
+            else Conversations(records.database)
+        )
         """Sessions, questions and answers."""
         self.repaired = Difference()
         """What had to be repaired in the store when it was opened."""
@@ -120,7 +139,7 @@ class Library:
             chosen = settings.model_copy(update={"data": Path(data)})
         async with AsyncExitStack() as closing:
             with translate_errors(str(chosen.data)):
-                chosen.data.mkdir(parents=True, exist_ok=True)
+                chosen.data.mkdir(parents=True, exist_ok=True, mode=0o700)
             where = chosen.records_url or chosen.data / "records.sqlite"
             records = await Records.open(where, connections=chosen.records_pool)
             closing.push_async_callback(records.close)
@@ -183,14 +202,47 @@ class Library:
             raise NotFound("section", section_id, hint="`octavo contents BOOK` shows the sections.")
         return found
 
+    async def map(self, name: str, *, up_to: str | None = None, limit: int = MAP_DEFAULT) -> BookMap:
+        """Map a book: its people, places, things and terms, `limit` of each, and a gist of each chapter.
+
+        With `up_to` (a section, or a page like `p. 12`), the map is made from what comes before its end.
+        """
+        validation.check_integer("limit", limit, least=1, most=MAP_MOST)
+        book = await self.book(name)
+        opened = await self.open_map(book, up_to=up_to)
+        return await run_blocking(describe_map, book, opened, up_to=up_to, limit=limit)
+
+    async def look_up(
+        self, name: str, wanted: str, *, up_to: str | None = None, mentions: int = MENTIONS_DEFAULT
+    ) -> EntityDetails:
+        """Look up a name or a term in the map of a book: where it is introduced, defined and mentioned."""
+        validation.check_text("wanted", wanted, most=NAME_MOST)
+        validation.check_integer("mentions", mentions, least=1, most=MENTIONS_MOST)
+        opened = await self.open_map(await self.book(name), up_to=up_to)
+        return await run_blocking(look_up, opened, wanted, mentions=mentions)
+
+    async def open_map(self, book: Book, *, up_to: str | None = None) -> MapDescriber:
+        """Open the map of a book, to ask it for mentions, definitions and gists."""
+        if up_to is not None:
+            validation.check_text("up_to", up_to, most=NAME_MOST)
+        return await self._maps.open(book, up_to=up_to)
+
+    async def build_map(self, name: str) -> int:
+        """Prepare the map of a book that an older Octavo added; return how many sections were new to it."""
+        return await self._maps.build(await self.book(name))
+
     async def remove(self, name: str) -> Book:
         """Remove a book from the library, with everything that was stored of it."""
         book = await self.book(name)
         async with self._changes() as context:
             await self._records.remove(book.id)
-            await covers.delete_cover(self.database, book.id)
-            await delete_removed(book.id, context)
-            await self._records.sweep()
+            if not self.settings.keep_quotations:
+                await self.conversations.delete_answers_from(book.id)
+            # The book is gone now. What a full disk keeps from being cleaned up is deleted later.
+            with suppress(StorageLow):
+                await covers.delete_cover(self.database, book.id)
+                await delete_removed(book.id, context)
+                await self._records.sweep()
         return book
 
     async def search(
@@ -217,7 +269,8 @@ class Library:
         if known is None:
             bounds = await self._scope_of(books).resolve(scope or Scope(), book_id=book_id)
             retriever = self._get_retriever(await self._context())
-            known = tuple(await retriever.search(query, bounds=bounds, top_k=top_k, rerank=rerank))
+            reader: ReaderSize = "small" if rerank else "off"
+            known = tuple(await retriever.search(query, bounds=bounds, top_k=top_k, reader=reader))
             # A change of a book that began meanwhile may change what is found.
             if cacheable and not self._changing.locked():
                 self._found.put(key, known)
@@ -242,7 +295,24 @@ class Library:
             session_id=session_id,
             top_k=top_k,
         )
-        return (await last(events)).answer
+        return await self.conversations.deliver((await last(events)).answer)
+
+    async def retrieve(
+        self,
+        query: str | Question,
+        context: Context | None = None,
+        *,
+        top_k: int | None = None,
+        embeddings: bool = False,
+        books: Sequence[str] | None = None,
+    ) -> Retrieval:
+        """Find passages for a query in its context: selected text, earlier messages, preferences, filters.
+
+        The context is a `QueryContext` or a plain object with its fields. With `embeddings`, each passage has
+        its vector. With `books`, the library behaves as if it had only these. Nothing is recorded.
+        """
+        question = build_question(query, context, top_k=top_k)
+        return await retrieving.retrieve(question, await self._make_steps(books), embeddings=embeddings)
 
     async def stream(
         self,
@@ -258,6 +328,7 @@ class Library:
     ) -> AsyncGenerator[AskEvent, None]:
         """Do what `ask` does, step by step. The last event is `Answered`.
 
+        Call `library.conversations.deliver(answer)` when the reader has the answer, to complete its trace.
         With `books`, the library behaves as if it had only these. With `owner`, the question and its session
         are theirs. A `Question` brings all the rest with it, and the other arguments are not looked at.
         """
@@ -274,14 +345,20 @@ class Library:
         if question.book_id is not None:
             book = await self.book(question.book_id, among=books)
             question = replace(question, book_id=book.id)
-        context = await self._context()
+        steps = await self._make_steps(books)
         if question.session_id is not None:
             await self.conversations.start_session(question.session_id, owner=question.user_id or "")
         if self.settings.tracing:
             tracing.check_installed()
+        async with aclosing(ask(question, steps)) as events:
+            async for event in events:
+                yield event
+
+    async def _make_steps(self, books: Sequence[str] | None) -> AskSteps:
+        context = await self._context()
         retriever = self._get_retriever(context)
         chosen = await self._answerers.choose(retriever, context.embedder)
-        steps = AskSteps(
+        return AskSteps(
             self.settings,
             self._records,
             self.conversations,
@@ -291,9 +368,33 @@ class Library:
             offline=chosen.offline,
             rewrite=chosen.rewrite,
         )
-        async with aclosing(ask(question, steps)) as events:
-            async for event in events:
-                yield event
+
+    def as_tool(
+        self, *, name: str = TOOL_NAME, books: Sequence[str] | None = None, top_k: int = TOP_K_DEFAULT
+    ) -> FunctionTool:
+        """Make a function tool for the OpenAI Agents SDK that searches this library while it is open.
+
+        With `books`, the tool finds nothing in others. `top_k` is how many passages it returns.
+        """
+        from octavo.llm.search_tool import make_search_tool
+
+        chosen = None if books is None else tuple(books)
+
+        async def find(question: Question) -> Sequence[Evidence]:
+            return await self.retrieve(question, books=chosen)
+
+        return make_search_tool(find, name=name, top_k=top_k)
+
+    async def prune(self, *, days: int | None = None) -> int:
+        """Delete the questions and answers that are older than `days`, by default as the settings say.
+
+        Returns how many questions were deleted.
+        """
+        days = self.settings.keep_days if days is None else days
+        validation.check_integer("days", days, least=0, most=LONGEST_KEPT_DAYS)
+        if days == 0:
+            return 0
+        return await self.conversations.prune(before=datetime.now(UTC) - timedelta(days=days))
 
     async def session(self, session_id: str | None = None) -> Session:
         """Return the conversation with this id and everything in it, or start a new one."""
@@ -302,8 +403,16 @@ class Library:
         )
 
     async def verify(self, answer_id: str | None = None) -> list[Verdict]:
-        """Compare the citations of one answer, or of all, with the stored text, letter for letter."""
-        return await verify(self.conversations, self._records, answer_id)
+        """Compare the citations of one answer, or of all, with the stored text, letter for letter.
+
+        Without `answer_id`, also compare all that readers see of the books with the digests that were saved
+        when they were published. A book that was changed has a verdict under its own id.
+        """
+        found = await verify(self.conversations, self._records, answer_id)
+        if answer_id is None:
+            for each in await self._records.find_changed_editions():
+                found.append(Verdict(each.book_id, 0, False, str(each), "", ""))
+        return found
 
     async def check(self, claim: str, passages: Sequence[str]) -> Support:
         """Check whether passages, wherever they come from, support a claim."""
@@ -312,13 +421,16 @@ class Library:
 
     def _get_retriever(self, context: LibraryContext) -> Retriever:
         if self._retriever is None:
-            reranker = (
-                Reranker(self.models.reader, opinion=self.models.verifier.score_support)
-                if self.settings.local_models
-                else None
-            )
+            reranker = self._make_reranker()
             self._retriever = Retriever(context.store, self._records, context.embedder, reranker=reranker)
         return self._retriever
+
+    def _make_reranker(self) -> Reranker | None:
+        """Make a reranker with the models that the settings name, or none if no model is to read."""
+        if not self.settings.local_models or self.settings.reader == "off":
+            return None
+        large = self.models.large if self.settings.reader == "large" else None
+        return Reranker(self.models.reader, opinion=self.models.verifier.score_support, large=large)
 
     def _scope_of(self, books: Sequence[str] | None) -> ScopeResolver:
         return self._scope if books is None else replace(self._scope, books=books)
@@ -334,9 +446,16 @@ class Library:
         if self._store is not None:
             await self._store.count()
 
-    async def examine(self, *, repair: bool = False, on_event: OnEvent | None = None) -> list[Finding]:
-        """Examine the whole library. With `repair`, repair what can be repaired. Other calls wait."""
-        from octavo.maintenance.doctor import examine
+    async def examine(
+        self, *, repair: bool = False, treatment: str = "", on_event: OnEvent | None = None
+    ) -> list[Finding]:
+        """Examine the whole library, after the treatment `repair`, `rebuild` or `drop-unknown`.
+
+        `rebuild` reads books back into the records that only the store still has. Other calls wait.
+        """
+        from octavo.maintenance.doctor import Treatment, examine
+
+        chosen = Treatment(treatment or ("repair" if repair else "examine"))
 
         async with self._changing, self._opening:
             if self._store is not None:
@@ -344,7 +463,7 @@ class Library:
                 self._opened = self._retriever = None
             async with self.database.lock(BOOKS, wait=LOCK_SECONDS):
                 return await examine(
-                    self.settings, self._records, embedder=self._embedder, repair=repair, on_event=on_event
+                    self.settings, self._records, embedder=self._embedder, treatment=chosen, on_event=on_event
                 )
 
     async def describe(self, wanted: Scope, *, book_id: str | None = None) -> str:
@@ -367,6 +486,7 @@ class Library:
                 self._opened = LibraryContext(self.settings, self._records, store, embedder)
                 self._store = store
                 await self.conversations.fail_abandoned()
+                await self.prune()
             return self._opened
 
     async def _close(self, store: Store) -> None:
@@ -396,6 +516,22 @@ class Library:
                 yield context
                 if self.settings.store_url:
                     await save_store_state(self.settings, self._records)
+
+
+async def retrieve(
+    query: str | Question,
+    context: Context | None = None,
+    *,
+    data: str | Path | None = None,
+    top_k: int | None = None,
+    embeddings: bool = False,
+) -> Retrieval:
+    """Open the library in folder `data`, and find passages for a query in its context.
+
+    Whoever has several queries opens the library once, and calls `Library.retrieve`.
+    """
+    async with Library.open(data) as library:
+        return await library.retrieve(query, context, top_k=top_k, embeddings=embeddings)
 
 
 def _absolute(path: str | Path) -> Path:

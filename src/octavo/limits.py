@@ -40,7 +40,7 @@ class Limits:
     parser_memory_mb: int = 2_048
     """Address space of the parser's process."""
     parser_seconds: float = 60.0
-    """CPU and wall seconds for a file; a PDF gets 0.05 more for each page."""
+    """CPU seconds for a file, and four times as many by the clock; a PDF gets 0.05 more for each page."""
 
     def __post_init__(self) -> None:
         _require_positive(self)
@@ -85,6 +85,10 @@ class ServiceLimits:
     """A stream is cut when its client has read nothing for so long."""
     streams: int = 4
     """Streams at once for one key, or one address where no key is used."""
+    uploads: int = 4
+    """Uploads arriving at once for one key, or one address where no key is used."""
+    upload_kb_per_second: float = 8.0
+    """An upload that is slower on average, after ten seconds, is refused."""
     queue: int = 16
     """Uploads waiting to be read."""
     requests_per_minute: int = 600
@@ -93,6 +97,8 @@ class ServiceLimits:
     """For one address that uses a public key."""
     wrong_keys_per_minute: int = 20
     """Wrong keys from one address before it has to wait."""
+    connections: int = 64
+    """Connections at once from one address. This machine and trusted proxies are not counted."""
     working: int = 64
     """Requests that are worked on at once; the others get 503."""
 

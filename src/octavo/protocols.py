@@ -7,10 +7,10 @@ results are the same with every store.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from octavo.types import Chunk
@@ -85,11 +85,24 @@ class StoreHits:
     lexical: tuple[Hit, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class StoredPoint:
+    """A point as the store holds it. It is not `sound` when its checksum is wrong."""
+
+    id: str
+    payload: Mapping[str, Any]
+    vector: tuple[float, ...]
+    note: str
+    sound: bool
+
+
 class ChunkStore(Protocol):
     """Stores chunks by id. What was written before `commit` returned survives a kill and a power cut."""
 
-    async def upsert(self, chunks: Sequence[Chunk], *, edition: int) -> None:
-        """Adds or replaces chunks. Every chunk is checked before any is written."""
+    async def upsert(
+        self, chunks: Sequence[Chunk], *, edition: int, notes: Mapping[str, str] | None = None
+    ) -> None:
+        """Adds or replaces chunks with their notes. Every chunk is checked before any is written."""
         ...
 
     async def delete(self, ids: Collection[str]) -> None: ...
@@ -100,6 +113,10 @@ class ChunkStore(Protocol):
 
     async def read_digests(self) -> dict[str, str]:
         """Returns a digest of each stored point (payload and vector), to be compared with the records."""
+        ...
+
+    def read_points(self) -> AsyncIterator[StoredPoint]:
+        """Reads every point with its note and its vector."""
         ...
 
     async def commit(self) -> None:

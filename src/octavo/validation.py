@@ -2,9 +2,9 @@
 
 Each rule is a function that raises `InvalidValue` with field, rule and value. `types` calls the rules
 in its constructors, so a wrong value never exists. The state machines are those of the source documents: a
-question's status, an answer's state, the state of a piece of evidence, the delivery of an answer, and the
-flow from a query to a cited response. A step that is not in `TRANSITIONS` raises `InvalidTransition`. Other
-words that the documents use for the same states are listed in `SEEN_AS`.
+question's status, an answer's state, the state of a piece of evidence, and the delivery of an answer. A step
+that is not in `TRANSITIONS` raises `InvalidTransition`. Other words that the documents use for the same
+states are listed in `SEEN_AS`. The flow from a query to a cited response is `octavo.answers.ask`.
 """
 
 from __future__ import annotations
@@ -59,15 +59,6 @@ class Delivery(StrEnum):
     DELIVERED = "delivered"
 
 
-class FlowStep(StrEnum):
-    QUERY_RECEIVED = "query received"
-    SCOPE_PARSED = "scope parsed"
-    RETRIEVED = "retrieved in scope"
-    RELEVANCE_CHECKED = "relevance checked"
-    DRAFTED = "drafted with citations"
-    RETURNED = "returned"
-
-
 class BookState(StrEnum):
     """The state of an edition: readers see it only when it is `ready`."""
 
@@ -91,7 +82,6 @@ TRANSITIONS: Mapping[type[StrEnum], Mapping[StrEnum, tuple[StrEnum, ...]]] = {
     AnswerState: _chain(AnswerState),
     EvidenceState: _chain(EvidenceState),
     Delivery: _chain(Delivery),
-    FlowStep: _chain(FlowStep),
     BookState: _chain(BookState),
 }
 
@@ -191,6 +181,27 @@ def check_url(field: str, value: str) -> None:
         valid = False
     if not valid:
         raise InvalidValue(field, "must be a valid URL (http, https or book)", value)
+
+
+def parse_origin(url: str) -> str:
+    """Return the origin of an address as browsers write it; "" for one that has none."""
+    try:
+        parts = urlsplit(url)
+        port, host = parts.port, parts.hostname or ""
+    except ValueError:
+        return ""
+    if parts.scheme not in ("http", "https") or not re.fullmatch(r"[a-z0-9.-]+|[0-9a-f:]+", host):
+        return ""
+    bracketed = f"[{host}]" if ":" in host else host
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    return f"{parts.scheme}://{bracketed}" + (f":{port}" if port is not None and port != usual else "")
+
+
+def check_origin(field: str, value: object) -> None:
+    """Require an origin as browsers send it, such as https://docs.example.com."""
+    if not isinstance(value, str) or not value or parse_origin(value) != value:
+        rule = "must be origins such as https://docs.example.com, without a path, a trailing slash or a *"
+        raise InvalidValue(field, rule, value)
 
 
 def check_unit_vector(field: str, value: Sequence[float], *, size: int | None = None) -> None:

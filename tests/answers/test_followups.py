@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.answers import followups
-from octavo.answers.followups import Turn, interpret
+from octavo.answers.followups import Turn, interpret, is_small_talk
 
 WHALE = Turn("Is the whale white?", "Yes, the whale is white. [1]")
 COLOUR = Turn("What colour is the whale?", "The whale is white. [1]")
@@ -229,3 +229,13 @@ def test_each_rule_does_what_its_examples_say(
 def test_every_rule_has_an_example() -> None:
     assert all("After: " in (inspect.getdoc(rule) or "") for rule in followups.RULES)
     assert len(list(examples())) >= 15
+
+
+@pytest.mark.parametrize("text", ["thanks!", "Thank you very much.", "ok", "Hello"])
+def test_thanks_and_greetings_are_small_talk(text: str) -> None:
+    assert is_small_talk(text)
+
+
+@pytest.mark.parametrize("text", ["Why?", "Who says thanks?", "When", "tell me more"])
+def test_a_question_is_not_small_talk(text: str) -> None:
+    assert not is_small_talk(text)

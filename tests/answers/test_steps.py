@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from octavo.answers.calibration import load_calibration
 from octavo.answers.offline import Answerer
 from octavo.errors import InvalidValue
 from octavo.library import Library
+from octavo.search.rerank import Reranker
+from octavo.search.retrieval import Retriever
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.types import Answer, Refusal, RefusalReason, Scope, ScopeType
@@ -22,6 +25,7 @@ from tests.support.answerers import (
     fill_library,
 )
 from tests.support.copies import copy_library
+from tests.support.scripted_reader import ScriptedLarge, ScriptedReader
 
 LOST = "How many boats were lost?"
 HARBOUR = Scope(type=ScopeType.SECTION, identifier="Harbour")
@@ -192,3 +196,70 @@ async def test_a_web_page_gets_a_link_to_the_very_words(tmp_path: Path) -> None:
     lost = links["Seven boats were lost with all their nets."]
     assert lost.startswith("https://example.org/tides.html")
     assert lost.endswith(":~:text=Seven%20boats%20were%20lost%20with%20all%20their%20nets.")
+
+
+# With the models that come with Octavo
+
+SEVERAL = "How many boats were lost in the storm at night, and in the morning?"
+
+
+async def ask_with(
+    data: Path, reranker: Reranker | None, question: str = LOST
+) -> tuple[Answer, dict[str, object]]:
+    """Ask a library that reads with these models, and return the answer with its receipt."""
+    async with Library.open(data, embedder=TinyEmbedder()) as library:
+        context = await library._context()
+        library._retriever = Retriever(context.store, context.records, context.embedder, reranker=reranker)
+        answer = await library.ask(question)
+        return answer, dict((await library.conversations.find_exchange(answer.id)).receipt)
+
+
+async def test_the_receipt_names_the_models_that_were_used(data: Path) -> None:
+    small = ScriptedReader({"Seven": 4.0}, answer="Seven")
+    large = ScriptedLarge({"Seven": 6.0}, answer="Seven", support=9.0)
+    _, receipt = await ask_with(data, None)
+    assert (receipt["local"], receipt["calibration"]) == ([], load_calibration().version)
+    _, receipt = await ask_with(data, Reranker(small))
+    assert (receipt["local"], receipt["calibration"]) == (
+        [small.name],
+        load_calibration(reader="small").version,
+    )
+    assert large.count == 0
+    _, receipt = await ask_with(data, Reranker(small, large=large), SEVERAL)
+    assert (receipt["local"], receipt["calibration"]) == (
+        [small.name, large.name],
+        load_calibration(reader="large").version,
+    )
+    _, receipt = await ask_with(data, Reranker(small, large=large))
+    assert receipt["local"] == [large.name], "a passage that stands alone is only read for the answer"
+
+
+async def test_the_large_model_reads_what_is_asked_and_not_what_is_searched_for(data: Path) -> None:
+    large = ScriptedLarge({"Seven": 6.0}, answer="Seven", support=9.0)
+    async with Library.open(data, embedder=TinyEmbedder()) as library:
+        context = await library._context()
+        library._retriever = Retriever(
+            context.store,
+            context.records,
+            context.embedder,
+            reranker=Reranker(ScriptedReader({"Seven": 4.0}), large=large),
+        )
+        await library.search(LOST)
+        assert large.count == 0
+        await library.ask(LOST)
+        read = large.count
+        assert read > 0
+        await library.ask(LOST)
+        assert large.count == read, "what was read is remembered"
+
+
+async def test_answers_with_the_large_model_are_the_same_every_time(data: Path) -> None:
+    answers = []
+    for _ in range(2):
+        large = ScriptedLarge({"Seven": 6.0}, answer="Seven", support=9.0)
+        reranker = Reranker(ScriptedReader({"boats": 4.0}), large=large)
+        answer, receipt = await ask_with(data, reranker, SEVERAL)
+        shown = [receipt[part] for part in ("evidence", "claims", "told", "answerable", "confidence")]
+        answers.append((answer.content, [c.content_snippet for c in answer.citations], shown))
+    assert answers[0] == answers[1]
+    assert "Seven boats were lost" in str(answers[0][0])

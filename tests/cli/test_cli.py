@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -78,7 +79,7 @@ def test_a_book_goes_in_is_listed_searched_and_taken_out(octavo: Octavo, tides: 
     assert found.out.startswith("1. The Tides › Harbour  ")
     assert "ledger bound in red." in found.out
     assert "book://the-tides/harbour" in found.out
-    assert octavo("remove", "The Tides").out == "Removed 'The Tides'.\n"
+    assert octavo("remove", "The Tides", "--yes").out == "Removed 'The Tides'.\n"
     assert "No books yet" in octavo("list").out
 
 
@@ -94,7 +95,7 @@ def test_every_command_speaks_json(octavo: Octavo, tides: Path) -> None:
     assert found["processing_time_ms"] >= 1
     assert found["results"][0]["content"].startswith("The harbour master")
     assert octavo("doctor", "--json").json["sound"] is True
-    assert octavo("remove", "the-tides", "--json").json["removed"]["id"] == "the-tides"
+    assert octavo("remove", "the-tides", "--yes", "--json").json["removed"]["id"] == "the-tides"
 
 
 def test_a_dry_run_prints_the_change_and_makes_none(octavo: Octavo, tides: Path) -> None:
@@ -211,9 +212,36 @@ def test_what_is_wrong_with_the_machine_is_said_once(
     assert "OCTAVO_FREE_SPACE_MB" in ended.err
 
 
+def test_a_library_is_backed_up_lost_and_restored(octavo: Octavo, tides: Path, tmp_path: Path) -> None:
+    octavo("add", tides)
+    made = octavo("backup", tmp_path / "copies", "--keep", "2", "--json").json
+    assert made["snapshots"][0]["files"].keys() == {"records.sqlite"}
+    assert "verified" in octavo("backup", tmp_path / "copies", "--verify").out
+    refused = octavo("restore", tmp_path / "copies")
+    assert (refused.code, "--replace" in refused.err) == (2, True)
+    shutil.rmtree(tmp_path / "library")
+    restored = octavo("restore", tmp_path / "copies")
+    assert restored.code == 0, restored
+    assert "✓ store: holds exactly what the records say" in restored.out
+    assert "Lighthouse" in octavo("search", "Who looks after the lamp?").out
+
+
+def test_lost_records_are_rebuilt(octavo: Octavo, tides: Path, tmp_path: Path) -> None:
+    octavo("add", tides)
+    (tmp_path / "library" / "records.sqlite").unlink()
+    refused = octavo("search", "lamp")
+    assert (refused.code, "octavo doctor --rebuild" in refused.err) == (1, True)
+    assert octavo("doctor", "--rebuild", "--repair").code == 2
+    assert "✓ rebuild: 1 books are in the records again" in octavo("doctor", "--rebuild").out
+    assert "Lighthouse" in octavo("search", "Who looks after the lamp?").out
+
+
 def test_the_doctor_says_what_is_wrong_and_repairs_it(octavo: Octavo, tides: Path, tmp_path: Path) -> None:
     octavo("add", tides)
-    assert octavo("doctor").out.splitlines()[-1] == "✓ store: holds exactly what the records say"
+    assert octavo("doctor").out.splitlines()[-2:] == [
+        "✓ store: holds exactly what the records say",
+        "✓ second copy: the records can be rebuilt from the store",
+    ]
     (tmp_path / "library" / "store").rename(tmp_path / "gone")
     ill = octavo("doctor")
     assert ill.code == 1
@@ -237,6 +265,19 @@ def test_progress_is_shown_on_a_terminal_only(
     kept = octavo("remove", "the-tides")
     assert kept.code == 130
     assert octavo("list").out.startswith("the-tides")
+
+
+def test_nothing_is_removed_without_a_word_where_nobody_can_be_asked(octavo: Octavo, tides: Path) -> None:
+    octavo("add", tides)
+    refused = octavo("remove", "the-tides")
+    assert (refused.code, "--yes" in refused.err) == (2, True)
+    assert octavo("list").out.startswith("the-tides")
+
+
+def test_a_misspelt_variable_is_named(octavo: Octavo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OCTAVO_MODLE", "gpt-4.1-mini")
+    said = octavo("list").err
+    assert "OCTAVO_MODLE is no setting and is not used. Did you mean OCTAVO_MODEL?" in said
 
 
 class Interrupted(TinyEmbedder):

@@ -65,7 +65,7 @@ async def test_an_assistant_asks_reads_verifies_and_is_refused(data: Path, mode:
         steps.append(message or "")
 
     async with assistant(data, mode=mode) as client:
-        assert len((await client.list_tools()).tools) == 5
+        assert len((await client.list_tools()).tools) == 6
         result = await client.call_tool(
             "ask_book", {"question": "How many boats were lost?"}, progress_callback=told
         )

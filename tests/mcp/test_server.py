@@ -32,7 +32,7 @@ from tests.support.patience import wait_until_async
 
 HILLS = {"Summit": "Nine goats were lost on the summit in spring. The herdsman counted them twice at noon."}
 LOST = "How many boats were lost?"
-TOOLS = ["list_books", "search_book", "read_section", "ask_book", "verify_answer"]
+TOOLS = ["list_books", "search_book", "read_section", "map_book", "ask_book", "verify_answer"]
 
 
 @asynccontextmanager
@@ -239,12 +239,26 @@ async def test_for_a_visitor_with_some_books_there_are_no_others(opened: Library
             ("search_book", {"query": "boats", "book": "the-tides"}),
             ("read_section", {"book": "The Tides", "section": "storm"}),
             ("list_books", {"book": "the-tides"}),
+            ("map_book", {"book": "the-tides"}),
+            ("map_book", {"book": "the-tides", "name": "boats"}),
             ("ask_book", {"question": LOST, "book": "the-tides"}),
             ("verify_answer", {"answer_id": about_tides["answer_id"]}),
         ):
             code, said = await complaint(visitor, tool, **arguments)
             assert code == "not_found"
             assert "nearest are: the-tides" not in said
+
+
+async def test_the_map_of_a_book_obeys_up_to(opened: Library) -> None:
+    async with client(opened) as assistant:
+        shown = await given(assistant, "map_book", book="the-tides")
+        assert [chapter["title"] for chapter in shown["chapters"]] == list(small_books.TIDES)
+        assert shown["found"] is None
+        found = (await given(assistant, "map_book", book="the-tides", name="pier"))["found"]
+        assert found["mentions"][0]["text"] == "A storm broke the northern pier in a single night."
+        code, said = await complaint(assistant, "map_book", book="the-tides", name="pier", up_to="Lighthouse")
+        assert code == "not_found"
+        assert "map_book" in said
 
 
 async def test_answers_and_conversations_belong_to_who_asked(opened: Library) -> None:

@@ -44,6 +44,8 @@ def call_every_route(service: Service) -> Iterator[tuple[str, str, ServiceRespon
     yield get("/v1/books/{book_id}", book_id="the-tides")
     yield get("/v1/books/{book_id}/contents", book_id="the-tides")
     yield get("/v1/books/{book_id}/sections/{section_id}", book_id="the-tides", section_id="storm")
+    yield get("/v1/books/{book_id}/map", book_id="the-tides")
+    yield get("/v1/books/{book_id}/map/{name}", book_id="the-tides", name="boats")
     yield post("/v1/search", {"query": LOST})
     yield post("/v1/check", {"claim": "Nine boats were lost.", "passages": [small_books.TIDES["Storm"]]})
     yield post("/query", {"question": LOST})
@@ -55,6 +57,7 @@ def call_every_route(service: Service) -> Iterator[tuple[str, str, ServiceRespon
     answer_id = answered.json["answer_id"]
     yield get("/v1/answers/{answer_id}", answer_id=answer_id)
     yield get("/v1/answers/{answer_id}/verification", answer_id=answer_id)
+    yield get("/v1/answers/{answer_id}/trace", answer_id=answer_id)
     yield post("/v1/sessions", {})
     yield get("/v1/sessions")
     yield get("/v1/sessions/{session_id}", session_id="talk")

@@ -167,6 +167,8 @@ FOREIGN = [
     ("GET", "/v1/books/{}/cover", None),
     ("GET", "/v1/books/{}/contents", None),
     ("GET", "/v1/books/{}/sections/x", None),
+    ("GET", "/v1/books/{}/map", None),
+    ("GET", "/v1/books/{}/map/x", None),
     ("POST", "/v1/ask", {"question": LOST, "book_id": "{}"}),
     ("POST", "/query", {"question": LOST, "book_id": "{}"}),
     ("POST", "/query", {"question": LOST, "filters": {"book_id": "{}"}}),

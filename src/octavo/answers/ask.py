@@ -4,6 +4,8 @@ Each step is durable before the next begins. What the evidence does not support 
 is left, the question ends as `insufficient_data` with a refusal that says why. A failure leaves the question
 in `error` with its reason, and is raised: an outage never looks like "the book does not say".
 
+The trace of the answer ends with `formatted` here. Who sends it to the reader records that it was delivered.
+
 Progress is reported while it happens. A claim is reported only when its answer is on record, because until
 then it may still be corrected or give way to a refusal. What a reader has seen is never taken back.
 """
@@ -29,10 +31,10 @@ from octavo.answers.citations import (
     refuse_out_of_scope,
     refuse_unanswered,
 )
-from octavo.answers.workspace import Sources, Workspace
+from octavo.answers.workspace import Sources
 from octavo.errors import OctavoError
 from octavo.events import Answered, Asked, AskEvent, Retrieved, Scoped, Working
-from octavo.types import Answer, Question, Refusal, ScopeType, Trace
+from octavo.types import Answer, Question, Refusal, Trace
 from octavo.validation import Delivery, EvidenceState
 
 if TYPE_CHECKING:
@@ -56,13 +58,13 @@ async def ask(question: Question, steps: AskSteps) -> AsyncGenerator[AskEvent, N
         timer.end_stage("scope")
         yield Scoped(bounds.description)
 
-        workspace = Workspace(question.content, bounds, steps.retriever, steps.records)
-        await workspace.search(interpreted, top_k=question.top_k)
+        timer.reach(Delivery.PROCESSING)
+        workspace = await steps.make_workspace(question, bounds)
+        await workspace.search(interpreted, top_k=question.top_k, reader="large")
         found = tuple(workspace.evidence)
         timer.end_stage("retrieve")
         yield Retrieved(found)
 
-        timer.reach(Delivery.PROCESSING)
         async with aclosing(steps.answer(interpreted, workspace)) as working:
             async for step in working:
                 if isinstance(step, Working):
@@ -89,7 +91,7 @@ async def ask(question: Question, steps: AskSteps) -> AsyncGenerator[AskEvent, N
         )
         await steps.conversations.save_draft(answer, receipt=receipt)
         answer = await steps.conversations.mark_validated(timer.stamp(answer, Delivery.VALIDATED))
-        answer = timer.stamp(timer.stamp(answer, Delivery.FORMATTED), Delivery.DELIVERED)
+        answer = timer.stamp(answer, Delivery.FORMATTED)
         timer.end_stage("record")
         receipt = {**receipt, "stages": timer.stages}
         question, answer = await steps.conversations.publish(question, answer, receipt=receipt)
@@ -122,14 +124,14 @@ async def _find_refusal(
         beyond = await steps.look_beyond(question, interpreted, wider)
         outside = beyond.find_outside(bounds)
         if outside and beyond.answerable >= steps.threshold:
-            ahead = question.scope.type is ScopeType.UP_TO
-            return refuse_out_of_scope(bounds.description, outside, ahead=ahead)
+            return refuse_out_of_scope(bounds.description, outside, ahead=bounds.ahead)
     near = () if bounds.passage else reply.evidence
     unlikely = not reply.claims or reply.answerable < steps.silence
     return refuse_unanswered(bounds.description, near, unlikely=unlikely)
 
 
 def _make_answer(question: Question, reply: CheckedReply, text: AnswerText, timer: StageTimer) -> Answer:
+    used = {citation.chunk_id for citation in text.citations}
     return Answer(
         id=text.answer_id,
         question_id=question.id,
@@ -138,7 +140,9 @@ def _make_answer(question: Question, reply: CheckedReply, text: AnswerText, time
         processing_time_ms=timer.milliseconds,
         timestamp=datetime.now(UTC),
         citations=text.citations,
-        evidence=tuple(item.to(EvidenceState.VALIDATED) for item in reply.evidence),
+        evidence=tuple(
+            item.to(EvidenceState.VALIDATED) if item.chunk.id in used else item for item in reply.evidence
+        ),
         refusal=text.refusal,
         trace=timer.trace,
     )

@@ -98,6 +98,11 @@ def _shorten(turn: Turn) -> Turn:
     return Turn(collapse(turn.question[:_MOST_QUESTION]).rstrip(" ?!."), turn.answer[:_MOST_ANSWER])
 
 
+def is_small_talk(text: str) -> bool:
+    """Whether a message is only a greeting, thanks or the like, and asks nothing."""
+    return bool(_SMALL_TALK.match(collapse(text))) and not _BARE.match(text)
+
+
 def _says_something(text: str) -> bool:
     return bool(tokenize(text)) and not _SMALL_TALK.match(text)
 

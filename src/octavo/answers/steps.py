@@ -19,6 +19,7 @@ from octavo.answers.workspace import Workspace
 from octavo.concurrency import run_blocking
 from octavo.events import Working
 from octavo.models.weights import VERIFIER
+from octavo.search.preferences import read_preferences
 from octavo.search.scope import Bounds, ScopeResolver, bound_by_books
 from octavo.text.language import detect_language, is_foreign
 from octavo.verification.gate import verify_claims
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from octavo.records.conversations import Conversations
     from octavo.search.retrieval import Retriever
     from octavo.settings import Settings
-    from octavo.types import Evidence, Question
+    from octavo.types import Evidence, Message, Question
 
 Rewrite = Callable[[str, Sequence[Turn], str], Awaitable[str | None]]
 # How many turns back a follow-up may refer to.
@@ -54,34 +55,40 @@ class AskSteps:
 
     @property
     def calibration(self) -> calibration.Calibration:
-        return calibration.load_calibration(reader=self.retriever.reranker is not None)
+        return calibration.load_calibration(reader=self.retriever.reader_size)
 
     @property
     def threshold(self) -> float:
         """How answerable a question must be to be answered."""
-        return calibration.threshold(self.settings.risk, reader=self.retriever.reranker is not None)
+        return calibration.threshold(self.settings.risk, reader=self.retriever.reader_size)
 
     @property
     def silence(self) -> float:
         """Below this the book does not answer; from here to the threshold it is unclear whether it does."""
         # With a trained reader the scores lie closer together.
-        return self.threshold * (0.5 if self.retriever.reranker else 0.25)
+        return self.threshold * (0.25 if self.retriever.reader_size == "off" else 0.5)
 
     async def interpret(self, question: Question) -> str:
-        """Complete a follow-up from its session, so that it can be understood by itself.
+        """Complete a follow-up from its session, or from the history that came with it, so that it can be
+        understood by itself.
 
         A language model also translates a question into the language of the book.
         """
-        turns: list[Turn] = []
+        turns = read_history(question.conversation_history)
         if question.session_id is not None:
             past = await self.conversations.list_turns(question.session_id, most=HISTORY)
-            turns = [Turn(asked, answered) for asked, answered in past]
+            turns = [Turn(asked, answered) for asked, answered in past] or turns
         if self.rewrite is not None:
             sample = await self._sample_book(question.content)
             rewritten = await self.rewrite(question.content, turns, sample) if turns or sample else None
             if rewritten:
                 return rewritten
         return interpret(question.content, turns)
+
+    async def make_workspace(self, question: Question, bounds: Bounds) -> Workspace:
+        """Make the place to work on a question, with what the reader prefers."""
+        preferences = read_preferences(question.user_preferences, await self.scope.list_books())
+        return Workspace(question.content, bounds, self.retriever, self.records, preferences=preferences)
 
     async def _sample_book(self, question: str) -> str:
         """Return some text of the books if the question is in another language, else nothing."""
@@ -129,19 +136,30 @@ class AskSteps:
             answerer=reply.answerer or name,
             notes=reply.notes,
             checking=checking,
-            local=self._list_local_models(workspace),
+            local=_list_local_models(workspace, reply),
         )
-
-    def _list_local_models(self, workspace: Workspace) -> tuple[str, ...]:
-        """The reader, if there was something to read, and the verifier, if it was asked about a claim."""
-        reranker = self.retriever.reranker
-        reader = (reranker.name,) if reranker and workspace.evidence else ()
-        return (*reader, *((VERIFIER.name,) if workspace.opinion and workspace.opinion.was_asked else ()))
 
     async def look_beyond(self, question: Question, interpreted: str, wider: Bounds) -> CheckedReply:
         """Answer within wider bounds, to tell whether the book has an answer there."""
         workspace = Workspace(question.content, wider, self.retriever, self.records)
-        await workspace.search(interpreted, top_k=question.top_k)
+        await workspace.search(interpreted, top_k=question.top_k, reader="large")
         found, answerer = tuple(workspace.evidence), self.offline or self.answerer
         reply = await answerer.reply(interpreted, workspace)
         return await self.verify(interpreted, workspace, reply, found=found, name=answerer.name)
+
+
+def read_history(messages: Sequence[Message]) -> list[Turn]:
+    """Read the last turns of a conversation: each question with the answer that follows it, if one does."""
+    turns: list[Turn] = []
+    for message in messages:
+        if message.role == "user":
+            turns.append(Turn(message.content, ""))
+        elif turns and not turns[-1].answer:
+            turns[-1] = Turn(turns[-1].question, message.content)
+    return turns[-HISTORY:]
+
+
+def _list_local_models(workspace: Workspace, reply: Reply) -> tuple[str, ...]:
+    """List the models that read for the search and for the answer, and the verifier if it was asked."""
+    readers = {**workspace.readers, **dict.fromkeys(reply.readers)}
+    return (*readers, *((VERIFIER.name,) if workspace.opinion and workspace.opinion.was_asked else ()))

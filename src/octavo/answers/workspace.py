@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, overload
 
 from octavo.errors import NotFound
+from octavo.search.preferences import NO_PREFERENCES, Preferences
 from octavo.search.scope import Bounds, find_section
 from octavo.text.sentences import split_sentences
 from octavo.types import CHUNK_LEAST, Book, Chunk, Evidence, Section
@@ -21,6 +22,7 @@ from octavo.verification.claims import Sentence
 if TYPE_CHECKING:
     from octavo.protocols import SupportModel
     from octavo.records.catalogue import Records
+    from octavo.search.ranking import ReaderSize
     from octavo.search.retrieval import Retriever
 
 FOUND_MOST, READ_MOST, LISTED_MOST = 10, 12, 200
@@ -77,10 +79,22 @@ class CachedVerifier:
 class Workspace(Sequence[Sentence]):
     """The sentences found so far, and ways to find more within the bounds."""
 
-    def __init__(self, asked: str, bounds: Bounds, retriever: Retriever, records: Records) -> None:
+    def __init__(
+        self,
+        asked: str,
+        bounds: Bounds,
+        retriever: Retriever,
+        records: Records,
+        *,
+        preferences: Preferences = NO_PREFERENCES,
+    ) -> None:
         """`asked` is the question in the reader's own words."""
-        self.asked, self.bounds = asked, bounds
+        self.asked, self.bounds, self._preferences = asked, bounds, preferences
         self.evidence: list[Evidence] = []
+        self.deep: frozenset[str] = frozenset()
+        """The ids of the passages that the large model read."""
+        self.readers: dict[str, None] = {}
+        """The names of the models that read passages, in the order of their use."""
         verifier = retriever.reranker.opinion if retriever.reranker else None
         self.opinion = CachedVerifier(verifier) if verifier else None
         self._retriever, self._records = retriever, records
@@ -104,14 +118,19 @@ class Workspace(Sequence[Sentence]):
         if self.on_step is not None:
             self.on_step(step, detail)
 
-    async def search(self, query: str, *, top_k: int, rerank: bool = True) -> list[Sentence]:
-        """Find the passages that fit best and return their sentences. Known sentences keep their numbers."""
+    async def search(self, query: str, *, top_k: int, reader: ReaderSize = "small") -> list[Sentence]:
+        """Find the passages that fit best and return their sentences. Known sentences keep their numbers.
+
+        `reader` is the largest model that may read them.
+        """
         if self.bounds.passage is not None:
             own = Evidence(chunk=self.bounds.passage, relevance_score=1.0, rank=1)
             return await self._add([own])
-        return await self._add(
-            await self._retriever.search(query, bounds=self.bounds, top_k=top_k, rerank=rerank)
-        )
+        pool = self._preferences.pool_size(top_k)
+        found = await self._retriever.find(query, bounds=self.bounds, top_k=pool, reader=reader)
+        self.deep |= found.deep
+        self.readers |= dict.fromkeys(found.readers)
+        return await self._add(self._preferences.apply(found.evidence, top_k=top_k))
 
     async def section(self, name: str, *, around: str = "") -> list[Sentence]:
         """Read the passages of a section in the order of the book, or those `around` a sentence."""
@@ -134,7 +153,7 @@ class Workspace(Sequence[Sentence]):
             inside = {"book_id": (section.book_id,), "sections": (section.id,)}
             where = replace(where, any_of={**where.any_of, **inside})
         narrowed = replace(self.bounds, where=where)
-        found = await self._retriever.search(self.asked, bounds=narrowed, top_k=READ_MOST, rerank=False)
+        found = await self._retriever.search(self.asked, bounds=narrowed, top_k=READ_MOST, reader="off")
         held = [item for item in found if self.bounds.holds(item.chunk)]
         return await self._add(sorted(held, key=lambda item: item.chunk.document_position))
 

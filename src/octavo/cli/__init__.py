@@ -11,7 +11,7 @@ import sys
 import click
 
 from octavo import __version__
-from octavo.cli import ask, books, chat, keys, migrate, serve
+from octavo.cli import ask, backup, books, chat, keys, maps, migrate, serve
 from octavo.cli.common import GroupOptions, report_error
 from octavo.errors import OctavoError
 
@@ -39,6 +39,7 @@ for command in (
     books.add,
     books.list_,
     books.contents,
+    maps.map_,
     ask.search,
     ask.ask,
     chat.chat,
@@ -51,6 +52,8 @@ for command in (
     books.remove,
     migrate.attach,
     migrate.migrate,
+    backup.backup,
+    backup.restore,
     books.doctor,
 ):
     octavo.add_command(command)

@@ -8,6 +8,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from octavo.cli.common import (
     Command,
     GroupOptions,
     add_common_options,
+    format_count,
     is_terminal,
     run_with_library,
     show_json,
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 
 # An answer with less confidence is shown as a guess.
 GUESS = 0.4
+
+# The word in the place of a session's id that asks to delete old ones.
+PRUNE = "prune"
 
 
 def add_scope_options(command: Command) -> Command:
@@ -216,7 +221,8 @@ async def answer_question(library: Library, question: Question, *, quiet: bool) 
         if is_terminal() and not quiet and not isinstance(event, Answered):
             click.echo(f"\r{_describe_step(event):<78}\r", nl=False, err=True)
 
-    return await last(library.stream(question), on_event=show_step)
+    done = await last(library.stream(question), on_event=show_step)
+    return replace(done, answer=await library.conversations.deliver(done.answer))
 
 
 def _describe_step(event: AskEvent) -> str:
@@ -231,6 +237,9 @@ def _describe_step(event: AskEvent) -> str:
             return ""
 
 
+WITHOUT_MODEL = "offline, because "
+
+
 def _describe_confidence(confidence: float) -> str:
     """Say how reliable an answer is, and call a guess a guess."""
     if confidence < GUESS:
@@ -242,6 +251,9 @@ def show_answer(done: Answered) -> None:
     width = min(100, shutil.get_terminal_size().columns)
     if done.interpreted != done.question.content:
         click.secho(f"(interpreted as: {done.interpreted})", dim=True)
+    if done.answerer.startswith(WITHOUT_MODEL):
+        reason = done.answerer.removeprefix(WITHOUT_MODEL)
+        click.secho(f"Answered without the model: {reason}.", fg="yellow", err=True)
     answer = done.answer
     for line in answer.content.splitlines():
         indent = " " * (len(line) - len(line.lstrip()))
@@ -288,16 +300,36 @@ def verify(context: GroupOptions, answer: str | None, data: str | None, as_json:
 @click.option(
     "--export", "path", type=click.Path(dir_okay=False), help="Write it to this file, as Markdown or JSON."
 )
+@click.option("--delete", is_flag=True, help="Delete the conversation, with its questions and answers.")
+@click.option(
+    "--older-than", "days", type=click.IntRange(min=1), help="With `prune`: delete what is older, in days."
+)
 @add_common_options
 def sessions(
-    context: GroupOptions, session: str | None, path: str | None, data: str | None, as_json: bool
+    context: GroupOptions,
+    session: str | None,
+    path: str | None,
+    delete: bool,
+    days: int | None,
+    data: str | None,
+    as_json: bool,
 ) -> None:
-    """List the conversations, or show or export one.
+    """List the conversations, or show, export or delete one.
+
+    `prune` deletes old questions and answers.
 
     \b
       octavo sessions
       octavo sessions 3f2a… --export talk.md
+      octavo sessions 3f2a… --delete
+      octavo sessions prune --older-than 90
     """
+    if session == PRUNE or days is not None:
+        _prune(context, data, session, days, as_json=as_json)
+        return
+    if delete:
+        _delete_session(context, data, session, as_json=as_json)
+        return
 
     if session is None:
         if path:
@@ -315,3 +347,42 @@ def sessions(
         write_text(Path(path), text)
     else:
         click.echo(text)
+
+
+def _prune(
+    context: GroupOptions, data: str | None, session: str | None, days: int | None, *, as_json: bool
+) -> None:
+    """Delete old questions and answers: as many days as given, or as the settings say."""
+    from octavo.schemas import DeletedJson
+
+    if session != PRUNE:
+        raise click.UsageError("--older-than belongs to `octavo sessions prune`.")
+
+    async def work(library: Library) -> int:
+        if days is None and not library.settings.keep_days:
+            raise click.UsageError("Say how old with --older-than DAYS, or set OCTAVO_KEEP_DAYS.")
+        return await library.prune(days=days)
+
+    count = run_with_library(context, data, work)
+    if as_json:
+        show_json(DeletedJson(deleted=count))
+    else:
+        click.echo(f"Deleted {format_count(count, 'question')} with their answers.")
+
+
+def _delete_session(context: GroupOptions, data: str | None, session: str | None, *, as_json: bool) -> None:
+    from octavo.schemas import DeletedJson
+
+    if session is None:
+        raise click.UsageError("--delete needs the id of a conversation.")
+
+    async def work(library: Library) -> int:
+        count = len(await library.conversations.list_exchanges(session))
+        await library.conversations.delete_session(session)
+        return count
+
+    count = run_with_library(context, data, work)
+    if as_json:
+        show_json(DeletedJson(deleted=count))
+    else:
+        click.echo(f"Deleted the conversation with {format_count(count, 'question')}.")

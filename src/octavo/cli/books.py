@@ -288,7 +288,9 @@ def remove(context: GroupOptions, book: str, yes: bool, data: str | None, as_jso
 
     async def work(library: Library) -> Book:
         found = await library.book(book)
-        if not yes and is_terminal():
+        if not yes:
+            if not is_terminal():
+                raise click.UsageError("Nobody can be asked here: confirm the removal with --yes.")
             click.confirm(
                 f"Remove {found.title!r} ({format_count(found.chunk_count, 'passage')})?",
                 abort=True,
@@ -307,17 +309,28 @@ def remove(context: GroupOptions, book: str, yes: bool, data: str | None, as_jso
 
 @click.command(short_help="Check the library: files, disk space, models, store and records.")
 @click.option("--repair", is_flag=True, help="Make the store match the records; embed again where needed.")
+@click.option(
+    "--rebuild", is_flag=True, help="Read books that only the store still has back into the records."
+)
+@click.option("--drop-unknown", is_flag=True, help="Delete passages that the records have never heard of.")
 @add_common_options
-def doctor(context: GroupOptions, repair: bool, data: str | None, as_json: bool) -> None:
+def doctor(
+    context: GroupOptions, repair: bool, rebuild: bool, drop_unknown: bool, data: str | None, as_json: bool
+) -> None:
     """Check the library: files, disk space, models, and whether the store matches the records.
 
     \b
       octavo doctor
       octavo doctor --repair
+      octavo doctor --rebuild
     """
+    wanted = {"repair": repair, "rebuild": rebuild, "drop-unknown": drop_unknown}
+    chosen = [name for name, flag in wanted.items() if flag]
+    if len(chosen) > 1:
+        raise click.UsageError("Use one of --repair, --rebuild and --drop-unknown at a time.")
     progress = ProgressLine("repair", live=is_terminal() and not as_json)
     findings = run_with_library(
-        context, data, lambda library: library.examine(repair=repair, on_event=progress)
+        context, data, lambda library: library.examine(treatment="".join(chosen), on_event=progress)
     )
     sound = all(f.sound for f in findings)
     if as_json:

@@ -70,12 +70,15 @@ class Chat:
         self._last: Answered | None = None
 
     async def run(self) -> None:
+        from octavo.answers.followups import is_small_talk
         from octavo.errors import CallerError
 
         while (line := await self._read_line()) is not None:
             try:
                 if line.startswith("/"):
                     await self._run_command(line)
+                elif is_small_talk(line):
+                    click.echo("Ask something about the book, or /quit.", err=True)
                 elif line:
                     await self._ask(line)
             except CallerError as error:

@@ -48,6 +48,7 @@ def run_with_library(
 ) -> T:
     """Open the library, run `work` with it, and close it."""
     require_files()
+    _report_unknown_variables()
 
     from octavo.library import Library
 
@@ -56,6 +57,14 @@ def run_with_library(
             return await work(library)
 
     return asyncio.run(run())
+
+
+def _report_unknown_variables() -> None:
+    """Name variables that look like settings and are none: they are misspelt."""
+    from octavo.settings import find_unknown_variables
+
+    for name, near in find_unknown_variables():
+        click.echo(f"octavo: {name} is no setting and is not used. Did you mean {near}?", err=True)
 
 
 def show_json(shape: Schema) -> None:

@@ -55,9 +55,20 @@ async def _serve_stdio(library: Library, names: tuple[str, ...]) -> None:
 
 
 @click.command(short_help="Serve the library over HTTP: the app and the API.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=8321, show_default=True, help="Port to listen on."
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    envvar="OCTAVO_HOST",
+    help="Address to listen on; else $OCTAVO_HOST.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8321,
+    show_default=True,
+    envvar=["OCTAVO_PORT", "PORT"],
+    help="Port to listen on; else $OCTAVO_PORT or $PORT.",
 )
 @add_common_options
 def serve(context: GroupOptions, host: str, port: int, data: str | None, as_json: bool) -> None:
@@ -87,7 +98,7 @@ def serve(context: GroupOptions, host: str, port: int, data: str | None, as_json
         click.echo(f"octavo: {_FEW_FILES % find_connection_limit()}", err=True)
     app = make_app(settings, host=host)
     configure_logging(level=logging.CRITICAL if as_json else logging.INFO)
-    config = make_config(app, host=host, port=port)
+    config = make_config(app, host=host, port=port, per_address=settings.service.connections)
     shown = f"[{host}]" if ":" in host else host
     said = f"Octavo serves {settings.data} on http://{shown}:%d (API: /docs). Ctrl-C stops it."
     DrainingServer(config, app.state.load, announce=lambda real: click.echo(said % real, err=True)).run()

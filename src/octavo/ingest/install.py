@@ -1,4 +1,4 @@
-"""Install an edition: embed what has no vector yet, store the new chunks, publish, and clean up.
+"""Install an edition: embed what has no vector yet, store the new chunks, mark new texts, publish, clean up.
 
 Publishing is one transaction of the records. Before it, a failure abandons the new edition. After it, the
 edition is out: a cancellation that arrives then waits until the store has followed, and is raised again.
@@ -6,6 +6,7 @@ edition is out: a cancellation that arrives then waits until the store has follo
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, TypeVar
 from octavo.concurrency import run_blocking, run_to_completion
 from octavo.errors import OctavoError
 from octavo.events import Embedding, IngestEvent, Published, Storing
-from octavo.records import covers
+from octavo.ingest.notes import read_recorded_notes, write_notes
+from octavo.records import covers, text_marks
 from octavo.store.base import digest_chunk, require_space
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from octavo.ingest.edition import Edition
     from octavo.readers.parsed import Cover
     from octavo.types import Book, Chunk
+
+log = logging.getLogger(__name__)
 
 EMBED_AT_ONCE, STORE_AT_ONCE = 64, 256
 # Bytes on the disk, in the records and in the store.
@@ -33,6 +37,9 @@ async def install(new: Edition, context: LibraryContext) -> AsyncGenerator[Inges
     """Embed and store what the library lacks of `new`, then make it the edition that readers see."""
     records, book_id = context.records, new.book.id
     before = await records.read_manifest(book_id)
+    known = await records.find_book(book_id)
+    old_notes = await read_recorded_notes(records, book_id)
+    notes = await run_blocking(write_notes, _keep_times(new, known))
     added = [chunk for chunk in new.chunks if chunk.id not in before]
     require_space(context.settings.data, len(added) * CHUNK_BYTES, context.settings.free_space_mb)
     number = await records.begin_edition(
@@ -45,9 +52,10 @@ async def install(new: Edition, context: LibraryContext) -> AsyncGenerator[Inges
     try:
         async for embedded in embed_missing(new, context):
             yield embedded
-        async for stored in _store_chunks(added, number, new, context):
+        async for stored in _store_chunks(added, number, new, context, notes):
             yield stored
         await context.store.commit()
+        await _mark_texts(new, context)
         _, cancelled = await run_to_completion(records.publish(book_id, number))
     except BaseException:
         # What cannot be undone now is undone when the library is next opened.
@@ -56,10 +64,22 @@ async def install(new: Edition, context: LibraryContext) -> AsyncGenerator[Inges
             await delete_removed(book_id, context)
         raise
 
-    book, cancelled_later = await run_to_completion(_settle(new, number, context, before))
+    book, cancelled_later = await run_to_completion(
+        _settle(new, number, context, before, notes=notes, old_notes=old_notes)
+    )
     yield Published(book)
     if (cancelled := cancelled_later or cancelled) is not None:
         raise cancelled
+
+
+async def _mark_texts(new: Edition, context: LibraryContext) -> None:
+    """Mark new texts for the map. Marks can be made later, so a failure does not keep the book out."""
+    try:
+        await text_marks.ensure_marks(context.records.database, new.sections)
+    except Exception:
+        log.exception(
+            "The texts of %s could not be marked for its map; they are when it is opened", new.book.id
+        )
 
 
 async def install_with_cover(
@@ -77,13 +97,28 @@ async def install_with_cover(
         raise cancelled
 
 
+def _keep_times(new: Edition, known: Book | None) -> Edition:
+    """Return the edition with the times that the records will have when it is published."""
+    if known is None:
+        return new
+    latest = max(known.updated_at, new.book.updated_at)
+    return replace(new, book=replace(new.book, added_at=known.added_at, updated_at=latest))
+
+
 async def _settle(
-    new: Edition, number: int, context: LibraryContext, before: Mapping[str, tuple[str, str]]
+    new: Edition,
+    number: int,
+    context: LibraryContext,
+    before: Mapping[str, tuple[str, str]],
+    *,
+    notes: Mapping[str, str],
+    old_notes: Mapping[str, str],
 ) -> Book:
     """Write to the store what moved in a published edition, and delete what is gone."""
     after = await context.records.read_manifest(new.book.id)
-    moved = [chunk for chunk in new.chunks if before.get(chunk.id, after[chunk.id]) != after[chunk.id]]
-    async for _ in _store_chunks(moved, number, new, context):
+    kept = [chunk for chunk in new.chunks if chunk.id in before]
+    moved = [c for c in kept if before[c.id] != after[c.id] or notes[c.id] != old_notes.get(c.id)]
+    async for _ in _store_chunks(moved, number, new, context, notes):
         pass
     await delete_removed(new.book.id, context, changed=bool(moved))
     await context.records.settle(new.book.id)
@@ -123,13 +158,17 @@ async def embed_missing(new: Edition, context: LibraryContext) -> AsyncIterator[
 
 
 async def _store_chunks(
-    chunks: Sequence[Chunk], number: int, new: Edition, context: LibraryContext
+    chunks: Sequence[Chunk],
+    number: int,
+    new: Edition,
+    context: LibraryContext,
+    notes: Mapping[str, str],
 ) -> AsyncIterator[Storing]:
     done = 0
     for batch in split_batches(chunks, STORE_AT_ONCE):
         vectors = await context.records.find_vectors(new.vector_keys[chunk.id] for chunk in batch)
         whole, digests = await run_blocking(_add_vectors, batch, vectors, new.vector_keys)
-        await context.store.upsert(whole, edition=number)
+        await context.store.upsert(whole, edition=number, notes=notes)
         await context.records.save_digests(new.book.id, number, digests)
         done += len(batch)
         yield Storing(done, len(chunks))

@@ -1,6 +1,6 @@
 """Octavo for assistants, over the Model Context Protocol: search, read, ask and verify, with citations.
 
-The same five tools over stdio (`serve_stdio`) and streamable HTTP (`McpEndpoint`). Whoever mounts the
+The same tools over stdio (`serve_stdio`) and streamable HTTP (`McpEndpoint`). Whoever mounts the
 endpoint says with a `Visitor` who is calling and which books they may read; the tools keep to it.
 """
 

@@ -11,6 +11,7 @@ from octavo.types import QUESTION_MOST, SELECTION_MOST, TOP_K_DEFAULT, TOP_K_MOS
 
 ENTRIES_DEFAULT, ENTRIES_MOST = 50, 200
 CHARACTERS_DEFAULT, CHARACTERS_MOST = 8_000, 40_000
+MAP_DEFAULT, MAP_MOST = 15, 100
 NEW = "new"
 # Not every database takes control characters.
 PRINTED = r"^[^\x00-\x1f]+$"
@@ -81,6 +82,22 @@ class ReadSection(Arguments):
     )
     offset: int = Field(0, ge=0, description="Character to begin at: `next_offset` of the part before.")
     limit: int = Field(CHARACTERS_DEFAULT, ge=1, le=CHARACTERS_MOST, description="Most characters to read.")
+
+
+class MapBook(Arguments):
+    book: str = Field(min_length=1, max_length=500, description="Id or title of the book.")
+    name: OptionalText = Field(
+        None, max_length=500, pattern=PRINTED, description="A name or a term to look up. Without it: the map."
+    )
+    up_to: OptionalText = Field(
+        None,
+        max_length=500,
+        pattern=PRINTED,
+        description="Only what comes before the end of this section, or page ('p. 12').",
+    )
+    limit: int = Field(
+        MAP_DEFAULT, ge=1, le=MAP_MOST, description="Most entries of each kind, or most mentions of `name`."
+    )
 
 
 class AskBook(ScopeArguments):

@@ -10,10 +10,10 @@ _DATA = (
 INSTRUCTIONS = (
     "Octavo holds the reader's own books and answers questions about them. Every answer quotes the book to "
     "the letter, with the exact place. Use ask_book for a question: its answer is checked and cited, or an "
-    "honest refusal. Use search_book and read_section to look around yourself, list_books to see what is "
-    "there, and verify_answer to check an answer's quotations again. When you use a quotation, keep it word "
-    "for word and name its place or link. When ask_book says that the books do not say, tell the reader so "
-    "instead of answering from memory." + _DATA
+    "honest refusal. Use search_book, read_section and map_book to look around yourself, list_books to see "
+    "what is there, and verify_answer to check an answer's quotations again. When you use a quotation, keep "
+    "it word for word and name its place or link. When ask_book says that the books do not say, tell the "
+    "reader so instead of answering from memory." + _DATA
 )
 
 LIST_BOOKS = (
@@ -30,6 +30,12 @@ SEARCH_BOOK = (
 READ_SECTION = (
     "Reads the text of one section of a book, in parts if it is long: go on at `next_offset`, or with "
     "`next_section`. Take the section's id from a search result, a citation or list_books." + _DATA
+)
+MAP_BOOK = (
+    "Shows the map of a book: its people, places, things and terms with their other names, and for each "
+    "chapter a gist of its own sentences. With `name`, tells where a name or a term is introduced, defined "
+    "and mentioned, and who it occurs with. With `up_to`, nothing from beyond that section is told: no "
+    "spoilers. Use it for who or what somebody is, and for what a chapter is about." + _DATA
 )
 ASK_BOOK = (
     "Answers a question from the books alone. The answer has footnotes [1], [2]… and `citations` says for "

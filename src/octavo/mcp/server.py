@@ -42,6 +42,7 @@ from octavo.mcp.arguments import (
     Arguments,
     AskBook,
     ListBooks,
+    MapBook,
     ReadSection,
     SearchBook,
     VerifyAnswer,
@@ -49,13 +50,14 @@ from octavo.mcp.arguments import (
 from octavo.mcp.stdin import StdinLines
 from octavo.mcp.tools import ToolCall, Visitor
 from octavo.schemas import Schema
-from octavo.schemas.tools import ToolAnswer, ToolBooks, ToolPassages, ToolReading, ToolVerification
+from octavo.schemas.tools import ToolAnswer, ToolBooks, ToolMap, ToolPassages, ToolReading, ToolVerification
 
 log = logging.getLogger("octavo.mcp")
 Context = ServerRequestContext[Any, Any]
 FindVisitor = Callable[[Any], Visitor]
 _HINTS = {
     "book": "`list_books` shows the books.",
+    "name": "`map_book` without `name` lists the names.",
     "section": "`list_books` with `book` shows its sections.",
     "answer": "`ask_book` gives each answer its `answer_id`.",
     "session": f'`ask_book` with `session_id` "{NEW}" begins one.',
@@ -83,6 +85,7 @@ DEFINITIONS = {
     "read_section": ToolDefinition(
         "Read a section", descriptions.READ_SECTION, ReadSection, ToolReading, tools.read_section
     ),
+    "map_book": ToolDefinition("Map a book", descriptions.MAP_BOOK, MapBook, ToolMap, tools.map_book),
     "ask_book": ToolDefinition("Ask books", descriptions.ASK_BOOK, AskBook, ToolAnswer, tools.ask_book),
     "verify_answer": ToolDefinition(
         "Verify an answer", descriptions.VERIFY_ANSWER, VerifyAnswer, ToolVerification, tools.verify_answer

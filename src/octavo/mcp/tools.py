@@ -1,4 +1,4 @@
-"""The five tools: what each does for one visitor, whatever protocol brought the call.
+"""The tools: what each does for one visitor, whatever protocol brought the call.
 
 A tool takes the library, the visitor and checked arguments, and returns a shape of `octavo.schemas.tools`.
 A visitor with a list of books sees no others, and nothing that belongs to somebody else. What cannot be done
@@ -15,12 +15,13 @@ from typing import Any, TypeVar
 from octavo.errors import NotFound
 from octavo.events import Answered, Asked, AskEvent, Claimed, Retrieved, Scoped, Working, last
 from octavo.library import Library
-from octavo.mcp.arguments import NEW, AskBook, ListBooks, ReadSection, SearchBook, VerifyAnswer
+from octavo.mcp.arguments import NEW, AskBook, ListBooks, MapBook, ReadSection, SearchBook, VerifyAnswer
 from octavo.schemas import Schema
 from octavo.schemas.tools import (
     ToolAnswer,
     ToolBook,
     ToolBooks,
+    ToolMap,
     ToolPassages,
     ToolReading,
     ToolSection,
@@ -107,6 +108,15 @@ async def read_section(wanted: ReadSection, call: ToolCall) -> ToolReading:
     )
 
 
+async def map_book(wanted: MapBook, call: ToolCall) -> ToolMap:
+    library = call.library
+    book = await library.book(wanted.book, among=call.visitor.books)
+    if wanted.name is not None:
+        found = await library.look_up(book.id, wanted.name, up_to=wanted.up_to, mentions=wanted.limit)
+        return ToolMap.from_details(book.id, found)
+    return ToolMap.from_map(await library.map(book.id, up_to=wanted.up_to, limit=wanted.limit))
+
+
 async def ask_book(wanted: AskBook, call: ToolCall) -> ToolAnswer:
     visitor = call.visitor
     question = wanted.to_question(owner=visitor.owner)
@@ -118,7 +128,9 @@ async def ask_book(wanted: AskBook, call: ToolCall) -> ToolAnswer:
 
     with visitor.reserve():
         events = visitor.watch(call.library.stream(question, books=visitor.books))
-        return ToolAnswer.from_event(await last(events, on_event=report))
+        done = await last(events, on_event=report)
+        await call.library.conversations.deliver(done.answer)
+        return ToolAnswer.from_event(done)
 
 
 async def verify_answer(wanted: VerifyAnswer, call: ToolCall) -> ToolVerification:

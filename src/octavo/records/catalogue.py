@@ -39,8 +39,19 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from octavo.errors import NotFound, RecordsError
 from octavo.records import rows
 from octavo.records.database import CONNECTIONS, Database
+from octavo.records.digests import list_undigested, save_digests
 from octavo.records.queries import Queries, list_undigested_chunks
-from octavo.records.tables import books, chunks, editions, meta, removals, sections, texts, vectors
+from octavo.records.tables import (
+    books,
+    chunks,
+    editions,
+    meta,
+    removals,
+    sections,
+    text_marks,
+    texts,
+    vectors,
+)
 from octavo.store.base import digest_chunk
 from octavo.validation import BookState, advance
 
@@ -166,6 +177,13 @@ class Records(Queries):
         self.unpublished.add(number)
         return number
 
+    async def reserve_editions(self, newest: int) -> None:
+        """Notes that numbers up to `newest` are in use, so that a new edition gets a higher one."""
+        async with self._database.begin(CATALOGUE) as connection:
+            noted = await connection.scalar(select(meta.c.value).where(meta.c.key == NEWEST_EDITION))
+            if int(noted or 0) < newest:
+                await connection.execute(_SET_META, {"key": NEWEST_EDITION, "value": str(newest)})
+
     async def publish(self, book_id: str, edition: int) -> None:
         """Makes a pending edition the one that everybody sees, all at once; the book is then unsettled."""
         try:
@@ -193,6 +211,13 @@ class Records(Queries):
         async with self._change() as connection:
             await _drop_pending(connection, book_id, edition)
 
+    async def drop_superseded(self, book_id: str, edition: int) -> None:
+        """Drops an earlier edition that is damaged, when a sound one has taken its place."""
+        async with self._change() as connection:
+            found = await _find_edition(connection, book_id, edition)
+            if found.state == BookState.SUPERSEDED:
+                await _delete_edition(connection, book_id, edition)
+
     async def remove(self, book_id: str) -> tuple[str, ...]:
         """Removes a book with all its editions; returns the chunks that the store must delete."""
         try:
@@ -214,12 +239,25 @@ class Records(Queries):
             async with self._database.begin() as connection:
                 await connection.execute(_ADD_VECTOR, values)
 
+    async def save_missing_digests(self) -> int:
+        """Give digests to the editions that an earlier version published; return how many there were."""
+        async with self._change() as connection:
+            without = await list_undigested(connection)
+            for book_id, number in without:
+                await save_digests(connection, book_id, number)
+        return len(without)
+
     async def sweep(self) -> tuple[int, int]:
-        """Deletes the texts that no edition and the vectors that no chunk needs; returns how many of each."""
+        """Deletes the texts that no edition and the vectors that no chunk needs; returns how many of each.
+
+        The marks of a text go with it.
+        """
         async with self._database.begin(CATALOGUE) as connection:
             unread = ~exists().where(sections.c.text_hash == texts.c.hash)
             unused = ~exists().where(chunks.c.vector_key == vectors.c.key)
             swept = await connection.execute(delete(texts).where(unread))
+            textless = ~exists().where(texts.c.hash == text_marks.c.hash)
+            await connection.execute(delete(text_marks).where(textless))
             dropped = await connection.execute(delete(vectors).where(unused))
             return swept.rowcount, dropped.rowcount
 
@@ -241,6 +279,7 @@ async def _publish(connection: AsyncConnection, book_id: str, number: int) -> No
         await connection.execute(update(books).where(books.c.id == book_id).values(entry))
         await _supersede(connection, book_id, old.edition)
     await _set_state(connection, book_id, number, BookState.READY)
+    await save_digests(connection, book_id, number)
 
 
 async def _supersede(connection: AsyncConnection, book_id: str, number: int) -> None:

@@ -16,10 +16,24 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from sqlalchemy import ColumnElement, bindparam, delete, func, insert, or_, select, text, true, update
+from sqlalchemy import (
+    ColumnElement,
+    Text,
+    bindparam,
+    cast,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    text,
+    true,
+    update,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from octavo.errors import NotFound
+from octavo.records.idempotency import delete_old_requests, delete_responses
 from octavo.records.tables import Moment, answers, feedback, questions, sessions
 from octavo.types import Answer, Chunk, Citation, Evidence, Message, Question, Refusal, Scope, Session, Trace
 from octavo.validation import AnswerState, Delivery, QuestionStatus, advance
@@ -36,6 +50,18 @@ _OPEN_SESSION = text(
     "INSERT INTO sessions (session_id, start_time, query_count, owner)"
     " VALUES (:session_id, :start_time, 0, :owner) ON CONFLICT (session_id) DO NOTHING"
 ).bindparams(bindparam("start_time", type_=Moment))
+_RAW_ANSWER = (
+    answers.c.id,
+    answers.c.content,
+    *(cast(answers.c[name], Text).label(name) for name in ("citations", "evidence", "receipt", "refusal")),
+)
+_CHECKSUM = "2:"
+"""What a checksum begins with that covers all that a reader saw."""
+_SHOWN: tuple[str, ...] = (
+    *("book_id", "section_id", "content", "chapter", "section", "heading_path", "page_number", "page_end"),
+    *("page_label", "url", "source_file", "source_location", "source_title"),
+)
+"""What a citation shows, or leads to, of its passage."""
 _PUBLISHED = answers.c.state == str(AnswerState.PUBLISHED)
 
 
@@ -62,13 +88,17 @@ class Rating:
 
 @dataclass(frozen=True, slots=True)
 class StoredAnswer:
-    """An answer as it is stored, sound or damaged. `chunks` are the passages by the id of their evidence."""
+    """An answer as it is stored, sound or damaged. `chunks` are the passages by the id of their evidence.
+
+    Of an answer that cannot be read, only the id and the content are left, and its checksum is wrong.
+    """
 
     id: str
     content: str
     citations: tuple[Values, ...]
     chunks: Mapping[str, Values]
     receipt: Mapping[str, object]
+    refusal: Values | None = None
 
 
 class Conversations:
@@ -199,6 +229,62 @@ class Conversations:
             await connection.execute(ended.values(status=str(done.status)))
         return done, shown
 
+    async def deliver(self, answer: Answer) -> Answer:
+        """Records that a published answer was sent to its reader, and returns it with its whole trace."""
+        if any(step is Delivery.DELIVERED for step, _ in answer.trace.steps):
+            return answer
+        sent = replace(answer, trace=answer.trace.reach(Delivery.DELIVERED, datetime.now(UTC)))
+        async with self._database.begin() as connection:
+            changed = update(answers).where(answers.c.id == answer.id, _PUBLISHED)
+            await connection.execute(changed.values(trace=_build_trace(sent.trace)))
+        return sent
+
+    async def delete_question(self, question_id: str) -> None:
+        """Deletes a question with its answer and the ratings of that."""
+        async with self._database.begin() as connection:
+            await _delete_questions(connection, questions.c.id == question_id)
+
+    async def delete_session(self, session_id: str, *, owner: str | None = None) -> None:
+        """Deletes a session with everything that was asked and answered in it; with `owner`, only theirs."""
+        async with self._database.begin() as connection:
+            await self._require_session(connection, session_id, owner=owner)
+            await _delete_questions(connection, questions.c.session_id == session_id)
+            await connection.execute(delete(sessions).where(sessions.c.session_id == session_id))
+
+    async def delete_answers_from(self, book_id: str) -> int:
+        """Deletes the answers that show passages of a book, with their ratings; returns how many there were.
+
+        The questions stay. An answer is made of the book's words, so nothing of it can be kept.
+        """
+        count = 0
+        async with self._database.begin() as connection:
+            rows = (
+                await connection.execute(
+                    select(answers.c.id, answers.c.question_id, answers.c.evidence, answers.c.refusal)
+                )
+            ).all()
+            for row in rows:
+                shown = [*row.evidence, *((row.refusal or {}).get("nearest", ()))]
+                if any(item["chunk"]["book_id"] == book_id for item in shown):
+                    await connection.execute(delete(feedback).where(feedback.c.answer_id == row.id))
+                    await connection.execute(delete(answers).where(answers.c.id == row.id))
+                    await delete_responses(connection, [row.question_id])
+                    count += 1
+        return count
+
+    async def prune(self, *, before: datetime) -> int:
+        """Deletes the questions that were asked before a time, and the sessions that are empty and as old.
+
+        A session that goes on keeps its newer questions. Returns how many questions were deleted.
+        """
+        async with self._database.begin() as connection:
+            count = await _delete_questions(connection, questions.c.timestamp < before)
+            asked = select(questions.c.session_id).where(questions.c.session_id.is_not(None))
+            empty = sessions.c.session_id.not_in(asked)
+            await connection.execute(delete(sessions).where(empty, sessions.c.start_time < before))
+            await delete_old_requests(connection, before=before)
+        return count
+
     async def find_exchange(self, answer_id: str, *, owner: str | None = None) -> Exchange:
         """Finds an answer with its question, by the id of either; with `owner`, only if they asked."""
         async with self._database.connect() as connection:
@@ -244,7 +330,8 @@ class Conversations:
 
     async def list_stored_answers(self, answer_id: str | None = None) -> list[StoredAnswer]:
         """Lists one answer, or all, exactly as they are stored, to be checked."""
-        query = select(answers).select_from(_ANSWERED).where(_PUBLISHED).order_by(questions.c.number)
+        # JSON is read as text, so that one damaged row does not fail the others.
+        query = select(*_RAW_ANSWER).select_from(_ANSWERED).where(_PUBLISHED).order_by(questions.c.number)
         if answer_id is not None:
             query = query.where(or_(answers.c.id == answer_id, questions.c.id == answer_id))
         async with self._database.connect() as connection:
@@ -290,12 +377,46 @@ class Conversations:
         await connection.execute(update(answers).where(answers.c.id == answer.id).values(values | more))
 
 
+async def _delete_questions(connection: AsyncConnection, condition: ColumnElement[bool]) -> int:
+    """Deletes questions with their answers, ratings and stored responses; returns how many there were."""
+    asked = select(questions.c.id).where(condition)
+    await delete_responses(connection, asked)
+    given = select(answers.c.id).where(answers.c.question_id.in_(asked))
+    await connection.execute(delete(feedback).where(feedback.c.answer_id.in_(given)))
+    await connection.execute(delete(answers).where(answers.c.question_id.in_(asked)))
+    return (await connection.execute(delete(questions).where(condition))).rowcount
+
+
 def checksum_answer(answer: Answer | StoredAnswer) -> str:
-    """Computes a checksum of what the reader got and of where it was quoted from."""
+    """Computes a checksum of everything that the reader got: text, quotations, and what a citation shows.
+
+    An answer of an earlier version gets the checksum of that version, which covered the quotations only.
+    """
+    if isinstance(answer, StoredAnswer) and not str(answer.receipt.get("seal", "")).startswith(_CHECKSUM):
+        return _checksum_quotations(answer)
+    chunks = answer.chunks if isinstance(answer, StoredAnswer) else _build_chunks(answer)
+    shown = []
+    for citation in map(_to_values, answer.citations):
+        chunk = chunks.get(citation["retrieved_content_id"], {})
+        shown.append([citation, [chunk.get(name) for name in _SHOWN]])
+    refusal = answer.refusal if isinstance(answer, StoredAnswer) else _build_refusal(answer.refusal)
+    said = json.dumps([answer.content, shown, refusal], sort_keys=True)
+    return _CHECKSUM + hashlib.sha256(said.encode()).hexdigest()
+
+
+def _to_values(citation: Citation | Values) -> Values:
+    return _build_citation(citation) if isinstance(citation, Citation) else citation
+
+
+def _build_chunks(answer: Answer) -> dict[str, Values]:
+    built = [_build_evidence(item) for item in answer.evidence]
+    chunks: dict[str, Values] = json.loads(json.dumps({item["id"]: item["chunk"] for item in built}))
+    return chunks
+
+
+def _checksum_quotations(answer: StoredAnswer) -> str:
     quoted = [
-        [c.number, c.retrieved_content_id, c.start, c.end, c.content_snippet]
-        if isinstance(c, Citation)
-        else [c["number"], c["retrieved_content_id"], c["start"], c["end"], c["content_snippet"]]
+        [c.get(name) for name in ("number", "retrieved_content_id", "start", "end", "content_snippet")]
         for c in answer.citations
     ]
     return hashlib.sha256(json.dumps([answer.content, quoted]).encode()).hexdigest()
@@ -326,7 +447,6 @@ def _parse_question(row: Any) -> Question:
 
 
 def _build_answer(answer: Answer, *, receipt: Mapping[str, object]) -> Values:
-    refusal = answer.refusal
     return {
         "id": answer.id,
         "question_id": answer.question_id,
@@ -337,16 +457,18 @@ def _build_answer(answer: Answer, *, receipt: Mapping[str, object]) -> Values:
         "timestamp": answer.timestamp,
         "citations": [_build_citation(citation) for citation in answer.citations],
         "evidence": [_build_evidence(item) for item in answer.evidence],
-        "refusal": None
-        if refusal is None
-        else {
-            "reason": str(refusal.reason),
-            "message": refusal.message,
-            "nearest": [_build_evidence(item) for item in refusal.nearest],
-        },
+        "refusal": _build_refusal(answer.refusal),
         "trace": _build_trace(answer.trace),
         "receipt": dict(receipt),
     }
+
+
+def _build_refusal(refusal: Refusal | None) -> Values | None:
+    if refusal is None:
+        return None
+    nearest = [_build_evidence(item) for item in refusal.nearest]
+    built: Values = {"reason": str(refusal.reason), "message": refusal.message, "nearest": nearest}
+    return built
 
 
 def _parse_answer(row: Any) -> Answer:
@@ -393,8 +515,30 @@ def _build_messages(question: Question, answer: Answer | None) -> tuple[Message,
 
 
 def _parse_stored_answer(row: Any) -> StoredAnswer:
-    chunks = {item["id"]: item["chunk"] for item in row.evidence}
-    return StoredAnswer(row.id, row.content, tuple(row.citations), chunks, row.receipt)
+    """Parses a row whose JSON is still text. One that cannot be read has no citations and no receipt."""
+    try:
+        citations, evidence, receipt = (
+            json.loads(text) for text in (row.citations, row.evidence, row.receipt)
+        )
+        chunks = {item["id"]: item["chunk"] for item in evidence}
+        refusal = None if row.refusal is None else json.loads(row.refusal)
+        stored = StoredAnswer(row.id, row.content, tuple(citations), chunks, receipt, refusal)
+        checksum_answer(stored)
+        _require_fields(stored)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return StoredAnswer(row.id, str(row.content), (), {}, {})
+    return stored
+
+
+def _require_fields(stored: StoredAnswer) -> None:
+    """Raise unless the fields are there that a check reads."""
+    for citation in stored.citations:
+        chunk = stored.chunks.get(citation["retrieved_content_id"])
+        for name in ("number", "content_snippet", "start", "end"):
+            citation[name]
+        for name in ("book_id", "section_id", "content", "source_location", "id"):
+            if chunk is not None:
+                chunk[name]
 
 
 def _build_trace(trace: Trace) -> list[list[str]]:

@@ -56,6 +56,7 @@ PRAGMAS = (
     "synchronous = FULL",
     "foreign_keys = ON",
     "cell_size_check = ON",
+    "secure_delete = ON",
 )
 SERVER_SETTINGS = {
     "application_name": "octavo",
@@ -313,7 +314,7 @@ async def _roll_back(connection: AsyncConnection) -> None:
 def _create_sqlite_engine(url: URL) -> AsyncEngine:
     file = Path(url.database or "")
     with translate_errors(str(file)):
-        file.parent.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         engine = create_async_engine(url, isolation_level="AUTOCOMMIT", skip_autocommit_rollback=True)
     event.listen(engine.sync_engine, "connect", _set_pragmas)
     event.listen(engine.sync_engine, "invalidate", _release_write_lock)

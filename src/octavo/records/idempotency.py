@@ -1,8 +1,9 @@
 """Requests that may be sent twice: the second gets the response of the first, and nothing is done again.
 
 The caller names a request with a key of its own choosing. For a day, the same key with the same request
-returns the stored response. With another request it is a conflict, and so it is while the first is still
-being worked on. A request that failed is forgotten, so that it can be sent again.
+returns the stored response, unless the question that it answers was deleted meanwhile. With another request
+it is a conflict, and so it is while the first is still being worked on. A request that failed is forgotten,
+so that it can be sent again.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, delete, select, text, update
+from sqlalchemy import ColumnElement, Select, bindparam, delete, select, text, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from octavo import validation
 from octavo.errors import Conflict
@@ -81,8 +83,7 @@ class IdempotentRequests:
         mine = (requests.c.owner == owner, requests.c.key == key)
         async with self._database.begin() as connection:
             now = datetime.now(UTC)
-            dead = requests.c.status.is_(None) & (requests.c.created_at < now - ABANDONED_AFTER)
-            await connection.execute(delete(requests).where((requests.c.created_at < now - KEPT_FOR) | dead))
+            await delete_old_requests(connection, before=now - KEPT_FOR)
             values = {"owner": owner, "key": key, "digest": digest, "created_at": now}
             if (await connection.execute(_ADD_REQUEST, values)).rowcount:
                 return None
@@ -103,3 +104,17 @@ class IdempotentRequests:
                 await connection.execute(delete(requests).where(*mine))
             else:
                 await connection.execute(update(requests).where(*mine).values(status=200, response=response))
+
+
+async def delete_old_requests(connection: AsyncConnection, *, before: datetime) -> None:
+    """Deletes the requests of before a time or of more than a day ago, and those of a dead process."""
+    now, began = datetime.now(UTC), requests.c.created_at
+    dead = requests.c.status.is_(None) & (began < now - ABANDONED_AFTER)
+    old = requests.c.status.is_not(None) & (began < max(before, now - KEPT_FOR))
+    await connection.execute(delete(requests).where(old | dead))
+
+
+async def delete_responses(connection: AsyncConnection, asked: Select[tuple[str]] | list[str]) -> None:
+    """Deletes the stored responses that answer these questions."""
+    answered: ColumnElement[str] = requests.c.response["question_id"].as_string()
+    await connection.execute(delete(requests).where(answered.in_(asked)))

@@ -19,7 +19,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from sqlalchemy import insert, select, update
 
@@ -65,7 +64,7 @@ class Key:
         if self.books is not None and not self.books:
             raise InvalidValue("Key.books", "must name a book, or be left out for all of them", self.books)
         for origin in self.origins:
-            if origin != parse_origin(origin):
+            if origin != validation.parse_origin(origin):
                 rule = "must be a scheme and a host, like https://example.com"
                 raise InvalidValue("Key.origins", rule, origin)
         if self.per_minute is not None:
@@ -196,20 +195,6 @@ def deny_access() -> AccessDenied:
         "a valid key is needed",
         hint="Send `Authorization: Bearer octv_…`; `octavo keys create` makes one.",
     )
-
-
-def parse_origin(url: str) -> str:
-    """Returns the origin of an address as browsers write it; "" for one that has none."""
-    try:
-        parts = urlsplit(url)
-        port, host = parts.port, parts.hostname or ""
-    except ValueError:
-        return ""
-    if parts.scheme not in ("http", "https") or not re.fullmatch(r"[a-z0-9.-]+|[0-9a-f:]+", host):
-        return ""
-    bracketed = f"[{host}]" if ":" in host else host
-    usual = {"http": 80, "https": 443}[parts.scheme]
-    return f"{parts.scheme}://{bracketed}" + (f":{port}" if port is not None and port != usual else "")
 
 
 def _hash_secret(secret: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from octavo import validation
 from octavo.errors import InvalidValue
@@ -22,6 +23,8 @@ class BookOptions:
             raise InvalidValue("title", "must not be empty or only whitespace", self.title)
         if self.base_url is not None:
             validation.check_url("base_url", self.base_url)
+            if "@" in urlsplit(self.base_url).netloc:
+                raise InvalidValue("base_url", "must hold no user and no password", "***")
         if self.book_id is not None and make_slug(self.book_id, most=200) != self.book_id:
             example = make_slug(self.book_id, most=200)
             rule = f"must be lower-case letters, digits and hyphens, such as {example!r}"

@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from octavo.errors import RecordsError
 from octavo.records import rows
+from octavo.records.digests import ChangedEdition, find_changed, list_undigested
 from octavo.records.errors import report_damage
 from octavo.records.tables import books, chunks, editions, meta, removals, sections, texts, vectors
 from octavo.store.base import digest_chunk
@@ -238,6 +239,16 @@ class Queries:
 
     # Damage
 
+    async def find_changed_editions(self) -> list[ChangedEdition]:
+        """Compares everything that readers see with the digests that were saved when it was published."""
+        async with self._database.connect() as connection:
+            return await find_changed(connection)
+
+    async def count_undigested_editions(self) -> int:
+        """Counts the editions that an earlier version published without digests."""
+        async with self._database.connect() as connection:
+            return len(await list_undigested(connection))
+
     async def find_problems(self) -> list[str]:
         """Reads everything once, and returns a sentence for each thing that is not as it was written."""
         async with self._database.connect() as connection:
@@ -245,6 +256,7 @@ class Queries:
             if self._database.is_sqlite:
                 checked = await connection.exec_driver_sql("PRAGMA integrity_check")
                 found += [f"the database says: {line}" for line in checked.scalars() if line != "ok"]
+            found += [str(changed) for changed in await find_changed(connection)]
         return found or await self._find_wrong_chunks()
 
     async def _find_wrong_chunks(self) -> list[str]:

@@ -11,7 +11,8 @@ citations and a receipt of how it was made; `feedback` has the readers' ratings.
 A key is stored as a hash and found by its public id. A job is a book that waits to be added; the process that
 takes it renews `seen_at`, so that a job whose worker died can be taken by another. `requests` are those that
 may be sent twice. `hits` count requests in moving windows for all instances together. A cover is a small
-picture that the book's file had.
+picture that the book's file had. The marks of a text are what the map of a book is made from: they are stored
+once, under the hash of the text, and swept with it.
 
 `migrations` create these tables; a test checks that both agree.
 """
@@ -38,7 +39,7 @@ from sqlalchemy import (
     TypeDecorator,
 )
 
-HEAD = "0004"
+HEAD = "0006"
 """The newest revision under `migrations/versions`."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -109,6 +110,8 @@ editions = Table(
     Column("state", String(16), nullable=False),
     Column("created_at", Moment, nullable=False),
     *_build_catalogue_columns(),
+    Column("sections_digest", String(32)),
+    Column("chunks_digest", String(80)),
 )
 
 books = Table(
@@ -320,4 +323,12 @@ covers = Table(
     Column("book_id", String(200), primary_key=True),
     Column("media_type", String(64), nullable=False),
     Column("data", LargeBinary, nullable=False),
+)
+
+text_marks = Table(
+    "text_marks",
+    metadata,
+    Column("hash", String(64), primary_key=True),
+    Column("version", Integer, nullable=False),
+    Column("marks", LargeBinary, nullable=False),
 )

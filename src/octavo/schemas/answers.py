@@ -12,8 +12,8 @@ from pydantic import Field
 from octavo.events import Answered, Asked, AskEvent, Claimed, Retrieved, Scoped, Working
 from octavo.records.conversations import Exchange
 from octavo.schemas.base import Schema, Time, omit_empty
-from octavo.types import Answer, Citation, Evidence, Refusal, RefusalReason, Session
-from octavo.validation import QuestionStatus
+from octavo.types import Answer, Citation, Evidence, Question, Refusal, RefusalReason, Session
+from octavo.validation import Delivery, EvidenceState, QuestionStatus
 from octavo.verification.check import Support
 
 DIGITS = 4
@@ -39,10 +39,12 @@ class EvidenceJson(Schema):
     url: str
     start: int
     end: int
+    state: EvidenceState = Field(description="`validated` if the answer quotes it, else `retrieved`.")
 
     @classmethod
     def from_evidence(cls, evidence: Evidence) -> EvidenceJson:
-        return cls.from_value(evidence.chunk, relevance_score=round(evidence.relevance_score, DIGITS))
+        score = round(evidence.relevance_score, DIGITS)
+        return cls.from_value(evidence.chunk, relevance_score=score, state=evidence.state)
 
 
 class NearestJson(Schema):
@@ -143,9 +145,17 @@ class DroppedClaimJson(Schema):
     reason: str
 
 
+class StatesJson(Schema):
+    """The states of a question and of its answer: `completed` is also `processed`."""
+
+    question: list[str]
+    answer: list[str]
+
+
 class AnsweredJson(Schema):
     """The answer, or the refusal, to a question.
 
+    `states` are those of the question and of the answer, in the words of all source documents.
     `interpreted` is left out when it is the question itself; `claims`, `dropped` and `session_id` when there
     are none.
     """
@@ -165,6 +175,7 @@ class AnsweredJson(Schema):
     answerer: str
     processing_time_ms: int
     session_id: str = omit_empty("")
+    states: StatesJson
 
     @classmethod
     def from_event(cls, event: Answered) -> AnsweredJson:
@@ -185,6 +196,7 @@ class AnsweredJson(Schema):
             answerer=event.answerer,
             processing_time_ms=answer.processing_time_ms,
             session_id=question.session_id or "",
+            states=StatesJson(question=list(question.states), answer=list(answer.states)),
         )
 
     @classmethod
@@ -199,6 +211,33 @@ class AnsweredJson(Schema):
         answerer = str(exchange.receipt.get("answerer", "offline"))
         asked, answer, meant = exchange.question, exchange.answer, exchange.interpreted
         return cls.from_event(Answered(asked, answer, meant, dropped, answerer=answerer, claims=claims))
+
+
+class StepJson(Schema):
+    """A step of an answer's delivery, and when it was reached."""
+
+    step: Delivery
+    at: Time
+
+
+class TraceJson(Schema):
+    """How an answer came to its reader. `delivered` is among the steps once it was sent."""
+
+    answer_id: str
+    question_id: str
+    states: StatesJson
+    processing_time_ms: int
+    trace: list[StepJson]
+
+    @classmethod
+    def from_answer(cls, question: Question, answer: Answer) -> TraceJson:
+        return cls(
+            answer_id=answer.id,
+            question_id=question.id,
+            states=StatesJson(question=list(question.states), answer=list(answer.states)),
+            processing_time_ms=answer.processing_time_ms,
+            trace=[StepJson(step=step, at=at) for step, at in answer.trace.steps],
+        )
 
 
 class AskedJson(Schema):
@@ -270,6 +309,10 @@ class QueryJson(Schema):
             confidence=round(answer.confidence, DIGITS),
             processing_time_ms=answer.processing_time_ms,
         )
+
+
+QueryResponse = QueryJson
+"""The name of the source documents."""
 
 
 class SupportJson(Schema):

@@ -98,6 +98,36 @@ class ExaminationJson(Schema):
     findings: list[FindingJson]
 
 
+class DeletedJson(Schema):
+    """How many questions were deleted, with their answers."""
+
+    deleted: int
+
+
+class SnapshotJson(Schema):
+    """A snapshot in a backup folder: its files with their sizes, and a digest of all of it."""
+
+    name: str
+    digest: str
+    files: dict[str, int]
+    written: int
+
+
+class BackupJson(Schema):
+    """The result of `octavo backup`."""
+
+    snapshots: list[SnapshotJson]
+    deleted: list[str]
+
+
+class RestoredJson(Schema):
+    """The result of `octavo restore`."""
+
+    snapshot: SnapshotJson
+    sound: bool
+    findings: list[FindingJson]
+
+
 class MigrationJson(Schema):
     """The result of `octavo migrate`: what was copied where, and the settings to use from now on."""
 

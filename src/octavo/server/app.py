@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
@@ -16,6 +18,7 @@ from fastapi import FastAPI
 from octavo import __version__
 from octavo.answers.offline import Answerer
 from octavo.concurrency import run_blocking
+from octavo.errors import OctavoError
 from octavo.library import Library
 from octavo.limits import MB
 from octavo.protocols import Embedder
@@ -32,6 +35,7 @@ from octavo.server.routes import (
     books,
     health,
     jobs,
+    maps,
     mcp,
     metrics,
     pages,
@@ -41,6 +45,9 @@ from octavo.server.routes import (
 )
 from octavo.settings import Settings
 from octavo.text.sentences import split_sentences
+
+log = logging.getLogger("octavo.server")
+PRUNE_SECONDS = 3600.0
 
 
 def make_app(
@@ -63,7 +70,11 @@ def make_app(
             app.state.access = AccessControl(library, is_open=not required)
             queue = IngestQueue(library, on_event=app.state.metrics.make_ingest_counter())
             async with queue.run() as app.state.ingest_queue, mcp.run_endpoint(library) as app.state.mcp:
-                yield
+                pruning = asyncio.create_task(_prune_hourly(library))
+                try:
+                    yield
+                finally:
+                    pruning.cancel()
 
     app = FastAPI(
         title="Octavo",
@@ -82,6 +93,7 @@ def make_app(
     app.include_router(sessions.router)
     app.include_router(answers.router)
     app.include_router(books.router)
+    app.include_router(maps.router)
     app.include_router(jobs.router)
     app.include_router(metrics.router)
     app.include_router(mcp.router)
@@ -90,6 +102,16 @@ def make_app(
     app.include_router(reference.router)
     _add_middleware(app, settings, required=required)
     return app
+
+
+async def _prune_hourly(library: Library) -> None:
+    """Delete what is older than the settings allow, for as long as the service runs."""
+    while library.settings.keep_days:
+        await asyncio.sleep(PRUNE_SECONDS)
+        try:
+            await library.prune()
+        except OctavoError as error:
+            log.error("old conversations were not deleted: %s", error.code)
 
 
 def _add_middleware(app: FastAPI, settings: Settings, *, required: bool) -> None:

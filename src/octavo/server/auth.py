@@ -18,11 +18,13 @@ from typing import Annotated
 from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from octavo import validation
 from octavo.errors import AccessDenied, TooMany
 from octavo.library import Library
 from octavo.records.idempotency import IdempotentRequests
-from octavo.records.keys import SCOPES, Key, Keyring, deny_access, parse_origin
+from octavo.records.keys import SCOPES, Key, Keyring, deny_access
 from octavo.records.rate_limits import RateLimiter
+from octavo.server.space import DiskSpace
 from octavo.settings import Settings
 from octavo.types import Book
 
@@ -65,7 +67,7 @@ class Caller:
 
 
 class AccessControl:
-    """The access control of one running service: its keys, its rate limits, and its open streams."""
+    """The access control of one running service: its keys, its rate limits, its open streams and uploads."""
 
     def __init__(self, library: Library, *, is_open: bool) -> None:
         self.settings: Settings = library.settings
@@ -74,6 +76,8 @@ class AccessControl:
         self.idempotency = IdempotentRequests(library.database)
         self.is_open = is_open
         self._streams: Counter[str] = Counter()
+        self._uploads: Counter[str] = Counter()
+        self.space = DiskSpace(library.settings.data, floor_mb=library.settings.free_space_mb)
 
     async def admit(
         self, token: str | None, *, address: str, origin: str | None, inside: bool, relayed: bool = False
@@ -124,13 +128,30 @@ class AccessControl:
             raise TooMany(
                 f"{most} streams are open already", retry_after=1.0, hint="Close one, or wait until one ends."
             )
-        self._streams[caller.limit_id] += 1
-        try:
+        with _count(self._streams, caller.limit_id):
             yield
-        finally:
-            self._streams[caller.limit_id] -= 1
-            if not self._streams[caller.limit_id]:
-                del self._streams[caller.limit_id]
+
+    @contextmanager
+    def hold_upload(self, caller: Caller) -> Iterator[None]:
+        """Count an upload that is arriving; raise when the caller has too many."""
+        most = self.settings.service.uploads
+        if self._uploads[caller.limit_id] >= most:
+            raise TooMany(
+                f"{most} uploads are arriving already", retry_after=5.0, hint="Send one after the other."
+            )
+        with _count(self._uploads, caller.limit_id):
+            yield
+
+
+@contextmanager
+def _count(counter: Counter[str], name: str) -> Iterator[None]:
+    counter[name] += 1
+    try:
+        yield
+    finally:
+        counter[name] -= 1
+        if not counter[name]:
+            del counter[name]
 
 
 def is_loopback(host: str) -> bool:
@@ -183,7 +204,9 @@ async def authenticate(
     origin = request.headers.get("origin")
     host = request.headers.get("host", "")
     inside = (
-        parse_origin(origin) in (f"http://{host}", f"https://{host}") if origin else _is_from_inside(request)
+        validation.parse_origin(origin) in (f"http://{host}", f"https://{host}")
+        if origin
+        else _is_from_inside(request)
     )
     client = (request.client.host, request.client.port) if request.client else None
     token = given.credentials if given else None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import math
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -20,6 +22,7 @@ from octavo.errors import (
     Conflict,
     InvalidValue,
     LibraryBusy,
+    MachineError,
     MissingExtra,
     ModelError,
     NotFound,
@@ -30,6 +33,7 @@ from octavo.errors import (
 )
 from octavo.schemas import Json, ProblemJson
 
+log = logging.getLogger("octavo.server")
 MEDIA_TYPE = "application/problem+json"
 STATUS: tuple[tuple[type[OctavoError], int], ...] = (
     (NotFound, 404),
@@ -48,6 +52,8 @@ STATUS: tuple[tuple[type[OctavoError], int], ...] = (
 )
 
 
+# An absolute path, and no part of a web address.
+_PATH = re.compile(r"(?<![\w.:/-])/(?:[^\s/:;,'\"]+/)*[^\s/:;,'\"]+")
 _CODES = {413: "too_large", 503: "overloaded"}
 
 
@@ -93,7 +99,8 @@ def find_status(error: OctavoError) -> int:
 
 def describe_error(error: OctavoError, *, request_id: str = "") -> Json:
     """Describe an error as the last event of a stream."""
-    return describe_problem(find_status(error), error.code, error.message, error.hint, request_id=request_id)
+    said = hide_paths(error)
+    return describe_problem(find_status(error), error.code, said, error.hint, request_id=request_id)
 
 
 def make_error_response(error: OctavoError, *, request_id: str = "") -> JSONResponse:
@@ -104,7 +111,13 @@ def make_error_response(error: OctavoError, *, request_id: str = "") -> JSONResp
         headers["retry-after"] = str(math.ceil(wait))
     if status == 401:
         headers["www-authenticate"] = "Bearer"
-    return make_problem(status, error.code, error.message, error.hint, request_id=request_id, headers=headers)
+    said = hide_paths(error)
+    return make_problem(status, error.code, said, error.hint, request_id=request_id, headers=headers)
+
+
+def hide_paths(error: OctavoError) -> str:
+    """Return the message of an error; where the machine is at fault, without the names of its folders."""
+    return _PATH.sub("the data folder", error.message) if isinstance(error, MachineError) else error.message
 
 
 def get_request_id(scope: Mapping[str, Any]) -> str:
@@ -113,6 +126,9 @@ def get_request_id(scope: Mapping[str, Any]) -> str:
 
 async def _handle_octavo_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, OctavoError)
+    if find_status(error) == HTTPStatus.INTERNAL_SERVER_ERROR:
+        # The message may name files or quote what was asked, so only the code is logged.
+        log.error("a request failed: %s", error.code, extra={"request_id": get_request_id(request.scope)})
     return make_error_response(error, request_id=get_request_id(request.scope))
 
 

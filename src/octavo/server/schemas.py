@@ -7,14 +7,14 @@ Long lists come in pages: `limit` says how many items, `after` is the `next` of 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import Depends, Header, Path, Query
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from octavo.errors import InvalidValue
+from octavo.answers.retrieve import read_message
 from octavo.records.idempotency import LONGEST_KEY
 from octavo.schemas import ProblemJson, Schema
 from octavo.types import QUESTION_MOST, SELECTION_MOST, TOP_K_DEFAULT, TOP_K_MOST, Question, Scope, ScopeType
@@ -196,30 +196,66 @@ class AskBody(Body):
         )
 
 
-class Filters(Body):
+FilterText = Annotated[str, StringConstraints(min_length=1, max_length=500, pattern=r"^[^\x00]+$")]
+FilterTexts = Annotated[list[FilterText], Field(min_length=1, max_length=50)]
+
+
+class FiltersBody(Body):
     """The filters that are supported; any other is refused rather than ignored."""
 
-    book_id: Name | None = None
-    section: str | None = None
-    page: str | None = None
+    book_id: FilterText | FilterTexts | None = None
+    section: FilterText | None = None
+    page: FilterText | int | None = None
+    up_to: FilterText | None = None
+    source_file: FilterText | FilterTexts | None = None
+    language: FilterText | None = None
+
+
+class MessageBody(BaseModel):
+    """A message of the conversation before the question. Fields that are not listed are ignored."""
+
+    role: Literal["user", "assistant"]
+    content: str = Field(min_length=1, max_length=20_000, pattern=r"^[^\x00]*\S[^\x00]*$")
 
 
 class QueryBody(AskBody):
-    """The `/query` contract: question and top_k, and optional fields of ours."""
+    """The `/query` contract: question and top_k, and optional fields of ours.
 
-    filters: Filters | None = None
+    Front ends of all kinds send it, so a field that is null counts as absent, and one that is not listed is
+    ignored.
+    """
 
-    def apply_filters(self) -> AskBody:
-        """Turn the filters into a book and a scope. `book_id` and `scope` of the body take precedence."""
-        filters = self.filters or Filters()
-        wanted = [(ScopeType.SECTION, filters.section), (ScopeType.PAGE, filters.page)]
-        scopes = [ScopeBody(type=kind, identifier=name, description="") for kind, name in wanted if name]
-        if len(scopes) > 1:
-            raise InvalidValue("filters", "may narrow to a section or to a page, not to both", "both")
-        values = self.model_dump(exclude={"filters"})
-        values["book_id"] = self.book_id or filters.book_id
-        values["scope"] = self.scope or (scopes[0] if scopes else None)
-        return AskBody.model_validate(values)
+    model_config = ConfigDict(extra="ignore")
+
+    filters: FiltersBody | None = None
+    conversation_history: list[MessageBody] = Field(default=[], max_length=100)
+    user_preferences: dict[str, Any] = Field(default={}, max_length=50)
+    user_context: dict[str, Any] = Field(default={}, max_length=50)
+    user_id: Name | None = Field(
+        None, description="Kept with the question in `user_context`. Whose question it is, the key says."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_nulls(cls, given: Any) -> Any:
+        if isinstance(given, dict):
+            return {key: value for key, value in given.items() if value is not None}
+        return given
+
+    def to_question(self, *, owner: str) -> Question:
+        filters = self.filters.model_dump(exclude_none=True) if self.filters else {}
+        about = {"user_id": self.user_id} if self.user_id else {}
+        return replace(
+            super().to_question(owner=owner),
+            filters=filters,
+            conversation_history=tuple(read_message(m.model_dump()) for m in self.conversation_history),
+            user_preferences=self.user_preferences,
+            user_context={**self.user_context, **about},
+        )
+
+
+QueryRequest = QueryBody
+"""The name of the source documents."""
 
 
 class CheckBody(Body):

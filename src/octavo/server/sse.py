@@ -94,7 +94,7 @@ async def make_event_stream(
 
 
 class EventStream(Response):
-    """Sends what a producer makes, as long as the client reads."""
+    """Sends what a producer makes, as long as the client reads. The background task runs if all was sent."""
 
     media_type = "text/event-stream"
 
@@ -142,6 +142,8 @@ class EventStream(Response):
             await self._send(send, text)
         if not gone.done():
             await self._send(send, "", more=False)
+            if self.background is not None:
+                await self.background()
 
     async def _next(
         self, request_id: str, gone: asyncio.Future[None], closing: asyncio.Future[Literal[True]], left: float

@@ -38,11 +38,15 @@ def test_a_session_is_started_asked_in_read_and_ended(closed: RunningService) ->
     assert read["turns"] == answers
     assert [turn["question"] for turn in read["turns"]] == [LOST, "When?"]
     assert (read["query_count"], read["session_id"]) == (2, id_)
-    ended = ann.call("DELETE", f"/v1/sessions/{id_}")
+    ended = ann.call("POST", f"/v1/sessions/{id_}/end")
     assert (ended.status, ended.text) == (204, "")
     after = ann.get(f"/v1/sessions/{id_}").json
     assert after["end_time"] is not None
     assert after["turns"] == answers
+    assert ann.call("DELETE", f"/v1/sessions/{id_}").status == 204
+    assert ann.get(f"/v1/sessions/{id_}").status == 404
+    for answer in answers:
+        assert ann.get(f"/v1/answers/{answer['answer_id']}").status == 404
 
 
 def test_a_foreign_session_and_an_unknown_one_look_the_same_to_every_route(closed: RunningService) -> None:
@@ -52,6 +56,7 @@ def test_a_foreign_session_and_an_unknown_one_look_the_same_to_every_route(close
     for method, path, body in (
         ("GET", "/v1/sessions/{}", None),
         ("DELETE", "/v1/sessions/{}", None),
+        ("POST", "/v1/sessions/{}/end", None),
         ("GET", "/v1/sessions/{}/export", None),
         ("POST", "/v1/ask", {"question": LOST, "session_id": "{}"}),
         ("POST", "/query", {"question": LOST, "session_id": "{}"}),

@@ -98,7 +98,7 @@ async def test_every_tool_works_over_http(closed: Closed, mode: str) -> None:
         steps.append(message or "")
 
     async with client(closed.served, closed.reader, mode=mode) as assistant:
-        assert len((await assistant.list_tools()).tools) == 5
+        assert len((await assistant.list_tools()).tools) == 6
         listed = await given(assistant, "list_books")
         assert {book["id"] for book in listed["books"]} == {"the-tides", "the-hills"}
         found = await given(assistant, "search_book", query="the keeper's lamp", book="the-tides")

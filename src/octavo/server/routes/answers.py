@@ -1,4 +1,4 @@
-"""Stored answers: read, verify and rate them."""
+"""Stored answers: read, trace, verify and rate them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fastapi.responses import Response
 from octavo.errors import NotFound
 from octavo.library import Library
 from octavo.records.conversations import Exchange, Rating
-from octavo.schemas import AnsweredJson, VerificationJson
+from octavo.schemas import AnsweredJson, TraceJson, VerificationJson
 from octavo.server.auth import AskCaller, Caller, CurrentLibrary
 from octavo.server.schemas import AnswerId, FeedbackBody, describe, respond
 
@@ -29,6 +29,17 @@ async def verification(answer_id: AnswerId, library: CurrentLibrary, caller: Ask
     await _find_exchange(answer_id, library, caller)
     verdicts = await library.verify(answer_id)
     return respond(VerificationJson.from_verdicts(verdicts, true=all(verdict.true for verdict in verdicts)))
+
+
+@router.get(
+    "/trace",
+    response_model=TraceJson,
+    responses=describe("The steps of its delivery, with their times.", 404),
+)
+async def trace(answer_id: AnswerId, library: CurrentLibrary, caller: AskCaller) -> Response:
+    exchange = await _find_exchange(answer_id, library, caller)
+    assert exchange.answer is not None
+    return respond(TraceJson.from_answer(exchange.question, exchange.answer))
 
 
 @router.post("/feedback", status_code=204, responses=describe("Recorded.", 404, status=204))

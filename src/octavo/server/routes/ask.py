@@ -8,9 +8,11 @@ from contextlib import aclosing
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
+from starlette.background import BackgroundTask
 
 from octavo.events import Answered, AskEvent, last
 from octavo.library import Library
+from octavo.records.conversations import Conversations
 from octavo.records.idempotency import IdempotentRequests
 from octavo.schemas import AnsweredJson, QueryJson, SearchJson, SupportJson, describe_event
 from octavo.server.auth import AskCaller, Caller, CurrentLibrary, get_access
@@ -26,6 +28,7 @@ from octavo.server.schemas import (
     respond,
 )
 from octavo.server.sse import Event, make_event_stream, run_while_connected
+from octavo.types import Answer
 
 router = APIRouter(tags=["asking"])
 STREAMED = "text/event-stream"
@@ -78,30 +81,60 @@ async def ask(
     await _check_session(body, library, caller)
     access = get_access(request)
     asked = library.stream(body.to_question(owner=caller.owner), books=caller.books)
-    watched = get_metrics(request).watch(asked, library.conversations)
+    delivery = _Delivery(library.conversations)
+    watched = delivery.watch(get_metrics(request).watch(asked, library.conversations))
     events = _stream_events(body, watched, caller, access.idempotency, idempotency_key)
     if STREAMED in request.headers.get("accept", ""):
         slot, limits = access.hold_stream(caller), access.settings.service
-        return await make_event_stream(request, events, slot=slot, limits=limits, first=2)
+        response = await make_event_stream(request, events, slot=slot, limits=limits, first=2)
+        response.background = BackgroundTask(delivery.complete)
+        return response
     final = await run_while_connected(request, last(events))
-    return _GONE if final is None else JSONResponse(final[1])
+    if final is None:
+        return _GONE
+    return JSONResponse(final[1], background=BackgroundTask(delivery.complete))
 
 
+@router.post("/query/", include_in_schema=False)
 @router.post(
     "/query", response_model=QueryJson, responses=describe("The answer with its citations.", 404, 502)
 )
 async def query(body: QueryBody, request: Request, library: CurrentLibrary, caller: AskCaller) -> Response:
-    filtered = body.apply_filters()
-    await _check_session(filtered, library, caller)
-    asked = library.stream(filtered.to_question(owner=caller.owner), books=caller.books)
+    await _check_session(body, library, caller)
+    asked = library.stream(body.to_question(owner=caller.owner), books=caller.books)
     done = await run_while_connected(request, last(get_metrics(request).watch(asked, library.conversations)))
-    return _GONE if done is None else respond(QueryJson.from_answer(done.answer))
+    if done is None:
+        return _GONE
+    response = respond(QueryJson.from_answer(done.answer))
+    response.background = BackgroundTask(library.conversations.deliver, done.answer)
+    return response
 
 
 async def _check_session(body: AskBody, library: Library, caller: Caller) -> None:
     """Check that a caller with a key continues its own session. Without keys, a new name starts one."""
     if body.session_id is not None and caller.owner:
         await library.conversations.check_owner(body.session_id, owner=caller.owner)
+
+
+class _Delivery:
+    """Notes the answer that a response sends, and records that it was sent."""
+
+    def __init__(self, conversations: Conversations) -> None:
+        self._conversations = conversations
+        self._answer: Answer | None = None
+
+    async def watch(self, events: AsyncGenerator[AskEvent, None]) -> AsyncGenerator[AskEvent, None]:
+        """Yield the same events, and note the answer among them."""
+        async with aclosing(events):
+            async for event in events:
+                if isinstance(event, Answered):
+                    self._answer = event.answer
+                yield event
+
+    async def complete(self) -> None:
+        """Record that the answer was sent. A repeated request sends an answer that is delivered already."""
+        if self._answer is not None:
+            await self._conversations.deliver(self._answer)
 
 
 async def _stream_events(

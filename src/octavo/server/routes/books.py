@@ -14,6 +14,7 @@ from fastapi.responses import JSONResponse, Response
 
 from octavo.errors import AccessDenied, BadBook, NotFound
 from octavo.ingest.worker import UPLOADS
+from octavo.library import Library
 from octavo.limits import MB
 from octavo.records import covers
 from octavo.records.options import BookOptions
@@ -25,9 +26,9 @@ from octavo.schemas import (
     QueuedBookJson,
     SectionTextJson,
 )
-from octavo.server.auth import AskCaller, Caller, CurrentAccess, CurrentLibrary, IngestCaller
+from octavo.server.auth import AccessControl, AskCaller, Caller, CurrentAccess, CurrentLibrary, IngestCaller
 from octavo.server.errors import get_request_id, make_problem
-from octavo.server.ingest_queue import CurrentIngestQueue
+from octavo.server.ingest_queue import CurrentIngestQueue, IngestQueue
 from octavo.server.schemas import (
     BookName,
     IdempotencyKey,
@@ -37,8 +38,8 @@ from octavo.server.schemas import (
     describe_image,
     respond,
 )
+from octavo.server.space import Reservation
 from octavo.server.uploads import FIELDS, FILE, Upload, receive_upload
-from octavo.store.base import require_space
 
 router = APIRouter(tags=["books"])
 # A book needs this many times the size of its file: for its text, its vectors and its index.
@@ -95,16 +96,31 @@ async def upload(
     content_type = request.headers.get("content-type", "")
     if content_type.partition(";")[0].strip().lower() == "application/json":
         return _refuse_address(request)
-    settings = library.settings
     await ingest.jobs.require_room()
     said = request.headers.get("content-length", "")
     expected = int(said[:12]) if said.isdecimal() else 0
-    require_space(settings.data, expected * SPACE_FACTOR, settings.free_space_mb)
+    with access.hold_upload(caller), access.space.reserve(expected * SPACE_FACTOR) as reserved:
+        return await _receive(request, library, ingest, access, caller, idempotency_key, reserved)
+
+
+async def _receive(
+    request: Request,
+    library: Library,
+    ingest: IngestQueue,
+    access: AccessControl,
+    caller: Caller,
+    idempotency_key: str | None,
+    reserved: Reservation,
+) -> Response:
+    """Write the upload to the disk and put it into the queue."""
+    settings = library.settings
     async with receive_upload(
         request.stream(),
-        content_type=content_type,
+        content_type=request.headers.get("content-type", ""),
         uploads=settings.data / UPLOADS,
         most_bytes=settings.limits.max_file_mb * MB,
+        reserved=reserved,
+        kb_per_second=settings.service.upload_kb_per_second,
     ) as sent:
         options = _check_options(sent, caller)
         digest = b"/v1/books " + sent.digest

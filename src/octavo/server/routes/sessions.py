@@ -58,10 +58,17 @@ async def one(session_id: SessionId, library: CurrentLibrary, caller: AskCaller)
     return respond(ConversationJson.from_value(session, turns=turns))
 
 
-@router.delete("/{session_id}", status_code=204, responses=describe("Ended.", 404, status=204))
+@router.post("/{session_id}/end", status_code=204, responses=describe("Ended.", 404, status=204))
 async def end(session_id: SessionId, library: CurrentLibrary, caller: AskCaller) -> Response:
     """The conversation stays readable; a new question in it opens it again."""
     await library.conversations.end_session(session_id, owner=caller.owner)
+    return Response(status_code=204)
+
+
+@router.delete("/{session_id}", status_code=204, responses=describe("Deleted.", 404, status=204))
+async def delete(session_id: SessionId, library: CurrentLibrary, caller: AskCaller) -> Response:
+    """Deletes the conversation: its questions, its answers and their ratings."""
+    await library.conversations.delete_session(session_id, owner=caller.owner)
     return Response(status_code=204)
 
 

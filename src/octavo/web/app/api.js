@@ -166,7 +166,7 @@ class Api extends Service {
 
   /** @param {string} id */
   endSession(id) {
-    return this.unless(null, this.call("DELETE", `v1/sessions/${escape(id)}`));
+    return this.unless(null, this.call("POST", `v1/sessions/${escape(id)}/end`));
   }
 
   /**
