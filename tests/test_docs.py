@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.command_line_page import PAGE, write_page
 from octavo.errors import BAD_BOOK_CODES
-from octavo.limits import AgentLimits, Limits, ServiceLimits
+from octavo.limits import AgentLimits, Limits, ServiceLimits, SiteLimits
 from octavo.settings import Settings
 
 ROOT = Path(__file__).parent.parent
@@ -41,9 +41,11 @@ def test_every_setting_is_described_with_its_default() -> None:
     expected = {
         name: f.default
         for name, f in Settings.model_fields.items()
-        if name not in ("data", "limits", "agent", "service")
+        if name not in ("data", "limits", "agent", "service", "sites")
     }
-    expected |= {f.name: f.default for kind in (Limits, AgentLimits, ServiceLimits) for f in fields(kind)}
+    expected |= {
+        f.name: f.default for kind in (Limits, AgentLimits, ServiceLimits, SiteLimits) for f in fields(kind)
+    }
     for name, default in expected.items():
         shown = rows[name].strip().strip("`")
         assert shown == (

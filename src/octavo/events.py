@@ -18,6 +18,15 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
+class Fetched:
+    """`done` of the `known` pages of a web site were fetched. More pages may become known."""
+
+    done: int
+    known: int
+    kind: Literal["fetched"] = "fetched"
+
+
+@dataclass(frozen=True, slots=True)
 class Parsed:
     """The file was read. `warnings` say what a person should know about it."""
 
@@ -76,7 +85,7 @@ class Published:
     kind: Literal["published"] = "published"
 
 
-IngestEvent = Parsed | Compared | Embedding | Storing | Published
+IngestEvent = Fetched | Parsed | Compared | Embedding | Storing | Published
 
 
 @dataclass(frozen=True, slots=True)

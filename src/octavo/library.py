@@ -30,6 +30,8 @@ from octavo.ingest import ingest, preview, run_steps
 from octavo.ingest.attach import attach
 from octavo.ingest.context import BOOKS, LibraryContext, join_instances
 from octavo.ingest.install import delete_removed
+from octavo.ingest.site import fetch_site, is_web_address
+from octavo.ingest.site.shelf import delete_shelf
 from octavo.maintenance.repair import (
     STORE_STATE,
     Difference,
@@ -154,14 +156,31 @@ class Library:
         book_id: str | None = None,
         on_event: OnEvent | None = None,
     ) -> Book:
-        """Add a book, or a new edition of one. Returns it as soon as readers can find it."""
+        """Add a book, or a new edition of one. Returns it as soon as readers can find it.
+
+        `path` is a file, a folder, or the address of a web site or its sitemap (https://…).
+        """
         options = BookOptions(title=title, base_url=base_url, book_id=book_id)
         return await self.ingest(path, options, on_event)
 
     async def ingest(self, path: str | Path, options: BookOptions, on_event: OnEvent | None = None) -> Book:
         """Does what `add` does, for callers that have the options as one value."""
-        steps = ingest(_absolute(path), await self._context(), options, changes=self._changes)
+        context = await self._context()
+        steps = ingest(await self._locate(path, on_event), context, options, changes=self._changes)
         return await run_steps(steps, on_event)
+
+    async def _locate(self, path: str | Path, on_event: OnEvent | None = None) -> Path:
+        """Return where a book lies. A web site is fetched into the library's folder first."""
+        if not (isinstance(path, str) and is_web_address(path)):
+            # An absolute path, so that a book in `.` is named after the folder.
+            return Path(os.path.abspath(path))
+        async with aclosing(fetch_site(path, self.settings)) as steps:
+            async for step in steps:
+                if isinstance(step, Path):
+                    found = step
+                elif on_event:
+                    on_event(step)
+        return found
 
     async def attach(
         self, source: Source, *, options: BookOptions | None = None, on_event: OnEvent | None = None
@@ -179,7 +198,8 @@ class Library:
     ) -> Compared:
         """Compare a book with its edition in the library: what `add` would change. Changes nothing."""
         options = BookOptions(title=title, base_url=base_url, book_id=book_id)
-        return await preview(_absolute(path), await self._context(), options)
+        context = await self._context()
+        return await preview(await self._locate(path), context, options)
 
     async def books(self) -> list[Book]:
         return await self._records.list_books()
@@ -243,6 +263,7 @@ class Library:
                 await covers.delete_cover(self.database, book.id)
                 await delete_removed(book.id, context)
                 await self._records.sweep()
+            await run_blocking(delete_shelf, self.settings.data, book.source_file)
         return book
 
     async def search(
@@ -532,11 +553,6 @@ async def retrieve(
     """
     async with Library.open(data) as library:
         return await library.retrieve(query, context, top_k=top_k, embeddings=embeddings)
-
-
-def _absolute(path: str | Path) -> Path:
-    """Make a path absolute, so that a book in `.` is named after the folder."""
-    return Path(os.path.abspath(path))
 
 
 class Answerers(NamedTuple):

@@ -1,9 +1,10 @@
 """The limits beyond which work is refused or cut short: of a file, of a question to a language model, of a
-client of the service.
+client of the service, of a web site.
 
 Each limit is a setting: `Limits.max_pages` is `OCTAVO_LIMITS__MAX_PAGES`, `AgentLimits.turns` is
-`OCTAVO_AGENT__TURNS`, `ServiceLimits.streams` is `OCTAVO_SERVICE__STREAMS`. The parser's child process gets
-its own along with the file, so this module imports nothing but the errors.
+`OCTAVO_AGENT__TURNS`, `ServiceLimits.streams` is `OCTAVO_SERVICE__STREAMS`, `SiteLimits.page_mb` is
+`OCTAVO_SITES__PAGE_MB`. The parser's child process gets its own along with the file, so this module imports
+nothing but the errors.
 """
 
 from __future__ import annotations
@@ -106,7 +107,24 @@ class ServiceLimits:
         _require_positive(self)
 
 
-def _require_positive(limits: Limits | AgentLimits | ServiceLimits) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteLimits:
+    """The limits of a web site that is fetched to be read as a book."""
+
+    site_pages: int = 2_000
+    """Most pages of one site."""
+    page_mb: int = 8
+    """Largest page or sitemap."""
+    pause_seconds: float = 0.5
+    """Between two requests; a longer `Crawl-delay` in the site's robots.txt counts."""
+    page_seconds: float = 30.0
+    """Most that one request may take."""
+
+    def __post_init__(self) -> None:
+        _require_positive(self)
+
+
+def _require_positive(limits: Limits | AgentLimits | ServiceLimits | SiteLimits) -> None:
     for limit in fields(limits):
         value = getattr(limits, limit.name)
         if not value > 0:

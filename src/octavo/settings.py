@@ -29,7 +29,7 @@ from pydantic_settings import (
 
 from octavo import validation
 from octavo.errors import InvalidValue
-from octavo.limits import AgentLimits, Limits, ServiceLimits
+from octavo.limits import AgentLimits, Limits, ServiceLimits, SiteLimits
 
 FILE = "octavo.toml"
 ENV_FILE = ".env"
@@ -117,6 +117,10 @@ class Settings(BaseSettings):
         True, description="keep what old answers quote of a book when the book is removed"
     )
     limits: Limits = Field(default=Limits(), description="what a file may cost its parser, see `limits`")
+    sites: SiteLimits = Field(default=SiteLimits(), description="how web sites are fetched, see `limits`")
+    private_sites: bool = Field(
+        False, description="also fetch sites at addresses of this machine and of private networks"
+    )
 
     local_models: bool = Field(True, description="use the ranker, reader and verifier that come with Octavo")
     reader: Literal["large", "small", "off"] = Field(

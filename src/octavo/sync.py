@@ -80,7 +80,10 @@ class Library:
         book_id: str | None = None,
         on_event: OnEvent | None = None,
     ) -> Book:
-        """Add a book, or a new edition of one. Returns it as soon as readers can find it."""
+        """Add a book, or a new edition of one. Returns it as soon as readers can find it.
+
+        `path` is a file, a folder, or the address of a web site or its sitemap (https://…).
+        """
         return self._loop.run(
             self._library.add(path, title=title, base_url=base_url, book_id=book_id, on_event=on_event)
         )

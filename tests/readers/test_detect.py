@@ -284,3 +284,13 @@ print([name for name in {others} if name in sys.modules])
 
 def test_the_readers_have_a_version_for_the_index() -> None:
     assert int(READERS_VERSION) >= 1
+
+
+def test_a_sitemap_is_no_book_and_the_error_says_what_to_add(tmp_path: Path) -> None:
+    path = tmp_path / "sitemap.xml"
+    path.write_text(
+        '<?xml version="1.0"?>\n<urlset xmlns="x"><url><loc>https://a.example/</loc></url></urlset>'
+    )
+    with pytest.raises(BadBook, match="list of a web site's pages") as refused:
+        detect_format(path)
+    assert "octavo add https://" in refused.value.hint

@@ -33,11 +33,12 @@ if TYPE_CHECKING:
     from octavo.schemas import AddedBookJson, PlannedBookJson
     from octavo.types import Book, Section
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
 async def run_each(
-    paths: Sequence[Path], one: Callable[[Path], Awaitable[T]], *, workers: int
+    paths: Sequence[S], one: Callable[[S], Awaitable[T]], *, workers: int
 ) -> tuple[list[T], list[OctavoError]]:
     """Call `one` for every path, `workers` at a time; return the results in order, and the errors.
 
@@ -146,11 +147,13 @@ def add(
 ) -> None:
     """Add books, or new editions of them.
 
-    A PATH is a file (.md .html .epub .pdf .txt) or the folder of a book (Docusaurus, mdBook, Markdown or
-    HTML files). Adding the same book again does nothing; a new edition changes only what changed.
+    A PATH is a file (.md .html .epub .pdf .txt), the folder of a book (Docusaurus, mdBook, Markdown or
+    HTML files), or the address of a web site or its sitemap: the pages below it are fetched.
+    Adding the same book again does nothing; a new edition changes only what changed.
 
     \b
       octavo add moby-dick.epub
+      octavo add https://example.org/docs/
       octavo add ./website --base-url https://example.org/
       octavo add manual.pdf --title "The Manual" --dry-run
       octavo add books/*.epub --workers 4
@@ -164,7 +167,7 @@ def add(
     async def work(
         library: Library,
     ) -> tuple[list[AddedBookJson | PlannedBookJson], list[OctavoError]]:
-        async def one(path: Path) -> AddedBookJson | PlannedBookJson:
+        async def one(path: str) -> AddedBookJson | PlannedBookJson:
             options = BookOptions(title=title, base_url=base_url, book_id=book_id)
             if dry_run:
                 return await _preview_book(library, path, options, quiet=as_json)
@@ -172,7 +175,7 @@ def add(
             live = workers == 1 and not as_json and is_terminal()
             return await _add_book(library, path, options, quiet=as_json, live=live)
 
-        return await run_each([Path(path) for path in paths], one, workers=workers)
+        return await run_each(paths, one, workers=workers)
 
     done, failed = run_with_library(context, data, work)
     if as_json:
@@ -183,9 +186,7 @@ def add(
         raise click.exceptions.Exit(max(map(choose_exit_code, failed)))
 
 
-async def _preview_book(
-    library: Library, path: Path, options: BookOptions, *, quiet: bool
-) -> PlannedBookJson:
+async def _preview_book(library: Library, path: str, options: BookOptions, *, quiet: bool) -> PlannedBookJson:
     """Print what adding the book would change."""
     from octavo.schemas import PlannedBookJson
 
@@ -195,13 +196,14 @@ async def _preview_book(
 
 
 async def _add_book(
-    library: Library, path: Path, options: BookOptions, *, quiet: bool, live: bool
+    library: Library, path: str, options: BookOptions, *, quiet: bool, live: bool
 ) -> AddedBookJson:
     """Add the book; with `live`, show the progress."""
     from octavo.schemas import AddedBookJson, ChangeJson
 
     seen: dict[str, IngestEvent] = {}
-    progress = ProgressLine(path.name, live=live)
+    # The last part names a file, and a site too.
+    progress = ProgressLine(Path(path).name or path, live=live)
 
     def watch(event: IngestEvent) -> None:
         seen[event.kind] = event

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from octavo.errors import InvalidTransition, InvalidValue, NotFound, OctavoError
-from octavo.events import Compared, Embedding, IngestEvent, Parsed, Published, Storing
+from octavo.events import Compared, Embedding, Fetched, IngestEvent, Parsed, Published, Storing
 from octavo.limits import require_files
 
 if TYPE_CHECKING:
@@ -128,6 +128,8 @@ class ProgressLine:
 
     def describe(self, event: IngestEvent) -> str:
         match event:
+            case Fetched():
+                return f"{self._name}: fetched {event.done:,} of {format_count(event.known, 'page')}"
             case Parsed():
                 sections = format_count(event.sections, "section")
                 return f"{self._name}: {sections}, {format_count(event.characters, 'character')}"

@@ -23,7 +23,7 @@ from uuid import uuid4
 
 from octavo.concurrency import RetryPolicy, retry, run_blocking
 from octavo.errors import BadBook, OctavoError
-from octavo.events import Compared, Embedding, IngestEvent, Parsed, Published, Storing
+from octavo.events import Compared, Embedding, Fetched, IngestEvent, Parsed, Published, Storing
 from octavo.records.jobs import Job, JobProgress, JobQueue
 from octavo.records.options import BookOptions
 from octavo.types import Book
@@ -220,7 +220,7 @@ def to_progress(event: IngestEvent) -> JobProgress | None:
             return JobProgress("embedding", event.done, event.total)
         case Storing():
             return JobProgress("storing", event.done, event.total)
-        case Published():
+        case Fetched() | Published():
             return None
 
 

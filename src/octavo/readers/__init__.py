@@ -65,9 +65,12 @@ def _read_format(path: Path, name: str, limits: Limits, announce: Announce) -> P
 
 def _read_folder(path: Path, limits: Limits, announce: Announce) -> ParsedBook:
     """Read a site or book of a known tool, the only book in the folder, or its pages as one book."""
+    from octavo.readers.html.fetched import MANIFEST
     from octavo.readers.markdown.docusaurus import is_docusaurus, read_docusaurus
     from octavo.readers.markdown.mdbook import is_mdbook, read_mdbook
 
+    if (path / MANIFEST).is_file():
+        return _read_format(path, "html", limits, announce)
     if is_docusaurus(path):
         return read_docusaurus(path, limits)
     if is_mdbook(path):

@@ -44,6 +44,7 @@ NAMES = {
     "djvu": "a DjVu scan",
     "postscript": "PostScript",
     "fb2": "a FictionBook",
+    "sitemap": "the list of a web site's pages",
     "picture": "a picture",
     "media": "audio or video",
     "program": "a program",
@@ -62,6 +63,7 @@ _ADVICE = {
     "postscript": "Convert it to PDF and add that.",
     "zip": "Unpack it and add the book or folder inside.",
     "archive": "Unpack it and add the book or folder inside.",
+    "sitemap": "To add the pages, name its address: `octavo add https://example.org/sitemap.xml`.",
     "xlsx": "Save it as PDF or HTML and add that.",
     "pptx": "Save it as PDF or HTML and add that.",
     "media": "Transcribe it to a text file and add that.",
@@ -135,6 +137,7 @@ _HTML = re.compile(
     rb"\s*(?:<\?xml[^>]*>\s*)?(?>(?>(?:<!--.*?-->|<\?.*?\?>)\s*)*)<(?:!doctype\s+html|html|head|body)\b",
     re.IGNORECASE | re.DOTALL,
 )
+_SITEMAP = re.compile(rb"^(?:\xef\xbb\xbf)?\s*(?:<[?!][^>]*>\s*)*<(?:urlset|sitemapindex)[\s>]")
 _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
 
@@ -217,6 +220,8 @@ def _detect_text(head: bytes) -> str:
         return _detect_binary(head)
     if b"<FictionBook" in head[:1024]:
         return "fb2"
+    if _SITEMAP.search(head[:4096]):
+        return "sitemap"
     bare = head.replace(b"\0", b"")[:4096]
     for mark in _BOMS:
         bare = bare.removeprefix(mark)

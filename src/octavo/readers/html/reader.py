@@ -2,21 +2,24 @@
 
 A single page is named by its first heading or its title. In a folder, `site` finds the order and the parts;
 each page becomes a chapter and its headings sections, addressed by page and heading id. Pages that only link
-to others (contents, index, search) add no text. Nothing is fetched and no script is run.
+to others (contents, index, search) add no text. Nothing is fetched and no script is run. A folder with the
+manifest of a fetched site is read like any other, with the addresses that the manifest has.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborHTMLParser
 
-from octavo.errors import BadBook
-from octavo.readers.files import check_sections, check_text_size, find_files, load_file
+from octavo.errors import BAD_BOOK_CODES, BadBook
+from octavo.readers.files import check_sections, check_text_size, find_files, load_file, resolve_inside
 from octavo.readers.html import site
 from octavo.readers.html.boilerplate import is_paging_link
 from octavo.readers.html.dom import decode_page, parse_page, read_page
+from octavo.readers.html.fetched import FetchedSite, SiteLinks, load_manifest
 from octavo.readers.html.links import read_contents_links
 from octavo.readers.html.site import ContentsLine, ContentsPart, SitePage
 from octavo.readers.outline import Outline
@@ -29,6 +32,10 @@ if TYPE_CHECKING:
     from octavo.limits import Limits
 
 SUFFIXES = frozenset((".html", ".htm", ".xhtml"))
+_NO_PAGE = frozenset(("empty_file", "type_mismatch"))
+Follow = Callable[[str, str], str]
+"""From a file and an address written in it to the file of the folder that it means, or to nothing."""
+
 _NO_TITLES = frozenset(("contents", "table of contents", "index", "toc", "home", "welcome", "untitled"))
 
 
@@ -86,8 +93,9 @@ def _split_title(page: HtmlPage) -> tuple[Heading | None, list[Piece]]:
 
 
 def _read_folder(root: Path, limits: Limits) -> ParsedBook:
-    notes: list[str] = []
-    pages = _read_pages(root, limits, notes)
+    fetched = load_manifest(root)
+    notes: list[str] = [] if fetched is None else list(fetched.notes)
+    pages, follow = _read_pages(root, limits, notes, fetched)
     if not pages:
         raise BadBook("no_text", f"{root.name} has no HTML pages")
     contents = site.find_contents_page(pages)
@@ -95,7 +103,7 @@ def _read_folder(root: Path, limits: Limits) -> ParsedBook:
     if contents:
         tree = _parse_file(root / contents.file, limits, name=contents.file, notes=[])
         file = contents.file
-        found = read_contents_links(tree, lambda href: site.resolve_link(file, href, pages))
+        found = read_contents_links(tree, lambda href: follow(file, href))
         lines = [
             ContentsLine(f, tuple(ContentsPart(*a) for a in above if a[0] != file))
             for f, above in found
@@ -114,7 +122,8 @@ def _read_folder(root: Path, limits: Limits) -> ParsedBook:
     title = _choose_title(contents, shared) or make_title(
         root.name.removesuffix(".html").removesuffix("_html")
     )
-    outline = _build_outline(pages, order, contents, title=title, shared=shared)
+    addresses = fetched.pages if fetched else {file: file for file in pages}
+    outline = _build_outline(pages, order, contents, addresses, title=title, shared=shared)
     main = contents or next(iter(pages.values()))
     languages = (s.content.language for s in (main, *pages.values()) if s.content.language)
     return ParsedBook(
@@ -123,26 +132,41 @@ def _read_folder(root: Path, limits: Limits) -> ParsedBook:
         sections=check_sections(outline.build_sections(title=title), limits, name=root.name),
         authors=main.content.authors,
         language=next(languages, ""),
-        base_url=site.find_base_url(pages.values()),
+        base_url=fetched.address if fetched else site.find_base_url(pages.values()),
         page_count=outline.page_count,
         warnings=tuple(notes),
     )
 
 
-def _read_pages(root: Path, limits: Limits, notes: list[str]) -> dict[str, SitePage]:
-    """Read every page of the folder; leave out empty files and other formats with a warning."""
-    files = {p.relative_to(root).as_posix(): p for p in find_files(root, SUFFIXES, limits, notes=notes)}
+def _read_pages(
+    root: Path, limits: Limits, notes: list[str], fetched: FetchedSite | None
+) -> tuple[dict[str, SitePage], Follow]:
+    """Read every page of the folder; leave out empty files and other formats with a warning.
+
+    Returns the pages, and what finds the page that a link leads to.
+    """
+    if fetched is None:
+        files = {p.relative_to(root).as_posix(): p for p in find_files(root, SUFFIXES, limits, notes=notes)}
+    else:
+        files = {file: path for file in fetched.pages if (path := resolve_inside(root, root, file))}
+
+    def follow(file: str, href: str) -> str:
+        return site.resolve_link(file, href, files)
+
+    chosen = follow if fetched is None else SiteLinks(fetched).resolve
+    # One odd page must not keep out a site that its reader cannot change.
+    bearable = _NO_PAGE if fetched is None else frozenset(BAD_BOOK_CODES) - {"too_large"}
     pages: dict[str, SitePage] = {}
     size = 0
     for file, path in files.items():
         try:
             tree = _parse_file(path, limits, name=file, notes=notes)
         except BadBook as refused:
-            if refused.code not in ("empty_file", "type_mismatch"):
+            if refused.code not in bearable:
                 raise
             notes.append(refused.message)
             continue
-        targets, following = _read_links(tree, file, frozenset(files))
+        targets, following = _read_links(tree, file, chosen)
         canonical = tree.css_first("link[rel=canonical]")
         content = read_page(tree, site=True)
         size += sum(len(p.text) for p in content.pieces)
@@ -154,16 +178,16 @@ def _read_pages(root: Path, limits: Limits, notes: list[str]) -> dict[str, SiteP
             next=following,
             canonical=(canonical.attributes.get("href") or "") if canonical else "",
         )
-    return pages
+    return pages, chosen
 
 
-def _read_links(tree: LexborHTMLParser, file: str, known: frozenset[str]) -> tuple[frozenset[str], str]:
+def _read_links(tree: LexborHTMLParser, file: str, follow: Follow) -> tuple[frozenset[str], str]:
     """Return the pages that a page links to, and the one that it calls next."""
     targets: set[str] = set()
     following = ""
     for link in tree.css("link[rel=next], a[href]"):
         attributes = link.attributes
-        target = site.resolve_link(file, attributes.get("href") or "", known)
+        target = follow(file, attributes.get("href") or "")
         if not target or target == file:
             continue
         if link.tag == "a":
@@ -193,6 +217,7 @@ def _build_outline(
     pages: dict[str, SitePage],
     order: list[ContentsLine],
     contents: SitePage | None,
+    addresses: Mapping[str, str],
     *,
     title: str,
     shared: str,
@@ -204,7 +229,7 @@ def _build_outline(
         is_contents = page is contents
         if site.is_only_links(page, is_contents=is_contents):
             continue
-        outline.start_document(page.file, url=page.file)
+        outline.start_document(page.file, url=addresses[page.file])
         if is_contents:
             outline.enter((title,))
         else:
