@@ -71,7 +71,10 @@ def test_attaching_says_what_has_become_of_it(
         fill_collection(theirs, ROBOTS, embedder=load_embedder(Settings(data=tmp_path)))
         data = tmp_path / "library"
         said = run("--data", data, "attach", theirs.url, "--title", "Robots")
-        assert said.output == "robots: attached (3 sections, 5 passages).\n"
+        assert (
+            said.output
+            == "robots: attached as a copy (3 sections, 5 passages). Attach it again to update it.\n"
+        )
         assert "robots: unchanged" in run("--data", data, "attach", theirs.url, "--title", "Robots").output
         as_json = json.loads(run("attach", theirs.url, "--title", "Robots", "--data", data, "--json").output)
         assert (as_json["book"]["id"], as_json["unchanged"]) == ("robots", True)

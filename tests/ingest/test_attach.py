@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,9 +16,17 @@ from octavo.records.options import BookOptions
 from octavo.schemas import QueryJson
 from octavo.settings import Settings
 from octavo.store.qdrant_import import Source
+from octavo.store.qdrant_payloads import PayloadKeys
 from octavo.testing import TinyEmbedder
 from tests.support.answerers import AllSentencesAnswerer, assert_well_cited
-from tests.support.foreign_collections import ROBOTS, SITE, ForeignPoint, delete_points, fill_collection
+from tests.support.foreign_collections import (
+    ROBOTS,
+    SITE,
+    ForeignPoint,
+    delete_points,
+    fill_collection,
+    fill_payloads,
+)
 from tests.support.qdrant_server import Fault, QdrantServer
 from tests.support.small_books import write_markdown
 
@@ -294,3 +303,60 @@ async def test_a_server_that_fails_in_the_middle_of_reading_leaves_nothing_behin
         assert await robots.books() == []
         await robots.attach(source(server))
         assert len(await robots.books()) == 1
+
+
+LIDAR, CAMERA = ROBOTS[2].text, ROBOTS[3].text
+NODE = {"text": CAMERA, "start_char_idx": 0, "metadata": {"file_name": "eyes.md"}}
+LATER = {"text": LIDAR, "start_char_idx": 90, "metadata": {"file_name": "eyes.md"}}
+PAYLOADS: dict[str, list[dict[str, object]]] = {
+    "documents": [
+        {"content": LIDAR, "source_url": f"{SITE}/eyes", "section_heading": "Eyes", "chunk_index": 1},
+        {"content": CAMERA, "source_url": f"{SITE}/eyes", "section_heading": "Eyes", "chunk_index": 0},
+    ],
+    "langchain": [
+        {"page_content": LIDAR, "metadata": {"source": f"{SITE}/eyes", "title": "Eyes", "start_index": 700}},
+        {"page_content": CAMERA, "metadata": {"source": f"{SITE}/eyes", "title": "Eyes", "start_index": 0}},
+    ],
+    "llamaindex": [
+        {"_node_content": json.dumps(LATER), "_node_type": "TextNode", "file_name": "eyes.md", "doc_id": "a"},
+        {"_node_content": json.dumps(NODE), "_node_type": "TextNode", "file_name": "eyes.md", "doc_id": "a"},
+    ],
+    "own": [
+        {"say": {"words": LIDAR}, "where": f"{SITE}/eyes", "nth": "2", "title": "Eyes"},
+        {"say": {"words": CAMERA}, "where": f"{SITE}/eyes", "nth": "1", "title": "Eyes"},
+    ],
+}
+
+
+@pytest.mark.parametrize("maker", PAYLOADS)
+async def test_the_payloads_of_other_programs_are_understood(
+    tmp_path: Path, server: QdrantServer, maker: str
+) -> None:
+    fill_payloads(server, maker, PAYLOADS[maker])
+    keys = PayloadKeys(text="say.words", url="where", order="nth") if maker == "own" else PayloadKeys()
+    notes: list[str] = []
+
+    def listen(event: IngestEvent) -> None:
+        notes.extend(event.warnings if isinstance(event, Parsed) else ())
+
+    async with library(tmp_path) as robots:
+        there = Source(url=server.url, collection=maker, keys=keys)
+        book = await robots.attach(there, options=BookOptions(base_url="https://x.example/"), on_event=listen)
+        (section,) = await robots.contents(book.id)
+    assert section.text == f"{CAMERA}\n\n{LIDAR}"
+    named = "eyes.md" if maker == "llamaindex" else "Eyes"
+    place = "https://x.example/eyes.md" if maker == "llamaindex" else f"{SITE}/eyes"
+    assert (section.title, section.url) == (named, place)
+    assert notes[0].startswith("read text from ")
+
+
+async def test_without_a_text_the_keys_that_are_there_are_listed(
+    tmp_path: Path, server: QdrantServer
+) -> None:
+    fill_payloads(server, "odd", [{"words_of": LIDAR, "meta": {"where": "x"}}])
+    async with library(tmp_path) as robots:
+        with pytest.raises(BadBook, match=r"no texts.* words_of, meta\.where") as refused:
+            await robots.attach(Source(url=server.url, collection="odd"))
+        assert "--text-key" in refused.value.hint
+        with pytest.raises(InvalidValue, match=r"text_key must be a key .*words_of"):
+            await robots.attach(Source(url=server.url, collection="odd", keys=PayloadKeys(text="word")))

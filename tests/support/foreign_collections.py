@@ -62,6 +62,14 @@ def fill_collection(
     httpx.put(f"{address}/points", json={"points": made}).raise_for_status()
 
 
+def fill_payloads(server: QdrantServer, collection: str, payloads: Sequence[dict[str, object]]) -> None:
+    """Puts points with these payloads into a new collection, all with the same vector."""
+    address = f"{server.url}/collections/{collection}"
+    httpx.put(address, json={"vectors": {"size": 4, "distance": "Cosine"}}).raise_for_status()
+    made = [{"id": n, "vector": [1.0, 0, 0, 0], "payload": p} for n, p in enumerate(payloads, start=1)]
+    httpx.put(f"{address}/points", json={"points": made}).raise_for_status()
+
+
 def delete_points(server: QdrantServer, ids: Sequence[int], *, collection: str = "ai_book_embedding") -> None:
     address = f"{server.url}/collections/{collection}/points/delete"
     httpx.post(address, json={"points": list(ids)}).raise_for_status()

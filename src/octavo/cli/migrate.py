@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 @click.option("--id", "book_id", help="Id of the book in the library; the default is made from the title.")
 @click.option("--base-url", help="Web address to which the points' addresses are relative.")
 @click.option("--vector", help="Name of the dense vector to read, if the points have several.")
+@click.option("--text-key", help="Key of the payload with the text, like content or metadata.text.")
+@click.option("--url-key", help="Key with the address or file of a point; '' for none.")
+@click.option("--title-key", help="Key with the title of its page or section; '' for none.")
+@click.option("--order-key", help="Key with its place in the page; '' for none.")
 @click.option(
     "--key-file", type=click.File(), help="File with the server's key; '-' reads it from standard input."
 )
@@ -51,20 +55,28 @@ def attach(
     book_id: str | None,
     base_url: str | None,
     vector: str | None,
+    text_key: str | None,
+    url_key: str | None,
+    title_key: str | None,
+    order_key: str | None,
     key_file: TextIO | None,
     data: str | None,
     as_json: bool,
 ) -> None:
     """Add a Qdrant collection that another program filled as a book. Nothing is written to it.
 
-    Its points must have url, text, chunk_id and source_title. Attach it again to update what changed.
+    The points are copied: attach it again to update what changed. Text, address, title and order are looked
+    for under the usual keys (url, text, content, LangChain's page_content, LlamaIndex's _node_content, …).
+    The options name other keys; a dot leads into an object.
 
     \b
       octavo attach http://localhost:6333
       octavo attach https://name.cloud.qdrant.io:6333 --collection handbook --key-file key.txt
+      octavo attach http://localhost:6333 --text-key body --url-key metadata.page
     """
     from octavo.records.options import BookOptions
     from octavo.store.qdrant_import import Source
+    from octavo.store.qdrant_payloads import PayloadKeys
 
     given = "" if key_file is None else key_file.read().strip()
     options = BookOptions(title=title, book_id=book_id, base_url=base_url)
@@ -72,7 +84,8 @@ def attach(
 
     async def work(library: Library) -> Book:
         known = library.settings.store_key if library.settings.store_url == url.rstrip("/") else ""
-        source = Source(url=url, collection=collection, key=given or known, vector=vector)
+        keys = PayloadKeys(text=text_key, url=url_key, title=title_key, order=order_key)
+        source = Source(url=url, collection=collection, key=given or known, vector=vector, keys=keys)
         progress = ProgressLine(collection, live=is_terminal())
 
         def on_event(event: IngestEvent) -> None:
@@ -89,7 +102,8 @@ def attach(
         show_json(AttachedBookJson(book=BookJson.from_value(book), unchanged=unchanged))
     else:
         count = f"{format_count(book.section_count, 'section')}, {format_count(book.chunk_count, 'passage')}"
-        click.echo(f"{book.id}: {'unchanged' if unchanged else 'attached'} ({count}).")
+        said = "unchanged" if unchanged else "attached as a copy"
+        click.echo(f"{book.id}: {said} ({count}). Attach it again to update it.")
 
 
 @click.command(short_help="Copy the library to a Qdrant server and PostgreSQL, or back.")

@@ -1,7 +1,7 @@
 """Attach a Qdrant collection that another program filled, so that it can be searched and asked like a book.
 
-The points are read once, and nothing is ever written to that collection. Each web address becomes a section,
-whose text is that of its points in order of `chunk_id`. Each point becomes a chunk that is a part of that
+The points are read once and copied, and nothing is ever written to that collection. Each web address becomes
+a section, whose text is that of its points in their order. Each point becomes a chunk that is a part of that
 text, so its quotations can be checked like any other. The vectors are reused if a sample shows that the
 library's own embedder makes the same ones; otherwise the texts are embedded again. Attaching the collection
 again updates what changed and removes what is gone.
@@ -38,6 +38,7 @@ from octavo.ingest.edition import (
 from octavo.ingest.install import STORE_AT_ONCE, install, split_batches
 from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.records.rows import hash_text
+from octavo.store.qdrant_payloads import PayloadKeys
 from octavo.text.clean import clean, collapse, make_slug
 from octavo.text.sentences import split_long
 from octavo.types import CHUNK_LEAST, CHUNK_MOST, Book, BookFormat, Chunk, Section
@@ -54,6 +55,7 @@ SAMPLE = 8
 # A cosine. The same model in another precision reaches 0.98 and more, another model almost 0.
 SAME_MODEL = 0.9
 BETWEEN = "\n\n"
+USUAL_KEYS = PayloadKeys(text="text", url="url", title="source_title", order="chunk_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +82,15 @@ async def attach(
     """Add a collection as a book, and yield the progress. The last event is `Published`."""
     from octavo.store.qdrant_import import read_points
 
-    found = await read_points(source)
-    if not found:
-        raise BadBook("no_text", f"the collection {source.collection!r} at {source.url} has no texts")
+    found, keys = await read_points(source)
     wanted = options.title or _find_common_title(found) or source.collection
     title = collapse(clean(wanted))[:TITLE_MOST].strip()
     pages = await run_blocking(_build_pages, found, title)
     parsed = _build_parsed(title, pages)
     async with changes() as context:
         own, notes = await run_blocking(_check_vectors, found, context.embedder)
+        if keys != USUAL_KEYS:
+            notes = (f"read {keys.describe()}", *notes)
         yield Parsed(title, len(pages), parsed.characters, 0, notes)
         label = f"{urlsplit(source.url).netloc}/{source.collection}"
         known = await _find_known(label, options, context.records)
@@ -142,9 +144,9 @@ def _check_vectors(found: Sequence[CollectionPoint], embedder: Embedder) -> tupl
 
 
 def _build_pages(found: Sequence[CollectionPoint], title: str) -> list[_Page]:
-    """Group the passages by web address, in order of `chunk_id`, then as they were found."""
+    """Group the passages by web address, in their order, then as they were found."""
     by_address: dict[tuple[str, str], list[CollectionPoint]] = {}
-    for passage in sorted(found, key=lambda p: p.chunk_id if p.chunk_id is not None else -1):
+    for passage in sorted(found, key=lambda p: p.order if p.order is not None else -1):
         by_address.setdefault((passage.source_title, passage.url), []).append(passage)
     addresses = Counter(name for name, _ in by_address)
     made = [
@@ -204,7 +206,8 @@ def _build_book(
     """Build the catalogue entry. Its hash covers everything that was read."""
     read = hashlib.sha256(f"{title}\x1f{base_url}".encode())
     for p in found:
-        said = (p.point_id, p.chunk_id, p.url, p.source_title, p.text)
+        said: tuple[object, ...] = (p.point_id, p.chunk_id, p.url, p.source_title, p.text)
+        said += () if p.order == p.chunk_id else (p.order,)
         read.update("\x1f".join(map(str, said)).encode("utf-8", "replace"))
         read.update(b"" if p.vector is None else p.vector.tobytes())
     now = datetime.now(UTC)

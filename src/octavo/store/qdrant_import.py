@@ -1,7 +1,7 @@
 """Reads a Qdrant collection that another program filled. Nothing is ever written to it.
 
-Such a collection holds at least `url`, `text`, `chunk_id` and `source_title`, and a dense vector with or
-without a name.
+Such a collection holds texts under some key, most often with an address, a title and an order, and a dense
+vector with or without a name.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from octavo.errors import InvalidValue, NotFound, require_extra
 from octavo.store.base import CHECKSUM, LIBRARY
+from octavo.store.qdrant_payloads import PayloadKeys, choose_keys, open_payload, read_order, read_text
 from octavo.types import COLLECTION
 from octavo.validation import LARGEST_EXACT_INTEGER
 
@@ -33,6 +34,8 @@ class Source:
     collection: str = COLLECTION
     key: str = field(default="", repr=False)
     vector: str | None = None
+    keys: PayloadKeys = field(default_factory=PayloadKeys)
+    """Under which keys of the payload the text and the rest are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +47,12 @@ class CollectionPoint:
     url: str
     source_title: str
     chunk_id: int | None
+    order: float | None
     vector: array[float] | None
 
 
-async def read_points(source: Source) -> list[CollectionPoint]:
-    """Reads every point that has a text, in the order of their ids."""
+async def read_points(source: Source) -> tuple[list[CollectionPoint], PayloadKeys]:
+    """Reads every point that has a text, in the order of their ids; returns the keys that were used too."""
     require_extra("qdrant")
     from octavo.store.qdrant_client import QdrantConnection
 
@@ -56,12 +60,15 @@ async def read_points(source: Source) -> list[CollectionPoint]:
     found: list[CollectionPoint] = []
     try:
         name = await _find_vector_name(connection, source)
-        offset: models.ExtendedPointId | None = None
+        records, offset = await _read_page(connection, source, None)
+        sample = [open_payload(record.payload) for record in records]
+        keys = choose_keys(sample, source.keys, place=f"the collection {source.collection!r} at {source.url}")
         while True:
-            records, offset = await _read_page(connection, source, offset)
-            found += [point for record in records if (point := _parse_point(record, name)) is not None]
+            parsed = (_parse_point(record, name, keys) for record in records)
+            found += [point for point in parsed if point is not None]
             if offset is None:
-                return found
+                return found, keys
+            records, offset = await _read_page(connection, source, offset)
     finally:
         await connection.close()
 
@@ -94,10 +101,10 @@ async def _read_page(
     )
 
 
-def _parse_point(record: models.Record, vector: str) -> CollectionPoint | None:
-    payload = record.payload or {}
-    text, number = payload.get("text"), payload.get("chunk_id")
-    if not isinstance(text, str) or not text.strip():
+def _parse_point(record: models.Record, vector: str, keys: PayloadKeys) -> CollectionPoint | None:
+    payload = open_payload(record.payload)
+    text, number = read_text(payload, keys.text), payload.get("chunk_id")
+    if not text.strip():
         return None
     if LIBRARY in payload and CHECKSUM in payload:
         raise InvalidValue(
@@ -106,9 +113,10 @@ def _parse_point(record: models.Record, vector: str) -> CollectionPoint | None:
     return CollectionPoint(
         point_id=record.id if isinstance(record.id, int) else str(record.id),
         text=text,
-        url=str(payload.get("url") or ""),
-        source_title=str(payload.get("source_title") or ""),
+        url=read_text(payload, keys.url),
+        source_title=read_text(payload, keys.title),
         chunk_id=number if type(number) is int and 0 <= number <= LARGEST_EXACT_INTEGER else None,
+        order=read_order(payload, keys.order),
         vector=_normalise(record.vector, vector),
     )
 
