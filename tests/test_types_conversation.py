@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from octavo.errors import InvalidTransition, InvalidValue
-from octavo.types import Trace
+from octavo.types import ShortAnswer, Trace
 from octavo.validation import AnswerState, Delivery, QuestionStatus
 from tests.support.builders import (
     NOON,
@@ -43,6 +43,23 @@ def test_an_answer_numbers_its_citations_and_quotes_only_its_own_evidence() -> N
     for wrong in ([second, first], [second], [replace(first, answer_id="a2")], [elsewhere]):
         with pytest.raises(InvalidValue, match=r"Answer\.citations"):
             make_answer(citations=wrong)
+
+
+def test_a_short_answer_opens_the_answer_with_words_of_the_citation_that_it_names() -> None:
+    cited = make_citation("whale", number=1)
+    short = ShortAnswer(text="whale", citation=1, start=cited.start, end=cited.end)
+    answer = replace(make_answer("whale. [1] So it was. [1]", citations=[cited]), short=short)
+    assert answer.short == short
+    wrong = (
+        replace(short, citation=2),
+        replace(short, text="squid"),
+        replace(short, start=short.start - 1, text=" whale"),
+    )
+    for other in wrong:
+        with pytest.raises(InvalidValue, match=r"Answer\.short"):
+            replace(answer, short=other)
+    with pytest.raises(InvalidValue, match=r"Answer\.short must open the text"):
+        replace(answer, content="So it was. [1]")
 
 
 def test_a_refusal_needs_no_evidence_and_has_no_citations() -> None:

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from octavo import types, validation
 from octavo.errors import InvalidTransition, InvalidValue
-from octavo.types import PageMark, Scope, ScopeType, Span, Trace, books
+from octavo.types import PageMark, Scope, ScopeType, ShortAnswer, Span, Trace, books
 from octavo.validation import TRANSITIONS, BookState, Delivery, QuestionStatus, advance, view
 from tests.support.builders import (
     NOON,
@@ -51,6 +51,7 @@ EXAMPLES = (
     make_evidence(),
     make_citation(),
     make_refusal(),
+    ShortAnswer(text="whiteness", citation=1, start=4, end=13),
     Trace(((Delivery.RECEIVED, NOON),)),
     make_answer(),
     make_message(),

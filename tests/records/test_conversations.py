@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from octavo.errors import InvalidTransition, NotFound, RecordsError
+from octavo.records.answer_rows import checksum_answer
 from octavo.records.catalogue import Records
-from octavo.records.conversations import Conversations, checksum_answer
+from octavo.records.conversations import Conversations
 from octavo.types import Question, Scope, ScopeType, Trace
 from octavo.validation import AnswerState, Delivery, QuestionStatus
 from tests.support.builders import NOON, make_answer, make_question, make_refusal

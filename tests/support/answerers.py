@@ -15,7 +15,7 @@ from octavo.library import Library
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.types import Answer
-from octavo.verification.claims import Claim, Sentence
+from octavo.verification.claims import Claim, Phrase, Sentence
 from tests.support import small_books
 
 
@@ -24,14 +24,16 @@ class ScriptedAnswerer:
 
     name = "scripted"
 
-    def __init__(self, *claims: tuple[str, Sequence[str]], answerable: float = 1.0) -> None:
+    def __init__(
+        self, *claims: tuple[str, Sequence[str]], answerable: float = 1.0, short: Phrase | None = None
+    ) -> None:
         self.claims = tuple(Claim(text, tuple(ids)) for text, ids in claims)
-        self.answerable = answerable
+        self.answerable, self.short = answerable, short
         self.given: list[Sentence] = []
 
     async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
         self.given = list(given)
-        return Reply(self.claims, self.answerable, 0.9 * self.answerable)
+        return Reply(self.claims, self.answerable, 0.9 * self.answerable, short=self.short)
 
 
 class AllSentencesAnswerer:

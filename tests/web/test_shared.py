@@ -174,6 +174,15 @@ def test_a_turn_without_streamed_claims_takes_them_from_its_answer(visit: PageVi
     assert turn["interpreted"] == "How many boats?"
 
 
+def test_a_short_answer_is_told_once_and_only_if_it_cites_something(visit: PageVisit) -> None:
+    answer = {**FINAL, "answer": f"Two. [1] {FINAL['answer']}", "short": {"text": "Two", "citation": 1}}
+    (turn,) = follow(visit, ("answered", answer))
+    assert (turn["short"], len(turn["claims"])) == ({"text": "Two", "citation": 1}, 1)
+    for wrong in ("Two", {"text": 2, "citation": 1}, {"text": "Two", "citation": 9}):
+        (turn,) = follow(visit, ("answered", {**answer, "short": wrong}))
+        assert (turn["short"], len(turn["claims"])) == (None, 2)
+
+
 @pytest.mark.parametrize(
     ("event", "state", "code"),
     [

@@ -145,6 +145,7 @@ def _make_answer(question: Question, reply: CheckedReply, text: AnswerText, time
         ),
         refusal=text.refusal,
         trace=timer.trace,
+        short=text.short,
     )
 
 

@@ -9,11 +9,11 @@ answer is read as it is stored, damaged or not; its checksum shows whether it wa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from octavo.records.conversations import Conversations, StoredAnswer, Values, checksum_answer
+from octavo.records.answer_rows import StoredAnswer, Values, checksum_answer
 from octavo.records.rows import hash_text
 from octavo.search.scope import bound_by_text
 from octavo.types import CHUNK_LEAST, CHUNK_MOST, Answer, Book
@@ -22,6 +22,7 @@ from octavo.verification.claims import GlossedClaim
 if TYPE_CHECKING:
     from octavo.answers.citations import CheckedReply
     from octavo.records.catalogue import Records
+    from octavo.records.conversations import Conversations
 
 GONE = "the book is no longer in the library"
 
@@ -89,6 +90,8 @@ async def verify(
         if stored.receipt.get("seal") != checksum_answer(stored):
             found.append(Verdict(stored.id, 0, False, "the stored answer was changed afterwards", "", ""))
         found += [await _check_citation(stored, citation, texts) for citation in stored.citations]
+        if stored.short is not None:
+            found.append(await _check_short(stored, stored.short, texts))
     return found
 
 
@@ -99,6 +102,19 @@ async def _check_citation(stored: StoredAnswer, citation: Values, texts: _Sectio
         return Verdict(stored.id, number, False, "the passage it was quoted from is not stored", snippet, "")
     true, note = await _compare(citation, chunk, texts)
     return Verdict(stored.id, number, true, note, snippet, chunk["source_location"], checked=note != GONE)
+
+
+async def _check_short(stored: StoredAnswer, short: Values, texts: _SectionTexts) -> Verdict:
+    """Check the short answer: its words open the answer, and stand in its citation and in the book."""
+    number, text = short["citation"], short["text"]
+    cited = next((c for c in stored.citations if c["number"] == number), None)
+    inside = cited is not None and cited["start"] <= short["start"] <= short["end"] <= cited["end"]
+    if cited is None or not inside or not stored.content.startswith(text):
+        note = "the short answer is not what the answer cites"
+        return Verdict(stored.id, number, False, note, text, "")
+    here = {**cited, "start": short["start"], "end": short["end"], "content_snippet": text}
+    verdict = await _check_citation(stored, here, texts)
+    return replace(verdict, note=f"short answer: {verdict.note}")
 
 
 async def _compare(citation: Values, chunk: Values, sections: _SectionTexts) -> tuple[bool, str]:

@@ -19,15 +19,16 @@ from urllib.parse import quote, urldefrag
 from uuid import UUID, uuid4, uuid5
 
 from octavo.events import Claimed
-from octavo.types import Book, BookFormat, Chunk, Citation, Evidence, Refusal, RefusalReason
+from octavo.types import Book, BookFormat, Chunk, Citation, Evidence, Refusal, RefusalReason, ShortAnswer
 
 if TYPE_CHECKING:
     from octavo.answers.workspace import Sources
     from octavo.search.scope import Bounds
-    from octavo.verification.claims import Claim, Sentence
+    from octavo.verification.claims import Claim, Phrase, Sentence
 
 NAMESPACE = UUID("0c7a0b00-71c0-5a0e-9a57-6f1d6b1e2d5c")
 # A book's own "[3]" must not look like one of our marks.
+_STOPS = (".", "!", "?", "…")
 _OWN_MARK, _PLAIN = re.compile(r"\[(\d+)\]"), r"(\1)"
 
 
@@ -52,10 +53,12 @@ class CheckedReply:
     """Seconds that it took to check the claims."""
     local: tuple[str, ...] = ()
     """The models that come with Octavo and took part."""
+    short: Phrase | None = None
+    """The words that answer, in a sentence that the first claim rests on."""
 
     def list_claimed(self) -> tuple[Claimed, ...]:
         """Return the claims as readers see them, with the numbers of their citations."""
-        numbers = [tuple(self.numbers[id_] for id_ in claim.sentences) for claim in self.claims]
+        numbers = [tuple(sorted(self.numbers[id_] for id_ in claim.sentences)) for claim in self.claims]
         return tuple(Claimed(c.text, cited, c.marks) for c, cited in zip(self.claims, numbers, strict=True))
 
     def find_outside(self, bounds: Bounds) -> tuple[Evidence, ...]:
@@ -77,11 +80,15 @@ class AnswerText:
     content: str
     citations: tuple[Citation, ...] = ()
     refusal: Refusal | None = None
+    short: ShortAnswer | None = None
 
 
-def number_citations(claims: Sequence[Claim]) -> dict[str, int]:
-    """Number the sentences that claims rest on, in the order in which they are first needed."""
-    numbers: dict[str, int] = {}
+def number_citations(claims: Sequence[Claim], *, short: Phrase | None = None) -> dict[str, int]:
+    """Number the sentences that an answer rests on, in the order in which they are first needed.
+
+    The sentence of the short answer comes first, because the answer opens with it.
+    """
+    numbers: dict[str, int] = {short.sentence: 1} if short else {}
     for claim in claims:
         for id_ in claim.sentences:
             numbers.setdefault(id_, len(numbers) + 1)
@@ -108,13 +115,23 @@ def write_footnotes(answer_id: str, reply: CheckedReply, *, links: Mapping[str, 
         )
         for id_, number in reply.numbers.items()
     )
-    parts: list[str] = []
+    short = _make_short(reply)
+    parts = [f"{short.text}{'' if short.text.endswith(_STOPS) else '.'} [{short.citation}]"] if short else []
     for claim in reply.claims:
         marks = "".join(f"[{number}]" for number in sorted({reply.numbers[id_] for id_ in claim.sentences}))
         parts.append(f"{_OWN_MARK.sub(_PLAIN, claim.text)} {marks}")
     # Lists and code keep their lines.
     apart = "\n\n" if any("\n" in part for part in parts) else " "
-    return AnswerText(answer_id, apart.join(parts), citations)
+    return AnswerText(answer_id, apart.join(parts), citations, short=short)
+
+
+def _make_short(reply: CheckedReply) -> ShortAnswer | None:
+    if reply.short is None:
+        return None
+    sentence = reply.sentences[reply.short.sentence]
+    start, end = sentence.start + reply.short.start, sentence.start + reply.short.end
+    text = sentence.chunk.content[start - sentence.chunk.start : end - sentence.chunk.start]
+    return ShortAnswer(text=text, citation=reply.numbers[sentence.id], start=start, end=end)
 
 
 def _make_citation(

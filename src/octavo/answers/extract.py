@@ -29,6 +29,7 @@ from octavo.answers.features import (
     weigh_matches,
 )
 from octavo.answers.questions import Expected, ParsedQuestion, QuestionKind, parse_question
+from octavo.answers.short import choose_short
 from octavo.answers.voting import add_votes
 from octavo.text.english import tokenize
 from octavo.text.layout import ITEM
@@ -36,7 +37,7 @@ from octavo.verification.claims import Claim
 
 if TYPE_CHECKING:
     from octavo.search.ranking import ReaderSize
-    from octavo.verification.claims import Sentence
+    from octavo.verification.claims import Phrase, Sentence
 
 MOST_CLAIMS, MOST_WORDS, SHORTLIST = 3, 80, 10
 # With odds of `ENOUGH` the choice is settled. Below `TOO_LITTLE` a sentence adds nothing.
@@ -59,13 +60,14 @@ class Extraction:
     """The best answer that can be quoted, before it is decided whether to give it. Empty without evidence.
 
     `words` are those that answer, by the trained reader. `around` is the sentence that they stand in, with
-    its heading and the sentence before it.
+    its heading and the sentence before it. `short` are the same words, if they answer by themselves.
     """
 
     claims: tuple[Claim, ...]
     features: Mapping[str, float]
     words: str = ""
     around: str = ""
+    short: Phrase | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,17 +136,18 @@ def compose(
         formed = add_votes(matches, formed, seen)
     parts = _choose(parsed, matches, formed)
     features = measure_answer(parsed, matches, scores=formed, chosen=[p.core for p in parts])
-    words, around = "", ""
+    words, around, short = "", "", None
     if seen is not None:
         best = seen[matches[parts[0].core].sentence.id]
         features |= measure_reader([seen[r.sentence.id] for r in matches], best=parts[0].core)
         marks = {parts[0]: _mark_reader_words(best)}
         words, around = _find_reader_words(matches, parts[0].core, best)
+        short = choose_short(parsed, matches[parts[0].core].sentence, best)
     else:
         sure = next((p for p in parts if matches[p.core].sure), None)
         marks = {sure: tuple(_mark_expected(parsed, matches[sure.core]))} if sure else {}
     claims = (_make_claim(matches, p, marks=marks.get(p, ())) for p in _sort_runs(matches, parts))
-    return Extraction(tuple(claims), MappingProxyType(features), words, around)
+    return Extraction(tuple(claims), MappingProxyType(features), words, around, short)
 
 
 def _score_form(parsed: ParsedQuestion, match: SentenceMatch) -> float:

@@ -12,8 +12,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from octavo.answers import calibration
-from octavo.answers.extract import Extraction, extract_answer, shortlist
+from octavo.answers.extract import MOST_WORDS, Extraction, extract_answer, shortlist
 from octavo.answers.features import SentenceScore, state_answer
+from octavo.answers.short import fit_short
 from octavo.answers.workspace import Workspace
 from octavo.concurrency import run_blocking
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from octavo.search.ranking import ReaderSize
     from octavo.search.rerank import Reranker
     from octavo.types import Chunk
-    from octavo.verification.claims import Claim, Sentence
+    from octavo.verification.claims import Claim, Phrase, Sentence
 
 EmbedQuery = Callable[[str], Awaitable[tuple[float, ...]]]
 Place = tuple[str, int]
@@ -38,7 +39,8 @@ class Reply:
 
     `dropped` are claims that the answerer gave up itself, with the reason, and `checking` the seconds that it
     took to check them. `answerer` says who answered if it was not the one that was asked. `readers` are the
-    local models that read passages for it. `notes` go on the receipt.
+    local models that read passages for it. `notes` go on the receipt. `short` are the words that answer by
+    themselves, if they are known: words of a sentence that a claim rests on, and that stand in that claim.
     """
 
     claims: tuple[Claim, ...]
@@ -50,6 +52,7 @@ class Reply:
     answerer: str = ""
     readers: tuple[str, ...] = ()
     notes: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    short: Phrase | None = None
 
 
 class Answerer(Protocol):
@@ -114,11 +117,13 @@ class OfflineAnswerer:
 
 
 def _make_reply(extraction: Extraction, features: Mapping[str, float], *, reader: ReaderSize) -> Reply:
+    short, claims = fit_short(extraction.short, extraction.claims, most=MOST_WORDS)
     return Reply(
-        extraction.claims,
+        claims,
         answerable=calibration.answerable(features, reader=reader),
         confidence=calibration.confidence(features, reader=reader),
         features=features,
+        short=short,
     )
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from octavo.answers import calibration
 from octavo.answers.citations import CheckedReply, number_citations
 from octavo.answers.followups import Turn, interpret
+from octavo.answers.short import lead_with_short
 from octavo.answers.workspace import Workspace
 from octavo.concurrency import run_blocking
 from octavo.events import Working
@@ -123,7 +124,8 @@ class AskSteps:
             verify_claims, reply.claims, sentences, given=interpreted, opinion=workspace.opinion
         )
         checking = reply.checking + time.monotonic() - began
-        numbers = number_citations(claims)
+        short, claims = lead_with_short(reply.short, claims, sentences)
+        numbers = number_citations(claims, short=short)
         cited = {sentences[id_].chunk.id for id_ in numbers}
         return CheckedReply(
             evidence=(*found, *(e for e in workspace.evidence[len(found) :] if e.chunk.id in cited)),
@@ -137,6 +139,7 @@ class AskSteps:
             notes=reply.notes,
             checking=checking,
             local=_list_local_models(workspace, reply),
+            short=short,
         )
 
     async def look_beyond(self, question: Question, interpreted: str, wider: Bounds) -> CheckedReply:

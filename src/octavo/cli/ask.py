@@ -255,7 +255,12 @@ def show_answer(done: Answered) -> None:
         reason = done.answerer.removeprefix(WITHOUT_MODEL)
         click.secho(f"Answered without the model: {reason}.", fg="yellow", err=True)
     answer = done.answer
-    for line in answer.content.splitlines():
+    text = answer.content
+    if answer.short is not None:
+        mark = f"[{answer.short.citation}]"
+        opening, _, text = text.partition(mark)
+        click.secho(f"{opening}{mark}\n", bold=True)
+    for line in text.strip().splitlines():
         indent = " " * (len(line) - len(line.lstrip()))
         wrapped = textwrap.wrap(line, width, break_long_words=False, subsequent_indent=indent)
         click.echo("\n".join(wrapped))

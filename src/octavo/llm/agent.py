@@ -88,6 +88,7 @@ class ModelAnswerer:
             dropped=tuple(checker.dropped),
             checking=checker.checking,
             readers=quoted.readers,
+            short=None if checker.foreign else quoted.short,
             notes={"name": self.name, **notes, "mended": checker.mended, **self._ledger.notes()},
         )
 

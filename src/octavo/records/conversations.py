@@ -8,8 +8,6 @@ citations and a receipt of how it was made, and comes out equal.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
@@ -33,15 +31,22 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from octavo.errors import NotFound
+from octavo.records.answer_rows import (
+    StoredAnswer,
+    Values,
+    build_answer,
+    build_receipt,
+    build_trace,
+    parse_answer,
+    parse_stored_answer,
+)
 from octavo.records.idempotency import delete_old_requests, delete_responses
 from octavo.records.tables import Moment, answers, feedback, questions, sessions
-from octavo.types import Answer, Chunk, Citation, Evidence, Message, Question, Refusal, Scope, Session, Trace
+from octavo.types import Answer, Message, Question, Scope, Session
 from octavo.validation import AnswerState, Delivery, QuestionStatus, advance
 
 if TYPE_CHECKING:
     from octavo.records.database import Database
-
-Values = dict[str, Any]
 
 ABANDONED_AFTER = timedelta(minutes=15)
 """After so long without an end, the process that worked on a question is taken for dead."""
@@ -55,13 +60,6 @@ _RAW_ANSWER = (
     answers.c.content,
     *(cast(answers.c[name], Text).label(name) for name in ("citations", "evidence", "receipt", "refusal")),
 )
-_CHECKSUM = "2:"
-"""What a checksum begins with that covers all that a reader saw."""
-_SHOWN: tuple[str, ...] = (
-    *("book_id", "section_id", "content", "chapter", "section", "heading_path", "page_number", "page_end"),
-    *("page_label", "url", "source_file", "source_location", "source_title"),
-)
-"""What a citation shows, or leads to, of its passage."""
 _PUBLISHED = answers.c.state == str(AnswerState.PUBLISHED)
 
 
@@ -84,21 +82,6 @@ class Rating:
     vote: str
     reasons: tuple[str, ...] = ()
     comment: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredAnswer:
-    """An answer as it is stored, sound or damaged. `chunks` are the passages by the id of their evidence.
-
-    Of an answer that cannot be read, only the id and the content are left, and its checksum is wrong.
-    """
-
-    id: str
-    content: str
-    citations: tuple[Values, ...]
-    chunks: Mapping[str, Values]
-    receipt: Mapping[str, object]
-    refusal: Values | None = None
 
 
 class Conversations:
@@ -207,7 +190,7 @@ class Conversations:
 
     async def save_draft(self, answer: Answer, *, receipt: Mapping[str, object]) -> None:
         async with self._database.begin() as connection:
-            await connection.execute(insert(answers), _build_answer(answer, receipt=receipt))
+            await connection.execute(insert(answers), build_answer(answer, receipt=receipt))
 
     async def mark_validated(self, answer: Answer) -> Answer:
         moved = answer.to(AnswerState.VALIDATED)
@@ -224,7 +207,7 @@ class Conversations:
         done, shown = question.to(status), answer.to(AnswerState.PUBLISHED)
         async with self._database.begin() as connection:
             advance(await self._read_status(connection, question), status)
-            await self._advance_answer(connection, shown, receipt=dict(receipt))
+            await self._advance_answer(connection, shown, receipt=build_receipt(answer, receipt))
             ended = update(questions).where(questions.c.id == done.id)
             await connection.execute(ended.values(status=str(done.status)))
         return done, shown
@@ -236,7 +219,7 @@ class Conversations:
         sent = replace(answer, trace=answer.trace.reach(Delivery.DELIVERED, datetime.now(UTC)))
         async with self._database.begin() as connection:
             changed = update(answers).where(answers.c.id == answer.id, _PUBLISHED)
-            await connection.execute(changed.values(trace=_build_trace(sent.trace)))
+            await connection.execute(changed.values(trace=build_trace(sent.trace)))
         return sent
 
     async def delete_question(self, question_id: str) -> None:
@@ -335,7 +318,7 @@ class Conversations:
         if answer_id is not None:
             query = query.where(or_(answers.c.id == answer_id, questions.c.id == answer_id))
         async with self._database.connect() as connection:
-            found = [_parse_stored_answer(row) for row in await connection.execute(query)]
+            found = [parse_stored_answer(row) for row in await connection.execute(query)]
         if answer_id is not None and not found:
             raise _make_answer_error(answer_id)
         return found
@@ -371,7 +354,7 @@ class Conversations:
         advance(AnswerState(current or AnswerState.DRAFT), answer.state)
         values = {
             "state": str(answer.state),
-            "trace": _build_trace(answer.trace),
+            "trace": build_trace(answer.trace),
             "processing_time_ms": answer.processing_time_ms,
         }
         await connection.execute(update(answers).where(answers.c.id == answer.id).values(values | more))
@@ -385,41 +368,6 @@ async def _delete_questions(connection: AsyncConnection, condition: ColumnElemen
     await connection.execute(delete(feedback).where(feedback.c.answer_id.in_(given)))
     await connection.execute(delete(answers).where(answers.c.question_id.in_(asked)))
     return (await connection.execute(delete(questions).where(condition))).rowcount
-
-
-def checksum_answer(answer: Answer | StoredAnswer) -> str:
-    """Computes a checksum of everything that the reader got: text, quotations, and what a citation shows.
-
-    An answer of an earlier version gets the checksum of that version, which covered the quotations only.
-    """
-    if isinstance(answer, StoredAnswer) and not str(answer.receipt.get("seal", "")).startswith(_CHECKSUM):
-        return _checksum_quotations(answer)
-    chunks = answer.chunks if isinstance(answer, StoredAnswer) else _build_chunks(answer)
-    shown = []
-    for citation in map(_to_values, answer.citations):
-        chunk = chunks.get(citation["retrieved_content_id"], {})
-        shown.append([citation, [chunk.get(name) for name in _SHOWN]])
-    refusal = answer.refusal if isinstance(answer, StoredAnswer) else _build_refusal(answer.refusal)
-    said = json.dumps([answer.content, shown, refusal], sort_keys=True)
-    return _CHECKSUM + hashlib.sha256(said.encode()).hexdigest()
-
-
-def _to_values(citation: Citation | Values) -> Values:
-    return _build_citation(citation) if isinstance(citation, Citation) else citation
-
-
-def _build_chunks(answer: Answer) -> dict[str, Values]:
-    built = [_build_evidence(item) for item in answer.evidence]
-    chunks: dict[str, Values] = json.loads(json.dumps({item["id"]: item["chunk"] for item in built}))
-    return chunks
-
-
-def _checksum_quotations(answer: StoredAnswer) -> str:
-    quoted = [
-        [c.get(name) for name in ("number", "retrieved_content_id", "start", "end", "content_snippet")]
-        for c in answer.citations
-    ]
-    return hashlib.sha256(json.dumps([answer.content, quoted]).encode()).hexdigest()
 
 
 def _build_question(question: Question, *, interpreted: str) -> Values:
@@ -446,52 +394,6 @@ def _parse_question(row: Any) -> Question:
     return Question(scope=Scope(**row.scope), **{name: getattr(row, name) for name in names})
 
 
-def _build_answer(answer: Answer, *, receipt: Mapping[str, object]) -> Values:
-    return {
-        "id": answer.id,
-        "question_id": answer.question_id,
-        "state": str(answer.state),
-        "content": answer.content,
-        "confidence": answer.confidence,
-        "processing_time_ms": answer.processing_time_ms,
-        "timestamp": answer.timestamp,
-        "citations": [_build_citation(citation) for citation in answer.citations],
-        "evidence": [_build_evidence(item) for item in answer.evidence],
-        "refusal": _build_refusal(answer.refusal),
-        "trace": _build_trace(answer.trace),
-        "receipt": dict(receipt),
-    }
-
-
-def _build_refusal(refusal: Refusal | None) -> Values | None:
-    if refusal is None:
-        return None
-    nearest = [_build_evidence(item) for item in refusal.nearest]
-    built: Values = {"reason": str(refusal.reason), "message": refusal.message, "nearest": nearest}
-    return built
-
-
-def _parse_answer(row: Any) -> Answer:
-    evidence = tuple(_parse_evidence(item) for item in row.evidence)
-    chunks = {item.id: item.chunk for item in evidence}
-    refusal = row.refusal
-    return Answer(
-        id=row.id,
-        question_id=row.question_id,
-        content=row.content,
-        confidence=row.confidence,
-        processing_time_ms=row.processing_time_ms,
-        timestamp=row.timestamp,
-        citations=tuple(Citation(**{**c, "chunk": chunks[c["retrieved_content_id"]]}) for c in row.citations),
-        evidence=evidence,
-        refusal=None
-        if refusal is None
-        else Refusal(**{**refusal, "nearest": tuple(_parse_evidence(e) for e in refusal["nearest"])}),
-        state=row.state,
-        trace=Trace(tuple((Delivery(step), datetime.fromisoformat(at)) for step, at in row.trace)),
-    )
-
-
 def _build_messages(question: Question, answer: Answer | None) -> tuple[Message, ...]:
     """Builds the messages of a conversation that a question and its answer are."""
     asked = Message(
@@ -514,67 +416,6 @@ def _build_messages(question: Question, answer: Answer | None) -> tuple[Message,
     return asked, replied
 
 
-def _parse_stored_answer(row: Any) -> StoredAnswer:
-    """Parses a row whose JSON is still text. One that cannot be read has no citations and no receipt."""
-    try:
-        citations, evidence, receipt = (
-            json.loads(text) for text in (row.citations, row.evidence, row.receipt)
-        )
-        chunks = {item["id"]: item["chunk"] for item in evidence}
-        refusal = None if row.refusal is None else json.loads(row.refusal)
-        stored = StoredAnswer(row.id, row.content, tuple(citations), chunks, receipt, refusal)
-        checksum_answer(stored)
-        _require_fields(stored)
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return StoredAnswer(row.id, str(row.content), (), {}, {})
-    return stored
-
-
-def _require_fields(stored: StoredAnswer) -> None:
-    """Raise unless the fields are there that a check reads."""
-    for citation in stored.citations:
-        chunk = stored.chunks.get(citation["retrieved_content_id"])
-        for name in ("number", "content_snippet", "start", "end"):
-            citation[name]
-        for name in ("book_id", "section_id", "content", "source_location", "id"):
-            if chunk is not None:
-                chunk[name]
-
-
-def _build_trace(trace: Trace) -> list[list[str]]:
-    return [[str(step), at.isoformat()] for step, at in trace.steps]
-
-
-def _build_citation(citation: Citation) -> Values:
-    names = [field.name for field in fields(citation) if field.name != "chunk"]
-    return {name: getattr(citation, name) for name in names}
-
-
-def _build_evidence(item: Evidence) -> Values:
-    chunk = {f.name: getattr(item.chunk, f.name) for f in fields(item.chunk) if f.name != "embedding"}
-    chunk |= {"created_at": item.chunk.created_at.isoformat(), "metadata": dict(item.chunk.metadata)}
-    return {
-        "chunk": chunk,
-        "id": item.id,
-        "relevance_score": item.relevance_score,
-        "rank": item.rank,
-        "state": str(item.state),
-    }
-
-
-def _parse_evidence(stored: Values) -> Evidence:
-    chunk = stored["chunk"]
-    parsed = Chunk(
-        **{
-            **chunk,
-            "created_at": datetime.fromisoformat(chunk["created_at"]),
-            "heading_path": tuple(chunk["heading_path"]),
-            "ancestors": tuple(chunk["ancestors"]),
-        }
-    )
-    return Evidence(**{**stored, "chunk": parsed})
-
-
 def _make_answer_error(id_: str) -> NotFound:
     return NotFound("answer", id_, hint="`octavo sessions` lists what was asked.")
 
@@ -583,7 +424,7 @@ def _parse_exchange(asked: Any, answered: Any | None) -> Exchange:
     question = _parse_question(asked)
     if answered is None:
         return Exchange(question, asked.interpreted, None, {}, asked.error)
-    return Exchange(question, asked.interpreted, _parse_answer(answered), answered.receipt, asked.error)
+    return Exchange(question, asked.interpreted, parse_answer(answered), answered.receipt, asked.error)
 
 
 def _parse_session(row: Any) -> Session:

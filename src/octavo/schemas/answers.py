@@ -130,6 +130,15 @@ class RefusalJson(Schema):
         return cls.from_value(refusal, nearest=[NearestJson.from_evidence(item) for item in refusal.nearest])
 
 
+class ShortJson(Schema):
+    """The words that answer, cut from a citation. `start` and `end` point into its section's text."""
+
+    text: str
+    citation: int
+    start: int
+    end: int
+
+
 class ClaimJson(Schema):
     """A sentence of the answer, the numbers of its citations, and the stretches that are emphasised."""
 
@@ -156,6 +165,7 @@ class AnsweredJson(Schema):
     """The answer, or the refusal, to a question.
 
     `states` are those of the question and of the answer, in the words of all source documents.
+    `short` are the words that answer, and `answer` opens with them; it is left out where no few words do.
     `interpreted` is left out when it is the question itself; `claims`, `dropped` and `session_id` when there
     are none.
     """
@@ -165,6 +175,7 @@ class AnsweredJson(Schema):
     status: QuestionStatus
     answer_id: str
     answer: str
+    short: ShortJson | None = omit_empty(None)
     confidence: float = Field(ge=0, le=1)
     citations: list[CitationJson]
     evidence: list[EvidenceJson]
@@ -186,6 +197,7 @@ class AnsweredJson(Schema):
             status=question.status,
             answer_id=answer.id,
             answer=answer.content,
+            short=ShortJson.from_value(answer.short) if answer.short else None,
             confidence=round(answer.confidence, DIGITS),
             citations=[CitationJson.from_citation(citation) for citation in answer.citations],
             evidence=[EvidenceJson.from_evidence(item) for item in answer.evidence],

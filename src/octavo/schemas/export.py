@@ -107,6 +107,14 @@ class AnswerExport(Schema):
     refusal: RefusalExport | None
     state: AnswerState
     trace: TraceExport
+    short: ShortExport | None
+
+
+class ShortExport(Schema):
+    text: str
+    citation: int
+    start: int
+    end: int
 
 
 class MessageExport(Schema):

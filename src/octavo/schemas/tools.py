@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from octavo.events import Answered
-from octavo.schemas.answers import AnsweredJson, EvidenceJson
+from octavo.schemas.answers import AnsweredJson, EvidenceJson, ShortJson
 from octavo.schemas.base import Schema
 from octavo.text.bookmap.model import BookMap, EntityDetails
 from octavo.types import Evidence
@@ -173,6 +173,7 @@ class ToolAnswer(Schema):
         description="insufficient_data: the books do not say; that is the result, not a failure."
     )
     answer: str = Field(description="The answer with its [n], or why there is none.")
+    short: ShortJson | None = Field(description="The words that answer, if few do; `answer` opens with them.")
     confidence: float = Field(description="Probability that the answer is right.")
     citations: list[ToolCitation]
     evidence: list[ToolPassage] = Field(description="The passages that are quoted.")

@@ -69,6 +69,7 @@ __all__ = [
     "ScopeType",
     "Section",
     "Session",
+    "ShortAnswer",
     "SourceCitation",
     "SourceReference",
     "Span",
@@ -208,6 +209,24 @@ class Citation(CitationNames):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShortAnswer:
+    """The words that answer, cut from a sentence that the answer cites.
+
+    `citation` is the number of that citation. `start` and `end` point into the section's text, as its own do.
+    """
+
+    text: str
+    citation: int
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        validation.check_text("ShortAnswer.text", self.text)
+        validation.check_integer("ShortAnswer.citation", self.citation, least=1)
+        validation.check_span("ShortAnswer", self.start, self.end)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
     """Why the book does not answer, with the passages that come closest."""
 
@@ -246,7 +265,10 @@ class Trace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer(AnswerNames):
-    """The reply to a question: text with evidence and citations, or a refusal."""
+    """The reply to a question: text with evidence and citations, or a refusal.
+
+    Where the words that answer are known, `short` has them, and the text opens with them.
+    """
 
     id: str
     question_id: str
@@ -259,6 +281,7 @@ class Answer(AnswerNames):
     refusal: Refusal | None = None
     state: AnswerState = AnswerState.DRAFT
     trace: Trace = Trace()
+    short: ShortAnswer | None = None
 
     def __post_init__(self) -> None:
         validation.check_text("Answer.id", self.id)
@@ -280,6 +303,18 @@ class Answer(AnswerNames):
         if self.refusal is not None and self.citations:
             raise InvalidValue("Answer.citations", "must be empty on a refused question", self.citations)
         self._check_citations()
+        if self.short is not None:
+            self._check_short(self.short)
+
+    def _check_short(self, short: ShortAnswer) -> None:
+        validation.check_instance("Answer.short", short, ShortAnswer)
+        cited = next((c for c in self.citations if c.number == short.citation), None)
+        if cited is None or not cited.start <= short.start < short.end <= cited.end:
+            raise InvalidValue("Answer.short", "must stand in the words of the citation that it names", short)
+        if cited.content_snippet[short.start - cited.start : short.end - cited.start] != short.text:
+            raise InvalidValue("Answer.short", "must be the citation's own text from start to end", short)
+        if not self.content.startswith(short.text):
+            raise InvalidValue("Answer.short", "must open the text of the answer", short)
 
     def _check_citations(self) -> None:
         numbers = [c.number for c in self.citations]

@@ -33,6 +33,15 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Phrase:
+    """Words of one sentence of the evidence. `start` and `end` point into the sentence's text."""
+
+    sentence: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class GlossedClaim(Claim):
     """A claim in another language than the book's. `gloss` says it in the book's, and is what is checked."""
 

@@ -95,13 +95,19 @@ export class TurnView {
 
   /** @param {Answered} final */
   #drawAnswer(final) {
-    fill(this.#said, this.#drawInterpreted(), this.#turn.claims.map((claim) => this.#drawClaim(claim)));
+    fill(this.#said, this.#drawInterpreted(), this.#drawShort(), this.#turn.claims.map((claim) => this.#drawClaim(claim)));
     fill(this.#foot, this.#drawConfidence(final), this.#drawSources(), this.#drawDropped(), this.#drawTools(final));
   }
 
   #drawInterpreted() {
     const { interpreted } = this.#turn;
     return interpreted ? el("p", { class: "interpreted" }, S.interpreted, " ", el("em", {}, interpreted)) : null;
+  }
+
+  /** Draw the words that answer, in large letters, with their footnote. */
+  #drawShort() {
+    const { short } = this.#turn;
+    return short ? el("p", { class: "short" }, short.text, " ", this.#drawFootnote(short.citation)) : null;
   }
 
   /**

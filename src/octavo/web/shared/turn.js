@@ -30,6 +30,7 @@ import { Problem } from "./sse.js";
  */
 /** @typedef {Place & {number: number, content_snippet: string}} Citation */
 /** @typedef {{text: string, citations: readonly number[], marks: readonly Span[]}} Claim */
+/** @typedef {{text: string, citation: number}} Short  the words that answer, and the number of their citation */
 /** @typedef {{text: string, reason: string}} DroppedClaim */
 /** @typedef {{reason: string, message: string, nearest: readonly Place[]}} Refusal */
 
@@ -37,7 +38,8 @@ import { Problem } from "./sse.js";
  * @typedef {object} Answered  the last event of a stream, and what the server keeps of an answer
  * @property {string} [question]
  * @property {string} answer_id
- * @property {string} answer
+ * @property {string} answer  opens with the short answer, if there is one
+ * @property {Short | null} [short]
  * @property {number} confidence
  * @property {readonly Citation[]} citations
  * @property {readonly Claim[]} [claims]
@@ -68,6 +70,7 @@ import { Problem } from "./sse.js";
  * @property {"asking" | "answered" | "refused" | "stopped" | "failed"} state
  * @property {string} interpreted  what was looked for, where it differs from the question
  * @property {readonly Step[]} steps
+ * @property {Short | null} short
  * @property {readonly Claim[]} claims
  * @property {readonly Citation[]} citations
  * @property {readonly DroppedClaim[]} dropped
@@ -87,7 +90,7 @@ const WITHOUT_DETAIL = new Set(["writing", "checking"]);
  */
 export function beginTurn(asked) {
   return {
-    asked, state: "asking", interpreted: "", steps: [], claims: [], citations: [], dropped: [], refusal: null,
+    asked, state: "asking", interpreted: "", steps: [], short: null, claims: [], citations: [], dropped: [], refusal: null,
     final: null, problem: null, feedback: { vote: "", isOpen: false, sent: "", problem: null },
   };
 }
@@ -165,8 +168,9 @@ export function finishTurn(turn, final) {
   const interpreted = readInterpreted(turn, final.interpreted) || turn.interpreted;
   const refusal = final.refusal ? { ...final.refusal, nearest: listOf(final.refusal.nearest) } : null;
   const known = turn.claims.length ? turn.claims : listOf(final.claims).map(readClaim);
-  const claims = known.length ? known : splitClaims(String(final.answer || ""), citations);
-  return { ...turn, state: refusal ? "refused" : "answered", final, citations, dropped, interpreted, refusal, claims };
+  const short = readShort(final, citations);
+  const claims = known.length ? known : splitClaims(skipShort(String(final.answer || ""), short), citations);
+  return { ...turn, state: refusal ? "refused" : "answered", final, citations, dropped, interpreted, refusal, short, claims };
 }
 
 /**
@@ -233,6 +237,17 @@ export function splitClaims(answer, citations) {
 }
 
 /**
+ * Return the text of an answer after its short answer.
+ * @param {string} answer
+ * @param {Short | null} short
+ */
+export function skipShort(answer, short) {
+  const mark = short ? `[${short.citation}]` : "";
+  const isOpening = short && answer.startsWith(short.text) && answer.includes(mark);
+  return isOpening ? answer.slice(answer.indexOf(mark) + mark.length).trimStart() : answer;
+}
+
+/**
  * Describe where something stands, for people: section and page.
  * @param {Place} place
  * @param {(page: string | number) => string} wordPage
@@ -261,6 +276,16 @@ export function gradeConfidence(confidence) {
  */
 function readClaim({ text, citations, marks }) {
   return { text: String(text), citations: listOf(citations), marks: listOf(marks) };
+}
+
+/**
+ * @param {Answered} final
+ * @param {readonly Citation[]} citations
+ * @returns {Short | null}
+ */
+function readShort({ short }, citations) {
+  if (typeof short?.text !== "string" || !short.text.trim()) return null;
+  return citations.some((cited) => cited.number === short.citation) ? short : null;
 }
 
 /**

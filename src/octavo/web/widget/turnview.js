@@ -5,7 +5,7 @@
 import { drawIcon, el, fill } from "../shared/dom.js";
 import { SURE } from "../shared/strings.js";
 import { shorten } from "../shared/text.js";
-import { describePlace, gradeConfidence } from "../shared/turn.js";
+import { describePlace, gradeConfidence, skipShort } from "../shared/turn.js";
 import { drawFeedback } from "./feedback.js";
 import { ICONS } from "./icons.js";
 import { findTarget } from "./jump.js";
@@ -110,9 +110,11 @@ export class TurnView {
 
   /** @param {Answered} final */
   #drawAnswer(final) {
-    const { citations } = this.#turn;
+    const { citations, short } = this.#turn;
     const byNumber = new Map(citations.map((cited) => [cited.number, cited]));
-    fill(this.#said, drawProse(final.answer, (number) => this.#drawFootnote(byNumber.get(number))));
+    const footnote = (/** @type {number} */ number) => this.#drawFootnote(byNumber.get(number));
+    fill(this.#said, short && el("p", { class: "short", dir: "auto" }, short.text, footnote(short.citation)),
+      drawProse(skipShort(final.answer, short), footnote));
     fill(this.#after, this.#drawPassages(citations), this.#drawFoot(final), this.#drawDropped());
   }
 

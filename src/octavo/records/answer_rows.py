@@ -1,0 +1,198 @@
+"""How an answer is stored: as the reader got it, with its evidence, its citations and a receipt.
+
+An answer that is stored comes out equal. Its checksum covers everything that the reader got, so that a
+change of the row shows. `StoredAnswer` is the row as it is, sound or damaged, for those who check it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from octavo.types import Answer, Chunk, Citation, Evidence, Refusal, ShortAnswer, Trace
+from octavo.validation import Delivery
+
+Values = dict[str, Any]
+
+_CHECKSUM = "2:"
+"""What a checksum begins with that covers all that a reader saw."""
+_SHOWN: tuple[str, ...] = (
+    *("book_id", "section_id", "content", "chapter", "section", "heading_path", "page_number", "page_end"),
+    *("page_label", "url", "source_file", "source_location", "source_title"),
+)
+"""What a citation shows, or leads to, of its passage."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAnswer:
+    """An answer as it is stored, sound or damaged. `chunks` are the passages by the id of their evidence.
+
+    Of an answer that cannot be read, only the id and the content are left, and its checksum is wrong.
+    """
+
+    id: str
+    content: str
+    citations: tuple[Values, ...]
+    chunks: Mapping[str, Values]
+    receipt: Mapping[str, object]
+    refusal: Values | None = None
+
+    @property
+    def short(self) -> Values | None:
+        short: Values | None = self.receipt.get("short")  # type: ignore[assignment]
+        return short
+
+
+def checksum_answer(answer: Answer | StoredAnswer) -> str:
+    """Computes a checksum of everything that the reader got: text, quotations, and what a citation shows.
+
+    An answer of an earlier version gets the checksum of that version, which covered the quotations only.
+    """
+    if isinstance(answer, StoredAnswer) and not str(answer.receipt.get("seal", "")).startswith(_CHECKSUM):
+        return _checksum_quotations(answer)
+    chunks = answer.chunks if isinstance(answer, StoredAnswer) else _build_chunks(answer)
+    shown = []
+    for citation in map(_to_values, answer.citations):
+        chunk = chunks.get(citation["retrieved_content_id"], {})
+        shown.append([citation, [chunk.get(name) for name in _SHOWN]])
+    refusal = answer.refusal if isinstance(answer, StoredAnswer) else _build_refusal(answer.refusal)
+    short = answer.short if isinstance(answer, StoredAnswer) else answer.short and asdict(answer.short)
+    said = json.dumps([answer.content, shown, refusal, *([short] if short else [])], sort_keys=True)
+    return _CHECKSUM + hashlib.sha256(said.encode()).hexdigest()
+
+
+def _to_values(citation: Citation | Values) -> Values:
+    return _build_citation(citation) if isinstance(citation, Citation) else citation
+
+
+def _build_chunks(answer: Answer) -> dict[str, Values]:
+    built = [_build_evidence(item) for item in answer.evidence]
+    chunks: dict[str, Values] = json.loads(json.dumps({item["id"]: item["chunk"] for item in built}))
+    return chunks
+
+
+def _checksum_quotations(answer: StoredAnswer) -> str:
+    quoted = [
+        [c.get(name) for name in ("number", "retrieved_content_id", "start", "end", "content_snippet")]
+        for c in answer.citations
+    ]
+    return hashlib.sha256(json.dumps([answer.content, quoted]).encode()).hexdigest()
+
+
+def build_answer(answer: Answer, *, receipt: Mapping[str, object]) -> Values:
+    return {
+        "id": answer.id,
+        "question_id": answer.question_id,
+        "state": str(answer.state),
+        "content": answer.content,
+        "confidence": answer.confidence,
+        "processing_time_ms": answer.processing_time_ms,
+        "timestamp": answer.timestamp,
+        "citations": [_build_citation(citation) for citation in answer.citations],
+        "evidence": [_build_evidence(item) for item in answer.evidence],
+        "refusal": _build_refusal(answer.refusal),
+        "trace": build_trace(answer.trace),
+        "receipt": build_receipt(answer, receipt),
+    }
+
+
+def build_receipt(answer: Answer, receipt: Mapping[str, object]) -> Values:
+    """Builds the receipt as it is stored: with the short answer, if there is one."""
+    return {**receipt, **({"short": asdict(answer.short)} if answer.short else {})}
+
+
+def _build_refusal(refusal: Refusal | None) -> Values | None:
+    if refusal is None:
+        return None
+    nearest = [_build_evidence(item) for item in refusal.nearest]
+    built: Values = {"reason": str(refusal.reason), "message": refusal.message, "nearest": nearest}
+    return built
+
+
+def parse_answer(row: Any) -> Answer:
+    evidence = tuple(_parse_evidence(item) for item in row.evidence)
+    chunks = {item.id: item.chunk for item in evidence}
+    refusal = row.refusal
+    return Answer(
+        id=row.id,
+        question_id=row.question_id,
+        content=row.content,
+        confidence=row.confidence,
+        processing_time_ms=row.processing_time_ms,
+        timestamp=row.timestamp,
+        citations=tuple(Citation(**{**c, "chunk": chunks[c["retrieved_content_id"]]}) for c in row.citations),
+        evidence=evidence,
+        refusal=None
+        if refusal is None
+        else Refusal(**{**refusal, "nearest": tuple(_parse_evidence(e) for e in refusal["nearest"])}),
+        state=row.state,
+        trace=Trace(tuple((Delivery(step), datetime.fromisoformat(at)) for step, at in row.trace)),
+        short=ShortAnswer(**row.receipt["short"]) if "short" in row.receipt else None,
+    )
+
+
+def parse_stored_answer(row: Any) -> StoredAnswer:
+    """Parses a row whose JSON is still text. One that cannot be read has no citations and no receipt."""
+    try:
+        citations, evidence, receipt = (
+            json.loads(text) for text in (row.citations, row.evidence, row.receipt)
+        )
+        chunks = {item["id"]: item["chunk"] for item in evidence}
+        refusal = None if row.refusal is None else json.loads(row.refusal)
+        stored = StoredAnswer(row.id, row.content, tuple(citations), chunks, receipt, refusal)
+        checksum_answer(stored)
+        _require_fields(stored)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return StoredAnswer(row.id, str(row.content), (), {}, {})
+    return stored
+
+
+def _require_fields(stored: StoredAnswer) -> None:
+    """Raise unless the fields are there that a check reads."""
+    for citation in stored.citations:
+        chunk = stored.chunks.get(citation["retrieved_content_id"])
+        for name in ("number", "content_snippet", "start", "end"):
+            citation[name]
+        for name in ("book_id", "section_id", "content", "source_location", "id"):
+            if chunk is not None:
+                chunk[name]
+    if stored.short is not None:
+        ShortAnswer(**stored.short)
+
+
+def build_trace(trace: Trace) -> list[list[str]]:
+    return [[str(step), at.isoformat()] for step, at in trace.steps]
+
+
+def _build_citation(citation: Citation) -> Values:
+    names = [field.name for field in fields(citation) if field.name != "chunk"]
+    return {name: getattr(citation, name) for name in names}
+
+
+def _build_evidence(item: Evidence) -> Values:
+    chunk = {f.name: getattr(item.chunk, f.name) for f in fields(item.chunk) if f.name != "embedding"}
+    chunk |= {"created_at": item.chunk.created_at.isoformat(), "metadata": dict(item.chunk.metadata)}
+    return {
+        "chunk": chunk,
+        "id": item.id,
+        "relevance_score": item.relevance_score,
+        "rank": item.rank,
+        "state": str(item.state),
+    }
+
+
+def _parse_evidence(stored: Values) -> Evidence:
+    chunk = stored["chunk"]
+    parsed = Chunk(
+        **{
+            **chunk,
+            "created_at": datetime.fromisoformat(chunk["created_at"]),
+            "heading_path": tuple(chunk["heading_path"]),
+            "ancestors": tuple(chunk["ancestors"]),
+        }
+    )
+    return Evidence(**{**stored, "chunk": parsed})

@@ -1,0 +1,123 @@
+"""The words that open an answer: those that answer by themselves, cut from the book and checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from octavo.answers.features import SentenceScore
+from octavo.answers.questions import parse_question
+from octavo.answers.short import LEAST_MARGIN, choose_short, fit_short
+from octavo.answers.workspace import number_sentences
+from octavo.events import last
+from octavo.library import Library
+from octavo.schemas import AnsweredJson
+from octavo.search.scope import bound_by_books
+from octavo.testing import TinyEmbedder
+from octavo.types import Question, Scope, ScopeType, ShortAnswer
+from octavo.verification.claims import Claim, Phrase
+from tests.support.answerers import ScriptedAnswerer, add_tides, change_records
+from tests.support.builders import make_chunk, make_evidence
+from tests.support.copies import copy_library
+
+BOATS = "Seven boats were lost with all their nets."
+PIER = "A storm broke the northern pier in a single night."
+STORM = Question(content="How many boats were lost?", scope=Scope(type=ScopeType.SECTION, identifier="Storm"))
+SEVEN = Phrase("s2", 0, 5)
+NATIVE = "Queequeg was a native of Rokovoko, an island far away to the West and South."
+
+
+def choose(question: str, text: str, words: str, *, margin: float = 9.0) -> str | None:
+    (sentence,) = number_sentences([make_evidence(make_chunk(text))], bound_by_books())
+    at = text.index(words)
+    found = choose_short(parse_question(question), sentence, SentenceScore(0, 0, margin, at, at + len(words)))
+    return sentence.text[found.start : found.end] if found else None
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "words", "expected"),
+    [
+        ("where does queequeg come from", NATIVE, "Rokovoko", "Rokovoko"),
+        ("where does queequeg come from", NATIVE, "okovok", "Rokovoko"),
+        ("where does queequeg come from", NATIVE, " Rokovoko, ", "Rokovoko"),
+        ("How many boats were lost?", BOATS, "Seven", "Seven"),
+        ("what broke the pier?", "Ann’s storm broke the northern pier.", "Ann’s storm", "Ann’s storm"),
+    ],
+)
+def test_the_readers_words_are_taken_as_whole_words(
+    question: str, text: str, words: str, expected: str
+) -> None:
+    assert choose(question, text, words) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "words"),
+    [
+        ("why was he feared?", NATIVE, "Rokovoko"),
+        ("how do I get to the island?", NATIVE, "Rokovoko"),
+        ("Is Queequeg a native of Rokovoko?", NATIVE, "Rokovoko"),
+        ("who was a native?", NATIVE, "native"),
+        ("where does queequeg come from", NATIVE, "native of"),
+        ("where does queequeg come from", NATIVE, "and South"),
+        ("where is the island", NATIVE, "native of Rokovoko, an island far away to"),
+        ("what burned", "The lamp (in the tower) burned and it burned all night.", "lamp (in the tower"),
+        ("what burned", "The lamp | the tower | burned and burned all night.", "lamp | the tower"),
+    ],
+)
+def test_words_that_do_not_answer_by_themselves_are_not_taken(question: str, text: str, words: str) -> None:
+    assert choose(question, text, words) is None
+
+
+def test_words_that_the_reader_is_not_sure_of_are_not_taken() -> None:
+    assert choose("where does queequeg come from", NATIVE, "Rokovoko", margin=LEAST_MARGIN) == "Rokovoko"
+    assert choose("where does queequeg come from", NATIVE, "Rokovoko", margin=LEAST_MARGIN - 0.1) is None
+
+
+def test_a_short_answer_takes_the_place_of_claims_that_no_longer_fit() -> None:
+    home, long, brief = Claim(BOATS, ("s2",)), Claim(f"{PIER} " * 4, ("s1",)), Claim(PIER, ("s3",))
+    assert fit_short(SEVEN, [long, home, brief], most=80) == (SEVEN, (long, home, brief))
+    assert fit_short(SEVEN, [long, home, brief], most=40) == (SEVEN, (home, brief))
+    assert fit_short(SEVEN, [long, home, brief], most=15) == (None, (long, home, brief))
+    assert fit_short(SEVEN, [long, brief], most=80) == (None, (long, brief))
+
+
+@pytest.fixture(scope="module")
+def tides(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return add_tides(tmp_path_factory.mktemp("tides"))
+
+
+async def test_an_answer_opens_with_its_short_answer_and_every_word_of_it_is_checked(
+    tides: Path, tmp_path: Path
+) -> None:
+    data = copy_library(tides, tmp_path / "library")
+    says = ScriptedAnswerer((PIER, ["s1"]), (BOATS, ["s2"]), short=SEVEN)
+    async with Library.open(data, embedder=TinyEmbedder(), answerer=says) as library:
+        done = await last(library.stream(STORM))
+        answer, found = done.answer, done.answer.short
+        assert answer.content == f"Seven. [1] {BOATS} [1] {PIER} [2]"
+        assert found == ShortAnswer(text="Seven", citation=1, start=51, end=56)
+        assert [claim.text for claim in done.claims] == [BOATS, PIER]
+        shown = AnsweredJson.from_event(done).to_json()
+        assert shown["short"] == {"text": "Seven", "citation": 1, "start": 51, "end": 56}
+        kept = await library.conversations.find_exchange(answer.id)
+        assert kept.answer == answer
+        verdicts = await library.verify(answer.id)
+        assert [(v.number, v.true, v.snippet) for v in verdicts] == [
+            (1, True, BOATS), (2, True, PIER), (1, True, "Seven"),
+        ]  # fmt: skip
+        change_records(
+            data, "UPDATE answers SET receipt = replace(receipt, '\"start\": 51', '\"start\": 50')"
+        )
+        assert [v.true for v in await library.verify(answer.id)] == [False, True, True, False]
+
+
+@pytest.mark.parametrize("short", [Phrase("s2", 37, 41), Phrase("s1", 2, 7), Phrase("s9", 0, 5)])
+async def test_words_that_no_published_claim_has_are_not_shown(
+    tides: Path, tmp_path: Path, short: Phrase
+) -> None:
+    says = ScriptedAnswerer(("Seven boats were lost.", ["s2"]), short=short)
+    data = copy_library(tides, tmp_path / "library")
+    async with Library.open(data, embedder=TinyEmbedder(), answerer=says) as library:
+        answer = await library.ask(STORM)
+        assert (answer.short, answer.content) == (None, "Seven boats were lost. [1]")
