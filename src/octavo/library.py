@@ -385,6 +385,7 @@ class Library:
             self.conversations,
             retriever,
             self._scope_of(books),
+            maps=self._maps,
             answerer=chosen.answerer,
             offline=chosen.offline,
             rewrite=chosen.rewrite,

@@ -49,6 +49,14 @@ _STEP = re.compile(
 _ENUMERATES = re.compile(
     r":\s*$|\w+, \w+[^.]*,? (?:and|or) \w+|\b(?:two|three|four|five|six|several) \w+", re.IGNORECASE
 )
+# A question of the book is no answer, nor is what a chapter asks of its readers at the end.
+ASKS_BACK, EXERCISE = -3.0, -2.0
+_ASKS_BACK = re.compile(r"\?[”\"’')\]]*(?:\s*$|(?<=[”\"’'])\s+\w+)")
+_EXERCISES = re.compile(
+    r"(?:[\d.]+ )?(?:exercises?|(?:review|discussion|study|practice|check) questions?|quiz(?:zes)?|problems"
+    r"|knowledge check|key terms|further reading|references|bibliography|(?:table of )?contents|index)\b",
+    re.IGNORECASE,
+)
 _DEFINES = re.compile(r"\b(?:is|are|was|were|means?|refers? to|denotes?)\b")
 _SIDES = re.compile(
     r"\b(?:between\s+)?(.+?)\s+(?:and|or|versus|vs\.?|than|from|with|to)\s+(.+)", re.IGNORECASE
@@ -85,15 +93,17 @@ def extract_answer(
     *,
     seen: Mapping[str, SentenceScore] | None = None,
     reader: ReaderSize = "small",
+    bonus: Mapping[str, float] = MappingProxyType({}),
 ) -> Extraction:
     """Choose the sentences that answer best, whether or not they do: `calibration` says how likely that is.
 
-    `seen` has the score of each sentence by its id, as a trained reader of the size `reader` gave it.
+    `seen` has the score of each sentence by its id, as a trained reader of the size `reader` gave it. `bonus`
+    is added to the scores of sentences that are known to fit the question.
     """
     parsed = parse_question(question)
     matches = match_sentences(parsed, sentences)
     scores = [score_sentence(measure_sentence(parsed, r)) for r in matches]
-    return compose(parsed, matches, scores=scores, seen=seen, reader=reader)
+    return compose(parsed, matches, scores=scores, seen=seen, reader=reader, bonus=bonus)
 
 
 def shortlist(question: str, sentences: Sequence[Sentence], *, most: int = SHORTLIST) -> tuple[str, ...]:
@@ -123,6 +133,7 @@ def compose(
     scores: Sequence[float],
     seen: Mapping[str, SentenceScore] | None = None,
     reader: ReaderSize = "small",
+    bonus: Mapping[str, float] = MappingProxyType({}),
 ) -> Extraction:
     """Choose among sentences that have been scored."""
     if not matches:
@@ -134,7 +145,8 @@ def compose(
             for score, r in zip(formed, matches, strict=True)
         ]
         formed = add_votes(matches, formed, seen)
-    parts = _choose(parsed, matches, formed)
+    raised = [score + bonus.get(r.sentence.id, 0.0) for score, r in zip(formed, matches, strict=True)]
+    parts = _choose(parsed, matches, raised, seen=seen or {})
     features = measure_answer(parsed, matches, scores=formed, chosen=[p.core for p in parts])
     words, around, short = "", "", None
     if seen is not None:
@@ -151,18 +163,23 @@ def compose(
 
 
 def _score_form(parsed: ParsedQuestion, match: SentenceMatch) -> float:
-    """Score the form of a sentence, for the kinds of questions that ask for a form."""
+    """Score the form of a sentence: what no answer has, and what a kind of question asks for."""
     text = match.sentence.text
+    score = 0.0
+    if parsed.expected is not Expected.SPEECH and _ASKS_BACK.search(text):
+        score += ASKS_BACK
+    if _EXERCISES.match(match.sentence.chunk.section):
+        score += EXERCISE
     if parsed.kind is QuestionKind.LIST:
-        return 1.0 * bool(_ENUMERATES.search(text))
+        return score + 1.0 * bool(_ENUMERATES.search(text))
     if parsed.kind is QuestionKind.HOW_TO:
-        return 0.7 * bool(_STEP.search(text)) + 0.5 * _is_list_item(text)
+        return score + 0.7 * bool(_STEP.search(text)) + 0.5 * is_list_item(text)
     if parsed.kind is QuestionKind.DEFINITION and parsed.focus:
-        return 1.5 * _score_definition(parsed, match)
-    return 0.0
+        return score + 1.5 * _score_definition(parsed, match)
+    return score
 
 
-def _is_list_item(text: str) -> bool:
+def is_list_item(text: str) -> bool:
     """Whether a sentence is an item of a list or a row of a table."""
     return ITEM.match(text) is not None or text.lstrip().startswith("|")
 
@@ -180,7 +197,11 @@ def _score_definition(parsed: ParsedQuestion, match: SentenceMatch) -> float:
 
 
 def _choose(
-    parsed: ParsedQuestion, matches: Sequence[SentenceMatch], scores: Sequence[float]
+    parsed: ParsedQuestion,
+    matches: Sequence[SentenceMatch],
+    scores: Sequence[float],
+    *,
+    seen: Mapping[str, SentenceScore],
 ) -> list[_SentenceRun]:
     """Choose the best sentences with their context, best first, within the limit of words."""
     order = sorted(range(len(matches)), key=lambda n: (-round(scores[n], 9), n))
@@ -189,7 +210,7 @@ def _choose(
     parts: list[_SentenceRun] = []
     for n in [*_find_sides(parsed, matches, order), *order]:
         held = any(p.first <= n <= p.last for p in parts)
-        if held or (parts and matches[n].words > words_left) or _is_repeated(matches, parts, n):
+        if held or (parts and matches[n].words > words_left) or _is_repeated(matches, parts, n, seen):
             continue
         wanted = parsed.kind is QuestionKind.COMPARISON and len(parts) < 2
         if parts and not wanted and (settled >= ENOUGH or odds[n] < TOO_LITTLE):
@@ -206,9 +227,22 @@ def _choose(
     return parts
 
 
-def _is_repeated(matches: Sequence[SentenceMatch], parts: Sequence[_SentenceRun], n: int) -> bool:
-    """Whether the same words were chosen already, from another place."""
-    return any(matches[p.core].sentence.text == matches[n].sentence.text for p in parts)
+def _is_repeated(
+    matches: Sequence[SentenceMatch],
+    parts: Sequence[_SentenceRun],
+    n: int,
+    seen: Mapping[str, SentenceScore],
+) -> bool:
+    """Whether the same words were chosen already, from another place, or those of them that answer."""
+    here = matches[n]
+    if any(matches[p.core].sentence.text == here.sentence.text for p in parts):
+        return True
+    score = seen.get(here.sentence.id)
+    if score is None or not parts:
+        return False
+    said = {t.stem for p in parts for t in matches[p.core].tokens}
+    words = {t.stem for t in here.tokens if score.start <= t.start and t.end <= score.end and not t.stop}
+    return bool(words) and words <= said
 
 
 def _find_sides(
@@ -235,7 +269,7 @@ def _add_context(
     left = words_left - matches[n].words
     if matches[n].sentence.text.rstrip().endswith(":"):
         while _follows(matches, last) and last + 1 not in chosen and matches[last + 1].words <= left:
-            if last > n and not _is_list_item(matches[last + 1].sentence.text):
+            if last > n and not is_list_item(matches[last + 1].sentence.text):
                 break
             last += 1
             left -= matches[last].words

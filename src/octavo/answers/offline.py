@@ -14,9 +14,21 @@ from typing import TYPE_CHECKING, Protocol
 from octavo.answers import calibration
 from octavo.answers.extract import MOST_WORDS, Extraction, extract_answer, shortlist
 from octavo.answers.features import SentenceScore, state_answer
+from octavo.answers.identity import find_described, weigh_sides
+from octavo.answers.lists import complete_lists, wants_several
+from octavo.answers.overview import tell_part
+from octavo.answers.parts import resolve_part
+from octavo.answers.requests import (
+    ComparisonRequest,
+    IdentityRequest,
+    PartRequest,
+    SeveralRequest,
+    read_request,
+)
 from octavo.answers.short import fit_short
 from octavo.answers.workspace import Workspace
 from octavo.concurrency import run_blocking
+from octavo.types import TOP_K_DEFAULT
 
 if TYPE_CHECKING:
     from octavo.models.cross_encoders import PassageScore
@@ -31,6 +43,8 @@ Place = tuple[str, int]
 """The id of a chunk, and where the part of it begins that may be seen."""
 # So many sentences are compared with the question by their vectors. More are not worth the time.
 MOST_EMBEDDED = 4
+# How often the gist of a part has what readers ask of it.
+PART_CONFIDENCE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,25 +91,104 @@ class OfflineAnswerer:
         self._embed_query = embed_query or self._embed
 
     async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
+        """Answer in the way of the question's kind, or in the plain way where that finds nothing."""
+        if isinstance(given, Workspace) and given.bounds.within is None and given.bounds.passage is None:
+            match read_request(question):
+                case PartRequest(part):
+                    reply = await self._tell_part(part, given)
+                case ComparisonRequest(sides):
+                    reply = await self._compare(question, sides, given)
+                case SeveralRequest(questions):
+                    reply = await self._answer_each(questions, given)
+                case IdentityRequest(name):
+                    reply = await self._identify(question, name, given)
+                case None:
+                    reply = None
+            if reply is not None:
+                return reply
+        reply = await self._answer(question, given, given)
+        if isinstance(given, Workspace) and reply.claims and wants_several(question):
+            reply = replace(reply, claims=await complete_lists(reply.claims, given), short=None)
+        return reply
+
+    async def _tell_part(self, name: str, workspace: Workspace) -> Reply | None:
+        """Tell what a part of the book says, in sentences of its own."""
+        part = resolve_part(name, await workspace.list_sections())
+        claims = await tell_part(part, workspace) if part else ()
+        return Reply(claims, answerable=1.0, confidence=PART_CONFIDENCE) if claims else None
+
+    async def _identify(self, question: str, name: str, workspace: Workspace) -> Reply | None:
+        """Say who or what something is from all places that the map has of it."""
+        described = await find_described(name, workspace)
+        if not described:
+            return None
+        return await self._answer(question, workspace, workspace, favoured=described)
+
+    async def _compare(self, question: str, sides: tuple[str, str], workspace: Workspace) -> Reply | None:
+        """Say what each side is, then what is said of both."""
+        both = await self._answer(question, workspace, workspace)
+        each = [await self._describe_side(side, sides, workspace) for side in sides]
+        if not all(reply.claims for reply in each):
+            return both
+        return join_replies([*each, both], claims_each=1)
+
+    async def _describe_side(self, side: str, sides: tuple[str, str], workspace: Workspace) -> Reply:
+        """Say what one side of a comparison is, best where the book speaks of both."""
+        described = await find_described(side, workspace)
+        favoured = weigh_sides(side, sides, workspace)
+        for sentence, more in described.items():
+            favoured[sentence] = favoured.get(sentence, 0.0) + more
+        return await self._answer(f"What is {side}?", workspace, workspace, favoured=favoured)
+
+    async def _answer_each(self, questions: Sequence[str], workspace: Workspace) -> Reply | None:
+        """Answer each question from passages of its own."""
+        each = []
+        for question in questions:
+            sentences = await workspace.search(question, top_k=TOP_K_DEFAULT, reader="large")
+            each.append(await self._answer(question, sentences, workspace))
+        return join_replies(each, claims_each=2)
+
+    async def _answer(
+        self,
+        question: str,
+        sentences: Sequence[Sentence],
+        given: Sequence[Sentence],
+        *,
+        favoured: Mapping[Sentence, float] = MappingProxyType({}),
+    ) -> Reply:
+        """Answer from sentences in the plain way. `favoured` ones count more."""
+        bonus = {sentence.id: more for sentence, more in favoured.items()}
         if self._reranker is not None:
-            return await self._reply_with_reader(question, given, self._reranker)
-        extraction = extract_answer(question, await self._add_similarity(question, given))
+            return await self._reply_with_reader(question, sentences, given, self._reranker, bonus=bonus)
+        extraction = extract_answer(question, await self._add_similarity(question, sentences), bonus=bonus)
         return _make_reply(extraction, extraction.features, reader="off")
 
-    async def _reply_with_reader(self, question: str, given: Sequence[Sentence], reranker: Reranker) -> Reply:
-        """Answer from the passages that were read. Where there is a large model, the opinion is its own."""
-        chunks = {(s.chunk.id, s.chunk.start): s.chunk for s in given}
+    async def _reply_with_reader(
+        self,
+        question: str,
+        sentences: Sequence[Sentence],
+        given: Sequence[Sentence],
+        reranker: Reranker,
+        *,
+        bonus: Mapping[str, float],
+    ) -> Reply:
+        """Answer from the passages that were read. Where there is a large model, the opinion is its own.
+
+        It reads the passages of sentences that count more besides those that it read for the order.
+        """
+        chunks = {(s.chunk.id, s.chunk.start): s.chunk for s in sentences}
         if reranker.large is None:
             reader, opinion = reranker.reader.name, _find_opinion(given, reranker)
             scores = await reranker.score_passages(question, list(chunks.values()))
+            by_chunk = dict(zip(chunks, scores, strict=True))
         else:
             reader, opinion = reranker.large.name, reranker.large.score_support
-            chunks = _select_deep(chunks, given)
-            scores = await reranker.score_deeply(question, list(chunks.values()))
-        by_chunk = dict(zip(chunks, scores, strict=False))
-        read = [s for s in given if (s.chunk.id, s.chunk.start) in by_chunk]
+            by_chunk = await _read_deeply(question, _select_deep(chunks, given), reranker)
+            own = {(s.chunk.id, s.chunk.start): s.chunk for s in sentences if s.id in bonus}
+            by_chunk |= await _read_deeply(question, own, reranker)
+        read = [s for s in sentences if (s.chunk.id, s.chunk.start) in by_chunk]
         seen = {s.id: _score_sentence(s, by_chunk[s.chunk.id, s.chunk.start]) for s in read}
-        extraction = extract_answer(question, read, seen=seen, reader=reranker.size)
+        extraction = extract_answer(question, read, seen=seen, reader=reranker.size, bonus=bonus)
         features = await _add_opinion(question, extraction, opinion)
         reply = _make_reply(extraction, features, reader=reranker.size)
         return replace(reply, readers=(reader,) if read else ())
@@ -114,6 +207,19 @@ class OfflineAnswerer:
     async def _embed(self, question: str) -> tuple[float, ...]:
         (vector,) = await run_blocking(self._embedder.embed, [question])
         return vector
+
+
+def join_replies(replies: Sequence[Reply], *, claims_each: int) -> Reply | None:
+    """Join the answers to parts of a question. They are as sure together as the least sure of them."""
+    claims: dict[tuple[str, ...], Claim] = {}
+    for reply in replies:
+        for claim in reply.claims[:claims_each]:
+            claims.setdefault(claim.sentences, claim)
+    if not claims:
+        return None
+    least = min(replies, key=lambda reply: reply.confidence)
+    answerable = min(reply.answerable for reply in replies)
+    return replace(least, claims=tuple(claims.values()), answerable=answerable, short=None)
 
 
 def _make_reply(extraction: Extraction, features: Mapping[str, float], *, reader: ReaderSize) -> Reply:
@@ -135,6 +241,13 @@ def _select_deep(chunks: Mapping[Place, Chunk], given: Sequence[Sentence]) -> di
     """Select the passages that the large model read for the order, or all if it read none of them."""
     deep = given.deep if isinstance(given, Workspace) else frozenset()
     return {place: chunk for place, chunk in chunks.items() if chunk.id in deep} or dict(chunks)
+
+
+async def _read_deeply(
+    question: str, chunks: Mapping[Place, Chunk], reranker: Reranker
+) -> dict[Place, PassageScore]:
+    """Have the large model read passages, as many as its budget allows."""
+    return dict(zip(chunks, await reranker.score_deeply(question, list(chunks.values())), strict=False))
 
 
 async def _add_opinion(

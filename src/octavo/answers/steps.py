@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from octavo.answers.offline import Answerer, Reply
     from octavo.records.catalogue import Records
     from octavo.records.conversations import Conversations
+    from octavo.search.maps import MapReader
     from octavo.search.retrieval import Retriever
     from octavo.settings import Settings
     from octavo.types import Evidence, Message, Question
@@ -48,6 +49,7 @@ class AskSteps:
     retriever: Retriever
     scope: ScopeResolver
     answerer: Answerer
+    maps: MapReader | None = None
     offline: Answerer | None = None
     """Looks beyond the scope in place of an answerer that costs money."""
     rewrite: Rewrite | None = None
@@ -89,7 +91,9 @@ class AskSteps:
     async def make_workspace(self, question: Question, bounds: Bounds) -> Workspace:
         """Make the place to work on a question, with what the reader prefers."""
         preferences = read_preferences(question.user_preferences, await self.scope.list_books())
-        return Workspace(question.content, bounds, self.retriever, self.records, preferences=preferences)
+        return Workspace(
+            question.content, bounds, self.retriever, self.records, preferences=preferences, maps=self.maps
+        )
 
     async def _sample_book(self, question: str) -> str:
         """Return some text of the books if the question is in another language, else nothing."""
@@ -144,7 +148,7 @@ class AskSteps:
 
     async def look_beyond(self, question: Question, interpreted: str, wider: Bounds) -> CheckedReply:
         """Answer within wider bounds, to tell whether the book has an answer there."""
-        workspace = Workspace(question.content, wider, self.retriever, self.records)
+        workspace = Workspace(question.content, wider, self.retriever, self.records, maps=self.maps)
         await workspace.search(interpreted, top_k=question.top_k, reader="large")
         found, answerer = tuple(workspace.evidence), self.offline or self.answerer
         reply = await answerer.reply(interpreted, workspace)

@@ -8,7 +8,7 @@ keep their number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, overload
 
@@ -22,8 +22,11 @@ from octavo.verification.claims import Sentence
 if TYPE_CHECKING:
     from octavo.protocols import SupportModel
     from octavo.records.catalogue import Records
+    from octavo.search.maps import MapReader
     from octavo.search.ranking import ReaderSize
     from octavo.search.retrieval import Retriever
+    from octavo.text.bookmap.describe import MapDescriber
+    from octavo.text.bookmap.model import MapPlace
 
 FOUND_MOST, READ_MOST, LISTED_MOST = 10, 12, 200
 QUERY_MOST = 1_000
@@ -87,6 +90,7 @@ class Workspace(Sequence[Sentence]):
         records: Records,
         *,
         preferences: Preferences = NO_PREFERENCES,
+        maps: MapReader | None = None,
     ) -> None:
         """`asked` is the question in the reader's own words."""
         self.asked, self.bounds, self._preferences = asked, bounds, preferences
@@ -97,7 +101,7 @@ class Workspace(Sequence[Sentence]):
         """The names of the models that read passages, in the order of their use."""
         verifier = retriever.reranker.opinion if retriever.reranker else None
         self.opinion = CachedVerifier(verifier) if verifier else None
-        self._retriever, self._records = retriever, records
+        self._retriever, self._records, self._maps = retriever, records, maps
         self._sources = Sources(records)
         self._sentences: list[Sentence] = []
         self.on_step: OnStep | None = None
@@ -157,6 +161,60 @@ class Workspace(Sequence[Sentence]):
         held = [item for item in found if self.bounds.holds(item.chunk)]
         return await self._add(sorted(held, key=lambda item: item.chunk.document_position))
 
+    async def read_section(self, section: Section) -> list[Sentence]:
+        """Read what the reader may see of the text directly under one heading, in the order of the book."""
+        chunks = await self._records.find_chunks_within(section.book_id, section.id, 0, len(section.text))
+        return await self._add_chunks(chunks)
+
+    async def read_around(self, first: Sentence, last: Sentence, *, reach: int) -> list[Sentence]:
+        """Read a section from `reach` characters before one sentence to as many after another, in order."""
+        chunk = first.chunk
+        if self.bounds.passage is not None:
+            return list(self)
+        start, end = max(0, first.start - reach), last.end + reach
+        chunks = await self._records.find_chunks_within(chunk.book_id, chunk.section_id, start, end)
+        by_place = {(s.start, s.end): s for s in reversed(await self._add_chunks(chunks))}
+        by_place |= {(s.start, s.end): s for s in (first, last)}
+        return [by_place[place] for place in sorted(by_place)]
+
+    async def read_places(self, book_id: str, places: Iterable[MapPlace]) -> list[Sentence]:
+        """Read the passages around places of a book's map; return the sentences at these places."""
+        found: list[Sentence] = []
+        for place in places:
+            chunks = await self._records.find_chunks_within(book_id, place.section_id, place.start, place.end)
+            found += [
+                sentence
+                for sentence in await self._add_chunks(chunks[:1])
+                if sentence.start < place.end and sentence.end > place.start
+            ]
+        return found
+
+    async def open_map(self) -> tuple[Book, MapDescriber] | None:
+        """Open the map of the book that the reader asks, or None if it is not one book."""
+        if self._maps is None or self.bounds.passage is not None:
+            return None
+        books = await self._records.list_books()
+        allowed = self.bounds.where.any_of.get("book_id")
+        asked = [book for book in books if not allowed or book.id in allowed]
+        if len(asked) != 1:
+            return None
+        limit = self.bounds.where.at_most if self.bounds.ahead else {}
+        position, page = limit.get("document_position"), limit.get("page_end")
+        if position is not None and position < 0:
+            return None
+        up_to = None if not limit else f"p. #{page}" if position is None else str(position)
+        return asked[0], await self._maps.open(asked[0], up_to=up_to)
+
+    async def list_sections(self) -> list[Section]:
+        """List the sections of one book that have something within the bounds, with their text."""
+        visible = await self._list_visible()
+        if len({section.book_id for section in visible}) != 1:
+            return []
+        wanted = {section.id for section in visible}
+        listed = await self._records.list_sections(visible[0].book_id)
+        parents = {id_ for section in visible for id_ in section.ancestors}
+        return [section for section in listed if section.id in wanted | parents]
+
     async def contents(self) -> list[str]:
         """List the headings within the bounds, each with those above it, and with titles if books differ."""
         sections = await self._list_visible()
@@ -189,6 +247,11 @@ class Workspace(Sequence[Sentence]):
                         found.append(section)
                     first = ends[section.id] + 1
         return found
+
+    async def _add_chunks(self, chunks: Sequence[Chunk]) -> list[Sentence]:
+        """Add passages that the question itself leads to, as far as they are within the bounds."""
+        held = [chunk for chunk in chunks if self.bounds.holds(chunk)]
+        return await self._add([Evidence(chunk=chunk, relevance_score=1.0, rank=1) for chunk in held])
 
     async def _add(self, found: Sequence[Evidence]) -> list[Sentence]:
         """Add passages, and return their sentences."""

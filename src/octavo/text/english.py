@@ -162,7 +162,8 @@ def list_words(*names: str) -> frozenset[str]:
 
 @cache
 def list_numbers(name: str) -> Mapping[str, Any]:
-    """Return what words say as numbers: "numbers" ("seven" is "7") or "scales" ("million" is 1000000)."""
+    """Return what words say as numbers: "numbers" ("seven" is "7"), "ordinals" ("third" is "3") or "scales"
+    ("million" is 1000000)."""
     return MappingProxyType(_load_lists()[name])
 
 

@@ -47,7 +47,7 @@ _APPOSED = re.compile(
 _GOVERNED = re.compile(
     r"\b(?:of|by|in|on|at|to|for|from|with|and|or|than|round|upon)(?: the| an?| his| her| our)? $"
 )
-_LISTED = re.compile(r"(?:,|\band|\bor) $")
+_LISTED = re.compile(r"(?:,|\band|\bor|\bof(?: the)?) $")
 _NAMED = re.compile(
     r"(?:\b(?:called|named|known as|name (?:is|was)|by the name of|christened"
     r"|(?:call|called|named) (?:me|him|her|it|them))(?: the| an?)?"
@@ -66,10 +66,10 @@ class MapDescriber:
         """Find an entity by any of its names, or else the phrase itself wherever it stands."""
         return self.linked.find(name) or self._search(name)
 
-    def suggest(self, name: str) -> list[str]:
+    def suggest(self, name: str, *, least: float = 0.6) -> list[str]:
         """Return names of the map that are like this one."""
         names = {fold(text): text for entity in self.linked.entities for text, _ in entity.spellings[:3]}
-        return [names[key] for key in get_close_matches(fold(name), names, n=5, cutoff=0.6)]
+        return [names[key] for key in get_close_matches(fold(name), names, n=5, cutoff=least)]
 
     def list_entities(self, limit: int) -> list[EntitySummary]:
         """Return the weightiest entities of each kind, `limit` of each."""

@@ -23,23 +23,32 @@ if TYPE_CHECKING:
 
 GIST_MOST = 5
 SENTENCES_PER_PART = 6
+LEAD, OPENING = 1.7, 1.15
 _SHORTEST, _LONGEST = 30, 360
 _WORDS = re.compile(r"[^\W\d_]{3,}")
 _FIRST = re.compile(r"[^\W\d_]+")
+_ANNOUNCES = re.compile(
+    r"\b(?:this|the (?:next|following|present)) "
+    r"(?:chapter|section|appendix|part|book|guide|page|lesson|module|tutorial|document|manual)\b"
+)
 _ENDED = re.compile(r"[.!…][”\"’)\]]*(?:\s?\[\d{1,3}\])?$")
 
 
-def choose_gist(text: str, sentences: Sequence[Stretch], blocks: Sequence[Span]) -> tuple[int, ...]:
-    """Return the numbers of the chosen sentences."""
+def choose_gist(
+    text: str, sentences: Sequence[Stretch], blocks: Sequence[Span], *, parts: int | None = None
+) -> tuple[int, ...]:
+    """Return the numbers of the chosen sentences: one for each of `parts` parts, or as many as usual."""
     inside = Blocks(blocks)
     prose = [number for number, sentence in enumerate(sentences) if not inside.hold(sentence.start)]
     words = {n: [_weigh(w) for w in _WORDS.findall(text, *sentences[n])] for n in prose}
     counts = Counter(root for found in words.values() for root, _ in found)
     scores = {n: _score(text[slice(*sentences[n])], words[n], counts) for n in prose}
     chosen = []
-    for part in _divide(prose, sentences):
-        # The first of a part is preferred a little: it often says what the part is about.
-        best = max(part, key=lambda n: scores[n] * (1.15 if n == part[0] else 1.0))
+    for part in _divide(prose, sentences, parts or _count_parts(prose)):
+        # The first of a part often says what the part is about, and the first of all does so most often.
+        best = max(
+            part, key=lambda n: scores[n] * (LEAD if n == prose[0] else OPENING if n == part[0] else 1)
+        )
         if scores[best] > 0:
             chosen.append(best)
     return tuple(chosen)
@@ -76,6 +85,8 @@ def _score(sentence: str, words: Sequence[tuple[str, float]], counts: Counter[st
         or "?”" in sentence
     ):
         score *= 0.25
+    if _ANNOUNCES.search(sentence):
+        score *= 1.3
     if not _ENDED.search(sentence):
         score *= 0.2
     length = len(sentence)
@@ -86,9 +97,12 @@ def _score(sentence: str, words: Sequence[tuple[str, float]], counts: Counter[st
     )
 
 
-def _divide(prose: Sequence[int], sentences: Sequence[Stretch]) -> list[list[int]]:
+def _count_parts(prose: Sequence[int]) -> int:
+    return min(GIST_MOST, max(1, round(len(prose) / SENTENCES_PER_PART)))
+
+
+def _divide(prose: Sequence[int], sentences: Sequence[Stretch], wanted: int) -> list[list[int]]:
     """Divide the sentences into parts of about equal length."""
-    wanted = min(GIST_MOST, max(1, round(len(prose) / SENTENCES_PER_PART)))
     total = sum(sentences[n].end - sentences[n].start for n in prose)
     parts: list[list[int]] = [[] for _ in range(wanted)]
     done = 0

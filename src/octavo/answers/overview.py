@@ -1,0 +1,99 @@
+"""Tell what a part of a book says as a whole: sentences of its own, in order, covering its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from octavo.answers.parts import Stretch
+from octavo.text.bookmap.gist import choose_gist
+from octavo.text.bookmap.marks import Stretch as Place
+from octavo.verification.claims import Claim
+
+if TYPE_CHECKING:
+    from octavo.answers.parts import Part
+    from octavo.answers.workspace import Workspace
+    from octavo.types import Section
+    from octavo.verification.claims import Sentence
+
+MOST_SENTENCES, MOST_WORDS = 7, 170
+# A part is told with one sentence for every so many of its own, at the least.
+SENTENCES_PER_CHOICE = 2.5
+# Of a long part, so many sections are read.
+SECTIONS_MOST = 24
+# What of a part belongs to its end.
+_LAST_SHARE, _LAST_LEAST = 0.25, 24
+
+
+async def tell_part(part: Part, workspace: Workspace) -> tuple[Claim, ...]:
+    """Choose the sentences that say most of a part, in the order of the book."""
+    sections = [s for s in part.sections if s.text.strip()] or list(part.sections)
+    read: list[tuple[Section, list[Sentence]]] = []
+    for section in _thin_out(sections, SECTIONS_MOST):
+        sentences = await workspace.read_section(section)
+        if sentences:
+            read.append((section, sentences))
+    if part.stretch is Stretch.END:
+        read = _cut_to_end(read)
+    chosen = _choose(read, first=0 if part.stretch is Stretch.END else 3)
+    return tuple(Claim(text=sentence.text, sentences=(sentence.id,)) for sentence in chosen)
+
+
+def _choose(read: Sequence[tuple[Section, Sequence[Sentence]]], *, first: int) -> list[Sentence]:
+    """Choose within the limits. At most `first` sentences come before all others from the opening text."""
+    if not read:
+        return []
+    shares = _share_out([len(sentences) for _, sentences in read], first=first)
+    chosen: list[Sentence] = []
+    words = MOST_WORDS
+    for (section, sentences), most in zip(read, shares, strict=True):
+        for sentence in _choose_within(section, sentences, most):
+            length = len(sentence.text.split())
+            if length <= words:
+                chosen.append(sentence)
+                words -= length
+    return chosen
+
+
+def _share_out(lengths: Sequence[int], *, first: int) -> list[int]:
+    """Say how many sentences each section may give. The opening one says most of what a part is about."""
+    total = sum(lengths)
+    wanted = min(MOST_SENTENCES, max(2, round(total / SENTENCES_PER_CHOICE)))
+    if len(lengths) == 1:
+        return [wanted]
+    first = min(first, max(1, round(lengths[0] / SENTENCES_PER_CHOICE)))
+    rest = wanted - first
+    shares = [first] + [0] * (len(lengths) - 1)
+    if rest >= len(lengths) - 1:
+        left = sum(lengths[1:])
+        for n, length in enumerate(lengths[1:], start=1):
+            shares[n] = max(1, round(rest * length / left))
+    else:
+        for k in range(rest):
+            shares[1 + round(k * (len(lengths) - 2) / max(1, rest - 1))] += 1
+    return shares
+
+
+def _choose_within(section: Section, sentences: Sequence[Sentence], most: int) -> list[Sentence]:
+    if most <= 0:
+        return []
+    places = [Place(sentence.start, sentence.end) for sentence in sentences]
+    return [sentences[n] for n in choose_gist(section.text, places, section.blocks, parts=most)]
+
+
+def _cut_to_end(read: Sequence[tuple[Section, list[Sentence]]]) -> list[tuple[Section, list[Sentence]]]:
+    """Keep the last share of all the sentences."""
+    total = sum(len(sentences) for _, sentences in read)
+    skip = max(0, total - max(_LAST_LEAST, round(total * _LAST_SHARE)))
+    kept: list[tuple[Section, list[Sentence]]] = []
+    for section, sentences in read:
+        if skip < len(sentences):
+            kept.append((section, sentences[skip:]))
+        skip = max(0, skip - len(sentences))
+    return kept
+
+
+def _thin_out(sections: Sequence[Section], most: int) -> list[Section]:
+    if len(sections) <= most:
+        return list(sections)
+    return [sections[round(n * (len(sections) - 1) / (most - 1))] for n in range(most)]

@@ -1,0 +1,234 @@
+"""Find the part of a book that readers name: "chapter 3", "the last chapter", "the section on cron".
+
+A number is looked for in the headings, then in the names of the files, and then chapters are counted. A title
+may be given in part, if no other heading fits as well. A part that is not there is None.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from octavo.text.bookmap.chapters import find_descendants, list_chapters
+from octavo.text.clean import collapse
+from octavo.text.english import list_numbers, list_words, stem, tokenize
+
+if TYPE_CHECKING:
+    from octavo.types import Section
+
+
+class Stretch(StrEnum):
+    """What of a part is wanted."""
+
+    WHOLE = "whole"
+    OPENING = "opening"
+    END = "end"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Sections in the order of the book. `whole_book` says that they are its chapters."""
+
+    sections: tuple[Section, ...]
+    stretch: Stretch = Stretch.WHOLE
+    whole_book: bool = False
+
+
+_KINDS = (
+    r"(?:chapter|chap\.?|ch\.?|part|section|sec\.?|appendix|book|volume|act|scene|canto|lesson|module|unit"
+    r"|week|letter|lecture|day|stave|story|tale)"
+)
+_BOOK = re.compile(
+    r"(?:(?:the|this) )?(?:whole |entire |full )?"
+    r"(?:book|novel|story|manual|handbook|guide|textbook|text|document|documentation|it)(?: so far)?",
+    re.IGNORECASE,
+)
+_EDGE = re.compile(
+    r"(?:the )?(?:very )?(?:(?P<end>end|ending|conclusion|close|finale)"
+    r"|(?P<opening>beginning|start|opening|introduction|intro))(?: (?:of|to|in) (?P<rest>.+))?",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(
+    rf"(?:the )?(?P<kind>{_KINDS})\s*(?:no\.? |number |#)?(?P<number>[\w.]+)", re.IGNORECASE
+)
+_ORDINAL = re.compile(
+    rf"(?:the )?(?P<which>[\w-]+) (?P<kind>{_KINDS})(?: of (?:the|this) book)?", re.IGNORECASE
+)
+_TITLED = (
+    re.compile(
+        rf"(?:the |this )?{_KINDS} (?:on|about|called|titled|entitled|named|of|for)? ?(?P<title>.+)",
+        re.IGNORECASE,
+    ),
+    re.compile(rf"(?:the )?(?P<title>.+?) {_KINDS}", re.IGNORECASE),
+)
+_NTH = re.compile(r"(\d+)(?:st|nd|rd|th)")
+# By their first two letters: appendix and part; chapter, lesson, module, week and unit.
+_NEVER_BARE, _FILED = ("ap", "pa"), ("ch", "le", "mo", "we", "un")
+_LAST = frozenset(("last", "final", "closing"))
+_ROMAN = re.compile(r"(?=[ivxlcdm])(m{0,3})(cm|cd|d?c{0,3})(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})")
+_WORTH = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "d": 500, "m": 1000}
+_HEAD = re.compile(
+    rf"(?:(?P<kind>{_KINDS})\s+)?(?P<number>\d+(?:\.\d+)*|[ivxlcdm]+|[a-z]+)(?=[.:)\s—–-]|$)", re.IGNORECASE
+)
+_FILE = re.compile(
+    r"(?:^|/)(?:ch|chap|chapter|part|lesson|module|week|unit|section|s|c)?[-_ ]?0*(\d+)(?=\D)[^/]*$",
+    re.IGNORECASE,
+)
+# Before and after the chapters of a book.
+_MATTER = re.compile(
+    r"(?:title page|half title|cover|contents|table of contents|copyright.*|imprint|colophon|index|licen[cs]e"
+    r"|legal notice|dedication|acknowledge?ments?|about the authors?|glossary|bibliography|references|notes"
+    r"|footnotes|errata|credits|foreword|preface|introduction|prologue|epigraph|etymology|extracts.*"
+    r"|(?:original )?transcriber.?s notes?|project gutenberg.*|appendix.*|further reading)\W*$",
+    re.IGNORECASE,
+)
+_ENDING = re.compile(r"(?:epilogue|conclusion|afterword|postscript|finis)\b", re.IGNORECASE)
+# A chapter with fewer characters than this is told together with the one before it.
+_SHORT = 2_500
+
+
+def resolve_part(name: str, sections: Sequence[Section]) -> Part | None:
+    """Find the part of a book that a name means. The sections are in the order of the book."""
+    said = collapse(name).strip(" \"“”'.,?!")
+    if not sections or not said:
+        return None
+    if _BOOK.fullmatch(said):
+        return Part(tuple(_list_body(sections)), whole_book=True)
+    return (
+        _resolve_title(said, sections, exact=True)
+        or _resolve_edge(said, sections)
+        or _resolve_number(said, sections)
+        or _resolve_ordinal(said, sections)
+        or _resolve_title(said, sections, exact=False)
+    )
+
+
+def _gather(section: Section, sections: Sequence[Section], stretch: Stretch = Stretch.WHOLE) -> Part:
+    """Return a section with everything under it."""
+    number = next(n for n, other in enumerate(sections) if other.id == section.id)
+    return Part(tuple(sections[n] for n in find_descendants(sections, number)), stretch)
+
+
+def _list_body(sections: Sequence[Section]) -> list[Section]:
+    """Return the chapters without what stands before and after them, or all if nothing else is there."""
+    chapters = [sections[number] for number in list_chapters(sections)]
+    return [chapter for chapter in chapters if not _MATTER.match(chapter.title)] or chapters
+
+
+def _resolve_edge(said: str, sections: Sequence[Section]) -> Part | None:
+    found = _EDGE.fullmatch(said)
+    if not found:
+        return None
+    stretch = Stretch.END if found["end"] else Stretch.OPENING
+    inner = resolve_part(found["rest"], sections) if found["rest"] else resolve_part("the book", sections)
+    if inner is None:
+        return None
+    if not inner.whole_book:
+        own = inner.sections[:1] if stretch is Stretch.OPENING else inner.sections[-1:]
+        return Part(own, Stretch.WHOLE if stretch is Stretch.OPENING and len(inner.sections) > 1 else stretch)
+    if stretch is Stretch.OPENING:
+        return _gather(inner.sections[0], sections)
+    last = [_gather(inner.sections[-1], sections)]
+    short = sum(len(section.text) for section in last[0].sections) < _SHORT
+    if len(inner.sections) > 1 and (short or _ENDING.match(inner.sections[-1].title)):
+        last.insert(0, _gather(inner.sections[-2], sections))
+    return Part(tuple(s for part in last for s in part.sections), Stretch.END)
+
+
+def _resolve_number(said: str, sections: Sequence[Section]) -> Part | None:
+    found = _NUMBERED.fullmatch(said)
+    number = _read_number(found["number"]) if found else None
+    if found is None or number is None:
+        return None
+    kind = found["kind"].lower()[:2]
+    headed = [(section, head) for section in sections if (head := _HEAD.match(section.title))]
+    same = [(section, head) for section, head in headed if _read_number(head["number"]) == number]
+    named = [section for section, head in same if head["kind"] and head["kind"].lower()[:2] == kind]
+    bare = [section for section, head in same if not head["kind"] and not head["number"].isalpha()]
+    filed = [s for s in sections if (file := _FILE.search(s.source_file)) and file[1] == number]
+    for matching in (
+        named,
+        bare if kind not in _NEVER_BARE else [],
+        filed if kind in _FILED else [],
+    ):
+        if matching:
+            return _gather(matching[0], sections)
+    counted = _list_body(sections)
+    if kind == "ch" and number.isdecimal() and not named and 0 < int(number) <= len(counted):
+        return _gather(counted[int(number) - 1], sections)
+    return None
+
+
+def _resolve_ordinal(said: str, sections: Sequence[Section]) -> Part | None:
+    found = _ORDINAL.fullmatch(said)
+    if not found:
+        return None
+    which, body = found["which"].lower(), _list_body(sections)
+    if which in _LAST:
+        return _gather(body[-1], sections)
+    nth = _NTH.fullmatch(which)
+    place = int(nth[1] if nth else list_numbers("ordinals").get(which, 0))
+    if not place:
+        return None
+    by_number = _resolve_number(f"{found['kind']} {place}", sections)
+    return by_number or (_gather(body[place - 1], sections) if place <= len(body) else None)
+
+
+def _resolve_title(said: str, sections: Sequence[Section], *, exact: bool) -> Part | None:
+    if exact:
+        wanted = _fold(said)
+        same = [s for s in sections if wanted in (_fold(s.title), _fold(_drop_number(s.title)))]
+        return _gather(min(same, key=lambda s: s.level), sections) if same else None
+    for pattern in _TITLED:
+        found = pattern.fullmatch(said)
+        if found:
+            return _resolve_words(found["title"].strip(" \"“”'"), sections)
+    return None
+
+
+def _resolve_words(title: str, sections: Sequence[Section]) -> Part | None:
+    """Find the heading that has all of the words, and the fewest besides."""
+    wanted = _collect_words(title)
+    if not wanted:
+        return None
+    having = [(s, words) for s in sections if wanted <= (words := _collect_words(s.title))]
+    if not having:
+        return None
+    best = min(having, key=lambda item: (len(item[1]), item[0].level, item[0].position))
+    return _gather(best[0], sections)
+
+
+def _collect_words(text: str) -> frozenset[str]:
+    found = (token for token in tokenize(text) if token.text.lower() not in list_words("stop"))
+    return frozenset(stem(token.text) for token in found)
+
+
+def _drop_number(title: str) -> str:
+    found = _HEAD.match(title)
+    numbered = found and (found["kind"] or not found["number"].isalpha())
+    return title[found.end() :].lstrip(" .:)—–-") if found and numbered else title
+
+
+def _fold(title: str) -> str:
+    return re.sub(r"[\W_]+", " ", title).strip().casefold()
+
+
+def _read_number(text: str) -> str | None:
+    """Read "9", "IX", "nine" or "A" as one spelling, or return None."""
+    low = text.lower().strip(".")
+    if re.fullmatch(r"\d+(?:\.\d+)*", low):
+        return low
+    if low in list_numbers("numbers"):
+        return str(list_numbers("numbers")[low])
+    if len(low) == 1 and low not in "ivx":
+        return low
+    roman = _ROMAN.fullmatch(low)
+    return str(_read_roman(low)) if roman else None
+
+
+def _read_roman(text: str) -> int:
+    values = [_WORTH[letter] for letter in text]
+    return sum(-v if v < max(values[n:]) else v for n, v in enumerate(values))

@@ -1,0 +1,162 @@
+"""Tell what a question asks for: a whole part of the book, what something is, two things side by side, or two
+things at once. Everything else is a plain question.
+
+Only the form of the question counts here. Whether the book has such a part or name is found out later, and a
+question whose part or name is not there is plain as well.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from octavo.answers.followups import Turn, interpret
+from octavo.text.clean import collapse
+from octavo.text.english import list_words
+
+
+@dataclass(frozen=True, slots=True)
+class PartRequest:
+    """Asks for the gist of a part of the book: "what is chapter 3 about?" names "chapter 3"."""
+
+    part: str
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityRequest:
+    """Asks who or what something is: "who is Starbuck?" names "Starbuck"."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRequest:
+    """Asks for the difference between two things."""
+
+    sides: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralRequest:
+    """Asks several things at once. Each is a question that can be understood by itself."""
+
+    questions: tuple[str, ...]
+
+
+Request = PartRequest | IdentityRequest | ComparisonRequest | SeveralRequest
+
+_POLITE = re.compile(
+    r"^(?:(?:hi|hello|hey|ok|okay|please|so|and|then)\b[,!.]?\s+)*"
+    r"(?:(?:can|could|would|will) (?:you|u) (?:please )?|please |i(?:'d| would) like to know "
+    r"|tell me (?!about\b)|i want )?"
+    r"(?:just |briefly |quickly )?",
+    re.IGNORECASE,
+)
+_PARTS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"what(?:['’]?s| is| was| are| were)? (?P<part>.+?) (?:all |mainly |mostly )?about",
+        r"what happen(?:s|ed) (?:in|at|during|by) (?P<part>.+)",
+        r"how (?:does|did|do) (?P<ends>.+?) (?:end|conclude|finish)(?: up)?",
+        r"(?:summari[sz]e|recap|outline|sum up)(?: for me)? (?P<part>.+)",
+        r"(?:give (?:me )?|write (?:me )?|show (?:me )?|what is |what['’]s )?(?:an? |the )?"
+        r"(?:short |brief |quick )?(?:summary|overview|outline|gist|synopsis|recap|tl;?dr) (?:of|for) "
+        r"(?P<part>.+)",
+        r"what (?:does|did|do) (?P<part>.+?) "
+        r"(?:cover|say|discuss|describe|explain|teach|contain|deal with|talk about)",
+        r"what (?:is|gets) (?:covered|discussed|described|explained|taught|told) (?:in|by) (?P<part>.+)",
+        r"(?:what(?: are|['’]s| is) )?(?:the )?(?:main|key|most important) "
+        r"(?:points?|ideas?|topics?|themes?|takeaways?|message) (?:of|in|from) (?P<part>.+)",
+        r"(?:what did i miss|what (?:has )?happened|the story|recap)(?P<so_far> so far)",
+    )
+)
+_THING = r"(?P<name>(?!(?:it|this|that|he|she|they|these|those|there)\b)[^,;:?!]{2,60}?)"
+_IDENTITIES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"who(?:['’]?s| is| was| are| were) {_THING}(?: again| exactly| really)?",
+        rf"what(?:['’]?s| is| was| are| were) (?:an? |the )?{_THING}(?: again| exactly)?",
+        rf"what (?:does|do|did) (?:the (?:word|term) )?{_THING} (?:mean|refer to|stand for)",
+        rf"(?:define|describe|who['’]?s|tell me about|about) (?:an? |the )?{_THING}",
+        r"what is meant by (?:an? |the )?" + _THING,
+    )
+)
+_COMPARISONS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r".*?\b(?:difference|differences|distinction) (?:is (?:there )?|are (?:there )?)?between "
+        r"(?P<one>.+?) (?:and|&|vs\.?|versus) (?P<other>.+)",
+        r"(?:compare|distinguish|contrast)(?: between)? (?P<one>.+?) (?:and|with|to|from|vs\.?|against) "
+        r"(?P<other>.+)",
+        r"how (?:does|do|is|are|did|was|were) (?P<one>.+?) (?:differ|different) from (?P<other>.+)",
+        r"(?P<one>.+?) (?:vs\.?|versus) (?P<other>.+?)",
+    )
+)
+_TAIL = re.compile(
+    r"(?:,? ?(?:what(?:['’]?s| is| are)? the difference|compare them|differences?|in (?:this|the) book))$",
+    re.IGNORECASE,
+)
+_ARTICLE = re.compile(r"^(?:an?|the) ", re.IGNORECASE)
+_ASKS = r"(?:what|which|who|whom|whose|where|when|why|how)\b"
+_SEVERAL = re.compile(
+    rf"(?P<one>(?:.*\b)?{_ASKS}.{{6,}}?)(?:,? and|[,;]|[?]) "
+    rf"(?P<other>(?:(?:in|for|to|from|by|at|on) )?{_ASKS}.{{8,}})",
+    re.IGNORECASE,
+)
+_JOINS = ("of", "that", "which", "who", "for", "in", "on", "with", "and", "or")
+_WORDS_MOST, _SIDE_MOST = 5, 8
+
+
+def read_request(question: str) -> Request | None:
+    """Read what a question asks for, or None if it is a plain question."""
+    said = _POLITE.sub("", collapse(question).strip(" ?!."))
+    return _read_part(said) or _read_comparison(said) or _read_several(said) or _read_identity(said)
+
+
+def _read_part(said: str) -> PartRequest | None:
+    for pattern in _PARTS:
+        found = pattern.fullmatch(said)
+        if found:
+            named = found.groupdict()
+            if named.get("so_far"):
+                return PartRequest("the book")
+            return PartRequest(f"the end of {named['ends']}" if named.get("ends") else named["part"])
+    return None
+
+
+def _read_comparison(said: str) -> ComparisonRequest | None:
+    for pattern in _COMPARISONS:
+        found = pattern.fullmatch(_TAIL.sub("", said))
+        if found:
+            sides = tuple(_ARTICLE.sub("", found[side]).strip(" \"“”'") for side in ("one", "other"))
+            if all(0 < len(side.split()) <= _SIDE_MOST for side in sides):
+                return ComparisonRequest((sides[0], sides[1]))
+    return None
+
+
+def _read_several(said: str) -> SeveralRequest | None:
+    """Split at "and what", "and who" and the like. What the second half leaves out comes from the first."""
+    found = _SEVERAL.fullmatch(said)
+    if not found:
+        return None
+    one, other = found["one"].strip(" ,?"), found["other"].strip()
+    return SeveralRequest((f"{one}?", interpret(f"{other}?", [Turn(f"{one}?", "")])))
+
+
+def _read_identity(said: str) -> IdentityRequest | None:
+    for pattern in _IDENTITIES:
+        found = pattern.fullmatch(said)
+        if found:
+            name = found["name"].strip(" \"“”'")
+            words = name.lower().split()
+            # "What is the name of Ahab's ship" asks for a fact, not for what a name is.
+            if len(words) <= _WORDS_MOST and not _is_description(words):
+                return IdentityRequest(name)
+    return None
+
+
+def _is_description(words: list[str]) -> bool:
+    """Whether words describe a thing by another one, or ask for something's property."""
+    joined = any(word in _JOINS for word in words[1:])
+    owned = any(word.endswith(("'s", "’s")) for word in words[:-1])
+    return joined or owned or words[0] in list_words("pronouns", "possessives", "question_words")

@@ -1,0 +1,105 @@
+"""The part of a book that a reader names: by number, ordinal, title or position."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from octavo.answers.parts import Stretch, resolve_part
+from octavo.types import Section
+from tests.support.builders import make_section
+
+NOVEL = (
+    "Title Page",
+    "Chapter 1. Loomings.",
+    "Chapter 2. The Inn.",
+    "Chapter 10. The Chase.",
+    "Epilogue",
+    "Index",
+)
+LONG = "The sea was calm that day and nobody said a word. " * 80
+
+
+def make_book(titles: tuple[str, ...], *, files: tuple[str, ...] = ()) -> list[Section]:
+    """Make chapters with these titles, and a section "On TITLE" under each of the even ones."""
+    made: list[Section] = []
+    for number, title in enumerate(titles):
+        file = files[number] if files else "book.md"
+        chapter = make_section(f"c{number}", heading_path=(title,), position=len(made), text=LONG)
+        made.append(replace(chapter, source_file=file))
+        if number % 2 == 0:
+            below = make_section(
+                f"c{number}-on", heading_path=(title, f"On {title}"), position=len(made), text=LONG
+            )
+            made.append(replace(below, source_file=file, ancestors=(chapter.id,)))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("chapter 1", "Chapter 1. Loomings."),
+        ("Chapter ten", "Chapter 10. The Chase."),
+        ("ch. X", "Chapter 10. The Chase."),
+        ("the first chapter", "Chapter 1. Loomings."),
+        ("the 2nd chapter", "Chapter 2. The Inn."),
+        ("the last chapter", "Epilogue"),
+        ("the chapter on the inn", "Chapter 2. The Inn."),
+        ("the loomings chapter", "Chapter 1. Loomings."),
+        ("“The Chase”", "Chapter 10. The Chase."),
+        ("epilogue", "Epilogue"),
+    ],
+)
+def test_a_chapter_is_found_by_number_ordinal_or_title(name: str, first: str) -> None:
+    part = resolve_part(name, make_book(NOVEL))
+    assert part is not None
+    assert part.sections[0].title == first
+    assert {section.ancestors for section in part.sections[1:]} <= {(part.sections[0].id,)}
+
+
+@pytest.mark.parametrize(
+    "name", ["chapter 7", "chapter 99", "the part on dragons", "the weather", "", "the 40th chapter"]
+)
+def test_a_part_that_is_not_there_is_none(name: str) -> None:
+    assert resolve_part(name, make_book(NOVEL)) is None
+    assert resolve_part(name, []) is None
+
+
+def test_the_whole_book_is_its_chapters_without_what_stands_around_them() -> None:
+    part = resolve_part("this book", make_book(NOVEL))
+    assert part is not None
+    assert part.whole_book
+    assert [section.title for section in part.sections] == [
+        "Chapter 1. Loomings.", "Chapter 2. The Inn.", "Chapter 10. The Chase.", "Epilogue",
+    ]  # fmt: skip
+
+
+def test_the_end_of_a_book_is_its_last_chapter_with_an_epilogue() -> None:
+    part = resolve_part("the end of the book", make_book(NOVEL))
+    assert part is not None
+    assert part.stretch is Stretch.END
+    assert [section.id for section in part.sections] == ["c3", "c4", "c4-on"]
+
+
+def test_the_introduction_of_a_chapter_is_its_own_text() -> None:
+    part = resolve_part("the introduction of chapter 2", make_book(NOVEL))
+    assert part is not None
+    assert [section.id for section in part.sections] == ["c2"]
+
+
+def test_chapters_without_numbers_are_found_by_their_files_or_counted() -> None:
+    titles = ("Foreword", "Error Handling", "Smart Pointers")
+    filed = resolve_part(
+        "chapter 9", make_book(titles, files=("foreword.md", "ch09-00-errors.md", "ch15-00.md"))
+    )
+    counted = resolve_part("chapter 2", make_book(titles))
+    assert filed is not None
+    assert counted is not None
+    assert (filed.sections[0].title, counted.sections[0].title) == ("Error Handling", "Smart Pointers")
+
+
+def test_a_numbered_section_is_not_taken_for_another_number() -> None:
+    sections = make_book(("1. Start", "1.1. Install", "11. End"))
+    found = [resolve_part(name, sections) for name in ("section 1.1", "section 1", "section 11")]
+    assert [part and part.sections[0].title for part in found] == ["1.1. Install", "1. Start", "11. End"]

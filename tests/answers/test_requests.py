@@ -1,0 +1,91 @@
+"""What a question asks for, told from its form: a part, an identity, a comparison, several things."""
+
+from __future__ import annotations
+
+import pytest
+
+from octavo.answers.requests import (
+    ComparisonRequest,
+    IdentityRequest,
+    PartRequest,
+    Request,
+    SeveralRequest,
+    read_request,
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "part"),
+    [
+        ("what is chapter 9 about", "chapter 9"),
+        ("What's the third part about?", "the third part"),
+        ("Summarise the section on cron", "the section on cron"),
+        ("could you please summarize chapter two?", "chapter two"),
+        ("What happens at the end of the book?", "the end of the book"),
+        ("how does the story end", "the end of the story"),
+        ("Give me a short overview of the handbook", "the handbook"),
+        ("what does appendix A cover?", "appendix A"),
+        ("main points of chapter 3", "chapter 3"),
+        ("What did I miss so far?", "the book"),
+    ],
+)
+def test_a_question_about_a_whole_part_names_it(question: str, part: str) -> None:
+    assert read_request(question) == PartRequest(part)
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("who is starbuck", "starbuck"),
+        ("Who was Father Mapple?", "Father Mapple"),
+        ("What is a gam?", "gam"),
+        ("what's the quota system again", "quota system"),
+        ("What does monomorphization mean?", "monomorphization"),
+        ("tell me about the Pequod", "Pequod"),
+        ("define inode", "inode"),
+    ],
+)
+def test_a_question_of_who_or_what_something_is_names_it(question: str, name: str) -> None:
+    assert read_request(question) == IdentityRequest(name)
+
+
+@pytest.mark.parametrize(
+    ("question", "sides"),
+    [
+        ("What is the difference between Send and Sync?", ("Send", "Sync")),
+        ("difference between a fast-fish and a loose-fish", ("fast-fish", "loose-fish")),
+        ("raid 0 vs raid 1, whats the difference", ("raid 0", "raid 1")),
+        ("How does cron differ from anacron?", ("cron", "anacron")),
+        ("compare the harbour with the river", ("harbour", "river")),
+    ],
+)
+def test_a_comparison_names_its_two_sides(question: str, sides: tuple[str, str]) -> None:
+    assert read_request(question) == ComparisonRequest(sides)
+
+
+def test_two_questions_in_one_are_two_that_stand_alone() -> None:
+    read = read_request("What does Falcot Corp produce, and which release do its administrators choose?")
+    assert read == SeveralRequest(
+        (
+            "What does Falcot Corp produce?",
+            "Which release do Falcot Corp's administrators choose?",
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the name of Ahab's ship?",
+        "What is the capital of the country that they fled to?",
+        "Who is it?",
+        "When was the harbour built?",
+        "why does Ishmael go to sea?",
+        "how do I add a user?",
+        "Which ports were salt and which fish were sold?",
+        "",
+    ],
+)
+def test_a_plain_question_is_left_alone(question: str) -> None:
+    read: Request | None = read_request(question)
+    assert read is None or isinstance(read, SeveralRequest) == ("and which" in question)
