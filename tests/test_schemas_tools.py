@@ -14,8 +14,8 @@ from octavo.schemas.tools import (
     ToolAnswer,
     ToolBook,
     ToolCitation,
+    ToolNearest,
     ToolPassage,
-    ToolPlace,
     ToolRefusal,
     ToolSection,
     ToolVerdict,
@@ -24,7 +24,7 @@ from octavo.schemas.tools import (
 PARTS: dict[type[BaseModel], type[BaseModel]] = {
     ToolBook: BookJson,
     ToolSection: SectionJson,
-    ToolPlace: NearestJson,
+    ToolNearest: NearestJson,
     ToolPassage: EvidenceJson,
     ToolCitation: CitationJson,
     ToolRefusal: RefusalJson,

@@ -34,7 +34,7 @@ def test_what_the_book_does_not_say_comes_with_the_nearest_sections() -> None:
     assert refusal.reason is RefusalReason.NOT_IN_BOOK
     said = "I found no answer to this in Moby Dick. The nearest I found: “Loomings” and “The Line”."
     assert refusal.message == said
-    assert [e.chunk.section for e in refusal.nearest] == ["Loomings", "The Line", "Squid"]
+    assert [e.chunk.section for e in refusal.nearest] == ["Loomings", "The Line"]
 
 
 def test_without_anything_near_nothing_is_named() -> None:

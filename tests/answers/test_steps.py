@@ -143,6 +143,7 @@ async def test_what_the_book_answers_elsewhere_is_said_with_the_section_that_ans
     assert refusal.reason is RefusalReason.NOT_IN_SCOPE
     assert "“Storm”" in refusal.message
     assert [e.chunk.section for e in refusal.nearest] == ["Storm"]
+    assert refusal.excerpts == ("",), "text outside of the scope is not shown"
 
 
 async def test_what_no_part_of_the_book_answers_is_not_in_the_book(data: Path) -> None:
@@ -150,6 +151,7 @@ async def test_what_no_part_of_the_book_answers_is_not_in_the_book(data: Path) -
     assert refusal.reason is RefusalReason.NOT_IN_BOOK
     assert [e.chunk.section for e in refusal.nearest] == ["Harbour"]
     assert refusal.nearest[0].chunk.url == "book://the-tides/harbour"
+    assert refusal.excerpts[0] in small_books.TIDES["Harbour"]
     assert (await refusal_of(data, ScriptedAnswerer(answerable=0.0))).reason is RefusalReason.NOT_IN_BOOK
 
 

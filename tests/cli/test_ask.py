@@ -102,11 +102,13 @@ def test_a_refusal_ends_with_3_and_names_the_nearest(octavo: Octavo, monkeypatch
     said = octavo("ask", "What is the capital of France?")
     assert said.code == 3
     assert said.out.startswith("I ")
-    assert "  see The Tides › " in said.out
+    assert "  The Tides › " in said.out
     assert "book://the-tides/" in said.out
     refused = octavo("ask", "What is the capital of France?", "--json")
     assert (refused.code, refused.json["status"]) == (3, "insufficient_data")
     assert refused.json["refusal"]["message"] == refused.json["answer"]
+    words = " ".join(refused.json["refusal"]["nearest"][0]["excerpt"].split())
+    assert words in " ".join(said.out.split())
 
 
 def test_an_empty_library_is_refused_too(octavo: Octavo, tmp_path: Path) -> None:

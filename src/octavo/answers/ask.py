@@ -27,10 +27,12 @@ from octavo.answers.citations import (
     AnswerText,
     CheckedReply,
     cite,
+    pick_nearest,
     refuse_empty_library,
     refuse_out_of_scope,
     refuse_unanswered,
 )
+from octavo.answers.excerpts import cut_excerpts
 from octavo.answers.workspace import Sources
 from octavo.errors import OctavoError
 from octavo.events import Answered, Asked, AskEvent, Retrieved, Scoped, Working
@@ -125,8 +127,9 @@ async def _find_refusal(
         outside = beyond.find_outside(bounds)
         if outside and beyond.answerable >= steps.threshold:
             return refuse_out_of_scope(bounds.description, outside, ahead=bounds.ahead)
-    near = () if bounds.passage else reply.evidence
+    near = () if bounds.passage else pick_nearest(reply.evidence)
     unlikely = not reply.claims or reply.answerable < steps.silence
+    near = cut_excerpts(interpreted, near, reply.sentences.values())
     return refuse_unanswered(bounds.description, near, unlikely=unlikely)
 
 

@@ -167,7 +167,7 @@ async def _find_link(sentence: Sentence, sources: Sources) -> str:
     return build_link(book, chunk, sentence.start, sentence.end, page_text=page)
 
 
-NEAREST = 3
+NEAREST = 2
 
 
 def refuse_empty_library() -> Refusal:

@@ -13,7 +13,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from octavo.text.clean import clean, collapse
-from octavo.types import Answer, Citation, Message, Question, Session
+from octavo.types import Answer, Citation, Message, Question, Refusal, Session
 
 _AS_ASKED: Mapping[str, str] = MappingProxyType({})
 # A footnote mark after escaping.
@@ -57,9 +57,16 @@ def _write_question(question: Question, answers: Sequence[Answer], meant: str, n
     for answer in answers:
         if answer.refusal is not None:
             made.append(f"**Not answered** ({answer.refusal.reason}): {_escape_lines(answer.content)}")
+            made += _write_nearest(answer.refusal)
         else:
             made.append(_write_footnotes(answer.content, answer.citations, notes))
     return made
+
+
+def _write_nearest(refusal: Refusal) -> list[str]:
+    """Write the nearest passages as quotations with their places."""
+    pairs = zip(refusal.nearest, refusal.excerpts, strict=True)
+    return [f"{_escape_line(item.chunk.source_location)}:\n\n{_quote(text)}" for item, text in pairs if text]
 
 
 def _write_message(message: Message, notes: list[str]) -> list[str]:

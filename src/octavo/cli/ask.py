@@ -265,8 +265,11 @@ def show_answer(done: Answered) -> None:
         wrapped = textwrap.wrap(line, width, break_long_words=False, subsequent_indent=indent)
         click.echo("\n".join(wrapped))
     if answer.refusal is not None:
-        for item in answer.refusal.nearest:
-            click.secho(f"  see {item.chunk.source_location}  {item.chunk.url}", dim=True)
+        for item, excerpt in zip(answer.refusal.nearest, answer.refusal.excerpts, strict=True):
+            click.echo(f"\n  {item.chunk.source_location}")
+            for line in textwrap.wrap(excerpt, width - 4, break_long_words=False):
+                click.echo(f"    {line}")
+            click.secho(f"    {item.chunk.url}", dim=True)
         return
     click.secho(f"\n{_describe_confidence(answer.confidence)}", dim=True)
     for citation in answer.citations:

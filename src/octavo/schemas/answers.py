@@ -48,7 +48,11 @@ class EvidenceJson(Schema):
 
 
 class NearestJson(Schema):
-    """The place of a passage, without its text: it may lie outside of what the reader asked to see."""
+    """The place of a passage, and its words.
+
+    `excerpt` is the section's text from `start` to `end`. It is left out if it lies outside of what the
+    reader asked to see.
+    """
 
     id: str
     chunk_id: int
@@ -65,10 +69,12 @@ class NearestJson(Schema):
     url: str
     start: int
     end: int
+    excerpt: str = omit_empty("")
 
     @classmethod
-    def from_evidence(cls, evidence: Evidence) -> NearestJson:
-        return cls.from_value(evidence.chunk, relevance_score=round(evidence.relevance_score, DIGITS))
+    def from_evidence(cls, evidence: Evidence, *, excerpt: str) -> NearestJson:
+        score = round(evidence.relevance_score, DIGITS)
+        return cls.from_value(evidence.chunk, relevance_score=score, excerpt=excerpt)
 
 
 class SearchJson(Schema):
@@ -119,7 +125,7 @@ class CitationJson(Schema):
 
 
 class RefusalJson(Schema):
-    """Why there is no answer, and the places that come nearest."""
+    """Why there is no answer, and the passages that come nearest."""
 
     reason: RefusalReason
     message: str
@@ -127,7 +133,9 @@ class RefusalJson(Schema):
 
     @classmethod
     def from_refusal(cls, refusal: Refusal) -> RefusalJson:
-        return cls.from_value(refusal, nearest=[NearestJson.from_evidence(item) for item in refusal.nearest])
+        pairs = zip(refusal.nearest, refusal.excerpts, strict=True)
+        nearest = [NearestJson.from_evidence(item, excerpt=excerpt) for item, excerpt in pairs]
+        return cls.from_value(refusal, nearest=nearest)
 
 
 class ShortJson(Schema):

@@ -1,6 +1,6 @@
 """The JSON shape of an exported session: every field of the data model, under its own name.
 
-A citation also says where it is. A refusal names the nearest places without their text, which may lie
+A citation also says where it is. A refusal has the nearest passages, without their text where that lies
 outside of what the reader asked to see.
 """
 
@@ -87,6 +87,7 @@ class RefusalExport(Schema):
     reason: RefusalReason
     message: str
     nearest: list[NearestExport]
+    excerpts: list[str]
 
 
 class TraceExport(Schema):

@@ -162,10 +162,14 @@ class ToolCitation(Schema):
     confidence: float
 
 
+class ToolNearest(ToolPlace):
+    excerpt: str = Field(description="Words of the book; empty if they are outside of what was asked for.")
+
+
 class ToolRefusal(Schema):
     reason: str = Field(description="not_in_book, not_in_scope, below_confidence or empty_library.")
     message: str
-    nearest: list[ToolPlace] = Field(description="Places that come nearest, without their text.")
+    nearest: list[ToolNearest] = Field(description="The passages that come nearest.")
 
 
 class ToolAnswer(Schema):

@@ -228,7 +228,10 @@ class ShortAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why the book does not answer, with the passages that come closest."""
+    """Why the book does not answer, with the passages that come closest, each cut to a few sentences.
+
+    Where the answer is outside of the scope, `nearest` are its places, and their text is not for the reader.
+    """
 
     reason: RefusalReason
     message: str
@@ -238,6 +241,12 @@ class Refusal:
         object.__setattr__(self, "reason", validation.to_member("Refusal.reason", self.reason, RefusalReason))
         validation.check_text("Refusal.message", self.message)
         validation.check_tuple("Refusal.nearest", self.nearest, Evidence)
+
+    @property
+    def excerpts(self) -> tuple[str, ...]:
+        """The text of each of the nearest passages, or "" where the reader did not ask to see it."""
+        shown = self.reason is not RefusalReason.NOT_IN_SCOPE
+        return tuple(item.chunk.content if shown else "" for item in self.nearest)
 
 
 @dataclass(frozen=True, slots=True)

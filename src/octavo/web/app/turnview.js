@@ -196,7 +196,8 @@ export class TurnView {
     const near = nearest.map((place) => {
       /** @type {HTMLButtonElement} */
       const button = el("button", { type: "button", class: "source", on: { click: () => this.#actions.open(place, button) } },
-        describe(place), el("span", { class: "source-place" }, place.source_title));
+        place.excerpt ? el("q", { class: "excerpt" }, shorten(place.excerpt, 320)) : null,
+        el("span", { class: place.excerpt ? "source-place" : "" }, [describe(place), place.source_title].filter(Boolean).join(" · ")));
       return el("li", {}, button);
     });
     const heading = S.refusals[reason] || S.refused;

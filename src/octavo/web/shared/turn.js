@@ -23,6 +23,7 @@ import { Problem } from "./sse.js";
  * @property {number} [page_number]
  * @property {string} [source_title]
  * @property {string} [content_snippet]
+ * @property {string} [excerpt]  the words of a nearest passage
  * @property {number} [start]
  * @property {number} [end]
  * @property {string} [url]

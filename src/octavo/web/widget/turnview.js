@@ -237,7 +237,8 @@ export class TurnView {
     const [title, why] = REFUSED[reason] || ["refused", null];
     const near = nearest.map((place) => {
       const target = { ...place, link: place.url };
-      return el("li", {}, this.#drawLink(target, { class: "passage" }, this.#describe(target)));
+      const excerpt = place.excerpt && el("q", { class: "excerpt", dir: "auto" }, shorten(place.excerpt, 320));
+      return el("li", {}, this.#drawLink(target, { class: "passage" }, excerpt, el("span", { class: "place" }, this.#describe(target))));
     });
     fill(this.#said, el("div", { class: "card" },
       el("p", { class: "card-title" }, say(title)),
