@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from octavo.answers.audit import Verdict
+    from octavo.answers.gaps import GapReport as GapReport
     from octavo.answers.retrieve import Retrieval as Retrieval
     from octavo.errors import BadBook, InvalidValue, ModelError, NotFound, OctavoError
     from octavo.events import Answered, AskEvent, Compared
@@ -87,6 +88,7 @@ __all__ = [
 ]
 _MODULES = {
     "octavo.answers.audit": ("Verdict",),
+    "octavo.answers.gaps": ("GapReport",),
     "octavo.answers.retrieve": ("Retrieval",),
     "octavo.errors": ("BadBook", "InvalidValue", "ModelError", "NotFound", "OctavoError"),
     "octavo.events": ("Answered", "AskEvent", "Compared"),
@@ -106,6 +108,7 @@ _ALSO = (
     "BookMap",
     "ChatMessage",
     "EntityDetails",
+    "GapReport",
     "MapDescriber",
     "Message",
     "Query",

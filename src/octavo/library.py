@@ -20,6 +20,7 @@ from octavo import tracing, validation
 from octavo.answers import retrieve as retrieving
 from octavo.answers.ask import ask
 from octavo.answers.audit import Verdict, verify
+from octavo.answers.gaps import GAPS_DEFAULT, GAPS_MOST, WEEKS_DEFAULT, WEEKS_MOST, GapReport, report_gaps
 from octavo.answers.offline import Answerer, OfflineAnswerer
 from octavo.answers.retrieve import Context, Retrieval, build_question
 from octavo.answers.steps import AskSteps, Rewrite
@@ -47,6 +48,7 @@ from octavo.records.catalogue import Records
 from octavo.records.conversations import Conversations
 from octavo.records.conversations_unrecorded import TolerantConversations
 from octavo.records.errors import translate_errors
+from octavo.records.gaps import delete_gaps_of, delete_old_gaps
 from octavo.records.options import BookOptions
 from octavo.search.cache import LRUCache
 from octavo.search.maps import MapReader, describe_map, look_up
@@ -116,11 +118,8 @@ class Library:
         self.models = LocalModels(settings)
         self.database = records.database
         """Holds the records, the conversations and the tables of the service."""
-        self.conversations = (
-            TolerantConversations(records.database)
-            if settings.answer_unrecorded
-            else Conversations(records.database)
-        )
+        recording = TolerantConversations if settings.answer_unrecorded else Conversations
+        self.conversations = recording(records.database, log_gaps=settings.log_questions)
         """Sessions, questions and answers."""
         self.repaired = Difference()
         """What had to be repaired in the store when it was opened."""
@@ -251,6 +250,13 @@ class Library:
         """Prepare the map of a book that an older Octavo added; return how many sections were new to it."""
         return await self._maps.build(await self.book(name))
 
+    async def gaps(self, name: str, *, weeks: int = WEEKS_DEFAULT, limit: int = GAPS_DEFAULT) -> GapReport:
+        """Report what readers asked a book in the last weeks and did not get, the most wanted first."""
+        validation.check_integer("weeks", weeks, least=1, most=WEEKS_MOST)
+        validation.check_integer("limit", limit, least=1, most=GAPS_MOST)
+        book, embedder = await self.book(name), await self._load_embedder()
+        return await report_gaps(book, self._records, embedder, weeks=weeks, limit=limit)
+
     async def remove(self, name: str) -> Book:
         """Remove a book from the library, with everything that was stored of it."""
         book = await self.book(name)
@@ -261,6 +267,7 @@ class Library:
             # The book is gone now. What a full disk keeps from being cleaned up is deleted later.
             with suppress(StorageLow):
                 await covers.delete_cover(self.database, book.id)
+                await delete_gaps_of(self.database, book.id)
                 await delete_removed(book.id, context)
                 await self._records.sweep()
             await run_blocking(delete_shelf, self.settings.data, book.source_file)
@@ -410,8 +417,12 @@ class Library:
     async def prune(self, *, days: int | None = None) -> int:
         """Delete the questions and answers that are older than `days`, by default as the settings say.
 
-        Returns how many questions were deleted.
+        Returns how many questions were deleted. What the gap report has kept long enough is deleted too.
         """
+        listed = datetime.now(UTC) - timedelta(days=self.settings.gap_days)
+        # Opening a library needs no space on the disk.
+        with suppress(StorageLow):
+            await delete_old_gaps(self.database, before=listed)
         days = self.settings.keep_days if days is None else days
         validation.check_integer("days", days, least=0, most=LONGEST_KEPT_DAYS)
         if days == 0:
@@ -496,9 +507,7 @@ class Library:
         """Open the store and the embedder, and finish what an earlier process left unfinished."""
         async with self._opening:
             if self._opened is None:
-                embedder = self._embedder
-                if embedder is None:
-                    embedder = await run_blocking(load_embedder, self.settings)
+                embedder = await self._load_embedder()
                 if not self._joined:
                     place = join_instances(self.database, alone=not self.settings.store_url)
                     await self._closing.enter_async_context(place)
@@ -510,6 +519,10 @@ class Library:
                 await self.conversations.fail_abandoned()
                 await self.prune()
             return self._opened
+
+    async def _load_embedder(self) -> Embedder:
+        known = self._opened.embedder if self._opened else self._embedder
+        return known if known is not None else await run_blocking(load_embedder, self.settings)
 
     async def _close(self, store: Store) -> None:
         """Close the store and save its state, so that the next opening can tell whether it was changed."""

@@ -113,6 +113,12 @@ class Settings(BaseSettings):
         le=LONGEST_KEPT_DAYS,
         description="days after which questions and answers are deleted; 0 = never",
     )
+    log_questions: bool = Field(
+        True, description="list questions without a good answer for the author, see `octavo gaps`"
+    )
+    gap_days: int = Field(
+        180, ge=1, le=LONGEST_KEPT_DAYS, description="days after which a question leaves that list"
+    )
     keep_quotations: bool = Field(
         True, description="keep what old answers quote of a book when the book is removed"
     )

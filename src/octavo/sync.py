@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from octavo import library as asynchronous
 from octavo.answers.audit import Verdict
+from octavo.answers.gaps import GAPS_DEFAULT, WEEKS_DEFAULT, GapReport
 from octavo.answers.offline import Answerer
 from octavo.answers.retrieve import Context, Retrieval
 from octavo.concurrency import LoopThread
@@ -148,6 +149,10 @@ class Library:
         """Prepare the map of a book that an older Octavo added; return how many sections were new to it."""
         return self._loop.run(self._library.build_map(name))
 
+    def gaps(self, name: str, *, weeks: int = WEEKS_DEFAULT, limit: int = GAPS_DEFAULT) -> GapReport:
+        """Report what readers asked a book in the last weeks and did not get, the most wanted first."""
+        return self._loop.run(self._library.gaps(name, weeks=weeks, limit=limit))
+
     def remove(self, name: str) -> Book:
         """Remove a book from the library, with everything that was stored of it."""
         return self._loop.run(self._library.remove(name))
@@ -254,7 +259,7 @@ class Library:
     def prune(self, *, days: int | None = None) -> int:
         """Delete the questions and answers that are older than `days`, by default as the settings say.
 
-        Returns how many questions were deleted.
+        Returns how many questions were deleted. What the gap report has kept long enough is deleted too.
         """
         return self._loop.run(self._library.prune(days=days))
 

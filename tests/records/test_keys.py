@@ -135,7 +135,7 @@ async def test_the_origins_are_those_of_working_keys(database: Database) -> None
     ("wishes", "said"),
     [
         ({"scopes": ()}, "at least one"),
-        ({"scopes": ("read",)}, "must be one of ask, ingest, admin"),
+        ({"scopes": ("read",)}, "must be one of ask, ingest, gaps, admin"),
         ({"books": ()}, "must name a book"),
         ({"per_minute": 0}, "integer from 1"),
         ({"public": True}, "must name the sites"),

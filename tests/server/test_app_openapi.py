@@ -44,6 +44,7 @@ def call_every_route(service: Service) -> Iterator[tuple[str, str, ServiceRespon
     yield get("/v1/books/{book_id}", book_id="the-tides")
     yield get("/v1/books/{book_id}/contents", book_id="the-tides")
     yield get("/v1/books/{book_id}/sections/{section_id}", book_id="the-tides", section_id="storm")
+    yield get("/v1/books/{book_id}/gaps", book_id="the-tides")
     yield get("/v1/books/{book_id}/map", book_id="the-tides")
     yield get("/v1/books/{book_id}/map/{name}", book_id="the-tides", name="boats")
     yield post("/v1/search", {"query": LOST})

@@ -32,8 +32,9 @@ def keys() -> None:
     "--scope",
     "scopes",
     multiple=True,
-    type=click.Choice(["ask", "ingest", "admin"]),
-    help="What it may do: ask (search, ask, read), ingest (add and remove books), admin (everything). [ask]",
+    type=click.Choice(["ask", "ingest", "gaps", "admin"]),
+    help="What it may do: ask (search, ask, read), ingest (add and remove books), gaps (see what readers"
+    " asked in vain), admin (everything). [ask]",
 )
 @click.option(
     "--book", "books", multiple=True, help="A book that the key may read; the default is all books."

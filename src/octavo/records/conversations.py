@@ -40,8 +40,9 @@ from octavo.records.answer_rows import (
     parse_answer,
     parse_stored_answer,
 )
+from octavo.records.gaps import delete_gaps, save_gap, save_rating
 from octavo.records.idempotency import delete_old_requests, delete_responses
-from octavo.records.tables import Moment, answers, feedback, questions, sessions
+from octavo.records.tables import Moment, answers, feedback, gaps, questions, sessions
 from octavo.types import Answer, Message, Question, Scope, Session
 from octavo.validation import AnswerState, Delivery, QuestionStatus, advance
 
@@ -87,8 +88,8 @@ class Rating:
 class Conversations:
     """The sessions, questions, answers and ratings of one library."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, *, log_gaps: bool = True) -> None:
+        self._database, self._log_gaps = database, log_gaps
 
     async def start_session(self, session_id: str | None = None, *, owner: str = "") -> Session:
         """Starts a session, or opens the one that has this id again. Raises `NotFound` if it is another's."""
@@ -210,6 +211,8 @@ class Conversations:
             await self._advance_answer(connection, shown, receipt=build_receipt(answer, receipt))
             ended = update(questions).where(questions.c.id == done.id)
             await connection.execute(ended.values(status=str(done.status)))
+            if self._log_gaps:
+                await save_gap(connection, done, shown)
         return done, shown
 
     async def deliver(self, answer: Answer) -> Answer:
@@ -289,6 +292,8 @@ class Conversations:
             )
             await connection.execute(delete(feedback).where(*mine))
             await connection.execute(insert(feedback), values)
+            if self._log_gaps:
+                await save_rating(connection, rating.answer_id)
 
     async def list_ratings(self, answer_id: str) -> list[Rating]:
         query = select(feedback).where(feedback.c.answer_id == answer_id).order_by(feedback.c.timestamp)
@@ -367,6 +372,7 @@ async def _delete_questions(connection: AsyncConnection, condition: ColumnElemen
     given = select(answers.c.id).where(answers.c.question_id.in_(asked))
     await connection.execute(delete(feedback).where(feedback.c.answer_id.in_(given)))
     await connection.execute(delete(answers).where(answers.c.question_id.in_(asked)))
+    await delete_gaps(connection, gaps.c.question_id.in_(asked))
     return (await connection.execute(delete(questions).where(condition))).rowcount
 
 

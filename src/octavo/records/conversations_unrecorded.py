@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class TolerantConversations(Conversations):
     """The conversations of one library; a question that cannot be recorded is answered without a record."""
 
-    def __init__(self, database: Database) -> None:
-        super().__init__(database)
+    def __init__(self, database: Database, *, log_gaps: bool = True) -> None:
+        super().__init__(database, log_gaps=log_gaps)
         self._unrecorded: set[str] = set()
 
     async def start_session(self, session_id: str | None = None, *, owner: str = "") -> Session:

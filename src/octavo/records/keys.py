@@ -29,7 +29,7 @@ from octavo.records.tables import api_keys
 if TYPE_CHECKING:
     from octavo.records.database import Database
 
-SCOPES = ("ask", "ingest", "admin")
+SCOPES = ("ask", "ingest", "gaps", "admin")
 FRESH_SECONDS = 1.0
 """How long a key is cached before the records are asked again."""
 USE_SECONDS = 60.0

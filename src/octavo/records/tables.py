@@ -12,7 +12,8 @@ A key is stored as a hash and found by its public id. A job is a book that waits
 takes it renews `seen_at`, so that a job whose worker died can be taken by another. `requests` are those that
 may be sent twice. `hits` count requests in moving windows for all instances together. A cover is a small
 picture that the book's file had. The marks of a text are what the map of a book is made from: they are stored
-once, under the hash of the text, and swept with it.
+once, under the hash of the text, and swept with it. `gaps` are the questions that got no good answer, for the
+author of the book.
 
 `migrations` create these tables; a test checks that both agree.
 """
@@ -39,7 +40,7 @@ from sqlalchemy import (
     TypeDecorator,
 )
 
-HEAD = "0006"
+HEAD = "0007"
 """The newest revision under `migrations/versions`."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -331,4 +332,16 @@ text_marks = Table(
     Column("hash", String(64), primary_key=True),
     Column("version", Integer, nullable=False),
     Column("marks", LargeBinary, nullable=False),
+)
+
+gaps = Table(
+    "gaps",
+    metadata,
+    Column("question_id", String(64), ForeignKey("questions.id"), primary_key=True),
+    Column("book_id", String(200), nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("confidence", Float, nullable=False),
+    Column("sections", JSON, nullable=False),
+    Column("timestamp", Moment, nullable=False),
+    Index(None, "book_id", "timestamp"),
 )

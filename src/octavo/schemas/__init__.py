@@ -44,6 +44,7 @@ from octavo.schemas.books import (
     SectionTextJson,
 )
 from octavo.schemas.export import SessionExport
+from octavo.schemas.gaps import GapReportJson, GapReportsJson
 from octavo.schemas.maps import BookMapJson, BuiltMapJson, BuiltMapsJson, EntityDetailsJson
 from octavo.schemas.service import (
     BackupJson,
@@ -90,6 +91,8 @@ __all__ = [
     "FailureJson",
     "FindingJson",
     "FinishedJobsJson",
+    "GapReportJson",
+    "GapReportsJson",
     "HealthJson",
     "JobJson",
     "JobPageJson",

@@ -10,7 +10,7 @@ from octavo.errors import OctavoError
 from octavo.schemas.base import Schema, Time, omit_empty
 from octavo.schemas.books import FailureJson
 
-Permission = Literal["ask", "ingest", "admin"]
+Permission = Literal["ask", "ingest", "gaps", "admin"]
 
 
 class ProblemJson(Schema):

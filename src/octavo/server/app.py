@@ -33,6 +33,7 @@ from octavo.server.routes import (
     answers,
     ask,
     books,
+    gaps,
     health,
     jobs,
     maps,
@@ -94,6 +95,7 @@ def make_app(
     app.include_router(answers.router)
     app.include_router(books.router)
     app.include_router(maps.router)
+    app.include_router(gaps.router)
     app.include_router(jobs.router)
     app.include_router(metrics.router)
     app.include_router(mcp.router)
@@ -106,7 +108,7 @@ def make_app(
 
 async def _prune_hourly(library: Library) -> None:
     """Delete what is older than the settings allow, for as long as the service runs."""
-    while library.settings.keep_days:
+    while True:
         await asyncio.sleep(PRUNE_SECONDS)
         try:
             await library.prune()

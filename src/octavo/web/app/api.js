@@ -40,6 +40,20 @@ import { tabStorage } from "./storage.js";
  * @property {string | {detail?: string, message?: string, hint?: string}} [error]
  */
 
+/** @typedef {{week: string, count: number}} WeekCount */
+/**
+ * @typedef {object} Gap
+ * @property {string} question
+ * @property {string[]} questions
+ * @property {number} refused
+ * @property {number} unsure
+ * @property {number} disliked
+ * @property {WeekCount[]} weeks
+ * @property {string} last_asked
+ * @property {{section_id: string, heading_path: string[]}[]} sections
+ */
+/** @typedef {{book_id: string, question_count: number, open_count: number, gap_count: number, gaps: Gap[]}} GapReport */
+
 const BASE = new URL("../../", import.meta.url).pathname;
 const KEY = "octavo.key";
 const escape = encodeURIComponent;
@@ -83,6 +97,15 @@ class Api extends Service {
    */
   getSection(book, section) {
     return this.json("GET", `v1/books/${escape(book)}/sections/${escape(section)}`);
+  }
+
+  /**
+   * @param {string} book
+   * @param {number} weeks
+   * @returns {Promise<GapReport>}
+   */
+  getGaps(book, weeks) {
+    return this.json("GET", `v1/books/${escape(book)}/gaps?weeks=${weeks}`);
   }
 
   /** @param {string} book */

@@ -50,14 +50,16 @@ export class Contents {
   /**
    * @param {Book} book
    * @param {Section[]} sections
+   * @param {HTMLElement | null} more
    */
-  show(book, sections) {
+  show(book, sections, more = null) {
     this.#items.clear();
     this.#tree = el("ul", { class: "tree", role: "tree", "aria-label": S.contents, on: { keydown: (event) => this.#pressKey(event) } },
       nestSections(sections).map((node) => this.#drawItem(book, node)));
     fill(this.#root,
       el("a", { class: "to-books", href: "#/" }, "← ", S.toBooks),
       el("p", { class: "side-title" }, book.title),
+      more,
       this.#tree);
     this.#tree.querySelector("[role=treeitem]")?.setAttribute("tabindex", "0");
   }

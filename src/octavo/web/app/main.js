@@ -4,6 +4,7 @@
    #/                                   the list of books
    #/books/ID                           a book, at its beginning
    #/books/ID/sections/SID?start=&end=  a section, with these characters marked
+   #/books/ID/gaps                      what readers asked and did not get, for its author
    #/answers/ID                         an answer that somebody shared                                               */
 
 import { append, el, fill } from "../shared/dom.js";
@@ -12,6 +13,7 @@ import { api, key } from "./api.js";
 import { BookList } from "./books.js";
 import { Contents, sectionAddress } from "./contents.js";
 import { Conversation } from "./conversation.js";
+import { Gaps, gapsAddress } from "./gaps.js";
 import { announceNow, drawProblem, showToast } from "./notices.js";
 import { getPart } from "./parts.js";
 import { Reader } from "./reader.js";
@@ -36,6 +38,8 @@ let openedFrom = null;
 
 const booksPane = el("section", { class: "library", "aria-label": S.books });
 const readerPane = el("section", { class: "reader", tabindex: "0", "aria-label": S.panes.reader });
+const gapsPane = el("section", { class: "library", tabindex: "0", "aria-label": S.gaps.title });
+const gaps = new Gaps(gapsPane);
 const scope = new ScopeBar();
 const contents = new Contents(getPart("side"));
 const books = new BookList(booksPane, () => config);
@@ -71,11 +75,12 @@ function showPane(name) {
   for (const tab of getPart("tabs").querySelectorAll("button")) tab.setAttribute("aria-pressed", String(tab.dataset.pane === name));
 }
 
-/** @param {"books" | "book"} name */
+/** @param {"books" | "book" | "gaps"} name */
 function showView(name, title = "") {
   document.body.dataset.view = name;
   booksPane.hidden = name !== "books";
   readerPane.hidden = name !== "book";
+  gapsPane.hidden = name !== "gaps";
   getPart("side").hidden = name !== "book";
   fill(getPart("where"), title);
   document.title = title ? `${title} · ${S.name}` : S.name;
@@ -85,7 +90,7 @@ function showView(name, title = "") {
     ? [drawTab("side", S.contents), drawTab("main", S.panes.reader), drawTab("talk", S.panes.talk)]
     : [drawTab("main", S.panes.books), drawTab("talk", S.panes.talk)]);
   const here = document.body.dataset.pane || "main";
-  showPane(name === "books" && here === "side" ? "main" : here);
+  showPane(name !== "book" && here === "side" ? "main" : here);
 }
 
 /* ——— the address ——— */
@@ -95,6 +100,7 @@ async function followAddress() {
   const parts = path.split("/").filter(Boolean).map(decode);
   if (parts[0] === "answers" && parts[1]) return showShared(parts[1]);
   if (parts[0] !== "books" || !parts[1]) return showBooks();
+  if (parts[2] === "gaps") return showGaps(parts[1]);
   const given = new URLSearchParams(query);
   /** @type {Span | null} */
   const span = given.has("start") && given.has("end") ? [Number(given.get("start")), Number(given.get("end"))] : null;
@@ -117,6 +123,15 @@ function showBooks() {
   showView("books");
   scope.moveTo(null);
   talk.leaveShared();
+}
+
+/** @param {string} id */
+async function showGaps(id) {
+  const book = books.books.find((other) => other.id === id);
+  if (!book) return showMissing(id);
+  showView("gaps", book.title);
+  showPane("main");
+  return gaps.show(book);
 }
 
 /** @param {string} id */
@@ -147,7 +162,8 @@ async function showBook(id, section, span) {
       fill(readerPane, drawProblem(Problem.wrap(error), () => followAddress()));
       return undefined;
     }
-    contents.show(book, open.sections);
+    const link = el("a", { class: "gaps-link", href: gapsAddress(book.id) }, S.gaps.link);
+    contents.show(book, open.sections, (config.may || []).includes("gaps") ? link : null);
     scope.moveTo(book);
     if (!from && scope.kind === "all") scope.choose("book");
   }
@@ -237,7 +253,7 @@ async function begin(wrong = "") {
   return undefined;
 }
 
-append(getPart("book"), [booksPane, readerPane]);
+append(getPart("book"), [booksPane, readerPane, gapsPane]);
 append(getPart("tools"), [drawThemeButton()]);
 for (const link of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-skip]")))
   link.addEventListener("click", (event) => {

@@ -58,6 +58,25 @@ export const S = {
   passageGone: "The cited words are no longer in this edition.",
   backToAnswer: "← Back to the answer",
 
+  gaps: {
+    link: "What readers missed",
+    title: "What readers missed",
+    since: "Look back",
+    weeks: (/** @type {number} */ n) => (n === 1 ? "this week" : n === 52 ? "a year" : `${n} weeks`),
+    noneTitle: "Nothing is missing",
+    none: "Every question in this time got an answer that nobody disliked, or none was asked.",
+    summary: (/** @type {number} */ open, /** @type {number} */ all) =>
+      `${open} of ${all} questions got no good answer. They are grouped by what they ask for, the most wanted first.`,
+    refused: (/** @type {number} */ n) => `${n} refused`,
+    unsure: (/** @type {number} */ n) => `${n} answered with little confidence`,
+    disliked: (/** @type {number} */ n) => `${n} rated down`,
+    last: (/** @type {string} */ day) => `last on ${day}`,
+    inWeek: (/** @type {number} */ n, /** @type {string} */ week) => `${n} in the week of ${week}`,
+    others: (/** @type {number} */ n) => (n === 1 ? "another question" : `${n} other questions`),
+    near: "Nearest:",
+    more: (/** @type {number} */ n) => `And ${n} more; “octavo gaps --top” lists them.`,
+  },
+
   talk: "Conversation",
   said: "Questions and answers",
   fresh: "New conversation",
