@@ -39,7 +39,8 @@ from benchmarks.risk_coverage import draw_curve
 from benchmarks.suite import bare, covers, rows
 from octavo.answers.calibration import RISK, load_calibration
 from octavo.answers.workspace import Workspace
-from octavo.library import AnswererFactory, Library
+from octavo.library import Library
+from octavo.library.answerers import AnswererFactory
 from octavo.models.cross_encoders import PassageScore
 from octavo.search.cascade import LARGE, LOOKED_AT, SMALL, select_candidates
 from octavo.search.ranking import ReaderSize, fuse

@@ -85,7 +85,7 @@ def retrieve(
 
 def write_module() -> str:
     """Write the text of `octavo.sync`."""
-    tree = ast.parse((SOURCE / "library.py").read_text(encoding="utf-8"))
+    tree = ast.parse((SOURCE / "library" / "__init__.py").read_text(encoding="utf-8"))
     library = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "Library")
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
     public = [n for n in library.body if isinstance(n, kinds) and n.name[0] != "_" and n.name not in SKIPPED]

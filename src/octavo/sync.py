@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 from octavo import library as asynchronous
 from octavo.answers.audit import Verdict
 from octavo.answers.gaps import GAPS_DEFAULT, WEEKS_DEFAULT, GapReport
-from octavo.answers.offline import Answerer
 from octavo.answers.retrieve import Context, Retrieval
 from octavo.concurrency import LoopThread
 from octavo.events import AskEvent, Compared
@@ -35,6 +34,7 @@ from octavo.types import TOP_K_DEFAULT, Answer, Book, Evidence, Question, Scope,
 from octavo.verification.check import Support
 
 if TYPE_CHECKING:
+    from octavo.answers.offline import Answerer
     from octavo.llm.search_tool import FunctionTool
     from octavo.maintenance.doctor import Finding
     from octavo.protocols import Embedder

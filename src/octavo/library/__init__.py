@@ -2,7 +2,7 @@
 
 `Library.open()` opens the records at once. The store and the embedder are opened when they are first needed,
 so that reading the catalogue is quick and needs no lock. Without a shared store, one process at a time can
-add and search. This module puts the parts together, and chooses who answers questions.
+add and search. This module puts the parts together; `answerers` chooses who answers questions.
 """
 
 from __future__ import annotations
@@ -14,16 +14,15 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from octavo import tracing, validation
 from octavo.answers import retrieve as retrieving
 from octavo.answers.ask import ask
 from octavo.answers.audit import Verdict, verify
 from octavo.answers.gaps import GAPS_DEFAULT, GAPS_MOST, WEEKS_DEFAULT, WEEKS_MOST, GapReport, report_gaps
-from octavo.answers.offline import Answerer, OfflineAnswerer
 from octavo.answers.retrieve import Context, Retrieval, build_question
-from octavo.answers.steps import AskSteps, Rewrite
+from octavo.answers.steps import AskSteps
 from octavo.concurrency import run_blocking
 from octavo.errors import NotFound, StorageLow
 from octavo.events import AskEvent, Compared, IngestEvent, last
@@ -33,6 +32,7 @@ from octavo.ingest.context import BOOKS, LibraryContext, join_instances
 from octavo.ingest.install import delete_removed
 from octavo.ingest.site import fetch_site, is_web_address
 from octavo.ingest.site.shelf import delete_shelf
+from octavo.library.answerers import AnswererFactory
 from octavo.maintenance.repair import (
     STORE_STATE,
     Difference,
@@ -69,8 +69,7 @@ from octavo.types import (
 from octavo.verification.check import Support, check
 
 if TYPE_CHECKING:
-    from octavo.llm.agent import ModelAnswerer
-    from octavo.llm.client import ModelEndpoint
+    from octavo.answers.offline import Answerer
     from octavo.llm.search_tool import FunctionTool
     from octavo.maintenance.doctor import Finding
     from octavo.protocols import Embedder
@@ -567,45 +566,3 @@ async def retrieve(
     """
     async with Library.open(data) as library:
         return await library.retrieve(query, context, top_k=top_k, embeddings=embeddings)
-
-
-class Answerers(NamedTuple):
-    """Who answers; and for a language model, who looks beyond the scope and who completes questions."""
-
-    answerer: Answerer
-    offline: Answerer | None = None
-    rewrite: Rewrite | None = None
-
-
-class AnswererFactory:
-    """Chooses who answers: who was given, the language model that the settings name, or the offline answerer.
-
-    All questions share the connection to the language model.
-    """
-
-    def __init__(self, settings: Settings, given: Answerer | None) -> None:
-        self._settings, self._given = settings, given
-        self._endpoint: ModelEndpoint | None = None
-
-    async def choose(self, retriever: Retriever, embedder: Embedder) -> Answerers:
-        offline = OfflineAnswerer(embedder, embed_query=retriever.embed_query, reranker=retriever.reranker)
-        if self._given is not None or not self._settings.model:
-            return Answerers(self._given or offline)
-        model_answerer, endpoint = await run_blocking(_load_language_model, self._settings.model)
-        self._endpoint = self._endpoint or endpoint(self._settings)
-        model = model_answerer(self._settings, self._endpoint, offline)
-        return Answerers(model, offline=offline, rewrite=model.rewrite)
-
-    async def close(self) -> None:
-        if self._endpoint is not None:
-            await self._endpoint.close()
-
-
-def _load_language_model(name: str) -> tuple[type[ModelAnswerer], type[ModelEndpoint]]:
-    """Import what asks a language model. It is heavy, and only loaded where a model is set."""
-    from octavo.llm.agent import ModelAnswerer
-    from octavo.llm.client import LITELLM, ModelEndpoint, load_litellm
-
-    if name.startswith(LITELLM):
-        load_litellm()
-    return ModelAnswerer, ModelEndpoint
