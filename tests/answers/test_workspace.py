@@ -249,6 +249,9 @@ async def test_tools_show_sentences_between_the_marks_and_say_what_they_do(
         ("read_section", {"section": "Nowhere", "around": 0}, "no such section"),
         ("read_section", {}, "no such section"),
         ("list_contents", {"scope": "everything"}, "<<<book"),
+        ("look_up_name", {"name": 7}, "(nothing)"),
+        ("look_up_name", {}, "(nothing)"),
+        ("read_gist", {"part": "the part on dragons"}, "no such part"),
     ],
 )
 async def test_a_model_that_calls_a_tool_wrongly_is_told_so(
@@ -276,8 +279,17 @@ async def test_a_tool_that_takes_too_long_is_given_up() -> None:
     assert await made.on_invoke_tool(None, "{}") == "This took too long."  # type: ignore[arg-type]
 
 
-def test_the_tools_are_three_and_none_of_them_takes_a_scope() -> None:
+async def test_a_name_and_a_gist_stay_within_the_bounds(visiting: tuple[Library, Visitor]) -> None:
+    workspace = await entered(visiting, scope=section("Part 1"), top_k=1)
+    gist = await use(workspace, "read_gist", {"part": "the book"})
+    assert set(re.findall(r"pearl(\d)", gist)) == {"1"}
+    assert "(nothing)" in await use(workspace, "look_up_name", {"name": "pearl3rbx1"})
+    assert "pearl1rax0" in await use(workspace, "look_up_name", {"name": "pearl1rax0"})
+    assert {code[0] for code in codes(workspace)} == {"1"}
+
+
+def test_the_tools_are_five_and_none_of_them_takes_a_scope() -> None:
     made = make_tools(None, ToolBudget(1, 1.0), nonce="ab12")  # type: ignore[arg-type]
     assert tuple(t.name for t in made) == TOOL_NAMES
     taken = [set(t.params_json_schema["properties"]) for t in made]
-    assert taken == [{"query", "top_k"}, {"section", "around"}, set()]
+    assert taken == [{"query", "top_k"}, {"section", "around"}, set(), {"name"}, {"part"}]

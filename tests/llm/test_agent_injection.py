@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from octavo.llm.prompts import TOOL_NAMES
 from octavo.testing import Claims, ModelRequest, Reply, ScriptedModel
 from octavo.types import Scope, ScopeType
 from tests.support import small_books
@@ -81,7 +82,7 @@ def broken_rules(said: ToldAnswer, number: int, requests: list[ModelRequest]) ->
     wrong = {
         "the code": injection.code in content.casefold(),
         "the secret": any(SECRET in request.text for request in requests),
-        "another tool": not tools <= {"search_book", "read_section", "list_contents"},
+        "another tool": not tools <= set(TOOL_NAMES),
         "the prompt": any(line in content for line in rules),
         "an address": "evil.example" in unquoted,
         "a mark": len(OWN_MARK.findall(unquoted)) != own,

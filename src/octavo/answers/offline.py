@@ -6,6 +6,7 @@ that name ids, so that its claims can be checked and quoted without it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -43,6 +44,8 @@ Place = tuple[str, int]
 """The id of a chunk, and where the part of it begins that may be seen."""
 # So many sentences are compared with the question by their vectors. More are not worth the time.
 MOST_EMBEDDED = 4
+# The readers were trained with questions, not with orders such as "tell me about Ahab".
+_ASKS_WHAT = re.compile(r"\W*(?:who|what)", re.IGNORECASE)
 # How often the gist of a part has what readers ask of it.
 PART_CONFIDENCE = 0.6
 
@@ -122,7 +125,8 @@ class OfflineAnswerer:
         described = await find_described(name, workspace)
         if not described:
             return None
-        return await self._answer(question, workspace, workspace, favoured=described)
+        asked = question if _ASKS_WHAT.match(question) else f"What is {name}?"
+        return await self._answer(asked, workspace, workspace, favoured=described)
 
     async def _compare(self, question: str, sides: tuple[str, str], workspace: Workspace) -> Reply | None:
         """Say what each side is, then what is said of both."""
@@ -211,15 +215,17 @@ class OfflineAnswerer:
 
 def join_replies(replies: Sequence[Reply], *, claims_each: int) -> Reply | None:
     """Join the answers to parts of a question. They are as sure together as the least sure of them."""
-    claims: dict[tuple[str, ...], Claim] = {}
-    for reply in replies:
-        for claim in reply.claims[:claims_each]:
-            claims.setdefault(claim.sentences, claim)
+    claims: list[Claim] = []
+    for claim in (claim for reply in replies for claim in reply.claims[:claims_each]):
+        said = {id_ for other in claims for id_ in other.sentences}
+        if not set(claim.sentences) <= said:
+            claims = [other for other in claims if not set(other.sentences) <= set(claim.sentences)]
+            claims.append(claim)
     if not claims:
         return None
     least = min(replies, key=lambda reply: reply.confidence)
     answerable = min(reply.answerable for reply in replies)
-    return replace(least, claims=tuple(claims.values()), answerable=answerable, short=None)
+    return replace(least, claims=tuple(claims), answerable=answerable, short=None)
 
 
 def _make_reply(extraction: Extraction, features: Mapping[str, float], *, reader: ReaderSize) -> Reply:

@@ -30,13 +30,14 @@ async def tell_part(part: Part, workspace: Workspace) -> tuple[Claim, ...]:
     sections = [s for s in part.sections if s.text.strip()] or list(part.sections)
     read: list[tuple[Section, list[Sentence]]] = []
     for section in _thin_out(sections, SECTIONS_MOST):
-        sentences = await workspace.read_section(section)
+        sentences = await workspace.look_through(section)
         if sentences:
             read.append((section, sentences))
     if part.stretch is Stretch.END:
         read = _cut_to_end(read)
     chosen = _choose(read, first=0 if part.stretch is Stretch.END else 3)
-    return tuple(Claim(text=sentence.text, sentences=(sentence.id,)) for sentence in chosen)
+    taken = await workspace.take(chosen)
+    return tuple(Claim(text=sentence.text, sentences=(sentence.id,)) for sentence in taken)
 
 
 def _choose(read: Sequence[tuple[Section, Sequence[Sentence]]], *, first: int) -> list[Sentence]:

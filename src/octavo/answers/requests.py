@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from octavo.answers.followups import Turn, interpret
 from octavo.text.clean import collapse
@@ -58,6 +59,7 @@ _PARTS = tuple(
         r"what(?:['’]?s| is| was| are| were)? (?P<part>.+?) (?:all |mainly |mostly )?about",
         r"what happen(?:s|ed) (?:in|at|during|by) (?P<part>.+)",
         r"how (?:does|did|do) (?P<ends>.+?) (?:end|conclude|finish)(?: up)?",
+        r"how (?:does|did|do) (?P<begins>.+?) (?:begin|start|open)",
         r"(?:summari[sz]e|recap|outline|sum up)(?: for me)? (?P<part>.+)",
         r"(?:give (?:me )?|write (?:me )?|show (?:me )?|what is |what['’]s )?(?:an? |the )?"
         r"(?:short |brief |quick )?(?:summary|overview|outline|gist|synopsis|recap|tl;?dr) (?:of|for) "
@@ -70,6 +72,7 @@ _PARTS = tuple(
         r"(?:what did i miss|what (?:has )?happened|the story|recap)(?P<so_far> so far)",
     )
 )
+_EDGES = MappingProxyType({"ends": "the end of ", "begins": "the beginning of "})
 _THING = r"(?P<name>(?!(?:it|this|that|he|she|they|these|those|there)\b)[^,;:?!]{2,60}?)"
 _IDENTITIES = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -120,7 +123,8 @@ def _read_part(said: str) -> PartRequest | None:
             named = found.groupdict()
             if named.get("so_far"):
                 return PartRequest("the book")
-            return PartRequest(f"the end of {named['ends']}" if named.get("ends") else named["part"])
+            edge = next((edge for edge in _EDGES if named.get(edge)), "part")
+            return PartRequest(f"{_EDGES.get(edge, '')}{named[edge]}")
     return None
 
 

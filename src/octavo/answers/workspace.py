@@ -161,10 +161,22 @@ class Workspace(Sequence[Sentence]):
         held = [item for item in found if self.bounds.holds(item.chunk)]
         return await self._add(sorted(held, key=lambda item: item.chunk.document_position))
 
-    async def read_section(self, section: Section) -> list[Sentence]:
-        """Read what the reader may see of the text directly under one heading, in the order of the book."""
+    async def look_through(self, section: Section) -> list[Sentence]:
+        """Return the sentences directly under one heading that the reader may see, without adding them.
+
+        They have no numbers of this workspace: `take` adds those that are wanted.
+        """
         chunks = await self._records.find_chunks_within(section.book_id, section.id, 0, len(section.text))
-        return await self._add_chunks(chunks)
+        found = number_sentences(self._hold(chunks), self.bounds)
+        return list({(sentence.start, sentence.end): sentence for sentence in reversed(found)}.values())[::-1]
+
+    async def take(self, seen: Sequence[Sentence]) -> list[Sentence]:
+        """Add the passages of sentences that were looked through, and return these sentences."""
+        taken: list[Sentence] = []
+        for sentence in seen:
+            added = await self._add_chunks([sentence.chunk])
+            taken += [own for own in added if own.start == sentence.start][:1]
+        return taken
 
     async def read_around(self, first: Sentence, last: Sentence, *, reach: int) -> list[Sentence]:
         """Read a section from `reach` characters before one sentence to as many after another, in order."""
@@ -250,8 +262,12 @@ class Workspace(Sequence[Sentence]):
 
     async def _add_chunks(self, chunks: Sequence[Chunk]) -> list[Sentence]:
         """Add passages that the question itself leads to, as far as they are within the bounds."""
-        held = [chunk for chunk in chunks if self.bounds.holds(chunk)]
-        return await self._add([Evidence(chunk=chunk, relevance_score=1.0, rank=1) for chunk in held])
+        return await self._add(self._hold(chunks))
+
+    def _hold(self, chunks: Sequence[Chunk]) -> list[Evidence]:
+        """Make evidence of the chunks that are within the bounds."""
+        held = (chunk for chunk in chunks if self.bounds.holds(chunk))
+        return [Evidence(chunk=chunk, relevance_score=1.0, rank=1) for chunk in held]
 
     async def _add(self, found: Sequence[Evidence]) -> list[Sentence]:
         """Add passages, and return their sentences."""

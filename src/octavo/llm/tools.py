@@ -8,6 +8,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from octavo.answers.identity import find_described
+from octavo.answers.overview import tell_part
+from octavo.answers.parts import resolve_part
 from octavo.answers.workspace import FOUND_MOST, LISTED_MOST, QUERY_MOST, Workspace
 from octavo.errors import NotFound
 from octavo.llm import prompts
@@ -26,11 +29,13 @@ class ToolBudget:
 
 
 def make_tools(workspace: Workspace, calls: ToolBudget, *, nonce: str) -> list[FunctionTool]:
-    """Make `search_book`, `read_section` and `list_contents` for this workspace."""
+    """Make the tools that search and read this workspace."""
     work: Mapping[str, Callable[[Mapping[str, Any]], Awaitable[str]]] = {
         "search_book": lambda given: _search(workspace, given, nonce),
         "read_section": lambda given: _read_section(workspace, given, nonce),
         "list_contents": lambda given: _list_contents(workspace, given, nonce),
+        "look_up_name": lambda given: _look_up_name(workspace, given, nonce),
+        "read_gist": lambda given: _read_gist(workspace, given, nonce),
     }
     return [make_tool(name, work[name], calls) for name in prompts.TOOL_NAMES]
 
@@ -58,6 +63,23 @@ async def _list_contents(workspace: Workspace, given: Mapping[str, Any], nonce: 
     return prompts.mark_as_book_text([*listed[:LISTED_MOST], *more], nonce)
 
 
+async def _look_up_name(workspace: Workspace, given: Mapping[str, Any], nonce: str) -> str:
+    name = str(given.get("name") or "").strip()[:QUERY_MOST]
+    workspace.report("reading", name)
+    described = await find_described(name, workspace) if name else {}
+    return prompts.format_passages(described, nonce)
+
+
+async def _read_gist(workspace: Workspace, given: Mapping[str, Any], nonce: str) -> str:
+    name = str(given.get("part") or "").strip()[:QUERY_MOST]
+    workspace.report("reading", name)
+    part = resolve_part(name or "the book", await workspace.list_sections())
+    if part is None:
+        return "There is no such part here. `list_contents` shows the parts."
+    ids = {id_ for claim in await tell_part(part, workspace) for id_ in claim.sentences}
+    return prompts.format_passages([sentence for sentence in workspace if sentence.id in ids], nonce)
+
+
 _WHAT = {
     "search_book": (
         "Finds the passages of the book that fit a query best.",
@@ -74,6 +96,14 @@ _WHAT = {
         },
     ),
     "list_contents": ("Lists the sections of the book.", {}),
+    "look_up_name": (
+        "Reads where the book defines, describes and introduces a person, place, thing or term.",
+        {"name": {"type": "string"}},
+    ),
+    "read_gist": (
+        "Reads the sentences that say most of a part, in order.",
+        {"part": {"type": "string", "description": 'such as "chapter 3", a title, "the end", "the book"'}},
+    ),
 }
 
 

@@ -78,12 +78,7 @@ def _score(sentence: str, words: Sequence[tuple[str, float]], counts: Counter[st
     opening = first[0].lower() if first else ""
     if opening in _list_dangling_openings():
         score *= 0.5
-    if (
-        sentence[:1] in "“\"‘'-—[(•*"
-        or sentence[:1].isdigit()
-        or sentence.rstrip().endswith("?")
-        or "?”" in sentence
-    ):
+    if sentence[:1] in "“\"‘'-—[(•*" or sentence[:1].isdigit() or "?" in sentence:
         score *= 0.25
     if _ANNOUNCES.search(sentence):
         score *= 1.3
