@@ -76,7 +76,7 @@ def _score(sentence: str, words: Sequence[tuple[str, float]], counts: Counter[st
     score = weight / (10 + len(words)) ** 0.75
     first = _FIRST.search(sentence)
     opening = first[0].lower() if first else ""
-    if opening in _list_dangling_openings():
+    if opening in _list_dangling_openings() or sentence[:1].islower():
         score *= 0.5
     if sentence[:1] in "“\"‘'-—[(•*" or sentence[:1].isdigit() or "?" in sentence:
         score *= 0.25
