@@ -517,3 +517,15 @@ async def test_a_gloss_carries_nothing_where_question_and_book_share_a_language(
         async with open_library_with_model(data, says(model, in_german(text, SEVEN))) as library:
             said = await ask_question(library, LOST)
         assert (said.answer.content, said.answerer[:7]) == (OFFLINE, "offline")
+
+
+async def test_an_order_about_a_selection_goes_to_the_model_and_its_claims_pass_the_gate(
+    data: Path, model: ScriptedModel
+) -> None:
+    async with open_library_with_model(data, says(model, quoting("Seven"))) as library:
+        answer = await library.ask("eli5", selected_text=SEVEN)
+        assert (answer.content, answer.confidence > 0.5) == (OFFLINE, True)
+        assert "Explain the selected sentences" in str(model.requests[-1].body)
+        says(model, quoting("Seven", said="Nine boats were lost with all their nets."))
+        again = await library.ask("eli5", selected_text=SEVEN)
+        assert "Nine" not in again.content

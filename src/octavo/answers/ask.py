@@ -30,9 +30,11 @@ from octavo.answers.citations import (
     pick_nearest,
     refuse_empty_library,
     refuse_out_of_scope,
+    refuse_translation,
     refuse_unanswered,
 )
 from octavo.answers.excerpts import cut_excerpts
+from octavo.answers.orders import OrderKind, find_order
 from octavo.answers.workspace import Sources
 from octavo.errors import OctavoError
 from octavo.events import Answered, Asked, AskEvent, Retrieved, Scoped, Working
@@ -121,7 +123,11 @@ async def _find_refusal(
 ) -> Refusal:
     if not await steps.records.list_books():
         return refuse_empty_library()
-    wider = bounds.widen()
+    order = find_order(question)
+    if order is not None and order.kind is OrderKind.TRANSLATE:
+        return refuse_translation(bounds.description)
+    # A bare command asks for nothing that could stand elsewhere.
+    wider = bounds.widen() if order is None else None
     if wider is not None:
         beyond = await steps.look_beyond(question, interpreted, wider)
         outside = beyond.find_outside(bounds)

@@ -188,6 +188,12 @@ def refuse_unanswered(where: str, evidence: Sequence[Evidence], *, unlikely: boo
     return Refusal(reason=RefusalReason.BELOW_CONFIDENCE, message=said, nearest=near)
 
 
+def refuse_translation(where: str) -> Refusal:
+    """Refuse to translate: without a language model, there are only the book's own words."""
+    said = f"I cannot translate {where} without a language model. Set OCTAVO_MODEL to use one."
+    return Refusal(reason=RefusalReason.BELOW_CONFIDENCE, message=said)
+
+
 def refuse_out_of_scope(where: str, evidence: Sequence[Evidence], *, ahead: bool = False) -> Refusal:
     """Refuse because the answer is outside of the scope, in `evidence`. Hide its place if it is `ahead`."""
     near = () if ahead else pick_nearest(evidence)

@@ -17,6 +17,7 @@ from octavo.answers.extract import MOST_WORDS, Extraction, extract_answer, short
 from octavo.answers.features import SentenceScore, state_answer
 from octavo.answers.identity import find_described, weigh_sides
 from octavo.answers.lists import complete_lists, wants_several
+from octavo.answers.orders import OrderKind, obey, read_order
 from octavo.answers.overview import tell_part
 from octavo.answers.parts import resolve_part
 from octavo.answers.requests import (
@@ -48,6 +49,8 @@ MOST_EMBEDDED = 4
 _ASKS_WHAT = re.compile(r"\W*(?:who|what)", re.IGNORECASE)
 # How often the gist of a part has what readers ask of it.
 PART_CONFIDENCE = 0.6
+# How often an order about a selection is carried out as the reader meant it.
+ORDER_CONFIDENCE = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,11 @@ class OfflineAnswerer:
 
     async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
         """Answer in the way of the question's kind, or in the plain way where that finds nothing."""
+        order = read_order(question) if isinstance(given, Workspace) and given.is_selection else None
+        if isinstance(given, Workspace) and order is not None:
+            claims = await obey(order, given)
+            if claims or order.kind is not OrderKind.DEFINE:
+                return Reply(claims, answerable=float(bool(claims)), confidence=ORDER_CONFIDENCE)
         if isinstance(given, Workspace) and given.bounds.within is None and given.bounds.passage is None:
             match read_request(question):
                 case PartRequest(part):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from octavo.answers import calibration
 from octavo.answers.citations import CheckedReply, number_citations
 from octavo.answers.followups import Turn, interpret
+from octavo.answers.orders import find_order
 from octavo.answers.short import lead_with_short
 from octavo.answers.workspace import Workspace
 from octavo.concurrency import run_blocking
@@ -77,6 +78,8 @@ class AskSteps:
 
         A language model also translates a question into the language of the book.
         """
+        if find_order(question) is not None:
+            return question.content
         turns = read_history(question.conversation_history)
         if question.session_id is not None:
             past = await self.conversations.list_turns(question.session_id, most=HISTORY)

@@ -136,6 +136,32 @@ class Workspace(Sequence[Sentence]):
         self.readers |= dict.fromkeys(found.readers)
         return await self._add(self._preferences.apply(found.evidence, top_k=top_k))
 
+    @property
+    def is_selection(self) -> bool:
+        """Whether the bounds are a passage that the reader chose."""
+        return self.bounds.within is not None or self.bounds.passage is not None
+
+    async def read_beyond(self, book_id: str, places: Iterable[MapPlace]) -> list[Sentence]:
+        """Read places of the book that an order about a selection leads to, outside of the selection."""
+        found: list[Sentence] = []
+        for place in places:
+            chunks = await self._records.find_chunks_within(book_id, place.section_id, place.start, place.end)
+            items = [Evidence(chunk=chunk, relevance_score=1.0, rank=1) for chunk in chunks[:1]]
+            sentences = await self._add(items, beyond=True)
+            found += [s for s in sentences if s.start < place.end and s.end > place.start]
+        return found
+
+    async def search_beyond(self, query: str) -> list[list[Sentence]]:
+        """Find passages of the same book outside of the selection; return the sentences of each."""
+        wider = self.bounds.widen()
+        if wider is None:
+            return []
+        found = await self._retriever.search(
+            query[:QUERY_MOST], bounds=wider, top_k=FOUND_MOST, reader="small"
+        )
+        known = {item.chunk.id for item in self.evidence}
+        return [await self._add([item], beyond=True) for item in found if item.chunk.id not in known][:1]
+
     async def section(self, name: str, *, around: str = "") -> list[Sentence]:
         """Read the passages of a section in the order of the book, or those `around` a sentence."""
         if self.bounds.passage is not None:
@@ -269,16 +295,17 @@ class Workspace(Sequence[Sentence]):
         held = (chunk for chunk in chunks if self.bounds.holds(chunk))
         return [Evidence(chunk=chunk, relevance_score=1.0, rank=1) for chunk in held]
 
-    async def _add(self, found: Sequence[Evidence]) -> list[Sentence]:
-        """Add passages, and return their sentences."""
+    async def _add(self, found: Sequence[Evidence], *, beyond: bool = False) -> list[Sentence]:
+        """Add passages, and return their sentences. Those `beyond` a selection are added whole."""
+        bounds = self.bounds.widen() or self.bounds if beyond else self.bounds
         taken: list[Sentence] = []
         for item in found:
             known = [sentence for sentence in self._sentences if sentence.chunk.id == item.chunk.id]
-            part = None if known else await _trim_to_bounds(item, self.bounds, self._sources)
+            part = None if known else await _trim_to_bounds(item, bounds, self._sources)
             if part is not None:
                 last = self.evidence[-1].rank if self.evidence else 0
                 part = replace(part, rank=max(part.rank, last + 1))
-                known = number_sentences([part], self.bounds, after=len(self._sentences))
+                known = number_sentences([part], bounds, after=len(self._sentences))
                 self.evidence.append(part)
                 self._sentences += known
             taken += known

@@ -21,6 +21,7 @@ from agents import Agent, AgentOutputSchemaBase, RunConfig, Runner
 from agents.exceptions import AgentsException, ModelRefusalError
 
 from octavo.answers.offline import OfflineAnswerer, Reply
+from octavo.answers.orders import OrderKind, read_order
 from octavo.concurrency import run_blocking
 from octavo.errors import ModelError
 from octavo.llm import prompts
@@ -70,16 +71,19 @@ class ModelAnswerer:
     async def reply(self, question: str, workspace: Workspace) -> Reply:
         """Return the model's claims that hold, or the offline answer if the model fails."""
         quoted = await self._offline.reply(question, workspace)
-        checker = _ClaimChecker(workspace, question, foreign=_is_foreign(workspace))
+        order = read_order(question) if workspace.is_selection else None
+        translates = order is not None and order.kind is OrderKind.TRANSLATE
+        checker = _ClaimChecker(workspace, question, foreign=translates or _is_foreign(workspace))
         calls = ToolBudget(self._endpoint.limits.tool_calls, self._endpoint.limits.tool_seconds)
         try:
-            mode = await self._ask(question, workspace, checker, calls)
+            mode = await self._ask(order.words if order else question, workspace, checker, calls)
         except ModelError as failure:
             return self._fall_back(quoted, failure.message, checker, calls)
         notes = {"mode": mode, "tool_calls": calls.made, "gathered": len(workspace.evidence)}
         if checker.said and not checker.claims:
             return self._fall_back(quoted, NOTHING_HELD, checker, calls)
-        cited = await self._estimate_answerable(question, workspace, checker)
+        # A passage that the reader chose needs not answer anything.
+        cited = 1.0 if order else await self._estimate_answerable(question, workspace, checker)
         return Reply(
             tuple(checker.claims),
             answerable=max(quoted.answerable, cited),

@@ -1,0 +1,244 @@
+"""Obeys an order about a selection: explain it, sum it up, define a word of it, translate it.
+
+A bare command ("explain", "tl;dr", "what's this mean") asks nothing that a passage could answer, so it is not
+looked up. It is about the text that the reader selected, and it is carried out on that. Without a language
+model, a selection is explained with sentences of its own, the definitions of its terms from the book's map,
+and one place where the book speaks of the same; it is summed up with its own sentences. To translate needs a
+language model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from octavo.answers.extract import shortlist
+from octavo.concurrency import run_blocking
+from octavo.text.bookmap.gist import choose_gist
+from octavo.text.bookmap.marks import Stretch
+from octavo.text.bookmap.model import EntityKind
+from octavo.text.clean import collapse
+from octavo.text.english import measure_rarity, tokenize
+from octavo.types import Question, ScopeType
+from octavo.verification.claims import Claim
+
+if TYPE_CHECKING:
+    from octavo.answers.workspace import Workspace
+    from octavo.text.bookmap.describe import MapDescriber
+    from octavo.text.bookmap.link import Entity
+    from octavo.text.bookmap.model import MapQuote
+    from octavo.verification.claims import Sentence
+
+OWN_MOST, TERMS_MOST = 2, 2
+# What stands elsewhere is told only if it is about the same with this probability.
+LEAST_RELEVANCE = 0.2
+# A term is defined only if one of its words is as rare as this, and a thing or a place only if it is not what
+# the whole book is about: found in more than this share of the sections.
+LEAST_RARITY, MOST_SECTIONS = 0.9, 0.2
+
+
+class OrderKind(StrEnum):
+    EXPLAIN = "explain"
+    SUMMARISE = "summarise"
+    DEFINE = "define"
+    TRANSLATE = "translate"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What to do with a selection. `term` is the word to define; `words` say the order in full."""
+
+    kind: OrderKind
+    words: str
+    term: str = ""
+
+
+_POLITE = re.compile(
+    r"^(?:(?:please|pls|plz|hey|hi|ok|so|(?:can|could|would|will) (?:you|u)|i want you to|help me)[,!.]? )*"
+)
+# Parts of the patterns below, by the names that they have there.
+_PARTS = {
+    "THIS": r"(?: (?:this|that|it|these|those|here|(?:the|this|that|my|these) (?:selected |highlighted )?"
+    r"(?:text|passage|paragraphs?|sentences?|selection|part|lines?|quote|bit|words?|extract|verse|code)))?",
+    "HOW": r"(?: (?:to me|for me|please|pls|again|simply|briefly|quickly|better|more"
+    r"|like i['’]?m (?:5|five|a child)|in (?:short|brief|detail|english|bullet points)"
+    r"|in (?:a )?(?:few |very )?(?:simpler?|plain|easy|easier|short|other|your own|one|two|modern)"
+    r" ?(?:words?|terms?|english|language|sentences?)?))*",
+    "WHATS": r"what(?:['’]?s| is| does| do| did)?",
+    "LANGUAGE": r"(?: (?:in|to|into) (?P<language>[^\W\d_]+(?: [^\W\d_]+)?))?",
+}
+# Each pattern is for the whole of what was said, in lower case.
+_PATTERNS = (
+    (OrderKind.TRANSLATE, r"(?:translate|translation)(?: of)?THISLANGUAGEHOW"),
+    (OrderKind.SUMMARISE, r"(?:summari[sz]e|sum up|recap|shorten|condense|tl ?;? ?dr|outline)THISHOW"),
+    (OrderKind.SUMMARISE, r"sum (?:this|it|that) upHOW|make (?:this|it|that) shorter|in short"),
+    (
+        OrderKind.SUMMARISE,
+        r"(?:give me |WHATS )?(?:an? |the )?(?:short |brief |quick )?"
+        r"(?:summary|gist|main (?:points?|ideas?)|key points?|point)(?: of)?THISHOW",
+    ),
+    (
+        OrderKind.DEFINE,
+        r"(?:define|(?:definition|meaning) of)(?: the (?:word|term))? "
+        r"(?P<term>(?!(?:this|that|it|these)\b).+)",
+    ),
+    (
+        OrderKind.DEFINE,
+        r"what (?:does|do) (?:the (?:word|term) )?(?P<named>(?!(?:this|that|it|these|the|he|she)\b).+?) mean"
+        r"(?: here)?",
+    ),
+    (
+        OrderKind.EXPLAIN,
+        r"(?:explain|clarify|elaborate|simplify|interpret|paraphrase|rephrase|define)THISHOW",
+    ),
+    (OrderKind.EXPLAIN, r"(?:unpack|break down|expand(?: on)?|eli ?5|tell me (?:more|about)|meaning)THISHOW"),
+    (OrderKind.EXPLAIN, r"(?:break|dumb|put|make|say) (?:this|it|that)(?: down)?(?: simpler?| easier)?HOW"),
+    (OrderKind.EXPLAIN, r"WHATSTHIS (?:means?|meant|(?:all )?about|say(?:ing)?|trying to say)HOW"),
+    (OrderKind.EXPLAIN, r"WHATS (?:the )?meaning(?: of)?THIS|WHATS (?:this|that|it|going on)(?: here)?"),
+    (
+        OrderKind.EXPLAIN,
+        r"WHATS (?:the (?:author|writer)|he|she|it) (?:mean|say(?:ing)?|trying to say)(?: here| by this)?",
+    ),
+    (OrderKind.EXPLAIN, r"what is meant(?: by)?THIS|(?:i )?(?:do not|don['’]?t) (?:get|understand)THIS"),
+    (OrderKind.EXPLAIN, r"(?:in )?(?:simpler?|plain|easy) (?:words|terms|english|language)"),
+    (OrderKind.EXPLAIN, r"simpler|huh|wdym"),
+)
+
+
+def _compile(pattern: str) -> re.Pattern[str]:
+    for name, part in _PARTS.items():
+        pattern = pattern.replace(name, part)
+    return re.compile(pattern)
+
+
+_ORDERS = tuple((kind, _compile(pattern)) for kind, pattern in _PATTERNS)
+
+
+def read_order(question: str) -> Order | None:
+    """Read the order that a question is, or return None if it asks something of its own."""
+    said = collapse(question).lower().strip(' ?!.…:;"“”')
+    said = _POLITE.sub("", f"{said} ", count=1).strip()
+    for kind, pattern in _ORDERS:
+        found = pattern.fullmatch(said)
+        if found:
+            named = found.groupdict()
+            term = (named.get("term") or named.get("named") or "").strip(" \"“”'")
+            return Order(kind, _describe(kind, term, named.get("language") or ""), term)
+    return None
+
+
+def find_order(question: Question) -> Order | None:
+    """Return the order that a question is about the text that the reader selected, if it is one."""
+    selected = question.selected_text is not None or question.scope.type is ScopeType.SELECTION
+    return read_order(question.content) if selected else None
+
+
+def _describe(kind: OrderKind, term: str, language: str) -> str:
+    match kind:
+        case OrderKind.EXPLAIN:
+            return "Explain the selected sentences in plain words, from what they say."
+        case OrderKind.SUMMARISE:
+            return "Sum up the selected sentences in one or two."
+        case OrderKind.DEFINE:
+            return f"Say what “{term}” means in the selected sentences."
+        case OrderKind.TRANSLATE:
+            return f"Translate the selected sentences{f' into {language}' if language else ''}."
+
+
+async def obey(order: Order, workspace: Workspace) -> tuple[Claim, ...]:
+    """Carry out an order with sentences of the book. What cannot be done without a model gives nothing."""
+    own = list(workspace)
+    match order.kind:
+        case OrderKind.TRANSLATE:
+            return ()
+        case OrderKind.SUMMARISE:
+            return _quote(_choose_own(own, most=OWN_MOST))
+        case OrderKind.DEFINE:
+            return _quote(await _define(order.term, workspace))
+        case OrderKind.EXPLAIN:
+            terms = await _define_terms(own, workspace)
+            elsewhere = await _find_elsewhere(own, workspace)
+            return _quote([*_choose_own(own, most=OWN_MOST), *terms, *elsewhere])
+
+
+def _quote(sentences: Iterable[Sentence]) -> tuple[Claim, ...]:
+    kept = {(s.chunk.section_id, s.start): s for s in sentences}
+    return tuple(Claim(sentence.text, (sentence.id,)) for sentence in kept.values())
+
+
+def _choose_own(own: Sequence[Sentence], *, most: int) -> list[Sentence]:
+    """Choose the sentences that say most of the selection, in order. A short one is told whole."""
+    if len(own) <= most:
+        return list(own)
+    text = " ".join(sentence.text for sentence in own)
+    places, at = [], 0
+    for sentence in own:
+        places.append(Stretch(at, at + len(sentence.text)))
+        at += len(sentence.text) + 1
+    return [own[n] for n in choose_gist(text, places, (), parts=most)] or list(own[:most])
+
+
+async def _define(term: str, workspace: Workspace) -> list[Sentence]:
+    """Find where the book defines or introduces a word."""
+    opened = await workspace.open_map()
+    if opened is None:
+        return []
+    book, described = opened
+    entity = await run_blocking(described.find, term)
+    if entity is None:
+        return []
+    quote = await run_blocking(lambda: described.define(entity) or described.introduce(entity))
+    return await workspace.read_beyond(book.id, [quote])
+
+
+async def _define_terms(own: Sequence[Sentence], workspace: Workspace) -> list[Sentence]:
+    """Find what the book says of the people, places and terms that the selection names."""
+    opened = await workspace.open_map()
+    if opened is None or not own:
+        return []
+    book, described = opened
+    found = await run_blocking(_list_definitions, described, own)
+    return await workspace.read_beyond(book.id, found)
+
+
+def _list_definitions(described: MapDescriber, own: Sequence[Sentence]) -> list[MapQuote]:
+    section = own[0].chunk.section_id
+    numbers = [n for n, s in enumerate(described.linked.sections) if s.id == section]
+    start, end = own[0].start, own[-1].end
+    found: list[MapQuote] = []
+    for entity in described.linked.entities:
+        if any(place[0] in numbers and start <= place[1] and place[2] <= end for place in entity.places):
+            quote = _describe_term(described, entity)
+            inside = quote is not None and quote.section_id == section and start <= quote.start < end
+            if quote is not None and not inside:
+                found.append(quote)
+        if len(found) == TERMS_MOST:
+            break
+    return found
+
+
+def _describe_term(described: MapDescriber, entity: Entity) -> MapQuote | None:
+    """Return what defines a term, or says who or what a name is. Everyday words need no definition."""
+    words = [token.stem for token in tokenize(entity.name)]
+    if entity.kind is EntityKind.TERM and max(map(measure_rarity, words), default=0.0) < LEAST_RARITY:
+        return None
+    everywhere = len({place[0] for place in entity.places}) > MOST_SECTIONS * len(described.linked.sections)
+    if everywhere and entity.kind in (EntityKind.THING, EntityKind.PLACE):
+        return None
+    quote = described.define(entity)
+    if quote is None and entity.kind is not EntityKind.TERM:
+        quote = next(iter(described.list_statements(entity)), None)
+    return quote
+
+
+async def _find_elsewhere(own: Sequence[Sentence], workspace: Workspace) -> list[Sentence]:
+    """Find the sentence elsewhere in the book that is most about the same."""
+    said = " ".join(sentence.text for sentence in own)
+    for item in await workspace.search_beyond(said):
+        if item and item[0].evidence_score >= LEAST_RELEVANCE:
+            best = shortlist(said, item, most=1)
+            return [sentence for sentence in item if sentence.id in best]
+    return []

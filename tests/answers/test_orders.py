@@ -1,0 +1,113 @@
+"""A bare command about selected text is carried out on that text, as readers type it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from octavo.answers.orders import OrderKind, read_order
+from octavo.library import Library
+from octavo.testing import TinyEmbedder
+from octavo.types import RefusalReason
+from tests.support import small_books
+from tests.support.answerers import assert_well_cited, fill_library
+from tests.support.copies import copy_library
+
+REEF = {
+    "Terms": "A wherry is a light boat that is rowed by one man. A skerry is a small island of bare rock.",
+    "Crossing": "Oswin took the wherry out to the skerry. He rowed until the lamps were lit. The tide was "
+    "against him all the way. Nobody had crossed at night before. He came back with two lambs.",
+}
+SELECTED = REEF["Crossing"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "typed"),
+    [
+        (
+            OrderKind.EXPLAIN,
+            "explain|Explain this.|please explain this passage to me|eli5|ELI 5|what's this mean|huh?"
+            "|whats this mean?|what does it mean|in simple words|simplify this in plain english|meaning?"
+            "|i don't get it|what is this about|explain like im five|put this in simple terms|define",
+        ),
+        (
+            OrderKind.SUMMARISE,
+            "tl;dr|TLDR|summarise|Can you summarize this for me?|sum this up|give me the gist|key points",
+        ),
+        (OrderKind.TRANSLATE, "translate|translate this into German|pls translate to Urdu"),
+        (OrderKind.DEFINE, "define wherry|what does skerry mean?|definition of the word skerry"),
+    ],
+)
+def test_an_order_is_read_as_readers_type_it(kind: OrderKind, typed: str) -> None:
+    for said in typed.split("|"):
+        order = read_order(said)
+        assert order is not None, said
+        assert (order.kind, bool(order.term)) == (kind, kind is OrderKind.DEFINE), said
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "who is speaking?",
+        "explain why the whale is white",
+        "summarise chapter 3",
+        "is this true?",
+        "what is a gam",
+    ],
+)
+def test_a_question_of_its_own_is_no_order(asked: str) -> None:
+    assert read_order(asked) is None
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("reef")
+    return fill_library(
+        folder / "library", small_books.write_markdown(folder / "reef.md", REEF, title="Reef")
+    )
+
+
+@pytest.fixture
+async def library(filled: Path, tmp_path: Path) -> AsyncIterator[Library]:
+    async with Library.open(copy_library(filled, tmp_path / "l"), embedder=TinyEmbedder()) as opened:
+        yield opened
+
+
+async def test_a_summary_is_made_of_the_selections_own_sentences(library: Library) -> None:
+    answer = await library.ask("tl;dr", selected_text=SELECTED)
+    assert answer.refusal is None
+    assert all(cited.content_snippet in SELECTED for cited in answer.citations)
+    assert 1 <= len(answer.citations) < 5
+    await assert_well_cited(library, answer)
+
+
+async def test_an_explanation_has_the_definitions_of_the_terms_from_elsewhere(library: Library) -> None:
+    answer = await library.ask("what's this mean", selected_text="Oswin took the wherry out to the skerry.")
+    quoted = [cited.content_snippet for cited in answer.citations]
+    assert quoted[0] == "Oswin took the wherry out to the skerry."
+    assert "A skerry is a small island of bare rock." in quoted
+    assert all(verdict.true for verdict in await library.verify(answer.id))
+    defined = await library.ask("define wherry", selected_text="Oswin took the wherry out to the skerry.")
+    assert defined.content == "A wherry is a light boat that is rowed by one man. [1]"
+
+
+async def test_an_order_is_not_completed_from_the_talk_and_never_sent_elsewhere(library: Library) -> None:
+    session = (await library.session()).session_id
+    await library.ask("Who took the wherry?", session_id=session)
+    answer = await library.ask(
+        "explain", selected_text="He rowed until the lamps were lit.", session_id=session
+    )
+    kept = await library.conversations.find_exchange(answer.id)
+    assert (kept.interpreted, answer.refusal) == ("explain", None)
+    own = await library.ask("explain", selected_text="This stands in no book. It says that goats can fly.")
+    assert own.citations[0].chunk.book_id == "selection"
+
+
+async def test_without_a_model_nothing_is_translated_and_the_reader_is_told(library: Library) -> None:
+    refused = await library.ask("translate to german", selected_text=SELECTED)
+    assert refused.refusal is not None
+    assert refused.refusal.reason is RefusalReason.BELOW_CONFIDENCE
+    assert "language model" in refused.content
+    assert "the book has one" not in refused.content
