@@ -68,14 +68,18 @@ def test_a_started_service_answers_logs_in_json_and_stops_when_told(data: str) -
     assert "Traceback" not in said
 
 
-def test_a_library_that_is_being_served_is_not_opened_twice(data: str, tmp_path: Path) -> None:
+def test_commands_go_through_the_service_that_has_the_library_open(data: str, tmp_path: Path) -> None:
+    book = tmp_path / "tides.md"
+    book.write_text("# Tides\n\nThe water rose twice a day. Nobody knew why.", encoding="utf-8")
     with started("--data", data, "serve", "--port", "0"):
-        book = tmp_path / "tides.md"
-        book.write_text("# Tides\n\nThe water rose twice a day.", encoding="utf-8")
-        refused = run("--data", data, "add", str(book))
-        assert refused.returncode == 1
-        assert "is in use by" in refused.stderr
-        assert "the /mcp of a running `octavo serve`" in refused.stderr
+        assert "added as 'tides'" in run("--data", data, "add", "tides.md", cwd=tmp_path).stdout
+        asked = run("--data", data, "ask", "How often did the water rise?", "--json")
+        assert "The water rose twice a day." in json.loads(asked.stdout)["answer"]
+        # Another server needs the store for itself.
+        refused = run("--data", data, "serve", "--port", "0")
+        assert (refused.returncode, "is in use by" in refused.stderr) == (1, True)
+        assert "OCTAVO_STORE_URL" in refused.stderr
+        assert (Path(data) / "service.sock").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize(

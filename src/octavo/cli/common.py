@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -46,14 +47,24 @@ def add_common_options(command: Command) -> Command:
 def run_with_library(
     context: GroupOptions, data: str | None, work: Callable[[Library], Coroutine[Any, Any, T]]
 ) -> T:
-    """Open the library, run `work` with it, and close it."""
+    """Open the library, run `work` with it, and close it. A library that is being served is used there."""
     require_files()
     _report_unknown_variables()
 
     from octavo.library import Library
+    from octavo.settings import Settings
+    from octavo.store.service_socket import is_served
+
+    chosen = data or context.data
+    settings = Settings(data=Path(chosen)) if chosen else Settings()
+    kind: type[Library] = Library
+    if not settings.store_url and is_served(settings.data):
+        from octavo.cli.remote import RemoteLibrary
+
+        kind = RemoteLibrary
 
     async def run() -> T:
-        async with Library.open(data=data or context.data) as library:
+        async with kind.open(settings=settings) as library:
             return await work(library)
 
     return asyncio.run(run())

@@ -18,7 +18,7 @@ from fastapi import FastAPI
 from octavo import __version__
 from octavo.answers.offline import Answerer
 from octavo.concurrency import run_blocking
-from octavo.errors import OctavoError
+from octavo.errors import LibraryBusy, OctavoError
 from octavo.library import Library
 from octavo.limits import MB
 from octavo.protocols import Embedder
@@ -26,6 +26,7 @@ from octavo.server import errors
 from octavo.server.auth import AccessControl, is_loopback
 from octavo.server.ingest_queue import IngestQueue
 from octavo.server.load import Load
+from octavo.server.local_socket import serve_socket
 from octavo.server.logs import RequestLogMiddleware
 from octavo.server.metrics import Metrics
 from octavo.server.middleware import HeadersMiddleware, LimitsMiddleware
@@ -52,25 +53,30 @@ PRUNE_SECONDS = 3600.0
 
 
 def make_app(
-    settings: Settings,
+    settings: Settings | None = None,
     *,
     embedder: Embedder | None = None,
     answerer: Answerer | None = None,
     host: str = "127.0.0.1",
 ) -> FastAPI:
     """Make the application for the library that the settings name, to listen on the address `host`."""
+    settings = settings or Settings()
     required = settings.keys_required if settings.keys_required is not None else not is_loopback(host)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with Library.open(settings=settings, embedder=embedder, answerer=answerer) as library:
-            await library.prepare()
+            await _prepare(library)
             # Load the sentence model now: later, the first question would wait for it.
             await run_blocking(split_sentences, "One. Two.")
             app.state.library = library
             app.state.access = AccessControl(library, is_open=not required)
             queue = IngestQueue(library, on_event=app.state.metrics.make_ingest_counter())
-            async with queue.run() as app.state.ingest_queue, mcp.run_endpoint(library) as app.state.mcp:
+            async with (
+                queue.run() as app.state.ingest_queue,
+                mcp.run_endpoint(library) as app.state.mcp,
+                serve_socket(library),
+            ):
                 pruning = asyncio.create_task(_prune_hourly(library))
                 try:
                     yield
@@ -104,6 +110,15 @@ def make_app(
     app.include_router(reference.router)
     _add_middleware(app, settings, required=required)
     return app
+
+
+async def _prepare(library: Library) -> None:
+    try:
+        await library.prepare()
+    except LibraryBusy as busy:
+        # A server that starts several workers shows only a traceback.
+        log.critical("%s. %s", busy.message, busy.hint)
+        raise
 
 
 async def _prune_hourly(library: Library) -> None:

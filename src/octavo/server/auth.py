@@ -19,7 +19,7 @@ from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from octavo import validation
-from octavo.errors import AccessDenied, TooMany
+from octavo.errors import AccessDenied, MachineError, TooMany
 from octavo.library import Library
 from octavo.records.idempotency import IdempotentRequests
 from octavo.records.keys import SCOPES, Key, Keyring, deny_access
@@ -182,13 +182,24 @@ def normalise_address(client: tuple[str, int] | None) -> str:
     return str(found)
 
 
+def require_started(request: Request) -> None:
+    """Raise unless the library is open. An app that mounts this one has to start it."""
+    if not hasattr(request.app.state, "access"):
+        raise MachineError(
+            "the library is not open: an app that mounts this one has to start it",
+            hint="In your own lifespan: `async with octavo_app.router.lifespan_context(octavo_app): yield`.",
+        )
+
+
 # Dependencies are async: FastAPI would run a plain function in a thread.
 async def get_library(request: Request) -> Library:
+    require_started(request)
     library: Library = request.app.state.library
     return library
 
 
 def get_access(request: Request) -> AccessControl:
+    require_started(request)
     access: AccessControl = request.app.state.access
     return access
 

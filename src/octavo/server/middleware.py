@@ -385,9 +385,9 @@ class HeadersMiddleware:
         return self._hosts is None or host in self._hosts or is_loopback(host)
 
     async def _allows(self, origin: str) -> bool:
-        access: AccessControl = self._state.access
+        access: AccessControl | None = getattr(self._state, "access", None)
         try:
-            return await access.allows_origin(origin)
+            return access is not None and await access.allows_origin(origin)
         except OctavoError:
             # The records do not respond. The route will report that.
             return False

@@ -333,8 +333,8 @@ def _take(data: Path) -> int:
         os.close(handle)
         raise LibraryBusy(
             f"the library at {data} is in use by {holder}",
-            hint="One process at a time can open a library: wait until it has finished, or stop it, or use "
-            "the /mcp of a running `octavo serve`.",
+            hint="One process at a time can open a library: wait until it has finished, or stop it. Several "
+            "servers, or workers of one, need a shared store: set OCTAVO_STORE_URL.",
         ) from error
     os.ftruncate(handle, 0)
     os.pwrite(handle, json.dumps({"pid": os.getpid(), "command": _describe_command()}).encode(), 0)
