@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from octavo.answers.audit import Verdict
+    from octavo.answers.evaluate import Evaluation as Evaluation
     from octavo.answers.gaps import GapReport as GapReport
     from octavo.answers.retrieve import Retrieval as Retrieval
     from octavo.errors import BadBook, InvalidValue, ModelError, NotFound, OctavoError
@@ -88,6 +89,7 @@ __all__ = [
 ]
 _MODULES = {
     "octavo.answers.audit": ("Verdict",),
+    "octavo.answers.evaluate": ("Evaluation",),
     "octavo.answers.gaps": ("GapReport",),
     "octavo.answers.retrieve": ("Retrieval",),
     "octavo.errors": ("BadBook", "InvalidValue", "ModelError", "NotFound", "OctavoError"),
@@ -108,6 +110,7 @@ _ALSO = (
     "BookMap",
     "ChatMessage",
     "EntityDetails",
+    "Evaluation",
     "GapReport",
     "MapDescriber",
     "Message",

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from octavo import library as asynchronous
 from octavo.answers.audit import Verdict
+from octavo.answers.evaluate import QUESTIONS_DEFAULT, Evaluation, OnAnswer
 from octavo.answers.gaps import GAPS_DEFAULT, WEEKS_DEFAULT, GapReport
 from octavo.answers.retrieve import Context, Retrieval
 from octavo.concurrency import LoopThread
@@ -152,6 +153,20 @@ class Library:
     def gaps(self, name: str, *, weeks: int = WEEKS_DEFAULT, limit: int = GAPS_DEFAULT) -> GapReport:
         """Report what readers asked a book in the last weeks and did not get, the most wanted first."""
         return self._loop.run(self._library.gaps(name, weeks=weeks, limit=limit))
+
+    def evaluate(
+        self,
+        name: str,
+        questions: str | Path | None = None,
+        *,
+        limit: int = QUESTIONS_DEFAULT,
+        on_answer: OnAnswer | None = None,
+    ) -> Evaluation:
+        """Test how well a book is answered, with the questions in a file or `limit` made from the book.
+
+        What is asked for it is deleted again.
+        """
+        return self._loop.run(self._library.evaluate(name, questions, limit=limit, on_answer=on_answer))
 
     def remove(self, name: str) -> Book:
         """Remove a book from the library, with everything that was stored of it."""

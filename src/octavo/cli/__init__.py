@@ -11,7 +11,7 @@ import sys
 import click
 
 from octavo import __version__
-from octavo.cli import ask, backup, books, chat, gaps, keys, maps, migrate, serve
+from octavo.cli import ask, backup, books, chat, evaluate, gaps, keys, maps, migrate, serve
 from octavo.cli.common import GroupOptions, report_error
 from octavo.errors import OctavoError
 
@@ -46,6 +46,7 @@ for command in (
     ask.verify,
     ask.sessions,
     gaps.gaps,
+    evaluate.eval_,
     serve.serve,
     serve.mcp,
     books.work,

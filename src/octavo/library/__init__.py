@@ -20,6 +20,7 @@ from octavo import tracing, validation
 from octavo.answers import retrieve as retrieving
 from octavo.answers.ask import ask
 from octavo.answers.audit import Verdict, verify
+from octavo.answers.evaluate import QUESTIONS_DEFAULT, Evaluation, OnAnswer, choose_questions, evaluate
 from octavo.answers.gaps import GAPS_DEFAULT, GAPS_MOST, WEEKS_DEFAULT, WEEKS_MOST, GapReport, report_gaps
 from octavo.answers.retrieve import Context, Retrieval, build_question
 from octavo.answers.steps import AskSteps
@@ -255,6 +256,29 @@ class Library:
         validation.check_integer("limit", limit, least=1, most=GAPS_MOST)
         book, embedder = await self.book(name), await self._load_embedder()
         return await report_gaps(book, self._records, embedder, weeks=weeks, limit=limit)
+
+    async def evaluate(
+        self,
+        name: str,
+        questions: str | Path | None = None,
+        *,
+        limit: int = QUESTIONS_DEFAULT,
+        on_answer: OnAnswer | None = None,
+    ) -> Evaluation:
+        """Test how well a book is answered, with the questions in a file or `limit` made from the book.
+
+        What is asked for it is deleted again.
+        """
+        book = await self.book(name)
+
+        async def ask_once(question: str) -> Answer:
+            answer = (await last(self.stream(question, book_id=book.id))).answer
+            await self.conversations.delete_question(answer.question_id)
+            return answer
+
+        sections, mapped = await self.contents(book.id), await self.open_map(book)
+        asked = await run_blocking(choose_questions, questions, sections, mapped, limit=limit)
+        return await evaluate(book, asked, ask_once, settings=self.settings, on_answer=on_answer)
 
     async def remove(self, name: str) -> Book:
         """Remove a book from the library, with everything that was stored of it."""

@@ -43,6 +43,7 @@ from octavo.schemas.books import (
     SectionJson,
     SectionTextJson,
 )
+from octavo.schemas.evaluation import EvaluationJson
 from octavo.schemas.export import SessionExport
 from octavo.schemas.gaps import GapReportJson, GapReportsJson
 from octavo.schemas.maps import BookMapJson, BuiltMapJson, BuiltMapsJson, EntityDetailsJson
@@ -86,6 +87,7 @@ __all__ = [
     "DeletedJson",
     "EntityDetailsJson",
     "ErrorJson",
+    "EvaluationJson",
     "EvidenceJson",
     "ExaminationJson",
     "FailureJson",
