@@ -138,6 +138,29 @@ def test_the_same_words_are_said_once() -> None:
     assert len(asked("Who ruled Normandy?", one, other).claims) == 1
 
 
+def test_the_words_that_answer_are_told_once() -> None:
+    one = passage("The chief mate was Starbuck of Nantucket.", title="Mates")
+    two = passage("Starbuck stood there, and the mate was Starbuck.", title="Deck", rank=2)
+    draft = extract_answer(
+        "Who was the chief mate?", [*one, *two], seen=read_by(one, "Starbuck") | read_by(two, "Starbuck")
+    )
+    assert said(draft) == "The chief mate was Starbuck of Nantucket."
+
+
+@pytest.mark.parametrize(
+    ("question", "title", "refused"),
+    [
+        ("Who is Rollo?", "Talk", "“Who is Rollo?” asked the king of the Franks."),
+        ("What does Rollo lead?", "Review Questions", "What does Rollo lead?"),
+        ("What is a reference?", "Code", '{"reference": {"is": "reference", "a": <reference>}};'),
+    ],
+)
+def test_a_question_an_exercise_and_code_are_no_answer(question: str, title: str, refused: str) -> None:
+    plain = "Under their leader Rollo, a reference says, they lead men."
+    sentences = [*passage(refused, title=title), *passage(plain, title="Prose", rank=2)]
+    assert extract_answer(question, sentences).claims[0].text == plain
+
+
 def test_what_a_leaning_sentence_leans_on_is_not_told_twice() -> None:
     text = (
         "He looked around before leaving the house. He pushed open the door before it was light. Rain fell."

@@ -51,6 +51,10 @@ _ENUMERATES = re.compile(
 )
 # A question of the book is no answer, nor is what a chapter asks of its readers at the end.
 ASKS_BACK, EXERCISE = -3.0, -2.0
+# What something is, and why, is said in prose and not in code.
+CODE, CODE_SHARE = -3.0, 0.06
+_IN_PROSE = frozenset((QuestionKind.DEFINITION, QuestionKind.WHY, QuestionKind.COMPARISON))
+_CODE = re.compile(r"[{}<>;=$\"\\|]")
 _ASKS_BACK = re.compile(r"\?[”\"’')\]]*(?:\s*$|(?<=[”\"’'])\s+\w+)")
 _EXERCISES = re.compile(
     r"(?:[\d.]+ )?(?:exercises?|(?:review|discussion|study|practice|check) questions?|quiz(?:zes)?|problems"
@@ -170,6 +174,8 @@ def _score_form(parsed: ParsedQuestion, match: SentenceMatch) -> float:
         score += ASKS_BACK
     if _EXERCISES.match(match.sentence.chunk.section):
         score += EXERCISE
+    if parsed.kind in _IN_PROSE and len(_CODE.findall(text)) > CODE_SHARE * len(text):
+        score += CODE
     if parsed.kind is QuestionKind.LIST:
         return score + 1.0 * bool(_ENUMERATES.search(text))
     if parsed.kind is QuestionKind.HOW_TO:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from octavo.text.english import tokenize
@@ -63,8 +63,17 @@ def _collect_stems(text: str) -> frozenset[str]:
     return frozenset(token.stem for token in tokenize(text))
 
 
+def weigh_speech(sentences: Iterable[Sentence]) -> dict[Sentence, float]:
+    """Find the sentences that somebody says in the book."""
+    return {sentence: SPOKEN for sentence in sentences if _is_spoken(sentence)}
+
+
 def _weigh_place(sentence: Sentence) -> float:
-    return OPENS * (sentence.start == 0) + SPOKEN * sentence.text.startswith(("“", "‘", '"', "'"))
+    return OPENS * (sentence.start == 0) + SPOKEN * _is_spoken(sentence)
+
+
+def _is_spoken(sentence: Sentence) -> bool:
+    return sentence.text.startswith(("“", "‘", '"', "'"))
 
 
 def _find_entity(name: str, describer: MapDescriber) -> Entity | None:

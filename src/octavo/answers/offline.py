@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from octavo.answers import calibration
 from octavo.answers.extract import MOST_WORDS, Extraction, extract_answer, shortlist
 from octavo.answers.features import SentenceScore, state_answer
-from octavo.answers.identity import find_described, weigh_sides
+from octavo.answers.identity import find_described, weigh_sides, weigh_speech
 from octavo.answers.lists import complete_lists, wants_several
 from octavo.answers.orders import OrderKind, obey, read_order
 from octavo.answers.overview import tell_part
@@ -134,7 +134,8 @@ class OfflineAnswerer:
         if not described:
             return None
         asked = question if _ASKS_WHAT.match(question) else f"What is {name}?"
-        return await self._answer(asked, workspace, workspace, favoured=described)
+        favoured = weigh_speech(workspace) | described
+        return await self._answer(asked, workspace, workspace, favoured=favoured)
 
     async def _compare(self, question: str, sides: tuple[str, str], workspace: Workspace) -> Reply | None:
         """Say what each side is, then what is said of both."""
@@ -196,7 +197,7 @@ class OfflineAnswerer:
         else:
             reader, opinion = reranker.large.name, reranker.large.score_support
             by_chunk = await _read_deeply(question, _select_deep(chunks, given), reranker)
-            own = {(s.chunk.id, s.chunk.start): s.chunk for s in sentences if s.id in bonus}
+            own = {(s.chunk.id, s.chunk.start): s.chunk for s in sentences if bonus.get(s.id, 0.0) > 0}
             by_chunk |= await _read_deeply(question, own, reranker)
         read = [s for s in sentences if (s.chunk.id, s.chunk.start) in by_chunk]
         seen = {s.id: _score_sentence(s, by_chunk[s.chunk.id, s.chunk.start]) for s in read}

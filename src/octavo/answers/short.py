@@ -62,7 +62,9 @@ def _reads_well(parsed: ParsedQuestion, text: str, sentence: str) -> bool:
     if _BROKEN.search(text) or not _is_balanced(text):
         return False
     asked = {token.stem for token in parsed.tokens}
-    if not any(_has_meaning(token) and token.stem not in asked for token in tokens):
+    new = [token for token in tokens if _has_meaning(token) and token.stem not in asked]
+    # What something is takes more than one word: "Dr. Watson" says nothing about Watson.
+    if len(new) < (2 if parsed.kind is QuestionKind.DEFINITION else 1):
         return False
     return tokens[0].text.lower() not in _JOINS and tokens[-1].text.lower() not in _LOOSE_ENDS
 

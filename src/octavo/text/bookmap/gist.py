@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 GIST_MOST = 5
 SENTENCES_PER_PART = 6
-LEAD, OPENING = 1.7, 1.15
+LEAD, OPENING, FRAGMENT = 1.7, 1.15, 0.5
 _SHORTEST, _LONGEST = 30, 360
 _WORDS = re.compile(r"[^\W\d_]{3,}")
 _FIRST = re.compile(r"[^\W\d_]+")
@@ -54,6 +54,13 @@ def choose_gist(
     return tuple(chosen)
 
 
+def _weigh_place(number: int, part: Sequence[int], prose: Sequence[int], first: str) -> float:
+    """Weigh where a sentence stands. One that begins small, but does not open the section, is a fragment."""
+    if number == prose[0]:
+        return LEAD
+    return (OPENING if number == part[0] else 1.0) * (FRAGMENT if first.islower() else 1.0)
+
+
 @lru_cache(maxsize=50_000)
 def _weigh(word: str) -> tuple[str, float]:
     root = stem(word)
@@ -76,7 +83,7 @@ def _score(sentence: str, words: Sequence[tuple[str, float]], counts: Counter[st
     score = weight / (10 + len(words)) ** 0.75
     first = _FIRST.search(sentence)
     opening = first[0].lower() if first else ""
-    if opening in _list_dangling_openings() or sentence[:1].islower():
+    if opening in _list_dangling_openings():
         score *= 0.5
     if sentence[:1] in "“\"‘'-—[(•*" or sentence[:1].isdigit() or "?" in sentence:
         score *= 0.25
