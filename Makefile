@@ -1,11 +1,14 @@
 # make demo   set up, add the bundled book, ask it
 # make test   set up, check, run every test
+# make dist   build the wheels of octavo and octavo-models in dist/
 # make test-llm   ask two real language models (fetches about 1.3 GB, takes 10 to 40 minutes)
 PY ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: setup system demo test test-llm check bench clean
+DIST ?= dist
+
+.PHONY: setup system demo test test-llm check bench dist clean
 
 setup: $(STAMP)
 
@@ -35,6 +38,9 @@ test-llm: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks
+
+dist: setup
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir $(DIST) ./packages/octavo-models .
 
 clean:
 	rm -rf .venv .demo build dist
