@@ -49,7 +49,9 @@ def test_an_answer_streams_in_with_its_sources_and_its_confidence_in_words(visit
     turn = page.locator(".turn")
     expect(turn.locator(".claim").first).to_contain_text("Seven boats were lost with all their nets.")
     expect(turn.locator(".sure")).to_contain_text("Very confident")
-    assert "90% confident" in (turn.locator(".sure").get_attribute("title") or "")
+    expect(turn.locator(".hint")).to_be_hidden()
+    turn.locator(".sure").click()
+    expect(turn.locator(".hint")).to_contain_text("90% confident")
     expect(turn.locator(".who")).to_contain_text("greedy")
     assert visit.asked[0]["book_id"] == "the-tides"
     expect(page.locator("#live")).to_contain_text("Seven boats were lost with all their nets.")
@@ -170,6 +172,22 @@ def test_a_refusal_is_a_card_with_the_nearest_sections_and_a_way_to_the_whole_bo
     assert "scope" not in visit.asked[1]
     card.get_by_role("button", name="Storm").click()
     expect(page.locator("[aria-current]")).to_contain_text("Storm")
+
+
+def test_the_map_tells_who_is_named_and_nothing_from_further_on_than_the_reader_is(visit: PageVisit) -> None:
+    page = visit.go("/#/books/the-tides")
+    page.locator("[role=treeitem]", has_text="Harbour").click()
+    page.get_by_text("Who is this, so far?").click()
+    page.fill("#map-name", "boats")
+    page.press("#map-name", "Enter")
+    found = page.locator(".map-found")
+    expect(found).to_have_text("The book has not named this up to here.")
+    page.get_by_label("only up to here").uncheck()
+    expect(found.locator(".working")).to_have_count(0)
+    page.press("#map-name", "Enter")
+    expect(found).to_contain_text("Seven boats were lost")
+    found.get_by_role("link", name="Seven boats").click()
+    expect(page.locator("mark.cited").first).to_contain_text("Seven boats")
 
 
 def test_what_was_left_out_is_told_on_request(stage: BrowserThread, tides: Path) -> None:

@@ -50,8 +50,15 @@ def places(visit: PageVisit) -> Iterator[str]:
     page.locator(".book-link").first.click()
     page.locator(".text p").first.wait_for()
     yield "reader"
+    tab(page, "Contents")
+    page.get_by_text("Who is this, so far?").click()
+    page.fill("#map-name", "harbour")
+    page.press("#map-name", "Enter")
+    page.locator(".map-quotes").wait_for()
+    yield "map"
     tab(page, "Ask")
     visit.ask(LOST)
+    page.locator(".sure").click()
     page.locator("details.sources summary").click()
     page.get_by_role("button", name="This did not help").click()
     yield "answer"

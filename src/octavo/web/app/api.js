@@ -40,6 +40,9 @@ import { tabStorage } from "./storage.js";
  * @property {string | {detail?: string, message?: string, hint?: string}} [error]
  */
 
+/** @typedef {{section_id: string, section: string, start: number, end: number, text: string}} Quote */
+/** @typedef {{name: string, kind: string, aliases: string[], mention_count: number}} Entity */
+/** @typedef {Entity & {introduction: Quote, definition: Quote | null, statements: Quote[]}} EntityDetails */
 /** @typedef {{week: string, count: number}} WeekCount */
 /**
  * @typedef {object} Gap
@@ -106,6 +109,26 @@ class Api extends Service {
    */
   getGaps(book, weeks) {
     return this.json("GET", `v1/books/${escape(book)}/gaps?weeks=${weeks}`);
+  }
+
+  /**
+   * Fetch who and what is in a book, up to a section or page where one is given.
+   * @param {string} book
+   * @param {string} upTo
+   * @returns {Promise<{entities: Entity[]}>}
+   */
+  getMap(book, upTo) {
+    return this.json("GET", `v1/books/${escape(book)}/map?limit=8${upTo && `&up_to=${escape(upTo)}`}`);
+  }
+
+  /**
+   * @param {string} book
+   * @param {string} name
+   * @param {string} upTo
+   * @returns {Promise<EntityDetails>}
+   */
+  lookUp(book, name, upTo) {
+    return this.json("GET", `v1/books/${escape(book)}/map/${escape(name)}?mentions=1${upTo && `&up_to=${escape(upTo)}`}`);
   }
 
   /** @param {string} book */

@@ -50,7 +50,7 @@ export class Contents {
   /**
    * @param {Book} book
    * @param {Section[]} sections
-   * @param {HTMLElement | null} more
+   * @param {import("../shared/dom.js").Child} more
    */
   show(book, sections, more = null) {
     this.#items.clear();

@@ -14,6 +14,7 @@ import { BookList } from "./books.js";
 import { Contents, sectionAddress } from "./contents.js";
 import { Conversation } from "./conversation.js";
 import { Gaps, gapsAddress } from "./gaps.js";
+import { MapPanel } from "./mappanel.js";
 import { announceNow, drawProblem, showToast } from "./notices.js";
 import { getPart } from "./parts.js";
 import { Reader } from "./reader.js";
@@ -41,12 +42,14 @@ const readerPane = el("section", { class: "reader", tabindex: "0", "aria-label":
 const gapsPane = el("section", { class: "library", tabindex: "0", "aria-label": S.gaps.title });
 const gaps = new Gaps(gapsPane);
 const scope = new ScopeBar();
+const map = new MapPanel();
 const contents = new Contents(getPart("side"));
 const books = new BookList(booksPane, () => config);
 const reader = new Reader(readerPane, {
   onPlace: (section, page) => {
     scope.moveTo(open && open.book, section, page);
     contents.markCurrent(section.id);
+    if (open) map.moveTo(open.book, section, page);
   },
   onAsk: (selection) => {
     scope.chooseSelection(selection);
@@ -163,7 +166,7 @@ async function showBook(id, section, span) {
       return undefined;
     }
     const link = el("a", { class: "gaps-link", href: gapsAddress(book.id) }, S.gaps.link);
-    contents.show(book, open.sections, (config.may || []).includes("gaps") ? link : null);
+    contents.show(book, open.sections, [(config.may || []).includes("gaps") ? link : null, map.root]);
     scope.moveTo(book);
     if (!from && scope.kind === "all") scope.choose("book");
   }

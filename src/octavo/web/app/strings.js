@@ -77,6 +77,19 @@ export const S = {
     more: (/** @type {number} */ n) => `And ${n} more; “octavo gaps --top” lists them.`,
   },
 
+  map: {
+    title: "Who is this, so far?",
+    name: "Name or term",
+    find: "Find",
+    upToHere: "only up to here",
+    none: "The book has not named this up to here.",
+    nobody: "Nobody has been named up to here.",
+    all: "← All names",
+    kinds: { person: "People", place: "Places", thing: "Things", term: "Terms" },
+    also: (/** @type {string[]} */ names) => `also ${names.join(", ")}`,
+    mentions: (/** @type {number} */ n) => (n === 1 ? "1 mention" : `${n} mentions`),
+  },
+
   talk: "Conversation",
   said: "Questions and answers",
   fresh: "New conversation",
@@ -119,6 +132,8 @@ export const S = {
     const n = Math.round(share * 100);
     return `${fillIn(T.sureNumber, { n })}: about ${n} of 100 answers with this figure are right.`;
   },
+  begun: "Sending the question …",
+  details: "How sure, and how it was made",
   answeredBy: (/** @type {string} */ who) => (who === "offline" ? "quoted from the book, no language model" : who),
   seconds: (/** @type {number} */ ms) => (ms < 950 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`),
   citation: (/** @type {number} */ n, /** @type {string} */ place) => fillIn(T.citation, { n, place }),

@@ -37,7 +37,9 @@ addEventListener("scroll", () => tooltip.follow(), { capture: true, passive: tru
 export class TurnView {
   #turn;
   #actions;
-  #steps = el("ul", { class: "steps" });
+  /* Something moves from the first moment, before the server has said anything. */
+  #begun = el("li", {}, S.begun);
+  #steps = el("ul", { class: "steps" }, this.#begun);
   #said = el("div", { class: "said" });
   #foot = el("div", { class: "foot" });
 
@@ -68,6 +70,7 @@ export class TurnView {
     if (turn.state === "asking") {
       const steps = turn.steps.slice(before.steps.length);
       const claims = turn.claims.slice(before.claims.length);
+      if (steps.length) this.#begun.remove();
       for (const step of steps) this.#steps.append(el("li", {}, describeStep(step)));
       for (const claim of claims) {
         this.#said.append(this.#drawClaim(claim));
@@ -145,12 +148,12 @@ export class TurnView {
 
   /** @param {Answered} final */
   #drawConfidence(final) {
-    const hint = S.confidenceHint(final.confidence);
     const grade = gradeConfidence(final.confidence);
-    return el("p", { class: "about-answer" },
-      el("span", { class: `sure sure-${grade}`, title: hint }, S.confidence(grade), el("span", { class: "quiet" }, ` (${hint})`)),
-      final.answerer ? el("span", { class: "who" }, S.answeredBy(final.answerer)) : null,
-      el("span", { class: "time" }, S.seconds(final.processing_time_ms)));
+    return el("details", { class: "about-answer" },
+      el("summary", { class: `sure sure-${grade}`, title: S.details }, S.confidence(grade)),
+      el("p", { class: "hint" }, S.confidenceHint(final.confidence)),
+      el("p", {}, final.answerer ? el("span", { class: "who" }, S.answeredBy(final.answerer), ", ") : null,
+        el("span", { class: "time" }, S.seconds(final.processing_time_ms))));
   }
 
   #drawSources() {
