@@ -84,7 +84,7 @@ class Library:
     ) -> Book:
         """Add a book, or a new edition of one. Returns it as soon as readers can find it.
 
-        `path` is a file, a folder, or the address of a web site or its sitemap (https://…).
+        `path` is a file, a folder, or a zip archive of a folder, or a web address (https://…).
         """
         return self._loop.run(
             self._library.add(path, title=title, base_url=base_url, book_id=book_id, on_event=on_event)

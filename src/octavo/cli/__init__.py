@@ -11,7 +11,7 @@ import sys
 import click
 
 from octavo import __version__
-from octavo.cli import ask, backup, books, chat, evaluate, gaps, keys, maps, migrate, serve
+from octavo.cli import ask, backup, books, chat, evaluate, gaps, keys, maps, migrate, push, serve
 from octavo.cli.common import GroupOptions, report_error
 from octavo.errors import OctavoError
 
@@ -52,6 +52,7 @@ for command in (
     books.work,
     keys.keys,
     books.remove,
+    push.push,
     migrate.attach,
     migrate.migrate,
     backup.backup,

@@ -8,7 +8,6 @@ add and search. This module puts the parts together; `answerers` chooses who ans
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import replace
@@ -31,8 +30,8 @@ from octavo.ingest import ingest, preview, run_steps
 from octavo.ingest.attach import attach
 from octavo.ingest.context import BOOKS, LibraryContext, join_instances
 from octavo.ingest.install import delete_removed
-from octavo.ingest.site import fetch_site, is_web_address
 from octavo.ingest.site.shelf import delete_shelf
+from octavo.ingest.source import locate_book
 from octavo.library.answerers import AnswererFactory
 from octavo.maintenance.repair import (
     STORE_STATE,
@@ -157,7 +156,7 @@ class Library:
     ) -> Book:
         """Add a book, or a new edition of one. Returns it as soon as readers can find it.
 
-        `path` is a file, a folder, or the address of a web site or its sitemap (https://…).
+        `path` is a file, a folder, or a zip archive of a folder, or a web address (https://…).
         """
         options = BookOptions(title=title, base_url=base_url, book_id=book_id)
         return await self.ingest(path, options, on_event)
@@ -165,21 +164,8 @@ class Library:
     async def ingest(self, path: str | Path, options: BookOptions, on_event: OnEvent | None = None) -> Book:
         """Does what `add` does, for callers that have the options as one value."""
         context = await self._context()
-        steps = ingest(await self._locate(path, on_event), context, options, changes=self._changes)
-        return await run_steps(steps, on_event)
-
-    async def _locate(self, path: str | Path, on_event: OnEvent | None = None) -> Path:
-        """Return where a book lies. A web site is fetched into the library's folder first."""
-        if not (isinstance(path, str) and is_web_address(path)):
-            # An absolute path, so that a book in `.` is named after the folder.
-            return Path(os.path.abspath(path))
-        async with aclosing(fetch_site(path, self.settings)) as steps:
-            async for step in steps:
-                if isinstance(step, Path):
-                    found = step
-                elif on_event:
-                    on_event(step)
-        return found
+        async with locate_book(path, self.settings, on_event) as place:
+            return await run_steps(ingest(place, context, options, changes=self._changes), on_event)
 
     async def attach(
         self, source: Source, *, options: BookOptions | None = None, on_event: OnEvent | None = None
@@ -198,7 +184,8 @@ class Library:
         """Compare a book with its edition in the library: what `add` would change. Changes nothing."""
         options = BookOptions(title=title, base_url=base_url, book_id=book_id)
         context = await self._context()
-        return await preview(await self._locate(path), context, options)
+        async with locate_book(path, self.settings) as place:
+            return await preview(place, context, options)
 
     async def books(self) -> list[Book]:
         return await self._records.list_books()

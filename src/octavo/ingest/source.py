@@ -1,0 +1,78 @@
+"""Find the file or folder of a book that is to be added: a path, a web site, or a zip archive of a folder."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zipfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from octavo.concurrency import run_blocking
+from octavo.ingest.site import fetch_site, is_web_address
+from octavo.ingest.worker import UPLOADS
+from octavo.readers.files import Archive
+from octavo.store.base import require_space
+
+if TYPE_CHECKING:
+    from octavo.events import IngestEvent
+    from octavo.settings import Settings
+
+# Formats that are archives inside: EPUB, Word, Excel, PowerPoint, OpenDocument.
+_BOOKS_IN_ARCHIVES = (
+    *("META-INF/container.xml", "word/document.xml", "xl/workbook.xml"),
+    *("ppt/presentation.xml", "content.xml"),
+)
+
+
+@asynccontextmanager
+async def locate_book(
+    source: str | Path, settings: Settings, on_event: Callable[[IngestEvent], None] | None = None
+) -> AsyncIterator[Path]:
+    """Give the place of a book while the block runs. A site is fetched, an archive is unpacked first."""
+    if isinstance(source, str) and is_web_address(source):
+        async with aclosing(fetch_site(source, settings)) as steps:
+            async for step in steps:
+                if isinstance(step, Path):
+                    found = step
+                elif on_event:
+                    on_event(step)
+        yield found
+        return
+    # An absolute path, so that a book in `.` is named after the folder.
+    path = Path(os.path.abspath(source))
+    if not _is_folder_archive(path):
+        yield path
+        return
+    # What a killed process leaves there is deleted with old uploads.
+    uploads = settings.data / UPLOADS
+    uploads.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with tempfile.TemporaryDirectory(dir=uploads, prefix="unpacked-") as room:
+        folder = Path(room) / path.stem
+        await run_blocking(_unpack, path, folder, settings)
+        yield folder
+
+
+def _is_folder_archive(path: Path) -> bool:
+    """Whether this is a zip archive of a folder, and not a format that is one inside."""
+    if path.suffix.lower() != ".zip" or not path.is_file() or not zipfile.is_zipfile(path):
+        return False
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return not any(name in archive.NameToInfo for name in _BOOKS_IN_ARCHIVES)
+    except (zipfile.BadZipFile, OSError, ValueError):
+        return False
+
+
+def _unpack(path: Path, folder: Path, settings: Settings) -> None:
+    """Write the files of an archive into a folder. The archive counts the bytes that come out."""
+    folder.mkdir()
+    with Archive(path, settings.limits) as archive:
+        for name in sorted(archive.names):
+            data = archive.read(name)
+            require_space(settings.data, len(data), settings.free_space_mb)
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
