@@ -87,7 +87,8 @@ async def collect_question(
     bounds = await library._scope.resolve(Scope(), book_id=ids[item.book] if item.book else None)
     began = time.process_time()
     (vector,) = context.embedder.embed([item.question])
-    found = await context.store.search(vector, item.question, where=bounds.where, limit=CANDIDATES)
+    words = await library._get_retriever(context).weigh_words(item.question)
+    found = await context.store.search(vector, words, where=bounds.where, limit=CANDIDATES)
     first = fuse(found)[:depth]
     chunks = {chunk.id: chunk for chunk in await context.records.find_chunks([c.id for c in first])}
     took = round((time.process_time() - began) * 1000, 2)

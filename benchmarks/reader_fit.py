@@ -246,7 +246,8 @@ async def _passages(
         return ()
     vector = await retriever.embed_query(item["question"])
     where = workspace.bounds.exclude(retriever._records.unpublished).where
-    fused = fuse(await retriever._store.search(vector, item["question"], where=where, limit=50))[:LOOKED_AT]
+    words = await retriever.weigh_words(item["question"])
+    fused = fuse(await retriever._store.search(vector, words, where=where, limit=50))[:LOOKED_AT]
     chunks = {id_: chunk for id_, (chunk, _) in (await retriever._load_chunks([f.id for f in fused])).items()}
     large, reranker = retriever.reader_size == "large", retriever.reranker
     if large:

@@ -86,7 +86,8 @@ async def _list_scores(library: Library, question: str, book: str) -> list[tuple
     context = await library._context()
     bounds = await library._scope.resolve(Scope(), book_id=book)
     (vector,) = context.embedder.embed([question])
-    found = await context.store.search(vector, question, where=bounds.where, limit=CANDIDATES)
+    words = await library._get_retriever(context).weigh_words(question)
+    found = await context.store.search(vector, words, where=bounds.where, limit=CANDIDATES)
     best = fuse(found)[:SHOWN]
     chunks = {c.id: c for c in await context.records.find_chunks([f.id for f in best])}
     query = weigh_query(question)

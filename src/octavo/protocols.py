@@ -107,8 +107,13 @@ class ChunkStore(Protocol):
 
     async def delete(self, ids: Collection[str]) -> None: ...
 
-    async def search(self, vector: Vector, text: str, *, where: Where, limit: int) -> StoreHits:
-        """Finds up to `limit` chunks by cosine to `vector`, and up to `limit` by BM25 for `text`."""
+    async def search(
+        self, vector: Vector, words: Mapping[int, float], *, where: Where, limit: int
+    ) -> StoreHits:
+        """Finds up to `limit` chunks by cosine to `vector`, and up to `limit` by BM25 for these words.
+
+        The weights of the words say how rare they are, so that no store has to count.
+        """
         ...
 
     async def read_digests(self) -> dict[str, str]:

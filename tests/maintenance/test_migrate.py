@@ -80,9 +80,11 @@ async def found(settings: Settings) -> list[StoreHits]:
         assert not library.repaired
         vectors = postgres_db.embedder.embed(QUERIES)
         bounds = (await library._scope.resolve(_EVERYWHERE)).where
+        retriever = library._get_retriever(postgres_db)
+        words = [await retriever.weigh_words(text) for text in QUERIES]
         return [
-            await postgres_db.store.search(vector, text, where=bounds, limit=9)
-            for vector, text in zip(vectors, QUERIES, strict=True)
+            await postgres_db.store.search(vector, weights, where=bounds, limit=9)
+            for vector, weights in zip(vectors, words, strict=True)
         ]
 
 

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from octavo.errors import NotFound
 from octavo.records.catalogue import Records
+from octavo.records.words import count_words
 from octavo.store.base import digest_chunk
 from octavo.types import Book, BookFormat, Chunk, PageMark, Section, Span
 from tests.support.builders import NOON, make_book, make_chunk, make_section, make_vector
@@ -254,6 +255,13 @@ async def check(records: Records, model: Model, place: RecordsPlace, trail: list
     assert {state for (state,) in rows} <= {"ready", "pending"}, trail
     ((all_differ,),) = place.rows("SELECT count(*) = count(DISTINCT edition) FROM editions")
     assert all_differ, trail
+    shown_chunks = [c for b in model.ready for c in await records.list_chunks(b)]
+    assert dict(place.rows("SELECT word, passages FROM words")) == +count_words(shown_chunks), trail
+    assert await records.count_wrong_words() == await records.count_uncounted_books() == 0, trail
+    counted = place.rows(
+        "SELECT DISTINCT e.state FROM edition_words c JOIN editions e USING (book_id, edition)"
+    )
+    assert {state for (state,) in counted} <= {"ready", "pending"}, trail
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -16,6 +16,7 @@ from octavo.testing import TinyEmbedder
 from octavo.types import Chunk, PageMark, Scope, ScopeType, Section
 from tests.support import small_books
 from tests.support.builders import make_book, make_chunk, make_section
+from tests.support.store_contract import words_of
 
 
 def heading(id: str, *path: str, position: int = 0, ancestors: tuple[str, ...] = ()) -> Section:
@@ -188,7 +189,7 @@ async def chunks_in(library: Library, bounds: Bounds) -> set[str]:
     """What the store's filter lets through, by itself."""
     context = await library._context()
     found = await context.store.search(
-        context.embedder.embed(["pearl"])[0], "pearl", where=bounds.where, limit=1000
+        context.embedder.embed(["pearl"])[0], words_of("pearl"), where=bounds.where, limit=1000
     )
     return {hit.id for hit in (*found.dense, *found.lexical)}
 

@@ -22,8 +22,9 @@ from octavo.protocols import EVERYWHERE, Hit, StoreHits, Where
 from octavo.settings import Settings
 from octavo.store import Store, open_store
 from octavo.store.base import digest_chunk
+from octavo.store.bm25 import weigh_by_rarity
 from octavo.types import Chunk
-from tests.support.store_contract import SIZE, list_numbers, make_chunk, make_vector
+from tests.support.store_contract import SIZE, list_numbers, make_chunk, make_vector, words_of
 
 NEAR = 2e-5  # scores are told to five decimals, from 32-bit floats
 VOCABULARY = ("whale", "ship", "storm", "harbour", "lantern", "rope", "gull", "ledger")
@@ -96,7 +97,7 @@ async def test_the_nearest_by_meaning_are_those_of_a_plain_loop(store: Store, se
     chunks = make_chunks(seed)
     await store.upsert(chunks, edition=1)
     query = make_vector(*(random.Random(seed + 100).gauss(0, 1) for _ in range(SIZE)))
-    found = await store.search(query, "", where=EVERYWHERE, limit=limit)
+    found = await store.search(query, {}, where=EVERYWHERE, limit=limit)
     assert len(found.dense) == min(limit, len(chunks))
     check_against_the_loop(found.dense, chunks, query)
 
@@ -106,7 +107,7 @@ async def ask(store: Store, where: Where = EVERYWHERE, limit: int = 60) -> list[
         (make_vector(1.0, -0.5, 0.2), "whale in the harbour"),
         (make_vector(0.0, 1.0), "gull rope lantern"),
     ]
-    return [await store.search(point, text, where=where, limit=limit) for point, text in queries]
+    return [await store.search(point, words_of(text), where=where, limit=limit) for point, text in queries]
 
 
 async def test_the_answer_does_not_depend_on_the_order_or_the_portions_of_filling(store: Store) -> None:
@@ -144,11 +145,11 @@ async def test_a_chunk_that_is_stored_anew_answers_as_what_it_now_is(store: Stor
     ]
     await store.upsert(changed, edition=2)
     where = Where(any_of={"page_number": (99,)})
-    found = await store.search(anew, "zeppelin", where=where, limit=60)
+    found = await store.search(anew, words_of("zeppelin"), where=where, limit=60)
     assert list_numbers(found.dense) == sorted(list_numbers(found.lexical)) == [1, 2, 3, 4, 5]
     older = Where(any_of={"edition": (1,)})
     assert not {1, 2, 3, 4, 5} & set(list_numbers((await ask(store, older))[0].dense))
-    everywhere = await store.search(anew, "", where=EVERYWHERE, limit=60)
+    everywhere = await store.search(anew, {}, where=EVERYWHERE, limit=60)
     check_against_the_loop(everywhere.dense, [*changed, *chunks[5:]], anew)
 
 
@@ -158,9 +159,12 @@ async def test_the_more_of_a_word_and_the_rarer_it_is_the_better_a_chunk_is_foun
     said = ("whale whale ship", "whale ship ship", "ship ship ship", "ship rope gull")
     await store.upsert([make_chunk(n, f"{words}.") for n, words in enumerate(said, start=1)], edition=1)
     assert list_numbers(
-        (await store.search(make_vector(1.0), "whale", where=EVERYWHERE, limit=9)).lexical
+        (await store.search(make_vector(1.0), words_of("whale"), where=EVERYWHERE, limit=9)).lexical
     ) == [1, 2]
-    found = await store.search(make_vector(1.0), "gull ship", where=EVERYWHERE, limit=9)
+    gull_and_ship = words_of("gull ship")
+    counts = {word: 1 if word in words_of("gull") else 4 for word in gull_and_ship}
+    rare = weigh_by_rarity(gull_and_ship, counts, passages=4)
+    found = await store.search(make_vector(1.0), rare, where=EVERYWHERE, limit=9)
     assert list_numbers(found.lexical)[0] == 4
     assert set(list_numbers(found.lexical)) == {1, 2, 3, 4}
 
@@ -224,7 +228,7 @@ def filed(store: Store) -> Store:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_a_filter_is_a_plain_condition_on_what_was_stored(filed: Store, where: Where) -> None:
-    found = asyncio.run(filed.search(make_vector(1.0), "whale", where=where, limit=100))
+    found = asyncio.run(filed.search(make_vector(1.0), words_of("whale"), where=where, limit=100))
     allowed = [c for c in FILED if passes(c, where)]
     assert sorted(hit.id for hit in found.dense) == sorted(c.id for c in allowed)
     check_against_the_loop(found.dense, allowed, make_vector(1.0))
@@ -236,8 +240,8 @@ def test_a_filter_is_a_plain_condition_on_what_was_stored(filed: Store, where: W
 def test_a_smaller_limit_gives_the_beginning_of_the_larger_answer(
     filed: Store, where: Where, limit: int
 ) -> None:
-    few = asyncio.run(filed.search(make_vector(1.0, 2.0), "storm", where=where, limit=limit))
-    many = asyncio.run(filed.search(make_vector(1.0, 2.0), "storm", where=where, limit=100))
+    few = asyncio.run(filed.search(make_vector(1.0, 2.0), words_of("storm"), where=where, limit=limit))
+    many = asyncio.run(filed.search(make_vector(1.0, 2.0), words_of("storm"), where=where, limit=100))
     assert few.dense == many.dense[:limit]
     assert few.lexical == many.lexical[:limit]
 
@@ -253,10 +257,10 @@ def test_a_filter_of_odd_values_is_refused_and_never_quietly_finds_nothing(
     odd = Where(any_of={key: tuple(wanted)})  # type: ignore[dict-item]
     kinds = {type(value) for value in wanted}
     if key in (*KEYWORDS, *NUMBERS) and kinds in ({int}, {str}):
-        asyncio.run(filed.search(make_vector(1.0), "", where=odd, limit=3))
+        asyncio.run(filed.search(make_vector(1.0), {}, where=odd, limit=3))
     else:
         with pytest.raises(InvalidValue):
-            asyncio.run(filed.search(make_vector(1.0), "", where=odd, limit=3))
+            asyncio.run(filed.search(make_vector(1.0), {}, where=odd, limit=3))
 
 
 async def test_digests_and_answers_are_the_same_when_the_store_is_opened_again(
@@ -284,6 +288,6 @@ def test_a_chunk_is_the_nearest_to_itself_whatever_its_direction(store: Store, w
     here = make_vector(*way)
     away = tuple(-x for x in here)
     asyncio.run(store.upsert([make_chunk(1, points=way), replace(make_chunk(2), embedding=away)], edition=1))
-    found = asyncio.run(store.search(here, "", where=EVERYWHERE, limit=5)).dense
+    found = asyncio.run(store.search(here, {}, where=EVERYWHERE, limit=5)).dense
     assert list_numbers(found) == [1, 2]
     assert [hit.score for hit in found] == pytest.approx([1.0, -1.0], abs=NEAR)

@@ -24,9 +24,10 @@ from octavo.protocols import EVERYWHERE, ChunkStore, Where
 from octavo.settings import Settings
 from octavo.store import Store, edge, locate_store, open_store, replace_store
 from octavo.store.base import DAMAGED, LibraryLock, digest_chunk
+from octavo.store.bm25 import Bm25Encoder
 from octavo.store.edge import EdgeStore, sync_files, translate_errors
 from octavo.types import Chunk
-from tests.support.store_contract import PROMISES, SIZE, list_numbers, make_chunk, make_vector
+from tests.support.store_contract import PROMISES, SIZE, list_numbers, make_chunk, make_vector, words_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -130,9 +131,24 @@ def library(store: Store) -> Store:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_a_filter_lets_through_exactly_what_it_says(library: Store, where: Where) -> None:
-    found = asyncio.run(library.search(make_vector(1.0), "whale", where=where, limit=50))
+    found = asyncio.run(library.search(make_vector(1.0), words_of("whale"), where=where, limit=50))
     wanted = [c.chunk_id for c in LIBRARY if _passes(c, where)]
     assert list_numbers(found.dense) == list_numbers(found.lexical) == wanted
+
+
+async def test_a_store_that_weighed_words_itself_is_converted_when_it_is_opened(tmp_path: Path) -> None:
+    path = await _fill(tmp_path, make_chunk(1, "A ship."), *(make_chunk(n) for n in range(2, 6)))
+    for file in (path / "edge_config.json", *path.glob("segments/*/segment.json")):
+        said = file.read_text(encoding="utf-8")
+        older = said.replace('"bm25":{', '"bm25":{"modifier":"idf",').replace(",}", "}")
+        assert older != said
+        file.write_text(older, encoding="utf-8")
+    for _ in range(2):
+        opened = await open_store(make_settings(tmp_path), dimension=SIZE, expected=True)
+        found = await opened.search(make_vector(1.0), words_of("ship"), where=EVERYWHERE, limit=3)
+        weight = Bm25Encoder().encode_document("Chapter\nA ship.")[next(iter(words_of("ship")))]
+        assert [hit.score for hit in found.lexical] == [pytest.approx(weight, abs=1e-4)]
+        await opened.close()
 
 
 async def test_the_collection_can_be_read_by_any_client_that_knows_its_four_keys(tmp_path: Path) -> None:
@@ -247,7 +263,7 @@ async def test_the_log_is_cleared_when_it_is_long_and_sooner_while_nobody_asks(
     lengths = []
     for quiet in (True, False):
         monkeypatch.setattr(edge, "QUIET_SECONDS", -1.0 if quiet else 1e9)
-        await store.search(make_vector(1), "ships", where=EVERYWHERE, limit=1)
+        await store.search(make_vector(1), words_of("ships"), where=EVERYWHERE, limit=1)
         for n in range(1, 7):
             await store.upsert([make_chunk(n)], edition=1)
             await store.commit()
@@ -444,7 +460,9 @@ async def test_a_nearly_full_disk_refuses_writes_before_the_store_is_touched(tmp
     opened = EdgeStore(path, dimension=SIZE, free_space_mb=10**9)
     with pytest.raises(StorageLow, match="must leave 1000000000 MB free"):
         await opened.upsert([make_chunk(9)], edition=1)
-    assert len((await opened.search(make_vector(1.0), "whale", where=EVERYWHERE, limit=9)).dense) == 5
+    assert (
+        len((await opened.search(make_vector(1.0), words_of("whale"), where=EVERYWHERE, limit=9)).dense) == 5
+    )
     await opened.delete([make_chunk(1).id])
     assert await opened.count() == 4, "what makes room may be done"
     await opened.close()

@@ -26,7 +26,7 @@ from octavo.settings import Settings
 from octavo.store import Store, locate_store, open_store
 from octavo.store.base import digest_chunk
 from octavo.store.edge import EdgeStore, create
-from tests.support.store_contract import SIZE, make_chunk, make_vector
+from tests.support.store_contract import SIZE, make_chunk, make_vector, words_of
 
 MEMORY = Path("/dev/shm")  # hundreds of stores, each opened once, need no disk
 ROOT = Path(__file__).parents[2]
@@ -65,7 +65,7 @@ async def open_existing(data: Path) -> Store:
 async def ask_everything(store: Store) -> Answers:
     """What the store says to everything that it can be asked, in every filter's words."""
     found = [
-        await store.search(make_vector(1.0, 0.3), word, where=where, limit=20)
+        await store.search(make_vector(1.0, 0.3), words_of(word), where=where, limit=20)
         for where in FILTERS
         for word in WORDS
     ]
@@ -297,7 +297,7 @@ def test_a_child_forked_from_an_open_store_can_neither_read_nor_write_nor_hurt_i
             refused = 0
             for use in (store.read_digests(), store.upsert([make_chunk(70)], edition=1),
                         store.delete([CHUNKS[0].id]), store.commit(), store.count(),
-                        store.search(make_vector(1.0), "whale", where=EVERYWHERE, limit=3)):
+                        store.search(make_vector(1.0), words_of("whale"), where=EVERYWHERE, limit=3)):
                 try:
                     asyncio.run(use)
                 except StoreError as error:

@@ -31,6 +31,7 @@ from tests.support.store_contract import (
     make_vector,
     search_by_meaning,
     search_by_words,
+    words_of,
 )
 
 REAL = os.environ.get("OCTAVO_TEST_QDRANT_URL", "")
@@ -114,6 +115,10 @@ def make(server: QdrantServer, collection: str, **config: object) -> None:
     httpx.put(f"{server.url}/collections/{collection}", json=config).raise_for_status()
 
 
+def change(server: QdrantServer, collection: str, **config: object) -> None:
+    httpx.patch(f"{server.url}/collections/{collection}", json=config).raise_for_status()
+
+
 def remove(server: QdrantServer, collection: str, id: str) -> None:
     address = f"{server.url}/collections/{collection}/points/delete"
     httpx.post(address, json={"points": [id]}).raise_for_status()
@@ -139,7 +144,7 @@ async def test_a_collection_is_made_as_the_settings_say(server: QdrantServer, tm
     params = config["params"]
     assert isinstance(params, dict)
     assert params["vectors"] == {"size": SIZE, "distance": "Cosine", "on_disk": True}
-    assert params["sparse_vectors"]["bm25"]["modifier"] == "idf"
+    assert "modifier" not in params["sparse_vectors"]["bm25"]
     assert params["on_disk_payload"] is True
     said = [params[key] for key in ("shard_number", "replication_factor", "write_consistency_factor")]
     assert said == [3, 2, 2]
@@ -203,6 +208,17 @@ async def test_a_collection_of_another_shape_is_refused(
     with pytest.raises(StoreError, match=complaint):
         async with open_collection(server.url, name):
             pass
+
+
+async def test_a_collection_that_weighed_words_itself_is_converted(server: QdrantServer) -> None:
+    async with open_collection(server.url, "older") as store:
+        await store.upsert([make_chunk(1), make_chunk(2, "A ship with three masts.")], edition=1)
+        plain = (await store.search(make_vector(1.0), words_of("masts"), where=EVERYWHERE, limit=3)).lexical
+    change(server, "older", sparse_vectors={"bm25": {"modifier": "idf"}})
+    assert read_config(server, "older")["params"]["sparse_vectors"]["bm25"]["modifier"] == "idf"  # type: ignore[index]
+    async with open_collection(server.url, "older", expected=True) as store:
+        found = await store.search(make_vector(1.0), words_of("masts"), where=EVERYWHERE, limit=3)
+    assert found.lexical == plain
 
 
 async def test_what_somebody_else_filled_is_never_written_to_nor_replaced(server: QdrantServer) -> None:
@@ -298,7 +314,7 @@ async def test_a_closed_store_says_so(server: QdrantServer) -> None:
         await store.close()
         await store.close()
         for work in (
-            store.search(make_vector(1.0), "whale", where=EVERYWHERE, limit=1),
+            store.search(make_vector(1.0), words_of("whale"), where=EVERYWHERE, limit=1),
             store.upsert([make_chunk(1)], edition=1),
             store.delete([make_chunk(1).id]),
             store.read_digests(),

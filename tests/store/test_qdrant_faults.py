@@ -21,7 +21,7 @@ from tests.support.answerers import AllSentencesAnswerer, assert_well_cited
 from tests.support.patience import PATIENCE
 from tests.support.qdrant_server import Fault, QdrantServer
 from tests.support.small_books import write_markdown
-from tests.support.store_contract import SIZE, make_chunk, make_vector, search_by_meaning
+from tests.support.store_contract import SIZE, make_chunk, make_vector, search_by_meaning, words_of
 
 MINE = "library-of-the-test"
 UPSERT, SEARCH = "PUT /collections/ai_book_embedding/points", "/points/query"
@@ -89,7 +89,7 @@ async def test_retries_end(server: QdrantServer) -> None:
         await store.upsert([make_chunk(1)], edition=1)
         server.fail(*[Fault(kind="status", to=SEARCH)] * 2)
         with pytest.raises(StoreError, match=r"did not search \(503\)") as caught:
-            await store.search(make_vector(1.0), "whale", where=EVERYWHERE, limit=5)
+            await store.search(make_vector(1.0), words_of("whale"), where=EVERYWHERE, limit=5)
         assert "again in a while" in caught.value.hint
         assert await search_by_meaning(store) == [1]
 
@@ -100,7 +100,7 @@ async def test_no_answer_in_time_counts_as_a_failure(server: QdrantServer) -> No
         server.fail(*[Fault(kind="slow", to=SEARCH, seconds=1.0)] * 2)
         allowed, store._connection._seconds = store._connection._seconds, 0.2
         with pytest.raises(StoreError, match="did not search"):
-            await store.search(make_vector(1.0), "whale", where=EVERYWHERE, limit=5)
+            await store.search(make_vector(1.0), words_of("whale"), where=EVERYWHERE, limit=5)
         store._connection._seconds = allowed
         assert await search_by_meaning(store) == [1]
 
@@ -128,7 +128,7 @@ async def test_a_restart_in_between_loses_nothing_that_was_acknowledged(server: 
         await store.upsert([make_chunk(1), make_chunk(2)], edition=1)
         server.stop()
         with pytest.raises(StoreError, match="did not"):
-            await store.search(make_vector(1.0), "whale", where=EVERYWHERE, limit=5)
+            await store.search(make_vector(1.0), words_of("whale"), where=EVERYWHERE, limit=5)
         server.start()
         assert await search_by_meaning(store) == [1, 2]
         assert await store.read_digests() == {c.id: digest_chunk(c) for c in (make_chunk(1), make_chunk(2))}

@@ -16,14 +16,15 @@ import pytest
 from qdrant_client import AsyncQdrantClient, models
 
 from octavo.protocols import EVERYWHERE, Hit, Where
+from octavo.records.words import ANY_WORD, count_words
 from octavo.settings import Settings
 from octavo.store import Store, open_store
 from octavo.store.base import build_indexed_text, build_payload
-from octavo.store.bm25 import Bm25Encoder
+from octavo.store.bm25 import Bm25Encoder, weigh_by_rarity
 from octavo.store.qdrant import build_filter
 from octavo.types import Chunk
 from tests.support.qdrant_server import QdrantServer
-from tests.support.store_contract import SIZE, make_chunk
+from tests.support.store_contract import SIZE, make_chunk, words_of
 
 VOCABULARY = ("whale", "ship", "storm", "harbour", "lantern", "rope", "gull", "ledger", "the", "mast")
 BOOKS, SECTIONS = ("emma", "moby-dick", "das-schloß"), ("s1", "s2", "part-1", "Прил. 1")
@@ -111,8 +112,9 @@ class Stores:
     async def agree(self, query: Sequence[float], text: str, where: Where, *, limit: int) -> None:
         """Both stores find what the oracle finds, and the same vectors in exactly the same order."""
         dense, lexical = await self.search_oracle(query, text, where)
+        words = words_of(text)
         found = [
-            await store.search(query, text, where=where, limit=limit) for store in (self.edge, self.server)
+            await store.search(query, words, where=where, limit=limit) for store in (self.edge, self.server)
         ]
         assert found[0].dense == found[1].dense, (where, limit)
         for one in found:
@@ -126,7 +128,7 @@ async def stores(tmp_path: Path) -> AsyncIterator[Stores]:
     await oracle.create_collection(
         "oracle",
         vectors_config=models.VectorParams(size=SIZE, distance=models.Distance.COSINE),
-        sparse_vectors_config={"bm25": models.SparseVectorParams(modifier=models.Modifier.IDF)},
+        sparse_vectors_config={"bm25": models.SparseVectorParams()},
     )
     with QdrantServer(tmp_path / "qdrant") as running:
         data = tmp_path / "data"
@@ -183,3 +185,30 @@ async def test_they_still_do_after_changes_and_deletions(tmp_path: Path) -> None
             query = chance.choice(chunks).embedding or ()
             text = " ".join(chance.choices(VOCABULARY, k=3))
             await all_stores.agree(query, text, where, limit=20)
+
+
+async def test_three_shards_find_what_one_finds(tmp_path: Path) -> None:
+    """A cluster merges what its shards find by score. That works only if every shard scores alike."""
+    chunks = make_chunks(21, size=90)
+    counts = count_words(chunks)
+    whole, *parts = [
+        await open_store(Settings(data=tmp_path / str(n), free_space_mb=0), dimension=SIZE) for n in range(4)
+    ]
+    await whole.upsert(chunks, edition=1)
+    # The shards are uneven in what they hold: in each another word is rare.
+    by_word = sorted(chunks, key=lambda chunk: ("whale" in chunk.content, "rope" in chunk.content, chunk.id))
+    for number, part in enumerate(parts):
+        await part.upsert(by_word[30 * number : 30 * number + 30], edition=1)
+    vector = make_chunk(1).embedding or ()
+    for text in ("whale rope", "gull", "storm in the harbour", "the ledger of the whale"):
+        words = weigh_by_rarity(words_of(text), counts, passages=counts[ANY_WORD])
+        one = await whole.search(vector, words, where=EVERYWHERE, limit=90)
+        merged = [
+            hit
+            for part in parts
+            for hit in (await part.search(vector, words, where=EVERYWHERE, limit=90)).lexical
+        ]
+        assert one.lexical == tuple(sorted(merged, key=lambda hit: (-hit.score, hit.id)))
+        assert one.lexical
+    for store in (whole, *parts):
+        await store.close()

@@ -116,6 +116,7 @@ class _Collection:
     def answer(self, method: str, route: str, said: Said, *, half: bool) -> Any:
         routes: dict[str, Callable[[Said], Any]] = {
             "GET ": self._info,
+            "PATCH ": self._change,
             "PUT /index": self._index,
             "POST /points": self._retrieve,
             "POST /points/scroll": self._scroll,
@@ -161,6 +162,23 @@ class _Collection:
             },
             "payload_schema": {key: {"data_type": kind, "points": 0} for key, kind in kinds.items()},
         }
+
+    def _change(self, said: Said) -> Any:
+        """Merges new parameters into the old ones. The shard is loaded again with them."""
+        sparse = {
+            name: {**(self._said.get("sparse_vectors") or {}).get(name, {}), **one}
+            for name, one in (said.get("sparse_vectors") or {}).items()
+        }
+        self._said = {**self._said, **(said.get("params") or {})}
+        if sparse:
+            self._said["sparse_vectors"] = sparse
+            self.shard.close()
+            for file in (self._path / "shard").glob("**/*.json"):
+                if file.name in ("edge_config.json", "segment.json"):
+                    _set_modifiers(file, sparse)
+            self.shard = EdgeShard.load(str(self._path / "shard"), _config(self._said))
+        (self._path / "made.json").write_text(json.dumps(self._said), encoding="utf-8")
+        return True
 
     def _schema(self) -> dict[str, str]:
         noted = self._path / "indexes.json"
@@ -226,6 +244,16 @@ class _Collection:
 
 
 _DONE = {"operation_id": 0, "status": "completed"}
+
+
+def _set_modifiers(file: Path, sparse: Mapping[str, Any]) -> None:
+    config = json.loads(file.read_text(encoding="utf-8"))
+    held = config.get("config", {}).get("sparse_vector_data") or config.get("sparse_vectors") or {}
+    for name, one in held.items():
+        one.pop("modifier", None)
+        if sparse.get(name, {}).get("modifier") == "idf":
+            one["modifier"] = "idf"
+    file.write_text(json.dumps(config), encoding="utf-8")
 
 
 def _config(said: Said) -> EdgeConfig:

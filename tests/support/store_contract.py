@@ -16,6 +16,7 @@ import pytest
 from octavo.errors import InvalidValue
 from octavo.protocols import EVERYWHERE, ChunkStore, Hit, Where
 from octavo.store.base import digest_chunk
+from octavo.store.bm25 import Bm25Encoder
 from octavo.types import Chunk
 
 SIZE = 8
@@ -63,22 +64,27 @@ def make_chunk(
     )
 
 
+def words_of(text: str) -> dict[int, float]:
+    """The words of a query, each with the same weight: how rare they are is not for the store to say."""
+    return Bm25Encoder().encode_query(text)
+
+
 def list_numbers(hits: Sequence[Hit]) -> list[int]:
     return [UUID(hit.id).int for hit in hits]
 
 
 async def search_by_meaning(store: ChunkStore, where: Where = EVERYWHERE, *, limit: int = 20) -> list[int]:
-    found = await store.search(make_vector(1.0), "", where=where, limit=limit)
+    found = await store.search(make_vector(1.0), {}, where=where, limit=limit)
     return list_numbers(found.dense)
 
 
 async def search_by_words(store: ChunkStore, text: str, *, limit: int = 20) -> list[int]:
-    found = await store.search(make_vector(1.0), text, where=EVERYWHERE, limit=limit)
+    found = await store.search(make_vector(1.0), words_of(text), where=EVERYWHERE, limit=limit)
     return list_numbers(found.lexical)
 
 
 async def an_empty_store_finds_nothing(store: ChunkStore) -> None:
-    found = await store.search(make_vector(1.0), "whale", where=EVERYWHERE, limit=5)
+    found = await store.search(make_vector(1.0), words_of("whale"), where=EVERYWHERE, limit=5)
     assert (found.dense, found.lexical) == ((), ())
     assert await store.read_digests() == {}
 
@@ -87,7 +93,7 @@ async def chunks_are_found_by_meaning_best_first_with_their_cosine(store: ChunkS
     await store.upsert(
         [make_chunk(1, points=(0.0, 1.0)), make_chunk(2, points=(1.0, 1.0)), make_chunk(3)], edition=1
     )
-    found = await store.search(make_vector(1.0), "", where=EVERYWHERE, limit=2)
+    found = await store.search(make_vector(1.0), {}, where=EVERYWHERE, limit=2)
     assert list_numbers(found.dense) == [3, 2]
     assert [hit.score for hit in found.dense] == pytest.approx([1.0, math.sqrt(0.5)], abs=1e-5)
 
@@ -154,9 +160,9 @@ async def an_id_that_is_no_uuid_is_refused(store: ChunkStore) -> None:
 async def a_query_that_makes_no_sense_is_refused(store: ChunkStore) -> None:
     for query in ((math.nan,) * SIZE, (1.0, 0.0), (0.0,) * SIZE):
         with pytest.raises(InvalidValue, match="query vector"):
-            await store.search(query, "whale", where=EVERYWHERE, limit=5)
+            await store.search(query, words_of("whale"), where=EVERYWHERE, limit=5)
     with pytest.raises(InvalidValue, match="limit"):
-        await store.search(make_vector(1.0), "whale", where=EVERYWHERE, limit=0)
+        await store.search(make_vector(1.0), words_of("whale"), where=EVERYWHERE, limit=0)
 
 
 async def what_is_deleted_is_gone_and_the_unknown_is_no_error(store: ChunkStore) -> None:
@@ -189,7 +195,7 @@ async def every_key_filters_both_halves(store: ChunkStore) -> None:
         (Where(at_least={"page_number": 4}, at_most={"page_number": 3}), []),
     ]
     for where, wanted in expected:
-        found = await store.search(make_vector(1.0), "whale", where=where, limit=9)
+        found = await store.search(make_vector(1.0), words_of("whale"), where=where, limit=9)
         assert (list_numbers(found.dense), list_numbers(found.lexical)) == (wanted, wanted), where
 
 
@@ -207,7 +213,7 @@ async def a_filter_on_truth_values_or_unknown_keys_is_refused(store: ChunkStore)
         Where(at_most={"edition": True}),
     ):
         with pytest.raises(InvalidValue, match="Where"):
-            await store.search(make_vector(1.0), "whale", where=where, limit=5)
+            await store.search(make_vector(1.0), words_of("whale"), where=where, limit=5)
 
 
 async def equal_scores_come_in_order_of_id(store: ChunkStore) -> None:

@@ -153,6 +153,12 @@ async def _check_records(records: Records) -> Finding:
     without = await records.count_undigested_editions()
     if without:
         return Finding("records", f"{said}; {without} books have no digest yet", sound=False, hint=REPAIR)
+    uncounted = await records.count_uncounted_books()
+    if uncounted:
+        said = f"{said}; the words of {uncounted} books are not counted yet"
+        return Finding("records", said, sound=False, hint=REPAIR)
+    if await records.count_wrong_words():
+        return Finding("records", f"{said}; words are counted wrong", sound=False, hint=REPAIR)
     return Finding("records", said)
 
 
@@ -250,6 +256,9 @@ async def _repair(
             done.append(f"repaired the store ({mended})")
         if without := await records.save_missing_digests():
             done.append(f"saved the digests of {without} books")
+        if await records.count_uncounted_books() or await records.count_wrong_words():
+            await records.recount_words()
+            done.append("counted the words of all books again")
         stale = await find_stale_notes(records, context.store)
         await renew_notes(records, context.store, stale)
         if stale:

@@ -4,7 +4,8 @@ The records hold everything, vectors included, so the chunks of the new store ar
 a model. Chunks that are already there are not written again, so an interrupted copy continues where it
 stopped. The records are copied in one transaction: the target database gets all of them or none. A database
 that holds other records is refused; one that holds the same records is left as it is. At the end the stores
-are compared by digests, and the tables by counts and hashes. The source is only read.
+are compared by digests, and the tables by counts and hashes. The source is only read, except that the words
+of a library of an earlier version are counted first.
 """
 
 from __future__ import annotations
@@ -167,6 +168,7 @@ async def migrate_library(
                     f"the library at {source.database.place} has an unfinished change",
                     hint="`octavo doctor --repair` finishes it.",
                 )
+            await source.count_missing_words()
             tables: Mapping[str, int] = {}
             if _records_place(goal) != _records_place(settings):
                 tables = await _move_records(source, goal, step)

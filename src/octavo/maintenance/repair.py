@@ -196,6 +196,8 @@ async def open_repaired_store(
                 context = LibraryContext(settings, records, store, embedder)
                 try:
                     mended = await recover(context, state=found) if alone else Difference()
+                    if alone:
+                        await records.count_missing_words()
                 except UnknownPoints as error:
                     raise error.name_places(store.place, database.place) from None
         return store, mended

@@ -36,6 +36,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from octavo.concurrency import run_blocking
 from octavo.errors import NotFound, RecordsError
 from octavo.records import rows
 from octavo.records.database import CONNECTIONS, Database
@@ -44,6 +45,7 @@ from octavo.records.queries import Queries, list_undigested_chunks
 from octavo.records.tables import (
     books,
     chunks,
+    edition_words,
     editions,
     meta,
     removals,
@@ -51,6 +53,15 @@ from octavo.records.tables import (
     text_marks,
     texts,
     vectors,
+)
+from octavo.records.words import (
+    change_totals,
+    clear_counts,
+    count_words,
+    delete_counts,
+    list_uncounted,
+    read_counts,
+    save_counts,
 )
 from octavo.store.base import digest_chunk
 from octavo.validation import BookState, advance
@@ -159,6 +170,7 @@ class Records(Queries):
         Digests that are not known yet are computed from the vectors when the edition is published.
         """
         rows.check_edition(book, sections, chunks, vector_keys)
+        counts = await run_blocking(count_words, chunks)
         async with self._change() as connection:
             for pending in await _list_numbers(connection, book.id, BookState.PENDING):
                 await _drop_pending(connection, book.id, pending)
@@ -174,6 +186,7 @@ class Records(Queries):
             await _insert_chunks(
                 connection, book.id, number, chunks, vector_keys=vector_keys, digests=digests or {}
             )
+            await save_counts(connection, book.id, number, counts)
         self.unpublished.add(number)
         return number
 
@@ -247,6 +260,28 @@ class Records(Queries):
                 await save_digests(connection, book_id, number)
         return len(without)
 
+    async def count_missing_words(self) -> int:
+        """Count the words of the books that an earlier version added; return how many books there were."""
+        async with self._database.connect() as connection:
+            without = await list_uncounted(connection)
+        for book_id, _ in without:
+            counts = await run_blocking(count_words, await self.list_chunks(book_id))
+            async with self._change() as connection:
+                # Another instance may have counted it, or published another edition, in the meantime.
+                number = dict(await list_uncounted(connection)).get(book_id)
+                if number is not None and (book_id, number) in without:
+                    await save_counts(connection, book_id, number, counts)
+                    await change_totals(connection, added=counts, removed={})
+        if without:
+            self.generation += 1
+        return len(without)
+
+    async def recount_words(self) -> None:
+        """Count all words again, in the place of counts that are damaged."""
+        async with self._change() as connection:
+            await clear_counts(connection)
+        await self.count_missing_words()
+
     async def sweep(self) -> tuple[int, int]:
         """Deletes the texts that no edition and the vectors that no chunk needs; returns how many of each.
 
@@ -268,6 +303,11 @@ async def _publish(connection: AsyncConnection, book_id: str, number: int) -> No
     advance(BookState(new.state), BookState.READY)
     await _fill_digests(connection, book_id, number)
     old = (await connection.execute(select(books).where(books.c.id == book_id))).one_or_none()
+    await change_totals(
+        connection,
+        added=await read_counts(connection, book_id, number),
+        removed=await read_counts(connection, book_id, old.edition) if old is not None else {},
+    )
     entry = {c.name: getattr(new, c.name) for c in books.c if c.name in editions.c and c.name != "edition"}
     entry |= {"edition": number, "settled": 0}
     if old is None:
@@ -287,6 +327,7 @@ async def _supersede(connection: AsyncConnection, book_id: str, number: int) -> 
     advance(BookState(old.state), BookState.SUPERSEDED)
     await _note_removals(connection, book_id, number)
     await connection.execute(delete(chunks).where(_match_edition(chunks, book_id, number)))
+    await delete_counts(connection, book_id, number)
     await _set_state(connection, book_id, number, BookState.SUPERSEDED)
 
 
@@ -301,8 +342,10 @@ async def _drop_pending(connection: AsyncConnection, book_id: str, number: int) 
 
 async def _remove(connection: AsyncConnection, book_id: str) -> tuple[str, ...]:
     """Deletes a book with all its editions; returns the ids that the store must delete."""
-    if await connection.scalar(select(books.c.id).where(books.c.id == book_id)) is None:
+    ready = await connection.scalar(select(books.c.edition).where(books.c.id == book_id))
+    if ready is None:
         raise NotFound("book", book_id, hint="`octavo list` shows the books.")
+    await change_totals(connection, added={}, removed=await read_counts(connection, book_id, ready))
     await connection.execute(delete(books).where(books.c.id == book_id))
     for number in await _list_numbers(connection, book_id, *BookState):
         await _delete_edition(connection, book_id, number)
@@ -311,7 +354,7 @@ async def _remove(connection: AsyncConnection, book_id: str) -> tuple[str, ...]:
 
 async def _delete_edition(connection: AsyncConnection, book_id: str, number: int) -> None:
     await _note_removals(connection, book_id, number)
-    for table in (chunks, sections, editions):
+    for table in (chunks, sections, edition_words, editions):
         await connection.execute(delete(table).where(_match_edition(table, book_id, number)))
 
 

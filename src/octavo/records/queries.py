@@ -18,6 +18,7 @@ from octavo.records import rows
 from octavo.records.digests import ChangedEdition, find_changed, list_undigested
 from octavo.records.errors import report_damage
 from octavo.records.tables import books, chunks, editions, meta, removals, sections, texts, vectors
+from octavo.records.words import ANY_WORD, COUNTS_OF_WORDS, find_wrong_counts, list_uncounted
 from octavo.store.base import digest_chunk
 from octavo.validation import BookState
 
@@ -236,6 +237,24 @@ class Queries:
                 answer = await connection.execute(_VECTORS, {"keys": list(batch)})
                 found.update((row.key, rows.parse_vector(row.vector)) for row in answer)
         return found
+
+    # Words
+
+    async def count_passages_with(self, numbers: Iterable[int]) -> dict[int, int]:
+        """Count the passages that have each of these words; those that have any are under `ANY_WORD`."""
+        wanted = [ANY_WORD, *numbers]
+        found = await self._database.look_up(COUNTS_OF_WORDS, {"wanted": wanted})
+        return dict.fromkeys(wanted, 0) | {row.word: row.passages for row in found}
+
+    async def count_wrong_words(self) -> int:
+        """Count the words whose passages are counted wrong; -1 if a count cannot be read at all."""
+        async with self._database.connect() as connection:
+            return await find_wrong_counts(connection)
+
+    async def count_uncounted_books(self) -> int:
+        """Count the books that an earlier version added without counting their words."""
+        async with self._database.connect() as connection:
+            return len(await list_uncounted(connection))
 
     # Damage
 

@@ -15,6 +15,10 @@ picture that the book's file had. The marks of a text are what the map of a book
 once, under the hash of the text, and swept with it. `gaps` are the questions that got no good answer, for the
 author of the book.
 
+`words` has for each word, by its number in BM25, how many passages of the ready editions have it, and under
+`-1` how many passages have any word. `edition_words` has the same for each pending or ready edition, packed,
+so that publishing and removing can add and subtract exactly.
+
 `migrations` create these tables; a test checks that both agree.
 """
 
@@ -40,7 +44,7 @@ from sqlalchemy import (
     TypeDecorator,
 )
 
-HEAD = "0007"
+HEAD = "0008"
 """The newest revision under `migrations/versions`."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -344,4 +348,20 @@ gaps = Table(
     Column("sections", JSON, nullable=False),
     Column("timestamp", Moment, nullable=False),
     Index(None, "book_id", "timestamp"),
+)
+
+words = Table(
+    "words",
+    metadata,
+    Column("word", BigInteger, primary_key=True, autoincrement=False),
+    Column("passages", Integer, nullable=False),
+)
+
+edition_words = Table(
+    "edition_words",
+    metadata,
+    Column("book_id", String(200), primary_key=True),
+    Column("edition", Integer, primary_key=True, autoincrement=False),
+    Column("counts", LargeBinary, nullable=False),
+    ForeignKeyConstraint(["book_id", "edition"], ["editions.book_id", "editions.edition"]),
 )

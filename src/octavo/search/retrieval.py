@@ -1,9 +1,9 @@
 """Finds the passages of a library that answer a query, within the bounds of the reader's scope.
 
-The query is embedded, both halves of the search run in one round trip, and their scores are fused. The best
-chunks are read from the records: the store only points to them. A chunk outside of the bounds is dropped even
-if the store returned it. With a reranker, the models that come with Octavo decide which of the first come
-first.
+The query is embedded, and its words are weighed by how rare they are in the library. Both halves of the
+search run in one round trip, and their scores are fused. The best chunks are read from the records: the store
+only points to them. A chunk outside of the bounds is dropped even if the store returned it. With a reranker,
+the models that come with Octavo decide which of the first come first.
 
 Vectors of queries and chunks are cached; chunks only as long as no edition changes.
 """
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from octavo.concurrency import run_blocking
+from octavo.records.words import ANY_WORD
 from octavo.search.cache import LRUCache
 from octavo.search.cascade import LOOKED_AT
 from octavo.search.ranking import (
@@ -26,6 +27,7 @@ from octavo.search.ranking import (
     weigh_query,
 )
 from octavo.search.rerank import Ranking, Reranker
+from octavo.store.bm25 import Bm25Encoder, weigh_by_rarity
 from octavo.text.clean import clean, collapse
 from octavo.types import Chunk, Evidence
 
@@ -57,6 +59,7 @@ class Retriever:
         self._vectors: LRUCache[tuple[float, ...]] = LRUCache()
         self._chunks: LRUCache[tuple[Chunk, frozenset[str]]] = LRUCache()
         self._generation = -1
+        self._bm25 = Bm25Encoder()
 
     @property
     def reader_size(self) -> ReaderSize:
@@ -79,7 +82,8 @@ class Retriever:
         while True:
             generation = await self._records.refresh()
             visible = bounds.exclude(self._records.unpublished)
-            found = await self._store.search(vector, cleaned, where=visible.where, limit=limit)
+            words = await self.weigh_words(cleaned)
+            found = await self._store.search(vector, words, where=visible.where, limit=limit)
             candidates = fuse(found)
             ranking = await self._rank(cleaned, candidates, bounds, reader)
             evidence = await self._select(cleaned, candidates, bounds, top_k, ranking)
@@ -123,6 +127,12 @@ class Retriever:
             (known,) = await run_blocking(self._embedder.embed, [query])
             self._vectors.put(query, known)
         return known
+
+    async def weigh_words(self, query: str) -> dict[int, float]:
+        """Weigh the words of a query by how rare they are in the whole library."""
+        weights = self._bm25.encode_query(query)
+        counts = await self._records.count_passages_with(weights)
+        return weigh_by_rarity(weights, counts, passages=counts[ANY_WORD])
 
     async def _load_chunks(self, ids: Sequence[str]) -> dict[str, tuple[Chunk, frozenset[str]]]:
         """Load chunks of published editions, each with the stems of its words."""

@@ -1,11 +1,15 @@
 """The words of a text as BM25 weights, the same for every store.
 
 The embedded engine computes them for the server too, so that a text weighs the same wherever it is stored.
+The records count how rare a word is, and the weights of the query say so. An engine would count it in each of
+its shards.
 """
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Mapping
 
 from qdrant_edge import Bm25, Bm25Config
 
@@ -34,3 +38,18 @@ class Bm25Encoder:
         return {
             index: weight * CODE_WEIGHT if index in marked else weight for index, weight in weights.items()
         }
+
+
+def weigh_by_rarity(
+    weights: Mapping[int, float], counts: Mapping[int, int], *, passages: int
+) -> dict[int, float]:
+    """Weigh the words of a query by their rarity among so many passages (inverse document frequency).
+
+    `counts` has how many passages have each word. A word that none has cannot be found, and is left out.
+    """
+    weighed = {}
+    for index, weight in weights.items():
+        count = min(counts.get(index, 0), passages)
+        if count:
+            weighed[index] = weight * math.log((passages - count + 0.5) / (count + 0.5) + 1.0)
+    return weighed

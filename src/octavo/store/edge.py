@@ -11,6 +11,7 @@ becomes one of our errors, which names the directory.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import time
@@ -32,7 +33,6 @@ from qdrant_edge import (
     FieldCondition,
     Filter,
     MatchAny,
-    Modifier,
     PayloadSchemaType,
     Point,
     PointVectors,
@@ -125,7 +125,9 @@ class EdgeStore:
             base.check_id("Chunk.id", id)
         await self._run(self._delete, list(ids))
 
-    async def search(self, vector: Vector, text: str, *, where: Where, limit: int) -> StoreHits:
+    async def search(
+        self, vector: Vector, words: Mapping[int, float], *, where: Where, limit: int
+    ) -> StoreHits:
         """Finds up to `limit` chunks by cosine and up to `limit` by BM25, in one call of the engine."""
         base.check_vector("query vector", vector, dimension=self.dimension)
         validation.check_integer("limit", limit, least=1, most=10_000)
@@ -134,7 +136,7 @@ class EdgeStore:
         if matches_nothing(where):
             return StoreHits(dense=(), lexical=())
         by_meaning = Query.Nearest(list(vector), using=DENSE)
-        by_words = Query.Nearest(_build_sparse(self._bm25.encode_query(text)), using=LEXICAL)
+        by_words = Query.Nearest(_build_sparse(words), using=LEXICAL)
         dense, lexical = self._ask((by_meaning, by_words), allowed, limit)
         return StoreHits(dense=dense, lexical=lexical)
 
@@ -220,7 +222,10 @@ class EdgeStore:
             self._logged += len(batch)
 
     def _clear_words(self, ids: list[str]) -> None:
-        """Clears the words of points before they are deleted: the engine would count them in IDF for ever."""
+        """Clears the words of points before they are deleted.
+
+        The engine would count them as indexed for ever, and the index could not be checked any more.
+        """
         with self._engine() as shard:
             found = shard.retrieve([*ids], with_payload=False, with_vector=False)
             wordless = [PointVectors(point.id, {LEXICAL: SparseVector([], [])}) for point in found]
@@ -284,7 +289,7 @@ class EdgeStore:
         return points, following
 
     def _find_unindexed(self, with_words: list[str]) -> list[str]:
-        """Returns all points with words when the index holds fewer: it would weigh every word wrong."""
+        """Returns all points with words when the index holds fewer: some would not be found by them."""
         with self._engine() as shard:
             indexed = shard.info().indexed_vectors_count
         return with_words if indexed < len(with_words) else []
@@ -434,6 +439,7 @@ def load(path: Path, *, dimension: int) -> EdgeShard:
     require_space(path, _count_holes(path), LEAST_MB)
     with translate_errors(path):
         _check_point_list(path)
+        _stop_counting(path)
         shard = EdgeShard.load(str(path), _build_config(dimension))
         info = shard.info()
         # Replaying the log may have indexed words a second time; loading again counts them once.
@@ -518,8 +524,27 @@ def sync_files(path: Path) -> int:
 def _build_config(dimension: int) -> EdgeConfig:
     return EdgeConfig(
         vectors=EdgeVectorParams(size=dimension, distance=Distance.Cosine),
-        sparse_vectors={LEXICAL: EdgeSparseVectorParams(modifier=Modifier.Idf)},
+        sparse_vectors={LEXICAL: EdgeSparseVectorParams()},
     )
+
+
+def _stop_counting(path: Path) -> None:
+    """Turns off the engine's own weighing of rare words in a store of an earlier version.
+
+    The engine refuses to load a store with another modifier than it was made with. It only says how a search
+    weighs words, so nothing else has to change. If a kill leaves some of the files as they were, they are
+    changed the next time.
+    """
+    for file in (path / "edge_config.json", *path.glob("segments/*/segment.json")):
+        said = file.read_text(encoding="utf-8")
+        config = json.loads(said)
+        held = config.get("config", {}).get("sparse_vector_data") or config.get("sparse_vectors") or {}
+        if held.get(LEXICAL, {}).pop("modifier", None) is not None:
+            draft = file.with_name(f"{file.name}.new")
+            draft.write_text(json.dumps(config), encoding="utf-8")
+            _sync_path(draft)
+            draft.replace(file)
+            _sync_path(file.parent)
 
 
 def _sync_path(path: Path) -> None:

@@ -175,14 +175,15 @@ class QdrantStore:
             await self._remove([*all_ids[start : start + PAGE]])
         self._points = None
 
-    async def search(self, vector: Vector, text: str, *, where: Where, limit: int) -> StoreHits:
+    async def search(
+        self, vector: Vector, words: Mapping[int, float], *, where: Where, limit: int
+    ) -> StoreHits:
         """Finds up to `limit` chunks by cosine and up to `limit` by BM25, in one round trip."""
         base.check_vector("query vector", vector, dimension=self.dimension)
         validation.check_integer("limit", limit, least=1, most=10_000)
         allowed = build_filter(where)
         if matches_nothing(where):
             return StoreHits(dense=(), lexical=())
-        words = self._bm25.encode_query(text)
         halves: list[tuple[str, models.Query]] = [(DENSE, models.NearestQuery(nearest=list(vector)))]
         # Some servers refuse a sparse query without words, which would find nothing anyway.
         if words:
@@ -260,9 +261,6 @@ class QdrantStore:
         await self._connection.call(what, lambda server: server.upsert(self._name, points=points, wait=True))
 
     async def _remove(self, ids: list[models.ExtendedPointId]) -> None:
-        # The server drops the words with the points in the end, so a failure here is harmless.
-        with suppress(StoreError):
-            await self._clear_words(ids)
         selected = models.PointIdsList(points=ids)
         await self._connection.call(
             "remove the chunks",
@@ -284,19 +282,6 @@ class QdrantStore:
                 with_vectors=True,
             ),
         )
-
-    async def _clear_words(self, ids: list[models.ExtendedPointId]) -> None:
-        """Clears the words of points before they are deleted: the server would count them in IDF for long."""
-        there = await self._connection.call(
-            "show its points",
-            lambda server: server.retrieve(self._name, ids, with_payload=False, with_vectors=False),
-        )
-        nothing: dict[str, models.Vector] = {LEXICAL: models.SparseVector(indices=[], values=[])}
-        wordless = [models.PointVectors(id=point.id, vector=nothing) for point in there]
-        if wordless:
-            await self._connection.call(
-                "remove the words", lambda server: server.update_vectors(self._name, wordless, wait=True)
-            )
 
     async def _ask(
         self, halves: Sequence[tuple[str, models.Query]], allowed: models.Filter | None, limit: int
@@ -348,6 +333,7 @@ async def ensure_collection(
         await _create(connection, config)
         await _create_indexes(connection, config)
     await _check_owner(connection, config)
+    await _stop_counting(connection, config)
     mismatch = await _find_mismatch(connection, config)
     if mismatch is not None:
         raise mismatch
@@ -362,6 +348,7 @@ async def replace_collection(connection: QdrantConnection, config: CollectionCon
     """
     if await connection.call("say what it holds", lambda server: server.collection_exists(config.name)):
         await _check_owner(connection, config)
+        await _stop_counting(connection, config)
         if await _find_mismatch(connection, config) is not None:
             await connection.call("drop the collection", lambda server: server.delete_collection(config.name))
     await ensure_collection(connection, config, expected=False)
@@ -381,9 +368,7 @@ async def _create(connection: QdrantConnection, config: CollectionConfig) -> Non
     dense = models.VectorParams(
         size=config.dimension, distance=models.Distance.COSINE, on_disk=config.on_disk or None
     )
-    sparse = models.SparseVectorParams(
-        modifier=models.Modifier.IDF, index=models.SparseIndexParams(on_disk=config.on_disk)
-    )
+    sparse = models.SparseVectorParams(index=models.SparseIndexParams(on_disk=config.on_disk))
     try:
         await connection.call(
             "make the collection",
@@ -428,6 +413,23 @@ async def _check_owner(connection: QdrantConnection, config: CollectionConfig) -
         )
 
 
+async def _stop_counting(connection: QdrantConnection, config: CollectionConfig) -> None:
+    """Turns off the server's own weighing of rare words in a collection of an earlier version.
+
+    It only says how a search weighs words, so no point has to be written again.
+    """
+    found = await connection.call("describe it", lambda server: server.get_collection(config.name))
+    words = (found.config.params.sparse_vectors or {}).get(LEXICAL)
+    if words is not None and words.modifier == models.Modifier.IDF:
+        plain = models.SparseVectorParams(modifier=models.Modifier.NONE)
+        # Where the server refuses, the check of the collection's shape says what to do.
+        with suppress(StoreError):
+            await connection.call(
+                "leave the weights of words alone",
+                lambda server: server.update_collection(config.name, sparse_vectors_config={LEXICAL: plain}),
+            )
+
+
 async def _find_mismatch(connection: QdrantConnection, config: CollectionConfig) -> StoreError | None:
     """Returns an error that says what is wrong with the collection's shape, or None."""
     found = (
@@ -445,8 +447,10 @@ async def _find_mismatch(connection: QdrantConnection, config: CollectionConfig)
         )
     if dense.distance != models.Distance.COSINE:
         return StoreError(f"{where} compares by {dense.distance}, and Octavo by cosine", hint=REPAIR)
-    if words is None or words.modifier != models.Modifier.IDF:
-        return StoreError(f"{where} has no sparse vector {LEXICAL!r} with IDF", hint=REPAIR)
+    if words is None:
+        return StoreError(f"{where} has no sparse vector {LEXICAL!r}", hint=REPAIR)
+    if words.modifier == models.Modifier.IDF:
+        return StoreError(f"{where} still weighs words as earlier versions of Octavo did", hint=REPAIR)
     return None
 
 
