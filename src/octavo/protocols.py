@@ -124,6 +124,10 @@ class ChunkStore(Protocol):
         """Reads every point with its note and its vector."""
         ...
 
+    async def find_lagging_copies(self) -> list[str]:
+        """Names the copies of the store that may have missed a write; none where there is only one."""
+        ...
+
     async def commit(self) -> None:
         """Returns when everything written so far is on the disk."""
         ...

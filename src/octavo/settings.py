@@ -151,11 +151,18 @@ class Settings(BaseSettings):
         "", repr=False, description="postgresql://user:password@host/name; '' = SQLite in `data`"
     )
     records_pool: int = Field(10, ge=2, le=1000, description="most connections to PostgreSQL at once")
-    store_url: str = Field("", description="address of a Qdrant server; '' = the embedded store in `data`")
+    store_url: str = Field(
+        "",
+        description="address of a Qdrant server, or several of one cluster between commas; '' = the embedded "
+        "store in `data`",
+    )
     store_key: str = Field("", repr=False, description="key for that server")
     collection: str = Field("ai_book_embedding", min_length=1, description="collection on that server")
     store_shards: int = Field(1, ge=1, description="shards of a collection that is made there")
-    store_replicas: int = Field(1, ge=1, description="copies of each shard, and how many confirm a write")
+    store_replicas: int = Field(1, ge=1, description="copies of each shard")
+    store_quorum: int = Field(
+        0, ge=0, description="copies that must confirm a write; 0 = more than half of them"
+    )
     store_on_disk: bool = Field(False, description="keep its vectors on disk rather than in memory")
     store_quantized: bool = Field(False, description="search its vectors as 8-bit integers, then rescore")
 

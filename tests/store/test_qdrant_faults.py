@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from octavo.errors import StoreError
+from octavo.errors import InvalidValue, StoreError
 from octavo.library import Library
 from octavo.protocols import EVERYWHERE
 from octavo.settings import Settings
@@ -88,7 +88,7 @@ async def test_retries_end(server: QdrantServer) -> None:
     async with open_collection(server, tries=2) as store:
         await store.upsert([make_chunk(1)], edition=1)
         server.fail(*[Fault(kind="status", to=SEARCH)] * 2)
-        with pytest.raises(StoreError, match=r"did not search \(503\)") as caught:
+        with pytest.raises(StoreError, match=r"did not search: it failed \(503\)") as caught:
             await store.search(make_vector(1.0), words_of("whale"), where=EVERYWHERE, limit=5)
         assert "again in a while" in caught.value.hint
         assert await search_by_meaning(store) == [1]
@@ -142,19 +142,11 @@ async def test_collections_that_appear_while_they_are_made_are_taken(server: Qdr
         assert await store.count() == 1
 
 
-async def test_a_deletion_goes_through_when_its_preparation_fails(server: QdrantServer) -> None:
-    async with open_collection(server, tries=2) as store:
-        await store.upsert([make_chunk(1), make_chunk(2)], edition=1)
-        server.fail(*[Fault(kind="status", to="/points/vectors")] * 2)
-        await store.delete([make_chunk(1).id])
-        assert await search_by_meaning(store) == [2]
-
-
 async def test_a_long_batch_that_breaks_off_leaves_whole_points_only(server: QdrantServer) -> None:
     chunks = [make_chunk(n) for n in range(1, BATCH + 20)]
     async with open_collection(server, tries=1) as store:
         server.fail(Fault(kind="slow", to=UPSERT), Fault(kind="half", to=UPSERT))
-        with pytest.raises(StoreError, match="half of it"):
+        with pytest.raises(StoreError, match=r"it failed \(500\)"):
             await store.upsert(chunks, edition=1)
         expected = {c.id: digest_chunk(c) for c in chunks}
         stored = await store.read_digests()
@@ -162,7 +154,71 @@ async def test_a_long_batch_that_breaks_off_leaves_whole_points_only(server: Qdr
         assert stored.items() <= expected.items()
 
 
+async def test_the_addresses_of_a_cluster_are_tried_in_turn(server: QdrantServer, tmp_path: Path) -> None:
+    with QdrantServer(tmp_path / "gone") as gone:
+        pass
+    settings = Settings(data=tmp_path, store_url=f"{gone.url}, {server.url}/")
+    retries = replace(RETRIES, tries=1, pause=0.005)
+    store = await connect(settings, dimension=SIZE, library=MINE, retries=retries)
+    await store.upsert([make_chunk(1)], edition=1)
+    assert await search_by_meaning(store) == [1]
+    server.stop()
+    with pytest.raises(StoreError, match=f"the Qdrant server at {gone.url}, {server.url} did not"):
+        await search_by_meaning(store)
+    await store.close()
+
+
+async def test_too_few_copies_are_an_error_in_plain_words(
+    server: QdrantServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    said = "Service internal error: 2 of 3 replicas failed to apply the operation"
+    async with open_collection(server, tries=1) as store:
+        server.fail(Fault(kind="status", to=UPSERT, status=500, said=said))
+        with pytest.raises(StoreError, match="too few copies of the collection can be reached") as caught:
+            await store.upsert([make_chunk(1)], edition=1)
+    assert "OCTAVO_STORE_QUORUM" in caught.value.hint
+    assert said not in str(caught.value)
+    assert said in caplog.text
+
+
+@pytest.mark.parametrize(("quorum", "confirmed"), [(0, 2), (1, 1), (3, 3)])
+async def test_more_than_half_of_the_copies_must_confirm_a_write(
+    server: QdrantServer, tmp_path: Path, quorum: int, confirmed: int
+) -> None:
+    settings = Settings(data=tmp_path, store_url=server.url, store_replicas=3, store_quorum=3)
+    await (await connect(settings, dimension=SIZE, library=MINE)).close()
+    again = settings.model_copy(update={"store_quorum": quorum, "store_replicas": 1})
+    store = await connect(again, dimension=SIZE, library=MINE)
+    described = await store._connection.call("describe it", lambda c: c.get_collection(store._name))
+    assert described.config.params.write_consistency_factor == confirmed
+    await store.close()
+
+
+async def test_more_confirmations_than_copies_are_refused(server: QdrantServer, tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path, store_url=server.url, store_replicas=2, store_quorum=3)
+    with pytest.raises(InvalidValue, match="store_quorum"):
+        await connect(settings, dimension=SIZE, library=MINE)
+
+
 # The same, seen from a library
+
+
+async def test_copies_that_missed_a_change_are_named_until_they_are_compared(
+    server: QdrantServer, tmp_path: Path
+) -> None:
+    settings = Settings(data=tmp_path / "library", store_url=server.url, store_replicas=3, free_space_mb=0)
+    async with Library.open(settings=settings, embedder=TinyEmbedder()) as tides:
+        await tides.prepare()
+        server.take_away("ai_book_embedding", 3)
+        await tides.add(write_markdown(tmp_path / "tides.md"))
+        (behind,) = [found for found in await tides.examine() if found.what == "copies"]
+        assert not behind.sound
+        assert "shard 0 on server 3 (Dead)" in behind.said
+        server.take_away("ai_book_embedding")
+        (alike,) = [found for found in await tides.examine() if found.what == "copies"]
+        assert alike.sound
+        assert "server 3" in alike.said
+        assert not [found for found in await tides.examine() if found.what == "copies"]
 
 
 @asynccontextmanager

@@ -28,7 +28,6 @@ from qdrant_edge import (
     Modifier,
     PayloadSchemaType,
     Point,
-    PointVectors,
     Query,
     QueryBatchRequest,
     QueryRequest,
@@ -117,13 +116,13 @@ class _Collection:
         routes: dict[str, Callable[[Said], Any]] = {
             "GET ": self._info,
             "PATCH ": self._change,
+            "GET /cluster": self._cluster,
             "PUT /index": self._index,
             "POST /points": self._retrieve,
             "POST /points/scroll": self._scroll,
             "POST /points/count": self._count,
             "POST /points/query/batch": self._query_batch,
             "POST /points/delete": self._delete,
-            "PUT /points/vectors": self._set_vectors,
             "PUT /points": lambda said: self._upsert(said, half=half),
         }
         answering = routes.get(f"{method} {route}")
@@ -180,6 +179,23 @@ class _Collection:
         (self._path / "made.json").write_text(json.dumps(self._said), encoding="utf-8")
         return True
 
+    def _cluster(self, _: Said) -> Any:
+        """One shard, with as many copies as were asked for. Those that the test took away are dead."""
+        noted = self._path / "dead.json"
+        dead = json.loads(noted.read_text(encoding="utf-8")) if noted.exists() else []
+        copies = [
+            {"shard_id": 0, "peer_id": peer, "state": "Dead" if peer in dead else "Active"}
+            for peer in range(2, (self._said.get("replication_factor") or 1) + 1)
+        ]
+        local = {"shard_id": 0, "points_count": 0, "state": "Active"}
+        return {
+            "peer_id": 1,
+            "shard_count": 1,
+            "local_shards": [local],
+            "remote_shards": copies,
+            "shard_transfers": [],
+        }
+
     def _schema(self) -> dict[str, str]:
         noted = self._path / "indexes.json"
         return dict(json.loads(noted.read_text(encoding="utf-8"))) if noted.exists() else {}
@@ -195,11 +211,6 @@ class _Collection:
         points = said["points"][: len(said["points"]) // 2] if half else said["points"]
         made = [Point(_id(p["id"]), _vectors(p["vector"]), p.get("payload") or {}) for p in points]
         self.shard.update(UpdateOperation.upsert_points(made))
-        return _DONE
-
-    def _set_vectors(self, said: Said) -> Any:
-        made = [PointVectors(_id(p["id"]), _vectors(p["vector"])) for p in said["points"]]
-        self.shard.update(UpdateOperation.update_vectors(made))
         return _DONE
 
     def _delete(self, said: Said) -> Any:

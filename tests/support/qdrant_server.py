@@ -40,6 +40,7 @@ class Fault:
     status: int = 503
     seconds: float = 0.0
     retry_after: int | None = None
+    said: str = "made to fail by the test"
 
 
 @dataclass(slots=True)
@@ -89,6 +90,10 @@ class QdrantServer:
     def fail(self, *faults: Fault) -> None:
         """These happen once each, in this order, to the next requests that they fit."""
         self._open_desk.faults.extend(faults)
+
+    def take_away(self, collection: str, *peers: int) -> None:
+        """Says from now on that the copies of a collection on these other servers are dead."""
+        (self._folder / collection / "dead.json").write_text(json.dumps(peers), encoding="utf-8")
 
     def start(self) -> Self:
         self._desk = _ServerState(Collections(self._folder), self._key)
@@ -168,7 +173,7 @@ class _RequestHandler(BaseHTTPRequestHandler):
             self._cut()
             return
         if fault is not None and kind == "status":
-            self._send(fault.status, {"error": "made to fail by the test"}, fault.retry_after)
+            self._send(fault.status, {"error": fault.said}, fault.retry_after)
             return
         status, result = self._work(unquote(parts.path), said, half=kind == "half")
         if kind == "lost":

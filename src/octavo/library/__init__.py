@@ -36,6 +36,7 @@ from octavo.library.answerers import AnswererFactory
 from octavo.maintenance.repair import (
     STORE_STATE,
     Difference,
+    note_lagging_copies,
     open_repaired_store,
     recover,
     require_embedder,
@@ -559,7 +560,8 @@ class Library:
                 # Finish a change that was cancelled too late to be undone.
                 await recover(context, state="")
                 yield context
-                if self.settings.store_url:
+                if self.settings.store_url and self._store is not None:
+                    await note_lagging_copies(self._records, self._store)
                     await save_store_state(self.settings, self._records)
 
 

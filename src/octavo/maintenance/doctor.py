@@ -7,8 +7,9 @@ embedded again from their recorded text. It needs none of the user's files.
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,10 +23,13 @@ from octavo.limits import MB
 from octavo.maintenance.rebuild import Rebuilt, drop_unknown, rebuild_records
 from octavo.maintenance.repair import (
     EMBEDDER,
+    LAGGING,
     REBUILD,
     STORE_STATE,
+    Difference,
     find_difference,
     find_stale_notes,
+    note_lagging_copies,
     recover,
     reindex,
     renew_notes,
@@ -36,7 +40,7 @@ from octavo.models.embedding import load_embedder
 from octavo.store import open_store, replace_store
 
 if TYPE_CHECKING:
-    from octavo.protocols import Embedder
+    from octavo.protocols import ChunkStore, Embedder
     from octavo.records.catalogue import Records
     from octavo.settings import Settings
 
@@ -222,8 +226,29 @@ async def _check_store(settings: Settings, records: Records, embedder: Embedder)
         async with _open_store(settings, records, embedder) as context:
             found = await find_difference(context)
             stale = {} if found else await find_stale_notes(records, context.store)
+            copies = await _check_copies(records, context.store, compared=not found)
     except OctavoError as error:
         return [_report_error("store", error)]
+    return [*_describe_store(found, stale), *copies]
+
+
+async def _check_copies(records: Records, store: ChunkStore, *, compared: bool) -> list[Finding]:
+    """Say which copies of the store are behind, or that those which were are like the others again."""
+    lagging = await store.find_lagging_copies()
+    if lagging:
+        await note_lagging_copies(records, store)
+        hint = (
+            "Bring their servers back, wait until the cluster has brought them up to date, and check again."
+        )
+        return [Finding("copies", f"not up to date: {', '.join(lagging)}", sound=False, hint=hint)]
+    noted = json.loads(await records.get_meta(LAGGING) or "[]")
+    if not noted or not compared:
+        return []
+    await records.set_meta(LAGGING, "[]")
+    return [Finding("copies", f"compared and alike, {', '.join(noted)} included")]
+
+
+def _describe_store(found: Difference, stale: Mapping[str, Sequence[str]]) -> list[Finding]:
     if found:
         hint = REBUILD if found.unknown else REPAIR
         return [Finding("store", f"differs from the records: {found}", sound=False, hint=hint)]

@@ -11,6 +11,8 @@ builds every book again from its recorded text, for another embedder or another 
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
     from octavo.settings import Settings
 
 EMBEDDER, STORE_STATE = "embedder", "store seal"
+LAGGING = "lagging copies"
+"""The note about copies of the store that missed a change, as a JSON list."""
+log = logging.getLogger(__name__)
 # How long to wait for another instance that is opening the library.
 OPENING_SECONDS = 120.0
 OnStep = Callable[[int, int], None]
@@ -213,6 +218,15 @@ async def save_store_state(settings: Settings, records: Records) -> None:
         await records.set_meta(
             STORE_STATE, await read_store_state(settings, library=await records.ensure_library_id())
         )
+
+
+async def note_lagging_copies(records: Records, store: ChunkStore) -> None:
+    """Note the copies of the store that may have missed a change, until `octavo doctor` has compared them."""
+    lagging = await store.find_lagging_copies()
+    if lagging:
+        noted = json.loads(await records.get_meta(LAGGING) or "[]")
+        await records.set_meta(LAGGING, json.dumps(sorted({*noted, *lagging})))
+        log.warning("These copies of the collection may have missed a change: %s", ", ".join(lagging))
 
 
 async def require_embedder(records: Records, embedder: Embedder) -> None:

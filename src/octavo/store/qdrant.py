@@ -39,6 +39,7 @@ from octavo.store.base import (
 )
 from octavo.store.bm25 import Bm25Encoder
 from octavo.store.qdrant_client import CALL_SECONDS, RETRIES, QdrantConnection
+from octavo.store.qdrant_copies import choose_quorum, count_copies, ensure_quorum, find_lagging
 
 if TYPE_CHECKING:
     from octavo.settings import Settings
@@ -65,6 +66,7 @@ class CollectionConfig:
     library: str
     shards: int = 1
     replicas: int = 1
+    quorum: int = 0
     on_disk: bool = False
     quantized: bool = False
 
@@ -76,6 +78,7 @@ class CollectionConfig:
             library=library,
             shards=settings.store_shards,
             replicas=settings.store_replicas,
+            quorum=settings.store_quorum,
             on_disk=settings.store_on_disk,
             quantized=settings.store_quantized,
         )
@@ -192,11 +195,15 @@ class QdrantStore:
         return StoreHits(dense=found[0], lexical=found[1] if words else ())
 
     async def read_digests(self) -> dict[str, str]:
-        """Recomputes the digests from what the server returns; a point with a wrong checksum is `damaged`."""
+        """Recomputes the digests from what the server returns; a point with a wrong checksum is `damaged`.
+
+        When all copies of the collection are there, only what all of them hold alike is returned.
+        """
         found: dict[str, str] = {}
         offset: models.ExtendedPointId | None = None
+        compare = await self._can_compare_copies()
         while True:
-            records, offset = await self._read_page(offset)
+            records, offset = await self._read_page(offset, compare=compare)
             for record in records:
                 found[str(record.id)] = _digest_record(record.payload or {}, record.vector)
             if offset is None:
@@ -267,8 +274,20 @@ class QdrantStore:
             lambda server: server.delete(self._name, points_selector=selected, wait=True),
         )
 
+    async def find_lagging_copies(self) -> list[str]:
+        """Names the copies of the collection that may have missed a write, as the cluster sees them."""
+        self._check_open()
+        if await count_copies(self._connection, self._name) == 1:
+            return []
+        return await find_lagging(self._connection, self._name)
+
+    async def _can_compare_copies(self) -> bool:
+        self._check_open()
+        several = await count_copies(self._connection, self._name) > 1
+        return several and not await find_lagging(self._connection, self._name)
+
     async def _read_page(
-        self, offset: models.ExtendedPointId | None
+        self, offset: models.ExtendedPointId | None, *, compare: bool = False
     ) -> tuple[list[models.Record], models.ExtendedPointId | None]:
         self._check_open()
         return await self._connection.call(
@@ -280,6 +299,7 @@ class QdrantStore:
                 offset=offset,
                 with_payload=True,
                 with_vectors=True,
+                consistency=models.ReadConsistencyType.ALL if compare else None,
             ),
         )
 
@@ -337,6 +357,7 @@ async def ensure_collection(
     mismatch = await _find_mismatch(connection, config)
     if mismatch is not None:
         raise mismatch
+    await ensure_quorum(connection, config.name, config.quorum)
     await _create_indexes(connection, config)
 
 
@@ -378,7 +399,7 @@ async def _create(connection: QdrantConnection, config: CollectionConfig) -> Non
                 sparse_vectors_config={LEXICAL: sparse},
                 shard_number=config.shards,
                 replication_factor=config.replicas,
-                write_consistency_factor=config.replicas,
+                write_consistency_factor=choose_quorum(config.replicas, config.quorum),
                 on_disk_payload=config.on_disk,
                 quantization_config=models.ScalarQuantization(scalar=int8) if config.quantized else None,
             ),

@@ -1,16 +1,19 @@
 """The connection to a Qdrant server: one place where calls time out, are retried, and failures are explained.
 
 A call that finds no server, a busy one or a failing one (429, 5xx, a cut connection, no answer in time) is
-retried a few times after growing random pauses; every call that Octavo makes may safely be made twice. What
-the server refuses (4xx) is not retried. Every final failure is a `StoreError` that says where it happened and
-what to do.
+retried a few times after growing random pauses; every call that Octavo makes may safely be made twice. With
+several addresses of one cluster, each retry asks the next. What the server refuses (4xx) is not retried.
+Every final failure is a `StoreError` that says in plain words where it happened and what to do. What a
+failing server said about itself goes to the log.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from importlib.metadata import version
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -22,6 +25,7 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 from octavo.concurrency import RetryPolicy, retry
 from octavo.errors import InvalidValue, StoreError
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 CALL_SECONDS = 30.0
 OLDEST_SERVER = (1, 16)
@@ -29,29 +33,48 @@ OLDEST_SERVER = (1, 16)
 RETRIES = RetryPolicy(tries=5, pause=0.2, growth=2.0, jitter=0.5, longest=5.0)
 REACH = "Check that the server runs and that OCTAVO_STORE_URL is its address; then do the same again."
 ADDRESS = "It looks like http://localhost:6333 or https://name.cloud.qdrant.io:6333."
+LOG = "The log has what the server said."
+COPIES = (
+    "Bring the missing servers back, then do the same again. OCTAVO_STORE_QUORUM says how many copies must "
+    "confirm a write."
+)
 
 
 class QdrantConnection:
-    """A connection to the server at `url`. `key` goes into a header of every call."""
+    """A connection to the server at `url`, or to one of several. `key` goes into a header of every call."""
 
     def __init__(
         self, url: str, *, key: str = "", seconds: float = CALL_SECONDS, retries: RetryPolicy = RETRIES
     ) -> None:
-        self.url = check_address(url)
-        self._seconds, self._retries = seconds, retries
-        self._client = AsyncQdrantClient(
-            url=self.url,
-            headers={"api-key": key} if key else None,
-            timeout=max(1, round(seconds)),
-            check_compatibility=False,
-        )
+        addresses = split_addresses(url)
+        self.url = addresses[0]
+        """The first address, by which the store is named."""
+        self._place = f"the Qdrant server at {', '.join(addresses)}"
+        # Every address is tried at least once.
+        self._seconds, self._retries = seconds, replace(retries, tries=max(retries.tries, len(addresses)))
+        self._clients = [
+            AsyncQdrantClient(
+                url=address,
+                headers={"api-key": key} if key else None,
+                timeout=max(1, round(seconds)),
+                check_compatibility=False,
+            )
+            for address in addresses
+        ]
 
     async def call(self, what: str, work: Callable[[AsyncQdrantClient], Awaitable[T]]) -> T:
         """Returns what `work` returns. Errors name it as in "the server did not <what>"."""
 
         async def attempt() -> T:
-            async with asyncio.timeout(self._seconds):
-                return await work(self._client)
+            asked = self._clients[0]
+            try:
+                async with asyncio.timeout(self._seconds):
+                    return await work(asked)
+            except Exception as error:
+                # The next attempt, and what comes after it, asks the next address.
+                if _wait_after(error) is not None and self._clients[0] is asked:
+                    self._clients.append(self._clients.pop(0))
+                raise
 
         try:
             return await retry(attempt, self._retries, wait_after=_wait_after)
@@ -76,27 +99,43 @@ class QdrantConnection:
         if found < OLDEST_SERVER or found[0] != int(client.split(".")[0]):
             oldest = ".".join(map(str, OLDEST_SERVER))
             raise StoreError(
-                f"the Qdrant server at {self.url} has version {said}; Octavo needs {oldest} or a later "
+                f"{self._place} has version {said}; Octavo needs {oldest} or a later "
                 f"{OLDEST_SERVER[0]}.x (its client has version {client})",
                 hint="Upgrade the server one minor version at a time; compose.yaml names one that fits.",
             )
 
     async def close(self) -> None:
-        await self._client.close()
+        for client in self._clients:
+            await client.close()
 
     def _explain_unreachable(self, what: str, error: Exception) -> StoreError:
         cause = getattr(error, "source", error)
         message = " ".join(str(cause).split()) or type(cause).__name__
-        return StoreError(f"the Qdrant server at {self.url} did not {what}: {message[:300]}", hint=REACH)
+        return StoreError(f"{self._place} did not {what}: {message[:300]}", hint=REACH)
 
     def _explain_refusal(self, what: str, status: int, message: str) -> StoreError:
-        where = f"the Qdrant server at {self.url}"
         if status in (401, 403):
             return StoreError(
-                f"{where} refused the key: {message}", hint="Set OCTAVO_STORE_KEY to a valid key."
+                f"{self._place} refused the key: {message}", hint="Set OCTAVO_STORE_KEY to a valid key."
             )
-        hint = "Do the same again in a while." if status >= 500 or status == 429 else ""
-        return StoreError(f"{where} did not {what} ({status}): {message}", hint=hint or REACH)
+        if status >= 500 and "replica" in message.lower():
+            log.warning("%s did not %s (%d): %s", self._place, what, status, message)
+            return StoreError(
+                f"{self._place} did not {what}: too few copies of the collection can be reached", hint=COPIES
+            )
+        if status >= 500:
+            log.warning("%s did not %s (%d): %s", self._place, what, status, message)
+            return StoreError(
+                f"{self._place} did not {what}: it failed ({status})",
+                hint=f"Do the same again in a while. {LOG}",
+            )
+        hint = "Do the same again in a while." if status == 429 else REACH
+        return StoreError(f"{self._place} did not {what} ({status}): {message}", hint=hint)
+
+
+def split_addresses(url: str) -> list[str]:
+    """Splits addresses between commas; raises `InvalidValue` for what cannot be a server's."""
+    return list(dict.fromkeys(check_address(each.strip()) for each in url.split(",")))
 
 
 def check_address(url: str) -> str:
