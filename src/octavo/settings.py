@@ -104,6 +104,11 @@ class Settings(BaseSettings):
         0.2, gt=0, lt=1, description="share of the answers that may be wrong; lower, fewer are given"
     )
     free_space_mb: int = Field(256, ge=0, description="writes stop when less than this is free on the disk")
+    check_per_minute: int = Field(
+        2_000,
+        ge=0,
+        description="passages that the running service compares with the records each minute; 0 = none",
+    )
     answer_unrecorded: bool = Field(
         False, description="answer without a record when the disk is too full to write one"
     )

@@ -29,6 +29,7 @@ from octavo.library import (
     TOOL_NAME,
     OnEvent,
 )
+from octavo.maintenance.background_check import StoreCheck
 from octavo.records.options import BookOptions
 from octavo.settings import Settings
 from octavo.types import TOP_K_DEFAULT, Answer, Book, Evidence, Question, Scope, Section, Session
@@ -301,6 +302,17 @@ class Library:
     def check_health(self) -> None:
         """Raise unless the records and the store respond."""
         self._loop.run(self._library.check_health())
+
+    def check_store(self, *, per_minute: int = 0) -> StoreCheck:
+        """Compare every passage of the store with the records, and repair what is wrong.
+
+        It takes at most so many passages a minute; 0 means no limit.
+        """
+        return self._loop.run(self._library.check_store(per_minute=per_minute))
+
+    def last_store_check(self) -> StoreCheck | None:
+        """Say when every passage of the store was last compared with the records."""
+        return self._loop.run(self._library.last_store_check())
 
     def examine(
         self, *, repair: bool = False, treatment: str = "", on_event: OnEvent | None = None

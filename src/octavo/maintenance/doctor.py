@@ -20,6 +20,7 @@ from octavo.errors import OctavoError, StoreError
 from octavo.events import IngestEvent
 from octavo.ingest.context import LibraryContext
 from octavo.limits import MB
+from octavo.maintenance.background_check import read_last_check, save_check
 from octavo.maintenance.rebuild import Rebuilt, drop_unknown, rebuild_records
 from octavo.maintenance.repair import (
     EMBEDDER,
@@ -227,9 +228,13 @@ async def _check_store(settings: Settings, records: Records, embedder: Embedder)
             found = await find_difference(context)
             stale = {} if found else await find_stale_notes(records, context.store)
             copies = await _check_copies(records, context.store, compared=not found)
+            last = await read_last_check(records)
+            if not found:
+                await save_check(records, passages=len(await records.read_digests()), repaired=0)
     except OctavoError as error:
         return [_report_error("store", error)]
-    return [*_describe_store(found, stale), *copies]
+    checked = [Finding("check before this one", str(last))] if last else []
+    return [*_describe_store(found, stale), *copies, *checked]
 
 
 async def _check_copies(records: Records, store: ChunkStore, *, compared: bool) -> list[Finding]:

@@ -57,6 +57,7 @@ _SECTIONS = select(sections).join(
 _SECTIONS_WITH_TEXT = _SECTIONS.add_columns(texts.c.text).join(texts, texts.c.hash == sections.c.text_hash)
 _SECTION_HASHES = _SECTIONS.with_only_columns(sections.c.id, sections.c.text_hash, maintain_column_froms=True)
 _MANIFEST = select(chunks.c.id, chunks.c.digest, chunks.c.vector_key).join(books, _READY)
+_DIGESTS_BY_IDS = _MANIFEST.where(_WANTED_CHUNKS)
 _SECTION_ENDS = (
     select(chunks.c.section_id, func.max(chunks.c.document_position).label("end"))
     .join(books, _READY)
@@ -215,6 +216,11 @@ class Queries:
         query = _MANIFEST if book_id is None else _MANIFEST.where(chunks.c.book_id == book_id)
         async with self._database.connect() as connection:
             return {id: (digest, key) for id, digest, key in await connection.execute(query)}
+
+    async def find_digests(self, ids: Sequence[str]) -> dict[str, str]:
+        """Returns what the store must report of those of these chunks that are in ready editions."""
+        found = await self._database.look_up(_DIGESTS_BY_IDS, {"ids": list(ids)})
+        return {row.id: row.digest for row in found}
 
     async def read_digests(self) -> dict[str, str]:
         """Returns what the store must report, chunk by chunk."""

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI
@@ -50,6 +51,8 @@ from octavo.text.sentences import split_sentences
 
 log = logging.getLogger("octavo.server")
 PRUNE_SECONDS = 3600.0
+# How long after its start a service begins to check the store, at the earliest.
+CHECK_SECONDS = 60.0
 
 
 def make_app(
@@ -77,11 +80,16 @@ def make_app(
                 mcp.run_endpoint(library) as app.state.mcp,
                 serve_socket(library),
             ):
-                pruning = asyncio.create_task(_prune_hourly(library))
+                tasks = [
+                    asyncio.create_task(_prune_hourly(library)),
+                    asyncio.create_task(_check_store_daily(library)),
+                ]
                 try:
                     yield
                 finally:
-                    pruning.cancel()
+                    for task in tasks:
+                        task.cancel()
+                    await asyncio.gather(*tasks, return_exceptions=True)
 
     app = FastAPI(
         title="Octavo",
@@ -129,6 +137,24 @@ async def _prune_hourly(library: Library) -> None:
             await library.prune()
         except OctavoError as error:
             log.error("old conversations were not deleted: %s", error.code)
+
+
+async def _check_store_daily(library: Library) -> None:
+    """Compare the store with the records once a day, slowly, for as long as the service runs."""
+    pace = library.settings.check_per_minute
+    while pace:
+        try:
+            last = await library.last_store_check()
+            wait = (last.due_at - datetime.now(UTC)).total_seconds() if last else CHECK_SECONDS
+            # Look again now and then: another instance may have made the pass meanwhile.
+            await asyncio.sleep(min(max(wait, CHECK_SECONDS), PRUNE_SECONDS))
+            if wait <= PRUNE_SECONDS:
+                async with library.database.try_lock("the check of the store") as alone:
+                    if alone:
+                        await library.check_store(per_minute=pace)
+        except OctavoError as error:
+            log.error("the store was not checked: %s", error.code)
+            await asyncio.sleep(PRUNE_SECONDS)
 
 
 def _add_middleware(app: FastAPI, settings: Settings, *, required: bool) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from datetime import datetime
 
 from fastapi import Request
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -40,6 +41,9 @@ class Metrics:
         self._tokens = self._make_counter("tokens", "Tokens of language models.", "direction")
         self._jobs = self._make_gauge("jobs", "Books in the queue and through it, by state.", "state")
         self._working = self._make_gauge("working_requests", "Requests that are being worked on.")
+        self._checked = self._make_gauge(
+            "store_checked_timestamp_seconds", "When the store was last compared with the records."
+        )
         self._passages = self._make_counter("ingested_passages", "Passages that got their vector.")
         self._books = self._make_counter("ingested_books", "Books taken in.", "result")
         for stage in STAGES:
@@ -72,6 +76,9 @@ class Metrics:
     def set_jobs(self, counts: dict[JobState, int]) -> None:
         for state, count in counts.items():
             self._jobs.labels(str(state)).set(count)
+
+    def set_store_checked(self, finished_at: datetime) -> None:
+        self._checked.set(finished_at.timestamp())
 
     def set_working(self, load: Load) -> None:
         self._working.set(load.working)

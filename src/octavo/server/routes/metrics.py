@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from octavo.server.auth import AdminCaller
+from octavo.server.auth import AdminCaller, CurrentLibrary
 from octavo.server.ingest_queue import CurrentIngestQueue
 from octavo.server.metrics import get_metrics
 from octavo.server.schemas import describe_errors
@@ -25,8 +25,15 @@ router = APIRouter(tags=["service"])
         **describe_errors(403),
     },
 )
-async def metrics(request: Request, ingest: CurrentIngestQueue, caller: AdminCaller) -> Response:  # noqa: ARG001
+async def metrics(
+    request: Request,
+    library: CurrentLibrary,
+    ingest: CurrentIngestQueue,
+    caller: AdminCaller,  # noqa: ARG001
+) -> Response:
     numbers = get_metrics(request)
     numbers.set_jobs(await ingest.jobs.count_by_state())
+    if last := await library.last_store_check():
+        numbers.set_store_checked(last.finished_at)
     numbers.set_working(request.app.state.load)
     return Response(numbers.render(), media_type=CONTENT_TYPE_LATEST)
