@@ -137,7 +137,7 @@ def test_a_filter_lets_through_exactly_what_it_says(library: Store, where: Where
 
 
 async def test_a_store_that_weighed_words_itself_is_converted_when_it_is_opened(tmp_path: Path) -> None:
-    path = await _fill(tmp_path, make_chunk(1, "A ship."), *(make_chunk(n) for n in range(2, 6)))
+    path = await _fill(tmp_path, make_chunk(1, "A ship with masts."), *(make_chunk(n) for n in range(2, 6)))
     for file in (path / "edge_config.json", *path.glob("segments/*/segment.json")):
         said = file.read_text(encoding="utf-8")
         older = said.replace('"bm25":{', '"bm25":{"modifier":"idf",').replace(",}", "}")
@@ -146,7 +146,7 @@ async def test_a_store_that_weighed_words_itself_is_converted_when_it_is_opened(
     for _ in range(2):
         opened = await open_store(make_settings(tmp_path), dimension=SIZE, expected=True)
         found = await opened.search(make_vector(1.0), words_of("ship"), where=EVERYWHERE, limit=3)
-        weight = Bm25Encoder().encode_document("Chapter\nA ship.")[next(iter(words_of("ship")))]
+        weight = Bm25Encoder().encode_document("Chapter\nA ship with masts.")[next(iter(words_of("ship")))]
         assert [hit.score for hit in found.lexical] == [pytest.approx(weight, abs=1e-4)]
         await opened.close()
 
