@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from octavo.events import Answered, AskEvent, Compared
     from octavo.library import Library
     from octavo.library import retrieve as retrieve
+    from octavo.maintenance.background_check import StoreCheck as StoreCheck
     from octavo.maintenance.doctor import Finding
     from octavo.settings import Settings
     from octavo.text.bookmap.describe import MapDescriber as MapDescriber
@@ -95,6 +96,7 @@ _MODULES = {
     "octavo.errors": ("BadBook", "InvalidValue", "ModelError", "NotFound", "OctavoError"),
     "octavo.events": ("Answered", "AskEvent", "Compared"),
     "octavo.library": ("Library", "retrieve"),
+    "octavo.maintenance.background_check": ("StoreCheck",),
     "octavo.maintenance.doctor": ("Finding",),
     "octavo.settings": ("Settings",),
     "octavo.text.bookmap.describe": ("MapDescriber",),
@@ -122,6 +124,7 @@ _ALSO = (
     "RetrievedContentChunk",
     "SourceCitation",
     "SourceReference",
+    "StoreCheck",
     "UserQuery",
     "retrieve",
 )
