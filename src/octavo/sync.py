@@ -304,15 +304,8 @@ class Library:
         self._loop.run(self._library.check_health())
 
     def check_store(self, *, per_minute: int = 0) -> StoreCheck:
-        """Compare every passage of the store with the records, and repair what is wrong.
-
-        It takes at most so many passages a minute; 0 means no limit.
-        """
+        """Compare every passage of the store with the records, and mend it. `per_minute` 0 is no limit."""
         return self._loop.run(self._library.check_store(per_minute=per_minute))
-
-    def last_store_check(self) -> StoreCheck | None:
-        """Say when every passage of the store was last compared with the records."""
-        return self._loop.run(self._library.last_store_check())
 
     def examine(
         self, *, repair: bool = False, treatment: str = "", on_event: OnEvent | None = None

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from octavo.library import Library
+from octavo.maintenance.background_check import read_last_check
 from octavo.settings import Settings
 from octavo.store import locate_store
 from octavo.testing import TinyEmbedder
@@ -19,7 +20,7 @@ async def test_a_changed_bit_is_found_and_mended_and_the_time_is_noted(
     settings = Settings(data=tmp_path / "library", free_space_mb=0)
     async with Library.open(settings=settings, embedder=TinyEmbedder()) as library:
         book = await library.add(write_markdown(tmp_path / "tides.md"))
-        assert await library.last_store_check() is None
+        assert await read_last_check(library.database) is None
         first = await library.check_store()
         assert (first.passages, first.repaired) == (book.chunk_count, 0)
         # The engine maps this file, so that it sees what changes on the disk.
@@ -32,7 +33,7 @@ async def test_a_changed_bit_is_found_and_mended_and_the_time_is_noted(
         assert second.repaired >= 1
         assert "was repaired" in caplog.text
         assert (await library.check_store()).repaired == 0
-        last = await library.last_store_check()
+        last = await read_last_check(library.database)
         assert last is not None
         assert last.finished_at > second.finished_at
         (said,) = [each.said for each in await library.examine() if each.what == "check before this one"]

@@ -33,7 +33,7 @@ from octavo.ingest.install import delete_removed
 from octavo.ingest.site.shelf import delete_shelf
 from octavo.ingest.source import locate_book
 from octavo.library.answerers import AnswererFactory
-from octavo.maintenance.background_check import StoreCheck, check_store, read_last_check
+from octavo.maintenance.background_check import StoreCheck, check_store
 from octavo.maintenance.repair import (
     STORE_STATE,
     Difference,
@@ -492,16 +492,9 @@ class Library:
             await self._store.count()
 
     async def check_store(self, *, per_minute: int = 0) -> StoreCheck:
-        """Compare every passage of the store with the records, and repair what is wrong.
-
-        It takes at most so many passages a minute; 0 means no limit.
-        """
+        """Compare every passage of the store with the records, and mend it. `per_minute` 0 is no limit."""
         validation.check_integer("per_minute", per_minute, least=0)
         return await check_store(await self._context(), self._changes, per_minute=per_minute)
-
-    async def last_store_check(self) -> StoreCheck | None:
-        """Say when every passage of the store was last compared with the records."""
-        return await read_last_check(self._records)
 
     async def examine(
         self, *, repair: bool = False, treatment: str = "", on_event: OnEvent | None = None

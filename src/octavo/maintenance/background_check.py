@@ -20,12 +20,14 @@ from typing import TYPE_CHECKING
 from octavo.concurrency import run_blocking
 from octavo.ingest.install import split_batches
 from octavo.maintenance.repair import repair_store
+from octavo.records.queries import Queries
 from octavo.store.base import digest_payload
 
 if TYPE_CHECKING:
     from octavo.ingest.context import Changes, LibraryContext
     from octavo.protocols import StoredPoint
     from octavo.records.catalogue import Records
+    from octavo.records.database import Database
 
 log = logging.getLogger(__name__)
 LAST_CHECK = "last check of the store"
@@ -52,9 +54,9 @@ class StoreCheck:
         return self.finished_at + EVERY
 
 
-async def read_last_check(records: Records) -> StoreCheck | None:
+async def read_last_check(database: Database) -> StoreCheck | None:
     """Return the last full pass, or None if there was none yet."""
-    noted = await records.get_meta(LAST_CHECK)
+    noted = await Queries(database).get_meta(LAST_CHECK)
     if noted is None:
         return None
     said = json.loads(noted)

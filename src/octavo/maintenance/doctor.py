@@ -228,7 +228,7 @@ async def _check_store(settings: Settings, records: Records, embedder: Embedder)
             found = await find_difference(context)
             stale = {} if found else await find_stale_notes(records, context.store)
             copies = await _check_copies(records, context.store, compared=not found)
-            last = await read_last_check(records)
+            last = await read_last_check(records.database)
             if not found:
                 await save_check(records, passages=len(await records.read_digests()), repaired=0)
     except OctavoError as error:

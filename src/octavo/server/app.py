@@ -22,6 +22,7 @@ from octavo.concurrency import run_blocking
 from octavo.errors import LibraryBusy, OctavoError
 from octavo.library import Library
 from octavo.limits import MB
+from octavo.maintenance.background_check import read_last_check
 from octavo.protocols import Embedder
 from octavo.server import errors
 from octavo.server.auth import AccessControl, is_loopback
@@ -79,17 +80,9 @@ def make_app(
                 queue.run() as app.state.ingest_queue,
                 mcp.run_endpoint(library) as app.state.mcp,
                 serve_socket(library),
+                _run_upkeep(library),
             ):
-                tasks = [
-                    asyncio.create_task(_prune_hourly(library)),
-                    asyncio.create_task(_check_store_daily(library)),
-                ]
-                try:
-                    yield
-                finally:
-                    for task in tasks:
-                        task.cancel()
-                    await asyncio.gather(*tasks, return_exceptions=True)
+                yield
 
     app = FastAPI(
         title="Octavo",
@@ -129,6 +122,21 @@ async def _prepare(library: Library) -> None:
         raise
 
 
+@asynccontextmanager
+async def _run_upkeep(library: Library) -> AsyncIterator[None]:
+    """Delete old conversations and check the store while the service runs."""
+    tasks = [
+        asyncio.create_task(_prune_hourly(library)),
+        asyncio.create_task(_check_store_daily(library)),
+    ]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
 async def _prune_hourly(library: Library) -> None:
     """Delete what is older than the settings allow, for as long as the service runs."""
     while True:
@@ -144,7 +152,7 @@ async def _check_store_daily(library: Library) -> None:
     pace = library.settings.check_per_minute
     while pace:
         try:
-            last = await library.last_store_check()
+            last = await read_last_check(library.database)
             wait = (last.due_at - datetime.now(UTC)).total_seconds() if last else CHECK_SECONDS
             # Look again now and then: another instance may have made the pass meanwhile.
             await asyncio.sleep(min(max(wait, CHECK_SECONDS), PRUNE_SECONDS))

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from octavo.maintenance.background_check import read_last_check
 from octavo.server.auth import AdminCaller, CurrentLibrary
 from octavo.server.ingest_queue import CurrentIngestQueue
 from octavo.server.metrics import get_metrics
@@ -33,7 +34,7 @@ async def metrics(
 ) -> Response:
     numbers = get_metrics(request)
     numbers.set_jobs(await ingest.jobs.count_by_state())
-    if last := await library.last_store_check():
+    if last := await read_last_check(library.database):
         numbers.set_store_checked(last.finished_at)
     numbers.set_working(request.app.state.load)
     return Response(numbers.render(), media_type=CONTENT_TYPE_LATEST)
