@@ -133,8 +133,25 @@ def test_every_payload_in_a_stream_is_shown_and_does_nothing(visit: PageVisit) -
         expect(turn.locator(".claim strong").first).to_be_attached()
         shown = turn.locator(".claim strong").evaluate_all("(all) => all.map((s) => s.textContent).join('')")
         assert shown == payload
+        assert (turn.locator(".short").text_content() or "").startswith(payload)
         assert turn.locator("a").count() == 0
         visit.page.locator("button.cite").last.hover()
+
+
+def test_every_payload_in_a_map_is_shown_and_does_nothing(visit: PageVisit) -> None:
+    quote = dict.fromkeys(("text", "section", "section_id", "url", "sentence"), PAYLOADS[0])
+    quote |= {"start": 0, "end": 3}  # type: ignore[dict-item]
+    named = [{"name": text, "kind": "person", "aliases": PAYLOADS, "mention_count": 1} for text in PAYLOADS]
+    found = {**named[0], "introduction": quote, "definition": None, "statements": [quote]}
+    visit.page.route("**/map?*", lambda route: route.fulfill(json={"entities": named}))
+    visit.page.route("**/map/*", lambda route: route.fulfill(json=found))
+    page = visit.go("/")
+    page.locator(".book-link").first.click()
+    page.get_by_text("Who is this, so far?").click()
+    expect(page.locator(".map-entity")).to_have_count(len(PAYLOADS))
+    page.locator(".map-entity").first.click()
+    expect(page.locator(".map-name")).to_have_text(PAYLOADS[0])
+    assert page.locator(".map-quotes a").first.get_attribute("href", timeout=1000).startswith("#/books/")  # type: ignore[union-attr]
 
 
 def send(body: str, route: Route) -> None:
@@ -148,6 +165,7 @@ def mad(payload: str) -> dict[str, object]:
         "question": payload,
         "answer_id": "a",
         "answer": f"{payload} [1]",
+        "short": {"text": payload, "citation": 1, "start": 0, "end": 3},
         "confidence": 0.5,
         "citations": [cited | {"link": f"javascript:{PWNED}"}],
         "evidence": [],

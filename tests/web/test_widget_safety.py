@@ -129,7 +129,9 @@ def test_no_payload_runs_or_reaches_out_wherever_it_stands(site: Site, page: Pag
     turn.locator(".cite").first.click()
     turn.locator(".passages button").nth(1).click()
     turn.locator("summary").press("Enter")
-    nearest = [{**citation(n), "section": text, "url": links[0]} for n, text in enumerate(PAYLOADS)]
+    nearest = [
+        {**citation(n), "section": text, "excerpt": text, "url": links[0]} for n, text in enumerate(PAYLOADS)
+    ]
     refusal = {"reason": "unheard_of", "message": everything, "nearest": nearest}
     site.play(("answered", final("no", citations=[], refusal=refusal)))
     ask_widget(page, "and now?").locator(".nearest button").first.click()
