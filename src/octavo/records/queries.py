@@ -18,7 +18,7 @@ from octavo.records import rows
 from octavo.records.digests import ChangedEdition, find_changed, list_undigested
 from octavo.records.errors import report_damage
 from octavo.records.tables import books, chunks, editions, meta, removals, sections, texts, vectors
-from octavo.records.words import ANY_WORD, COUNTS_OF_WORDS, find_wrong_counts, list_uncounted
+from octavo.records.words import COUNTS_OF_WORDS, find_wrong_counts, list_uncounted
 from octavo.store.base import digest_chunk
 from octavo.validation import BookState
 
@@ -247,8 +247,8 @@ class Queries:
     # Words
 
     async def count_passages_with(self, numbers: Iterable[int]) -> dict[int, int]:
-        """Count the passages that have each of these words; those that have any are under `ANY_WORD`."""
-        wanted = [ANY_WORD, *numbers]
+        """Count the passages that have each of these words; of those that have any, for `ANY_WORD`."""
+        wanted = [*numbers]
         found = await self._database.look_up(COUNTS_OF_WORDS, {"wanted": wanted})
         return dict.fromkeys(wanted, 0) | {row.word: row.passages for row in found}
 

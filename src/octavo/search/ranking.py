@@ -60,7 +60,8 @@ def fuse(found: StoreHits, *, dense_weight: float = DENSE_WEIGHT) -> list[Candid
         score = meaning.scale(id_) + words.scale(id_)
         standing = max(0.0, cosine * meaning.share) + max(0.0, bm25 * words.share)
         mixed.append(Candidate(id_, score, standing, cosine))
-    return sorted(mixed, key=lambda candidate: (-round(candidate.score, _EXACT), candidate.id))
+    mixed.sort(key=lambda candidate: (-round(candidate.score, _EXACT), candidate.id))
+    return mixed
 
 
 class _SearchHalf:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from octavo.search.scope import Bounds
 
 CANDIDATES = 50
+# How many words' counts are kept in memory.
+COUNTS_KEPT = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,8 @@ class Retriever:
         self.reranker = reranker
         self._vectors: LRUCache[tuple[float, ...]] = LRUCache()
         self._chunks: LRUCache[tuple[Chunk, frozenset[str]]] = LRUCache()
-        self._generation = -1
+        self._generation = self._counted_at = -1
+        self._counts: dict[int, int] = {}
         self._bm25 = Bm25Encoder()
 
     @property
@@ -131,7 +134,13 @@ class Retriever:
     async def weigh_words(self, query: str) -> dict[int, float]:
         """Weigh the words of a query by how rare they are in the whole library."""
         weights = self._bm25.encode_query(query)
-        counts = await self._records.count_passages_with(weights)
+        generation = self._records.generation
+        if generation != self._counted_at or len(self._counts) > COUNTS_KEPT:
+            self._counts, self._counted_at = {}, generation
+        counts = self._counts
+        unknown = [word for word in (ANY_WORD, *weights) if word not in counts]
+        if unknown:
+            counts |= await self._records.count_passages_with(unknown)
         return weigh_by_rarity(weights, counts, passages=counts[ANY_WORD])
 
     async def _load_chunks(self, ids: Sequence[str]) -> dict[str, tuple[Chunk, frozenset[str]]]:

@@ -67,7 +67,18 @@ def tokenize(text: str) -> tuple[Token, ...]:
 
 def collect_stems(text: str) -> set[str]:
     """Return the stems of a text's words, where nothing else about them is wanted."""
-    return {stem(word) for word, _ in _find_words(text)}
+    stems: set[str] = set()
+    # A text repeats many of its words, and each is looked at once.
+    for number, tail, word, code, mark in set(_PIECE.findall(text)):
+        if tail in NUMBER_ENDINGS:
+            if not mark:
+                stems.add(stem(number + tail + word + code))
+        else:
+            head, last = split_number(number)
+            if head:
+                stems.add(stem(head))
+            stems.add(stem(last + tail))
+    return stems
 
 
 def _find_words(text: str) -> Iterator[tuple[str, int]]:
