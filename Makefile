@@ -8,7 +8,7 @@ STAMP := .venv/.installed
 
 DIST ?= dist
 
-.PHONY: setup system demo test test-llm check bench dist clean
+.PHONY: setup system demo test test-llm check bench bench-scale dist clean
 
 setup: $(STAMP)
 
@@ -38,6 +38,9 @@ test-llm: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks
+
+bench-scale: setup
+	nice $(BIN)/python -m benchmarks.scale
 
 dist: setup
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir $(DIST) ./packages/octavo-models .

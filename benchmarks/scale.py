@@ -1,0 +1,173 @@
+"""How the embedded store grows: the cost of adding, searching and opening, from 10,000 to a million passages.
+
+    python -m benchmarks.scale [--sizes 10000,100000] [--memory-gb 4] [--seconds 600]
+
+Vectors and texts are made up: clusters in 48 dimensions put into 384, and words with the frequencies of a
+language. Each size runs in a process of its own, and only if memory is left and the time is not up; a size
+that did not run is named. Times are CPU time of the process, so that a busy machine changes them little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID
+
+import numpy as np
+
+from octavo.protocols import EVERYWHERE, Where
+from octavo.settings import Settings
+from octavo.store import open_store
+from octavo.store.bm25 import Bm25Encoder
+from octavo.types import Chunk
+
+SIZE, LATENT, WORDS, VOCABULARY = 384, 48, 60, 30_000
+A_BOOK, AT_ONCE, QUERIES, LIMIT = 2_000, 1_000, 60, 50
+# What a passage takes in memory while the store is open, with a margin.
+BYTES_A_PASSAGE = 8_000
+
+
+class MadeUp:
+    """Passages and queries that are the same in every run."""
+
+    def __init__(self, count: int) -> None:
+        self._random = np.random.default_rng(7)
+        self._centres = self._random.normal(size=(max(1, count // 200), LATENT))
+        self._turn = self._random.normal(size=(LATENT, SIZE))
+        frequencies = 1 / (np.arange(VOCABULARY) + 10)
+        self._frequencies = frequencies / frequencies.sum()
+
+    def make_vectors(self, count: int) -> list[tuple[float, ...]]:
+        near = self._centres[self._random.integers(len(self._centres), size=count)]
+        raw = (near + 0.4 * self._random.normal(size=near.shape)) @ self._turn
+        raw += 0.3 * self._random.normal(size=raw.shape)
+        unit = (raw / np.linalg.norm(raw, axis=1, keepdims=True)).astype(np.float32)
+        return [tuple(vector) for vector in unit.tolist()]
+
+    def make_texts(self, count: int, words: int) -> list[str]:
+        numbers = self._random.choice(VOCABULARY, size=(count, words), p=self._frequencies)
+        return [" ".join(f"w{number}x" for number in row) for row in numbers]
+
+
+def make_chunk(number: int, text: str, vector: tuple[float, ...]) -> Chunk:
+    book = f"book-{number // A_BOOK}"
+    return Chunk(
+        id=str(UUID(int=number + 1)),
+        chunk_id=number + 1,
+        content=text,
+        book_id=book,
+        section_id="s",
+        chapter="Chapter",
+        section="Chapter",
+        document_position=number % A_BOOK,
+        chunk_index=0,
+        url=f"book://{book}/s",
+        source_file=f"{book}.txt",
+        source_location="Chapter",
+        source_title=book,
+        start=0,
+        end=len(text),
+        created_at=datetime(2025, 1, 1, tzinfo=UTC),
+        heading_path=("Chapter",),
+        embedding=vector,
+    )
+
+
+async def measure(count: int, data: Path) -> dict[str, float]:
+    """Fill a store with so many passages, search it, close it and open it again."""
+    settings, made = Settings(data=data, free_space_mb=0), MadeUp(count)
+    store = await open_store(settings, dimension=SIZE)
+    adding: list[float] = []
+    for start in range(0, count, AT_ONCE):
+        some = min(AT_ONCE, count - start)
+        texts, vectors = made.make_texts(some, WORDS), made.make_vectors(some)
+        chunks = [make_chunk(start + n, texts[n], vectors[n]) for n in range(some)]
+        began = time.process_time()
+        await store.upsert(chunks, edition=1)
+        await store.commit()
+        adding.append((time.process_time() - began) / some)
+    encoder = Bm25Encoder()
+    queries = list(zip(made.make_vectors(QUERIES), made.make_texts(QUERIES, 8), strict=True))
+    one_book = Where(any_of={"book_id": (f"book-{count // A_BOOK // 2}",)})
+    costs: dict[str, list[float]] = {"all": [], "book": []}
+    for vector, text in queries:
+        words = encoder.encode_query(text)
+        for name, where in (("all", EVERYWHERE), ("book", one_book)):
+            began = time.process_time()
+            await store.search(vector, words, where=where, limit=LIMIT)
+            costs[name].append(time.process_time() - began)
+    await store.close()
+    began = time.process_time()
+    store = await open_store(settings, dimension=SIZE, expected=True)
+    opening = time.process_time() - began
+    await store.close()
+    tenth = max(1, len(adding) // 10)
+    return {
+        "add, first tenth (ms)": 1e3 * float(np.mean(adding[:tenth])),
+        "add, last tenth (ms)": 1e3 * float(np.mean(adding[-tenth:])),
+        "all books p50 (ms)": 1e3 * float(np.median(costs["all"])),
+        "all books p95 (ms)": 1e3 * float(np.percentile(costs["all"], 95)),
+        "one book p50 (ms)": 1e3 * float(np.median(costs["book"])),
+        "one book p95 (ms)": 1e3 * float(np.percentile(costs["book"], 95)),
+        "open (s)": opening,
+        "most memory (MB)": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+
+
+def run(count: int, seconds: float) -> dict[str, float] | str:
+    """Measure a size in a process of its own; a sentence if it did not end in time."""
+    with tempfile.TemporaryDirectory(prefix="octavo-scale-") as folder:
+        command = [sys.executable, "-m", "benchmarks.scale", "--one", str(count), "--data", folder]
+        try:
+            done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return "not measured: the time was up"
+        measured: dict[str, float] = json.loads(done.stdout)
+        return measured
+
+
+def report(sizes: Sequence[int], *, memory_gb: float, seconds: float) -> None:
+    ends = time.monotonic() + seconds
+    names: list[str] = []
+    for count in sizes:
+        if count * BYTES_A_PASSAGE > memory_gb * 1e9:
+            print(f"{count:,} passages: not measured, {memory_gb:g} GB are not enough", flush=True)
+            continue
+        found = run(count, max(1.0, ends - time.monotonic()))
+        if isinstance(found, str):
+            print(f"{count:,} passages: {found}", flush=True)
+            continue
+        if not names:
+            names = list(found)
+            print(f"| passages | {' | '.join(names)} |\n|---{'|---' * len(names)}|", flush=True)
+        print(f"| {count:,} | {' | '.join(f'{found[name]:.2f}' for name in names)} |", flush=True)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("--sizes", default="10000,100000,1000000")
+    options.add_argument("--memory-gb", type=float, default=4.0)
+    options.add_argument("--seconds", type=float, default=1_800.0)
+    options.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    options.add_argument("--data", type=Path, help=argparse.SUPPRESS)
+    said = options.parse_args()
+    if said.one:
+        print(json.dumps(asyncio.run(measure(said.one, said.data))))
+        return
+    sizes = [int(size) for size in said.sizes.split(",")]
+    report(sizes, memory_gb=said.memory_gb, seconds=said.seconds)
+
+
+if __name__ == "__main__":
+    main()
