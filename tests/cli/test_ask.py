@@ -10,17 +10,18 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from octavo.cli import main
-from octavo.cli.ask import _describe_confidence
+from octavo.cli.ask import _describe_confidence, describe_place
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from tests.support.answerers import add_tides, change_records
+from tests.support.builders import make_chunk, make_citation
 from tests.support.copies import copy_library
 from tests.support.patience import PATIENCE
 
@@ -205,8 +206,8 @@ def test_a_conversation_goes_on_with_ask(octavo: Octavo) -> None:
 def test_conversations_are_listed_and_exported(octavo: Octavo, tmp_path: Path) -> None:
     assert octavo("sessions").out == "No conversations yet. `octavo chat` starts one.\n"
     octavo("ask", LOST, "--session", "talk")
-    assert octavo("sessions").out.startswith("talk  20")
-    assert octavo("sessions").out.endswith("1 question, open\n")
+    assert octavo("sessions").out.startswith("talk      20")
+    assert octavo("sessions").out.endswith(f"1 question, open  {LOST}\n")
     page, data = tmp_path / "talk.md", tmp_path / "talk.json"
     assert octavo("sessions", "talk", "--export", page) == Said(0, "", f"Written to {page}.\n")
     assert f"## {LOST}" in page.read_text(encoding="utf-8")
@@ -218,6 +219,23 @@ def test_conversations_are_listed_and_exported(octavo: Octavo, tmp_path: Path) -
     assert octavo("sessions", "talk").out.startswith("# Conversation talk")
     lost = octavo("sessions", "talk", "--export", tmp_path / "no" / "talk.md")
     assert (lost.code, "cannot be written" in lost.err) == (1, True)
+
+
+def test_a_citation_shows_every_heading_above_it() -> None:
+    path, location = ("Part One", "Weather", "Storm"), "Moby-Dick › Part One › Storm, p. 7"
+    chunk = replace(make_chunk(), heading_path=path, source_title="Moby-Dick", source_location=location)
+    assert describe_place(make_citation(chunk=chunk)) == "Moby-Dick › Part One › Weather › Storm, p. 7"
+
+
+def test_a_conversation_is_known_by_the_beginning_of_its_id(octavo: Octavo) -> None:
+    for last in ("1", "2"):
+        octavo("ask", LOST, "--session", f"3f2a91c{last}-0000-4000-8000-000000000000")
+    short = octavo("sessions").out.splitlines()[0].split()[0]
+    assert short in ("3f2a91c1", "3f2a91c2")
+    assert octavo("sessions", short).out.startswith(f"# Conversation {short}-0000")
+    assert octavo("sessions", "3f2a").code == 2
+    assert octavo("sessions", short, "--delete").code == 0
+    assert len(octavo("sessions").out.splitlines()) == 1
 
 
 def test_verify_says_how_many_quotations_are_true_and_its_exit_code_tells(octavo: Octavo, data: Path) -> None:

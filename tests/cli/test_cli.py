@@ -319,3 +319,19 @@ def test_the_installed_program_works_with_the_packaged_model(tides: Path, tmp_pa
     assert version.stdout.startswith("octavo, version ")
     helped = subprocess.run([installed, "add", "-h"], capture_output=True, text=True, check=True)
     assert "--dry-run" in helped.stdout
+
+
+def test_a_shell_completes_commands_with_the_script_that_it_is_given() -> None:
+    script = subprocess.run(
+        [sys.executable, "-m", "octavo.cli", "completion", "bash"], capture_output=True, text=True, check=True
+    ).stdout
+    assert "_OCTAVO_COMPLETE=bash_complete" in script
+    asked = {"_OCTAVO_COMPLETE": "bash_complete", "COMP_WORDS": "octavo cont", "COMP_CWORD": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "octavo.cli"],
+        env=os.environ | asked,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "plain,contents\n"

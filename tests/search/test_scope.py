@@ -57,7 +57,6 @@ def bounds_of(
         ("preface", "preface"),
         ("chapter 10. a bosom friend > NOTES", "ten.notes"),
         ("Chapter 10. A Bosom Friend › Notes", "ten.notes"),
-        ("notes", "one.notes"),
         ("loomings", "one"),
         ("  Bosom ", "ten"),
     ],
@@ -66,6 +65,18 @@ def test_a_section_is_found_by_id_address_path_title_or_part_of_a_title(
     identifier: str, expected: str
 ) -> None:
     assert find_section(identifier, CONTENTS).id == expected
+
+
+def test_a_title_that_several_sections_have_asks_which_unless_one_holds_the_others() -> None:
+    with pytest.raises(InvalidValue, match="it fits 2, say which") as refused:
+        find_section("notes", CONTENTS)
+    assert "one.notes  (Chapter 1. Loomings › Notes)" in refused.value.message
+    assert "ten.notes" in refused.value.message
+    outer = make_section("tides", heading_path=("Tides",), position=0)
+    inner = replace(
+        make_section("tides.tides", heading_path=("Tides", "Tides"), position=1), ancestors=("tides",)
+    )
+    assert find_section("tides", [outer, inner]).id == "tides"
 
 
 def test_an_anchor_names_its_heading() -> None:

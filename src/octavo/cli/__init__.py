@@ -11,7 +11,7 @@ import sys
 import click
 
 from octavo import __version__
-from octavo.cli import ask, backup, books, chat, evaluate, gaps, keys, maps, migrate, push, serve
+from octavo.cli import ask, backup, books, chat, completion, evaluate, gaps, keys, maps, migrate, push, serve
 from octavo.cli.common import GroupOptions, report_error
 from octavo.errors import OctavoError
 
@@ -58,6 +58,7 @@ for command in (
     backup.backup,
     backup.restore,
     books.doctor,
+    completion.completion,
 ):
     octavo.add_command(command)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,10 +31,14 @@ from octavo.types import Evidence, Question, Scope, ScopeType
 
 if TYPE_CHECKING:
     from octavo.library import Library
-    from octavo.types import Session
+    from octavo.types import Citation, Session
 
 # An answer with less confidence is shown as a guess.
 GUESS = 0.4
+
+# So much of a session's id is shown, and enough to name it.
+SHORT_ID = 8
+_MADE_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 # The word in the place of a session's id that asks to delete old ones.
 PRUNE = "prune"
@@ -114,7 +119,14 @@ def show_evidence(evidence: Evidence) -> None:
     click.secho(f"   {chunk.url}\n", dim=True)
 
 
-def show_sessions(sessions: Sequence[Session], *, as_json: bool) -> None:
+async def find_session_id(library: Library, name: str) -> str:
+    """Return the id that a name is, or that it is the beginning of if only one begins so."""
+    ids = [session.session_id for session in await library.conversations.list_sessions()]
+    begun = [id_ for id_ in ids if id_.startswith(name)]
+    return begun[0] if name not in ids and len(begun) == 1 else name
+
+
+def show_sessions(sessions: Sequence[Session], titles: Mapping[str, str], *, as_json: bool) -> None:
     """Print the conversations, the newest first."""
     if as_json:
         from octavo.schemas import SessionListJson
@@ -126,7 +138,15 @@ def show_sessions(sessions: Sequence[Session], *, as_json: bool) -> None:
         for session in sessions:
             count = f"{session.query_count} question{'' if session.query_count == 1 else 's'}"
             state = "ended" if session.end_time else "open"
-            click.echo(f"{session.session_id}  {session.start_time:%Y-%m-%d %H:%M}  {count}, {state}")
+            shown = textwrap.shorten(titles.get(session.session_id, ""), 60, placeholder=" …")
+            when = f"{session.start_time:%Y-%m-%d %H:%M}"
+            name = f"{_shorten_id(session.session_id):<{SHORT_ID}}"
+            click.echo(f"{name}  {when}  {count}, {state}  {shown}".rstrip())
+
+
+def _shorten_id(session_id: str) -> str:
+    """Shorten an id that we made. A name that somebody chose stays whole."""
+    return session_id[:SHORT_ID] if _MADE_ID.fullmatch(session_id) else session_id
 
 
 async def export_session(library: Library, session_id: str, *, as_json: bool) -> str:
@@ -134,6 +154,7 @@ async def export_session(library: Library, session_id: str, *, as_json: bool) ->
     from octavo.answers.export import write_markdown
     from octavo.schemas import SessionExport
 
+    session_id = await find_session_id(library, session_id)
     session = await library.conversations.find_session(session_id)
     meant = {
         entry.question.id: entry.interpreted
@@ -247,6 +268,15 @@ def _describe_confidence(confidence: float) -> str:
     return f"Confidence: {confidence:.0%}."
 
 
+def describe_place(citation: Citation) -> str:
+    """Describe where a quotation stands: the book, every heading above it, and the page."""
+    chunk, said = citation.chunk, citation.source_location
+    path = chunk.heading_path
+    short = " › ".join(dict.fromkeys((chunk.source_title, *path[:1], *path[-1:])))
+    whole = " › ".join(dict.fromkeys((chunk.source_title, *path)))
+    return whole + said.removeprefix(short) if said.startswith(short) else said
+
+
 def show_answer(done: Answered) -> None:
     width = min(100, shutil.get_terminal_size().columns)
     if done.interpreted != done.question.content:
@@ -273,7 +303,7 @@ def show_answer(done: Answered) -> None:
         return
     click.secho(f"\n{_describe_confidence(answer.confidence)}", dim=True)
     for citation in answer.citations:
-        click.echo(f"  [{citation.number}] {citation.source_location}")
+        click.echo(f"  [{citation.number}] {describe_place(citation)}")
         click.secho(f"      {citation.link}", dim=True)
 
 
@@ -328,8 +358,8 @@ def sessions(
 
     \b
       octavo sessions
-      octavo sessions 3f2a… --export talk.md
-      octavo sessions 3f2a… --delete
+      octavo sessions 3f2a91c0 --export talk.md
+      octavo sessions 3f2a91c0 --delete
       octavo sessions prune --older-than 90
     """
     if session == PRUNE or days is not None:
@@ -342,10 +372,12 @@ def sessions(
     if session is None:
         if path:
             raise click.UsageError("--export needs the id of a conversation.")
-        show_sessions(
-            run_with_library(context, data, lambda library: library.conversations.list_sessions()),
-            as_json=as_json,
-        )
+
+        async def list_all(library: Library) -> tuple[list[Session], dict[str, str]]:
+            found = await library.conversations.list_sessions()
+            return found, await library.conversations.list_titles([each.session_id for each in found])
+
+        show_sessions(*run_with_library(context, data, list_all), as_json=as_json)
         return
     wants_json = as_json or (path or "").endswith(".json")
     text = run_with_library(
@@ -385,8 +417,9 @@ def _delete_session(context: GroupOptions, data: str | None, session: str | None
         raise click.UsageError("--delete needs the id of a conversation.")
 
     async def work(library: Library) -> int:
-        count = len(await library.conversations.list_exchanges(session))
-        await library.conversations.delete_session(session)
+        id_ = await find_session_id(library, session)
+        count = len(await library.conversations.list_exchanges(id_))
+        await library.conversations.delete_session(id_)
         return count
 
     count = run_with_library(context, data, work)

@@ -258,14 +258,18 @@ def list_(context: GroupOptions, data: str | None, as_json: bool) -> None:
 
 @click.command(short_help="Show the table of contents of a book.")
 @click.argument("book")
+@click.option("--depth", type=click.IntRange(min=1), help="Only so many levels: 1 shows the chapters.")
 @add_common_options
-def contents(context: GroupOptions, book: str, data: str | None, as_json: bool) -> None:
+def contents(context: GroupOptions, book: str, depth: int | None, data: str | None, as_json: bool) -> None:
     """Show the table of contents of BOOK, with the ids for --section.
 
     \b
       octavo contents moby-dick
+      octavo contents moby-dick --depth 1
     """
     sections = run_with_library(context, data, lambda library: library.contents(book))
+    if depth is not None:
+        sections = [section for section in sections if section.level <= depth]
     if as_json:
         from octavo.schemas import ContentsJson
 

@@ -12,7 +12,14 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from octavo.cli.ask import add_scope_options, answer_question, make_scope, show_answer
+from octavo.cli.ask import (
+    add_scope_options,
+    answer_question,
+    describe_place,
+    find_session_id,
+    make_scope,
+    show_answer,
+)
 from octavo.cli.common import GroupOptions, add_common_options, run_with_library, show_json
 from octavo.types import Question, Scope
 
@@ -48,7 +55,8 @@ def chat(
     start = make_scope(section, page, up_to)
 
     async def work(library: Library) -> None:
-        session = await library.conversations.start_session(session_id)
+        known = await find_session_id(library, session_id) if session_id else None
+        session = await library.conversations.start_session(known)
         click.secho(f"Session {session.session_id}. /quit ends it.", dim=True, err=True)
         try:
             await Chat(library, session.session_id, book_id, start, as_json=as_json).run()
@@ -99,7 +107,7 @@ class Chat:
         elif name == "/sources" and self._last is not None:
             for citation in self._last.answer.citations:
                 click.echo(
-                    f"[{citation.number}] {citation.source_location}\n    “{citation.content_snippet}”"
+                    f"[{citation.number}] {describe_place(citation)}\n    “{citation.content_snippet}”"
                 )
         else:
             click.echo(COMMANDS, err=True)

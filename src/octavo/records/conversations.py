@@ -8,7 +8,7 @@ citations and a receipt of how it was made, and comes out equal.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -145,6 +145,15 @@ class Conversations:
             query = query.where((sessions.c.start_time < began) | later)
         async with self._database.connect() as connection:
             return [_parse_session(row) for row in await connection.execute(query)]
+
+    async def list_titles(self, session_ids: Sequence[str]) -> dict[str, str]:
+        """Return the first question of each session, by which a reader knows it again."""
+        first = select(func.min(questions.c.number)).where(questions.c.session_id.in_(session_ids))
+        query = select(questions.c.session_id, questions.c.content).where(
+            questions.c.number.in_(first.group_by(questions.c.session_id))
+        )
+        async with self._database.connect() as connection:
+            return {row.session_id: row.content for row in await connection.execute(query)}
 
     async def receive(self, question: Question, *, interpreted: str) -> None:
         """Records a pending question, and counts it in its session."""

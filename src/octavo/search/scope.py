@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 _BETWEEN = r"[\W_]*"
 _DASH = re.compile(r"-|–|\.\.")
+# How many sections an error lists that fit a name.
+MOST_CHOICES = 8
 _ONE_PAGE = re.compile(r"^(?:p\.\s*|p\s+|page\s+|(?:p|page)(?=[#\d]))(\S+)$", re.IGNORECASE)
 
 
@@ -336,12 +338,14 @@ def find_section(identifier: str, sections: Sequence[Section]) -> Section:
         lambda s: s.url == identifier,
         lambda s: bool(s.anchor) and identifier == f"#{s.anchor}",
         lambda s: _fold(" › ".join(s.heading_path)) == wanted,
-        lambda s: _fold(s.title) == wanted,
     )
     for way in ways:
         matching = [s for s in sections if way(s)]
         if matching:
             return matching[0]
+    titled = [s for s in sections if _fold(s.title) == wanted]
+    if titled:
+        return _choose_section(identifier, titled)
     # "Chapter 1" begins "Chapter 1. Loomings", but not "Chapter 10. A Bosom Friend".
     begun = [s for s in sections if wanted and re.match(rf"{re.escape(wanted)}(?!\w)", _fold(s.title))]
     if len(begun) == 1:
@@ -354,6 +358,16 @@ def find_section(identifier: str, sections: Sequence[Section]) -> Section:
     raise NotFound(
         "section", identifier, nearest=tuple(near), hint="`octavo contents BOOK` lists the sections."
     )
+
+
+def _choose_section(identifier: str, matching: Sequence[Section]) -> Section:
+    """Return the section that the others are part of, or raise: which one is meant is the caller's to say."""
+    first = matching[0]
+    if all(first.id in section.ancestors for section in matching[1:]):
+        return first
+    shown = "".join(f"\n    {s.id}  ({' › '.join(s.heading_path)})" for s in matching[:MOST_CHOICES])
+    rule = f"must name one section; it fits {len(matching)}, say which by its id or path:{shown}\n "
+    raise InvalidValue("section", rule, identifier)
 
 
 def find_pages(identifier: str, sections: Sequence[Section]) -> tuple[int, int]:
