@@ -157,7 +157,11 @@ def list_passages(data: Path, suite: Path) -> Passages:
     found: dict[str, list[tuple[str, str]]] = defaultdict(list)
     kinds: dict[str, str] = {}
     for name in ("books", "manuals"):
-        for row in read_rows(data / f"{name}.jsonl.xz"):
+        path = data / f"{name}.jsonl.xz"
+        if not path.exists():
+            print(f"{path} is missing: its passages are left out", file=sys.stderr)
+            continue
+        for row in read_rows(path):
             texts = [p if isinstance(p, str) else p["text"] for p in row["paragraphs"]]
             found[row["book"]] += [(row["title"], p) for p in join_paragraphs(texts)]
             kinds[row["book"]] = "manual" if name == "manuals" else "novel"

@@ -103,6 +103,12 @@ class Settings(BaseSettings):
     risk: float = Field(
         0.2, gt=0, lt=1, description="share of the answers that may be wrong; lower, fewer are given"
     )
+    model_risk: float = Field(
+        0.005,
+        ge=0,
+        lt=1,
+        description="share of a language model's false claims that may pass; 0 = rules by words only",
+    )
     free_space_mb: int = Field(256, ge=0, description="writes stop when less than this is free on the disk")
     check_per_minute: int = Field(
         2_000,

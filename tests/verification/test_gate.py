@@ -8,7 +8,8 @@ from dataclasses import replace
 from octavo.answers.workspace import CachedVerifier, number_sentences
 from octavo.search.scope import bound_by_books
 from octavo.verification.claims import Claim, GlossedClaim, Sentence
-from octavo.verification.gate import verify_claim, verify_claims
+from octavo.verification.gate import decide, verify_claim, verify_claims
+from octavo.verification.meaning import Opinions, load_judges
 from tests.support.builders import make_chunk, make_evidence
 from tests.support.paraphrases_in_context import SHELF
 
@@ -88,8 +89,9 @@ def test_claims_are_checked_with_the_opinion_that_is_given() -> None:
         Claim("A letter of more than 20 MB may be refused by the sorter.", ("s3",)),
         Verifier(4.0),
     )
-    assert verify_claims([claim], SENTENCES, opinion=verifier) == ((claim,), ())
-    assert verifier.asked == [claim.text]
+    gate = Verifier(0.0)
+    assert verify_claims([claim], SENTENCES, opinions=Opinions(verifier, gate)) == ((claim,), ())
+    assert (verifier.asked, gate.asked) == ([claim.text], [])
 
 
 def test_a_verifier_is_asked_once_about_the_same_claim_and_not_about_a_quotation() -> None:
@@ -102,3 +104,72 @@ def test_a_verifier_is_asked_once_about_the_same_claim_and_not_about_a_quotation
     first = verify_claim(claim, SENTENCES, opinion=opinion)
     assert verify_claim(claim, SENTENCES, opinion=opinion) == first
     assert (opinion.was_asked, verifier.asked) == (True, [claim.text])
+
+
+# Judged by meaning
+
+PIER = make_sentences(
+    {
+        ("Storm",): "The storm of 1874 broke the northern pier. Captain Marlow blamed the harbour master. "
+        "Nobody repaired it before the spring."
+    }
+)
+FREELY = Claim("A tempest in 1874 destroyed the pier on the north side.", ("s1",))
+
+
+def judge_by(odds: float) -> Opinions:
+    return Opinions(Verifier(0.0), Verifier(odds), Verifier(odds))
+
+
+def test_what_is_said_freely_is_published_quoted_or_dropped_by_its_meaning() -> None:
+    rulings = [decide(FREELY, PIER, opinions=judge_by(odds)) for odds in (8.0, 1.5, -8.0)]
+    assert [ruling.decision for ruling in rulings] == ["publish", "quote", "drop"]
+    assert rulings[0].support.supported
+    assert not rulings[2].reason.endswith("not in the sentences")
+
+
+def test_in_the_place_of_a_doubtful_claim_stand_its_sentences_once() -> None:
+    claims = [FREELY, Claim("In 1874 the pier to the north was destroyed by a gale.", ("s1",))]
+    kept, dropped = verify_claims(claims, PIER, opinions=judge_by(1.5))
+    assert [(claim.text, claim.sentences) for claim in kept] == [(PIER["s1"].text, ("s1",))]
+    assert dropped == ()
+
+
+def test_without_risk_or_opinions_the_strict_rules_decide_alone() -> None:
+    assert decide(FREELY, PIER, opinions=judge_by(8.0), risk=0.0).decision == "drop"
+    assert decide(FREELY, PIER).decision == "drop"
+
+
+def test_where_all_words_are_the_books_own_a_sure_verifier_does_not_overrule_who_did_it() -> None:
+    for text, ids in (
+        ("The northern pier broke the storm of 1874.", ("s1",)),
+        ("The storm of 1874 blamed the harbour master.", ("s1", "s2")),
+    ):
+        assert decide(Claim(text, ids), PIER, opinions=judge_by(8.0)).decision == "quote"
+
+
+def test_one_bad_sentence_spoils_a_claim_and_a_wrong_id_cannot_be_made_good() -> None:
+    class Suspicious(Verifier):
+        def __call__(self, claim: str, passages: Sequence[str], /) -> list[float]:
+            return [-8.0 if "Bishop" in claim else 8.0 for _ in passages]
+
+    opinions = Opinions(Verifier(0.0), Suspicious(0.0), Suspicious(0.0))
+    both = Claim(f"{FREELY.text} Bishop Odo paid for it.", ("s1",))
+    assert decide(both, PIER, opinions=opinions).decision == "drop"
+    for claim in (
+        replace(FREELY, sentences=("s99",)),
+        GlossedClaim("Der Sturm.", ("s1",), gloss=FREELY.text),
+    ):
+        assert decide(claim, PIER, opinions=judge_by(8.0)).decision == "drop"
+
+
+def test_every_weight_by_meaning_has_the_sign_of_its_meaning_and_less_risk_asks_for_more() -> None:
+    for name in ("small", "large"):
+        fit = load_judges()[name]
+        shares, limits = zip(*fit["publish"], strict=True)
+        assert list(shares) == sorted(shares, reverse=True)
+        assert list(limits) == sorted(limits)
+        assert limits[0] > fit["quote"]
+        against = {n for n, w in fit["weights"].items() if w < 0 and n != "bias"}
+        assert {n.split("_")[0] for n in against} <= {"near", "cited", "rule", "new", "gains", "loses"}
+        assert min(fit["weights"][n] for n in ("gate", "large") if n in fit["weights"]) > 0

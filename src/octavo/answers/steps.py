@@ -20,7 +20,6 @@ from octavo.answers.short import lead_with_short
 from octavo.answers.workspace import Workspace
 from octavo.concurrency import run_blocking
 from octavo.events import Working
-from octavo.models.weights import VERIFIER
 from octavo.search.preferences import read_preferences
 from octavo.search.scope import Bounds, ScopeResolver, bound_by_books
 from octavo.text.language import detect_language, is_foreign
@@ -128,7 +127,12 @@ class AskSteps:
         sentences = {sentence.id: sentence for sentence in workspace}
         began = time.monotonic()
         claims, dropped = await run_blocking(
-            verify_claims, reply.claims, sentences, given=interpreted, opinion=workspace.opinion
+            verify_claims,
+            reply.claims,
+            sentences,
+            given=interpreted,
+            opinions=workspace.opinions,
+            risk=self.settings.model_risk,
         )
         checking = reply.checking + time.monotonic() - began
         short, claims = lead_with_short(reply.short, claims, sentences)
@@ -170,6 +174,5 @@ def read_history(messages: Sequence[Message]) -> list[Turn]:
 
 
 def _list_local_models(workspace: Workspace, reply: Reply) -> tuple[str, ...]:
-    """List the models that read for the search and for the answer, and the verifier if it was asked."""
-    readers = {**workspace.readers, **dict.fromkeys(reply.readers)}
-    return (*readers, *((VERIFIER.name,) if workspace.opinion and workspace.opinion.was_asked else ()))
+    """List the models that read for the search and for the answer, and the verifiers that were asked."""
+    return tuple({**workspace.readers, **dict.fromkeys((*reply.readers, *workspace.list_verifiers()))})

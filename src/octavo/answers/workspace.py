@@ -13,17 +13,20 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, overload
 
 from octavo.errors import NotFound
+from octavo.models.weights import GATE, VERIFIER
 from octavo.search.preferences import NO_PREFERENCES, Preferences
 from octavo.search.scope import Bounds, find_section
 from octavo.text.sentences import split_sentences
 from octavo.types import CHUNK_LEAST, Book, Chunk, Evidence, Section
 from octavo.verification.claims import Sentence
+from octavo.verification.meaning import Opinions
 
 if TYPE_CHECKING:
     from octavo.protocols import SupportModel
     from octavo.records.catalogue import Records
     from octavo.search.maps import MapReader
     from octavo.search.ranking import ReaderSize
+    from octavo.search.rerank import Reranker
     from octavo.search.retrieval import Retriever
     from octavo.text.bookmap.describe import MapDescriber
     from octavo.text.bookmap.model import MapPlace
@@ -79,6 +82,13 @@ class CachedVerifier:
         return bool(self._known)
 
 
+def _make_opinions(reranker: Reranker | None, verifier: SupportModel | None) -> Opinions | None:
+    if reranker is None or reranker.gate is None or verifier is None:
+        return None
+    large = CachedVerifier(reranker.large.score_support) if reranker.large else None
+    return Opinions(verifier, CachedVerifier(reranker.gate), large)
+
+
 class Workspace(Sequence[Sentence]):
     """The sentences found so far, and ways to find more within the bounds."""
 
@@ -101,6 +111,10 @@ class Workspace(Sequence[Sentence]):
         """The names of the models that read passages, in the order of their use."""
         verifier = retriever.reranker.opinion if retriever.reranker else None
         self.opinion = CachedVerifier(verifier) if verifier else None
+        self.opinions = _make_opinions(retriever.reranker, self.opinion)
+        """The trained verifiers that the gate asks about a claim, where there are any."""
+        large = retriever.reranker.large if retriever.reranker else None
+        self._large_name = large.name if large else ""
         self._retriever, self._records, self._maps = retriever, records, maps
         self._sources = Sources(records)
         self._sentences: list[Sentence] = []
@@ -116,6 +130,12 @@ class Workspace(Sequence[Sentence]):
 
     def __len__(self) -> int:
         return len(self._sentences)
+
+    def list_verifiers(self) -> list[str]:
+        """Return the names of the verifiers that were asked about a claim."""
+        gate, large = (self.opinions.gate, self.opinions.large) if self.opinions else (None, None)
+        known = {VERIFIER.name: self.opinion, GATE.name: gate, self._large_name: large}
+        return [name for name, one in known.items() if isinstance(one, CachedVerifier) and one.was_asked]
 
     def report(self, step: str, detail: str = "") -> None:
         """Report what is being done just now."""

@@ -475,7 +475,8 @@ class Library:
         if not self.settings.local_models or self.settings.reader == "off":
             return None
         large = self.models.large if self.settings.reader == "large" else None
-        return Reranker(self.models.reader, opinion=self.models.verifier.score_support, large=large)
+        verifier, gate = self.models.verifier.score_support, self.models.gate.score_support
+        return Reranker(self.models.reader, opinion=verifier, gate=gate, large=large)
 
     def _scope_of(self, books: Sequence[str] | None) -> ScopeResolver:
         return self._scope if books is None else replace(self._scope, books=books)

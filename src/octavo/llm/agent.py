@@ -1,10 +1,11 @@
 """Answers with a language model, and says nothing that the book does not support.
 
-The model searches and reads a `Workspace` with tools, or, if the endpoint does not support tools, answers at
-once from what was found first. Its claims are cleaned, and checked against the sentences that they name. The
-model may correct those that do not hold once; after that they are dropped. The probability that the book
-answers at all is estimated from the evidence, as offline, and never by the model. If the model fails for
-whatever reason, the offline answer takes its place and says so.
+The model searches and reads a `Workspace` with tools, or, if the endpoint does not support tools, answers
+at once from what was found first. Its claims are cleaned, and checked against the sentences that they name.
+In the place of a doubtful claim stand its sentences. The model may correct those that do not hold once;
+after that they are dropped. The probability that the book answers at all is estimated from the evidence, as
+offline, and never by the model. If the model fails for whatever reason, the offline answer takes its place
+and says so.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,7 @@ from octavo.llm.prompts import ModelClaim
 from octavo.llm.tools import ToolBudget, make_tool, make_tools
 from octavo.text.language import is_foreign, is_translation
 from octavo.verification.claims import Claim, GlossedClaim
-from octavo.verification.gate import UNSAID, verify_claim
+from octavo.verification.gate import decide, quote_claim, verify_claim
 
 if TYPE_CHECKING:
     from octavo.answers.followups import Turn
@@ -48,7 +49,7 @@ class ModelAnswerer:
 
     def __init__(self, settings: Settings, endpoint: ModelEndpoint, offline: OfflineAnswerer) -> None:
         self.name = settings.model
-        self._mode = settings.model_mode
+        self._mode, self._risk = settings.model_mode, settings.model_risk
         self._endpoint, self._offline = endpoint, offline
         self._ledger = endpoint.ledger()
 
@@ -73,7 +74,8 @@ class ModelAnswerer:
         quoted = await self._offline.reply(question, workspace)
         order = read_order(question) if workspace.is_selection else None
         translates = order is not None and order.kind is OrderKind.TRANSLATE
-        checker = _ClaimChecker(workspace, question, foreign=translates or _is_foreign(workspace))
+        foreign = translates or _is_foreign(workspace)
+        checker = _ClaimChecker(workspace, question, foreign=foreign, risk=self._risk)
         calls = ToolBudget(self._endpoint.limits.tool_calls, self._endpoint.limits.tool_seconds)
         try:
             mode = await self._ask(order.words if order else question, workspace, checker, calls)
@@ -93,12 +95,12 @@ class ModelAnswerer:
             checking=checker.checking,
             readers=quoted.readers,
             short=None if checker.foreign else quoted.short,
-            notes={"name": self.name, **notes, "mended": checker.mended, **self._ledger.notes()},
+            notes={"name": self.name, **notes, **checker.notes(), **self._ledger.notes()},
         )
 
     def _fall_back(self, quoted: Reply, why: str, checker: _ClaimChecker, calls: ToolBudget) -> Reply:
         """Return the offline answer, marked as such with the reason."""
-        notes = {"name": self.name, "failed": why, "tool_calls": calls.made, "mended": checker.mended}
+        notes = {"name": self.name, "failed": why, "tool_calls": calls.made, **checker.notes()}
         return replace(
             quoted,
             answerer=f"offline, because {why}",
@@ -202,11 +204,13 @@ class _ClaimChecker:
     workspace: Workspace
     question: str
     foreign: bool
+    risk: float
     claims: list[Claim] = field(default_factory=list)
     dropped: list[tuple[str, str]] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
     said: int = 0
     mended: int = 0
+    quoted: int = 0
     checking: float = 0.0
 
     @property
@@ -217,8 +221,12 @@ class _ClaimChecker:
     def support(self) -> float:
         return sum(self.scores) / len(self.scores) if self.scores else 0.0
 
+    def notes(self) -> dict[str, int]:
+        """Count the claims that the model corrected, and those in whose place the book is quoted."""
+        return {"mended": self.mended, "quoted": self.quoted}
+
     def accept(self, said: Sequence[ModelClaim]) -> list[tuple[ModelClaim, str]]:
-        """Keep the claims that hold, and return the others with the reason."""
+        """Keep the claims that hold, quote the doubtful ones, and return the others with the reason."""
         sentences, failed, began = self.sentences, list[tuple[ModelClaim, str]](), time.monotonic()
         self.said += len(said)
         for one in said:
@@ -226,14 +234,24 @@ class _ClaimChecker:
             if claim is None:
                 failed.append((one, why))
                 continue
-            support = verify_claim(claim, sentences, given=self.question, opinion=self.workspace.opinion)
-            if not support.supported:
-                failed.append((one, "; ".join(support.reasons) or UNSAID))
-            elif claim.text not in {kept.text for kept in self.claims}:
-                self.claims.append(claim)
-                self.scores.append(support.score)
+            ruling = decide(
+                claim, sentences, given=self.question, opinions=self.workspace.opinions, risk=self.risk
+            )
+            if ruling.decision == "drop":
+                failed.append((one, ruling.reason))
+            elif ruling.decision == "quote":
+                self.quoted += 1
+                self._add(quote_claim(claim, sentences, beside=self.claims), ruling.support.score)
+            else:
+                self._add([claim], ruling.support.score)
         self.checking += time.monotonic() - began
         return failed
+
+    def _add(self, claims: Iterable[Claim], score: float) -> None:
+        for claim in claims:
+            if claim.text not in {kept.text for kept in self.claims}:
+                self.claims.append(claim)
+                self.scores.append(score)
 
     def _make_claim(self, one: ModelClaim, sentences: Mapping[str, Sentence]) -> tuple[Claim | None, str]:
         cited = " ".join(sentences[id_].text for id_ in one.sentences if id_ in sentences)
@@ -278,7 +296,11 @@ class _ClaimChecker:
         self.drop([*failed, *again])
 
     def drop(self, failed: Sequence[tuple[ModelClaim, str]]) -> None:
-        self.dropped += [(one.text[: prompts.MOST_TEXT], why) for one, why in failed]
+        told = {text for text, _ in self.dropped}
+        for text, why in ((one.text[: prompts.MOST_TEXT], why) for one, why in failed):
+            if text not in told:
+                self.dropped.append((text, why))
+                told.add(text)
 
 
 def _is_foreign(workspace: Workspace) -> bool:

@@ -182,8 +182,11 @@ def _try_local_models(settings: Settings) -> list[str]:
     readers = [models.reader, models.large] if settings.reader == "large" else [models.reader]
     for reader in readers:
         reader.read("Does the model answer?", [HeadedText("It does.")])
-    models.verifier.score_support("The model answers.", ["It does."])
-    return [*(reader.name for reader in readers), models.verifier.name]
+    # What a language model writes is judged by a verifier of its own.
+    verifiers = [models.verifier, models.gate] if settings.model else [models.verifier]
+    for verifier in verifiers:
+        verifier.score_support("The model answers.", ["It does."])
+    return [*(reader.name for reader in readers), *(verifier.name for verifier in verifiers)]
 
 
 async def _check_language_model(settings: Settings) -> Finding:

@@ -1,10 +1,12 @@
-"""The cross-encoders of the data package: the reader, the verifier, and the large model.
+"""The cross-encoders of the data package: the reader, the two verifiers, and the large model.
 
 The reader scores how well a passage fits a question, whether it answers it at all, and which words do. The
-verifier scores whether a passage supports a sentence. Both are small encoders trained from the embedder's own
-weights. The large model does the work of both, at four to five times the cost. All were trained with
-`training/`, are checked by SHA-256, loaded on first use, and run without torch. Each pair of texts is a batch
-of its own on one thread, and several pairs run in parallel: the same pair always gets the same scores.
+verifier scores whether a passage supports a sentence. A second one learnt from what language models write,
+and is asked by the gate. All three are small encoders trained from the embedder's own weights. The large
+model does the work of reader and verifier, at four to five times the cost. All were trained with
+`training/`, are checked by SHA-256, loaded on first use, and run without torch. Each pair of texts is a
+batch of its own on one thread, and several pairs run in parallel: the same pair always gets the same
+scores.
 """
 
 from __future__ import annotations
@@ -128,10 +130,9 @@ class Reader:
 class Verifier:
     """Scores whether passages support a claim. Blocking: call it through `concurrency.run_blocking`."""
 
-    name = weights.VERIFIER.name
-
-    def __init__(self, *, threads: int = 0) -> None:
-        self._model = _PairModel(weights.VERIFIER, threads=threads)
+    def __init__(self, *, threads: int = 0, shipped: weights.ShippedModel = weights.VERIFIER) -> None:
+        self.name = shipped.name
+        self._model = _PairModel(shipped, threads=threads)
 
     def score_support(self, claim: str, passages: Sequence[str]) -> list[float]:
         """Return for each passage the log odds that it supports the claim."""
@@ -168,6 +169,7 @@ class LocalModels:
     def __init__(self, settings: Settings) -> None:
         self.reader = Reader(threads=settings.threads)
         self.verifier = Verifier(threads=settings.threads)
+        self.gate = Verifier(threads=settings.threads, shipped=weights.GATE)
         self.large = LargeModel(threads=settings.threads)
 
 

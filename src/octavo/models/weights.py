@@ -1,6 +1,6 @@
 """Where the model files come from, and why they can be trusted.
 
-The reader, the verifier, the large model and the default embedder are files of the data package
+The reader, the two verifiers, the large model and the default embedder are files of the data package
 `octavo-models`. For an embedder Octavo looks, in this order, at a folder that the user names, its own cache,
 the data package, another package that carries the published weights as data, and the Hugging Face hub when a
 download was asked for.
@@ -97,6 +97,9 @@ READER = ShippedModel(
 )
 VERIFIER = ShippedModel(
     "verifier-2", "verifier-int8.onnx", "85251973cd2b63c6ee153affd2952abd1ff19891a7f9f91b3870a1f60b37d67f"
+)
+GATE = ShippedModel(
+    "gate-1", "gate-int8.onnx", "0f92e59fa7093a7f3c1e3f9d8524b84560547b7c086995a069ac4d0d5fe3ba14"
 )
 LARGE = LargeShippedModel(
     "large-1",

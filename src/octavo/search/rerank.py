@@ -64,8 +64,8 @@ class Ranking:
 class Reranker:
     """Scores passages for one open library.
 
-    `opinion` is the trained verifier's, of claims and passages. With `large`, the large model reads for
-    questions what the small reader left open.
+    `opinion` is the trained verifier's, of claims and passages, and `gate` that of the one which learnt how
+    language models write. With `large`, the large model reads for questions what the small reader left open.
     """
 
     def __init__(
@@ -73,9 +73,10 @@ class Reranker:
         reader: PassageReader,
         *,
         opinion: SupportModel | None = None,
+        gate: SupportModel | None = None,
         large: LargeReader | None = None,
     ) -> None:
-        self.reader, self.large, self.opinion = reader, large, opinion
+        self.reader, self.large, self.opinion, self.gate = reader, large, opinion, gate
         self._scores: LRUCache[PassageScore] = LRUCache(most=2_000)
 
     @property

@@ -201,6 +201,12 @@ def measure(claim: str, passages: Sequence[str]) -> Measurement:
     return Measurement(features, close, reasons=tuple(dict.fromkeys(reasons)), against=against)
 
 
+def claims_something(text: str) -> bool:
+    """Say whether a text states anything: it is no question, no lead-in, and has words."""
+    words = read_words(text[:MOST_CLAIM])
+    return bool(words) and not _asks_only(text) and not _says_nothing(text, words)
+
+
 def _find_verbatim(claims: set[str], windows: Sequence[Window], passages: Sequence[str]) -> Window | None:
     """Return the first window that has the words of the claim, and no others, in the same order."""
     wanted = [split_words(text.lower()) for text in claims]
@@ -356,15 +362,20 @@ def _measure_order(aligned: Alignment) -> dict[str, float]:
 def _measure_facts(
     words: Sequence[Word], terms: Terms, windows: Sequence[Window], reasons: list[str]
 ) -> dict[str, float]:
-    """Measure how many numbers and names no passage has. Those that the best window lacks are reasons."""
+    """Measure how many numbers and names no passage has. Those that the best window lacks are reasons,
+    and each one says whether another place has it.
+    """
     anywhere = reduce(or_, (w.held for w in windows))
     found = dict[str, float]()
     for kind in ("number", "name"):
         mine = {w.stem: w.raw for w in words if getattr(w, kind)}
         nowhere = sum(not terms.bits[key] & anywhere for key in mine)
         found[f"{kind}_absent"] = min(1.0, nowhere / max(1, min(len(mine), 2)))
-        gone = [raw for key, raw in mine.items() if not terms.bits[key] & windows[0].held]
-        reasons += [f"{kind} {raw} is not in the passage" for raw in gone]
+        for key, raw in mine.items():
+            if not terms.bits[key] & anywhere:
+                reasons.append(f"{kind} {raw} is not in the passage")
+            elif not terms.bits[key] & windows[0].held:
+                reasons.append(f"{kind} {raw} stands elsewhere in the passage")
     return found
 
 

@@ -1,30 +1,52 @@
 """The gate that every claim passes before it is published, whoever wrote it.
 
-A claim passes if it names sentences of the evidence and they say so. `check` measures how much of the claim
-the sentences hold, and `judge` applies the strict rules for paraphrases. Either one can turn a claim down.
+A claim passes if it names sentences of the evidence and they say so. `verify_claim` is strict: `check`
+measures how much of the claim the sentences hold, `judge` applies the rules for paraphrases, and either one
+can turn a claim down. `decide` lets through what is strictly so, and weighs the rest by meaning where there
+is a trained verifier: it is published, or quoted, or dropped. A claim is quoted if it is doubtful: the
+sentences that it names take its place, so that a reader loses the words and not the content.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from octavo.text.language import detect_language
 from octavo.text.layout import ITEM
-from octavo.verification.check import Support, check
-from octavo.verification.claims import GlossedClaim
+from octavo.text.sentences import split_sentences
+from octavo.verification.check import Support, check, claims_something
+from octavo.verification.claims import Claim, GlossedClaim
 from octavo.verification.context import CitedSentence
+from octavo.verification.meaning import Decision, Opinions, weigh
 from octavo.verification.paraphrase import judge
+from octavo.verification.rules import NEW_WORD, may_overrule
 
 if TYPE_CHECKING:
     from octavo.protocols import SupportModel
-    from octavo.verification.claims import Claim, Sentence
+    from octavo.verification.claims import Sentence
 
 UNSAID = "the sentences do not say so"
+RISK = 0.005
+"""The share of a language model's false claims that may pass, if no other is chosen."""
 # The most characters between two sentences that follow each other.
 _MOST_GAP = 4
-# How many sentences back may tell who "it" is.
-_MOST_EARLIER = 4
+# How many sentences back may tell who "it" is, and how many are quoted in the place of a claim.
+_MOST_EARLIER, _MOST_QUOTED = 4, 3
+_WORSE: tuple[Decision, ...] = ("publish", "quote", "drop")
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What is done with a claim, and why: it is published, or its sentences are quoted, or it is dropped."""
+
+    decision: Decision
+    support: Support
+
+    @property
+    def reason(self) -> str:
+        return "; ".join(self.support.reasons) or UNSAID
 
 
 def verify_claims(
@@ -32,18 +54,107 @@ def verify_claims(
     sentences: Mapping[str, Sentence],
     *,
     given: str = "",
-    opinion: SupportModel | None = None,
+    opinions: Opinions | None = None,
+    risk: float = RISK,
 ) -> tuple[tuple[Claim, ...], tuple[tuple[str, str], ...]]:
-    """Split claims into those that pass the gate, and the texts of the others, each with the reason."""
+    """Split claims into those that pass the gate, and the texts of the others, each with the reason.
+
+    In the place of a doubtful claim stand the sentences that it names.
+    """
+    rulings = [decide(claim, sentences, given=given, opinions=opinions, risk=risk) for claim in claims]
     kept: list[Claim] = []
-    dropped: list[tuple[str, str]] = []
-    for claim in claims:
-        support = verify_claim(claim, sentences, given=given, opinion=opinion)
-        if support.supported:
+    for claim, ruling in zip(claims, rulings, strict=True):
+        if ruling.decision == "publish":
             kept.append(claim)
-        else:
-            dropped.append((claim.text, "; ".join(support.reasons) or UNSAID))
-    return tuple(kept), tuple(dropped)
+        elif ruling.decision == "quote":
+            kept += quote_claim(claim, sentences, beside=(*claims, *kept))
+    dropped = [
+        (claim.text, ruling.reason)
+        for claim, ruling in zip(claims, rulings, strict=True)
+        if ruling.decision == "drop"
+    ]
+    return tuple(kept), tuple(dict.fromkeys(dropped))
+
+
+def decide(
+    claim: Claim,
+    sentences: Mapping[str, Sentence],
+    *,
+    given: str = "",
+    opinions: Opinions | None = None,
+    risk: float = RISK,
+) -> Ruling:
+    """Decide what is done with a claim. Without `opinions`, or with no `risk`, the strict rules decide alone.
+
+    So they do where the judges by meaning have learnt nothing: for books in other languages than English, and
+    for a claim in another language than its book's. A claim of several sentences is as good as the worst.
+    """
+    support = verify_claim(claim, sentences, given=given, opinion=opinions.verifier if opinions else None)
+    if support.supported:
+        return Ruling("publish", support)
+    named = [sentences[id_] for id_ in claim.sentences if id_ in sentences]
+    if not risk or opinions is None or isinstance(claim, GlossedClaim) or len(named) < len(claim.sentences):
+        return Ruling("drop", support)
+    parts = [claim.text[part.start : part.end] for part in split_sentences(claim.text)]
+    if len(parts) > 1:
+        each = (replace(claim, text=part) for part in parts)
+        rulings = [decide(one, sentences, given=given, opinions=opinions, risk=risk) for one in each]
+        return max(rulings, key=lambda ruling: (_WORSE.index(ruling.decision), -ruling.support.score))
+    return _decide_by_meaning(claim, named, sentences, support, opinions=opinions, risk=risk)
+
+
+def _decide_by_meaning(
+    claim: Claim,
+    named: Sequence[Sentence],
+    sentences: Mapping[str, Sentence],
+    support: Support,
+    *,
+    opinions: Opinions,
+    risk: float,
+) -> Ruling:
+    """Decide about one sentence that the strict rules do not let through."""
+    cited, near = cite_texts(named, sentences.values())
+    english = detect_language(f"{claim.text} {cited}") == "en"
+    if not named or not english or not claims_something(claim.text):
+        return Ruling("drop", support)
+    weighed = weigh(claim.text, cited, near, opinions, risk=risk)
+    decision = weighed.decision
+    if decision == "publish" and not may_overrule(claim.text, cited, support.reasons):
+        decision = "quote"
+    if decision == "publish":
+        return Ruling("publish", replace(support, supported=True, score=weighed.score, reasons=()))
+    # That a word is new is nothing to tell: it was not what decided.
+    reasons = tuple(reason for reason in support.reasons if not reason.endswith(NEW_WORD))
+    return Ruling(decision, replace(support, supported=False, score=weighed.score, reasons=reasons))
+
+
+def quote_claim(
+    claim: Claim, sentences: Mapping[str, Sentence], *, beside: Iterable[Claim]
+) -> Iterator[Claim]:
+    """Yield the sentences that a claim names as claims of their own, without those that stand `beside` it."""
+    texts = {one.text for one in beside}
+    for id_ in claim.sentences[:_MOST_QUOTED]:
+        if sentences[id_].text not in texts:
+            yield Claim(sentences[id_].text, (id_,))
+
+
+def cite_texts(named: Sequence[Sentence], evidence: Iterable[Sentence]) -> tuple[str, str]:
+    """Return the text of sentences in the order of the book, alone and with the sentences beside each."""
+    chunks = {one.chunk.id for one in named}
+    passages = sorted((one for one in evidence if one.chunk.id in chunks), key=_find_place)
+    ids = {one.id for one in named}
+    cited = [n for n, one in enumerate(passages) if one.id in ids]
+    near = {
+        m
+        for n in cited
+        for m in range(max(0, n - 1), min(len(passages), n + 2))
+        if passages[m].chunk.id == passages[n].chunk.id
+    }
+    return " ".join(passages[n].text for n in cited), " ".join(passages[n].text for n in sorted(near))
+
+
+def _find_place(one: Sentence) -> tuple[str, int, int]:
+    return one.chunk.book_id, one.chunk.document_position, one.start
 
 
 def verify_claim(
@@ -82,7 +193,7 @@ def _cite(named: Sequence[Sentence], evidence: Iterable[Sentence]) -> list[Cited
     passages = [one for one in evidence if one.chunk.id in chunks]
     found: list[CitedSentence] = []
     last: Sentence | None = None
-    for one in sorted(set(named), key=lambda s: (s.chunk.book_id, s.chunk.document_position, s.start)):
+    for one in sorted(set(named), key=_find_place):
         above = [s for s in passages if s.chunk.id == one.chunk.id and s.end <= one.start]
         above.sort(key=lambda s: -s.start)
         headings = one.chunk.heading_path

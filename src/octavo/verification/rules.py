@@ -31,6 +31,8 @@ from octavo.verification.lexemes import (
     read_lexemes,
 )
 
+NEW_WORD = ": not in the sentences"
+"""How an objection to a new word ends."""
 _PART = re.compile(r"[,:](?!\d)|[;—–()]|\b(?:but|while|because|although|and(?!\s+\w+\s*(?:[.,;]|$)))\b")
 _BRACKETS = re.compile(r"\(([^()]*)\)")
 _OPENING = re.compile(r"\s*(?:With|Without|Under|For|Except)\b([^,;]*),")
@@ -79,13 +81,50 @@ def find_faults(
     topic: Sequence[Lexeme] = (),
 ) -> Iterator[str]:
     """Yield everything that speaks against a statement that is to rest on a sentence."""
+    compared = _compare(said, text, before=before, headings=headings, topic=topic)
+    for rule in RULES:
+        yield from rule(compared)
+
+
+def count_faults(said: Sequence[Lexeme], text: str) -> dict[str, int]:
+    """Count the objections of each rule to a statement that is to rest on a text, by the rule's name.
+
+    `new` and `shared` count the statement's words that the text does not have, and has.
+    """
+    compared = _compare(said, text)
+    found = {rule.__name__.removeprefix("find_"): sum(1 for _ in rule(compared)) for rule in RULES}
+    return found | {"new": len(compared.alone), "shared": len(compared.shared)}
+
+
+def may_overrule(said: str, text: str, objections: Sequence[str]) -> bool:
+    """Say whether a judge by meaning may let a statement through against objections.
+
+    Where all its words are the text's own, it differs by their order, and by little words. The rules read
+    that better: all that may be overruled there is that a little word is new, or that something is left out.
+    """
+    _, alone = _share_words(read_lexemes(said), read_lexemes(text))
+    return bool(alone) or all(map(_is_mild, objections))
+
+
+def _is_mild(objection: str) -> bool:
+    word = read_lexemes(objection.removesuffix(NEW_WORD))
+    small = objection.endswith(NEW_WORD) and not any(w.content for w in word)
+    return small or objection.endswith(" is left out")
+
+
+def _compare(
+    said: Sequence[Lexeme],
+    text: str,
+    *,
+    before: Sequence[Lexeme] = (),
+    headings: Sequence[Lexeme] = (),
+    topic: Sequence[Lexeme] = (),
+) -> Comparison:
     there = read_lexemes(text)
     shared, alone = _share_words(said, there)
     kept = {there[s.there].key for s in shared}
     clauses = _find_used_clauses(text, kept)
-    compared = Comparison(said, text, there, shared, alone, kept, clauses, before, headings, topic)
-    for rule in RULES:
-        yield from rule(compared)
+    return Comparison(said, text, there, shared, alone, kept, clauses, before, headings, topic)
 
 
 def _share_words(said: Sequence[Lexeme], there: Sequence[Lexeme]) -> tuple[list[SharedWord], list[int]]:
@@ -132,7 +171,7 @@ def find_new_words(compared: Comparison) -> Iterator[str]:
         where = is_among(said[at], compared.headings) and is_circumstance(said, at)
         meant = said[at].key in named and _replaces_pronoun(compared, at)
         if not where and not meant:
-            yield f"{said[at].raw}: not in the sentences"
+            yield f"{said[at].raw}{NEW_WORD}"
 
 
 def find_new_small_words(compared: Comparison) -> Iterator[str]:
@@ -150,7 +189,7 @@ def find_new_small_words(compared: Comparison) -> Iterator[str]:
         there |= CONTRASTS
     for word in said:
         if word.low in (PREPOSITIONS - FREE) | PRONOUNS | LINKS and word.low not in there:
-            yield f"{word.raw}: not in the sentences"
+            yield f"{word.raw}{NEW_WORD}"
 
 
 def _replaces_pronoun(compared: Comparison, at: int) -> bool:
