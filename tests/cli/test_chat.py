@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import pty
 import signal
@@ -12,8 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from octavo.cli.chat import InputLines, parse_scope
+from octavo.cli.chat import Chat, InputLines, parse_scope
+from octavo.library import Library
+from octavo.testing import TinyEmbedder
 from octavo.types import Scope, ScopeType
+from tests.support.answerers import FailingAnswerer
 from tests.support.patience import PATIENCE
 from tests.support.small_books import write_markdown
 
@@ -103,3 +107,22 @@ def test_a_scope_that_names_nothing_is_told_at_once_and_the_old_one_stays(tmp_pa
     assert "Harbour" in told.split("no section")[1]
     assert "Searching in " in told
     assert "/sources" in told
+
+
+async def test_ctrl_c_stops_the_answer_and_not_the_conversation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("How many boats were lost?\n/nonsense\n"))
+    answerer, before = FailingAnswerer(waits=True), signal.getsignal(signal.SIGINT)
+    async with Library.open(tmp_path / "library", embedder=TinyEmbedder(), answerer=answerer) as library:
+        await library.add(write_markdown(tmp_path / "tides.md"))
+        session = await library.session("talk")
+        talk = asyncio.ensure_future(Chat(library, session.session_id, None, None, as_json=False).run())
+        await asyncio.wait_for(answerer.reached.wait(), PATIENCE)
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.wait_for(talk, PATIENCE)
+        (exchange,) = await library.conversations.list_exchanges("talk")
+    told = capsys.readouterr().err
+    assert told.index("Stopped. Ask something else") < told.index("/sources")
+    assert exchange.answer is None
+    assert signal.getsignal(signal.SIGINT) is before

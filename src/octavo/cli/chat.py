@@ -1,12 +1,14 @@
 """The `chat` command: questions one after the other; a line that starts with a slash is a command.
 
-Waiting for input does not block the event loop: Ctrl-C ends the conversation at once, and it is saved.
+Waiting for input does not block the event loop. Ctrl-C stops the answer that is being made. While there is
+none, it ends the conversation at once, and the conversation is saved.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from typing import IO, TYPE_CHECKING, Any
 
@@ -88,7 +90,7 @@ class Chat:
                 elif is_small_talk(line):
                     click.echo("Ask something about the book, or /quit.", err=True)
                 elif line:
-                    await self._ask(line)
+                    await self._ask_until_stopped(line)
             except CallerError as error:
                 click.echo(f"{error.message}\n  {error.hint}", err=True)
 
@@ -111,6 +113,27 @@ class Chat:
                 )
         else:
             click.echo(COMMANDS, err=True)
+
+    async def _ask_until_stopped(self, question: str) -> None:
+        """Ask a question. Ctrl-C stops the answer and not the conversation."""
+        asking = asyncio.ensure_future(self._ask(question))
+        loop, before = asyncio.get_running_loop(), signal.getsignal(signal.SIGINT)
+        stopped = asyncio.Event()
+
+        def stop() -> None:
+            stopped.set()
+            asking.cancel()
+
+        loop.add_signal_handler(signal.SIGINT, stop)
+        try:
+            await asking
+        except asyncio.CancelledError:
+            if not stopped.is_set():
+                raise
+            click.echo("\nStopped. Ask something else, or /quit.", err=True)
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
+            signal.signal(signal.SIGINT, before)
 
     async def _ask(self, question: str) -> None:
         from octavo.schemas import AnsweredJson
