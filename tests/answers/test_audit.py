@@ -99,3 +99,22 @@ async def test_without_the_book_nothing_bears_an_answer_out(library: Library) ->
     gone = [(n, False, "the book is no longer in the library") for n in (1, 2)]
     assert await notes(library, answer.id) == gone
     assert {v.checked for v in await library.verify(answer.id)} == {False}, "unknown is not the same as false"
+
+
+async def test_a_book_that_came_back_in_another_edition_does_not_make_old_answers_false(
+    library: Library, tmp_path: Path
+) -> None:
+    answer = await library.ask(LOST)
+    await library.remove("the-tides")
+    newer = {name: text.replace("Seven", "Eight") for name, text in small_books.TIDES.items()}
+    await library.add(small_books.write_markdown(tmp_path / "tides.md", newer))
+    found = {v.snippet: v for v in await library.verify(answer.id)}
+    lost = found.pop("Seven boats were lost with all their nets.")
+    assert (lost.true, lost.checked) == (False, False)
+    assert lost.note == "the edition it was quoted from is no longer in the library"
+    assert {v.note for v in found.values()} == {"in the present edition"}
+    again = await library.ask(LOST)
+    change_records(
+        library.settings.data, "UPDATE texts SET text = replace(text, 'Eight boats', 'Nine boats')"
+    )
+    assert [v.checked for v in await library.verify(again.id) if not v.true] == [True]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from octavo.records.conversations import Conversations
 
 GONE = "the book is no longer in the library"
+GONE_EDITION = "the edition it was quoted from is no longer in the library"
 
 
 def write_receipt(
@@ -77,7 +78,7 @@ class Verdict:
     snippet: str
     source_location: str
     checked: bool = True
-    """False if there is nothing left to check against, because the book was removed."""
+    """False if there is nothing left to check against, because the book or its edition was removed."""
 
 
 async def verify(
@@ -101,7 +102,24 @@ async def _check_citation(stored: StoredAnswer, citation: Values, texts: _Sectio
     if chunk is None:
         return Verdict(stored.id, number, False, "the passage it was quoted from is not stored", snippet, "")
     true, note = await _compare(citation, chunk, texts)
-    return Verdict(stored.id, number, true, note, snippet, chunk["source_location"], checked=note != GONE)
+    if not true and await _lost_edition(stored, chunk["book_id"], texts):
+        note = GONE_EDITION
+    checked = note not in (GONE, GONE_EDITION)
+    return Verdict(stored.id, number, true, note, snippet, chunk["source_location"], checked=checked)
+
+
+async def _lost_edition(stored: StoredAnswer, book_id: str, texts: _SectionTexts) -> bool:
+    """Whether the records have the book, but not the edition that the answer's receipt names.
+
+    A book that was removed and added again has a new history. What it says now proves nothing about an answer
+    from the time before. An answer whose receipt names no edition is compared with what is there.
+    """
+    index = stored.receipt.get("index")
+    named = index.get(book_id) if isinstance(index, dict) else None
+    if not isinstance(named, list) or len(named) != 2:
+        return False
+    present = await texts.load_editions(book_id)
+    return bool(present) and named[1] not in present
 
 
 async def _check_short(stored: StoredAnswer, short: Values, texts: _SectionTexts) -> Verdict:
@@ -147,6 +165,13 @@ class _SectionTexts:
     records: Records
     hashes: dict[str, dict[str, str]] = field(default_factory=dict)
     texts: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    editions: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    async def load_editions(self, book_id: str) -> frozenset[str]:
+        """Return the content hashes of all editions of a book that the records have."""
+        if book_id not in self.editions:
+            self.editions[book_id] = await self.records.list_content_hashes(book_id)
+        return self.editions[book_id]
 
     async def load(self, book_id: str, section_id: str) -> tuple[str | None, list[str]]:
         """Return the hash of the text that readers see, and the texts of all editions."""

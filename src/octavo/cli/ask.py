@@ -328,7 +328,7 @@ def verify(context: GroupOptions, answer: str | None, data: str | None, as_json:
         click.echo(f"{len(checked) - len(wrong)} of {len(checked)} quotations are correct.")
         if len(checked) < len(verdicts):
             gone = len(verdicts) - len(checked)
-            click.echo(f"{gone} cannot be checked: their books are no longer in the library.")
+            click.echo(f"{gone} cannot be checked: their books or editions are no longer in the library.")
     if wrong:
         raise click.exceptions.Exit(FAILED)
 

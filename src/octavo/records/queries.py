@@ -166,6 +166,12 @@ class Queries:
             found = await connection.execute(_SECTION_ENDS, {"book_id": book_id})
             return {row.section_id: row.end for row in found}
 
+    async def list_content_hashes(self, book_id: str) -> frozenset[str]:
+        """Returns the content hash of every edition of a book, the present one and the earlier ones."""
+        query = select(editions.c.content_hash).where(editions.c.book_id == book_id)
+        async with self._database.connect() as connection:
+            return frozenset(await connection.scalars(query))
+
     async def list_section_texts(self, book_id: str, section_id: str) -> list[str]:
         """Lists the text of a section in every edition that has it, the newest first."""
         query = select(texts.c.text).join(sections, sections.c.text_hash == texts.c.hash)
