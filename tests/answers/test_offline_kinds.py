@@ -25,11 +25,12 @@ Ask the keeper of the cellar first. He has the only key, and he sleeps late.
 The cellar holds four goods:
 
 - salt in barrels. It must stay dry.
-- tar for the boats.
-
-Both are counted every week by the keeper of the cellar, who writes the number of barrels into a long book.
-
+- tar for the boats. Trim the lids at dusk.
 - rope of three sizes.
+
+All are counted every week by the keeper of the cellar, who writes the number of barrels into a long book.
+
+- oil for the lamps.
 
 ## The loft
 
@@ -98,8 +99,9 @@ async def test_what_happened_so_far_ends_where_the_reader_is(library: Library) -
     scope = Scope(type=ScopeType.UP_TO, identifier="The Grey Heron")
     answer = await ask(library, "What happened so far?", scope=scope)
     assert set(list_sections(answer)) <= {"The Letter", "The Grey Heron"}
-    ended = await ask(library, "how does the story end?", scope=scope)
-    assert set(list_sections(ended)) == {"The Grey Heron"}
+    ended = await library.ask("how does the story end?", book_id="the-tide-clock", scope=scope)
+    assert set(list_sections(ended)) <= {"The Letter", "The Grey Heron"}
+    assert len(ended.citations) <= 3
 
 
 async def test_a_chapter_that_is_not_there_is_asked_for_in_the_plain_way(library: Library) -> None:
@@ -149,8 +151,10 @@ async def test_a_list_comes_whole_with_its_lead_in(library: Library) -> None:
     assert "The cellar holds four goods:" in answer.content
     assert "- salt in barrels." in answer.content
     assert "- tar for the boats." in answer.content
-    # The paragraph after the second item ends the list.
-    assert "rope" not in answer.content
+    assert "- rope of three sizes." in answer.content
+    # The rest of an item is left out, and the paragraph after the last one ends the list.
+    assert "Trim" not in answer.content
+    assert "oil" not in answer.content
 
 
 @pytest.mark.parametrize(

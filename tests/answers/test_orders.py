@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from octavo.answers.orders import OrderKind, read_order
 from octavo.library import Library
 from octavo.testing import TinyEmbedder
-from octavo.types import RefusalReason
+from octavo.types import Question, RefusalReason
 from tests.support import small_books
 from tests.support.answerers import assert_well_cited, fill_library
 from tests.support.copies import copy_library
@@ -21,6 +24,11 @@ REEF = {
     "against him all the way. Nobody had crossed at night before. He came back with two lambs.",
 }
 SELECTED = REEF["Crossing"]
+SPOILED = """Captain Marsh met Oswin Hale at the inn near the skerry, and they drank.
+
+They spoke of the weather for a long while, and of ships, and then each went to bed.
+
+Oswin Hale was the murderer of the keeper, as it turned out in the end."""
 
 
 @pytest.mark.parametrize(
@@ -111,3 +119,32 @@ async def test_without_a_model_nothing_is_translated_and_the_reader_is_told(libr
     assert refused.refusal.reason is RefusalReason.BELOW_CONFIDENCE
     assert "language model" in refused.content
     assert "the book has one" not in refused.content
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["explain" + " in short" * 20 + " x", "please " * 25 + "x", "what is " * 20, "explain" + " more" * 200],
+)
+def test_no_order_takes_long_to_read(said: str) -> None:
+    began = time.process_time()
+    assert read_order(said) is None
+    # It took a minute of CPU time once: there were two ways to read each "in short".
+    assert time.process_time() - began < 1
+
+
+async def test_an_explanation_tells_nothing_from_ahead_or_from_another_file(tmp_path: Path) -> None:
+    folder = tmp_path / "book"
+    folder.mkdir()
+    (folder / "a.md").write_text(f"# Inn\n\n{SPOILED}", encoding="utf-8")
+    (folder / "b.md").write_text("# Terms\n\nA skerry is a small island of bare rock.", encoding="utf-8")
+    async with Library.open(tmp_path / "l", embedder=TinyEmbedder()) as library:
+        book = await library.add(folder, title="Inn")
+        met = SPOILED.split("\n")[0]
+        for order in ("explain", "define Oswin Hale"):
+            answer = await library.ask(order, book_id=book.id, selected_text=met)
+            assert "murderer" not in answer.content
+        asked = Question(content="define skerry", book_id=book.id, selected_text=met)
+        free = await library.ask(asked)
+        kept = await library.ask(replace(asked, id=str(uuid4()), filters={"source_file": "a.md"}))
+        assert "island of bare rock" in free.content
+        assert "island" not in kept.content

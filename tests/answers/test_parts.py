@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from octavo.answers.parts import Stretch, resolve_part
+from octavo.answers.parts import LONGEST, Extent, keep_visible, resolve_part
 from octavo.types import Section
 from tests.support.builders import make_section
 
@@ -59,7 +59,12 @@ def test_a_chapter_is_found_by_number_ordinal_or_title(name: str, first: str) ->
 
 
 @pytest.mark.parametrize(
-    "name", ["chapter 7", "chapter 99", "the part on dragons", "the weather", "", "the 40th chapter"]
+    "name",
+    [
+        *("chapter 7", "chapter 99", "the part on dragons", "the weather", "", "the 40th chapter"),
+        *("part 2", "appendix 2", "act 1", "the last letter", "the first day", "👍", "***", "it"),
+        *("end of " * 15 + "the book", "x" * (LONGEST + 1), "the end of the end"),
+    ],
 )
 def test_a_part_that_is_not_there_is_none(name: str) -> None:
     assert resolve_part(name, make_book(NOVEL)) is None
@@ -78,7 +83,7 @@ def test_the_whole_book_is_its_chapters_without_what_stands_around_them() -> Non
 def test_the_end_of_a_book_is_its_last_chapter_with_an_epilogue() -> None:
     part = resolve_part("the end of the book", make_book(NOVEL))
     assert part is not None
-    assert part.stretch is Stretch.END
+    assert part.extent is Extent.END
     assert [section.id for section in part.sections] == ["c3", "c4", "c4-on"]
 
 
@@ -103,3 +108,22 @@ def test_a_numbered_section_is_not_taken_for_another_number() -> None:
     sections = make_book(("1. Start", "1.1. Install", "11. End"))
     found = [resolve_part(name, sections) for name in ("section 1.1", "section 1", "section 11")]
     assert [part and part.sections[0].title for part in found] == ["1.1. Install", "1. Start", "11. End"]
+
+
+def test_a_chapter_whose_text_stands_under_it_is_told_by_its_first_section() -> None:
+    sections = [replace(s, text="") if not s.ancestors else s for s in make_book(NOVEL)]
+    book = resolve_part("the book", sections)
+    start = resolve_part("the beginning of chapter 2", sections)
+    assert book is not None
+    assert start is not None
+    assert [section.id for section in book.sections] == ["c1", "c2-on", "c3", "c4-on"]
+    assert [section.id for section in start.sections] == ["c2-on"]
+
+
+def test_what_the_reader_may_not_see_is_left_out_of_a_part() -> None:
+    part = resolve_part("chapter 2", make_book(NOVEL))
+    assert part is not None
+    seen = keep_visible(part, {"c2-on"})
+    assert seen is not None
+    assert [section.id for section in seen.sections] == ["c2-on"]
+    assert keep_visible(part, {"c1"}) is None

@@ -28,6 +28,7 @@ from octavo.answers.requests import (
         ("what does appendix A cover?", "appendix A"),
         ("main points of chapter 3", "chapter 3"),
         ("What did I miss so far?", "the book"),
+        ("What is it about?", "the book"),
     ],
 )
 def test_a_question_about_a_whole_part_names_it(question: str, part: str) -> None:
@@ -83,6 +84,10 @@ def test_two_questions_in_one_are_two_that_stand_alone() -> None:
         "When was the harbour built?",
         "why does Ishmael go to sea?",
         "how do I add a user?",
+        "How do I start?",
+        "What does it say?",
+        "What does Ahab say?",
+        "which " * 60 + "?",
         "Which ports were salt and which fish were sold?",
         "",
     ],

@@ -190,7 +190,7 @@ def refuse_unanswered(where: str, evidence: Sequence[Evidence], *, unlikely: boo
 
 def refuse_translation(where: str) -> Refusal:
     """Refuse to translate: without a language model, there are only the book's own words."""
-    said = f"I cannot translate {where} without a language model. Set OCTAVO_MODEL to use one."
+    said = f"I could not translate {where}. That takes a language model that answers: OCTAVO_MODEL names one."
     return Refusal(reason=RefusalReason.BELOW_CONFIDENCE, message=said)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from octavo.concurrency import run_blocking
 from octavo.text.english import tokenize
 
 if TYPE_CHECKING:
     from octavo.answers.workspace import Workspace
     from octavo.text.bookmap.describe import MapDescriber
     from octavo.text.bookmap.link import Entity
+    from octavo.text.bookmap.model import MapQuote
     from octavo.verification.claims import Sentence
 
 # How much a sentence counts more that defines, describes or introduces what is asked for, and one that does
@@ -31,18 +33,23 @@ async def find_described(name: str, workspace: Workspace) -> dict[Sentence, floa
     if opened is None:
         return {}
     book, describer = opened
-    entity = _find_entity(name, describer)
-    if entity is None:
-        return {}
-    defined = describer.define(entity)
-    worth = [(defined, DEFINES)] if defined else []
-    worth += [(quote, DESCRIBES) for quote in describer.list_statements(entity)]
-    worth += [(describer.introduce(entity), INTRODUCES)]
+    worth = await run_blocking(_list_places, name, describer)
     found: dict[Sentence, float] = {}
-    for quote, more in worth[:MOST_PLACES]:
+    for quote, more in worth:
         for sentence in await workspace.read_places(book.id, [quote]):
             found.setdefault(sentence, more + _weigh_place(sentence))
     return found
+
+
+def _list_places(name: str, describer: MapDescriber) -> list[tuple[MapQuote, float]]:
+    """List what the map has of a name, each with how much it counts."""
+    entity = _find_entity(name, describer)
+    if entity is None:
+        return []
+    defined = describer.define(entity)
+    worth = [(defined, DEFINES)] if defined else []
+    worth += [(quote, DESCRIBES) for quote in describer.list_statements(entity)]
+    return [*worth, (describer.introduce(entity), INTRODUCES)][:MOST_PLACES]
 
 
 def weigh_sides(side: str, sides: Sequence[str], sentences: Sequence[Sentence]) -> dict[Sentence, float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from octavo.answers.extract import is_list_item
@@ -91,14 +90,26 @@ def _list_ids(sentences: Sequence[Sentence]) -> set[str]:
 
 
 def _make_claims(sentences: Sequence[Sentence]) -> list[Claim]:
-    """Make one claim of the sentences of each passage, with what stands between them."""
+    """Make one claim of sentences that follow each other in a passage."""
+    runs: list[list[Sentence]] = []
+    for sentence in sentences:
+        if runs and _follow(runs[-1][-1], sentence):
+            runs[-1].append(sentence)
+        else:
+            runs.append([sentence])
     claims = []
-    for _, group in groupby(sentences, key=lambda sentence: sentence.chunk.id):
-        held = list(group)
+    for held in runs:
         chunk = held[0].chunk
         text = chunk.content[held[0].start - chunk.start : held[-1].end - chunk.start]
         claims.append(Claim(text=text, sentences=tuple(sentence.id for sentence in held)))
     return claims
+
+
+def _follow(one: Sentence, other: Sentence) -> bool:
+    """Whether nothing but white space stands between two sentences of one passage."""
+    chunk = one.chunk
+    between = chunk.content[one.end - chunk.start : other.start - chunk.start]
+    return other.chunk.id == chunk.id and other.start >= one.end and not between.strip()
 
 
 def _count_words(sentence: Sentence) -> int:

@@ -18,8 +18,7 @@ from octavo.answers.features import SentenceScore, state_answer
 from octavo.answers.identity import find_described, weigh_sides, weigh_speech
 from octavo.answers.lists import complete_lists, wants_several
 from octavo.answers.orders import OrderKind, obey, read_order
-from octavo.answers.overview import tell_part
-from octavo.answers.parts import resolve_part
+from octavo.answers.overview import find_part, tell_part
 from octavo.answers.requests import (
     ComparisonRequest,
     IdentityRequest,
@@ -124,7 +123,7 @@ class OfflineAnswerer:
 
     async def _tell_part(self, name: str, workspace: Workspace) -> Reply | None:
         """Tell what a part of the book says, in sentences of its own."""
-        part = resolve_part(name, await workspace.list_sections())
+        part = await find_part(name, workspace)
         claims = await tell_part(part, workspace) if part else ()
         return Reply(claims, answerable=1.0, confidence=PART_CONFIDENCE) if claims else None
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from octavo.verification.claims import Sentence
 
 OWN_MOST, TERMS_MOST = 2, 2
+# A longer text is no order, but asks something of its own.
+LONGEST = 200
 # What stands elsewhere is told only if it is about the same with this probability.
 LEAST_RELEVANCE = 0.2
 # A term is defined only if one of its words is as rare as this, and a thing or a place only if it is not what
@@ -64,9 +66,9 @@ _PARTS = {
     "THIS": r"(?: (?:this|that|it|these|those|here|(?:the|this|that|my|these) (?:selected |highlighted )?"
     r"(?:text|passage|paragraphs?|sentences?|selection|part|lines?|quote|bit|words?|extract|verse|code)))?",
     "HOW": r"(?: (?:to me|for me|please|pls|again|simply|briefly|quickly|better|more"
-    r"|like i['’]?m (?:5|five|a child)|in (?:short|brief|detail|english|bullet points)"
+    r"|like i['’]?m (?:5|five|a child)|in (?:brief|detail|english|bullet points)"
     r"|in (?:a )?(?:few |very )?(?:simpler?|plain|easy|easier|short|other|your own|one|two|modern)"
-    r" ?(?:words?|terms?|english|language|sentences?)?))*",
+    r"(?: (?:words?|terms?|english|language|sentences?))?)){0,4}",
     "WHATS": r"what(?:['’]?s| is| does| do| did)?",
     "LANGUAGE": r"(?: (?:in|to|into) (?P<language>[^\W\d_]+(?: [^\W\d_]+)?))?",
 }
@@ -119,7 +121,9 @@ _ORDERS = tuple((kind, _compile(pattern)) for kind, pattern in _PATTERNS)
 
 def read_order(question: str) -> Order | None:
     """Read the order that a question is, or return None if it asks something of its own."""
-    said = collapse(question).lower().strip(' ?!.…:;"“”')
+    said = collapse(question[: LONGEST + 1]).lower().strip(' ?!.…:;"“”')
+    if len(question) > LONGEST:
+        return None
     said = _POLITE.sub("", f"{said} ", count=1).strip()
     for kind, pattern in _ORDERS:
         found = pattern.fullmatch(said)
@@ -188,10 +192,19 @@ async def _define(term: str, workspace: Workspace) -> list[Sentence]:
         return []
     book, described = opened
     entity = await run_blocking(described.find, term)
-    if entity is None:
-        return []
-    quote = await run_blocking(lambda: described.define(entity) or described.introduce(entity))
-    return await workspace.read_beyond(book.id, [quote])
+    quote = await run_blocking(described.define, entity) if entity else None
+    if quote is None:
+        # The definition of a technical term, as in a glossary, gives nothing away.
+        whole = await workspace.open_map(whole=True)
+        quote = await run_blocking(_find_glossary_entry, term, whole[1]) if whole else None
+    if quote is None and entity is not None:
+        quote = await run_blocking(described.introduce, entity)
+    return await workspace.read_beyond(book.id, [quote] if quote else [])
+
+
+def _find_glossary_entry(term: str, described: MapDescriber) -> MapQuote | None:
+    entity = described.linked.find(term)
+    return described.define(entity) if entity and entity.kind is EntityKind.TERM else None
 
 
 async def _define_terms(own: Sequence[Sentence], workspace: Workspace) -> list[Sentence]:
@@ -237,8 +250,8 @@ def _describe_term(described: MapDescriber, entity: Entity) -> MapQuote | None:
 async def _find_elsewhere(own: Sequence[Sentence], workspace: Workspace) -> list[Sentence]:
     """Find the sentence elsewhere in the book that is most about the same."""
     said = " ".join(sentence.text for sentence in own)
-    for item in await workspace.search_beyond(said):
-        if item and item[0].evidence_score >= LEAST_RELEVANCE:
-            best = shortlist(said, item, most=1)
-            return [sentence for sentence in item if sentence.id in best]
-    return []
+    item = await workspace.search_beyond(said) if own else []
+    if not item or item[0].evidence_score < LEAST_RELEVANCE:
+        return []
+    best = shortlist(said, item, most=1)
+    return [sentence for sentence in item if sentence.id in best]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from octavo.answers.parts import Stretch
+from octavo.answers.parts import Extent, keep_visible, resolve_part
+from octavo.concurrency import run_blocking
 from octavo.text.bookmap.gist import choose_gist
-from octavo.text.bookmap.marks import Stretch as Place
+from octavo.text.bookmap.marks import Stretch
 from octavo.verification.claims import Claim
 
 if TYPE_CHECKING:
@@ -25,6 +26,13 @@ SECTIONS_MOST = 24
 _LAST_SHARE, _LAST_LEAST = 0.25, 24
 
 
+async def find_part(name: str, workspace: Workspace) -> Part | None:
+    """Find the part of the book that a name means, as far as the reader may see it."""
+    sections, visible = await workspace.list_sections()
+    part = await run_blocking(resolve_part, name, sections)
+    return keep_visible(part, visible) if part else None
+
+
 async def tell_part(part: Part, workspace: Workspace) -> tuple[Claim, ...]:
     """Choose the sentences that say most of a part, in the order of the book."""
     sections = [s for s in part.sections if s.text.strip()] or list(part.sections)
@@ -33,9 +41,9 @@ async def tell_part(part: Part, workspace: Workspace) -> tuple[Claim, ...]:
         sentences = await workspace.look_through(section)
         if sentences:
             read.append((section, sentences))
-    if part.stretch is Stretch.END:
+    if part.extent is Extent.END:
         read = _cut_to_end(read)
-    chosen = _choose(read, first=0 if part.stretch is Stretch.END else 3)
+    chosen = await run_blocking(_choose, read, first=0 if part.extent is Extent.END else 3)
     taken = await workspace.take(chosen)
     return tuple(Claim(text=sentence.text, sentences=(sentence.id,)) for sentence in taken)
 
@@ -78,7 +86,7 @@ def _share_out(lengths: Sequence[int], *, first: int) -> list[int]:
 def _choose_within(section: Section, sentences: Sequence[Sentence], most: int) -> list[Sentence]:
     if most <= 0:
         return []
-    places = [Place(sentence.start, sentence.end) for sentence in sentences]
+    places = [Stretch(sentence.start, sentence.end) for sentence in sentences]
     return [sentences[n] for n in choose_gist(section.text, places, section.blocks, parts=most)]
 
 

@@ -7,9 +7,11 @@ may be given in part, if no other heading fits as well. A part that is not there
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from octavo.text.bookmap.chapters import find_descendants, list_chapters
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from octavo.types import Section
 
 
-class Stretch(StrEnum):
+class Extent(StrEnum):
     """What of a part is wanted."""
 
     WHOLE = "whole"
@@ -33,17 +35,17 @@ class Part:
     """Sections in the order of the book. `whole_book` says that they are its chapters."""
 
     sections: tuple[Section, ...]
-    stretch: Stretch = Stretch.WHOLE
+    extent: Extent = Extent.WHOLE
     whole_book: bool = False
 
 
-_KINDS = (
+KINDS = (
     r"(?:chapter|chap\.?|ch\.?|part|section|sec\.?|appendix|book|volume|act|scene|canto|lesson|module|unit"
     r"|week|letter|lecture|day|stave|story|tale)"
 )
 _BOOK = re.compile(
     r"(?:(?:the|this) )?(?:whole |entire |full )?"
-    r"(?:book|novel|story|manual|handbook|guide|textbook|text|document|documentation|it)(?: so far)?",
+    r"(?:book|novel|story|manual|handbook|guide|textbook|text|document|documentation)(?: so far)?",
     re.IGNORECASE,
 )
 _EDGE = re.compile(
@@ -52,26 +54,29 @@ _EDGE = re.compile(
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(
-    rf"(?:the )?(?P<kind>{_KINDS})\s*(?:no\.? |number |#)?(?P<number>[\w.]+)", re.IGNORECASE
+    rf"(?:the )?(?P<kind>{KINDS})\s*(?:no\.? |number |#)?(?P<number>[\w.]+)", re.IGNORECASE
 )
 _ORDINAL = re.compile(
-    rf"(?:the )?(?P<which>[\w-]+) (?P<kind>{_KINDS})(?: of (?:the|this) book)?", re.IGNORECASE
+    rf"(?:the )?(?P<which>[\w-]+) (?P<kind>{KINDS})(?: of (?:the|this) book)?", re.IGNORECASE
 )
 _TITLED = (
     re.compile(
-        rf"(?:the |this )?{_KINDS} (?:on|about|called|titled|entitled|named|of|for)? ?(?P<title>.+)",
+        rf"(?:the |this )?{KINDS} (?:on|about|called|titled|entitled|named|of|for)? ?(?P<title>.+)",
         re.IGNORECASE,
     ),
-    re.compile(rf"(?:the )?(?P<title>.+?) {_KINDS}", re.IGNORECASE),
+    re.compile(rf"(?:the )?(?P<title>.+?) {KINDS}", re.IGNORECASE),
 )
 _NTH = re.compile(r"(\d+)(?:st|nd|rd|th)")
 # By their first two letters: appendix and part; chapter, lesson, module, week and unit.
 _NEVER_BARE, _FILED = ("ap", "pa"), ("ch", "le", "mo", "we", "un")
+# Chapters, stories, staves and tales may be counted where they have no numbers.
+_COUNTED = ("ch", "st", "ta")
+LONGEST = 120
 _LAST = frozenset(("last", "final", "closing"))
 _ROMAN = re.compile(r"(?=[ivxlcdm])(m{0,3})(cm|cd|d?c{0,3})(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})")
 _WORTH = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "d": 500, "m": 1000}
 _HEAD = re.compile(
-    rf"(?:(?P<kind>{_KINDS})\s+)?(?P<number>\d+(?:\.\d+)*|[ivxlcdm]+|[a-z]+)(?=[.:)\s—–-]|$)", re.IGNORECASE
+    rf"(?:(?P<kind>{KINDS})\s+)?(?P<number>\d+(?:\.\d+)*|[ivxlcdm]+|[a-z]+)(?=[.:)\s—–-]|$)", re.IGNORECASE
 )
 _FILE = re.compile(
     r"(?:^|/)(?:ch|chap|chapter|part|lesson|module|week|unit|section|s|c)?[-_ ]?0*(\d+)(?=\D)[^/]*$",
@@ -92,24 +97,27 @@ _SHORT = 2_500
 
 def resolve_part(name: str, sections: Sequence[Section]) -> Part | None:
     """Find the part of a book that a name means. The sections are in the order of the book."""
-    said = collapse(name).strip(" \"“”'.,?!")
-    if not sections or not said:
+    said = collapse(name[: LONGEST + 1]).strip(" \"“”'.,?!")
+    if not sections or not said or len(name) > LONGEST:
         return None
     if _BOOK.fullmatch(said):
-        return Part(tuple(_list_body(sections)), whole_book=True)
-    return (
-        _resolve_title(said, sections, exact=True)
-        or _resolve_edge(said, sections)
-        or _resolve_number(said, sections)
-        or _resolve_ordinal(said, sections)
-        or _resolve_title(said, sections, exact=False)
-    )
+        return Part(tuple(_find_openings(_list_body(sections), sections)), whole_book=True)
+    named = _resolve_title(said, sections, exact=True) or _resolve_edge(said, sections)
+    if named is None and _names_number(said):
+        return _resolve_number(said, sections)
+    return named or _resolve_ordinal(said, sections) or _resolve_title(said, sections, exact=False)
 
 
-def _gather(section: Section, sections: Sequence[Section], stretch: Stretch = Stretch.WHOLE) -> Part:
+def keep_visible(part: Part, visible: Set[str]) -> Part | None:
+    """Leave out the sections that the reader may not see, or return None if there is nothing else."""
+    kept = tuple(section for section in part.sections if section.id in visible)
+    return replace(part, sections=kept) if kept else None
+
+
+def _gather(section: Section, sections: Sequence[Section], extent: Extent = Extent.WHOLE) -> Part:
     """Return a section with everything under it."""
     number = next(n for n, other in enumerate(sections) if other.id == section.id)
-    return Part(tuple(sections[n] for n in find_descendants(sections, number)), stretch)
+    return Part(tuple(sections[n] for n in find_descendants(sections, number)), extent)
 
 
 def _list_body(sections: Sequence[Section]) -> list[Section]:
@@ -118,24 +126,47 @@ def _list_body(sections: Sequence[Section]) -> list[Section]:
     return [chapter for chapter in chapters if not _MATTER.match(chapter.title)] or chapters
 
 
+def _is_under(chapter_id: str, section: Section) -> bool:
+    return chapter_id in section.ancestors
+
+
+def _find_openings(chapters: Sequence[Section], sections: Sequence[Section]) -> list[Section]:
+    """Return the text that opens each chapter: its own, or that of the first section under it with any."""
+    numbers = {section.id: number for number, section in enumerate(sections)}
+    found: list[Section] = []
+    for chapter in chapters:
+        after = sections[numbers[chapter.id] + 1 :]
+        below = (chapter, *takewhile(partial(_is_under, chapter.id), after))
+        found.append(next((section for section in below if section.text.strip()), chapter))
+    return found
+
+
 def _resolve_edge(said: str, sections: Sequence[Section]) -> Part | None:
     found = _EDGE.fullmatch(said)
     if not found:
         return None
-    stretch = Stretch.END if found["end"] else Stretch.OPENING
-    inner = resolve_part(found["rest"], sections) if found["rest"] else resolve_part("the book", sections)
+    extent = Extent.END if found["end"] else Extent.OPENING
+    rest = found["rest"] or "the book"
+    inner = None if _EDGE.fullmatch(rest) else resolve_part(rest, sections)
     if inner is None:
         return None
     if not inner.whole_book:
-        own = inner.sections[:1] if stretch is Stretch.OPENING else inner.sections[-1:]
-        return Part(own, Stretch.WHOLE if stretch is Stretch.OPENING and len(inner.sections) > 1 else stretch)
-    if stretch is Stretch.OPENING:
-        return _gather(inner.sections[0], sections)
-    last = [_gather(inner.sections[-1], sections)]
+        told = [section for section in inner.sections if section.text.strip()] or inner.sections
+        own = tuple(told[:1] if extent is Extent.OPENING else told[-1:])
+        return Part(own, Extent.WHOLE if extent is Extent.OPENING and len(inner.sections) > 1 else extent)
+    body = _list_body(sections)
+    if extent is Extent.OPENING:
+        return _gather(body[0], sections)
+    last = [_gather(body[-1], sections)]
     short = sum(len(section.text) for section in last[0].sections) < _SHORT
-    if len(inner.sections) > 1 and (short or _ENDING.match(inner.sections[-1].title)):
-        last.insert(0, _gather(inner.sections[-2], sections))
-    return Part(tuple(s for part in last for s in part.sections), Stretch.END)
+    if len(body) > 1 and (short or _ENDING.match(body[-1].title)):
+        last.insert(0, _gather(body[-2], sections))
+    return Part(tuple(s for part in last for s in part.sections), Extent.END)
+
+
+def _names_number(said: str) -> bool:
+    found = _NUMBERED.fullmatch(said)
+    return found is not None and _read_number(found["number"]) is not None
 
 
 def _resolve_number(said: str, sections: Sequence[Section]) -> Part | None:
@@ -166,9 +197,10 @@ def _resolve_ordinal(said: str, sections: Sequence[Section]) -> Part | None:
     found = _ORDINAL.fullmatch(said)
     if not found:
         return None
-    which, body = found["which"].lower(), _list_body(sections)
+    which, kind = found["which"].lower(), found["kind"].lower()[:2]
+    body = _list_body(sections) if kind in _COUNTED else []
     if which in _LAST:
-        return _gather(body[-1], sections)
+        return _gather(body[-1], sections) if body else None
     nth = _NTH.fullmatch(which)
     place = int(nth[1] if nth else list_numbers("ordinals").get(which, 0))
     if not place:
@@ -181,6 +213,7 @@ def _resolve_title(said: str, sections: Sequence[Section], *, exact: bool) -> Pa
     if exact:
         wanted = _fold(said)
         same = [s for s in sections if wanted in (_fold(s.title), _fold(_drop_number(s.title)))]
+        same = same if wanted else []
         return _gather(min(same, key=lambda s: s.level), sections) if same else None
     for pattern in _TITLED:
         found = pattern.fullmatch(said)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from octavo.answers.followups import Turn, interpret
+from octavo.answers.parts import KINDS
 from octavo.text.clean import collapse
 from octavo.text.english import list_words
 
@@ -64,7 +65,7 @@ _PARTS = tuple(
         r"(?:give (?:me )?|write (?:me )?|show (?:me )?|what is |what['’]s )?(?:an? |the )?"
         r"(?:short |brief |quick )?(?:summary|overview|outline|gist|synopsis|recap|tl;?dr) (?:of|for) "
         r"(?P<part>.+)",
-        r"what (?:does|did|do) (?P<part>.+?) "
+        rf"what (?:does|did|do) (?P<part>(?:.+ )?(?:{KINDS}|book|manual|guide)\b.*?) "
         r"(?:cover|say|discuss|describe|explain|teach|contain|deal with|talk about)",
         r"what (?:is|gets) (?:covered|discussed|described|explained|taught|told) (?:in|by) (?P<part>.+)",
         r"(?:what(?: are|['’]s| is) )?(?:the )?(?:main|key|most important) "
@@ -108,10 +109,14 @@ _SEVERAL = re.compile(
 )
 _JOINS = ("of", "that", "which", "who", "for", "in", "on", "with", "and", "or")
 _WORDS_MOST, _SIDE_MOST = 5, 8
+# A longer question tells a story before it asks.
+LONGEST = 300
 
 
 def read_request(question: str) -> Request | None:
     """Read what a question asks for, or None if it is a plain question."""
+    if len(question) > LONGEST:
+        return None
     said = _POLITE.sub("", collapse(question).strip(" ?!."))
     return _read_part(said) or _read_comparison(said) or _read_several(said) or _read_identity(said)
 
@@ -124,6 +129,10 @@ def _read_part(said: str) -> PartRequest | None:
             if named.get("so_far"):
                 return PartRequest("the book")
             edge = next((edge for edge in _EDGES if named.get(edge)), "part")
+            part = named[edge].lower()
+            if part in list_words("personal_pronouns", "pronouns"):
+                # "What is it about?" means the book; "how do I start?" means no part of it.
+                return PartRequest("the book") if pattern is _PARTS[0] and part == "it" else None
             return PartRequest(f"{_EDGES.get(edge, '')}{named[edge]}")
     return None
 

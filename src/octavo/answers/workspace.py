@@ -2,7 +2,8 @@
 
 More sentences are found by searching again, by reading a section or around a sentence, or by looking at the
 contents. A `Workspace` never leaves the bounds of the reader's scope, whatever it is asked for. It does not
-even name a section that the reader has not come to. Sentences are numbered s1, s2… as they are found, and
+even name a section that the reader has not come to. Only an order about a selection ("explain this") also
+reads definitions and one passage from what comes before the selection. Sentences are numbered s1, s2… as they are found, and
 keep their number.
 """
 
@@ -163,24 +164,30 @@ class Workspace(Sequence[Sentence]):
 
     async def read_beyond(self, book_id: str, places: Iterable[MapPlace]) -> list[Sentence]:
         """Read places of the book that an order about a selection leads to, outside of the selection."""
+        wider = self.bounds.widen()
         found: list[Sentence] = []
-        for place in places:
+        for place in places if wider else ():
             chunks = await self._records.find_chunks_within(book_id, place.section_id, place.start, place.end)
-            items = [Evidence(chunk=chunk, relevance_score=1.0, rank=1) for chunk in chunks[:1]]
+            held = [chunk for chunk in chunks[:1] if wider and wider.holds(chunk)]
+            items = [Evidence(chunk=chunk, relevance_score=1.0, rank=1) for chunk in held]
             sentences = await self._add(items, beyond=True)
             found += [s for s in sentences if s.start < place.end and s.end > place.start]
         return found
 
-    async def search_beyond(self, query: str) -> list[list[Sentence]]:
-        """Find passages of the same book outside of the selection; return the sentences of each."""
-        wider = self.bounds.widen()
+    async def search_beyond(self, query: str) -> list[Sentence]:
+        """Find the best passage of the same book before the selection; return its sentences."""
+        wider, key = self.bounds.widen(), "document_position"
         if wider is None:
             return []
+        # What comes after the selection may be ahead of the reader.
+        read = {key: self.bounds.where.at_most[key]} if key in self.bounds.where.at_most else {}
+        before = replace(wider, where=replace(wider.where, at_most=read))
         found = await self._retriever.search(
-            query[:QUERY_MOST], bounds=wider, top_k=FOUND_MOST, reader="small"
+            query[:QUERY_MOST], bounds=before, top_k=FOUND_MOST, reader="small"
         )
         known = {item.chunk.id for item in self.evidence}
-        return [await self._add([item], beyond=True) for item in found if item.chunk.id not in known][:1]
+        fresh = [item for item in found if item.chunk.id not in known]
+        return await self._add(fresh[:1], beyond=True)
 
     async def section(self, name: str, *, around: str = "") -> list[Sentence]:
         """Read the passages of a section in the order of the book, or those `around` a sentence."""
@@ -247,8 +254,11 @@ class Workspace(Sequence[Sentence]):
             ]
         return found
 
-    async def open_map(self) -> tuple[Book, MapDescriber] | None:
-        """Open the map of the book that the reader asks, or None if it is not one book."""
+    async def open_map(self, *, whole: bool = False) -> tuple[Book, MapDescriber] | None:
+        """Open the map of the book that the reader asks, or None if it is not one book.
+
+        It ends where the reader's bounds end, or with the selection, unless the `whole` map is wanted.
+        """
         if self._maps is None or self.bounds.passage is not None:
             return None
         books = await self._records.list_books()
@@ -256,22 +266,23 @@ class Workspace(Sequence[Sentence]):
         asked = [book for book in books if not allowed or book.id in allowed]
         if len(asked) != 1:
             return None
-        limit = self.bounds.where.at_most if self.bounds.ahead else {}
+        ends = (self.bounds.ahead or self.bounds.within is not None) and not whole
+        limit = self.bounds.where.at_most if ends else {}
         position, page = limit.get("document_position"), limit.get("page_end")
         if position is not None and position < 0:
             return None
         up_to = None if not limit else f"p. #{page}" if position is None else str(position)
         return asked[0], await self._maps.open(asked[0], up_to=up_to)
 
-    async def list_sections(self) -> list[Section]:
-        """List the sections of one book that have something within the bounds, with their text."""
+    async def list_sections(self) -> tuple[list[Section], frozenset[str]]:
+        """List the sections of the one book that is asked, with their text, and the ids of those within the
+        bounds. Without one book, there are none.
+        """
         visible = await self._list_visible()
         if len({section.book_id for section in visible}) != 1:
-            return []
-        wanted = {section.id for section in visible}
+            return [], frozenset()
         listed = await self._records.list_sections(visible[0].book_id)
-        parents = {id_ for section in visible for id_ in section.ancestors}
-        return [section for section in listed if section.id in wanted | parents]
+        return listed, frozenset(section.id for section in visible)
 
     async def contents(self) -> list[str]:
         """List the headings within the bounds, each with those above it, and with titles if books differ."""

@@ -23,6 +23,7 @@ from agents.exceptions import AgentsException, ModelRefusalError
 
 from octavo.answers.offline import OfflineAnswerer, Reply
 from octavo.answers.orders import OrderKind, read_order
+from octavo.answers.requests import PartRequest, read_request
 from octavo.concurrency import run_blocking
 from octavo.errors import ModelError
 from octavo.llm import prompts
@@ -86,6 +87,9 @@ class ModelAnswerer:
             return self._fall_back(quoted, NOTHING_HELD, checker, calls)
         # A passage that the reader chose needs not answer anything.
         cited = 1.0 if order else await self._estimate_answerable(question, workspace, checker)
+        if isinstance(read_request(question), PartRequest):
+            # The gist of a part answers no question by itself, so it is as sure as the offline one.
+            cited = max(cited, quoted.confidence)
         return Reply(
             tuple(checker.claims),
             answerable=max(quoted.answerable, cited),
@@ -161,7 +165,11 @@ class ModelAnswerer:
             output_type=_ClaimsSchema() if with_schema else None,
         )
         where = workspace.bounds.description
-        message = prompts.build_question(workspace.asked, question, list(workspace), where=where, nonce=nonce)
+        own = [s for s in workspace if workspace.bounds.touches(s.chunk, s.start, s.end)]
+        besides = [sentence for sentence in workspace if sentence not in own]
+        message = prompts.build_question(
+            workspace.asked, question, own, besides=besides, where=where, nonce=nonce
+        )
         run = await _run(agent, message, turns=limits.turns)
         said = prompts.parse_claims(run.text)
         failed = [] if said is None else await run_blocking(checker.accept, said)

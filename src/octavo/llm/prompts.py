@@ -100,12 +100,23 @@ def build_instructions(nonce: str, *, tools: bool) -> str:
     return _RULES.format(nonce=nonce) + (_SEARCHING if tools else "")
 
 
-def build_question(asked: str, interpreted: str, given: Sequence[Sentence], *, where: str, nonce: str) -> str:
-    """Build the first message: the question in the reader's words, and the passages that were found first."""
+def build_question(
+    asked: str,
+    interpreted: str,
+    given: Sequence[Sentence],
+    *,
+    besides: Sequence[Sentence] = (),
+    where: str,
+    nonce: str,
+) -> str:
+    """Build the first message: the question in the reader's words, and the passages that were found first.
+
+    `besides` are sentences from outside of the reader's selection.
+    """
     meant = f"\nIt means: {collapse(interpreted)}" if collapse(interpreted) != collapse(asked) else ""
-    return (
-        f"Question: {collapse(asked)}{meant}\n\nFound in {collapse(where)}:\n{format_passages(given, nonce)}"
-    )
+    more = f"\n\nElsewhere in the book:\n{format_passages(besides, nonce)}" if besides else ""
+    found = format_passages(given, nonce)
+    return f"Question: {collapse(asked)}{meant}\n\nFound in {collapse(where)}:\n{found}{more}"
 
 
 def format_passages(given: Iterable[Sentence], nonce: str) -> str:

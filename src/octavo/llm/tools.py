@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from octavo.answers.identity import find_described
-from octavo.answers.overview import tell_part
-from octavo.answers.parts import resolve_part
+from octavo.answers.overview import find_part, tell_part
 from octavo.answers.workspace import FOUND_MOST, LISTED_MOST, QUERY_MOST, Workspace
 from octavo.errors import NotFound
 from octavo.llm import prompts
@@ -73,7 +72,7 @@ async def _look_up_name(workspace: Workspace, given: Mapping[str, Any], nonce: s
 async def _read_gist(workspace: Workspace, given: Mapping[str, Any], nonce: str) -> str:
     name = str(given.get("part") or "").strip()[:QUERY_MOST]
     workspace.report("reading", name)
-    part = resolve_part(name or "the book", await workspace.list_sections())
+    part = await find_part(name or "the book", workspace)
     if part is None:
         return "There is no such part here. `list_contents` shows the parts."
     ids = {id_ for claim in await tell_part(part, workspace) for id_ in claim.sentences}

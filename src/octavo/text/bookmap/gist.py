@@ -46,10 +46,9 @@ def choose_gist(
     chosen = []
     for part in _divide(prose, sentences, parts or _count_parts(prose)):
         # The first of a part often says what the part is about, and the first of all does so most often.
-        best = max(
-            part, key=lambda n: scores[n] * (LEAD if n == prose[0] else OPENING if n == part[0] else 1)
-        )
-        if scores[best] > 0:
+        weighed = {n: scores[n] * _weigh_place(n, part, prose, text[sentences[n].start]) for n in part}
+        best = max(part, key=weighed.__getitem__)
+        if weighed[best] > 0:
             chosen.append(best)
     return tuple(chosen)
 
