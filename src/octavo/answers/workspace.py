@@ -3,8 +3,8 @@
 More sentences are found by searching again, by reading a section or around a sentence, or by looking at the
 contents. A `Workspace` never leaves the bounds of the reader's scope, whatever it is asked for. It does not
 even name a section that the reader has not come to. Only an order about a selection ("explain this") also
-reads definitions and one passage from what comes before the selection. Sentences are numbered s1, s2… as they are found, and
-keep their number.
+reads definitions and one passage from what comes before the selection. Sentences are numbered s1, s2… as
+they are found, and keep their number.
 """
 
 from __future__ import annotations
