@@ -23,7 +23,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from octavo.errors import InvalidValue, RecordsError, StoreError
 from octavo.ingest.context import BOOKS
-from octavo.maintenance.repair import compare_store, fill_store
+from octavo.maintenance.background_check import LAST_CHECK
+from octavo.maintenance.repair import LAGGING, STORE_STATE, compare_store, fill_store
 from octavo.records import tables
 from octavo.records.catalogue import Records
 from octavo.records.tables import hits, meta
@@ -40,7 +41,7 @@ BATCH = 500
 # Counters of the last minutes, which need not be copied.
 PASSING = frozenset({hits.name})
 # Notes that describe one place only.
-LOCAL = frozenset({"store seal", "changes"})
+LOCAL = frozenset({"changes", STORE_STATE, LAGGING, LAST_CHECK})
 TABLES = tuple(table for table in tables.metadata.sorted_tables if table.name not in PASSING)
 OnTable = Callable[[str, int], None]
 OnStep = Callable[[str, int, int], None]
