@@ -40,12 +40,13 @@ def site(tmp_path: Path) -> Path:
 
 def test_a_folder_is_sent_added_and_updated(tmp_path: Path, site: Path) -> None:
     data = tmp_path / "library"
-    _, key = create_key(data, scopes=("ingest", "ask"))
+    _, key = create_key(data, scopes=("ingest",))
+    _, reader = create_key(data, scopes=("ask",))
     with serve_library(data, keys_required=True) as service:
         url = f"http://127.0.0.1:{service.port}"
         done = push(str(site), "--url", url, "--key-file", "-", "--id", "harbour", typed=f"{key}\n")
-        assert done.output == f"harbour: readers of {url} can ask it (1 passage).\n"
-        (found,) = service.post("/v1/search", {"query": "storm"}, key=key).json["results"]
+        assert done.output == f"harbour: readers of {url} can ask it.\n"
+        (found,) = service.post("/v1/search", {"query": "storm"}, key=reader).json["results"]
         assert found["url"] == "https://harbour.example/docs/pier"
         refused = push(str(site), "--url", url, "--key", "octv_wrong")
         assert isinstance(refused.exception, MachineError)
@@ -87,3 +88,14 @@ def test_the_plugin_puts_the_widget_on_every_page_and_refuses_a_wrong_address() 
     expected = {"tagName": "script", "attributes": attributes | {"data-book": "guide", "data-key": "octv_1"}}
     assert tags == [expected]
     assert "must be the address of an Octavo service" in wrong
+
+
+@pytest.mark.parametrize("names", [("a", "a/b.md"), (f"{'x' * 300}.md",)])
+async def test_an_archive_that_no_disk_can_hold_is_refused(tmp_path: Path, names: tuple[str, ...]) -> None:
+    path = tmp_path / "...zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in names:
+            archive.writestr(name, "# A book of a few words")
+    with pytest.raises(BadBook, match="cannot be unpacked"):
+        async with locate_book(path, Settings(data=tmp_path / "library")):
+            pass

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from octavo.errors import ModelError, WeightsError
 from octavo.models import weights
 from octavo.models.cross_encoders import (
+    CLAIM_MOST,
     LONGEST,
     NOWHERE,
     READ_MOST,
@@ -23,6 +24,7 @@ from octavo.models.cross_encoders import (
     PassageScore,
     Reader,
     Verifier,
+    split_long,
 )
 from octavo.models.embedding import load_tokenizer, open_session
 from octavo.models.weights import INT8_FILE, INT8_SHA256, find_shipped
@@ -113,6 +115,20 @@ def test_the_verifier_prefers_the_true_sentence_to_one_with_a_thing_changed(
         verifier.score_support(false, [NOVEL.text]),
     )
     assert good > bad + 1
+
+
+def test_the_end_of_a_long_claim_is_read_too(verifier: Verifier) -> None:
+    rooms = "The inn has a hall, a kitchen, a cellar with forty barrels and nine rooms above the stable. " * 6
+    passage = f"{rooms}The keeper locks the gate at night."
+    true, lie = (f"{rooms}The keeper {does} the gate at night." for does in ("locks", "never locks"))
+    assert len(true.split()) > CLAIM_MOST
+    (right,), (wrong,) = verifier.score_support(true, [passage]), verifier.score_support(lie, [passage])
+    assert right > wrong + 1
+
+
+def test_long_claims_are_split_into_parts_that_overlap() -> None:
+    assert split_long([1, 2, 3], most=4) == [[1, 2, 3]]
+    assert split_long([1, 2, 3, 4, 5, 6, 7], most=4) == [[1, 2, 3, 4], [3, 4, 5, 6], [5, 6, 7]]
 
 
 def test_the_verifier_looks_at_the_passage_and_not_only_at_the_claim(verifier: Verifier) -> None:

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import click
 
-from octavo.cli.common import GroupOptions, add_common_options, format_count
+from octavo.cli.common import GroupOptions, add_common_options
 from octavo.errors import BadBook, InvalidValue, MachineError
 
 SENT = frozenset(
@@ -24,6 +24,7 @@ SENT = frozenset(
     )
 )
 POLL_SECONDS, CALL_SECONDS = 0.5, 120.0
+POLL_TRIES = 10
 
 
 @click.command(short_help="Send the folder of a book to a running service.")
@@ -71,7 +72,7 @@ def push(
     job = client.call("POST", "/v1/books", body, {"content-type": kind})["job"]
     while job["state"] in ("queued", "running"):
         time.sleep(POLL_SECONDS)
-        job = client.call("GET", f"/v1/jobs/{job['job_id']}")
+        job = client.poll(f"/v1/jobs/{job['job_id']}")
     if job["state"] != "done":
         error = job.get("error") or {}
         said = error.get("message") or f"the job ended as {job['state']!r}"
@@ -79,9 +80,7 @@ def push(
     if as_json:
         click.echo(json.dumps(job, ensure_ascii=False, indent=2))
         return
-    book = client.call("GET", f"/v1/books/{job['book_id']}")
-    passages = format_count(book.get("chunk_count", 0), "passage")
-    click.echo(f"{job['book_id']}: readers of {url} can ask it ({passages}).")
+    click.echo(f"{job['book_id']}: readers of {url} can ask it.")
 
 
 def _pack(source: Path, room: Path) -> Path:
@@ -119,6 +118,15 @@ class _Service:
 
     def __init__(self, url: str, key: str) -> None:
         self._url, self._headers = url, {"authorization": f"Bearer {key}"} if key else {}
+
+    def poll(self, path: str) -> Any:
+        """Get something that is there, and try again a few times where that fails."""
+        for _ in range(POLL_TRIES - 1):
+            try:
+                return self.call("GET", path)
+            except MachineError:
+                time.sleep(POLL_SECONDS)
+        return self.call("GET", path)
 
     def call(
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 import zipfile
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from octavo.concurrency import run_blocking
+from octavo.errors import BadBook
 from octavo.ingest.site import fetch_site, is_web_address
 from octavo.ingest.worker import UPLOADS
 from octavo.readers.files import Archive
@@ -20,10 +22,10 @@ if TYPE_CHECKING:
     from octavo.events import IngestEvent
     from octavo.settings import Settings
 
-# Formats that are archives inside: EPUB, Word, Excel, PowerPoint, OpenDocument.
+# Formats that are archives inside: EPUB, Word, Excel, PowerPoint. OpenDocument has `content.xml`.
 _BOOKS_IN_ARCHIVES = (
     *("META-INF/container.xml", "word/document.xml", "xl/workbook.xml"),
-    *("ppt/presentation.xml", "content.xml"),
+    "ppt/presentation.xml",
 )
 
 
@@ -50,7 +52,7 @@ async def locate_book(
     uploads = settings.data / UPLOADS
     uploads.mkdir(parents=True, exist_ok=True, mode=0o700)
     with tempfile.TemporaryDirectory(dir=uploads, prefix="unpacked-") as room:
-        folder = Path(room) / path.stem
+        folder = Path(room) / (path.stem.strip(". ") or "book")
         await run_blocking(_unpack, path, folder, settings)
         yield folder
 
@@ -61,7 +63,9 @@ def _is_folder_archive(path: Path) -> bool:
         return False
     try:
         with zipfile.ZipFile(path) as archive:
-            return not any(name in archive.NameToInfo for name in _BOOKS_IN_ARCHIVES)
+            names = archive.NameToInfo
+            document = "content.xml" in names and "mimetype" in names
+            return not document and not any(name in names for name in _BOOKS_IN_ARCHIVES)
     except (zipfile.BadZipFile, OSError, ValueError):
         return False
 
@@ -74,5 +78,11 @@ def _unpack(path: Path, folder: Path, settings: Settings) -> None:
             data = archive.read(name)
             require_space(settings.data, len(data), settings.free_space_mb)
             target = folder / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(data)
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(data)
+            except OSError as failed:
+                if failed.errno == errno.ENOSPC:
+                    raise
+                # Two entries are a file and a folder of one name, or a name is too long for the disk.
+                raise BadBook("damaged_archive", f"{path.name}: {name[:80]} cannot be unpacked") from None

@@ -43,6 +43,7 @@ from octavo.maintenance.repair import (
     require_embedder,
     save_store_state,
 )
+from octavo.models import weights
 from octavo.models.cross_encoders import LocalModels
 from octavo.models.embedding import load_embedder
 from octavo.records import covers
@@ -278,8 +279,8 @@ class Library:
                 await self.conversations.delete_answers_from(book.id)
             # The book is gone now. What a full disk keeps from being cleaned up is deleted later.
             with suppress(StorageLow):
-                await covers.delete_cover(self.database, book.id)
                 await delete_gaps_of(self.database, book.id)
+                await covers.delete_cover(self.database, book.id)
                 await delete_removed(book.id, context)
                 await self._records.sweep()
             await run_blocking(delete_shelf, self.settings.data, book.source_file)
@@ -476,6 +477,9 @@ class Library:
             return None
         large = self.models.large if self.settings.reader == "large" else None
         verifier, gate = self.models.verifier.score_support, self.models.gate.score_support
+        if self.settings.model:
+            # A missing file is told now, and not after a model was paid for an answer.
+            weights.GATE.find()
         return Reranker(self.models.reader, opinion=verifier, gate=gate, large=large)
 
     def _scope_of(self, books: Sequence[str] | None) -> ScopeResolver:

@@ -127,6 +127,14 @@ class Reader:
         )
 
 
+def split_long(pieces: list[int], *, most: int) -> list[list[int]]:
+    """Split word pieces into parts of at most `most`, each beginning in the middle of the one before."""
+    if len(pieces) <= most:
+        return [pieces]
+    starts = range(0, len(pieces) - most // 2, most // 2)
+    return [pieces[start : start + most] for start in starts]
+
+
 class Verifier:
     """Scores whether passages support a claim. Blocking: call it through `concurrency.run_blocking`."""
 
@@ -135,13 +143,16 @@ class Verifier:
         self._model = _PairModel(shipped, threads=threads)
 
     def score_support(self, claim: str, passages: Sequence[str]) -> list[float]:
-        """Return for each passage the log odds that it supports the claim."""
-        claimed = self._model.split(claim)[0][:CLAIM_MOST]
+        """Return for each passage the log odds that it supports the claim.
+
+        A long claim is read in parts that overlap, and is as well supported as the worst of them.
+        """
+        parts = split_long(self._model.split(claim)[0], most=CLAIM_MOST)
         room = CHECKED_MOST - CLAIM_MOST
 
         def score_one(passage: str) -> float:
-            out = self._model.run(claimed, self._model.split(passage)[0][:room])
-            return float(out["support"][0, 0])
+            pieces = self._model.split(passage)[0][:room]
+            return min(float(self._model.run(part, pieces)["support"][0, 0]) for part in parts)
 
         return self._model.map(score_one, passages)
 

@@ -219,8 +219,9 @@ class Conversations:
             advance(await self._read_status(connection, question), status)
             await self._advance_answer(connection, shown, receipt=build_receipt(answer, receipt))
             ended = update(questions).where(questions.c.id == done.id)
-            await connection.execute(ended.values(status=str(done.status)))
-            if self._log_gaps:
+            changed = await connection.execute(ended.values(status=str(done.status)))
+            # A reader may have deleted the conversation meanwhile.
+            if self._log_gaps and changed.rowcount:
                 await save_gap(connection, done, shown)
         return done, shown
 
