@@ -12,17 +12,20 @@ import http.client
 import ipaddress
 import socket
 import ssl
+import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from octavo.concurrency import run_blocking
 from octavo.errors import BadBook
 from octavo.ingest.site.robots import AGENT
 from octavo.limits import MB, SiteLimits
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+# Everything outside is reserved, or wraps an IPv4 address in a way that is out of use.
+_PUBLIC_IPV6 = ipaddress.ip_network("2000::/3")
 _PIECE = 1 << 16
 _HEADERS = {
     "User-Agent": AGENT,
@@ -62,19 +65,24 @@ def is_public(text: str) -> bool:
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo and address.teredo[1])
         if inner:
             return is_public(str(inner))
+        if address not in _PUBLIC_IPV6:
+            return False
     return address.is_global and not address.is_multicast
 
 
 async def request(address: str, headers: Mapping[str, str], *, limits: SiteLimits, private: bool) -> Reply:
     """Send a GET request, and return the reply or raise `RequestFailed`."""
     call = _Call(address, headers, limits, private)
+    # A thread of its own: the shared ones are for work on this machine, and a slow site would hold them up.
+    thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="octavo-site")
     try:
         async with asyncio.timeout(limits.page_seconds):
-            return await run_blocking(call.run)
+            return await asyncio.get_running_loop().run_in_executor(thread, call.run)
     except TimeoutError:
         raise RequestFailed(f"no answer within {limits.page_seconds:g} s") from None
     finally:
         call.stop()
+        thread.shutdown(wait=False)
 
 
 class _Call:
@@ -85,12 +93,14 @@ class _Call:
         self._headers, self._limits, self._private = {**_HEADERS, **headers}, limits, private
         self._socket: socket.socket | None = None
         self._stopped = False
+        self._until = time.monotonic() + limits.page_seconds
 
     def stop(self) -> None:
         self._stopped = True
         if self._socket is not None:
             with suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)
+                # The method of a TLS socket would also take the encryption away from the thread that reads.
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
     def run(self) -> Reply:
         parts = self._parts
@@ -112,22 +122,40 @@ class _Call:
         failed: OSError | None = None
         for place in self._find_places(host, port):
             try:
-                plain = socket.create_connection((place, port), timeout=self._limits.page_seconds)
+                opened = socket.create_connection((place, port), timeout=self._find_time_left())
             except OSError as error:
                 failed = error
                 continue
-            self._socket = plain
-            if self._stopped:
-                plain.close()
-                raise RequestFailed("stopped", wait=None)
-            if not secure:
-                return plain
             try:
-                return ssl.create_default_context().wrap_socket(plain, server_hostname=host)
+                return self._prepare(opened, host if secure else None)
             except BaseException:
-                plain.close()
+                opened.close()
                 raise
         raise RequestFailed(f"cannot connect: {failed}")
+
+    def _prepare(self, opened: socket.socket, secure_host: str | None) -> socket.socket:
+        """Make a connection one that can be stopped, and encrypt it for the host."""
+        if secure_host is None:
+            self._socket = opened
+            self._find_time_left()
+            return opened
+        context = ssl.create_default_context()
+        # This takes the connection away from `opened`. So `stop` must know the new one before it waits.
+        wrapped = context.wrap_socket(opened, server_hostname=secure_host, do_handshake_on_connect=False)
+        self._socket = wrapped
+        try:
+            self._find_time_left()
+            wrapped.do_handshake()
+        except BaseException:
+            wrapped.close()
+            raise
+        return wrapped
+
+    def _find_time_left(self) -> float:
+        left = self._until - time.monotonic()
+        if self._stopped or left <= 0:
+            raise RequestFailed(f"no answer within {self._limits.page_seconds:g} s")
+        return left
 
     def _find_places(self, host: str, port: int) -> list[str]:
         """Resolve a host, and return the addresses that may be used."""
@@ -147,7 +175,9 @@ class _Call:
     def _read(self, response: http.client.HTTPResponse) -> Reply:
         headers = {name.lower(): value for name, value in response.getheaders()}
         most, pieces, size = self._limits.page_mb * MB, [], 0
-        while piece := response.read(_PIECE):
+        # `read1` returns what has arrived; `read` would wait until a whole piece is there.
+        while piece := response.read1(_PIECE):
+            self._find_time_left()
             size += len(piece)
             if size > most:
                 raise RequestFailed(f"it is larger than {self._limits.page_mb} MB", wait=None)
