@@ -94,7 +94,7 @@ async def test_a_fetch_that_was_stopped_continues_where_it_was(
 ) -> None:
     monkeypatch.setattr("octavo.ingest.site.FAILURES", 1)
     lamp = site.pages["/docs/lamp/"]
-    site.pages["/docs/lamp/"] = Page(status=403)
+    site.pages["/docs/lamp/"] = Page(status=501)
     async with open_library(tmp_path) as library:
         with pytest.raises(BadBook, match=r"stopped answering.*/docs/lamp") as stopped:
             await library.add(f"{site.url}/docs/")
@@ -109,6 +109,19 @@ async def test_a_fetch_that_was_stopped_continues_where_it_was(
         assert (await library.add(f"{site.url}/docs/")).section_count == 4
     assert before
     assert not before & {path for path, _ in site.asked}
+
+
+async def test_a_page_that_fails_again_and_again_is_kept_and_a_closed_one_left_out(
+    tmp_path: Path, site: WebSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bells = site.pages["/docs/bells"]
+    site.pages["/docs/bells"] = Page(status=403)
+    async with open_library(tmp_path) as library:
+        with monkeypatch.context() as strict:
+            strict.setattr("octavo.ingest.site.FAILURES", 1)
+            assert (await library.add(f"{site.url}/docs/")).section_count == 3
+        site.pages |= {"/docs/bells": bells, "/docs/lamp/": Page(status=501)}
+        assert [(await library.add(f"{site.url}/docs/")).section_count for _ in range(2)] == [4, 4]
 
 
 async def test_a_sitemap_by_its_address_names_the_pages(tmp_path: Path, site: WebSite) -> None:

@@ -124,7 +124,7 @@ class _Crawl:
         except RequestFailed as failed:
             return self._note_failure(address, known, str(failed), stopped=failed.wait is not None)
         if reply.status >= 400 and reply.status not in _GONE:
-            return self._note_failure(address, known, _say_status(reply), stopped=True)
+            return self._note_failure(address, known, _say_status(reply), stopped=reply.status >= 500)
         self._failed_in_a_row = 0
         if place == address:
             return self._take_page(address, reply)

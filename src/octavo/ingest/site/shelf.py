@@ -113,7 +113,8 @@ class Shelf:
         for file in pages.rglob("*.html"):
             if file.relative_to(pages).as_posix() not in files:
                 file.unlink()
-        kept = [asdict(page) for address, page in self.pages.items() if address in self.fresh]
+        # Those too that this fetch could not get: the next one must know what is on the shelf.
+        kept = [asdict(page) for page in self.pages.values()]
         new = self.folder / f"{_LOG}.new"
         new.write_text("".join(f"{json.dumps(p)}\n" for p in (*kept, {"finished": True})), encoding="utf-8")
         os.replace(new, self.folder / _LOG)
