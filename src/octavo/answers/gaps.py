@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,6 +38,8 @@ ALIKE = 0.45
 MEANING, WORDS, PLACES = 0.6, 0.25, 0.15
 # A word that is less rare than this does not name what a question is about.
 NAMING = 0.35
+# How many questions are embedded at once.
+BATCH = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +107,14 @@ async def report_gaps(
     count = await count_questions(records.database, book.id, since=since)
     sections = await records.list_sections(book.id)
 
-    def write() -> GapReport:
-        vectors = embedder.embed([each.content for each in asked])
-        return write_report(book, sections, asked, vectors, since=first, question_count=count, limit=limit)
-
-    return await run_blocking(write)
+    vectors: list[Sequence[float]] = []
+    for at in range(0, len(asked), BATCH):
+        # A few at a time, so that readers do not wait for the whole report.
+        texts = [each.content for each in asked[at : at + BATCH]]
+        vectors += await run_blocking(embedder.embed, texts)
+    return await run_blocking(
+        partial(write_report, book, sections, asked, vectors, since=first, question_count=count, limit=limit)
+    )
 
 
 def write_report(
