@@ -31,7 +31,7 @@ check: setup
 	$(BIN)/python -m pytest tests/test_architecture.py
 
 test: system check
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 test-llm: setup
 	$(BIN)/python -m pytest -p no:xdist -s tests/llm/real_models.py

@@ -51,6 +51,8 @@ async def test_what_comes_through_the_socket_is_what_the_library_gives(tmp_path:
         recorded = await library.conversations.find_exchange(answered.answer.id)
         assert (answered.answer, answered.question) == (recorded.answer, recorded.question)
         assert (await remote.preview(book)).kept == added.section_count
+        # The first examination leaves a note for those after it.
+        await library.examine()
         here = {finding.what: finding.sound for finding in await library.examine()}
         assert {finding.what: finding.sound for finding in await remote.examine()} == here
         with pytest.raises(NotFound, match="'tide' here; the nearest are: the-tides") as missing:

@@ -116,6 +116,9 @@ async def _receive(
             await asyncio.gather(call, gone, return_exceptions=True)
     except (ValueError, OSError) as wrong:
         log.warning("a call through the socket was not understood: %s", wrong)
+    except asyncio.CancelledError:
+        # The service stops. Nobody waits for this task, and asyncio would log it as a fault.
+        log.debug("a call through the socket was cut short")
     finally:
         calls.discard(task)
         writer.close()

@@ -21,6 +21,7 @@ export class MapPanel {
   #book = null;
   #upTo = "";
   #shown = "";
+  #looked = "";
   #request = 0;
   #limit = el("input", { type: "checkbox", checked: true, on: { change: () => this.#refresh() } });
   #name = el("input", { type: "search", class: "field", id: "map-name", maxlength: "200", autocomplete: "off", placeholder: S.map.name });
@@ -41,6 +42,7 @@ export class MapPanel {
    * @param {PageStart | null} page
    */
   moveTo(book, section = null, page = null) {
+    if (this.#book?.id !== book.id) this.#looked = "";
     this.#book = book;
     this.#upTo = page ? `p. #${page.number}` : section?.id || "";
     this.#refresh();
@@ -54,6 +56,8 @@ export class MapPanel {
     const wanted = JSON.stringify([this.#book?.id, this.#book?.content_hash, this.#reach]);
     if (!this.root.open || !this.#book || wanted === this.#shown) return;
     this.#shown = wanted;
+    // A name that is shown stays, as far as the reader has come now.
+    if (this.#looked) { this.#lookUp(this.#looked); return; }
     const { id } = this.#book;
     this.#load(() => api.getMap(id, this.#reach), ({ entities }) => this.#drawList(entities));
   }
@@ -61,6 +65,7 @@ export class MapPanel {
   /** @param {string} name */
   #lookUp(name) {
     if (!name || !this.#book) return;
+    this.#looked = name;
     const { id } = this.#book;
     this.#load(() => api.lookUp(id, name, this.#reach), (entity) => this.#drawEntity(id, entity));
   }
@@ -104,7 +109,7 @@ export class MapPanel {
   #drawEntity(book, entity) {
     const quotes = new Map([entity.definition, entity.introduction, ...entity.statements]
       .filter((quote) => quote !== null).map((quote) => [`${quote.section_id} ${quote.start}`, quote]));
-    const back = () => { this.#shown = ""; this.#refresh(); };
+    const back = () => { this.#shown = this.#looked = ""; this.#refresh(); };
     return [
       el("p", { class: "map-name" }, entity.name),
       entity.aliases.length ? el("p", { class: "map-note" }, S.map.also(entity.aliases.slice(0, 6).map((name) => shorten(name, 60)))) : null,
