@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from octavo.errors import BadBook, InvalidValue
+from octavo.events import Fetched, IngestEvent
+from octavo.ingest.site import ASKED_PER_PAGE, SPARE
 from octavo.ingest.site.shelf import SITES
 from octavo.library import Library
 from octavo.limits import SiteLimits
@@ -132,12 +134,16 @@ async def test_a_sitemap_by_its_address_names_the_pages(tmp_path: Path, site: We
 
 
 async def test_an_endless_site_is_cut_off_and_says_so(tmp_path: Path, site: WebSite) -> None:
-    notes: list[str] = []
+    places = "".join(f"<url><loc>{{url}}/docs/{number}</loc></url>" for number in range(500))
+    site.pages["/docs/sitemap.xml"] = Page(f"<urlset>{places}</urlset>")
+    site.pages["/docs/0"] = make_page("Zero", PIER)
+    events: list[IngestEvent] = []
     async with open_library(tmp_path, most=2) as library:
-        await library.add(
-            f"{site.url}/docs/", on_event=lambda event: notes.extend(getattr(event, "warnings", ()))
-        )
+        await library.add(f"{site.url}/docs/", on_event=events.append)
+    notes = [note for event in events for note in getattr(event, "warnings", ())]
     assert [note for note in notes if note.startswith("stopped at 2 pages")]
+    # No more is remembered than could be asked for.
+    assert max(event.known for event in events if isinstance(event, Fetched)) == 2 * ASKED_PER_PAGE + SPARE
 
 
 @pytest.mark.parametrize(

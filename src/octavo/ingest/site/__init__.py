@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from octavo.settings import Settings
 
 REDIRECTS, SITEMAPS, FAILURES, NOTES = 5, 50, 5, 10
+# Addresses that are asked for, for each page that a site may have, and how many more are remembered.
+ASKED_PER_PAGE, SPARE = 4, 100
 LONGEST_PAUSE = 30.0
 _RETRIES = RetryPolicy(tries=3, pause=1.0, growth=3.0, jitter=0.2, longest=60.0)
 _PAGE_TYPES = ("text/html", "application/xhtml+xml")
@@ -104,11 +106,15 @@ class _Crawl:
         """Fetch one more page. Returns None when all are there."""
         most, asked = self._settings.sites.site_pages, len(self._known) - len(self._waiting)
         # Addresses without a page of their own count too, but less.
-        if not self._waiting or len(self._links) >= most or asked >= 4 * most:
+        if not self._waiting or len(self._links) >= most or asked >= ASKED_PER_PAGE * most:
             return None
         address = self._waiting.popleft()
         page = self._shelf.pages.get(address)
-        if address not in self._shelf.fresh:
+        # Many long rules take a while, so they are read here and not for every address that is found.
+        if not await run_blocking(self._robots.allows, address):
+            self._shelf.forget([address])
+            page = None
+        elif address not in self._shelf.fresh:
             page = await self._visit(address)
         if page is not None and page.moved:
             self._add(page.moved)
@@ -165,14 +171,20 @@ class _Crawl:
         body = await run_blocking(self._shelf.read, page)
         text = body.decode("utf-8", "replace")
         found = await run_blocking(read_links, text, page.address, header=page.robots)
-        self._links[page.address] = found
+        self._links[page.address] = replace(found, links=())
         if found.canonical and self._follows:
             self._add(found.canonical)
         if self._follows and not found.no_follow:
-            for link in found.links:
-                # Addresses with a query make endless sites; those that a sitemap names are taken.
-                if not urlsplit(link).query:
-                    self._add(link)
+            # Addresses with a query make endless sites; those that a sitemap names are taken.
+            await run_blocking(self._add_all, (link for link in found.links if not urlsplit(link).query))
+
+    def _add_all(self, addresses: Iterable[str]) -> None:
+        """Note pages that are to be fetched, as many as this fetch could ask for."""
+        most = ASKED_PER_PAGE * self._settings.sites.site_pages + SPARE
+        for address in addresses:
+            if len(self._known) >= most:
+                return
+            self._add(address)
 
     def _add(self, address: str) -> None:
         """Note a page that is to be fetched, unless it is out of bounds."""
@@ -180,7 +192,7 @@ class _Crawl:
             address = address.replace("http:", "https:", 1) if address.startswith("http:") else address
         inside = _is_same_site(address, self._start) and urlsplit(address).path.startswith(self._folder)
         inside = inside or address == self._start
-        if inside and address not in self._known and self._robots.allows(address):
+        if inside and address not in self._known:
             self._known[address] = None
             self._waiting.append(address)
 
@@ -212,9 +224,11 @@ class _Crawl:
         waiting, seen = deque(dict.fromkeys(addresses)), set[str]()
         while waiting and len(seen) < SITEMAPS:
             address = waiting.popleft()
-            if address in seen or not _is_same_site(address, self._start) or not self._robots.allows(address):
+            if address in seen or not _is_same_site(address, self._start):
                 continue
             seen.add(address)
+            if not self._robots.allows(address):
+                continue
             body, first = first, b""
             if not body:
                 try:
@@ -225,10 +239,9 @@ class _Crawl:
                 body = unpack(reply.body, self._settings.sites.page_mb * MB) if reply.status == 200 else b""
             places, lists_sitemaps = await run_blocking(read_sitemap, body, address)
             if lists_sitemaps:
-                waiting.extend(places)
+                waiting.extend(places[:SITEMAPS])
             else:
-                for place in places:
-                    self._add(place)
+                await run_blocking(self._add_all, places)
 
     async def _follow(self, address: str) -> tuple[Reply, str]:
         """Ask for an address; follow redirects within the site. Returns the reply and its real address."""
