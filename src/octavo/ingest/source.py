@@ -38,10 +38,10 @@ async def locate_book(
         async with aclosing(fetch_site(source, settings)) as steps:
             async for step in steps:
                 if isinstance(step, Path):
-                    found = step
+                    # The site stays locked until it is read, so nobody changes or deletes it meanwhile.
+                    yield step
                 elif on_event:
                     on_event(step)
-        yield found
         return
     # An absolute path, so that a book in `.` is named after the folder.
     path = Path(os.path.abspath(source))

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from octavo.errors import BadBook, InvalidValue
+from octavo.errors import BadBook, InvalidValue, LibraryBusy
 from octavo.events import Fetched, IngestEvent
-from octavo.ingest.site import ASKED_PER_PAGE, SPARE
-from octavo.ingest.site.shelf import SITES
+from octavo.ingest.site import ASKED_PER_PAGE, SPARE, fetch_site
+from octavo.ingest.site.shelf import SITES, delete_shelf
+from octavo.ingest.source import locate_book
 from octavo.library import Library
 from octavo.limits import SiteLimits
 from octavo.settings import Settings
@@ -124,6 +125,18 @@ async def test_a_page_that_fails_again_and_again_is_kept_and_a_closed_one_left_o
             assert (await library.add(f"{site.url}/docs/")).section_count == 3
         site.pages |= {"/docs/bells": bells, "/docs/lamp/": Page(status=501)}
         assert [(await library.add(f"{site.url}/docs/")).section_count for _ in range(2)] == [4, 4]
+
+
+async def test_nobody_deletes_or_fetches_a_site_while_it_is_read(tmp_path: Path, site: WebSite) -> None:
+    limits = SiteLimits(pause_seconds=0.001)
+    settings = Settings(data=tmp_path, private_sites=True, sites=limits, local_models=False)
+    async with locate_book(f"{site.url}/docs/", settings) as place:
+        delete_shelf(tmp_path, place.name)
+        assert (place / "docs" / "pier.html").is_file()
+        with pytest.raises(LibraryBusy):
+            await anext(fetch_site(f"{site.url}/docs/", settings))
+    delete_shelf(tmp_path, place.name)
+    assert not place.exists()
 
 
 async def test_a_sitemap_by_its_address_names_the_pages(tmp_path: Path, site: WebSite) -> None:

@@ -48,7 +48,10 @@ def is_web_address(source: str) -> bool:
 
 
 async def fetch_site(address: str, settings: Settings) -> AsyncGenerator[Fetched | Path, None]:
-    """Fetch a site and yield the progress. The last value is the folder with its pages."""
+    """Fetch a site and yield the progress. The last value is the folder with its pages.
+
+    Nobody else can fetch or delete the site until the generator is closed.
+    """
     start = normalise_address(address)
     if start is None:
         rule = "must be a web address like https://example.org/docs/, without a user and a password"

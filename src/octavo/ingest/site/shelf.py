@@ -14,7 +14,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
@@ -24,7 +24,7 @@ from octavo.readers.html.fetched import MANIFEST, FetchedSite
 from octavo.text.clean import make_slug
 
 SITES = "sites"
-_LOG, _LOCK = ".fetched.jsonl", ".lock"
+_LOG, _LOCK, _NEW = ".fetched.jsonl", ".lock", ".new"
 _LONGEST = 80
 # A stopped fetch that is older starts again; what did not change is not sent again.
 _FRESH_SECONDS = 86_400.0
@@ -53,10 +53,11 @@ def locate_shelf(data: Path, address: str) -> Path:
 
 
 def delete_shelf(data: Path, name: str) -> None:
-    """Delete what was fetched of the book with this source."""
+    """Delete what was fetched of the book with this source, unless somebody is adding it again."""
     folder = data / SITES / name
     if name and folder.parent == data / SITES and (folder / _LOG).is_file():
-        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(LibraryBusy, OSError), _lock(folder):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 class Shelf:
@@ -99,7 +100,9 @@ class Shelf:
             page = StoredPage(**asdict(page) | {"file": file})
             path = self.folder / file
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(body)
+            # A process that is killed here leaves the old page whole.
+            (self.folder / _NEW).write_bytes(body)
+            os.replace(self.folder / _NEW, path)
         self.pages[page.address] = page
         self.fresh.add(page.address)
         self._append(asdict(page))
@@ -150,12 +153,18 @@ class Shelf:
 def open_shelf(folder: Path) -> Iterator[Shelf]:
     """Open a shelf for the only process that may work on it."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with _lock(folder):
+        yield Shelf(folder)
+
+
+@contextmanager
+def _lock(folder: Path) -> Iterator[None]:
     with (folder / _LOCK).open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise LibraryBusy(
-                f"the site in {folder.name} is being fetched by another process",
+                f"the site in {folder.name} is being fetched or read by somebody else",
                 hint="Wait until it is done, then run the command again.",
             ) from None
-        yield Shelf(folder)
+        yield
