@@ -116,11 +116,14 @@ def test_a_passage_is_read_up_to_the_limit_and_no_further(large: LargeModel) -> 
     assert score.find_answer(0, 4 * len(score._begins)).margin > NOWHERE
 
 
-def test_a_claim_and_its_passage_are_checked_up_to_the_limit_and_no_further(large: LargeModel) -> None:
+def test_a_passage_is_read_up_to_the_limit_and_a_claim_to_its_end(large: LargeModel) -> None:
     claim, passage = "sea " * CLAIM_MOST, "tide " * (CHECKED_MOST - CLAIM_MOST)
     (whole,) = large.score_support(claim, [passage])
-    assert large.score_support(f"{claim} and more", [f"{passage} and more"]) == [whole]
+    assert large.score_support(claim, [f"{passage} and more"]) == [whole]
     assert large.score_support(claim, [passage.removesuffix("tide ")]) != [whole]
+    half = "sea " * (CLAIM_MOST // 2)
+    (end,) = large.score_support(f"{half}{'rope ' * (CLAIM_MOST // 2)}", [passage])
+    assert large.score_support(f"{claim}{'rope ' * (CLAIM_MOST // 2)}", [passage]) == [min(whole, end)]
 
 
 @pytest.mark.parametrize("words", [1, 100, 266, 400])

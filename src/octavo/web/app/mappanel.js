@@ -42,7 +42,7 @@ export class MapPanel {
    * @param {PageStart | null} page
    */
   moveTo(book, section = null, page = null) {
-    if (this.#book?.id !== book.id) this.#looked = "";
+    if (this.#book && this.#book.id !== book.id) this.#looked = "";
     this.#book = book;
     this.#upTo = page ? `p. #${page.number}` : section?.id || "";
     this.#refresh();
@@ -64,8 +64,10 @@ export class MapPanel {
 
   /** @param {string} name */
   #lookUp(name) {
-    if (!name || !this.#book) return;
+    if (!name) return;
+    // If the book is still loading, the name is looked up when it is there.
     this.#looked = name;
+    if (!this.#book) return;
     const { id } = this.#book;
     this.#load(() => api.lookUp(id, name, this.#reach), (entity) => this.#drawEntity(id, entity));
   }
