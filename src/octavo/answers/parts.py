@@ -114,10 +114,10 @@ def keep_visible(part: Part, visible: Set[str]) -> Part | None:
     return replace(part, sections=kept) if kept else None
 
 
-def _gather(section: Section, sections: Sequence[Section], extent: Extent = Extent.WHOLE) -> Part:
+def _gather(section: Section, sections: Sequence[Section]) -> Part:
     """Return a section with everything under it."""
     number = next(n for n, other in enumerate(sections) if other.id == section.id)
-    return Part(tuple(sections[n] for n in find_descendants(sections, number)), extent)
+    return Part(tuple(sections[n] for n in find_descendants(sections, number)))
 
 
 def _list_body(sections: Sequence[Section]) -> list[Section]:
