@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,6 +27,23 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     )
     with book_service.serve_books(fill_library(folder / "library", *books)) as served:
         yield served
+
+
+def change(service: Service, method: str, path: str, body: object) -> ServiceResponse:
+    sent = {"content-type": JSON}
+    return service.call(method, path, json.dumps(body).encode(), headers=sent)
+
+
+def call_routes_of_notes(service: Service) -> Iterator[tuple[str, str, ServiceResponse]]:
+    place = change(service, "PUT", "/v1/books/the-tides/place", {"section_id": "storm", "offset": 3})
+    yield "put", "/v1/books/{book_id}/place", place
+    yield "get", "/v1/places", service.get("/v1/places")
+    made = service.post("/v1/books/the-tides/notes", {"section_id": "storm", "start": 0, "end": 7})
+    yield "post", "/v1/books/{book_id}/notes", made
+    changed = change(service, "PATCH", f"/v1/notes/{made.json['id']}", {"comment": "A storm."})
+    yield "patch", "/v1/notes/{note_id}", changed
+    yield "get", "/v1/books/{book_id}/notes", service.get("/v1/books/the-tides/notes")
+    yield "get", "/v1/notes/export", service.get("/v1/notes/export", format="json")
 
 
 def call_every_route(service: Service) -> Iterator[tuple[str, str, ServiceResponse]]:
@@ -64,6 +82,9 @@ def call_every_route(service: Service) -> Iterator[tuple[str, str, ServiceRespon
     yield get("/v1/sessions/{session_id}", session_id="talk")
     export = service.get("/v1/sessions/talk/export", format="json")
     yield "get", "/v1/sessions/{session_id}/export", export
+    named = change(service, "PATCH", "/v1/sessions/talk", {"title": "Boats"})
+    yield "patch", "/v1/sessions/{session_id}", named
+    yield from call_routes_of_notes(service)
     queued = service.send(b"# Fen\n\nThe fen was drained in a single dry summer.\n", name="fen.md")
     yield "post", "/v1/books", queued
     yield "get", "/v1/jobs/{job_id}", service.get(f"/v1/jobs/{queued.json['job']['job_id']}")

@@ -25,7 +25,7 @@ _ADDRESS = re.compile(r"(?i)(?<=www)\.|:(?=//)|(?<=mailto):")
 
 def write_markdown(session: Session, *, interpreted: Mapping[str, str] = _AS_ASKED) -> str:
     """Write a conversation as a page. `interpreted` has the completed question by the id of a question."""
-    page = [f"# Conversation {_escape_line(session.session_id)}", _format_time(session.start_time)]
+    page = [f"# Conversation {escape_line(session.session_id)}", _format_time(session.start_time)]
     notes: list[str] = []
     for entry in _sort_entries(session):
         if isinstance(entry, Message):
@@ -47,11 +47,11 @@ def _sort_entries(session: Session) -> list[Question | Message]:
 
 
 def _write_question(question: Question, answers: Sequence[Answer], meant: str, notes: list[str]) -> list[str]:
-    made = [f"## {_escape_line(question.content)}"]
+    made = [f"## {escape_line(question.content)}"]
     if collapse(meant) != collapse(question.content):
-        made.append(f"*Interpreted as:* {_escape_line(meant)}")
+        made.append(f"*Interpreted as:* {escape_line(meant)}")
     if question.selected_text:
-        made.append(f"*About the selection:*\n\n{_quote(question.selected_text)}")
+        made.append(f"*About the selection:*\n\n{write_quotation(question.selected_text)}")
     if not answers:
         made.append("*Not answered.*")
     for answer in answers:
@@ -66,12 +66,16 @@ def _write_question(question: Question, answers: Sequence[Answer], meant: str, n
 def _write_nearest(refusal: Refusal) -> list[str]:
     """Write the nearest passages as quotations with their places."""
     pairs = zip(refusal.nearest, refusal.excerpts, strict=True)
-    return [f"{_escape_line(item.chunk.source_location)}:\n\n{_quote(text)}" for item, text in pairs if text]
+    return [
+        f"{escape_line(item.chunk.source_location)}:\n\n{write_quotation(text)}"
+        for item, text in pairs
+        if text
+    ]
 
 
 def _write_message(message: Message, notes: list[str]) -> list[str]:
     if message.role == "user":
-        return [f"## {_escape_line(message.content)}"]
+        return [f"## {escape_line(message.content)}"]
     return [_write_footnotes(message.content, message.source_references, notes)]
 
 
@@ -93,17 +97,17 @@ def _write_footnotes(content: str, citations: Sequence[Citation], notes: list[st
 
 
 def _write_note(label: str, citation: Citation) -> str:
-    link = f"[{_escape_line(citation.source_file)}](<{citation.link}>)"
-    place = f"{_escape_line(citation.source_location)} · {link} · confidence {citation.confidence:.0%}"
-    quotation = _quote(citation.content_snippet).replace("\n", "\n    ")
+    link = f"[{escape_line(citation.source_file)}](<{citation.link}>)"
+    place = f"{escape_line(citation.source_location)} · {link} · confidence {citation.confidence:.0%}"
+    quotation = write_quotation(citation.content_snippet).replace("\n", "\n    ")
     return f"{label}: {place}\n\n    {quotation}"
 
 
-def _quote(text: str) -> str:
+def write_quotation(text: str) -> str:
     return "\n".join(f"> {line}".rstrip() for line in _escape_lines(text).split("\n"))
 
 
-def _escape_line(text: str) -> str:
+def escape_line(text: str) -> str:
     """Put a text on one line, and escape what Markdown or HTML would interpret."""
     return _escape(collapse(clean(text)))
 

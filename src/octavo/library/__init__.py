@@ -52,6 +52,7 @@ from octavo.records.conversations import Conversations
 from octavo.records.conversations_unrecorded import TolerantConversations
 from octavo.records.errors import translate_errors
 from octavo.records.gaps import delete_gaps_of, delete_old_gaps
+from octavo.records.notes import delete_notes_of
 from octavo.records.options import BookOptions
 from octavo.search.cache import LRUCache
 from octavo.search.maps import MapReader, describe_map, look_up
@@ -280,6 +281,7 @@ class Library:
             # The book is gone now. What a full disk keeps from being cleaned up is deleted later.
             with suppress(StorageLow):
                 await delete_gaps_of(self.database, book.id)
+                await delete_notes_of(self.database, book.id)
                 await covers.delete_cover(self.database, book.id)
                 await delete_removed(book.id, context)
                 await self._records.sweep()

@@ -130,13 +130,32 @@ class Conversations:
         async with self._database.connect() as connection:
             await self._require_session(connection, session_id, owner=owner)
 
+    async def rename_session(self, session_id: str, title: str, *, owner: str | None = None) -> Session:
+        """Gives a session a title of its own; "" takes it away again."""
+        async with self._database.begin() as connection:
+            found = await self._require_session(connection, session_id, owner=owner)
+            changed = update(sessions).where(sessions.c.session_id == session_id)
+            await connection.execute(changed.values(title=title or None))
+        return replace(found, title=title)
+
     async def list_sessions(
-        self, *, owner: str | None = None, most: int | None = None, after: str | None = None
+        self,
+        *,
+        owner: str | None = None,
+        book_id: str | None = None,
+        most: int | None = None,
+        after: str | None = None,
     ) -> list[Session]:
-        """Lists all sessions or those of one owner, the newest first, from the start or `after` one."""
+        """Lists all sessions or those of one owner, the newest first, from the start or `after` one.
+
+        With `book_id`, only those in which this book was asked.
+        """
         query = select(sessions).order_by(sessions.c.start_time.desc(), sessions.c.session_id).limit(most)
         theirs = true() if owner is None else func.coalesce(sessions.c.owner, "") == owner
         query = query.where(theirs)
+        if book_id is not None:
+            asked = select(questions.c.session_id).where(questions.c.book_id == book_id)
+            query = query.where(sessions.c.session_id.in_(asked))
         if after is not None:
             # A session of another owner counts as unknown.
             last = select(sessions.c.start_time).where(sessions.c.session_id == after, theirs)
@@ -147,13 +166,17 @@ class Conversations:
             return [_parse_session(row) for row in await connection.execute(query)]
 
     async def list_titles(self, session_ids: Sequence[str]) -> dict[str, str]:
-        """Return the first question of each session, by which a reader knows it again."""
+        """Return the title of each session: its own, or its first question, by which a reader knows it."""
+        named = select(sessions.c.session_id, sessions.c.title).where(
+            sessions.c.session_id.in_(session_ids), sessions.c.title.is_not(None)
+        )
         first = select(func.min(questions.c.number)).where(questions.c.session_id.in_(session_ids))
         query = select(questions.c.session_id, questions.c.content).where(
             questions.c.number.in_(first.group_by(questions.c.session_id))
         )
         async with self._database.connect() as connection:
-            return {row.session_id: row.content for row in await connection.execute(query)}
+            titles = {row.session_id: row.content for row in await connection.execute(query)}
+            return titles | {row.session_id: row.title for row in await connection.execute(named)}
 
     async def receive(self, question: Question, *, interpreted: str) -> None:
         """Records a pending question, and counts it in its session."""
@@ -305,6 +328,15 @@ class Conversations:
             if self._log_gaps:
                 await save_rating(connection, rating.answer_id)
 
+    async def list_votes(self, session_id: str, *, owner: str) -> dict[str, str]:
+        """Lists the votes of one reader in a session, by the ids of the answers."""
+        query = select(feedback.c.answer_id, feedback.c.vote).select_from(
+            feedback.join(_ANSWERED, feedback.c.answer_id == answers.c.id)
+        )
+        query = query.where(questions.c.session_id == session_id, feedback.c.owner == owner)
+        async with self._database.connect() as connection:
+            return {row.answer_id: row.vote for row in await connection.execute(query)}
+
     async def list_ratings(self, answer_id: str) -> list[Rating]:
         query = select(feedback).where(feedback.c.answer_id == answer_id).order_by(feedback.c.timestamp)
         async with self._database.connect() as connection:
@@ -445,4 +477,4 @@ def _parse_exchange(asked: Any, answered: Any | None) -> Exchange:
 
 def _parse_session(row: Any) -> Session:
     values = {name: getattr(row, name) for name in ("session_id", "start_time", "end_time", "query_count")}
-    return Session(**values)
+    return Session(**values, title=row.title or "")

@@ -19,6 +19,9 @@ author of the book.
 `-1` how many passages have any word. `edition_words` has the same for each pending or ready edition, packed,
 so that publishing and removing can add and subtract exactly.
 
+A reading place is where a reader stopped in a book, one for each reader and book. A note is a bookmark, a
+highlight or a note on a passage: its place by offsets, and the words that stood there.
+
 `migrations` create these tables; a test checks that both agree.
 """
 
@@ -44,7 +47,7 @@ from sqlalchemy import (
     TypeDecorator,
 )
 
-HEAD = "0008"
+HEAD = "0009"
 """The newest revision under `migrations/versions`."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -208,6 +211,7 @@ sessions = Table(
     Column("end_time", Moment),
     Column("query_count", Integer, nullable=False),
     Column("owner", String(64)),
+    Column("title", Text),
 )
 
 questions = Table(
@@ -364,4 +368,32 @@ edition_words = Table(
     Column("edition", Integer, primary_key=True, autoincrement=False),
     Column("counts", LargeBinary, nullable=False),
     ForeignKeyConstraint(["book_id", "edition"], ["editions.book_id", "editions.edition"]),
+)
+
+reading_places = Table(
+    "reading_places",
+    metadata,
+    Column("owner", String(64), primary_key=True),
+    Column("book_id", String(200), primary_key=True),
+    Column("section_id", Text, nullable=False),
+    Column("offset", Integer, nullable=False),
+    Column("share", Float, nullable=False),
+    Column("updated_at", Moment, nullable=False),
+)
+
+notes = Table(
+    "notes",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("owner", String(64), nullable=False),
+    Column("book_id", String(200), nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("section_id", Text, nullable=False),
+    Column("start", Integer, nullable=False),
+    Column("end", Integer, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("comment", Text, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("updated_at", Moment, nullable=False),
+    Index(None, "owner", "book_id"),
 )

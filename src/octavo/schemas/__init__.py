@@ -18,6 +18,7 @@ from octavo.schemas.answers import (
     SessionPageJson,
     SupportJson,
     TraceJson,
+    TurnJson,
     VerdictJson,
     VerificationJson,
     describe_event,
@@ -47,6 +48,7 @@ from octavo.schemas.evaluation import EvaluationJson
 from octavo.schemas.export import SessionExport
 from octavo.schemas.gaps import GapReportJson, GapReportsJson
 from octavo.schemas.maps import BookMapJson, BuiltMapJson, BuiltMapsJson, EntityDetailsJson
+from octavo.schemas.notes import NoteJson, NotesExport, NotesJson, ReadingPlaceJson, ReadingPlacesJson
 from octavo.schemas.service import (
     BackupJson,
     ConfigJson,
@@ -103,10 +105,15 @@ __all__ = [
     "KeyListJson",
     "MigrationJson",
     "NewKeyJson",
+    "NoteJson",
+    "NotesExport",
+    "NotesJson",
     "PlannedBookJson",
     "ProblemJson",
     "QueryJson",
     "QueuedBookJson",
+    "ReadingPlaceJson",
+    "ReadingPlacesJson",
     "ReadyJson",
     "RemovedBookJson",
     "RestoredJson",
@@ -121,6 +128,7 @@ __all__ = [
     "SnapshotJson",
     "SupportJson",
     "TraceJson",
+    "TurnJson",
     "VerdictJson",
     "VerificationJson",
     "describe_event",

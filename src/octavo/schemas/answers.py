@@ -12,7 +12,7 @@ from pydantic import Field
 from octavo.events import Answered, Asked, AskEvent, Claimed, Retrieved, Scoped, Working
 from octavo.records.conversations import Exchange
 from octavo.schemas.base import Schema, Time, omit_empty
-from octavo.types import Answer, Citation, Evidence, Question, Refusal, RefusalReason, Session
+from octavo.types import Answer, Citation, Evidence, Question, Refusal, RefusalReason, ScopeType, Session
 from octavo.validation import Delivery, EvidenceState, QuestionStatus
 from octavo.verification.check import Support
 
@@ -377,6 +377,7 @@ class SessionJson(Schema):
     start_time: Time
     end_time: Time | None
     query_count: int
+    title: str = omit_empty("")
 
 
 class SessionListJson(Schema):
@@ -393,7 +394,39 @@ class SessionPageJson(SessionListJson):
     next: str | None
 
 
+class AskedScopeJson(Schema):
+    """Where the reader asked to look for the answer."""
+
+    type: ScopeType
+    identifier: str | None
+
+
+class TurnJson(AnsweredJson):
+    """An answer of a session, with what the reader asked about and how they rated it.
+
+    `book_id`, `selected_text`, `scope` and `vote` are left out where there is none.
+    """
+
+    book_id: str = omit_empty("")
+    selected_text: str = omit_empty("")
+    scope: AskedScopeJson | None = omit_empty(None)
+    vote: str = omit_empty("")
+
+    @classmethod
+    def from_turn(cls, exchange: Exchange, *, vote: str = "") -> TurnJson:
+        asked = exchange.question
+        scope = asked.scope
+        is_narrow = scope.type not in (ScopeType.FULL_BOOK, ScopeType.SELECTION)
+        return cls.from_value(
+            AnsweredJson.from_exchange(exchange),
+            book_id=asked.book_id or "",
+            selected_text=asked.selected_text or "",
+            scope=AskedScopeJson.from_value(scope) if is_narrow else None,
+            vote=vote,
+        )
+
+
 class ConversationJson(SessionJson):
     """A session with its questions and answers."""
 
-    turns: list[AnsweredJson]
+    turns: list[TurnJson]

@@ -159,6 +159,7 @@ class SessionExport(Schema):
     messages: list[MessageExport]
     questions: list[QuestionExport]
     answers: list[AnswerExport]
+    title: str
 
     @classmethod
     def from_session(cls, session: Session, *, interpreted: Mapping[str, str]) -> SessionExport:

@@ -42,6 +42,7 @@ from octavo.server.routes import (
     maps,
     mcp,
     metrics,
+    notes,
     pages,
     reference,
     sessions,
@@ -103,6 +104,7 @@ def make_app(
     app.include_router(books.router)
     app.include_router(maps.router)
     app.include_router(gaps.router)
+    app.include_router(notes.router)
     app.include_router(jobs.router)
     app.include_router(metrics.router)
     app.include_router(mcp.router)

@@ -265,6 +265,12 @@ class CheckBody(Body):
     )
 
 
+class SessionBody(Body):
+    """What can be changed of a conversation."""
+
+    title: str = Field(max_length=200, pattern=r"^[^\x00-\x1f]*$", examples=["The storm"])
+
+
 class FeedbackBody(Body):
     """What a reader thought of an answer."""
 

@@ -445,9 +445,11 @@ class Session:
     messages: tuple[Message, ...] = ()
     questions: tuple[Question, ...] = ()
     answers: tuple[Answer, ...] = ()
+    title: str = ""
 
     def __post_init__(self) -> None:
         validation.check_text("Session.session_id", self.session_id)
+        validation.check_storable("Session.title", self.title)
         validation.check_tuple("Session.messages", self.messages, Message)
         validation.check_tuple("Session.questions", self.questions, Question)
         validation.check_tuple("Session.answers", self.answers, Answer)

@@ -143,3 +143,30 @@ def test_on_an_open_service_a_new_name_begins_a_session_and_failures_are_no_turn
         assert keyed.get("/v1/sessions/talk").status == 404
         mine = keyed.call("POST", "/v1/sessions").json["session_id"]
         assert served.get(f"/v1/sessions/{mine}").status == 404
+
+
+def test_a_conversation_keeps_its_title_what_it_asked_about_and_the_votes(closed: RunningService) -> None:
+    ann, ben = with_key(closed, "ann"), with_key(closed, "ben")
+    id_ = ann.call("POST", "/v1/sessions").json["session_id"]
+    about = {"book_id": "the-tides", "selected_text": "Seven boats were lost with all their nets."}
+    asked = ann.post("/v1/ask", {"question": LOST, "session_id": id_, **about}).json
+    narrow = {"type": "up-to-position", "identifier": "Storm"}
+    ann.post("/v1/ask", {"question": LOST, "session_id": id_, "book_id": "the-tides", "scope": narrow})
+    vote = {"vote": "down"}
+    assert ann.call("POST", f"/v1/answers/{asked['answer_id']}/feedback", vote).status == 204
+    first, second = ann.get(f"/v1/sessions/{id_}").json["turns"]
+    assert {name: first[name] for name in (*about, "vote")} == {**about, **vote}
+    assert (second["scope"], "vote" in second) == (narrow, False)
+
+    def list_titles(more: str = "") -> dict[str, str]:
+        return {each["session_id"]: each["title"] for each in ann.get(f"/v1/sessions{more}").json["sessions"]}
+
+    assert list_titles()[id_] == LOST
+    assert ann.call("PATCH", f"/v1/sessions/{id_}", {"title": " The storm "}).json["title"] == "The storm"
+    assert list_titles("?book_id=the-tides") == {id_: "The storm"}
+    assert list_titles("?book_id=another") == {}
+    assert ann.get(f"/v1/sessions/{id_}").json["title"] == "The storm"
+    assert ben.call("PATCH", f"/v1/sessions/{id_}", {"title": "mine"}).status == 404
+    assert ann.call("PATCH", f"/v1/sessions/{id_}", {"title": "a\nb"}).status == 422
+    assert ann.call("PATCH", f"/v1/sessions/{id_}", {"title": ""}).status == 200
+    assert list_titles()[id_] == LOST

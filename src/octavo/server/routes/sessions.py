@@ -1,25 +1,33 @@
-"""Sessions: start, list, read, export and end one's own conversations."""
+"""Sessions: start, list, name, read, export, end and delete one's own conversations."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
 from octavo.answers.export import write_markdown
 from octavo.errors import AccessDenied
 from octavo.schemas import (
-    AnsweredJson,
     ConversationJson,
     SessionExport,
     SessionJson,
     SessionPageJson,
+    TurnJson,
 )
 from octavo.server.auth import AskCaller, CurrentLibrary
-from octavo.server.schemas import PageParameters, SessionId, describe, describe_errors, respond
+from octavo.server.schemas import (
+    PageParameters,
+    SessionBody,
+    SessionId,
+    describe,
+    describe_errors,
+    respond,
+)
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
+_ABOUT = Query(max_length=200, pattern=r"^[^\x00-\x1f]+$", description="Only those that asked this book.")
 _MARKDOWN = {"text/markdown": {"schema": {"type": "string"}}}
 
 
@@ -33,17 +41,25 @@ async def start(library: CurrentLibrary, caller: AskCaller) -> Response:
 
 
 @router.get("", response_model=SessionPageJson, responses=describe("The caller's sessions, newest first."))
-async def list_sessions(library: CurrentLibrary, caller: AskCaller, page: PageParameters) -> Response:
-    """A public key is shared by strangers, who must not see each other's sessions: it lists none."""
+async def list_sessions(
+    library: CurrentLibrary,
+    caller: AskCaller,
+    page: PageParameters,
+    book_id: Annotated[str | None, _ABOUT] = None,
+) -> Response:
+    """Each with its title: the one it was given, or its first question.
+
+    A public key is shared by strangers, who must not see each other's sessions: it lists none.
+    """
     if caller.public:
         raise AccessDenied("a public key lists no sessions", code="forbidden")
     found = await library.conversations.list_sessions(
-        owner=caller.owner, most=page.limit + 1, after=page.after
+        owner=caller.owner, book_id=book_id, most=page.limit + 1, after=page.after
     )
     shown, after = page.cut(found, lambda session: session.session_id)
-    return respond(
-        SessionPageJson(sessions=[SessionJson.from_value(session) for session in shown], next=after)
-    )
+    titles = await library.conversations.list_titles([session.session_id for session in shown])
+    listed = [SessionJson.from_value(each, title=titles.get(each.session_id, "")) for each in shown]
+    return respond(SessionPageJson(sessions=listed, next=after))
 
 
 @router.get(
@@ -54,8 +70,24 @@ async def list_sessions(library: CurrentLibrary, caller: AskCaller, page: PagePa
 async def one(session_id: SessionId, library: CurrentLibrary, caller: AskCaller) -> Response:
     session = await library.conversations.find_session(session_id, owner=caller.owner)
     entries = await library.conversations.list_exchanges(session_id)
-    turns = [AnsweredJson.from_exchange(entry) for entry in entries if entry.answer is not None]
+    votes = await library.conversations.list_votes(session_id, owner=caller.owner)
+    turns = [
+        TurnJson.from_turn(entry, vote=votes.get(entry.answer.id, ""))
+        for entry in entries
+        if entry.answer is not None
+    ]
     return respond(ConversationJson.from_value(session, turns=turns))
+
+
+@router.patch(
+    "/{session_id}", response_model=SessionJson, responses=describe("The session, with its title.", 404)
+)
+async def rename(
+    session_id: SessionId, body: SessionBody, library: CurrentLibrary, caller: AskCaller
+) -> Response:
+    """An empty title gives the conversation back the one that it has by itself: its first question."""
+    named = await library.conversations.rename_session(session_id, body.title.strip(), owner=caller.owner)
+    return respond(SessionJson.from_value(named))
 
 
 @router.post("/{session_id}/end", status_code=204, responses=describe("Ended.", 404, status=204))
