@@ -20,6 +20,7 @@ from uuid import UUID, uuid4, uuid5
 
 from octavo.events import Claimed
 from octavo.types import Book, BookFormat, Chunk, Citation, Evidence, Refusal, RefusalReason, ShortAnswer
+from octavo.verification.claims import CatalogueClaim
 
 if TYPE_CHECKING:
     from octavo.answers.workspace import Sources
@@ -120,8 +121,9 @@ def write_footnotes(answer_id: str, reply: CheckedReply, *, links: Mapping[str, 
     for claim in reply.claims:
         marks = "".join(f"[{number}]" for number in sorted({reply.numbers[id_] for id_ in claim.sentences}))
         parts.append(f"{_OWN_MARK.sub(_PLAIN, claim.text)} {marks}")
-    # Lists and code keep their lines.
-    apart = "\n\n" if any("\n" in part for part in parts) else " "
+    # Lists and code keep their lines, and each fact of the catalogue has its own.
+    facts = any(isinstance(claim, CatalogueClaim) for claim in reply.claims)
+    apart = "\n\n" if facts or any("\n" in part for part in parts) else " "
     return AnswerText(answer_id, apart.join(parts), citations, short=short)
 
 

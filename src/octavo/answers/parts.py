@@ -101,7 +101,7 @@ def resolve_part(name: str, sections: Sequence[Section]) -> Part | None:
     if not sections or not said or len(name) > LONGEST:
         return None
     if _BOOK.fullmatch(said):
-        return Part(tuple(_find_openings(_list_body(sections), sections)), whole_book=True)
+        return Part(tuple(_find_openings(list_body(sections), sections)), whole_book=True)
     named = _resolve_title(said, sections, exact=True) or _resolve_edge(said, sections)
     if named is None and _names_number(said):
         return _resolve_number(said, sections)
@@ -120,7 +120,31 @@ def _gather(section: Section, sections: Sequence[Section]) -> Part:
     return Part(tuple(sections[n] for n in find_descendants(sections, number)))
 
 
-def _list_body(sections: Sequence[Section]) -> list[Section]:
+def is_book(name: str) -> bool:
+    """Whether a name means the whole book: "the book", "this novel"."""
+    return _BOOK.fullmatch(name) is not None
+
+
+def list_headed(sections: Sequence[Section], kind: str) -> list[Section]:
+    """Return the sections that their headings call by a kind and a number or letter: "Chapter 3", "Part II".
+
+    One alone is no series. Of several levels, the highest that has a series counts.
+    """
+    wanted = kind.lower()[:2]
+    headed = [
+        section
+        for section in sections
+        if (head := _HEAD.match(section.title))
+        and head["kind"]
+        and head["kind"].lower()[:2] == wanted
+        and _read_number(head["number"]) is not None
+    ]
+    levels = sorted({section.level for section in headed})
+    series = ([section for section in headed if section.level == level] for level in levels)
+    return next((found for found in series if len(found) > 1), [])
+
+
+def list_body(sections: Sequence[Section]) -> list[Section]:
     """Return the chapters without what stands before and after them, or all if nothing else is there."""
     chapters = [sections[number] for number in list_chapters(sections)]
     return [chapter for chapter in chapters if not _MATTER.match(chapter.title)] or chapters
@@ -154,7 +178,7 @@ def _resolve_edge(said: str, sections: Sequence[Section]) -> Part | None:
         told = [section for section in inner.sections if section.text.strip()] or inner.sections
         own = tuple(told[:1] if extent is Extent.OPENING else told[-1:])
         return Part(own, Extent.WHOLE if extent is Extent.OPENING and len(inner.sections) > 1 else extent)
-    body = _list_body(sections)
+    body = list_body(sections)
     if extent is Extent.OPENING:
         return _gather(body[0], sections)
     last = [_gather(body[-1], sections)]
@@ -187,7 +211,7 @@ def _resolve_number(said: str, sections: Sequence[Section]) -> Part | None:
     ):
         if matching:
             return _gather(matching[0], sections)
-    counted = _list_body(sections)
+    counted = list_body(sections)
     if kind == "ch" and number.isdecimal() and not named and 0 < int(number) <= len(counted):
         return _gather(counted[int(number) - 1], sections)
     return None
@@ -198,7 +222,7 @@ def _resolve_ordinal(said: str, sections: Sequence[Section]) -> Part | None:
     if not found:
         return None
     which, kind = found["which"].lower(), found["kind"].lower()[:2]
-    body = _list_body(sections) if kind in _COUNTED else []
+    body = list_body(sections) if kind in _COUNTED else []
     if which in _LAST:
         return _gather(body[-1], sections) if body else None
     nth = _NTH.fullmatch(which)
@@ -211,8 +235,8 @@ def _resolve_ordinal(said: str, sections: Sequence[Section]) -> Part | None:
 
 def _resolve_title(said: str, sections: Sequence[Section], *, exact: bool) -> Part | None:
     if exact:
-        wanted = _fold(said)
-        same = [s for s in sections if wanted in (_fold(s.title), _fold(_drop_number(s.title)))]
+        wanted = fold_title(said)
+        same = [s for s in sections if wanted in (fold_title(s.title), fold_title(_drop_number(s.title)))]
         same = same if wanted else []
         return _gather(min(same, key=lambda s: s.level), sections) if same else None
     for pattern in _TITLED:
@@ -245,7 +269,8 @@ def _drop_number(title: str) -> str:
     return title[found.end() :].lstrip(" .:)—–-") if found and numbered else title
 
 
-def _fold(title: str) -> str:
+def fold_title(title: str) -> str:
+    """Return the words of a title in lower case, without marks."""
     return re.sub(r"[\W_]+", " ", title).strip().casefold()
 
 

@@ -1,5 +1,5 @@
 """Tell what a question asks for: a whole part of the book, what something is, two things side by side, or two
-things at once. Everything else is a plain question.
+things at once. Everything else is a plain question. What the catalogue knows of a book is read apart.
 
 Only the form of the question counts here. Whether the book has such a part or name is found out later, and a
 question whose part or name is not there is plain as well.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from types import MappingProxyType
 
 from octavo.answers.followups import Turn, interpret
@@ -43,6 +44,29 @@ class SeveralRequest:
     """Asks several things at once. Each is a question that can be understood by itself."""
 
     questions: tuple[str, ...]
+
+
+class CatalogueFact(StrEnum):
+    """What the catalogue knows of a book."""
+
+    TITLE = "title"
+    AUTHORS = "authors"
+    COUNT = "count"
+    CHAPTERS = "chapters"
+    LENGTH = "length"
+    LANGUAGE = "language"
+    PUBLISHED = "published"
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueRequest:
+    """Asks for something that the catalogue knows. `book` is how the question names the book; "" if it does
+    not. `noun` is what is to be counted: "how many chapters has it?" counts "chapter" of "it".
+    """
+
+    fact: CatalogueFact
+    book: str = ""
+    noun: str = ""
 
 
 Request = PartRequest | IdentityRequest | ComparisonRequest | SeveralRequest
@@ -109,6 +133,66 @@ _SEVERAL = re.compile(
 )
 _JOINS = ("of", "that", "which", "who", "for", "in", "on", "with", "and", "or")
 _WORDS_MOST, _SIDE_MOST = 5, 8
+_OF_BOOK = r"(?: (?:of|in|to|for) (?P<book>.+?))"
+_NOUN = r"(?P<noun>[a-z]+?)"
+_CATALOGUE = tuple(
+    (fact, re.compile(pattern, re.IGNORECASE))
+    for fact, pattern in (
+        (CatalogueFact.TITLE, r"what(?: is|['’]?s) (?P<book>.+?) (?:called|entitled|titled)"),
+        (CatalogueFact.TITLE, rf"what(?: is|['’]?s) (?:the|its) (?:title|full title){_OF_BOOK}?"),
+        (CatalogueFact.AUTHORS, r"who (?:wrote|authored|is the author of|was the author of) (?P<book>.+)"),
+        (CatalogueFact.AUTHORS, r"(?:who|by whom) (?:is|was) (?P<book>.+?) (?:written|authored)(?: by)?"),
+        (CatalogueFact.AUTHORS, r"who (?:is|was) (?P<book>.+?) by"),
+        (
+            CatalogueFact.AUTHORS,
+            r"(?:(?:who|what)(?: is| are| was| were|['’]?s) |name |list )?(?:the |its )?(?:name of the )?"
+            rf"(?:authors?|author['’]s name|names of the authors){_OF_BOOK}?",
+        ),
+        (CatalogueFact.COUNT, rf"how many {_NOUN} (?:are there|in total|altogether)"),
+        (CatalogueFact.COUNT, rf"how many {_NOUN} (?:are|is) (?:there )?(?:(?:in|to) )?(?P<book>.+?)"),
+        (
+            CatalogueFact.COUNT,
+            rf"how many {_NOUN} (?:does|do|did) (?P<book>.+?) (?:have|contain|comprise|consist of)",
+        ),
+        (CatalogueFact.COUNT, rf"how many {_NOUN} (?:has|have) (?P<book>.+?)(?: got)?"),
+        (CatalogueFact.COUNT, rf"how many {_NOUN}(?: in (?P<book>.+?))?"),
+        (CatalogueFact.COUNT, rf"(?:what(?: is|['’]?s) )?the number of {_NOUN}{_OF_BOOK}"),
+        (CatalogueFact.LENGTH, r"how (?:long|big|thick) is (?P<book>.+)"),
+        (CatalogueFact.LENGTH, rf"what(?: is|['’]?s) the (?:length|word count){_OF_BOOK}"),
+        (
+            CatalogueFact.LENGTH,
+            r"how (?:long|much time|many hours) (?:does|will|would|do) (?:it|i|one|you|we) (?:need|take)"
+            r" to read (?P<book>.+)",
+        ),
+        (
+            CatalogueFact.LANGUAGE,
+            r"(?:in )?(?:what|which) language (?:is|was) (?P<book>.+?)(?: written)?(?: in)?",
+        ),
+        (CatalogueFact.LANGUAGE, rf"(?:what(?: is|['’]?s) )?the language{_OF_BOOK}"),
+        (CatalogueFact.LANGUAGE, r"(?:what|which) language"),
+        (
+            CatalogueFact.PUBLISHED,
+            r"(?:when|(?:in )?(?:what|which) year) (?:was|is) (?P<book>.+?)"
+            r"(?: first| originally)? (?:published|released|printed|issued)",
+        ),
+        (
+            CatalogueFact.PUBLISHED,
+            r"(?:what(?: is|['’]?s) )?(?:the |its )?(?:publication|release) (?:date|year)" + f"{_OF_BOOK}?",
+        ),
+        (
+            CatalogueFact.CHAPTERS,
+            r"(?:list|show|name|give|enumerate)(?: me| us)?(?: all)?(?: of)?(?: the| its)? "
+            rf"(?:chapters|chapter titles|names of the chapters|titles of the chapters){_OF_BOOK}?",
+        ),
+        (CatalogueFact.CHAPTERS, rf"what are (?:all )?(?:the|its) chapters{_OF_BOOK}?"),
+        (CatalogueFact.CHAPTERS, r"(?:what|which) chapters (?:are there|does (?P<book>.+?) have)"),
+        (CatalogueFact.CHAPTERS, r"(?:what|which) chapters are (?:there )?in (?P<book>.+)"),
+        (
+            CatalogueFact.CHAPTERS,
+            rf"(?:(?:list|show|give)(?: me| us)? |what(?: is|['’]?s) )?the (?:table of )?contents{_OF_BOOK}?",
+        ),
+    )
+)
 # A longer question tells a story before it asks.
 LONGEST = 300
 
@@ -119,6 +203,27 @@ def read_request(question: str) -> Request | None:
         return None
     said = _POLITE.sub("", collapse(question).strip(" ?!."))
     return _read_part(said) or _read_comparison(said) or _read_several(said) or _read_identity(said)
+
+
+def read_catalogue_request(question: str) -> CatalogueRequest | None:
+    """Read a question about a book as a thing: who wrote it, how long it is, which chapters it has.
+
+    The question may name anything in the place of the book. Whether that is a book is found out later.
+    """
+    if len(question) > LONGEST:
+        return None
+    said = _POLITE.sub("", collapse(question).strip(" ?!."))
+    for fact, pattern in _CATALOGUE:
+        found = pattern.fullmatch(said)
+        if found:
+            named = found.groupdict()
+            noun = _make_singular((named.get("noun") or "").lower())
+            return CatalogueRequest(fact, (named.get("book") or "").strip(" \"“”'"), noun)
+    return None
+
+
+def _make_singular(noun: str) -> str:
+    return "appendix" if noun == "appendices" else noun.removesuffix("s")
 
 
 def _read_part(said: str) -> PartRequest | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from octavo.answers import calibration
+from octavo.answers.catalogue import answer_from_catalogue
 from octavo.answers.citations import CheckedReply, number_citations
 from octavo.answers.followups import Turn, interpret
 from octavo.answers.orders import find_order
@@ -109,7 +110,7 @@ class AskSteps:
         """Have the question answered. Yield what is being done as it happens, and last the reply."""
         steps: asyncio.Queue[Working | None] = asyncio.Queue()
         workspace.on_step = lambda step, detail: steps.put_nowait(Working(step, detail))
-        reply = asyncio.ensure_future(self.answerer.reply(interpreted, workspace))
+        reply = asyncio.ensure_future(self._reply(interpreted, workspace))
         reply.add_done_callback(lambda _: steps.put_nowait(None))
         try:
             while (step := await steps.get()) is not None:
@@ -119,6 +120,10 @@ class AskSteps:
             # If the reader leaves, cancel the answerer, and the request that it is waiting for.
             reply.cancel()
             await asyncio.gather(reply, return_exceptions=True)
+
+    async def _reply(self, interpreted: str, workspace: Workspace) -> Reply:
+        known = await answer_from_catalogue(interpreted, workspace)
+        return known or await self.answerer.reply(interpreted, workspace)
 
     async def verify(
         self, interpreted: str, workspace: Workspace, reply: Reply, *, found: tuple[Evidence, ...], name: str

@@ -261,9 +261,7 @@ class Workspace(Sequence[Sentence]):
         """
         if self._maps is None or self.bounds.passage is not None:
             return None
-        books = await self._records.list_books()
-        allowed = self.bounds.where.any_of.get("book_id")
-        asked = [book for book in books if not allowed or book.id in allowed]
+        asked = await self.list_books()
         if len(asked) != 1:
             return None
         ends = (self.bounds.ahead or self.bounds.within is not None) and not whole
@@ -283,6 +281,16 @@ class Workspace(Sequence[Sentence]):
             return [], frozenset()
         listed = await self._records.list_sections(visible[0].book_id)
         return listed, frozenset(section.id for section in visible)
+
+    async def list_books(self) -> list[Book]:
+        """List the books that are asked."""
+        allowed = self.bounds.where.any_of.get("book_id")
+        return [book for book in await self._records.list_books() if not allowed or book.id in allowed]
+
+    async def list_sections_of(self, book_id: str) -> tuple[list[Section], frozenset[str]]:
+        """List the sections of a book, with their text, and the ids of those within the bounds."""
+        visible = frozenset(s.id for s in await self._list_visible() if s.book_id == book_id)
+        return await self._records.list_sections(book_id), visible
 
     async def contents(self) -> list[str]:
         """List the headings within the bounds, each with those above it, and with titles if books differ."""

@@ -47,7 +47,9 @@ PRUNE = "prune"
 def add_scope_options(command: Command) -> Command:
     """Add the options that narrow a search."""
     for option in (
-        click.option("--up-to", help="Only the text before this section, page ('p. 12') or position."),
+        click.option(
+            "--up-to", help="Only the text up to the end of this section, page ('p. 12') or position."
+        ),
         click.option("--page", help="A page or a range: 12, xii, 12-15. #12 is the 12th physical page."),
         click.option("--section", help="A section with its subsections, by id, title or address."),
         click.option("--book", "book_id", help="A book, by id or title."),

@@ -33,6 +33,11 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class CatalogueClaim(Claim):
+    """A fact of the catalogue. Its sentences show where it can be seen; they need not say it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Phrase:
     """Words of one sentence of the evidence. `start` and `end` point into the sentence's text."""
 

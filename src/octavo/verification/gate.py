@@ -17,7 +17,7 @@ from octavo.text.language import detect_language
 from octavo.text.layout import ITEM
 from octavo.text.sentences import split_sentences
 from octavo.verification.check import Support, check, claims_something
-from octavo.verification.claims import Claim, GlossedClaim
+from octavo.verification.claims import CatalogueClaim, Claim, GlossedClaim
 from octavo.verification.context import CitedSentence
 from octavo.verification.meaning import Decision, Opinions, weigh
 from octavo.verification.paraphrase import judge
@@ -173,6 +173,9 @@ def verify_claim(
     if unknown or not claim.sentences:
         reason = f"names no sentence of the evidence: {', '.join(unknown) or 'none'}"
         return Support(supported=False, score=0.0, reasons=(reason,))
+    if isinstance(claim, CatalogueClaim):
+        # Only the catalogue makes such claims, and it is what they are true of.
+        return Support(supported=True, score=1.0)
     words = claim.gloss if isinstance(claim, GlossedClaim) else claim.text
     cited = _cite([sentences[id_] for id_ in claim.sentences], sentences.values())
     texts = tuple(one.text for one in cited)

@@ -1,0 +1,324 @@
+"""Answer questions about a book as a thing from the catalogue: its authors, chapters, length and language.
+
+A fact of the catalogue is stated in a sentence of our own and cited to the place in the book where a reader
+can see it: the line that names the author, the openings of the chapters. When a book was published is not in
+the catalogue; the line of the title page that tells it is quoted. A question that names something else in the
+place of a book ("who is the author of the letter?") is left to the answerer, and so is one that the catalogue
+cannot answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from octavo.answers.offline import Reply
+from octavo.answers.parts import fold_title, is_book, list_body, list_headed
+from octavo.answers.requests import (
+    CatalogueFact,
+    CatalogueRequest,
+    SeveralRequest,
+    read_catalogue_request,
+    read_request,
+)
+from octavo.concurrency import run_blocking
+from octavo.text.language import detect_language
+from octavo.verification.claims import CatalogueClaim, Claim
+
+if TYPE_CHECKING:
+    from octavo.answers.workspace import Workspace
+    from octavo.types import Book, Section
+    from octavo.verification.claims import Sentence
+
+# How often a fact of the catalogue is what the reader asked for.
+CATALOGUE_CONFIDENCE = 0.9
+# Of more books than this, none is described.
+BOOKS_MOST = 8
+CHAPTERS_MOST = 40
+# Title page, imprint and dedication are among the first sections.
+FRONT_SECTIONS = 6
+WORDS_PER_MINUTE = 240
+_MEANT = frozenset(("", "it", "this", "that", "here", "there", "total", "this one"))
+_IMPRINT = re.compile(r"copyright|imprint|colophon|legal|licen[cs]e|title page|edition", re.IGNORECASE)
+_PUBLISHED = re.compile(
+    r"(?:\b(?:published|publication|releas(?:ed|e date)|printed|first edition|copyright)\b|©)"
+    r"[^.\n]*\b(?:1[4-9]|20)\d\d\b",
+    re.IGNORECASE,
+)
+_LANGUAGES = MappingProxyType(
+    {
+        "ar": "Arabic",
+        "bg": "Bulgarian",
+        "ca": "Catalan",
+        "cs": "Czech",
+        "cy": "Welsh",
+        "da": "Danish",
+        "de": "German",
+        "el": "Greek",
+        "en": "English",
+        "eo": "Esperanto",
+        "es": "Spanish",
+        "et": "Estonian",
+        "fa": "Persian",
+        "fi": "Finnish",
+        "fr": "French",
+        "ga": "Irish",
+        "he": "Hebrew",
+        "hi": "Hindi",
+        "hr": "Croatian",
+        "hu": "Hungarian",
+        "id": "Indonesian",
+        "is": "Icelandic",
+        "it": "Italian",
+        "ja": "Japanese",
+        "ko": "Korean",
+        "la": "Latin",
+        "lt": "Lithuanian",
+        "lv": "Latvian",
+        "nb": "Norwegian",
+        "nl": "Dutch",
+        "no": "Norwegian",
+        "pl": "Polish",
+        "pt": "Portuguese",
+        "ro": "Romanian",
+        "ru": "Russian",
+        "sk": "Slovak",
+        "sl": "Slovenian",
+        "sr": "Serbian",
+        "sv": "Swedish",
+        "tr": "Turkish",
+        "uk": "Ukrainian",
+        "ur": "Urdu",
+        "vi": "Vietnamese",
+        "zh": "Chinese",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A sentence about a book, and the sentences of the book that it is cited to."""
+
+    text: str
+    shown: tuple[Sentence, ...]
+    quoted: bool = False
+    """Whether it is the book's own sentence."""
+
+
+async def answer_from_catalogue(question: str, workspace: Workspace) -> Reply | None:
+    """Answer a question about the book itself, or return None if it is none or the catalogue cannot."""
+    if workspace.is_selection:
+        return None
+    several = read_request(question)
+    parts = several.questions if isinstance(several, SeveralRequest) else (question,)
+    statements: list[Statement] = []
+    for part in parts:
+        wanted = read_catalogue_request(part), _read_asked(workspace.asked)
+        found = await _answer(wanted[0], workspace) or await _answer(wanted[1], workspace)
+        if not found:
+            return None
+        statements += found
+    return Reply(
+        await _make_claims(statements, workspace),
+        answerable=1.0,
+        confidence=CATALOGUE_CONFIDENCE,
+        answerer="offline",
+        notes=MappingProxyType({"from": "catalogue"}),
+    )
+
+
+def _read_asked(asked: str) -> CatalogueRequest | None:
+    """Read the reader's own words. Only a book has chapters, whatever "it" was taken for."""
+    wanted = read_catalogue_request(asked)
+    chapters = wanted is not None and (wanted.fact is CatalogueFact.CHAPTERS or wanted.noun == "chapter")
+    return wanted if chapters else None
+
+
+async def _answer(wanted: CatalogueRequest | None, workspace: Workspace) -> list[Statement]:
+    """State what is wanted of each book that is meant, or nothing if it cannot be stated of any."""
+    if wanted is None:
+        return []
+    books = [book for book in await workspace.list_books() if _is_meant(wanted.book, book)]
+    if not 0 < len(books) <= (1 if wanted.fact is CatalogueFact.CHAPTERS else BOOKS_MOST):
+        return []
+    statements: list[Statement] = []
+    for book in books:
+        reader = _BookReader(book, *await workspace.list_sections_of(book.id), workspace)
+        statements += await reader.state(wanted)
+    return statements
+
+
+def _is_meant(name: str, book: Book) -> bool:
+    """Whether a name in a question means a book: "it", "this novel", its title, or the title's first part."""
+    if name.casefold() in _MEANT or is_book(name):
+        return True
+    titles = (book.title, re.split(r"[:;—]| - ", book.title)[0])
+    return fold_title(name) in {fold_title(title) for title in titles}
+
+
+async def _make_claims(statements: Sequence[Statement], workspace: Workspace) -> tuple[Claim, ...]:
+    claims: list[Claim] = []
+    for statement in statements:
+        ids = tuple(sentence.id for sentence in await workspace.take(statement.shown))
+        claims.append((Claim if statement.quoted else CatalogueClaim)(statement.text, ids))
+    return tuple(claims)
+
+
+class _BookReader:
+    """States facts about one book."""
+
+    def __init__(
+        self, book: Book, sections: Sequence[Section], visible: frozenset[str], workspace: Workspace
+    ) -> None:
+        self._book, self._sections, self._workspace = book, sections, workspace
+        self._seen = [section for section in sections if section.id in visible]
+        self._name = f"“{book.title}”"
+
+    async def state(self, wanted: CatalogueRequest) -> list[Statement]:
+        where = self._workspace.bounds.where
+        narrowed = bool(where.any_of.get("sections") or where.at_least)
+        match wanted.fact:
+            case CatalogueFact.TITLE:
+                return await self._state_plainly(f"The title is {self._name}.", self._book.title)
+            case CatalogueFact.AUTHORS:
+                return await self._state_authors()
+            case CatalogueFact.LANGUAGE:
+                return await self._state_language()
+            case CatalogueFact.PUBLISHED:
+                return await self._quote_imprint()
+            case _ if narrowed:
+                # What is asked is likely to be asked of the section or the pages.
+                return []
+            case CatalogueFact.COUNT:
+                return await self._state_count(wanted.noun, named=bool(wanted.book))
+            case CatalogueFact.LENGTH:
+                return await self._state_length()
+            case CatalogueFact.CHAPTERS:
+                return await self._list_chapters()
+
+    async def _state_authors(self) -> list[Statement]:
+        authors = [author for author in self._book.authors if author.strip()]
+        if not authors:
+            return []
+        text = f"{self._name} is by {_join_names(authors)}."
+        return await self._state_plainly(text, *authors)
+
+    async def _state_language(self) -> list[Statement]:
+        code = self._book.language.lower().split("-")[0]
+        if not code:
+            sample = max((section.text for section in self._seen), key=len, default="")
+            code = await run_blocking(detect_language, sample)
+        name = _LANGUAGES.get(code, code.capitalize() if len(code) > 3 else "")
+        opening = await self._find_opening(list_body(self._sections)) if name else None
+        return [Statement(f"{self._name} is in {name}.", (opening,))] if opening else []
+
+    async def _state_count(self, noun: str, *, named: bool) -> list[Statement]:
+        """Count chapters, or what headings call by that name. Without a name of the book, only what is
+        surely counted in a book.
+        """
+        if noun == "word" or (noun == "page" and not self._book.page_count):
+            # A book without pages is measured in words.
+            return await self._state_length()
+        if noun == "page":
+            return await self._state_plainly(f"{self._name} has {_count(self._book.page_count, noun)}.")
+        if noun == "chapter":
+            counted = self._find_chapters()
+        elif noun == "section" and named:
+            counted = list(self._sections)
+        else:
+            counted = list_headed(self._sections, noun) if named else []
+        if not counted:
+            return []
+        shown = [await self._find_opening([part]) for part in (counted[0], counted[-1])]
+        held = tuple(dict.fromkeys(one for one in shown if one is not None))
+        return [Statement(f"{self._name} has {_count(len(counted), noun)}.", held)] if held else []
+
+    async def _state_length(self) -> list[Statement]:
+        words = self._count_words()
+        size = [_count(self._book.page_count, "page")] if self._book.page_count else []
+        size += [f"about {_round(words):,} words", _count(len(self._find_chapters()), "chapter")]
+        text = f"{self._name} has {_join_names(size)}, which is about {_estimate_time(words)} of reading."
+        return await self._state_plainly(text)
+
+    async def _list_chapters(self) -> list[Statement]:
+        chapters = self._find_chapters()
+        openings = [(chapter, await self._find_opening([chapter])) for chapter in chapters[:CHAPTERS_MOST]]
+        held = [(chapter, opening) for chapter, opening in openings if opening is not None]
+        if not held:
+            return []
+        rest = "" if len(held) == len(chapters) else f", of which these are the first {len(held)}"
+        if rest and self._workspace.bounds.ahead:
+            rest = f", of which you have reached {len(held)}"
+        lead = f"{self._name} has {_count(len(chapters), 'chapter')}{rest}:"
+        items = [Statement(f"- {chapter.title}", (opening,)) for chapter, opening in held]
+        return [Statement(lead, (held[0][1],)), *items]
+
+    async def _quote_imprint(self) -> list[Statement]:
+        """Quote the line that says when the book was published."""
+        for section in self._list_front():
+            for sentence in await self._workspace.look_through(section):
+                if _PUBLISHED.search(sentence.text):
+                    return [Statement(sentence.text, (sentence,), quoted=True)]
+        return []
+
+    async def _state_plainly(self, text: str, *named: str) -> list[Statement]:
+        """State something, cited to the first sentences of the book that have a name, or to its opening."""
+        front = [s for section in self._list_front() for s in await self._look_through(section, named)]
+        found = [next((s for s in front if name.casefold() in s.text.casefold()), None) for name in named]
+        shown = tuple(dict.fromkeys(sentence for sentence in found if sentence))
+        if not shown:
+            opening = await self._find_opening(self._seen)
+            shown = (opening,) if opening else ()
+        return [Statement(text, shown)] if shown else []
+
+    def _list_front(self) -> list[Section]:
+        """List the sections that may say who made the book and when."""
+        imprints = [section for section in self._seen if _IMPRINT.search(section.title)]
+        return list({section.id: section for section in (*imprints, *self._seen[:FRONT_SECTIONS])}.values())
+
+    async def _look_through(self, section: Section, named: Sequence[str]) -> list[Sentence]:
+        if not any(name.casefold() in section.text.casefold() for name in named):
+            return []
+        return await self._workspace.look_through(section)
+
+    async def _find_opening(self, sections: Sequence[Section]) -> Sentence | None:
+        """Find the first sentence of the first of the sections that has text the reader may see, or of what
+        is under it.
+        """
+        ids = {section.id for section in self._seen}
+        for section in sections:
+            below = (one for one in self._sections if one.id == section.id or section.id in one.ancestors)
+            for one in below:
+                sentences = await self._workspace.look_through(one) if one.id in ids else []
+                if sentences:
+                    return sentences[0]
+        return None
+
+    def _find_chapters(self) -> list[Section]:
+        """Find what headings call a chapter, else the parts of the book without front and back matter."""
+        return list_headed(self._sections, "chapter") or list_body(self._sections)
+
+    def _count_words(self) -> int:
+        return sum(len(section.text.split()) for section in self._sections)
+
+
+def _count(count: int, noun: str) -> str:
+    plural = "appendices" if noun == "appendix" else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else plural}"
+
+
+def _estimate_time(words: int) -> str:
+    minutes = max(1, round(words / WORDS_PER_MINUTE))
+    return _count(round(minutes / 60), "hour") if minutes >= 90 else _count(minutes, "minute")
+
+
+def _round(count: int) -> int:
+    """Round to two figures: the count depends on what is taken for a word."""
+    return round(count, 2 - len(str(count))) if count >= 100 else count
+
+
+def _join_names(names: Sequence[str]) -> str:
+    return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
