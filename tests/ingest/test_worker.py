@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,7 +55,7 @@ class Desk:
     embedder: Held
     uploads: Path
 
-    async def sent(self, name: str = "tides.md", *, pages: int = 0, **options: str | None) -> Job:
+    async def sent(self, name: str = "tides.md", *, pages: int = 0, **options: Any) -> Job:
         """A book put into the queue, as an upload does it; with `pages`, one that takes a while."""
         id = f"upload-{name}"
         (self.uploads / id).mkdir(parents=True)

@@ -11,7 +11,21 @@ import sys
 import click
 
 from octavo import __version__
-from octavo.cli import ask, backup, books, chat, completion, evaluate, gaps, keys, maps, migrate, push, serve
+from octavo.cli import (
+    ask,
+    backup,
+    books,
+    chat,
+    completion,
+    evaluate,
+    gaps,
+    keys,
+    maps,
+    migrate,
+    push,
+    serve,
+    sync_folder,
+)
 from octavo.cli.common import GroupOptions, report_error
 from octavo.errors import OctavoError
 
@@ -37,6 +51,7 @@ def octavo(context: click.Context, data: str | None) -> None:
 
 for command in (
     books.add,
+    sync_folder.sync,
     books.list_,
     books.contents,
     maps.map_,

@@ -6,7 +6,6 @@ import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -24,6 +23,7 @@ from octavo.cli.common import (
     run_with_library,
     show_json,
 )
+from octavo.cli.shelves import AddSummary, SourceBook, expand_paths
 from octavo.errors import BadBook, OctavoError
 from octavo.events import Compared, IngestEvent, Published
 from octavo.records.options import BookOptions
@@ -149,6 +149,8 @@ def add(
 
     A PATH is a file (.md .html .epub .pdf .txt), the folder of a book (Docusaurus, mdBook, Markdown or
     HTML files), or the address of a web site or its sitemap: the pages below it are fetched.
+    A folder with several books and a Calibre library are added book by book, each once, in its best format.
+    `-` reads paths from standard input, one a line. A book that fails does not stop the others.
     Adding the same book again does nothing; a new edition changes only what changed.
 
     \b
@@ -157,59 +159,77 @@ def add(
       octavo add ./website --base-url https://example.org/
       octavo add manual.pdf --title "The Manual" --dry-run
       octavo add books/*.epub --workers 4
+      octavo add ~/Books
+      find . -name '*.epub' | octavo add -
     """
-    if len(paths) > 1 and (title or book_id):
-        raise click.UsageError("--title and --id are for a single book; add the others separately.")
-
     if "" in paths:
         raise click.UsageError("A PATH is empty; use '.' for the current folder.")
+    found = expand_paths(paths)
+    if len(found) > 1 and (title or book_id):
+        raise click.UsageError("--title and --id are for a single book; add the others separately.")
+    asked = BookOptions(title=title, base_url=base_url, book_id=book_id)
+    summary = AddSummary(total=len(found))
+    # Two progress lines would overwrite each other.
+    live = workers == 1 and not as_json and is_terminal()
 
-    async def work(
-        library: Library,
-    ) -> tuple[list[AddedBookJson | PlannedBookJson], list[OctavoError]]:
-        async def one(path: str) -> AddedBookJson | PlannedBookJson:
-            options = BookOptions(title=title, base_url=base_url, book_id=book_id)
-            if dry_run:
-                return await _preview_book(library, path, options, quiet=as_json)
-            # Two progress lines would overwrite each other.
-            live = workers == 1 and not as_json and is_terminal()
-            return await _add_book(library, path, options, quiet=as_json, live=live)
+    async def work(library: Library) -> list[AddedBookJson | PlannedBookJson]:
+        async def one(book: SourceBook) -> AddedBookJson | PlannedBookJson:
+            options = book.choose_options(asked)
+            with summary.watch(book):
+                if dry_run:
+                    return await _preview_book(library, book, options, quiet=as_json)
+                return await add_book(library, book, options, quiet=as_json, live=live)
 
-        return await run_each(paths, one, workers=workers)
+        done, _ = await run_each(found, one, workers=workers)
+        return done
 
-    done, failed = run_with_library(context, data, work)
+    done = run_with_library(context, data, work)
     if as_json:
-        from octavo.schemas import AddedBooksJson, FailureJson
+        from octavo.schemas import AddedBooksJson
 
-        show_json(AddedBooksJson(books=done, errors=[FailureJson.from_value(error) for error in failed]))
-    if failed:
-        raise click.exceptions.Exit(max(map(choose_exit_code, failed)))
+        show_json(AddedBooksJson(books=done, errors=summary.describe_failures()))
+    elif len(found) > 1:
+        summary.show(done)
+    if summary.failed:
+        raise click.exceptions.Exit(max(choose_exit_code(error) for _, error in summary.failed))
 
 
-async def _preview_book(library: Library, path: str, options: BookOptions, *, quiet: bool) -> PlannedBookJson:
+async def _preview_book(
+    library: Library, source: SourceBook, options: BookOptions, *, quiet: bool
+) -> PlannedBookJson:
     """Print what adding the book would change."""
     from octavo.schemas import PlannedBookJson
 
-    change = await library.preview(path, **asdict(options))
+    async def preview(path: str) -> Compared:
+        return await library.preview(
+            path, title=options.title, base_url=options.base_url, book_id=options.book_id
+        )
+
+    change = await source.try_formats(preview)
     _print_line(f"{change.title}: {summarise_change(change)} (nothing was changed)", quiet)
     return PlannedBookJson.from_change(change)
 
 
-async def _add_book(
-    library: Library, path: str, options: BookOptions, *, quiet: bool, live: bool
+async def add_book(
+    library: Library, source: SourceBook, options: BookOptions, *, quiet: bool, live: bool
 ) -> AddedBookJson:
     """Add the book; with `live`, show the progress."""
     from octavo.schemas import AddedBookJson, ChangeJson
 
     seen: dict[str, IngestEvent] = {}
-    # The last part names a file, and a site too.
-    progress = ProgressLine(Path(path).name or path, live=live)
 
-    def watch(event: IngestEvent) -> None:
-        seen[event.kind] = event
-        progress(event)
+    async def ingest(path: str) -> Book:
+        # The last part names a file, and a site too.
+        progress = ProgressLine(Path(path).name or path, live=live)
 
-    book = await library.ingest(path, options, watch)
+        def watch(event: IngestEvent) -> None:
+            seen[event.kind] = event
+            progress(event)
+
+        seen.clear()
+        return await library.ingest(path, options, watch)
+
+    book = await source.try_formats(ingest)
     compared, published = seen.get("compared"), seen["published"]
     change = compared if isinstance(compared, Compared) else Compared.unchanged(book)
     unchanged = isinstance(published, Published) and published.unchanged

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING
 
 from octavo.concurrency import run_blocking
 from octavo.events import Compared, IngestEvent, Parsed, Published
-from octavo.ingest.edition import Edition, Identity, compare, identify, make_fingerprint, prepare_edition
+from octavo.ingest.edition import (
+    Edition,
+    Identity,
+    apply_options,
+    compare,
+    identify,
+    make_fingerprint,
+    prepare_edition,
+)
 from octavo.ingest.install import embed_missing, install_with_cover, require_space_for_vectors
 from octavo.records import covers
 
@@ -33,7 +41,7 @@ async def ingest(
 
     `changes` lets in one change at a time. Before the book enters it, only vectors are written.
     """
-    parsed = await _parse(path, context)
+    parsed = await _parse(path, context, options)
     yield Parsed(parsed.title, len(parsed.sections), parsed.characters, parsed.page_count, parsed.warnings)
 
     identity = await _identify(parsed, path, context, options)
@@ -60,7 +68,7 @@ async def ingest(
 
 async def preview(path: Path, context: LibraryContext, options: BookOptions) -> Compared:
     """Tell what `ingest` would change, and change nothing."""
-    parsed = await _parse(path, context)
+    parsed = await _parse(path, context, options)
     identity = await _identify(parsed, path, context, options)
     if identity.known and identity.unchanged:
         return Compared.unchanged(identity.known)
@@ -80,10 +88,10 @@ async def run_steps(
     return book
 
 
-async def _parse(path: Path, context: LibraryContext) -> ParsedBook:
+async def _parse(path: Path, context: LibraryContext, options: BookOptions) -> ParsedBook:
     from octavo.readers.sandbox import parse
 
-    return await parse(path, context.settings.limits)
+    return apply_options(await parse(path, context.settings.limits), options)
 
 
 async def _identify(

@@ -32,7 +32,7 @@ from octavo.readers import READERS_VERSION
 from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.records.rows import hash_text
 from octavo.text.clean import clean, collapse, make_slug
-from octavo.types import Book, Chunk, Section
+from octavo.types import NO_METADATA, Book, Chunk, Section
 
 if TYPE_CHECKING:
     from octavo.protocols import Embedder
@@ -84,6 +84,16 @@ def make_fingerprint(settings: Settings, embedder: Embedder) -> str:
     """Name everything that shapes an index besides the book itself."""
     return (
         f"readers-{READERS_VERSION} chunks-{CHUNKER_VERSION}-{settings.chunk_tokens} {embedder.fingerprint}"
+    )
+
+
+def apply_options(parsed: ParsedBook, options: BookOptions) -> ParsedBook:
+    """Put what the caller says of authors, language and the like in the place of what the file says."""
+    return replace(
+        parsed,
+        authors=options.authors or parsed.authors,
+        language=options.language or parsed.language,
+        metadata=parsed.metadata.update(options.metadata),
     )
 
 
@@ -184,7 +194,9 @@ def hash_content(parsed: ParsedBook, *, title: str, base_url: str | None, source
     digest = hashlib.sha256()
     one_file = len({section.source_file for section in parsed.sections}) == 1
     own_name = make_slug(parsed.title) == make_slug(PurePath(source_file).stem)
-    head = [title, list(parsed.authors), parsed.language, parsed.format, base_url]
+    head: list[object] = [title, list(parsed.authors), parsed.language, parsed.format, base_url]
+    # Books without metadata keep the hash that an earlier version gave them.
+    head += [asdict(parsed.metadata)] if parsed.metadata != NO_METADATA else []
     digest.update(json.dumps(head, ensure_ascii=False).encode())
     for section in parsed.sections:
         fields = asdict(section)
@@ -225,6 +237,7 @@ def prepare_edition(
         index_fingerprint=identity.fingerprint,
         section_count=len(sections),
         page_count=parsed.page_count,
+        metadata=parsed.metadata,
         added_at=now,
         updated_at=now,
     )

@@ -54,6 +54,7 @@ from octavo.records.errors import translate_errors
 from octavo.records.gaps import delete_gaps_of, delete_old_gaps
 from octavo.records.notes import delete_notes_of
 from octavo.records.options import BookOptions
+from octavo.records.sources import delete_sources_of
 from octavo.search.cache import LRUCache
 from octavo.search.maps import MapReader, describe_map, look_up
 from octavo.search.rerank import Reranker
@@ -283,6 +284,7 @@ class Library:
                 await delete_gaps_of(self.database, book.id)
                 await delete_notes_of(self.database, book.id)
                 await covers.delete_cover(self.database, book.id)
+                await delete_sources_of(self.database, book.id)
                 await delete_removed(book.id, context)
                 await self._records.sweep()
             await run_blocking(delete_shelf, self.settings.data, book.source_file)

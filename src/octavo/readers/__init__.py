@@ -7,7 +7,6 @@ reader makes other text of the same bytes, so that books are indexed again.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from octavo.errors import BadBook
 from octavo.limits import MB, Limits
 from octavo.readers.detect import BY_SUFFIX, detect_format
 from octavo.readers.files import find_files
+from octavo.readers.folders import WHOLE, choose_pages, find_single, get_format
 from octavo.readers.parsed import COVER_MOST_MB, ParsedBook, make_cover
 
 READERS_VERSION = "1"
@@ -76,25 +76,21 @@ def _read_folder(path: Path, limits: Limits, announce: Announce) -> ParsedBook:
     if is_mdbook(path):
         return read_mdbook(path, limits)
     files = find_files(path, frozenset(BY_SUFFIX), limits)
-    formats = Counter(BY_SUFFIX[file.suffix.lower()] for file in files)
-    pages = formats["html"] + formats["markdown"]
-    whole = [file for file in files if BY_SUFFIX[file.suffix.lower()] in ("pdf", "epub")]
-    if len(files) == 1 or (len(whole) == 1 and pages < 2):
-        return read_book((whole or files)[0], limits, announce=announce)
-    if pages and len(whole) < 2:
-        name = "html" if formats["html"] >= formats["markdown"] else "markdown"
-        return _read_format(path, name, limits, announce)
+    if single := find_single(files):
+        return read_book(single, limits, announce=announce)
+    if pages := choose_pages(files):
+        return _read_format(path, pages, limits, announce)
     if not files:
         raise BadBook(
             "no_text",
             f"{path.name} has no file that Octavo reads",
             hint=f"The files of a book's folder end in {', '.join(BY_SUFFIX)}.",
         )
-    books = whole or files
+    books = [file for file in files if get_format(file) in WHOLE] or files
     raise BadBook(
         "unsupported_format",
         f"{path.name} holds {len(books)} books ({', '.join(book.name for book in books[:3])}, …)",
-        hint="Add them one by one, so that each becomes a book of its own.",
+        hint="`octavo add FOLDER` adds each of them; a program or an upload adds them one by one.",
     )
 
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 
 from octavo.errors import InvalidValue
 from octavo.limits import MB
-from octavo.types import BookFormat, PageMark, Span
+from octavo.types import NO_METADATA, BookFormat, BookMetadata, PageMark, Span
 
 COVER_MOST_MB = 2
 
@@ -84,6 +84,7 @@ class ParsedBook:
     page_count: int = 0
     warnings: tuple[str, ...] = ()
     cover: Cover | None = None
+    metadata: BookMetadata = NO_METADATA
 
     @property
     def characters(self) -> int:
@@ -119,4 +120,5 @@ class ParsedBook:
             page_count=fields["page_count"],
             warnings=tuple(fields["warnings"]),
             cover=Cover(b64decode(fields["cover"], validate=True)) if fields["cover"] else None,
+            metadata=BookMetadata.from_json(fields["metadata"]),
         )

@@ -161,7 +161,9 @@ def _read_answer(answer: bytes, name: str) -> ParsedBook:
 
 def _check_book(book: ParsedBook) -> None:
     """Accept only text with offsets inside it: a parser that a file has taken over may answer anything."""
+    said = book.metadata
     words: list[object] = [book.title, book.language, *book.authors, *book.warnings]
+    words += [*said.subjects, *said.identifiers]
     for section in book.sections:
         words += [
             section.title,

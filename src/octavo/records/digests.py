@@ -55,7 +55,10 @@ async def compute_digests(
     connection: AsyncConnection, book_id: str, edition: int, *, catalogue: Row[Any]
 ) -> EditionDigests:
     """Compute the digests of an edition from its rows and a catalogue entry."""
-    entry = blake2b(_encode([getattr(catalogue, name) for name in _CATALOGUE]).encode(), digest_size=16)
+    fields = [getattr(catalogue, name) for name in _CATALOGUE]
+    # Books without metadata have the digests that an earlier version gave them.
+    fields += [catalogue.metadata] if catalogue.metadata else []
+    entry = blake2b(_encode(fields).encode(), digest_size=16)
     of_sections = await _digest_rows(connection, sections, book_id, edition)
     entry.update(of_sections.encode())
     return EditionDigests(entry.hexdigest(), await _digest_rows(connection, chunks, book_id, edition))

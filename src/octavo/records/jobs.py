@@ -328,6 +328,6 @@ def _build_row(job: Job) -> dict[str, Any]:
 def _parse_job(row: Row[Any], **changed: Any) -> Job:
     values = {**row._mapping, **changed}
     values["progress"] = JobProgress(**values["progress"])
-    values["options"] = BookOptions(**values.pop("wishes"))
+    values["options"] = BookOptions.from_json(values.pop("wishes"))
     values["state"] = JobState(values["state"])
     return Job(**values)

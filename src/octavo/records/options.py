@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 from octavo import validation
 from octavo.errors import InvalidValue
 from octavo.text.clean import clean, collapse, make_slug
+from octavo.types import NO_METADATA, BookMetadata
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BookOptions:
-    """What is None is taken from the book itself."""
+    """What is None or empty is taken from the book itself."""
 
     title: str | None = None
     base_url: str | None = None
     book_id: str | None = None
+    authors: tuple[str, ...] = ()
+    language: str = ""
+    metadata: BookMetadata = NO_METADATA
 
     def __post_init__(self) -> None:
         if self.title is not None and not collapse(clean(self.title)):
@@ -29,3 +35,10 @@ class BookOptions:
             example = make_slug(self.book_id, most=200)
             rule = f"must be lower-case letters, digits and hyphens, such as {example!r}"
             raise InvalidValue("book_id", rule, self.book_id)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> BookOptions:
+        """Build them from JSON, as a job keeps them; one of an earlier version has fewer fields."""
+        metadata = BookMetadata.from_json(values.get("metadata", {}))
+        said = {key: value for key, value in values.items() if key not in ("metadata", "authors")}
+        return cls(**said, authors=tuple(values.get("authors", ())), metadata=metadata)

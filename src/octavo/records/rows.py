@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from octavo import validation
 from octavo.errors import InvalidValue
-from octavo.types import Book, BookFormat, Chunk, PageMark, Section, Span
+from octavo.types import Book, BookFormat, BookMetadata, Chunk, PageMark, Section, Span
 
 Row = Any
 """A row of the database, with its columns by name."""
@@ -38,7 +39,12 @@ def hash_text(text: str) -> str:
 def build_book(book: Book, *, words_hash: str) -> Values:
     """Builds the catalogue entry without the id, which editions and books name differently."""
     values: Values = {name: getattr(book, name) for name in _BOOK_COLUMNS}
-    return values | {"format": str(book.format), "authors": list(book.authors), "words_hash": words_hash}
+    return values | {
+        "format": str(book.format),
+        "authors": list(book.authors),
+        "words_hash": words_hash,
+        "metadata": {k: v for k, v in asdict(book.metadata).items() if v} or None,
+    }
 
 
 def parse_book(row: Row) -> Book:
@@ -57,6 +63,7 @@ def parse_book(row: Row) -> Book:
         section_count=row.section_count,
         chunk_count=row.chunk_count,
         page_count=row.page_count,
+        metadata=BookMetadata.from_json(row.metadata or {}),
     )
 
 

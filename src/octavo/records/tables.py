@@ -13,7 +13,7 @@ takes it renews `seen_at`, so that a job whose worker died can be taken by anoth
 may be sent twice. `hits` count requests in moving windows for all instances together. A cover is a small
 picture that the book's file had. The marks of a text are what the map of a book is made from: they are stored
 once, under the hash of the text, and swept with it. `gaps` are the questions that got no good answer, for the
-author of the book.
+author of the book. `sources` says which file or folder on disk a synced book was read from.
 
 `words` has for each word, by its number in BM25, how many passages of the ready editions have it, and under
 `-1` how many passages have any word. `edition_words` has the same for each pending or ready edition, packed,
@@ -47,7 +47,7 @@ from sqlalchemy import (
     TypeDecorator,
 )
 
-HEAD = "0009"
+HEAD = "0010"
 """The newest revision under `migrations/versions`."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -93,6 +93,7 @@ def _build_catalogue_columns() -> tuple[Column[object], ...]:
         Column("page_count", Integer, nullable=False),
         Column("added_at", Moment, nullable=False),
         Column("updated_at", Moment, nullable=False),
+        Column("metadata", JSON(none_as_null=True)),
     )
 
 
@@ -396,4 +397,14 @@ notes = Table(
     Column("created_at", Moment, nullable=False),
     Column("updated_at", Moment, nullable=False),
     Index(None, "owner", "book_id"),
+)
+
+sources = Table(
+    "sources",
+    metadata,
+    Column("path_hash", String(64), primary_key=True),
+    Column("path", Text, nullable=False),
+    Column("book_id", String(200), nullable=False),
+    Column("stamp", Text, nullable=False),
+    Index(None, "book_id"),
 )

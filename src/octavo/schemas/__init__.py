@@ -34,6 +34,7 @@ from octavo.schemas.books import (
     BookWithCoverJson,
     ChangeJson,
     ContentsJson,
+    FailedPathJson,
     FailureJson,
     FinishedJobsJson,
     JobJson,
@@ -43,6 +44,7 @@ from octavo.schemas.books import (
     RemovedBookJson,
     SectionJson,
     SectionTextJson,
+    SyncJson,
 )
 from octavo.schemas.evaluation import EvaluationJson
 from octavo.schemas.export import SessionExport
@@ -92,6 +94,7 @@ __all__ = [
     "EvaluationJson",
     "EvidenceJson",
     "ExaminationJson",
+    "FailedPathJson",
     "FailureJson",
     "FindingJson",
     "FinishedJobsJson",
@@ -127,6 +130,7 @@ __all__ = [
     "SessionPageJson",
     "SnapshotJson",
     "SupportJson",
+    "SyncJson",
     "TraceJson",
     "TurnJson",
     "VerdictJson",

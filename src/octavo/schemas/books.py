@@ -12,6 +12,17 @@ from octavo.schemas.base import Schema, Time, omit_empty
 from octavo.types import Book, BookFormat, Section
 
 
+class MetadataJson(Schema):
+    """What a title page says besides title, authors and language; what it does not say is left out."""
+
+    subjects: list[str] = omit_empty([])
+    series: str = omit_empty("")
+    series_position: str = omit_empty("")
+    publisher: str = omit_empty("")
+    published: str = omit_empty("")
+    identifiers: list[str] = omit_empty([])
+
+
 class BookJson(Schema):
     id: str
     title: str
@@ -27,6 +38,7 @@ class BookJson(Schema):
     section_count: int
     chunk_count: int
     page_count: int
+    metadata: MetadataJson
 
 
 class BookWithCoverJson(BookJson):
@@ -89,11 +101,31 @@ class FailureJson(Schema):
     hint: str
 
 
+class FailedPathJson(FailureJson):
+    """A path whose book was not added, and why."""
+
+    path: str
+
+
 class AddedBooksJson(Schema):
     """The result of `octavo add`."""
 
     books: list[AddedBookJson | PlannedBookJson]
-    errors: list[FailureJson] = omit_empty([])
+    errors: list[FailedPathJson] = omit_empty([])
+
+
+class SyncJson(Schema):
+    """The result of `octavo sync`: paths to add or added, and the ids of books whose files are gone."""
+
+    folder: str
+    dry_run: bool
+    new: list[str]
+    changed: list[str]
+    same: list[str]
+    gone: list[str]
+    removed: list[str]
+    books: list[AddedBookJson] = omit_empty([])
+    errors: list[FailedPathJson] = omit_empty([])
 
 
 class RemovedBookJson(Schema):

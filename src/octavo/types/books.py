@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Any
 
 from octavo import validation
 from octavo.errors import InvalidValue
@@ -23,6 +24,42 @@ class BookFormat(StrEnum):
     HTML = "html"
     EPUB = "epub"
     PDF = "pdf"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BookMetadata:
+    """What a title page says besides title, authors and language. All of it may be missing.
+
+    `published` is a date as far as it is known: `1851`, `1851-10` or `1851-10-18`. An identifier has its kind
+    before it, as in `isbn:9780142437247`.
+    """
+
+    subjects: tuple[str, ...] = ()
+    series: str = ""
+    series_position: str = ""
+    publisher: str = ""
+    published: str = ""
+    identifiers: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        validation.check_texts("BookMetadata.subjects", self.subjects)
+        validation.check_texts("BookMetadata.identifiers", self.identifiers)
+        for name in ("series", "series_position", "publisher", "published"):
+            validation.check_storable(f"BookMetadata.{name}", getattr(self, name))
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> BookMetadata:
+        """Build it from JSON, which has lists for tuples."""
+        known: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+        return cls(**known)
+
+    def update(self, other: BookMetadata) -> BookMetadata:
+        """Return this with everything that `other` says in its place."""
+        said = {f.name: value for f in fields(other) if (value := getattr(other, f.name))}
+        return replace(self, **said)
+
+
+NO_METADATA = BookMetadata()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +80,7 @@ class Book:
     section_count: int = 0
     chunk_count: int = 0
     page_count: int = 0
+    metadata: BookMetadata = NO_METADATA
 
     def __post_init__(self) -> None:
         validation.check_text("Book.id", self.id, most=200)
@@ -57,6 +95,7 @@ class Book:
             validation.check_url("Book.base_url", self.base_url)
         for name in ("section_count", "chunk_count", "page_count"):
             validation.check_integer(f"Book.{name}", getattr(self, name), least=0)
+        validation.check_instance("Book.metadata", self.metadata, BookMetadata)
         validation.check_datetime("Book.added_at", self.added_at)
         validation.check_datetime("Book.updated_at", self.updated_at)
 

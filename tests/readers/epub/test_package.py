@@ -7,6 +7,7 @@ import pytest
 from octavo.errors import BadBook
 from octavo.readers.epub import package as opf
 from octavo.readers.epub.package import TocEntry
+from octavo.readers.xml import parse_xml
 from tests.support.epub_files import CONTAINER, make_document, make_nav, make_package
 
 
@@ -97,7 +98,7 @@ def test_very_deep_contents_are_no_way_to_exhaust_the_reader() -> None:
 def test_a_document_that_declares_entities_is_refused(prolog: str) -> None:
     for data in (f"{prolog}<package/>".encode(), f"{prolog}<package/>".encode("utf-16")):
         with pytest.raises(BadBook) as refused:
-            opf.parse_xml(data, name="p.opf")
+            parse_xml(data, name="p.opf")
         assert refused.value.code == "bad_epub"
 
 

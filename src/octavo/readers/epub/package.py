@@ -10,24 +10,27 @@ import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html.entities import html5
 from urllib.parse import unquote
-
-from lxml import etree
 
 from octavo.errors import BadBook
 from octavo.readers.files import resolve_member_name
-from octavo.text.clean import clean, collapse, decode
+from octavo.readers.metadata import build_metadata
+from octavo.readers.xml import (
+    Element,
+    find_all,
+    find_children,
+    get_attribute,
+    get_local_name,
+    parse_xml,
+    read_words,
+)
+from octavo.text.clean import collapse
+from octavo.types import NO_METADATA, BookMetadata
 
 _DOCUMENT_TYPES = frozenset(
     ("application/xhtml+xml", "text/html", "text/x-oeb1-document", "application/html+xml", "image/svg+xml")
 )
 _DOCUMENT_SUFFIXES = (".xhtml", ".html", ".htm", ".xht")
-_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
-_DECLARED_ENCODING = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.-]{1,40})["']""")
-_OWN_ENTITIES = re.compile(r"<!DOCTYPE[^<>\[]*+\[|<!ENTITY", re.IGNORECASE)
-_NAMED_ENTITY = re.compile(r"&([A-Za-z][A-Za-z0-9]{1,30});")
-_XML_ENTITIES = frozenset(("amp", "lt", "gt", "quot", "apos"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +62,7 @@ class Package:
     ncx: str
     guide: tuple[tuple[str, str], ...]
     """Kind and path of what the package names: cover, title page, contents."""
+    metadata: BookMetadata = NO_METADATA
     cover: str = ""
     """The id of the cover's picture, as EPUB 2 gives it."""
 
@@ -88,50 +92,6 @@ class EpubContents:
     """File, fragment and printed label of each page."""
 
 
-def parse_xml(data: bytes, *, name: str) -> etree._Element:
-    """Parse an XML document from inside a book and return its root."""
-    declared = _DECLARED_ENCODING.search(data[:300])
-    text = decode(data, declared.group(1).decode("ascii") if declared else None).text
-    text = _DECLARATION.sub("", text.lstrip("\ufeff"), count=1)
-    if _OWN_ENTITIES.search(text):
-        raise BadBook("bad_epub", f"{name} declares its own entities, as no book does")
-    text = _NAMED_ENTITY.sub(_spell_entity, text)
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True
-    )
-    try:
-        root = etree.fromstring(text.encode("utf-8", "replace"), parser)
-    except (etree.XMLSyntaxError, ValueError):
-        root = None
-    if root is None:
-        raise BadBook("bad_epub", f"{name} is not XML")
-    return root
-
-
-def _spell_entity(found: re.Match[str]) -> str:
-    name = found.group(1)
-    return found.group() if name in _XML_ENTITIES else html5.get(f"{name};", found.group())
-
-
-def _get_local_name(node: etree._Element) -> str:
-    tag = node.tag
-    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
-
-
-def _find_all(root: etree._Element, *names: str) -> Iterator[etree._Element]:
-    return (node for node in root.iter() if _get_local_name(node) in names)
-
-
-def _find_children(node: etree._Element, *names: str) -> list[etree._Element]:
-    return [child for child in node if _get_local_name(child) in names]
-
-
-def _read_words(node: etree._Element | None) -> str:
-    if node is None:
-        return ""
-    return collapse(clean("".join(str(part) for part in node.itertext())))
-
-
 def resolve_href(base: str, href: str) -> tuple[str | None, str]:
     """Return the file and fragment of `href`, written in `base`; no file when it leaves the book."""
     address, _, fragment = href.strip().partition("#")
@@ -148,47 +108,68 @@ def resolve_href(base: str, href: str) -> tuple[str | None, str]:
 def read_rootfiles(data: bytes) -> list[str]:
     """List the packages that container.xml names, in its order."""
     root = parse_xml(data, name="META-INF/container.xml")
-    found = (collapse(node.get("full-path") or "") for node in _find_all(root, "rootfile"))
+    found = (collapse(node.get("full-path") or "") for node in find_all(root, "rootfile"))
     return [path for name in found if (path := resolve_member_name(unquote(name)))]
 
 
 def read_package(data: bytes, *, path: str) -> Package:
     """Read the package at `path`: its title page, its files and their order."""
     root = parse_xml(data, name=path)
-    if _get_local_name(root) != "package":
+    if get_local_name(root) != "package":
         raise BadBook("bad_epub", f"{path} is not an EPUB package")
-    spine = next(_find_all(root, "spine"), None)
-    references = _find_children(spine, "itemref") if spine is not None else []
-    creators = (_read_words(node) for node in _find_all(root, "creator"))
+    spine = next(find_all(root, "spine"), None)
+    references = find_children(spine, "itemref") if spine is not None else []
+    creators = (read_words(node) for node in find_all(root, "creator"))
     guide = (
-        (n.get("type") or "", resolve_href(path, n.get("href") or "")[0])
-        for n in _find_all(root, "reference")
+        (n.get("type") or "", resolve_href(path, n.get("href") or "")[0]) for n in find_all(root, "reference")
     )
     return Package(
         title=_read_title(root),
         authors=tuple(dict.fromkeys(name for name in creators if name)),
-        language=_read_words(next(_find_all(root, "language"), None))[:20],
-        items=tuple(_read_item(node, path) for node in _find_all(root, "item") if node.get("href")),
+        language=read_words(next(find_all(root, "language"), None))[:20],
+        items=tuple(_read_item(node, path) for node in find_all(root, "item") if node.get("href")),
         spine=tuple((n.get("idref") or "", (n.get("linear") or "yes").lower() != "no") for n in references),
         ncx=(spine.get("toc") or "") if spine is not None else "",
         guide=tuple((kind, file) for kind, file in guide if file),
-        cover=next((n.get("content") or "" for n in _find_all(root, "meta") if n.get("name") == "cover"), ""),
+        metadata=read_metadata(root),
+        cover=next((n.get("content") or "" for n in find_all(root, "meta") if n.get("name") == "cover"), ""),
     )
 
 
-def _read_title(root: etree._Element) -> str:
+def _read_title(root: Element) -> str:
     """Return the main title: the one that is marked as main, or the first."""
-    titles = [node for node in _find_all(root, "title") if _read_words(node)]
+    titles = [node for node in find_all(root, "title") if read_words(node)]
     main = {
         (meta.get("refines") or "").lstrip("#")
-        for meta in _find_all(root, "meta")
-        if meta.get("property") == "title-type" and _read_words(meta) == "main"
+        for meta in find_all(root, "meta")
+        if meta.get("property") == "title-type" and read_words(meta) == "main"
     }
     chosen = next((node for node in titles if node.get("id") in main), titles[0] if titles else None)
-    return _read_words(chosen)
+    return read_words(chosen)
 
 
-def _read_item(node: etree._Element, path: str) -> ManifestItem:
+def read_metadata(root: Element) -> BookMetadata:
+    """Read subjects, series, publisher, date and identifiers, as EPUB 2, EPUB 3 and Calibre write them."""
+    meta = list(find_all(root, "meta"))
+    named = {(n.get("name") or "").lower(): n.get("content") or "" for n in meta}
+    collection = next((n for n in meta if n.get("property") == "belongs-to-collection"), None)
+    series, position = named.get("calibre:series", ""), named.get("calibre:series_index", "")
+    if collection is not None and not series:
+        mark = "#" + (collection.get("id") or "-")
+        more = (n for n in meta if n.get("property") == "group-position" and n.get("refines") == mark)
+        series, position = read_words(collection), read_words(next(more, None))
+    dates = sorted(find_all(root, "date"), key=lambda n: "modif" in " ".join(map(str, n.attrib.values())))
+    return build_metadata(
+        subjects=[read_words(n) for n in find_all(root, "subject")],
+        series=series,
+        series_position=position,
+        publisher=read_words(next(find_all(root, "publisher"), None)),
+        published=read_words(dates[0]) if dates else "",
+        identifiers=[(get_attribute(n, "scheme"), read_words(n)) for n in find_all(root, "identifier")],
+    )
+
+
+def _read_item(node: Element, path: str) -> ManifestItem:
     href = node.get("href") or ""
     return ManifestItem(
         id=node.get("id") or "",
@@ -203,24 +184,24 @@ def _read_item(node: etree._Element, path: str) -> ManifestItem:
 def read_ncx(data: bytes, *, path: str) -> EpubContents:
     """Read the contents of an EPUB 2."""
     root = parse_xml(data, name=path)
-    chart = next(_find_all(root, "navMap"), None)
+    chart = next(find_all(root, "navMap"), None)
     pages = []
-    for target in _find_all(root, "pageTarget"):
+    for target in find_all(root, "pageTarget"):
         file, fragment = _read_source(target, path)
-        label = _read_words(next(iter(_find_children(target, "navLabel")), None)) or target.get("value") or ""
+        label = read_words(next(iter(find_children(target, "navLabel")), None)) or target.get("value") or ""
         if file:
             pages.append((file, fragment, label))
     return EpubContents(tuple(_read_points(chart, path, ())) if chart is not None else (), tuple(pages))
 
 
-def _read_source(node: etree._Element, path: str) -> tuple[str | None, str]:
-    content = next(iter(_find_children(node, "content")), None)
+def _read_source(node: Element, path: str) -> tuple[str | None, str]:
+    content = next(iter(find_children(node, "content")), None)
     return resolve_href(path, content.get("src") or "") if content is not None else (None, "")
 
 
-def _read_points(node: etree._Element, path: str, above: tuple[str, ...]) -> Iterator[TocEntry]:
-    for point in _find_children(node, "navPoint"):
-        label = _read_words(next(iter(_find_children(point, "navLabel")), None))
+def _read_points(node: Element, path: str, above: tuple[str, ...]) -> Iterator[TocEntry]:
+    for point in find_children(node, "navPoint"):
+        label = read_words(next(iter(find_children(point, "navLabel")), None))
         here = (*above, label) if label else above
         file, fragment = _read_source(point, path)
         if file and label:
@@ -233,9 +214,9 @@ def read_nav(data: bytes, *, path: str) -> EpubContents:
     root = parse_xml(data, name=path)
     entries: tuple[TocEntry, ...] = ()
     pages: list[tuple[str, str, str]] = []
-    for element in _find_all(root, "nav"):
+    for element in find_all(root, "nav"):
         kinds = _read_kinds(element)
-        lists = [node for node in element.iter() if _get_local_name(node) in ("ol", "ul")][:1]
+        lists = [node for node in element.iter() if get_local_name(node) in ("ol", "ul")][:1]
         if "page-list" in kinds or "doc-pagelist" in kinds:
             found = (e for part in lists for e in _read_lines(part, path, ()))
             pages += ((e.file, e.fragment, e.path[-1]) for e in found)
@@ -244,31 +225,31 @@ def read_nav(data: bytes, *, path: str) -> EpubContents:
     return EpubContents(entries, tuple(pages))
 
 
-def _read_kinds(node: etree._Element) -> set[str]:
+def _read_kinds(node: Element) -> set[str]:
     types = (v for key, v in node.attrib.items() if str(key).rpartition("}")[2] in ("type", "role"))
     return set(" ".join(str(v) for v in types).replace("epub:", "").split())
 
 
-def _read_lines(node: etree._Element, path: str, above: tuple[str, ...]) -> Iterator[TocEntry]:
-    for line in _find_children(node, "li"):
+def _read_lines(node: Element, path: str, above: tuple[str, ...]) -> Iterator[TocEntry]:
+    for line in find_children(node, "li"):
         link = next(
-            (n for n in line.iter() if _get_local_name(n) in ("a", "span") and _belongs_to(n, line)), None
+            (n for n in line.iter() if get_local_name(n) in ("a", "span") and _belongs_to(n, line)), None
         )
-        label = _read_words(link)
+        label = read_words(link)
         here = (*above, label) if label else above
         file, fragment = resolve_href(path, link.get("href") or "") if link is not None else (None, "")
         if file and label and link is not None and link.get("href"):
             yield TocEntry(here, file, fragment)
         for deeper in line.iter():
-            if _get_local_name(deeper) in ("ol", "ul") and _belongs_to(deeper, line):
+            if get_local_name(deeper) in ("ol", "ul") and _belongs_to(deeper, line):
                 yield from _read_lines(deeper, path, here)
 
 
-def _belongs_to(node: etree._Element, line: etree._Element) -> bool:
+def _belongs_to(node: Element, line: Element) -> bool:
     """Whether a label or a list belongs to this line and not to a line inside it."""
     parent = node.getparent()
     while parent is not None and parent is not line:
-        if _get_local_name(parent) == "li":
+        if get_local_name(parent) == "li":
             return False
         parent = parent.getparent()
     return parent is line
@@ -278,9 +259,9 @@ def read_encryption(data: bytes) -> list[tuple[str, str]]:
     """List what encryption.xml says is encrypted: the method and the file of each."""
     root = parse_xml(data, name="META-INF/encryption.xml")
     found: list[tuple[str, str]] = []
-    for locked in _find_all(root, "EncryptedData"):
-        method = next(_find_all(locked, "EncryptionMethod"), None)
-        for reference in _find_all(locked, "CipherReference"):
+    for locked in find_all(root, "EncryptedData"):
+        method = next(find_all(locked, "EncryptionMethod"), None)
+        for reference in find_all(locked, "CipherReference"):
             algorithm = (method.get("Algorithm") or "") if method is not None else ""
             found.append((algorithm, unquote(reference.get("URI") or "")))
     return found

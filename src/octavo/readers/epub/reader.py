@@ -67,6 +67,7 @@ def read_epub(path: Path, limits: Limits) -> ParsedBook:
         page_count=outline.page_count,
         warnings=tuple(notes),
         cover=cover,
+        metadata=package.metadata,
     )
 
 

@@ -142,7 +142,8 @@ def _check_options(sent: Upload, caller: Caller) -> BookOptions:
     """Read what the sender says about the book, and refuse it before the response is sent."""
     if not sent.size:
         raise BadBook("empty_file", f"{sent.name} is empty: it has 0 bytes")
-    options = BookOptions(**sent.fields)
+    said = sent.fields
+    options = BookOptions(title=said.get("title"), base_url=said.get("base_url"), book_id=said.get("book_id"))
     if caller.books is not None and options.book_id not in caller.books:
         raise AccessDenied(
             "this key is for some books only",

@@ -1,0 +1,154 @@
+"""`octavo add` with whole shelves, and `octavo sync`: a library that follows a folder."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from octavo.cli.shelves import AddSummary, SourceBook
+from octavo.cli.sync_folder import _look, _sync
+from octavo.errors import BadBook
+from octavo.library import Library
+from octavo.schemas import SyncJson
+from octavo.testing import TinyEmbedder
+from tests.support import small_books
+from tests.support.calibre import add_entry, start_library
+
+CATS = {"One": "The cat sat on the mat for three long days and three nights."}
+DOGS = {"One": "The dog ran around the old barn until the moon had risen."}
+
+
+@pytest.fixture
+async def library(tmp_path: Path) -> AsyncIterator[Library]:
+    async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as opened:
+        yield opened
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Path:
+    folder = tmp_path / "shelf"
+    folder.mkdir()
+    small_books.write_epub(folder / "tides.epub")
+    small_books.write_text(folder / "tides.txt")
+    small_books.write_epub(folder / "cats.epub", CATS, title="Cats")
+    return folder
+
+
+async def sync(library: Library, shelf: Path, *, delete: bool = False, dry_run: bool = False) -> SyncJson:
+    result, _ = await _sync(library, shelf, _look(shelf), delete, dry_run, quiet=True)
+    return result
+
+
+async def list_ids(library: Library) -> list[str]:
+    return sorted(book.id for book in await library.books())
+
+
+async def test_a_sync_adds_what_is_new_or_changed_and_reads_nothing_twice(
+    library: Library, shelf: Path
+) -> None:
+    planned = await sync(library, shelf, dry_run=True)
+    assert [Path(p).name for p in planned.new] == ["cats.epub", "tides.epub"]
+    assert await library.books() == []
+    await sync(library, shelf)
+    assert await list_ids(library) == ["cats", "the-tides"]
+    again = await sync(library, shelf)
+    assert (again.new, again.changed, len(again.same), again.books) == ([], [], 2, [])
+    # Another book under the same name is a new edition of it, whatever its title.
+    small_books.write_epub(shelf / "cats.epub", DOGS, title="Dogs")
+    changed = await sync(library, shelf)
+    assert [(book.id, book.change.chunks_new) for book in changed.books] == [("cats", 1)]
+    assert "dog" in (await library.section("cats", (await library.contents("cats"))[0].id)).text
+
+
+async def test_what_is_gone_is_removed_only_when_asked_and_a_moved_file_stays(
+    library: Library, shelf: Path
+) -> None:
+    mine = await library.add(small_books.write_markdown(shelf.parent / "mine.md", DOGS, title="Mine"))
+    await sync(library, shelf)
+    (shelf / "cats.epub").unlink()
+    (shelf / "deep").mkdir()
+    (shelf / "tides.epub").rename(shelf / "deep" / "moved.epub")
+    (shelf / "tides.txt").unlink()
+    small_books.write_epub(shelf / "dogs.epub", {"One": "A dog is not a cat, said the old shepherd."})
+    told = await sync(library, shelf)
+    assert (told.gone, told.removed) == (["cats", "the-tides"], [])
+    assert "cats" in await list_ids(library)
+    done = await sync(library, shelf, delete=True)
+    assert done.removed == ["cats"]
+    assert mine.id in await list_ids(library)
+    assert "the-tides" in await list_ids(library)
+    assert (await sync(library, shelf, delete=True)).gone == []
+
+
+async def test_a_folder_that_lost_everything_deletes_nothing(library: Library, shelf: Path) -> None:
+    await sync(library, shelf)
+    for file in shelf.iterdir():
+        file.unlink()
+    with pytest.raises(BadBook, match="no books now") as caught:
+        await sync(library, shelf, delete=True)
+    assert "mounted" in caught.value.hint
+    assert await list_ids(library) == ["cats", "the-tides"]
+
+
+async def test_a_book_removed_by_hand_comes_back_and_a_bad_one_is_tried_again(
+    library: Library, shelf: Path
+) -> None:
+    (shelf / "bad.pdf").write_bytes(b"%PDF-1.4 nonsense")
+    result, summary = await _sync(library, shelf, _look(shelf), False, False, quiet=True)
+    assert [Path(error.path).name for error in result.errors] == ["bad.pdf"]
+    assert [error.code for _, error in summary.failed] == ["damaged_pdf"]
+    assert len(result.books) == 2
+    await library.remove("cats")
+    again = await sync(library, shelf)
+    assert [Path(path).name for path in again.new] == ["bad.pdf", "cats.epub"]
+
+
+async def test_a_calibre_book_brings_its_metadata_and_falls_back_to_another_format(
+    library: Library, tmp_path: Path
+) -> None:
+    calibre = start_library(tmp_path / "Calibre")
+    (calibre / "A").mkdir()
+    (calibre / "A" / "tides.epub").write_bytes(b"PK\3\4 damaged")
+    small_books.write_text(calibre / "A" / "tides.txt")
+    formats = {"EPUB": "tides", "TXT": "tides"}
+    add_entry(calibre, "Tides of Home", formats, path="A", authors=["A. Writer"], tags=["Sea"])
+    done = await sync(library, calibre)
+    (book,) = await library.books()
+    assert [added.id for added in done.books] == [book.id] == ["tides-of-home"]
+    assert (book.title, book.authors, book.format) == ("Tides of Home", ("A. Writer",), "text")
+    assert book.metadata.subjects == ("Sea",)
+
+
+def test_a_shelf_a_list_and_a_bad_book_in_one_command(shelf: Path, tmp_path: Path) -> None:
+    (shelf / "bad.pdf").write_bytes(b"%PDF-1.4 nonsense")
+    dogs = small_books.write_markdown(tmp_path / "dogs.md", DOGS, title="Dogs")
+    command = [
+        sys.executable,
+        "-m",
+        "octavo.cli",
+        "--data",
+        str(tmp_path / "library"),
+        "add",
+        str(shelf),
+        "-",
+    ]
+    added = subprocess.run(
+        command, capture_output=True, text=True, check=False, input=f"{dogs}\n\n{shelf / 'cats.epub'}\n"
+    )
+    assert added.returncode == 1
+    *lines, summary, failure = added.stdout.splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["Cats", "The Tides", "Dogs"]
+    assert summary == "4 books: 3 added, 1 failed"
+    assert "bad.pdf" in failure
+    assert "PDF" in failure
+
+
+def test_the_summary_counts_what_was_not_tried() -> None:
+    summary = AddSummary(total=3)
+    with pytest.raises(BadBook), summary.watch(SourceBook(("a.pdf",))):
+        raise BadBook("no_text", "nothing in it")
+    assert [(failed.path, failed.code) for failed in summary.describe_failures()] == [("a.pdf", "no_text")]
