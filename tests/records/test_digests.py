@@ -59,6 +59,7 @@ async def test_what_nobody_changed_is_sound(data: Path) -> None:
     [
         "UPDATE books SET title = 'Another' WHERE id = 'tides'",
         """UPDATE books SET authors = '["Nobody"]' WHERE id = 'tides'""",
+        """UPDATE books SET metadata = '{"series": "Other"}' WHERE id = 'tides'""",
         "UPDATE sections SET title = 'Other', heading_path = '[\"Other\"]' WHERE book_id = 'log'",
         "UPDATE sections SET pages = replace(pages, '\"i\"', '\"v\"') WHERE book_id = 'log'",
         "UPDATE sections SET url = 'https://example.org/' WHERE book_id = 'tides' AND position = 0",

@@ -21,7 +21,7 @@ from octavo.concurrency import run_blocking
 from octavo.errors import RecordsError
 from octavo.ingest.chunking import make_embedded_text
 from octavo.ingest.edition import Edition
-from octavo.types import Book, BookFormat, Chunk, PageMark, Section, Span
+from octavo.types import NO_METADATA, Book, BookFormat, BookMetadata, Chunk, PageMark, Section, Span
 
 if TYPE_CHECKING:
     from octavo.protocols import StoredPoint
@@ -109,6 +109,9 @@ def _describe_section(section: Section) -> Fields:
 
 def _describe_book(edition: Edition) -> Fields:
     book = asdict(edition.book)
+    # Books without metadata have the note that an earlier version wrote.
+    if edition.book.metadata == NO_METADATA:
+        del book["metadata"]
     times = {name: book[name].isoformat() for name in ("added_at", "updated_at")}
     ids = digest_ids(chunk.id for chunk in edition.chunks)
     return book | times | {"format": str(edition.book.format), "words_hash": edition.words_hash, "ids": ids}
@@ -173,6 +176,7 @@ def _build_edition(passages: Sequence[_Passage], said: Fields) -> RecoveredEditi
 def _build_book(said: Fields) -> Book:
     times = {name: datetime.fromisoformat(said[name]) for name in ("added_at", "updated_at")}
     fields = {name: value for name, value in said.items() if name not in ("words_hash", "ids")}
+    fields["metadata"] = BookMetadata.from_json(said.get("metadata", {}))
     return Book(**fields | times | {"format": BookFormat(said["format"]), "authors": tuple(said["authors"])})
 
 
