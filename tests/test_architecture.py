@@ -47,7 +47,7 @@ OWNERS = {
     "python_multipart": {"server"},
     "onnx": {"models"},
     "pypdfium2": {"readers.pdf"},
-    "lxml": {"readers.epub"},
+    "lxml": {"readers.xml"},
     "selectolax": {"readers.html"},
     "pyromark": {"readers.markdown"},
     "nupunkt": {"text.sentences"},
