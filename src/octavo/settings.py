@@ -184,6 +184,10 @@ class Settings(BaseSettings):
     keys_required: bool | None = Field(
         None, description="ask every caller for a key; by default only when not on a loopback address"
     )
+    public_read: TextList = Field(
+        (),
+        description="books that anyone may ask and search without a key, by id or title; 'all' = every one",
+    )
     service: ServiceLimits = Field(default=ServiceLimits(), description="what a client may cost the server")
 
     def __init__(self, **values: Any) -> None:

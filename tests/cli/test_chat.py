@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from octavo.cli.ask import find_session_id
 from octavo.cli.chat import Chat, InputLines, parse_scope
 from octavo.library import Library
 from octavo.testing import TinyEmbedder
 from octavo.types import Scope, ScopeType
-from tests.support.answerers import FailingAnswerer
+from tests.support.answerers import AllSentencesAnswerer, FailingAnswerer
 from tests.support.patience import PATIENCE
 from tests.support.small_books import write_markdown
 
@@ -126,3 +127,54 @@ async def test_ctrl_c_stops_the_answer_and_not_the_conversation(
     assert told.index("Stopped. Ask something else") < told.index("/sources")
     assert exchange.answer is None
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_on_a_terminal_earlier_questions_come_back_with_the_arrow_keys(tmp_path: Path) -> None:
+    outer, inner = pty.openpty()
+    command = [sys.executable, "-m", "octavo.cli", "--data", str(tmp_path / "library"), "chat"]
+    shown = os.environ | {"TERM": "xterm"}
+    with subprocess.Popen(
+        command, stdin=inner, stdout=inner, stderr=inner, start_new_session=True, env=shown
+    ) as chat:
+        os.close(inner)
+        said = b""
+        for typed, wanted in ((b"/nonsnese\r", b"/sources"), (b"\x1b[A\r", b"/sources"), (b"/quit\r", b"")):
+            while not said.endswith(b"> "):
+                said += os.read(outer, 4_096)
+            os.write(outer, typed)
+            said = b""
+            while wanted not in said:
+                said += os.read(outer, 4_096)
+            assert b"nonsnese" in said or not wanted
+        assert chat.wait(PATIENCE) == 0
+    os.close(outer)
+
+
+async def test_a_follow_up_prefers_the_book_of_the_last_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed = "How many boats were lost in the storm?\nAnd where?\nWhat is a goat?\n"
+    monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+    answerer = AllSentencesAnswerer("boats")
+    async with Library.open(tmp_path / "library", embedder=TinyEmbedder(), answerer=answerer) as library:
+        sea = {"Harbour": "Seven boats were lost in the storm of that year. The boats were counted in May."}
+        await library.add(write_markdown(tmp_path / "sea.md", sea, title="The Sea"))
+        hills = {"Summit": "Nine goats were lost on the summit in spring. They were counted in June."}
+        await library.add(write_markdown(tmp_path / "hills.md", hills, title="The Hills"))
+        await Chat(library, (await library.session("talk")).session_id, None, None, as_json=True).run()
+        asked = [entry.question for entry in await library.conversations.list_exchanges("talk")]
+    preferred = [dict(question.user_preferences) for question in asked]
+    assert preferred == [{}, {"books": ["the-sea"]}, {}]
+
+
+async def test_a_resumed_conversation_shows_where_it_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    answerer = AllSentencesAnswerer("boats")
+    async with Library.open(tmp_path / "library", embedder=TinyEmbedder(), answerer=answerer) as library:
+        await library.add(write_markdown(tmp_path / "tides.md"))
+        await library.ask("How many boats were lost?", session_id="monday")
+        assert await find_session_id(library, "last") == "monday"
+        await Chat(library, "monday", None, None, as_json=False).resume()
+    assert "Last question: How many boats were lost?" in capsys.readouterr().err

@@ -141,3 +141,23 @@ def test_a_second_signal_stops_at_once(data: str) -> None:
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) is not None
+
+
+def test_books_for_the_public_are_named_at_the_start(data: str) -> None:
+    refused = run("--data", data, "serve", "--port", "0", "--public-read", "no-such-book", timeout=PATIENCE)
+    assert (refused.returncode, "no-such-book" in refused.stderr) == (2, True)
+    with (
+        started("--data", data, "serve", "--host", "0.0.0.0", "--port", "0", "--public-read", "all") as (
+            _,
+            port,
+        ),
+        closing(http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)) as line,
+    ):
+        for path, body, status in (
+            ("/query", {"question": "How often did the water rise?"}, 200),
+            ("/v1/check", {}, 401),
+        ):
+            line.request("POST", path, json.dumps(body), {"content-type": "application/json"})
+            response = line.getresponse()
+            response.read()
+            assert response.status == status

@@ -42,6 +42,7 @@ _MADE_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 # The word in the place of a session's id that asks to delete old ones.
 PRUNE = "prune"
+LAST = "last"
 
 
 def add_scope_options(command: Command) -> Command:
@@ -52,7 +53,9 @@ def add_scope_options(command: Command) -> Command:
         ),
         click.option("--page", help="A page or a range: 12, xii, 12-15. #12 is the 12th physical page."),
         click.option("--section", help="A section with its subsections, by id, title or address."),
-        click.option("--book", "book_id", help="A book, by id or title."),
+        click.option(
+            "--book", "names", multiple=True, help="Only this book, by id or title. Can be repeated."
+        ),
     ):
         command = option(command)
     return command
@@ -66,6 +69,13 @@ def make_scope(section: str | None, page: str | None, up_to: str | None) -> Scop
     return Scope(type=chosen[0][0], identifier=chosen[0][1]) if chosen else None
 
 
+async def choose_books(library: Library, names: Sequence[str]) -> tuple[str | None, tuple[str, ...] | None]:
+    """Return the one book that is named, or the ids of several. Without a name, all books are meant."""
+    if len(names) < 2:
+        return next(iter(names), None), None
+    return None, tuple([(await library.book(name)).id for name in names])
+
+
 @click.command(short_help="Find passages by meaning and by words.")
 @click.argument("query")
 @add_scope_options
@@ -75,7 +85,7 @@ def make_scope(section: str | None, page: str | None, up_to: str | None) -> Scop
 def search(
     context: GroupOptions,
     query: str,
-    book_id: str | None,
+    names: tuple[str, ...],
     section: str | None,
     page: str | None,
     up_to: str | None,
@@ -89,13 +99,17 @@ def search(
     \b
       octavo search "why is the whale white?"
       octavo search "interest rates" --book annual-report --page 40-60
+      octavo search "storms at sea" --book moby-dick --book typhoon
       octavo search "who is Ishmael?" --up-to "Chapter 10"
     """
     within = make_scope(section, page, up_to)
     began = time.monotonic()
 
     async def work(library: Library) -> list[Evidence]:
-        return await library.search(query, book_id=book_id, scope=within, top_k=top_k, rerank=not no_rerank)
+        book_id, books = await choose_books(library, names)
+        return await library.search(
+            query, book_id=book_id, scope=within, top_k=top_k, books=books, rerank=not no_rerank
+        )
 
     found = run_with_library(context, data, work)
     if as_json:
@@ -122,8 +136,12 @@ def show_evidence(evidence: Evidence) -> None:
 
 
 async def find_session_id(library: Library, name: str) -> str:
-    """Return the id that a name is, or that it is the beginning of if only one begins so."""
+    """Return the id that a name is, or that it is the beginning of if only one begins so. "last" is the
+    newest conversation.
+    """
     ids = [session.session_id for session in await library.conversations.list_sessions()]
+    if name == LAST and name not in ids and ids:
+        return ids[0]
     begun = [id_ for id_ in ids if id_.startswith(name)]
     return begun[0] if name not in ids and len(begun) == 1 else name
 
@@ -191,7 +209,7 @@ def write_text(path: Path, text: str) -> None:
 def ask(
     context: GroupOptions,
     question: str,
-    book_id: str | None,
+    names: tuple[str, ...],
     section: str | None,
     page: str | None,
     up_to: str | None,
@@ -218,6 +236,7 @@ def ask(
         raise click.UsageError("--selected-text is empty; leave it out to ask the whole book.")
 
     async def work(library: Library) -> Answered:
+        book_id, books = await choose_books(library, names)
         asked = Question(
             content=question,
             book_id=book_id,
@@ -226,7 +245,7 @@ def ask(
             session_id=session_id,
             top_k=top_k,
         )
-        return await answer_question(library, asked, quiet=as_json)
+        return await answer_question(library, asked, books=books, quiet=as_json)
 
     done = run_with_library(context, data, work)
     if as_json:
@@ -237,14 +256,16 @@ def ask(
         raise click.exceptions.Exit(NOT_SAID)
 
 
-async def answer_question(library: Library, question: Question, *, quiet: bool) -> Answered:
+async def answer_question(
+    library: Library, question: Question, *, quiet: bool, books: Sequence[str] | None = None
+) -> Answered:
     """Answer a question, and show each step on the terminal while it lasts."""
 
     async def show_step(event: AskEvent) -> None:
         if is_terminal() and not quiet and not isinstance(event, Answered):
             click.echo(f"\r{_describe_step(event):<78}\r", nl=False, err=True)
 
-    done = await last(library.stream(question), on_event=show_step)
+    done = await last(library.stream(question, books=books), on_event=show_step)
     return replace(done, answer=await library.conversations.deliver(done.answer))
 
 

@@ -1,15 +1,18 @@
 """The `chat` command: questions one after the other; a line that starts with a slash is a command.
 
-Waiting for input does not block the event loop. Ctrl-C stops the answer that is being made. While there is
-none, it ends the conversation at once, and the conversation is saved.
+On a terminal, a line can be edited, and the arrow keys bring back earlier questions of the conversation.
+Otherwise waiting for input does not block the event loop. Ctrl-C stops the answer that is being made. While
+there is none, it ends the conversation at once, and the conversation is saved.
 """
 
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 import click
@@ -17,6 +20,7 @@ import click
 from octavo.cli.ask import (
     add_scope_options,
     answer_question,
+    choose_books,
     describe_place,
     find_session_id,
     make_scope,
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
     from octavo.events import Answered
     from octavo.library import Library
 
+HISTORY_MOST = 200
 COMMANDS = """/scope SECTION        search only there; also /scope page 12, /scope up to SECTION
 /scope                search everywhere again
 /sources              show the passages that the last answer quotes
@@ -37,11 +42,13 @@ COMMANDS = """/scope SECTION        search only there; also /scope page 12, /sco
 
 @click.command(short_help="Ask one question after another; follow-up questions work.")
 @add_scope_options
-@click.option("--session", "session_id", help="Continue an earlier conversation.")
+@click.option(
+    "--session", "session_id", help="Continue an earlier conversation, by its id; 'last' is the newest."
+)
 @add_common_options
 def chat(
     context: GroupOptions,
-    book_id: str | None,
+    names: tuple[str, ...],
     section: str | None,
     page: str | None,
     up_to: str | None,
@@ -53,15 +60,22 @@ def chat(
 
     Commands: /scope SECTION narrows the search (also /scope page 12, /scope up to SECTION), /scope alone
     widens it, /sources shows the quoted passages, /quit ends the conversation.
+
+    \b
+      octavo chat --book moby-dick
+      octavo chat --session last
     """
     start = make_scope(section, page, up_to)
 
     async def work(library: Library) -> None:
         known = await find_session_id(library, session_id) if session_id else None
+        book_id, books = await choose_books(library, names)
         session = await library.conversations.start_session(known)
         click.secho(f"Session {session.session_id}. /quit ends it.", dim=True, err=True)
         try:
-            await Chat(library, session.session_id, book_id, start, as_json=as_json).run()
+            talk = Chat(library, session.session_id, book_id, start, books=books, as_json=as_json)
+            await talk.resume()
+            await talk.run()
         finally:
             await library.conversations.end_session(session.session_id)
 
@@ -72,12 +86,27 @@ class Chat:
     """One conversation."""
 
     def __init__(
-        self, library: Library, session_id: str, book_id: str | None, scope: Scope | None, *, as_json: bool
+        self,
+        library: Library,
+        session_id: str,
+        book_id: str | None,
+        scope: Scope | None,
+        *,
+        as_json: bool,
+        books: Sequence[str] | None = None,
     ) -> None:
         self._library, self._session_id, self._book_id, self._scope = library, session_id, book_id, scope
-        self._as_json = as_json
-        self._lines = InputLines(sys.stdin)
+        self._books, self._as_json = books, as_json
+        self._lines = EditedLines() if EditedLines.are_possible() else InputLines(sys.stdin)
         self._last: Answered | None = None
+
+    async def resume(self) -> None:
+        """Bring back the questions of the conversation, and show where it stopped."""
+        turns = await self._library.conversations.list_turns(self._session_id, most=HISTORY_MOST)
+        if isinstance(self._lines, EditedLines):
+            self._lines.remember([question for question, _ in turns])
+        if turns:
+            click.secho(f"Last question: {turns[-1][0]}\n{turns[-1][1]}", dim=True, err=True)
 
     async def run(self) -> None:
         from octavo.answers.followups import is_small_talk
@@ -95,7 +124,6 @@ class Chat:
                 click.echo(f"{error.message}\n  {error.hint}", err=True)
 
     async def _read_line(self) -> str | None:
-        click.echo("\n> ", nl=False, err=True)
         line = await self._lines.read()
         return None if line is None or line.strip() in ("/quit", "/exit") else line.strip()
 
@@ -143,12 +171,24 @@ class Chat:
             book_id=self._book_id,
             scope=self._scope or Scope(),
             session_id=self._session_id,
+            user_preferences=self._prefer_book(question),
         )
-        self._last = await answer_question(self._library, asked, quiet=self._as_json)
+        self._last = await answer_question(self._library, asked, books=self._books, quiet=self._as_json)
         if self._as_json:
             show_json(AnsweredJson.from_event(self._last))
         else:
             show_answer(self._last)
+
+    def _prefer_book(self, question: str) -> dict[str, object]:
+        """Prefer the books that the last answer quotes, if the question follows up on it."""
+        from octavo.answers.followups import Turn, interpret
+
+        if self._last is None or self._book_id is not None or not self._last.answer.citations:
+            return {}
+        before = Turn(self._last.interpreted, self._last.answer.content)
+        if interpret(question, [before]) == question:
+            return {}
+        return {"books": sorted({citation.chunk.book_id for citation in self._last.answer.citations})}
 
 
 def parse_scope(words: str) -> Scope | None:
@@ -161,14 +201,45 @@ def parse_scope(words: str) -> Scope | None:
     return make_scope(words or None, None, None)
 
 
+class EditedLines:
+    """Reads lines of a terminal, which can be edited there. Arrow keys bring back earlier ones."""
+
+    @staticmethod
+    def are_possible() -> bool:
+        """Whether somebody types and sees what is typed, and the machine can edit lines."""
+        return importlib.util.find_spec("readline") is not None and all(
+            stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)
+        )
+
+    def remember(self, lines: Sequence[str]) -> None:
+        import readline
+
+        for line in lines:
+            readline.add_history(line)
+
+    async def read(self) -> str | None:
+        """Return the next line without its line end, or None after the last. Ctrl-C ends the conversation."""
+        import readline  # noqa: F401 - `input` edits lines once this is loaded
+
+        # The event loop would only take note of a Ctrl-C, and `input` would go on waiting.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            return input("\n> ")  # noqa: ASYNC250 - nothing else is to be done meanwhile
+        except EOFError:
+            return None
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
 class InputLines:
-    """Reads lines of a terminal, a pipe or a file without blocking the event loop."""
+    """Reads lines of a pipe, a file or a plain terminal without blocking the event loop."""
 
     def __init__(self, source: IO[Any]) -> None:
         self._source, self._waiting, self._ended = source, b"", False
 
     async def read(self) -> str | None:
-        """Return the next line without its line end, or None after the last."""
+        """Ask for the next line and return it without its line end, or None after the last."""
+        click.echo("\n> ", nl=False, err=True)
         while b"\n" not in self._waiting and not self._ended:
             data = await self._read()
             self._waiting += data

@@ -49,7 +49,7 @@ def run_with_library(
 ) -> T:
     """Open the library, run `work` with it, and close it. A library that is being served is used there."""
     require_files()
-    _report_unknown_variables()
+    report_unknown_variables()
 
     from octavo.library import Library
     from octavo.settings import Settings
@@ -70,7 +70,7 @@ def run_with_library(
     return asyncio.run(run())
 
 
-def _report_unknown_variables() -> None:
+def report_unknown_variables() -> None:
     """Name variables that look like settings and are none: they are misspelt."""
     from octavo.settings import find_unknown_variables
 

@@ -10,15 +10,22 @@ import signal
 import socket
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from octavo.cli.common import GroupOptions, add_common_options, run_with_library
+from octavo.cli.common import (
+    GroupOptions,
+    add_common_options,
+    report_unknown_variables,
+    run_with_library,
+)
 from octavo.errors import AccessDenied, MachineError
+from octavo.limits import require_files
 
 if TYPE_CHECKING:
     from octavo.library import Library
+    from octavo.settings import Settings
 
 _FEW_FILES = """this process may open only a few files, enough for %d connections at once.
   Run `ulimit -n 1024` before you start it."""
@@ -70,53 +77,81 @@ async def _serve_stdio(library: Library, names: tuple[str, ...]) -> None:
     envvar=["OCTAVO_PORT", "PORT"],
     help="Port to listen on; else $OCTAVO_PORT or $PORT.",
 )
+@click.option(
+    "--public-read",
+    "public",
+    multiple=True,
+    metavar="BOOK",
+    help="Let anyone ask and search this book without a key. Can be repeated; 'all' is every book.",
+)
 @add_common_options
-def serve(context: GroupOptions, host: str, port: int, data: str | None, as_json: bool) -> None:
+def serve(
+    context: GroupOptions, host: str, port: int, public: tuple[str, ...], data: str | None, as_json: bool
+) -> None:
     """Serve the library over HTTP: the app at /, the API under /v1, its description at /docs.
 
     On the loopback address, no key is needed. On any other address every caller needs a key:
-    `octavo keys create NAME` creates one.
+    `octavo keys create NAME` creates one. With --public-read, nobody needs one for /query, /v1/ask and
+    /v1/search of these books; each address may send 30 requests a minute.
 
     \b
       octavo serve
+      octavo serve --public-read moby-dick
       curl -s localhost:8321/v1/ask -H 'content-type: application/json' -d '{"question": "Who is Ahab?"}'
     """
-    import logging
-
-    from octavo.server.app import make_app
-    from octavo.server.auth import is_loopback
-    from octavo.server.logs import configure_logging
-    from octavo.server.run import FEW, DrainingServer, find_connection_limit, make_config
+    from octavo.server.run import FEW, find_connection_limit, run_in_loop
     from octavo.settings import Settings
 
+    require_files()
+    report_unknown_variables()
+    given: dict[str, Any] = {"public_read": public} if public else {}
     chosen = data or context.data
-    settings = Settings(data=Path(chosen)) if chosen else Settings()
-    exposed = not is_loopback(host)
-    run_with_library(context, data, lambda library: _prepare(library, host, exposed=exposed))
+    settings = Settings(data=Path(chosen), **given) if chosen else Settings(**given)
     _require_free_port(host, port)
     if find_connection_limit() < FEW:
         click.echo(f"octavo: {_FEW_FILES % find_connection_limit()}", err=True)
-    app = make_app(settings, host=host)
-    configure_logging(level=logging.CRITICAL if as_json else logging.INFO)
-    config = make_config(app, host=host, port=port, per_address=settings.service.connections)
-    shown = f"[{host}]" if ":" in host else host
-    said = f"Octavo serves {settings.data} on http://{shown}:%d (API: /docs). Ctrl-C stops it."
-    DrainingServer(config, app.state.load, announce=lambda real: click.echo(said % real, err=True)).run()
+    run_in_loop(_serve(settings, host, port, quiet=as_json))
 
 
-async def _prepare(library: Library, host: str, *, exposed: bool) -> None:
+async def _serve(settings: Settings, host: str, port: int, *, quiet: bool) -> None:
+    """Open the library, check what is needed, and serve it until a signal comes."""
+    import logging
+
+    from octavo.library import Library
+    from octavo.server.app import make_app
+    from octavo.server.logs import configure_logging
+    from octavo.server.run import DrainingServer, make_config
+
+    async with Library.open(settings=settings) as library:
+        await _prepare(library, host)
+        app = make_app(host=host, library=library)
+        configure_logging(level=logging.CRITICAL if quiet else logging.INFO)
+        config = make_config(app, host=host, port=port, per_address=settings.service.connections)
+        shown = f"[{host}]" if ":" in host else host
+        said = f"Octavo serves {settings.data} on http://{shown}:%d (API: /docs). Ctrl-C stops it."
+        server = DrainingServer(
+            config, app.state.load, announce=lambda real: click.echo(said % real, err=True)
+        )
+        await server.serve()
+
+
+async def _prepare(library: Library, host: str) -> None:
     """Check keys and library, so that errors appear before the service starts."""
     from octavo.records.keys import Keyring
+    from octavo.server.auth import find_public_books, is_loopback
 
+    exposed = not is_loopback(host)
+    public = await find_public_books(library)
     if exposed and library.settings.keys_required is False:
         raise AccessDenied(
             f"on {host} anyone who can reach this machine could read the library and change it",
             hint="Unset OCTAVO_KEYS_REQUIRED, or listen on 127.0.0.1 behind a proxy with passwords.",
         )
-    if exposed and not await Keyring(library.database).has_valid_key():
+    if exposed and public == () and not await Keyring(library.database).has_valid_key():
         raise AccessDenied(
             f"on {host} every caller needs a key, and there is no valid key",
-            hint="`octavo keys create NAME --scope admin` creates one; --host 127.0.0.1 needs none.",
+            hint="`octavo keys create NAME --scope admin` creates one; --host 127.0.0.1 needs none; "
+            "--public-read BOOK lets anyone ask a book.",
         )
     await library.prepare()
 

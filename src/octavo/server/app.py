@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
@@ -25,7 +25,7 @@ from octavo.limits import MB
 from octavo.maintenance.background_check import read_last_check
 from octavo.protocols import Embedder
 from octavo.server import errors
-from octavo.server.auth import AccessControl, is_loopback
+from octavo.server.auth import AccessControl, find_public_books, is_loopback
 from octavo.server.ingest_queue import IngestQueue
 from octavo.server.load import Load
 from octavo.server.local_socket import serve_socket
@@ -63,25 +63,35 @@ def make_app(
     embedder: Embedder | None = None,
     answerer: Answerer | None = None,
     host: str = "127.0.0.1",
+    library: Library | None = None,
 ) -> FastAPI:
-    """Make the application for the library that the settings name, to listen on the address `host`."""
-    settings = settings or Settings()
+    """Make the application for the library that the settings name, to listen on the address `host`.
+
+    A `library` that is open already is used and not closed.
+    """
+    settings = settings or (library.settings if library else Settings())
     required = settings.keys_required if settings.keys_required is not None else not is_loopback(host)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with Library.open(settings=settings, embedder=embedder, answerer=answerer) as library:
-            await _prepare(library)
+        opening = (
+            nullcontext(library)
+            if library
+            else Library.open(settings=settings, embedder=embedder, answerer=answerer)
+        )
+        async with opening as opened:
+            await _prepare(opened)
             # Load the sentence model now: later, the first question would wait for it.
             await run_blocking(split_sentences, "One. Two.")
-            app.state.library = library
-            app.state.access = AccessControl(library, is_open=not required)
-            queue = IngestQueue(library, on_event=app.state.metrics.make_ingest_counter())
+            public = await find_public_books(opened)
+            app.state.library = opened
+            app.state.access = AccessControl(opened, is_open=not required, public_books=public)
+            queue = IngestQueue(opened, on_event=app.state.metrics.make_ingest_counter())
             async with (
                 queue.run() as app.state.ingest_queue,
-                mcp.run_endpoint(library) as app.state.mcp,
-                serve_socket(library),
-                _run_upkeep(library),
+                mcp.run_endpoint(opened) as app.state.mcp,
+                serve_socket(opened),
+                _run_upkeep(opened),
             ):
                 yield
 

@@ -4,6 +4,9 @@ On a loopback address the service is open: any user of the machine may do everyt
 the settings say so, every route but the health checks needs a key. A route names the scope that it needs and
 gets a `Caller`. A restricted key sees its own books and no others. What belongs to another caller looks
 exactly like what does not exist.
+
+A service with books for the public lets callers without a key ask and search these books, and nothing else:
+only routes that take a `ReadCaller` let them in.
 """
 
 from __future__ import annotations
@@ -31,6 +34,9 @@ from octavo.types import Book
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 PROXY_HEADERS = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
 """Headers that a proxy adds to the requests that it forwards."""
+PUBLIC = "public"
+"""The owner of what is asked without a key. No key has this id."""
+ALL_BOOKS = "all"
 BEARER = HTTPBearer(
     scheme_name="key",
     bearerFormat="octv_<id>_<secret>",
@@ -69,20 +75,30 @@ class Caller:
 class AccessControl:
     """The access control of one running service: its keys, its rate limits, its open streams and uploads."""
 
-    def __init__(self, library: Library, *, is_open: bool) -> None:
+    def __init__(self, library: Library, *, is_open: bool, public_books: tuple[str, ...] | None = ()) -> None:
+        """`public_books` are the ids of the books that need no key; None stands for all."""
         self.settings: Settings = library.settings
         self.keyring = Keyring(library.database)
         self.throttle = RateLimiter(library.database)
         self.idempotency = IdempotentRequests(library.database)
-        self.is_open = is_open
+        self.is_open, self._public_books = is_open, public_books
         self._streams: Counter[str] = Counter()
         self._uploads: Counter[str] = Counter()
         self.space = DiskSpace(library.settings.data, floor_mb=library.settings.free_space_mb)
 
     async def admit(
-        self, token: str | None, *, address: str, origin: str | None, inside: bool, relayed: bool = False
+        self,
+        token: str | None,
+        *,
+        address: str,
+        origin: str | None,
+        inside: bool,
+        relayed: bool = False,
+        reads: bool = False,
     ) -> Caller:
         """Find the caller with this key and address, and count the request against its limits.
+
+        `reads` is true for a route that callers without a key may use for the books of the public.
 
         `inside` is true for a page of the service itself. `relayed` is true for a request that came through a
         proxy: its sender need not be a user of this machine, so a key is needed unless the settings say
@@ -91,6 +107,8 @@ class AccessControl:
         local = is_loopback(address) and not relayed
         if token is None and self.is_open and (local or self.settings.keys_required is False):
             return Caller(address=address)
+        if token is None and reads and self._public_books != ():
+            return await self._admit_public(address)
         if token is None:
             raise deny_access()
         key = await self._check_key(token, address)
@@ -105,6 +123,16 @@ class AccessControl:
         if key.public:
             await self.throttle.take("requests", caller.visitor_id, per_minute=service.public_per_minute)
         await self.throttle.take("requests", key.id, per_minute=limit)
+        return caller
+
+    async def _admit_public(self, address: str) -> Caller:
+        """Admit a caller without a key to the books of the public. Each address has its limit, and all have
+        one together.
+        """
+        service = self.settings.service
+        caller = Caller(owner=PUBLIC, scopes=("ask",), books=self._public_books, public=True, address=address)
+        await self.throttle.take("requests", caller.visitor_id, per_minute=service.public_per_minute)
+        await self.throttle.take("requests", PUBLIC, per_minute=service.requests_per_minute)
         return caller
 
     async def _check_key(self, token: str, address: str) -> Key:
@@ -182,6 +210,14 @@ def normalise_address(client: tuple[str, int] | None) -> str:
     return str(found)
 
 
+async def find_public_books(library: Library) -> tuple[str, ...] | None:
+    """Find the ids of the books that the settings give to the public; None stands for all."""
+    names = library.settings.public_read
+    if ALL_BOOKS in names:
+        return None
+    return tuple([(await library.book(name)).id for name in names])
+
+
 def require_started(request: Request) -> None:
     """Raise unless the library is open. An app that mounts this one has to start it."""
     if not hasattr(request.app.state, "access"):
@@ -208,9 +244,18 @@ async def _get_access(request: Request) -> AccessControl:
     return get_access(request)
 
 
-async def authenticate(
-    request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)]
-) -> Caller:
+Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)]
+
+
+async def authenticate(request: Request, given: Credentials) -> Caller:
+    return await _authenticate(request, given, reads=False)
+
+
+async def authenticate_reader(request: Request, given: Credentials) -> Caller:
+    return await _authenticate(request, given, reads=True)
+
+
+async def _authenticate(request: Request, given: Credentials, *, reads: bool) -> Caller:
     access = get_access(request)
     origin = request.headers.get("origin")
     host = request.headers.get("host", "")
@@ -223,9 +268,11 @@ async def authenticate(
     token = given.credentials if given else None
     relayed = any(name in request.headers for name in PROXY_HEADERS)
     address = normalise_address(client)
-    caller = await access.admit(token, address=address, origin=origin, inside=inside, relayed=relayed)
+    caller = await access.admit(
+        token, address=address, origin=origin, inside=inside, relayed=relayed, reads=reads
+    )
     stranger = origin is not None and not inside and origin not in access.settings.origins
-    if not caller.owner and stranger and request.method not in SAFE:
+    if caller.owner in ("", PUBLIC) and stranger and request.method not in SAFE:
         raise AccessDenied(
             "a page of another site may not use an open service",
             code="forbidden",
@@ -239,10 +286,13 @@ def _is_from_inside(request: Request) -> bool:
     return request.headers.get("sec-fetch-site") == "same-origin"
 
 
-def require_scope(scope: str) -> Callable[[Caller], Awaitable[Caller]]:
+def require_scope(
+    scope: str, *, by: Callable[..., Awaitable[Caller]] = authenticate
+) -> Callable[[Caller], Awaitable[Caller]]:
     """Make a dependency that gives the caller if its key has this scope."""
 
-    async def find_caller(caller: Annotated[Caller, Depends(authenticate)]) -> Caller:
+    # Not Annotated: annotations are texts, and FastAPI does not find `by` in one.
+    async def find_caller(caller: Caller = Depends(by)) -> Caller:  # noqa: B008
         if not caller.has_scope(scope):
             raise AccessDenied(
                 f"this key lacks the scope `{scope}`",
@@ -256,6 +306,7 @@ def require_scope(scope: str) -> Callable[[Caller], Awaitable[Caller]]:
 
 CurrentLibrary = Annotated[Library, Depends(get_library)]
 CurrentAccess = Annotated[AccessControl, Depends(_get_access)]
+ReadCaller = Annotated[Caller, Depends(require_scope("ask", by=authenticate_reader))]
 AskCaller = Annotated[Caller, Depends(require_scope("ask"))]
 IngestCaller = Annotated[Caller, Depends(require_scope("ingest"))]
 GapsCaller = Annotated[Caller, Depends(require_scope("gaps"))]

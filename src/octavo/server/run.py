@@ -20,7 +20,7 @@ import itertools
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from http import HTTPStatus
 from socket import socket
 from types import FrameType
@@ -81,6 +81,12 @@ class DrainingServer(uvicorn.Server):
                 or late >= FAREWELL_SECONDS
             )
         return await super().on_tick(counter)
+
+
+def run_in_loop(main: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine in the kind of event loop that the server would choose for itself."""
+    with asyncio.Runner(loop_factory=uvicorn.Config("").get_loop_factory()) as runner:
+        runner.run(main)
 
 
 HEAD_MOST = 64 * 1024

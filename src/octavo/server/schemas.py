@@ -162,9 +162,15 @@ class ScopeBody(Body):
         return Scope(type=self.type, identifier=self.identifier, description=self.description)
 
 
+BookNames = Annotated[
+    list[Name], Field(min_length=1, max_length=100, description="Only these books, by id or title.")
+]
+
+
 class SearchBody(Body):
     query: Text = Field(examples=["why is the whale white?"])
     book_id: Name | None = None
+    books: BookNames | None = None
     scope: ScopeBody | None = None
     top_k: int = Field(10, ge=1, le=100, strict=True)
     rerank: bool = Field(
@@ -179,6 +185,7 @@ class SearchBody(Body):
 class AskBody(Body):
     question: Text = Field(examples=["Why is the whale white?"])
     book_id: Name | None = None
+    books: BookNames | None = None
     scope: ScopeBody | None = None
     selected_text: str | None = Field(None, min_length=1, max_length=SELECTION_MOST)
     session_id: Annotated[Name, Field(max_length=64)] | None = None

@@ -15,7 +15,7 @@ from octavo.library import Library
 from octavo.records.conversations import Conversations
 from octavo.records.idempotency import IdempotentRequests
 from octavo.schemas import AnsweredJson, QueryJson, SearchJson, SupportJson, describe_event
-from octavo.server.auth import AskCaller, Caller, CurrentLibrary, get_access
+from octavo.server.auth import AskCaller, Caller, CurrentLibrary, ReadCaller, get_access
 from octavo.server.metrics import get_metrics
 from octavo.server.schemas import (
     EVENTS,
@@ -38,7 +38,7 @@ _GONE = Response(status_code=499)
 @router.post(
     "/v1/search", response_model=SearchJson, responses=describe("The passages found, best first.", 404)
 )
-async def search(body: SearchBody, library: CurrentLibrary, caller: AskCaller) -> Response:
+async def search(body: SearchBody, library: CurrentLibrary, caller: ReadCaller) -> Response:
     began = time.monotonic()
     scope = body.scope.to_scope() if body.scope else None
     found = await library.search(
@@ -46,7 +46,7 @@ async def search(body: SearchBody, library: CurrentLibrary, caller: AskCaller) -
         book_id=body.book_id,
         scope=scope,
         top_k=body.top_k,
-        books=caller.books,
+        books=await _choose_books(body, library, caller),
         rerank=body.rerank,
     )
     return respond(SearchJson.from_results(found, seconds=time.monotonic() - began))
@@ -70,7 +70,7 @@ async def ask(
     body: AskBody,
     request: Request,
     library: CurrentLibrary,
-    caller: AskCaller,
+    caller: ReadCaller,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """The answer as JSON; as a stream of events when the client accepts `text/event-stream`.
@@ -80,7 +80,8 @@ async def ask(
     """
     await _check_session(body, library, caller)
     access = get_access(request)
-    asked = library.stream(body.to_question(owner=caller.owner), books=caller.books)
+    books = await _choose_books(body, library, caller)
+    asked = library.stream(body.to_question(owner=caller.owner), books=books)
     delivery = _Delivery(library.conversations)
     watched = delivery.watch(get_metrics(request).watch(asked, library.conversations))
     events = _stream_events(body, watched, caller, access.idempotency, idempotency_key)
@@ -99,15 +100,25 @@ async def ask(
 @router.post(
     "/query", response_model=QueryJson, responses=describe("The answer with its citations.", 404, 502)
 )
-async def query(body: QueryBody, request: Request, library: CurrentLibrary, caller: AskCaller) -> Response:
+async def query(body: QueryBody, request: Request, library: CurrentLibrary, caller: ReadCaller) -> Response:
     await _check_session(body, library, caller)
-    asked = library.stream(body.to_question(owner=caller.owner), books=caller.books)
+    books = await _choose_books(body, library, caller)
+    asked = library.stream(body.to_question(owner=caller.owner), books=books)
     done = await run_while_connected(request, last(get_metrics(request).watch(asked, library.conversations)))
     if done is None:
         return _GONE
     response = respond(QueryJson.from_answer(done.answer))
     response.background = BackgroundTask(library.conversations.deliver, done.answer)
     return response
+
+
+async def _choose_books(
+    body: AskBody | SearchBody, library: Library, caller: Caller
+) -> tuple[str, ...] | None:
+    """Return the ids of the books that the request names, or of those that the caller may read."""
+    if body.books is None:
+        return caller.books
+    return tuple([(await library.book(name, among=caller.books)).id for name in body.books])
 
 
 async def _check_session(body: AskBody, library: Library, caller: Caller) -> None:
