@@ -79,21 +79,8 @@ def make_app(
             if library
             else Library.open(settings=settings, embedder=embedder, answerer=answerer)
         )
-        async with opening as opened:
-            await _prepare(opened)
-            # Load the sentence model now: later, the first question would wait for it.
-            await run_blocking(split_sentences, "One. Two.")
-            public = await find_public_books(opened)
-            app.state.library = opened
-            app.state.access = AccessControl(opened, is_open=not required, public_books=public)
-            queue = IngestQueue(opened, on_event=app.state.metrics.make_ingest_counter())
-            async with (
-                queue.run() as app.state.ingest_queue,
-                mcp.run_endpoint(opened) as app.state.mcp,
-                serve_socket(opened),
-                _run_upkeep(opened),
-            ):
-                yield
+        async with opening as opened, _run_service(app, opened, required=required):
+            yield
 
     app = FastAPI(
         title="Octavo",
@@ -123,6 +110,26 @@ def make_app(
     app.include_router(reference.router)
     _add_middleware(app, settings, required=required)
     return app
+
+
+@asynccontextmanager
+async def _run_service(app: FastAPI, library: Library, *, required: bool) -> AsyncIterator[None]:
+    """Put the parts of a running service into the state of the app, and keep them running."""
+    await _prepare(library)
+    # Load the sentence model now: later, the first question would wait for it.
+    await run_blocking(split_sentences, "One. Two.")
+    app.state.library = library
+    app.state.access = AccessControl(
+        library, is_open=not required, public_books=await find_public_books(library)
+    )
+    queue = IngestQueue(library, on_event=app.state.metrics.make_ingest_counter())
+    async with (
+        queue.run() as app.state.ingest_queue,
+        mcp.run_endpoint(library) as app.state.mcp,
+        serve_socket(library),
+        _run_upkeep(library),
+    ):
+        yield
 
 
 async def _prepare(library: Library) -> None:
