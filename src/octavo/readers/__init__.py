@@ -18,7 +18,8 @@ from octavo.readers.files import find_files
 from octavo.readers.folders import WHOLE, choose_pages, find_single, get_format
 from octavo.readers.parsed import COVER_MOST_MB, ParsedBook, make_cover
 
-READERS_VERSION = "1"
+# 2: folders of HTML follow the site's own navigation; a page with several top headings is one chapter.
+READERS_VERSION = "2"
 _COVER_FOLDERS = ("", "src", "images", "img", "assets", "static", "static/img", "docs")
 _COVER_NAMES = ("cover.png", "cover.jpg", "cover.jpeg", "cover.webp", "cover.gif")
 Announce = Callable[[int], None] | None

@@ -58,7 +58,7 @@ class Outline:
         self._label: str | None = None
         self._stack: list[tuple[int | None, str]] = []
         self._source_file, self._url = "", ""
-        self._awaits_heading = False
+        self._awaits_heading = self._pinned = False
         self._title_so_far = ""
 
     @property
@@ -83,13 +83,14 @@ class Outline:
         last = len(self._stack) - 1
         self._stack = [(int(i == last) if n is None else n, t) for i, (n, t) in enumerate(self._stack)]
 
-    def enter(self, path: tuple[str, ...], *, anchor: str = "") -> None:
-        """Start the section of an entry of the contents."""
+    def enter(self, path: tuple[str, ...], *, anchor: str = "", pinned: bool = False) -> None:
+        """Start the section of an entry of the contents; no heading ends a `pinned` one."""
         clean_path = tuple(line for part in path if (line := clean_line(part)))
         if not clean_path:
             return
         known = dict(zip(self.path, (n for n, _ in self._stack), strict=True))
-        self._stack = [(known.get(t) or 0, t) for t in clean_path[:-1]]
+        self._pinned = pinned
+        self._stack = [(0 if pinned else known.get(t) or 0, t) for t in clean_path[:-1]]
         self._stack.append((None, clean_path[-1]))
         self._open_section(anchor)
         self._awaits_heading, self._title_so_far = True, ""
@@ -120,7 +121,8 @@ class Outline:
         if (self._awaits_heading and self._repeats_entry(title)) or (
             level is None and is_same_title(entry, title)
         ):
-            self._stack[-1] = (piece.level if level is None else level, entry)
+            if level is None:
+                self._stack[-1] = (0 if self._pinned else piece.level, entry)
             draft = self.drafts[-1]
             draft.anchor = draft.anchor or piece.anchor
             self._mark_pages(piece, draft.body.length)

@@ -218,7 +218,7 @@ def test_the_base_is_what_stands_before_any_name_of_the_page(
     file: str, canonical: str, base: str | None
 ) -> None:
     read_page = HtmlPage(title="", language="", authors=(), pieces=(), linked=0.0)
-    page = SitePage(file=file, content=read_page, targets=frozenset(), next="", canonical=canonical)
+    page = SitePage(file=file, content=read_page, canonical=canonical)
     assert find_base_url([page]) == base
 
 

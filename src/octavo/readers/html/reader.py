@@ -1,14 +1,16 @@
 """Read a book in HTML: one page, or a folder of pages as documentation sites are published.
 
-A single page is named by its first heading or its title. In a folder, `site` finds the order and the parts;
+A single page is named by its first heading or its title. In a folder, `order` finds the order and the parts;
 each page becomes a chapter and its headings sections, addressed by page and heading id. Pages that only link
-to others (contents, index, search) add no text. Nothing is fetched and no script is run. A folder with the
-manifest of a fetched site is read like any other, with the addresses that the manifest has.
+to others (contents, index, search), send their reader elsewhere or repeat another page add no text. Nothing
+is fetched and no script is run. A folder with the manifest of a fetched site is read like any other, with the
+addresses that the manifest has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,11 +19,13 @@ from selectolax.lexbor import LexborHTMLParser
 from octavo.errors import BAD_BOOK_CODES, BadBook
 from octavo.readers.files import check_sections, check_text_size, find_files, load_file, resolve_inside
 from octavo.readers.html import site
-from octavo.readers.html.boilerplate import is_paging_link
+from octavo.readers.html.claims import is_alphabetical, read_claims
 from octavo.readers.html.dom import decode_page, parse_page, read_page
 from octavo.readers.html.fetched import FetchedSite, SiteLinks, load_manifest
-from octavo.readers.html.links import read_contents_links
-from octavo.readers.html.site import ContentsLine, ContentsPart, SitePage
+from octavo.readers.html.links import ContentsLink, read_contents_links, read_menu_links
+from octavo.readers.html.order import ContentsLine, ContentsPart, find_contents_page, order_pages
+from octavo.readers.html.site import SitePage
+from octavo.readers.html.title import choose_book_title, find_page_title, name_head
 from octavo.readers.outline import Outline
 from octavo.readers.pages import Heading, HtmlPage, Piece
 from octavo.readers.parsed import ParsedBook
@@ -35,8 +39,8 @@ SUFFIXES = frozenset((".html", ".htm", ".xhtml"))
 _NO_PAGE = frozenset(("empty_file", "type_mismatch"))
 Follow = Callable[[str, str], str]
 """From a file and an address written in it to the file of the folder that it means, or to nothing."""
-
-_NO_TITLES = frozenset(("contents", "table of contents", "index", "toc", "home", "welcome", "untitled"))
+_MOST_WORDS_MOVED = 60
+_LINKED_INDEX = 0.3
 
 
 def read_html(path: Path, limits: Limits) -> ParsedBook:
@@ -92,39 +96,82 @@ def _split_title(page: HtmlPage) -> tuple[Heading | None, list[Piece]]:
     return first, [p for p in page.pieces if p is not first]
 
 
+@dataclass(slots=True)
+class _Site:
+    """The pages of a folder, what finds the page behind a link, and the lists that were read so far.
+
+    `moved` leads from pages that only send their reader elsewhere to where they send.
+    """
+
+    root: Path
+    limits: Limits
+    pages: dict[str, SitePage]
+    follow: Follow
+    moved: dict[str, str] = field(default_factory=dict)
+    menus: dict[str, list[ContentsLine]] = field(default_factory=dict)
+
+    def resolve(self, file: str, href: str) -> str:
+        """Return the page that a link leads to in the end."""
+        return self.find_moved(self.follow(file, href))
+
+    def find_moved(self, target: str) -> str:
+        for _ in self.moved:
+            if target not in self.moved:
+                break
+            target = self.moved[target]
+        return target if target in self.pages else ""
+
+    def read_contents(self, file: str) -> list[ContentsLine]:
+        """Read the lines of a page that holds the contents."""
+        tree = _parse_file(self.root / file, self.limits, name=file, notes=[])
+        return _make_lines(read_contents_links(tree, lambda href: self.resolve(file, href)), file)
+
+    def read_menu(self, file: str) -> list[ContentsLine]:
+        """Read the lines of any page's own lists."""
+        if file not in self.menus:
+            tree = _parse_file(self.root / file, self.limits, name=file, notes=[])
+            found = read_menu_links(tree, lambda href: self.resolve(file, href))
+            self.menus[file] = _make_lines(found, file)
+        return self.menus[file]
+
+
+def _make_lines(found: list[ContentsLink], file: str) -> list[ContentsLine]:
+    return [
+        ContentsLine(f, tuple(ContentsPart(*a) for a in above if a[0] != file))
+        for f, above in found
+        if f != file
+    ]
+
+
 def _read_folder(root: Path, limits: Limits) -> ParsedBook:
     fetched = load_manifest(root)
     notes: list[str] = [] if fetched is None else list(fetched.notes)
-    pages, follow = _read_pages(root, limits, notes, fetched)
+    whole = _read_pages(root, limits, notes, fetched)
+    pages = whole.pages
     if not pages:
         raise BadBook("no_text", f"{root.name} has no HTML pages")
-    contents = site.find_contents_page(pages)
-    lines: list[ContentsLine] = []
-    if contents:
-        tree = _parse_file(root / contents.file, limits, name=contents.file, notes=[])
-        file = contents.file
-        found = read_contents_links(tree, lambda href: follow(file, href))
-        lines = [
-            ContentsLine(f, tuple(ContentsPart(*a) for a in above if a[0] != file))
-            for f, above in found
-            if f != file
-        ]
-    for repeated in site.find_whole_books(pages, lines):
-        if contents is None or repeated != contents.file:
+    home = site.find_home(pages)
+    contents = find_contents_page(pages, home, whole.read_menu)
+    lines = whole.read_contents(contents.file) if contents else []
+    named = {line.file for line in lines}
+    home = home or contents
+    heads = list(dict.fromkeys(page.file for page in (home, contents) if page))
+    for repeated in site.find_whole_books(pages, named):
+        if repeated not in heads:
             del pages[repeated]
             notes.append(f"{repeated}: left out, it repeats the other pages")
-    order, left = site.order_pages(pages, lines, first=contents.file if contents else "")
+    order, left = order_pages(pages, lines, heads=heads, menu=whole.read_menu)
     if contents and left > max(3, len(pages) // 5):
         notes.append(
             f"{contents.file} does not link to {left} of {len(pages)} pages; they come last, sorted by name"
         )
     shared = site.find_shared_title([s.content.title for s in pages.values() if s.content.title])
-    title = _choose_title(contents, shared) or make_title(
-        root.name.removesuffix(".html").removesuffix("_html")
-    )
+    copies = site.find_copies(pages, named)
+    title = choose_book_title(home, contents, shared, is_chapter=bool(home and home.file in copies))
+    title = title or make_title(root.name.removesuffix(".html").removesuffix("_html"))
     addresses = fetched.pages if fetched else {file: file for file in pages}
-    outline = _build_outline(pages, order, contents, addresses, title=title, shared=shared)
-    main = contents or next(iter(pages.values()))
+    outline = _build_outline(pages, order, addresses, title=title, shared=shared, heads=heads, skip=copies)
+    main = home or next(iter(pages.values()))
     languages = (s.content.language for s in (main, *pages.values()) if s.content.language)
     return ParsedBook(
         title=title,
@@ -138,13 +185,8 @@ def _read_folder(root: Path, limits: Limits) -> ParsedBook:
     )
 
 
-def _read_pages(
-    root: Path, limits: Limits, notes: list[str], fetched: FetchedSite | None
-) -> tuple[dict[str, SitePage], Follow]:
-    """Read every page of the folder; leave out empty files and other formats with a warning.
-
-    Returns the pages, and what finds the page that a link leads to.
-    """
+def _read_pages(root: Path, limits: Limits, notes: list[str], fetched: FetchedSite | None) -> _Site:
+    """Read every page of the folder; leave out empty files and other formats with a warning."""
     if fetched is None:
         files = {p.relative_to(root).as_posix(): p for p in find_files(root, SUFFIXES, limits, notes=notes)}
     else:
@@ -156,7 +198,7 @@ def _read_pages(
     chosen = follow if fetched is None else SiteLinks(fetched).resolve
     # One odd page must not keep out a site that its reader cannot change.
     bearable = _NO_PAGE if fetched is None else frozenset(BAD_BOOK_CODES) - {"too_large"}
-    pages: dict[str, SitePage] = {}
+    found = _Site(root, limits, {}, chosen)
     size = 0
     for file, path in files.items():
         try:
@@ -166,74 +208,71 @@ def _read_pages(
                 raise
             notes.append(refused.message)
             continue
-        targets, following = _read_links(tree, file, chosen)
-        canonical = tree.css_first("link[rel=canonical]")
-        content = read_page(tree, site=True)
-        size += sum(len(p.text) for p in content.pieces)
+        page = _read_site_page(tree, file, chosen)
+        size += sum(len(p.text) for p in page.content.pieces)
         check_text_size(size, limits, name=root.name)
-        pages[file] = SitePage(
-            file=file,
-            content=content,
-            targets=targets - {file},
-            next=following,
-            canonical=(canonical.attributes.get("href") or "") if canonical else "",
-        )
-    return pages, chosen
+        if page.claims.moved and page.content.words <= _MOST_WORDS_MOVED:
+            found.moved[file] = chosen(file, page.claims.moved)
+        else:
+            found.pages[file] = page
+    if not found.pages:
+        found.moved.clear()
+    if found.moved:
+        found.pages = {file: _lead_on(page, found) for file, page in found.pages.items()}
+    return found
 
 
-def _read_links(tree: LexborHTMLParser, file: str, follow: Follow) -> tuple[frozenset[str], str]:
-    """Return the pages that a page links to, and the one that it calls next."""
-    targets: set[str] = set()
-    following = ""
-    for link in tree.css("link[rel=next], a[href]"):
-        attributes = link.attributes
-        target = follow(file, attributes.get("href") or "")
-        if not target or target == file:
-            continue
-        if link.tag == "a":
-            targets.add(target)
-        calls_next = (attributes.get("rel") or "").lower() == "next" or attributes.get("accesskey") == "n"
-        if not following and (
-            calls_next or (is_paging_link(link, attributes) and _says_next(link.text(deep=True)))
-        ):
-            following = target
-    return frozenset(targets), following
+def _read_site_page(tree: LexborHTMLParser, file: str, follow: Follow) -> SitePage:
+    claims = read_claims(tree, file, lambda href: follow(file, href))
+    canonical = tree.css_first("link[rel=canonical]")
+    content = read_page(tree, site=True)
+    return SitePage(
+        file=file,
+        content=content,
+        claims=claims,
+        canonical=(canonical.attributes.get("href") or "") if canonical else "",
+        alphabetical=content.linked > _LINKED_INDEX and is_alphabetical(tree),
+    )
 
 
-def _says_next(text: str) -> bool:
-    return text.strip(" \n\t<>«»←→[]()|‹›").lower().startswith(("next", "weiter", "suivant"))
-
-
-def _choose_title(contents: SitePage | None, shared: str) -> str:
-    if contents is None:
-        return clean_line(shared)
-    top = next((h.text for h in contents.content.headings if h.level == 1), "")
-    own = site.drop_shared_title(contents.content.title, shared)
-    choices = (top, own, shared, contents.content.title)
-    return next((clean_line(c) for c in choices if c and c.casefold().strip(". ") not in _NO_TITLES), "")
+def _lead_on(page: SitePage, whole: _Site) -> SitePage:
+    """Return a page whose links lead to where pages have moved."""
+    claims = page.claims
+    targets = frozenset(found for name in claims.targets if (found := whole.find_moved(name)))
+    heads = frozenset(found for name in claims.heads if (found := whole.find_moved(name)))
+    led = replace(
+        claims,
+        targets=targets - {page.file},
+        heads=heads,
+        next=whole.find_moved(claims.next),
+        up=whole.find_moved(claims.up),
+        contents=whole.find_moved(claims.contents),
+        index=whole.find_moved(claims.index),
+    )
+    return replace(page, claims=led)
 
 
 def _build_outline(
-    pages: dict[str, SitePage],
+    pages: Mapping[str, SitePage],
     order: list[ContentsLine],
-    contents: SitePage | None,
     addresses: Mapping[str, str],
     *,
     title: str,
     shared: str,
+    heads: list[str],
+    skip: frozenset[str],
 ) -> Outline:
     outline = Outline()
-    titles = {file: _find_title(page, shared) for file, page in pages.items()}
+    indexes = site.find_indexes(pages)
+    titles = {file: find_page_title(page, shared) for file, page in pages.items()}
     for line in order:
         page = pages[line.file]
-        is_contents = page is contents
-        if site.is_only_links(page, is_contents=is_contents):
+        is_head = line.file in heads[:1]
+        if line.file in skip | indexes or site.is_only_links(page, is_contents=line.file in heads):
             continue
         outline.start_document(page.file, url=addresses[page.file])
-        if is_contents:
-            outline.enter((title,))
-        else:
-            outline.enter(_build_path(line, titles, title))
+        named = (name_head(page, titles[line.file], title),) if is_head else _build_path(line, titles, title)
+        outline.enter(named, pinned=not is_head)
         outline.add(page.content.pieces)
     return outline
 
@@ -246,13 +285,3 @@ def _build_path(line: ContentsLine, titles: dict[str, str], book: str) -> tuple[
         if name and not (path and is_same_title(path[-1], name)) and (path or not is_same_title(name, book)):
             path.append(name)
     return tuple(path) or (titles[line.file],)
-
-
-def _find_title(page: SitePage, shared: str) -> str:
-    """Find a page's title: its heading, or what its head says without the site's name."""
-    headings = page.content.headings
-    top = min((h.level for h in headings), default=0)
-    highest = [h for h in headings if h.level == top]
-    if highest and (top == 1 or highest[0] is headings[0]):
-        return clean_line(highest[0].text)
-    return clean_line(site.drop_shared_title(page.content.title, shared)) or make_title(page.stem)

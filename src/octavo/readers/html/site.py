@@ -1,8 +1,7 @@
-"""Find the reading order of a book that is published as a folder of pages.
+"""The pages of a book that is published as a folder: which of them are text, and what they are called.
 
-A contents page decides if there is one: by the order of its links and the parts that its nested lists make.
-Pages that it leaves out come after the page whose "next" link names them. The rest comes last, sorted by
-name. Titles lose what all pages of the site share.
+Indexes, search forms and copies for printing add no text. Titles lose what all pages of the site share, at
+their end or their start. `order` puts the pages in reading order.
 """
 
 from __future__ import annotations
@@ -11,17 +10,18 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from octavo.readers.html.claims import PageClaims
 from octavo.readers.html.tags import split_names
 
 if TYPE_CHECKING:
     from octavo.readers.pages import HtmlPage
 
-_INDEX_NAMES = (
+INDEX_NAMES = (
     "index",
     "toc",
     "contents",
@@ -33,6 +33,7 @@ _INDEX_NAMES = (
 )
 _NOT_TEXT = split_names("search genindex 404 print py-modindex modindex searchindex tags nav")
 _TITLE_SEPARATOR = re.compile(r"\s+[—–|·»:-]+\s+|:\s+")
+_IN_BRACKETS = re.compile(r"\S\s+\(((?:[^()]|\([^()]*\))+)\)$")
 _MIN_PROSE = 15
 
 
@@ -42,29 +43,13 @@ class SitePage:
 
     file: str
     content: HtmlPage
-    targets: frozenset[str]
-    next: str
-    canonical: str
+    claims: PageClaims = field(default_factory=PageClaims)
+    canonical: str = ""
+    alphabetical: bool = False
 
     @property
     def stem(self) -> str:
         return PurePosixPath(self.file).stem.lower()
-
-
-@dataclass(frozen=True, slots=True)
-class ContentsPart:
-    """A part above a line of the contents: a page, or only a name."""
-
-    file: str
-    label: str
-
-
-@dataclass(frozen=True, slots=True)
-class ContentsLine:
-    """A page in the contents, with the parts above it."""
-
-    file: str
-    above: tuple[ContentsPart, ...] = ()
 
 
 def resolve_link(base: str, href: str, known: Collection[str]) -> str:
@@ -88,73 +73,59 @@ def _find_page(target: str, known: Collection[str]) -> str:
     return next((name for name in tries if name in known), "")
 
 
-def find_contents_page(pages: Mapping[str, SitePage]) -> SitePage | None:
-    """Find the page that links to most others; among equals, the one named like a contents page."""
-    found = [s for s in pages.values() if s.stem not in _NOT_TEXT and len(s.targets) > 1]
-    most = max((len(s.targets) for s in found), default=0)
-    if not found or most < 0.2 * len(pages):
-        return None
-
-    def rank(page: SitePage) -> tuple[bool, int, int, int]:
-        named = page.stem in _INDEX_NAMES and len(page.targets) >= 0.5 * most
-        place = _INDEX_NAMES.index(page.stem) if page.stem in _INDEX_NAMES else len(_INDEX_NAMES)
-        return named, -page.file.count("/"), len(page.targets), -place
-
-    return max(found, key=rank)
+def find_indexes(pages: Mapping[str, SitePage]) -> frozenset[str]:
+    """Find the pages that are an index or a search form, by their names and by what other pages call them."""
+    called = Counter(page.claims.index for page in pages.values())
+    heads = Counter(head for page in pages.values() for head in page.claims.heads)
+    return frozenset(
+        file
+        for file, page in pages.items()
+        if _is_no_text(page)
+        or (page.alphabetical and page.stem not in INDEX_NAMES)
+        or (called[file] > max(1, heads[file], 0.2 * len(pages)) and page.stem not in INDEX_NAMES)
+    )
 
 
-def order_pages(
-    pages: Mapping[str, SitePage], lines: list[ContentsLine], *, first: str
-) -> tuple[list[ContentsLine], int]:
-    """Return every page once, in reading order, and how many of them only their names placed."""
-    placed: dict[str, ContentsLine] = {}
-    for line in ([ContentsLine(first)] if first else []) + lines:
-        _follow(line, pages, placed, {other.file for other in lines})
-    led = {s.next for s in pages.values()}
-    for file, page in pages.items():
-        if file not in placed and page.next and file not in led:
-            _follow(ContentsLine(file), pages, placed, set())
-    left = [file for file in pages if file not in placed]
-    return [*placed.values(), *(ContentsLine(file) for file in left)], len(left)
-
-
-def _follow(
-    line: ContentsLine, pages: Mapping[str, SitePage], placed: dict[str, ContentsLine], named: set[str]
-) -> None:
-    """Place a page, then the pages that its "next" links lead to and the contents do not name."""
-    file = line.file
-    while file in pages and file not in placed:
-        placed[file] = ContentsLine(file, line.above)
-        file = pages[file].next
-        if file in named:
-            return
+def _is_no_text(page: SitePage) -> bool:
+    return page.stem in _NOT_TEXT or page.stem.startswith("genindex-")
 
 
 def find_shared_title(titles: list[str]) -> str:
     """Find the part that most pages' titles share at the end or the start: the site's name."""
-    split = [parts for title in titles if len(parts := _TITLE_SEPARATOR.split(title)) > 1]
-    for place in (-1, 0):
-        counted = Counter(parts[place] for parts in split).most_common(1)
-        if counted and counted[0][1] > max(1, 0.5 * len(titles)):
-            return counted[0][0]
+    for cut in (_list_ends, _list_starts):
+        counted = Counter(part for title in titles for part in cut(title))
+        shared = [part for part, count in counted.items() if count > max(1, 0.5 * len(titles))]
+        if shared:
+            return max(shared, key=len)
     return ""
+
+
+def _list_ends(title: str) -> list[str]:
+    """List what stands after each separator of a title, and in brackets at its end."""
+    ends = [title[found.end() :] for found in _TITLE_SEPARATOR.finditer(title)]
+    bracketed = _IN_BRACKETS.search(title) if title.endswith(")") else None
+    return [*ends, bracketed[1]] if bracketed else ends
+
+
+def _list_starts(title: str) -> list[str]:
+    return [title[: found.start()] for found in _TITLE_SEPARATOR.finditer(title)]
 
 
 def drop_shared_title(title: str, shared: str) -> str:
     """Return a page's title without the site's name."""
     if not shared or title == shared:
         return title
-    cut = title
-    if title.endswith(shared):
-        cut = title[: -len(shared)]
-    elif title.startswith(shared):
-        cut = title[len(shared) :]
+    cut = title.removesuffix(f"({shared})")
+    if cut == title:
+        cut = title.removesuffix(shared)
+    if cut == title:
+        cut = title.removeprefix(shared)
     return cut.strip(" \t—–|·»:-") or title
 
 
 def is_only_links(page: SitePage, *, is_contents: bool) -> bool:
     """Whether a page has nothing to read: an index, a search form, a list of links."""
-    if page.stem in _NOT_TEXT or page.stem.startswith("genindex-"):
+    if _is_no_text(page):
         return True
     content = page.content
     if is_contents and content.words < _MIN_PROSE:
@@ -162,9 +133,34 @@ def is_only_links(page: SitePage, *, is_contents: bool) -> bool:
     return (content.linked > 0.8 and content.words > 3) or not content.pieces
 
 
-def find_whole_books(pages: Mapping[str, SitePage], lines: list[ContentsLine]) -> list[str]:
-    """Find pages that repeat all the others, as sites offer for printing; contents do not name them."""
-    named = {line.file for line in lines}
+def find_home(pages: Mapping[str, SitePage]) -> SitePage | None:
+    """Find the page that a reader of the site comes to first: its index, or what other pages call home."""
+    found = [s for s in pages.values() if s.stem in INDEX_NAMES and len(s.claims.targets) > 1]
+    if found:
+        return min(found, key=lambda page: (page.file.count("/"), INDEX_NAMES.index(page.stem)))
+    called: Counter[str] = Counter()
+    for page in pages.values():
+        called.update({*page.claims.heads, page.claims.contents} & pages.keys())
+    best = called.most_common(1)
+    return pages[best[0][0]] if best and best[0][1] > 0.5 * len(pages) else None
+
+
+def find_copies(pages: Mapping[str, SitePage], named: Collection[str]) -> frozenset[str]:
+    """Find pages with the same title and text as another. Of two copies, one that the contents name stays."""
+    kept: dict[int, str] = {}
+    copies: set[str] = set()
+    for file in sorted(pages, key=lambda name: name not in named):
+        content = pages[file].content
+        if content.words < _MIN_PROSE:
+            continue
+        digest = hash((content.title, *(piece.text for piece in content.pieces)))
+        if kept.setdefault(digest, file) != file:
+            copies.add(file)
+    return frozenset(copies)
+
+
+def find_whole_books(pages: Mapping[str, SitePage], named: Collection[str]) -> list[str]:
+    """Find pages that repeat all the others, as sites offer for printing; the contents name those."""
     titles = {s.content.headings[0].text for s in pages.values() if s.content.headings and s.file in named}
     others = [s for s in pages.values() if s.file not in named] if len(titles) > 2 else []
     return [s.file for s in others if len(titles & {h.text for h in s.content.headings}) >= 0.8 * len(titles)]
