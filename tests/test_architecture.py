@@ -35,7 +35,7 @@ LAYERS = (
     ("", "sync", "testing", "mcp", "cli", "server"),
 )
 OWNERS = {
-    "qdrant_edge": {"store.bm25", "store.edge"},
+    "qdrant_edge": {"store.bm25", "store.compaction", "store.edge", "store.edge_files"},
     "onnxruntime": {"models"},
     "tokenizers": {"models"},
     "qdrant_client": {"store.qdrant"},

@@ -131,3 +131,7 @@ class ChunkStore(Protocol):
     async def commit(self) -> None:
         """Returns when everything written so far is on the disk."""
         ...
+
+    async def compact(self) -> bool:
+        """Rewrites a large store, if it is worth it, so that searching stays cheap. Says whether it did."""
+        ...

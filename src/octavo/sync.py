@@ -307,6 +307,10 @@ class Library:
         """Compare every passage of the store with the records, and mend it. `per_minute` 0 is no limit."""
         return self._loop.run(self._library.check_store(per_minute=per_minute))
 
+    def compact(self) -> bool:
+        """Rewrite a large store, if it is worth it, so that searching stays cheap. Return whether it was."""
+        return self._loop.run(self._library.compact())
+
     def examine(
         self, *, repair: bool = False, treatment: str = "", on_event: OnEvent | None = None
     ) -> list[Finding]:

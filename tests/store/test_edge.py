@@ -25,7 +25,8 @@ from octavo.settings import Settings
 from octavo.store import Store, edge, locate_store, open_store, replace_store
 from octavo.store.base import DAMAGED, LibraryLock, digest_chunk
 from octavo.store.bm25 import Bm25Encoder
-from octavo.store.edge import EdgeStore, sync_files, translate_errors
+from octavo.store.edge import EdgeStore
+from octavo.store.edge_files import sync_files, translate_errors
 from octavo.types import Chunk
 from tests.support.store_contract import PROMISES, SIZE, list_numbers, make_chunk, make_vector, words_of
 

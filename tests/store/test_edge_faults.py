@@ -25,7 +25,8 @@ from octavo.protocols import EVERYWHERE, Hit, Where
 from octavo.settings import Settings
 from octavo.store import Store, locate_store, open_store
 from octavo.store.base import digest_chunk
-from octavo.store.edge import EdgeStore, create
+from octavo.store.edge import EdgeStore
+from octavo.store.edge_files import create
 from tests.support.store_contract import SIZE, make_chunk, make_vector, words_of
 
 MEMORY = Path("/dev/shm")  # hundreds of stores, each opened once, need no disk

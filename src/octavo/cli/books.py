@@ -107,6 +107,7 @@ async def _work(library: Library, *, until_empty: bool) -> int:
             if await worker.run_once():
                 count += 1
             elif until_empty:
+                await library.compact()
                 return
             else:
                 await asyncio.sleep(IDLE_SECONDS)
@@ -181,6 +182,8 @@ def add(
                 return await add_book(library, book, options, quiet=as_json, live=live)
 
         done, _ = await run_each(found, one, workers=workers)
+        if done and not dry_run and await library.compact():
+            _print_line("The store is large: it was rewritten, so that searching stays quick.", as_json)
         return done
 
     done = run_with_library(context, data, work)

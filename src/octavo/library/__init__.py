@@ -505,6 +505,10 @@ class Library:
         validation.check_integer("per_minute", per_minute, least=0)
         return await check_store(await self._context(), self._changes, per_minute=per_minute)
 
+    async def compact(self) -> bool:
+        """Rewrite a large store, if it is worth it, so that searching stays cheap. Return whether it was."""
+        return await (await self._context()).store.compact()
+
     async def examine(
         self, *, repair: bool = False, treatment: str = "", on_event: OnEvent | None = None
     ) -> list[Finding]:

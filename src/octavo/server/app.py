@@ -143,8 +143,10 @@ async def _prepare(library: Library) -> None:
 
 @asynccontextmanager
 async def _run_upkeep(library: Library) -> AsyncIterator[None]:
-    """Delete old conversations and check the store while the service runs."""
+    """Delete old conversations, and rewrite and check the store while the service runs."""
     tasks = [
+        # A change begins it too; this is for what an earlier process did not get done.
+        asyncio.create_task(library.compact()),
         asyncio.create_task(_prune_hourly(library)),
         asyncio.create_task(_check_store_daily(library)),
     ]

@@ -127,10 +127,13 @@ async def _reconnect(settings: Settings, dimension: int, library: str) -> Store:
 
 
 def _open(settings: Settings, dimension: int, expected: bool, lock: LibraryLock | None) -> Store:
-    from octavo.store.edge import EdgeStore, create, is_empty
+    from octavo.store.compaction import drop_leftovers
+    from octavo.store.edge import EdgeStore
+    from octavo.store.edge_files import create, is_empty
 
     path = locate_store(settings.data)
     with _take_lock(settings.data, lock) as own:
+        drop_leftovers(path)
         if not expected and is_empty(path):
             require_space(path, EMPTY_STORE_BYTES, settings.free_space_mb)
             create(path, dimension=dimension)
@@ -138,10 +141,13 @@ def _open(settings: Settings, dimension: int, expected: bool, lock: LibraryLock 
 
 
 def _replace(settings: Settings, dimension: int, lock: LibraryLock | None) -> tuple[Store, Path | None]:
-    from octavo.store.edge import EdgeStore, create, set_aside
+    from octavo.store.compaction import drop_leftovers
+    from octavo.store.edge import EdgeStore
+    from octavo.store.edge_files import create, set_aside
 
     path = locate_store(settings.data)
     with _take_lock(settings.data, lock) as own:
+        drop_leftovers(path)
         require_space(path, EMPTY_STORE_BYTES, settings.free_space_mb)
         kept = set_aside(path)
         create(path, dimension=dimension)

@@ -27,11 +27,11 @@ import shutil
 import sys
 import weakref
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b, sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from octavo import validation
@@ -42,6 +42,7 @@ from octavo.types import COLLECTION, Chunk
 
 Payload = dict[str, str | int | list[str]]
 Bounds = tuple[int | None, int | None]
+T = TypeVar("T")
 
 DENSE, LEXICAL = "", "bm25"
 KEYWORDS = ("book_id", "sections", "source_file")
@@ -268,18 +269,24 @@ def plan_limits(limit: int) -> tuple[int, int]:
     return limit + FEW_MORE, 2 * limit + MANY_MORE
 
 
-def cut(scored: Iterable[tuple[str, float]], *, asked: int, limit: int) -> tuple[tuple[Hit, ...], bool]:
+def cut(
+    scored: Sequence[tuple[T, float]], *, asked: int, limit: int, read_id: Callable[[T], str] = str
+) -> tuple[tuple[Hit, ...], bool]:
     """Returns the best `limit` hits, equals in order of id, and whether they are certain to be the best.
 
     When as many came as were asked for, there may be more of the last score: that group is left out, unless
-    it is the only one.
+    it is the only one. An engine may take its time to tell an id, so only those that are needed are read.
     """
-    hits = [Hit(id, round(score, DECIMALS)) for id, score in scored]
+    rounded = [round(score, DECIMALS) for _, score in scored]
+    last = min(rounded, default=0.0)
+    whole = [score for score in rounded if score > last] if len(rounded) >= asked else rounded
+    certain = len(rounded) < asked or len(whole) >= limit
+    floor = min(sorted(whole or rounded, reverse=True)[:limit], default=0.0)
+    hits = [
+        Hit(read_id(each), score) for (each, _), score in zip(scored, rounded, strict=True) if score >= floor
+    ]
     hits.sort(key=lambda hit: (-hit.score, hit.id))
-    if len(hits) < asked:
-        return tuple(hits[:limit]), True
-    whole = [hit for hit in hits if hit.score > hits[-1].score]
-    return tuple((whole or hits)[:limit]), len(whole) >= limit
+    return tuple(hits[:limit]), certain
 
 
 class LibraryLock:

@@ -2,18 +2,17 @@
 
 A batch is checked before any of it is written; what `commit` returned for survives a kill and a power cut;
 equal scores come in order of id. The engine never releases the interpreter while it works, so searches run
-where they are called, and only longer work goes to a worker thread, in small batches.
-
-The engine takes any folder for an empty store and reports every failure as one kind of exception. Here a
-store is created whole or not at all, nothing but a store of the right dimension is opened, and every failure
-becomes one of our errors, which names the directory.
+where they are called, and only longer work goes to a worker thread, in small batches. A store of more than
+`exact_most` points is rewritten now and then by another process, as `compaction` says.
 """
 
 from __future__ import annotations
 
-import json
+import asyncio
+import logging
 import os
 import shutil
+import threading
 import time
 import weakref
 from collections import defaultdict
@@ -24,16 +23,11 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from qdrant_edge import (
     CountRequest,
-    Distance,
-    EdgeConfig,
     EdgeShard,
-    EdgeSparseVectorParams,
-    EdgeVectorParams,
     FacetRequest,
     FieldCondition,
     Filter,
     MatchAny,
-    PayloadSchemaType,
     Point,
     PointVectors,
     Query,
@@ -41,21 +35,20 @@ from qdrant_edge import (
     QueryRequest,
     RangeFloat,
     ScrollRequest,
+    SearchParams,
     SparseVector,
     UpdateOperation,
 )
 
 from octavo import validation
-from octavo.concurrency import run_blocking
-from octavo.errors import LibraryBusy, OctavoError, StorageLow, StoreError
+from octavo.concurrency import run_blocking, run_to_completion
+from octavo.errors import OctavoError, StorageLow, StoreError
 from octavo.protocols import Hit, StoredPoint, StoreHits, Vector, Where
-from octavo.store import base
+from octavo.store import base, compaction
 from octavo.store.base import (
     DENSE,
     FILTERED,
-    KEYWORDS,
     LEXICAL,
-    NUMBERS,
     LibraryLock,
     cut,
     matches_nothing,
@@ -64,13 +57,16 @@ from octavo.store.base import (
     require_space,
 )
 from octavo.store.bm25 import Bm25Encoder
+from octavo.store.compaction import EXACT_MOST
+from octavo.store.edge_files import LEAST_MB, load, sync_files, translate_errors
 
 if TYPE_CHECKING:
     from qdrant_edge import ConditionType as Condition
-    from qdrant_edge import PointId
+    from qdrant_edge import PointId, ScoredPoint
 
     from octavo.types import Chunk
 
+log = logging.getLogger(__name__)
 BATCH = 256
 UPDATE_POINTS = 32
 """Points in one update, during which the engine lets no other thread run."""
@@ -80,12 +76,6 @@ LOG_WORTH, LOG_MOST = 2_048, 16_384
 QUIET_SECONDS = 2.0
 RESERVE_MB = 64
 """What must stay free for a write: the engine grows its files by 32 MB at a time."""
-LEAST_MB = 32
-"""With less than this free the engine cannot even flush: on a full disk it crashes the process."""
-PARTS = ("edge_config.json", "segments", "wal")
-REPAIR = "Run `octavo doctor --repair`: it rebuilds the store from the records, with nothing embedded again."
-MORE_FILES = "Raise the limit with `ulimit -n 1024` or more, or in your service manager, and try again."
-ACCESS = "Check the rights and the owner of this directory, and that its disk is not mounted read-only."
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -99,11 +89,23 @@ class EdgeStore:
     local = True
 
     def __init__(
-        self, path: Path, *, dimension: int, free_space_mb: int = 256, lock: LibraryLock | None = None
+        self,
+        path: Path,
+        *,
+        dimension: int,
+        free_space_mb: int = 256,
+        lock: LibraryLock | None = None,
+        exact_most: int = EXACT_MOST,
     ) -> None:
         self.path, self.place = path, str(path)
         self.dimension = dimension
         self._shard: EdgeShard = load(path, dimension=dimension)
+        self._compact, self._exact_most = compaction.is_compact(path), exact_most
+        self._rewriting: asyncio.Task[bool] | None = None
+        self._may_rewrite = True
+        # What was written or deleted since the store was copied to be rewritten.
+        self._touched: set[str] | None = None
+        self._writing, self._using = asyncio.Lock(), threading.RLock()
         self._closed_because = ""
         self._floor_mb = max(free_space_mb, RESERVE_MB)
         self._lock = lock
@@ -117,13 +119,15 @@ class EdgeStore:
         self, chunks: Sequence[Chunk], *, edition: int, notes: Mapping[str, str] | None = None
     ) -> None:
         """Adds or replaces chunks. Writes nothing when any of them is invalid."""
-        await self._run(self._upsert, chunks, edition, notes or {})
+        async with self._writing:
+            await self._run(self._upsert, chunks, edition, notes or {})
 
     async def delete(self, ids: Collection[str]) -> None:
         """Deletes points. An id that is not stored is no error."""
         for id in ids:
             base.check_id("Chunk.id", id)
-        await self._run(self._delete, list(ids))
+        async with self._writing:
+            await self._run(self._delete, list(ids))
 
     async def search(
         self, vector: Vector, words: Mapping[int, float], *, where: Where, limit: int
@@ -137,7 +141,8 @@ class EdgeStore:
             return StoreHits(dense=(), lexical=())
         by_meaning = Query.Nearest(list(vector), using=DENSE)
         by_words = Query.Nearest(_build_sparse(words), using=LEXICAL)
-        dense, lexical = self._ask((by_meaning, by_words), allowed, limit)
+        how = self._choose_params(allowed)
+        dense, lexical = self._ask(((by_meaning, how), (by_words, None)), allowed, limit)
         return StoreHits(dense=dense, lexical=lexical)
 
     async def read_digests(self) -> dict[str, str]:
@@ -166,13 +171,22 @@ class EdgeStore:
         return []
 
     async def commit(self) -> None:
-        """Returns when everything written so far is on the disk."""
-        await self._run(self._flush)
+        """Returns when everything written so far is on the disk. A large store may begin to be rewritten."""
+        async with self._writing:
+            await self._run(self._flush)
+        self._start_rewriting()
+
+    async def compact(self) -> bool:
+        """Rewrites the store if that is worth it, and waits for the end. Returns whether it was rewritten."""
+        self._check_open()
+        rewriting = self._start_rewriting()
+        return rewriting is not None and await asyncio.shield(rewriting)
 
     async def close(self) -> None:
         """Flushes, closes and releases the library's lock. Calling it again does nothing."""
         if self._closed_because:
             return
+        await self._stop_rewriting()
         try:
             await run_blocking(self._close)
         finally:
@@ -197,9 +211,94 @@ class EdgeStore:
 
     @contextmanager
     def _engine(self) -> Iterator[EdgeShard]:
-        self._check_open()
-        with translate_errors(self.path):
-            yield self._shard
+        # Nobody may ask the engine while its folder is exchanged.
+        with self._using:
+            self._check_open()
+            with translate_errors(self.path):
+                yield self._shard
+
+    def _start_rewriting(self) -> asyncio.Task[bool] | None:
+        """Starts to rewrite the store, if it is worth it; returns the task that does, if there is one."""
+        if self._rewriting is None and self._may_rewrite:
+            with self._engine() as shard:
+                points = int(shard.count(CountRequest(exact=False)))
+                worth = compaction.is_worth_rewriting(self.path, points=points, exact_most=self._exact_most)
+            if worth:
+                self._rewriting = asyncio.create_task(self._rewrite())
+        return self._rewriting
+
+    async def _stop_rewriting(self) -> None:
+        self._may_rewrite = False
+        if self._rewriting is not None:
+            self._rewriting.cancel()
+            await asyncio.wait([self._rewriting])
+
+    async def _rewrite(self) -> bool:
+        """Rewrites the store in another process. If that fails, the store stays as it was."""
+        try:
+            require_space(self.path, 2 * compaction.measure_size(self.path), self._floor_mb)
+            draft = compaction.make_draft(self.path)
+            try:
+                await self._rewrite_copy(draft)
+            finally:
+                self._touched = None
+                await run_blocking(shutil.rmtree, draft, ignore_errors=True)
+        except OctavoError as error:
+            self._may_rewrite = False
+            log.warning("The store was not rewritten, and searching it stays slow: %s", error.message)
+            return False
+        finally:
+            self._rewriting = None
+        return True
+
+    async def _rewrite_copy(self, draft: Path) -> None:
+        async with self._writing:
+            await self._run(self._flush_engine)
+            child = await compaction.start_rewriting(self.path, draft, dimension=self.dimension)
+            self._touched = set()
+        try:
+            code = await child.wait()
+        finally:
+            await compaction.stop(child)
+        if code != 0:
+            raise StoreError(f"the process that rewrote it ended with {code}", hint="See its messages.")
+        async with self._writing:
+            _, cancelled = await run_to_completion(self._run(self._exchange, draft, self._touched))
+        if cancelled is not None:
+            raise cancelled
+
+    def _exchange(self, draft: Path, touched: Collection[str]) -> None:
+        """Uses the rewritten copy from now on, or goes on with the store as it was if that fails."""
+        with self._engine() as shard:
+            if touched:
+                compaction.replay(shard, draft, touched, dimension=self.dimension)
+            points = shard.info().points_count
+            shard.close()
+            replaced = compaction.exchange(self.path, draft)
+            try:
+                self._shard = load(self.path, dimension=self.dimension)
+                if self._shard.info().points_count != points:
+                    self._shard.close()
+                    raise StoreError(f"the rewritten store has not all of the {points:,} points", hint="")
+            except StoreError:
+                self.path.rename(draft)
+                replaced.rename(self.path)
+                self._shard = load(self.path, dimension=self.dimension)
+                raise
+            self._compact, self._logged = True, 0
+        shutil.rmtree(replaced, ignore_errors=True)
+
+    def _choose_params(self, allowed: Filter | None) -> SearchParams | None:
+        """Compares every vector unless there are too many. A store that was never rewritten has no choice."""
+        if not self._compact:
+            return None
+        with self._engine() as shard:
+            points = shard.count(CountRequest(exact=False, filter=allowed))
+        return compaction.EXACT if points <= self._exact_most else compaction.BY_CODES
+
+    def _note_touched(self, ids: Collection[str]) -> None:
+        if self._touched is not None:
+            self._touched.update(ids)
 
     def _upsert(self, chunks: Sequence[Chunk], edition: int, notes: Mapping[str, str]) -> None:
         valid = base.check_chunks(chunks, edition=edition, dimension=self.dimension)
@@ -209,6 +308,7 @@ class EdgeStore:
                 self.path, sum(self._estimate_bytes(chunk, notes) for chunk in batch), self._floor_mb
             )
             points = [self._build_point(chunk, edition, notes.get(chunk.id, "")) for chunk in batch]
+            self._note_touched([chunk.id for chunk in batch])
             with self._engine() as shard:
                 shard.update(UpdateOperation.upsert_points(points))
             self._logged += len(points)
@@ -218,6 +318,7 @@ class EdgeStore:
             batch = ids[start : start + BATCH]
             # Deleting gives space back, so it may go below the floor of what adds.
             require_space(self.path, BATCH * 64, LEAST_MB)
+            self._note_touched(batch)
             # Words too damaged to be cleared are deleted with their point.
             with suppress(StoreError):
                 self._clear_words(batch)
@@ -245,19 +346,34 @@ class EdgeStore:
         payload, vector = base.build_point(chunk, edition=edition, weights=weights, note=note)
         return Point(chunk.id, {DENSE: vector, LEXICAL: _build_sparse(weights)}, payload)
 
-    def _ask(self, halves: Sequence[Query], allowed: Filter | None, limit: int) -> list[tuple[Hit, ...]]:
-        """Asks for a few more than wanted, and once for many more when equal scores cross the cut."""
+    def _ask(
+        self, halves: Sequence[tuple[Query, SearchParams | None]], allowed: Filter | None, limit: int
+    ) -> list[tuple[Hit, ...]]:
+        """Asks for a few more than wanted, and once for many more where equal scores cross the cut."""
+        found: dict[int, tuple[Hit, ...]] = {}
+        uncertain = [*range(len(halves))]
         for asked in plan_limits(limit):
             requests = [
-                QueryRequest(limit=asked, query=q, filter=allowed, with_payload=False) for q in halves
+                QueryRequest(
+                    limit=asked,
+                    query=halves[number][0],
+                    filter=allowed,
+                    params=halves[number][1],
+                    with_payload=False,
+                )
+                for number in uncertain
             ]
             with self._engine() as shard:
                 answers = shard.query_batch(QueryBatchRequest(requests))
-            scored = [[(str(point.id), point.score) for point in answer] for answer in answers]
-            cuts = [cut(each, asked=asked, limit=limit) for each in scored]
-            if all(complete for _, complete in cuts):
+            cuts = {
+                number: _cut_answer(answer, asked, limit)
+                for number, answer in zip(uncertain, answers, strict=True)
+            }
+            found |= {number: hits for number, (hits, _) in cuts.items()}
+            uncertain = [number for number, (_, certain) in cuts.items() if not certain]
+            if not uncertain:
                 break
-        return [hits for hits, _ in cuts]
+        return [found[number] for number in range(len(halves))]
 
     def _read_digests(self) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -337,6 +453,9 @@ class EdgeStore:
             self._check_open()
             sync_files(self.path)
             return
+        self._flush_engine()
+
+    def _flush_engine(self) -> None:
         with self._engine() as shard:
             shard.flush()
         self._logged = 0
@@ -354,6 +473,11 @@ def _close_in_child(store: weakref.ref[EdgeStore]) -> None:
     copy = store()
     if copy is not None:
         copy.disown("this process was forked from the one that opened it")
+
+
+def _cut_answer(answer: Sequence[ScoredPoint], asked: int, limit: int) -> tuple[tuple[Hit, ...], bool]:
+    scored = [(point, point.score) for point in answer]
+    return cut(scored, asked=asked, limit=limit, read_id=lambda point: str(point.id))
 
 
 def _build_sparse(weights: Mapping[int, float]) -> SparseVector:
@@ -397,172 +521,3 @@ def build_filter(where: Where) -> Filter | None:
         FieldCondition(key=key, match=MatchAny([*values])) for key, values in wanted.none_of.items()
     ]
     return Filter(must=must or None, must_not=must_not or None)
-
-
-def create(path: Path, *, dimension: int) -> None:
-    """Creates an empty store at `path`, which must be free. A kill meanwhile leaves nothing there."""
-    draft = path.with_name(f"{path.name}.new")
-    with translate_errors(path):
-        shutil.rmtree(draft, ignore_errors=True)
-        if path.is_dir():
-            path.rmdir()
-        draft.mkdir(parents=True)
-        shard = EdgeShard.create(str(draft), _build_config(dimension))
-        _create_indexes(shard)
-        shard.close()
-        draft.rename(path)
-        _sync_path(path.parent)
-
-
-def is_empty(path: Path) -> bool:
-    """Whether nothing is at `path`, or an empty folder."""
-    with translate_errors(path):
-        return not path.exists() or (path.is_dir() and not any(path.iterdir()))
-
-
-def set_aside(path: Path) -> Path | None:
-    """Renames what is at `path`, and returns its new place beside it."""
-    with translate_errors(path):
-        if is_empty(path):
-            return None
-        number = 1
-        while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
-            number += 1
-        return path.rename(aside)
-
-
-def load(path: Path, *, dimension: int) -> EdgeShard:
-    """Opens the store at `path`."""
-    with translate_errors(path):
-        missing = [part for part in PARTS if not (path / part).exists()]
-    if is_empty(path):
-        raise StoreError(f"the chunk store is missing: there is nothing at {path}", hint=REPAIR)
-    if missing:
-        raise StoreError(f"{path} is not a whole chunk store: it has no {missing[0]}", hint=REPAIR)
-    # The engine maps its files: to write into a hole for which there is no space would kill the process.
-    require_space(path, _count_holes(path), LEAST_MB)
-    with translate_errors(path):
-        _check_point_list(path)
-        _stop_counting(path)
-        shard = EdgeShard.load(str(path), _build_config(dimension))
-        info = shard.info()
-        # Replaying the log may have indexed words a second time; loading again counts them once.
-        if info.indexed_vectors_count > info.points_count:
-            shard.close()
-            shard = EdgeShard.load(str(path), _build_config(dimension))
-        _create_indexes(shard)
-    return shard
-
-
-def _count_holes(path: Path) -> int:
-    """Counts the bytes of the store's files that have no place on the disk yet, as after a sparse copy."""
-    with translate_errors(path):
-        found = [file.stat() for file in path.rglob("*") if file.is_file()]
-    return sum(max(0, each.st_size - each.st_blocks * 512) for each in found)
-
-
-def _check_point_list(path: Path) -> None:
-    """Refuses a list of points with an offset far beyond its end: the engine would allocate it and crash.
-
-    An entry is a kind (2 sets a point, 4 deletes it), the 16 bytes of its UUID and, when set, its offset.
-    """
-    for file in path.glob("segments/*/mutable_id_tracker.mappings"):
-        entries, at = file.read_bytes(), 0
-        while entries[at : at + 1] in (b"\2", b"\4"):
-            offset = entries[at + 17 : at + 21] if entries[at] == 2 else b""
-            if int.from_bytes(offset, "little") > len(entries):
-                raise StoreError(f"the store at {path} is damaged: {file.name} is invalid", hint=REPAIR)
-            at += 17 + len(offset)
-
-
-@contextmanager
-def translate_errors(path: Path) -> Iterator[None]:
-    """Turns what the engine raises inside into one of our errors."""
-    try:
-        yield
-    except OctavoError:
-        raise
-    except Exception as error:
-        raise _translate(error, path) from error
-    except BaseException as error:
-        # The engine's own crash: its class cannot be imported.
-        if type(error).__name__ != "PanicException":
-            raise
-        raise _translate(error, path) from error
-
-
-def _translate(error: BaseException, path: Path) -> OctavoError:
-    message = " ".join(str(error).split())
-    low = message.lower()
-    if "wouldblock" in low:
-        return LibraryBusy(
-            f"the store at {path} is in use by another process",
-            hint="Wait until it has finished, or stop it.",
-        )
-    if "too many open files" in low:
-        return StoreError(f"this process may not open more files: {message}", hint=MORE_FILES)
-    if "no space left" in low or "storagefull" in low:
-        return StorageLow(f"the disk of {path} is full: {message}", hint="Free some space and try again.")
-    if "expected vector size" in low:
-        return StoreError(f"the store at {path} was made for another embedder: {message}", hint=REPAIR)
-    if any(words in low for words in ("permission denied", "read-only", "not permitted")):
-        return StoreError(f"the store at {path} cannot be written to: {message}", hint=ACCESS)
-    return StoreError(f"the store at {path} failed or is damaged: {message[:500]}", hint=REPAIR)
-
-
-def sync_files(path: Path) -> int:
-    """Syncs all files and folders under `path` to the disk; returns how many there are.
-
-    A power cut then leaves what a kill leaves. The engine's own flush does more and waits for the disk as
-    often, but lets no other thread run meanwhile.
-    """
-    with translate_errors(path):
-        paths = [path, *path.rglob("*")]
-        # A folder comes after its contents. The engine may rename an empty log meanwhile.
-        for each in reversed(paths):
-            with suppress(FileNotFoundError):
-                _sync_path(each)
-    return len(paths)
-
-
-def _build_config(dimension: int) -> EdgeConfig:
-    return EdgeConfig(
-        vectors=EdgeVectorParams(size=dimension, distance=Distance.Cosine),
-        sparse_vectors={LEXICAL: EdgeSparseVectorParams()},
-    )
-
-
-def _stop_counting(path: Path) -> None:
-    """Turns off the engine's own weighing of rare words in a store of an earlier version.
-
-    The engine refuses to load a store with another modifier than it was made with. It only says how a search
-    weighs words, so nothing else has to change. If a kill leaves some of the files as they were, they are
-    changed the next time.
-    """
-    for file in (path / "edge_config.json", *path.glob("segments/*/segment.json")):
-        said = file.read_text(encoding="utf-8")
-        config = json.loads(said)
-        held = config.get("config", {}).get("sparse_vector_data") or config.get("sparse_vectors") or {}
-        if held.get(LEXICAL, {}).pop("modifier", None) is not None:
-            draft = file.with_name(f"{file.name}.new")
-            draft.write_text(json.dumps(config), encoding="utf-8")
-            _sync_path(draft)
-            draft.replace(file)
-            _sync_path(file.parent)
-
-
-def _sync_path(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _create_indexes(shard: EdgeShard) -> None:
-    kinds = dict.fromkeys(KEYWORDS, PayloadSchemaType.Keyword)
-    kinds |= dict.fromkeys(NUMBERS, PayloadSchemaType.Integer)
-    existing = shard.info().payload_schema
-    for key, kind in kinds.items():
-        if key not in existing:
-            shard.update(UpdateOperation.create_field_index(key, kind))

@@ -233,6 +233,10 @@ class QdrantStore:
         )
         return found.count
 
+    async def compact(self) -> bool:
+        """The server indexes its collections itself."""
+        return False
+
     async def commit(self) -> None:
         """Does nothing: every write has waited until the server had applied it."""
         self._check_open()

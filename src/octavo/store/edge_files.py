@@ -1,0 +1,206 @@
+"""The files of an embedded store: creating them, opening them, and turning the engine's failures into ours.
+
+The engine takes any folder for an empty store and reports every failure as one kind of exception. Here a
+store is created whole or not at all, nothing but a store of the right dimension is opened, and every failure
+becomes one of our errors, which names the directory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from qdrant_edge import (
+    Distance,
+    EdgeConfig,
+    EdgeShard,
+    EdgeSparseVectorParams,
+    EdgeVectorParams,
+    PayloadSchemaType,
+    UpdateOperation,
+)
+
+from octavo.errors import LibraryBusy, OctavoError, StorageLow, StoreError
+from octavo.store.base import KEYWORDS, LEXICAL, NUMBERS, require_space
+
+LEAST_MB = 32
+"""With less than this free the engine cannot even flush: on a full disk it crashes the process."""
+PARTS = ("edge_config.json", "segments", "wal")
+REPAIR = "Run `octavo doctor --repair`: it rebuilds the store from the records, with nothing embedded again."
+MORE_FILES = "Raise the limit with `ulimit -n 1024` or more, or in your service manager, and try again."
+ACCESS = "Check the rights and the owner of this directory, and that its disk is not mounted read-only."
+
+
+def create(path: Path, *, dimension: int) -> None:
+    """Creates an empty store at `path`, which must be free. A kill meanwhile leaves nothing there."""
+    draft = path.with_name(f"{path.name}.new")
+    with translate_errors(path):
+        shutil.rmtree(draft, ignore_errors=True)
+        if path.is_dir():
+            path.rmdir()
+        draft.mkdir(parents=True)
+        shard = EdgeShard.create(str(draft), _build_config(dimension))
+        _create_indexes(shard)
+        shard.close()
+        draft.rename(path)
+        sync_path(path.parent)
+
+
+def is_empty(path: Path) -> bool:
+    """Whether nothing is at `path`, or an empty folder."""
+    with translate_errors(path):
+        return not path.exists() or (path.is_dir() and not any(path.iterdir()))
+
+
+def set_aside(path: Path) -> Path | None:
+    """Renames what is at `path`, and returns its new place beside it."""
+    with translate_errors(path):
+        if is_empty(path):
+            return None
+        number = 1
+        while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
+            number += 1
+        return path.rename(aside)
+
+
+def load(path: Path, *, dimension: int) -> EdgeShard:
+    """Opens the store at `path`."""
+    with translate_errors(path):
+        missing = [part for part in PARTS if not (path / part).exists()]
+    if is_empty(path):
+        raise StoreError(f"the chunk store is missing: there is nothing at {path}", hint=REPAIR)
+    if missing:
+        raise StoreError(f"{path} is not a whole chunk store: it has no {missing[0]}", hint=REPAIR)
+    # The engine maps its files: to write into a hole for which there is no space would kill the process.
+    require_space(path, _count_holes(path), LEAST_MB)
+    with translate_errors(path):
+        _check_point_list(path)
+        _stop_counting(path)
+        shard = EdgeShard.load(str(path), _build_config(dimension))
+        info = shard.info()
+        # Replaying the log may have indexed words a second time; loading again counts them once. The codes of
+        # a store that was rewritten count as well.
+        if info.indexed_vectors_count > info.points_count and info.segments_count == 1:
+            shard.close()
+            shard = EdgeShard.load(str(path), _build_config(dimension))
+        _create_indexes(shard)
+    return shard
+
+
+def _count_holes(path: Path) -> int:
+    """Counts the bytes of the store's files that have no place on the disk yet, as after a sparse copy."""
+    with translate_errors(path):
+        found = [file.stat() for file in path.rglob("*") if file.is_file()]
+    return sum(max(0, each.st_size - each.st_blocks * 512) for each in found)
+
+
+def _check_point_list(path: Path) -> None:
+    """Refuses a list of points with an offset far beyond its end: the engine would allocate it and crash.
+
+    An entry is a kind (2 sets a point, 4 deletes it), the 16 bytes of its UUID and, when set, its offset.
+    """
+    for file in path.glob("segments/*/mutable_id_tracker.mappings"):
+        entries, at = file.read_bytes(), 0
+        while entries[at : at + 1] in (b"\2", b"\4"):
+            offset = entries[at + 17 : at + 21] if entries[at] == 2 else b""
+            if int.from_bytes(offset, "little") > len(entries):
+                raise StoreError(f"the store at {path} is damaged: {file.name} is invalid", hint=REPAIR)
+            at += 17 + len(offset)
+
+
+@contextmanager
+def translate_errors(path: Path) -> Iterator[None]:
+    """Turns what the engine raises inside into one of our errors."""
+    try:
+        yield
+    except OctavoError:
+        raise
+    except Exception as error:
+        raise _translate(error, path) from error
+    except BaseException as error:
+        # The engine's own crash: its class cannot be imported.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise _translate(error, path) from error
+
+
+def _translate(error: BaseException, path: Path) -> OctavoError:
+    message = " ".join(str(error).split())
+    low = message.lower()
+    if "wouldblock" in low:
+        return LibraryBusy(
+            f"the store at {path} is in use by another process",
+            hint="Wait until it has finished, or stop it.",
+        )
+    if "too many open files" in low:
+        return StoreError(f"this process may not open more files: {message}", hint=MORE_FILES)
+    if "no space left" in low or "storagefull" in low:
+        return StorageLow(f"the disk of {path} is full: {message}", hint="Free some space and try again.")
+    if "expected vector size" in low:
+        return StoreError(f"the store at {path} was made for another embedder: {message}", hint=REPAIR)
+    if any(words in low for words in ("permission denied", "read-only", "not permitted")):
+        return StoreError(f"the store at {path} cannot be written to: {message}", hint=ACCESS)
+    return StoreError(f"the store at {path} failed or is damaged: {message[:500]}", hint=REPAIR)
+
+
+def sync_files(path: Path) -> int:
+    """Syncs all files and folders under `path` to the disk; returns how many there are.
+
+    A power cut then leaves what a kill leaves. The engine's own flush does more and waits for the disk as
+    often, but lets no other thread run meanwhile.
+    """
+    with translate_errors(path):
+        paths = [path, *path.rglob("*")]
+        # A folder comes after its contents. The engine may rename an empty log meanwhile.
+        for each in reversed(paths):
+            with suppress(FileNotFoundError):
+                sync_path(each)
+    return len(paths)
+
+
+def _build_config(dimension: int) -> EdgeConfig:
+    return EdgeConfig(
+        vectors=EdgeVectorParams(size=dimension, distance=Distance.Cosine),
+        sparse_vectors={LEXICAL: EdgeSparseVectorParams()},
+    )
+
+
+def _stop_counting(path: Path) -> None:
+    """Turns off the engine's own weighing of rare words in a store of an earlier version.
+
+    The engine refuses to load a store with another modifier than it was made with. It only says how a search
+    weighs words, so nothing else has to change. If a kill leaves some of the files as they were, they are
+    changed the next time.
+    """
+    for file in (path / "edge_config.json", *path.glob("segments/*/segment.json")):
+        said = file.read_text(encoding="utf-8")
+        config = json.loads(said)
+        held = config.get("config", {}).get("sparse_vector_data") or config.get("sparse_vectors") or {}
+        if held.get(LEXICAL, {}).pop("modifier", None) is not None:
+            draft = file.with_name(f"{file.name}.new")
+            draft.write_text(json.dumps(config), encoding="utf-8")
+            sync_path(draft)
+            draft.replace(file)
+            sync_path(file.parent)
+
+
+def sync_path(path: Path) -> None:
+    """Syncs one file or folder to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _create_indexes(shard: EdgeShard) -> None:
+    kinds = dict.fromkeys(KEYWORDS, PayloadSchemaType.Keyword)
+    kinds |= dict.fromkeys(NUMBERS, PayloadSchemaType.Integer)
+    existing = shard.info().payload_schema
+    for key, kind in kinds.items():
+        if key not in existing:
+            shard.update(UpdateOperation.create_field_index(key, kind))
