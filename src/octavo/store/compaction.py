@@ -16,9 +16,11 @@ kill at any moment leaves one whole store: `drop_leftovers` puts back what was h
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterable
@@ -58,6 +60,8 @@ BATCH = 256
 # One entry of the list of a segment's new points: a kind, a UUID and an offset.
 _ENTRY_BYTES = 21
 _COPIED = b"copied\n"
+# PR_SET_PDEATHSIG of Linux.
+_SET_DEATH_SIGNAL = 1
 _REPLACED, _DRAFT = ".before-compaction", ".compaction-"
 EXACT = SearchParams(exact=True, quantization=QuantizationSearchParams(ignore=True))
 BY_CODES = SearchParams(quantization=QuantizationSearchParams(rescore=True, oversampling=OVERSAMPLING))
@@ -94,7 +98,8 @@ def make_draft(path: Path) -> Path:
 
 async def start_rewriting(path: Path, draft: Path, *, dimension: int) -> asyncio.subprocess.Process:
     """Starts the child process; returns when it has copied the store, which must not change until then."""
-    command = (sys.executable, "-I", "-B", "-m", __name__, str(path), str(draft), str(dimension))
+    arguments = (str(path), str(draft), str(dimension), str(os.getpid()))
+    command = (sys.executable, "-I", "-B", "-m", __name__, *arguments)
     try:
         child = await asyncio.create_subprocess_exec(
             *command,
@@ -229,9 +234,18 @@ def _build_config(dimension: int) -> EdgeConfig:
     )
 
 
+def _end_with(parent: int) -> None:
+    """Lets the system kill this process when its parent ends, where it can: nobody would use the copy."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != parent:
+        sys.exit(1)
+
+
 def main() -> None:
     """Copies the store in the first argument to the second, says so, and rewrites the copy."""
     source, draft, dimension = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+    _end_with(int(sys.argv[4]))
     os.nice(NICENESS)
     copy_files(source, draft)
     sys.stdout.buffer.write(_COPIED)
