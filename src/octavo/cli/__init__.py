@@ -25,6 +25,7 @@ from octavo.cli import (
     push,
     serve,
     sync_folder,
+    widget,
 )
 from octavo.cli.common import GroupOptions, report_error
 from octavo.errors import OctavoError
@@ -70,6 +71,7 @@ for command in (
     push.push,
     migrate.attach,
     migrate.migrate,
+    widget.widget,
     backup.backup,
     backup.restore,
     books.doctor,

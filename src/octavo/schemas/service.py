@@ -113,6 +113,21 @@ class SnapshotJson(Schema):
     written: int
 
 
+class WidgetCheckJson(Schema):
+    """One thing that `octavo widget check` looked at."""
+
+    ok: bool
+    what: str
+    hint: str = omit_empty("")
+
+
+class WidgetChecksJson(Schema):
+    """The result of `octavo widget check`."""
+
+    url: str
+    checks: list[WidgetCheckJson]
+
+
 class BackupJson(Schema):
     """The result of `octavo backup`."""
 

@@ -28,6 +28,8 @@ import { TurnView } from "./turnview.js";
  * @property {Memory} memory
  * @property {Say} say
  * @property {Tooltip} tooltip
+ * @property {readonly string[]} questions  to begin with
+ * @property {(problem: Problem) => void} onProblem
  * @property {(name: string, detail?: unknown) => void} tell  tells the page that something has happened
  */
 
@@ -39,6 +41,8 @@ export class Conversation {
   #say;
   #tooltip;
   #tell;
+  #questions;
+  #onProblem;
   /** @type {AbortController | null} */
   #asking = null;
   /** @type {Promise<string | null> | null} */
@@ -50,8 +54,10 @@ export class Conversation {
   #finished = [];
 
   /** @param {Surroundings} surroundings */
-  constructor({ book, panel, service, memory, say, tooltip, tell }) {
+  constructor({ book, panel, service, memory, say, tooltip, tell, questions, onProblem }) {
     this.#book = book;
+    this.#questions = questions;
+    this.#onProblem = onProblem;
     this.#panel = panel;
     this.#service = service;
     this.#memory = memory;
@@ -141,7 +147,9 @@ export class Conversation {
       this.#memory.turns = this.#finished;
       this.#tell(final.refusal ? "refused" : "answered", kept);
     }
-    if (problem) this.#tell("error", { question, message: problem.message });
+    if (!problem) return;
+    this.#onProblem(problem);
+    this.#tell("error", { question, message: problem.message });
   }
 
   /** Start a session while the reader is still typing, so that the question need not wait for it. */
@@ -248,7 +256,10 @@ export class Conversation {
   #showWelcome() {
     const hint = el("p", { class: "hint" }, this.#say("welcomeSelect"));
     const keys = el("p", { class: "keys" }, this.#say("welcomeKeys", { keys: KEYS }));
-    fill(this.#panel.log, el("div", { class: "welcome" }, el("p", {}, this.#say("welcome")), hint, keys));
+    const starters = this.#questions.map((question) =>
+      el("button", { type: "button", class: "starter", dir: "auto", on: { click: () => this.ask(question) } }, question));
+    fill(this.#panel.log, el("div", { class: "welcome" }, el("p", {}, this.#say("welcome")), hint,
+      starters.length > 0 && el("div", { class: "starters" }, starters), keys));
   }
 }
 

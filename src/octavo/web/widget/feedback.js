@@ -35,7 +35,8 @@ export function drawFeedback(turn, { say, sendVote }, drawAction) {
     fill(form, drawForm(say, (reasons, comment) => send("down", reasons, comment)));
     form.querySelector("input")?.focus();
   });
-  for (const button of [up, down]) button.setAttribute("aria-pressed", "false");
+  showChosen(up, turn.feedback.sent === "up");
+  showChosen(down, turn.feedback.sent === "down");
   return { buttons: [up, down], form };
 }
 

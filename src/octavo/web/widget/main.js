@@ -14,6 +14,7 @@ import { showOnArrival } from "./jump.js";
 import { Memory, tabStorage } from "./memory.js";
 import { Panel } from "./panel.js";
 import { findSelection, isEditable, offerOnSelection } from "./selection.js";
+import { explainSetup, readQuestions } from "./setup.js";
 import { chooseWords } from "./strings.js";
 import { followTheme } from "./theme.js";
 
@@ -23,11 +24,12 @@ import { followTheme } from "./theme.js";
 
 const WIDGET = Symbol.for("octavo.widget");
 const OPEN = "octavo:open";
+const RIGHT_TO_LEFT = new Set(["ar", "fa", "he", "ur"]);
 /** The page's own variables. @type {any} */
 const page = window;
 /** @type {HTMLScriptElement | null} */
 const script = document.currentScript instanceof HTMLScriptElement
-  ? document.currentScript : document.querySelector('script[src*="widget.js"][data-book]');
+  ? document.currentScript : document.querySelector('script[src*="/widget."][data-book]');
 
 function readOptions() {
   /** @type {DOMStringMap} */
@@ -40,6 +42,8 @@ function readOptions() {
     title: given.title || "",
     isLeft: given.position === "left",
     isOver: "over" in given && given.over !== "false",
+    container: given.container || "",
+    questions: readQuestions(given.questions),
     isOpen: "open" in given && given.open !== "false",
     theme: given.theme === "light" || given.theme === "dark" ? given.theme : "",
     lang,
@@ -74,6 +78,7 @@ class Widget {
     this.root = document.createElement("div");
     this.root.className = options.isLeft ? "root left" : "root";
     this.root.lang = options.lang;
+    this.root.dir = RIGHT_TO_LEFT.has(options.lang.split("-")[0]) ? "rtl" : "ltr";
     shadow.append(this.root);
     this.panel = this.#makePanel(options);
     this.conversation = this.#makeConversation(options);
@@ -113,8 +118,8 @@ class Widget {
    * @param {Options} options
    * @returns {Panel}
    */
-  #makePanel({ say, title, isLeft, isOver }) {
-    return new Panel(this.root, say, { title, isLeft, isOver }, {
+  #makePanel({ say, title, isLeft, isOver, container }) {
+    return new Panel(this.root, say, { title, isLeft, isOver, container }, {
       onToggle: (isOpen) => {
         tabStorage.set(OPEN, isOpen);
         if (isOpen) this.conversation.restore();
@@ -133,9 +138,10 @@ class Widget {
    * @param {Options} options
    * @returns {Conversation}
    */
-  #makeConversation({ say, base, book, key }) {
+  #makeConversation({ say, base, book, key, questions }) {
     return new Conversation({
-      book, say,
+      book, say, questions,
+      onProblem: (problem) => explainSetup(problem, { base, book, key }),
       panel: this.panel,
       service: new Service(base, () => key),
       memory: new Memory(base, book),
@@ -153,6 +159,8 @@ class Widget {
     });
     for (const kind of ["keypress", "keyup"]) shadow.addEventListener(kind, (event) => event.stopPropagation());
     document.addEventListener("keydown", (event) => this.#pressShortcut(event), { signal: this.#ending.signal });
+    /* Ctrl K and ⌘ K are the search of many sites: theirs comes first, and what they take is not taken here. */
+    window.addEventListener("keydown", (event) => this.#pressSearch(event), { signal: this.#ending.signal });
   }
 
   /** Put the widget into the page, and keep it there. @param {Options} options */
@@ -188,6 +196,14 @@ class Widget {
     if (found) this.#openAbout(found);
     else if (this.panel.isOpen) this.panel.close();
     else this.panel.open();
+  }
+
+  /** @param {KeyboardEvent} event */
+  #pressSearch(event) {
+    const isPressed = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey;
+    if (!isPressed || event.key.toLowerCase() !== "k" || event.defaultPrevented || isEditable(event.target)) return;
+    event.preventDefault();
+    this.panel.open();
   }
 
   /**

@@ -34,6 +34,7 @@ export class Panel {
   #say;
   #title;
   #isLeft;
+  #container;
   #isBusy = false;
   /** @type {Element | null} */
   #focusedBefore = null;
@@ -48,14 +49,15 @@ export class Panel {
   /**
    * @param {HTMLElement} root
    * @param {Say} say
-   * @param {{title: string, isLeft: boolean, isOver: boolean}} options
+   * @param {{title: string, isLeft: boolean, isOver: boolean, container: string}} options
    * @param {Actions} actions
    */
-  constructor(root, say, { title, isLeft, isOver }, actions) {
+  constructor(root, say, { title, isLeft, isOver, container }, actions) {
     this.#actions = actions;
     this.#say = say;
     this.#title = title || say("title");
     this.#isLeft = isLeft;
+    this.#container = container;
     if (!isOver) this.#pageMargin = new CSSStyleSheet();
     window.addEventListener("resize", () => this.#makeRoom());
     this.launch = drawButton("launch", say("openHint", { keys: KEYS }), ICONS.ask, () => this.open());
@@ -122,9 +124,22 @@ export class Panel {
     if (!this.#pageMargin) return;
     const hasRoom = this.isOpen && !this.isFullScreen && innerWidth - this.#width >= LEAST_PAGE;
     const side = this.#isLeft ? "left" : "right";
-    this.#pageMargin.replaceSync(hasRoom ? `html { margin-${side}: ${this.#width}px !important }` : "");
+    const moved = this.#findContainer();
+    this.#pageMargin.replaceSync(hasRoom && moved ? `${moved} { margin-${side}: ${this.#width}px !important }` : "");
     const sheets = document.adoptedStyleSheets;
     if (!sheets.includes(this.#pageMargin)) document.adoptedStyleSheets = [...sheets, this.#pageMargin];
+  }
+
+  /* Fixed elements do not move with the page. A site that has some names the part that makes room; where that part is not
+     on the page, the panel lies over it. */
+  #findContainer() {
+    if (!this.#container) return "html";
+    try {
+      return document.querySelector(this.#container) ? this.#container : "";
+    } catch {
+      console.warn(`Octavo: data-container is no selector: ${this.#container}`);
+      return "";
+    }
   }
 
   /** While a question is being answered, the button stops it. @param {boolean} isBusy */

@@ -2,9 +2,9 @@
 /* One turn of the conversation as the widget draws it: the step that is being done, the answer as it comes, then its
    passages, how confident it is, and what the reader can do with it. */
 
-import { drawIcon, el, fill } from "../shared/dom.js";
+import { drawIcon, drawQuotation, el, fill } from "../shared/dom.js";
 import { SURE } from "../shared/strings.js";
-import { shorten } from "../shared/text.js";
+import { beginsQuoted, quote, shorten } from "../shared/text.js";
 import { describePlace, gradeConfidence, skipShort } from "../shared/turn.js";
 import { drawFeedback } from "./feedback.js";
 import { ICONS } from "./icons.js";
@@ -144,7 +144,7 @@ export class TurnView {
     const snippet = cited.content_snippet;
     if (snippet)
       this.#actions.tooltip.attach(node, () => [
-        el("blockquote", { dir: "auto" }, shorten(snippet, 420)), el("p", {}, this.#describe(cited)),
+        el("blockquote", { dir: "auto", class: beginsQuoted(snippet) ? "bare" : null }, shorten(snippet, 420)), el("p", {}, this.#describe(cited)),
       ]);
     return node;
   }
@@ -216,7 +216,7 @@ export class TurnView {
   #writeAnswer(final) {
     const notes = this.#turn.citations.map((cited) => {
       const { href } = findTarget(cited);
-      return `[${cited.number}] “${shorten(cited.content_snippet, 400)}” (${this.#describe(cited)})${href ? `\n    ${href}` : ""}`;
+      return `[${cited.number}] ${quote(shorten(cited.content_snippet, 400))} (${this.#describe(cited)})${href ? `\n    ${href}` : ""}`;
     });
     return [final.answer, ...notes].join("\n\n");
   }
@@ -237,7 +237,7 @@ export class TurnView {
     const [title, why] = REFUSED[reason] || ["refused", null];
     const near = nearest.map((place) => {
       const target = { ...place, link: place.url };
-      const excerpt = place.excerpt && el("q", { class: "excerpt", dir: "auto" }, shorten(place.excerpt, 320));
+      const excerpt = place.excerpt && drawQuotation(shorten(place.excerpt, 320), "excerpt");
       return el("li", {}, this.#drawLink(target, { class: "passage" }, excerpt, el("span", { class: "place" }, this.#describe(target))));
     });
     fill(this.#said, el("div", { class: "card" },
@@ -245,7 +245,8 @@ export class TurnView {
       el("p", {}, why ? say(why) : message),
       near.length > 0 && [el("p", { class: "label" }, say("nearest")), el("ul", { class: "nearest" }, near)],
       selected_text && el("button", { type: "button", class: "plain", on: { click: () => widen({ question, body }) } }, say("widen"))));
-    fill(this.#after);
+    const { buttons, form } = drawFeedback(this.#turn, this.#actions, drawAction);
+    fill(this.#after, el("div", { class: "rate" }, buttons), form);
   }
 
   #drawRetry() {
