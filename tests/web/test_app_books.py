@@ -76,6 +76,43 @@ def test_the_steps_of_a_book_on_its_way_are_seen_and_survive_a_reload(
         expect(page.locator(".job")).to_have_count(0)
 
 
+def test_many_files_are_all_queued_at_once_and_each_can_be_cancelled(
+    stage: BrowserThread, empty: Path, tmp_path: Path
+) -> None:
+    embedder = GatedEmbedder(0)
+    for n in range(5):
+        text = {"One": f"This is book number {n}, and it says what no other book says."}
+        small_books.write_markdown(tmp_path / f"b{n}.md", text, title=f"Book {n}")
+    with serve_page(empty, embedder=embedder) as base, open_page(stage, base) as visit:
+        page = visit.go()
+        upload(page, *(tmp_path / f"b{n}.md" for n in range(5)))
+        expect(page.locator(".job[data-job]")).to_have_count(5)
+        page.reload()
+        expect(page.locator(".job")).to_have_count(5)
+        page.locator(".job", has_text="b4.md").get_by_role("button", name="Cancel").click()
+        expect(page.locator(".job")).to_have_count(4)
+        embedder.gate.set()
+        expect(page.locator(".book-title")).to_have_count(4)
+        expect(page.locator(".job")).to_have_count(0)
+        visit.assert_clean()
+
+
+def test_a_folder_of_markdown_is_one_book(stage: BrowserThread, empty: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "fen"
+    (folder / "node_modules").mkdir(parents=True)
+    (folder / "README.md").write_text("# The Fen\n\nThe fen was drained in a dry summer.\n")
+    (folder / "two ✓.md").write_text("# Reeds\n\nReeds grew where the water had been.\n")
+    (folder / "node_modules" / "no.md").write_text("# No\n\nThis is no part of the book.\n")
+    with serve_page(empty) as base, open_page(stage, base) as visit:
+        page = visit.go()
+        page.set_input_files("#folder", str(folder))
+        expect(page.locator(".book")).to_have_count(1)
+        page.locator(".book-link").click()
+        expect(page.locator(".tree")).to_contain_text("Reeds")
+        expect(page.locator(".tree")).not_to_contain_text("No")
+        visit.assert_clean()
+
+
 def test_files_dropped_anywhere_come_in_and_bad_ones_say_why(stage: BrowserThread, empty: Path) -> None:
     with serve_page(empty) as base, open_page(stage, base) as visit:
         page = visit.go()

@@ -227,3 +227,57 @@ def test_feedback_is_opened_sent_and_kept_when_it_fails(visit: PageVisit) -> Non
         ["down", True, "", "unreachable"],
         ["down", False, "down", None],
     ]
+
+
+def test_a_quotation_with_marks_of_its_own_gets_no_others(visit: PageVisit) -> None:
+    code = """const host = document.body.appendChild(document.createElement("div"));
+      return given.map((text) => { const q = m.drawQuotation(text); host.append(q);
+        return getComputedStyle(q, "::before").content; });"""
+    plain, *bare = call(visit, "dom", code, ["He said so.", "“So,” he said.", "«Ainsi»", "'Tis so"])
+    assert plain == "open-quote"
+    assert bare == ["none"] * 3
+    assert call(visit, "text", "return given.map(m.quote)", ["a", "“a” b"]) == ["“a”", "“a” b"]
+
+
+def test_every_translation_has_every_word_in_the_same_shape(visit: PageVisit) -> None:
+    code = """async () => {
+      const load = async (name) => Object.values(await import(`/static/strings/${name}.js`)).at(-1);
+      const kind = (value) => (Array.isArray(value) ? value.length : typeof value);
+      const shape = (words) => Object.fromEntries(Object.entries(words).map(([key, value]) =>
+        [key, kind(value) === "object" ? shape(value) : kind(value)]));
+      const list = (words) => JSON.stringify(Object.keys(words).sort());
+      const blanks = (text) => (String(text).match(/\\{\\w+\\}/g) || []).sort().join();
+      const made = {};
+      for (const language of ["de", "ur"]) {
+        const [app, widget] = [await load(`app.${language}`), await load(`widget.${language}`)];
+        const english = await load("widget.en");
+        made[language] = [list(english) === list(widget),
+          Object.keys(english).filter((key) => blanks(english[key]) !== blanks(widget[key])), shape(app)];
+      }
+      return [shape(await load("app.en")), made];
+    }"""
+    english, made = visit.page.evaluate(code)
+    # The product's name and the names of exported files may stay as they are.
+    for words in (english, *(shape for _, _, shape in made.values())):
+        words.pop("turn")
+        for name in ("name", "exportName"):
+            words.pop(name, None)
+    for language, (is_whole, wrong_blanks, shape) in made.items():
+        assert is_whole, language
+        assert wrong_blanks == [], language
+        assert shape == english, language
+
+
+def test_the_sentence_that_fits_a_search_is_found_in_its_passage(visit: PageVisit) -> None:
+    code = """async (given) => {
+      const { findBestSentence } = await import("/static/app/find.js");
+      const { cutParagraph } = await import("/static/app/paragraph.js");
+      const [start, end] = findBestSentence(given, ["boats", "lost"]);
+      const part = cutParagraph(given, 11, 23, "Two it lost.");
+      return [given.slice(start, end), part, cutParagraph(given, 0, 3, "Two")];
+    }"""
+    text = "🌊 One.\n\n“A Two it lost. Three.\n\nBoats! The boats were lost. Four."
+    sentence, part, wrong = visit.page.evaluate(code, text)
+    assert sentence == "The boats were lost."
+    assert part == {"before": "“A ", "words": "Two it lost.", "after": " Three."}
+    assert wrong is None

@@ -67,6 +67,8 @@ from octavo.schemas.service import (
     ReadyJson,
     RestoredJson,
     SnapshotJson,
+    WidgetCheckJson,
+    WidgetChecksJson,
 )
 
 __all__ = [
@@ -135,5 +137,7 @@ __all__ = [
     "TurnJson",
     "VerdictJson",
     "VerificationJson",
+    "WidgetCheckJson",
+    "WidgetChecksJson",
     "describe_event",
 ]

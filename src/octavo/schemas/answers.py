@@ -395,10 +395,11 @@ class SessionPageJson(SessionListJson):
 
 
 class AskedScopeJson(Schema):
-    """Where the reader asked to look for the answer."""
+    """Where the reader asked to look for the answer, and that in words."""
 
     type: ScopeType
     identifier: str | None
+    description: str
 
 
 class TurnJson(AnsweredJson):
@@ -416,12 +417,13 @@ class TurnJson(AnsweredJson):
     def from_turn(cls, exchange: Exchange, *, vote: str = "") -> TurnJson:
         asked = exchange.question
         scope = asked.scope
+        where = str(exchange.receipt.get("scope", ""))
         is_narrow = scope.type not in (ScopeType.FULL_BOOK, ScopeType.SELECTION)
         return cls.from_value(
             AnsweredJson.from_exchange(exchange),
             book_id=asked.book_id or "",
             selected_text=asked.selected_text or "",
-            scope=AskedScopeJson.from_value(scope) if is_narrow else None,
+            scope=AskedScopeJson.from_value(scope, description=where) if is_narrow else None,
             vote=vote,
         )
 

@@ -26,6 +26,7 @@ from octavo.maintenance.background_check import read_last_check
 from octavo.protocols import Embedder
 from octavo.server import errors
 from octavo.server.auth import AccessControl, find_public_books, is_loopback
+from octavo.server.head import HeadMiddleware
 from octavo.server.ingest_queue import IngestQueue
 from octavo.server.load import Load
 from octavo.server.local_socket import serve_socket
@@ -188,6 +189,7 @@ async def _check_store_daily(library: Library) -> None:
 
 def _add_middleware(app: FastAPI, settings: Settings, *, required: bool) -> None:
     """Add the layers around the routes; the last one added is the outermost."""
+    app.add_middleware(HeadMiddleware)
     app.add_middleware(
         LimitsMiddleware,
         limits=settings.service,

@@ -50,7 +50,7 @@ _HEADERS = (
     ("cache-control", "no-store"),
 )
 _PREFLIGHT = {
-    "access-control-allow-methods": "GET, POST, DELETE",
+    "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
     "access-control-allow-headers": "authorization, content-type, idempotency-key, x-request-id, accept, "
     "last-event-id, mcp-protocol-version, mcp-session-id, mcp-method, mcp-name",
     "access-control-max-age": "600",

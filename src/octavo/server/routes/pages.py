@@ -16,7 +16,7 @@ from octavo.errors import NotFound
 from octavo.server.static import StaticFile
 
 WEB = Path(__file__).parents[2] / "web"
-PARTS = ("app", "shared")
+PARTS = ("app", "shared", "strings")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "

@@ -1,7 +1,7 @@
 // @ts-check
 /* The server, as the app sees it: what it shares with the widget, and books, jobs and exports besides. */
 
-import { Problem, stream } from "../shared/sse.js";
+import { Problem } from "../shared/sse.js";
 import { Service } from "../shared/service.js";
 import { tabStorage } from "./storage.js";
 
@@ -40,6 +40,34 @@ import { tabStorage } from "./storage.js";
  * @property {string | {detail?: string, message?: string, hint?: string}} [error]
  */
 
+/** @typedef {{book_id: string, section_id: string, offset: number, share: number}} ReadingPlace */
+/** @typedef {"bookmark" | "highlight" | "note"} NoteKind */
+/**
+ * @typedef {object} Note
+ * @property {string} id
+ * @property {NoteKind} kind
+ * @property {string} section_id
+ * @property {string} section
+ * @property {string} page
+ * @property {number} start
+ * @property {number} end
+ * @property {string} text
+ * @property {string} comment
+ * @property {boolean} found
+ */
+/** @typedef {{session_id: string, start_time: string, query_count: number, title?: string}} SessionEntry */
+/**
+ * @typedef {object} Passage  what a search found
+ * @property {string} book_id
+ * @property {string} section_id
+ * @property {string} section
+ * @property {string} source_title
+ * @property {string | null} page_label
+ * @property {number | null} page_number
+ * @property {string} content
+ * @property {number} start
+ * @property {number} end
+ */
 /** @typedef {{section_id: string, section: string, start: number, end: number, text: string}} Quote */
 /** @typedef {{name: string, kind: string, aliases: string[], mention_count: number}} Entity */
 /** @typedef {Entity & {introduction: Quote, definition: Quote | null, statements: Quote[]}} EntityDetails */
@@ -115,10 +143,11 @@ class Api extends Service {
    * Fetch who and what is in a book, up to a section or page where one is given.
    * @param {string} book
    * @param {string} upTo
+   * @param {number} limit  how many of each kind
    * @returns {Promise<{entities: Entity[]}>}
    */
-  getMap(book, upTo) {
-    return this.json("GET", `v1/books/${escape(book)}/map?limit=8${upTo && `&up_to=${escape(upTo)}`}`);
+  getMap(book, upTo, limit = 8) {
+    return this.json("GET", `v1/books/${escape(book)}/map?limit=${limit}${upTo && `&up_to=${escape(upTo)}`}`);
   }
 
   /**
@@ -159,9 +188,10 @@ class Api extends Service {
    * Send a file and return the job that reads it. `onProgress` gets the share that has been sent, from 0 to 1.
    * @param {File} file
    * @param {(share: number) => void} onProgress
+   * @param {AbortSignal} signal
    * @returns {Promise<Job>}
    */
-  upload(file, onProgress) {
+  upload(file, onProgress, signal) {
     return new Promise((resolve, reject) => {
       const request = new XMLHttpRequest();
       const form = new FormData();
@@ -169,6 +199,8 @@ class Api extends Service {
       request.open("POST", this.address("v1/books"));
       for (const [name, value] of Object.entries(this.headers())) request.setRequestHeader(name, value);
       request.upload.onprogress = (event) => event.lengthComputable && onProgress(event.loaded / event.total);
+      signal.addEventListener("abort", () => request.abort());
+      request.onabort = () => reject(new Problem(0, "aborted", "Stopped."));
       request.onerror = () => reject(Problem.wrap(new TypeError("network")));
       request.onload = async () => {
         const response = new Response(request.responseText, { status: Math.max(200, request.status) });
@@ -181,7 +213,7 @@ class Api extends Service {
 
   /** @returns {Promise<Job[]>} */
   async listJobs() {
-    return (await this.unless({ jobs: [] }, this.json("GET", "v1/jobs?limit=20"))).jobs || [];
+    return (await this.unless({ jobs: [] }, this.json("GET", "v1/jobs?limit=100"))).jobs || [];
   }
 
   /**
@@ -190,11 +222,6 @@ class Api extends Service {
    */
   getJob(id) {
     return this.json("GET", `v1/jobs/${escape(id)}`);
-  }
-
-  /** @param {string} id */
-  followJob(id) {
-    return stream(this.address(`v1/jobs/${escape(id)}/events`), { method: "GET", headers: this.headers() });
   }
 
   /** @param {string} id */
@@ -208,6 +235,86 @@ class Api extends Service {
    */
   getAnswer(id) {
     return this.json("GET", `v1/answers/${escape(id)}`);
+  }
+
+  /**
+   * List the conversations of this reader, the newest first; of one book, or of all.
+   * @param {string} book
+   * @returns {Promise<SessionEntry[]>}
+   */
+  async listSessions(book) {
+    return (await this.json("GET", `v1/sessions?limit=100${book && `&book_id=${escape(book)}`}`)).sessions;
+  }
+
+  /**
+   * @param {string} id
+   * @param {string} title
+   */
+  renameSession(id, title) {
+    return this.json("PATCH", `v1/sessions/${escape(id)}`, { title });
+  }
+
+  /** @param {string} id */
+  deleteSession(id) {
+    return this.call("DELETE", `v1/sessions/${escape(id)}`);
+  }
+
+  /** @returns {Promise<ReadingPlace[]>} */
+  async listPlaces() {
+    return (await this.json("GET", "v1/places")).places;
+  }
+
+  /** @param {ReadingPlace} place */
+  savePlace({ book_id, section_id, offset, share }) {
+    return this.call("PUT", `v1/books/${escape(book_id)}/place`, { section_id, offset, share }, { keepalive: true });
+  }
+
+  /**
+   * @param {string} book
+   * @returns {Promise<Note[]>}
+   */
+  async listNotes(book) {
+    return (await this.json("GET", `v1/books/${escape(book)}/notes`)).notes;
+  }
+
+  /**
+   * @param {string} book
+   * @param {{kind: NoteKind, section_id: string, start: number, end: number, comment: string}} note
+   */
+  addNote(book, note) {
+    return this.json("POST", `v1/books/${escape(book)}/notes`, note);
+  }
+
+  /**
+   * @param {string} id
+   * @param {{kind?: NoteKind, comment?: string}} changes
+   */
+  changeNote(id, changes) {
+    return this.json("PATCH", `v1/notes/${escape(id)}`, changes);
+  }
+
+  /** @param {string} id */
+  deleteNote(id) {
+    return this.call("DELETE", `v1/notes/${escape(id)}`);
+  }
+
+  /**
+   * @param {string} book
+   * @param {"md" | "csv" | "json"} format
+   */
+  async exportNotes(book, format) {
+    return (await this.call("GET", `v1/notes/export?format=${format}&book_id=${escape(book)}`)).blob();
+  }
+
+  /**
+   * Find passages, best first.
+   * @param {string} query
+   * @param {string} book  "" for all books
+   * @returns {Promise<Passage[]>}
+   */
+  async search(query, book) {
+    const body = { query, top_k: 12, rerank: false, ...(book ? { book_id: book } : {}) };
+    return (await this.json("POST", "v1/search", body)).results;
   }
 
   /** @param {string} id */

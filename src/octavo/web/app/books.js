@@ -18,6 +18,7 @@ export class BookList {
   books = [];
   #root;
   #config;
+  #getShare;
   #uploads;
   /** @type {Map<string, Promise<string | null>>} */
   #covers = new Map();
@@ -25,13 +26,18 @@ export class BookList {
   /** @type {HTMLInputElement} */
   #input = el("input", { type: "file", accept: KINDS, multiple: true, hidden: true, id: "file",
     on: { change: () => { this.#uploads.send(this.#input.files || []); this.#input.value = ""; } } });
+  /** @type {HTMLInputElement} */
+  #folder = el("input", { type: "file", multiple: true, hidden: true, id: "folder", on: { change: () => this.#sendFolder() } });
 
   /**
    * @param {HTMLElement} root
    * @param {() => Partial<Config>} config
+   * @param {(book: Book) => number} getShare  how much of a book has been read, from 0 to 1
    */
-  constructor(root, config) {
+  constructor(root, config, getShare) {
+    this.#getShare = getShare;
     this.#root = root;
+    this.#folder.webkitdirectory = true;
     this.#config = config;
     this.#uploads = new Uploads(this.#jobs, {
       mostMb: () => this.#config().upload_mb || 100,
@@ -40,11 +46,20 @@ export class BookList {
         showToast(S.added(this.#findTitle(job)));
       },
     });
-    acceptDrops(() => this.#canAdd(), (files) => {
-      location.hash = "#/";
-      this.#uploads.send(files);
+    const showShelf = () => { location.hash = "#/"; };
+    acceptDrops(() => this.#canAdd(), {
+      files: (files) => { showShelf(); this.#uploads.send(files); },
+      folder: (name, files) => { showShelf(); this.#uploads.sendFolder(name, files); },
     });
     fill(root, el("p", { class: "loading" }, S.loading));
+  }
+
+  #sendFolder() {
+    const files = [...(this.#folder.files || [])];
+    const [name = S.folder] = (files[0]?.webkitRelativePath || "").split("/").filter(Boolean);
+    const inside = files.map((file) => ({ file, path: file.webkitRelativePath.split("/").slice(1).join("/") || file.name }));
+    this.#folder.value = "";
+    if (files.length) this.#uploads.sendFolder(name, inside);
   }
 
   resumeUploads() {
@@ -70,15 +85,22 @@ export class BookList {
     }
   }
 
+  /** Draw the books again: more may have been read of them. */
+  refresh() {
+    if (this.books.length) this.#draw();
+  }
+
   #draw() {
     const canAdd = this.#canAdd();
-    const add = canAdd ? el("button", { type: "button", class: "button strong", on: { click: () => this.#input.click() } }, S.add) : null;
+    const drawAdd = () => el("span", { class: "row" },
+      el("button", { type: "button", class: "button strong", on: { click: () => this.#input.click() } }, S.add),
+      el("button", { type: "button", class: "button", on: { click: () => this.#folder.click() } }, S.addFolder));
     const body = this.books.length
       ? el("ul", { class: "books" }, this.books.map((book) => this.#drawBook(book)))
-      : el("div", { class: "empty" }, el("h3", {}, S.emptyTitle), el("p", {}, canAdd ? S.empty : S.emptyReadOnly));
+      : el("div", { class: "empty" }, el("h3", {}, S.emptyTitle), el("p", {}, canAdd ? S.empty : S.emptyReadOnly), canAdd ? drawAdd() : null);
     const heading = el("h2", {}, S.books, " ", el("small", {}, S.countBooks(this.books.length)));
     fill(this.#root,
-      el("div", { class: "library-head" }, heading, add, canAdd ? this.#input : null),
+      el("div", { class: "library-head" }, heading, canAdd && this.books.length ? drawAdd() : null, canAdd ? [this.#input, this.#folder] : null),
       canAdd ? el("p", { class: "hint" }, S.addHint) : null,
       this.#jobs, body);
   }
@@ -92,10 +114,17 @@ export class BookList {
     const remove = { "aria-label": S.removeOne(book.title), title: S.removeOne(book.title), on: { click: () => this.#remove(book) } };
     return el("li", { class: "book" },
       el("a", { class: "book-link", href: `#/books/${encodeURIComponent(book.id)}` }, cover,
-        el("span", { class: "book-title" }, book.title),
+        el("span", { class: "book-title", dir: "auto" }, book.title),
         book.authors.length ? el("span", { class: "book-author" }, S.by(book.authors)) : null,
-        el("span", { class: "book-extent" }, S.extent(book))),
+        el("span", { class: "book-extent" }, S.extent(book), this.#drawProgress(book))),
       this.#canAdd() ? el("button", { type: "button", class: "remove", ...remove }, "×") : null);
+  }
+
+  /** @param {Book} book */
+  #drawProgress(book) {
+    const percent = Math.round(100 * this.#getShare(book));
+    if (!percent) return null;
+    return [" · ", S.readShare(percent), el("progress", { class: "book-progress", max: "100", value: percent, "aria-hidden": "true" })];
   }
 
   /**

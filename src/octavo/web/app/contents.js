@@ -58,7 +58,7 @@ export class Contents {
       nestSections(sections).map((node) => this.#drawItem(book, node)));
     fill(this.#root,
       el("a", { class: "to-books", href: "#/" }, "← ", S.toBooks),
-      el("p", { class: "side-title" }, book.title),
+      el("p", { class: "side-title", dir: "auto" }, book.title),
       more,
       this.#tree);
     this.#tree.querySelector("[role=treeitem]")?.setAttribute("tabindex", "0");
@@ -95,7 +95,7 @@ export class Contents {
       ? el("span", { class: "fold", "aria-hidden": "true", on: { click: (event) => { event.stopPropagation(); this.#fold(item); } } })
       : null;
     const line = el("span", { class: "line" }, fold,
-      el("span", { class: "line-title" }, section.title),
+      el("span", { class: "line-title", dir: "auto" }, section.title),
       section.page_start ? el("span", { class: "line-page" }, section.page_start) : null);
     const item = el("li", {
       role: "treeitem", tabindex: "-1", "data-section": section.id, "aria-label": section.title,

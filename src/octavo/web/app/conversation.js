@@ -1,17 +1,20 @@
 // @ts-check
-/* The conversation: questions go out, answers stream in, and all of it is there again after a reload. */
+/* The conversation: questions go out, answers stream in, and all of it is there again after a reload. Earlier
+   conversations are in a list, from which each can be opened again. */
 
 import { el, fill, setAttributes } from "../shared/dom.js";
 import { Problem } from "../shared/sse.js";
-import { QUESTION_MOST, beginTurn, finishTurn, followTurn } from "../shared/turn.js";
+import { QUESTION_MOST, beginTurn, finishTurn, followTurn, readAsked } from "../shared/turn.js";
 import { api } from "./api.js";
-import { drawProblem, showDialog, showToast } from "./notices.js";
+import { drawProblem, saveFile, showDialog, showToast } from "./notices.js";
 import { browserStorage } from "./storage.js";
 import { S } from "./strings.js";
+import { TalkList } from "./talks.js";
 import { TurnView } from "./turnview.js";
 
 /** @import { StreamEvent } from "../shared/sse.js" */
 /** @import { Answered, Asked, Place } from "../shared/turn.js" */
+/** @import { Book } from "./api.js" */
 /** @import { ScopeBar } from "./scope.js" */
 
 /**
@@ -20,6 +23,8 @@ import { TurnView } from "./turnview.js";
  * @property {(place: Place, from: HTMLElement) => void} open
  * @property {() => boolean} hasManyBooks
  * @property {() => void} onKeyRefused
+ * @property {() => Book | null} getBook
+ * @property {(final: Answered) => Promise<string[]>} suggestNext
  */
 
 const SESSION = "octavo.session";
@@ -37,12 +42,17 @@ export class Conversation {
   /** @type {Promise<unknown>} */
   ready = Promise.resolve();
   #list = el("div", { class: "turns-list" });
+  #starters = el("div", { class: "starters" });
   #scroller = el("div", { class: "talk-scroll", tabindex: "0", role: "log", "aria-live": "off", "aria-label": S.said }, this.#list);
   field = el("textarea", { id: "question", class: "field", rows: "2", maxlength: QUESTION_MOST, placeholder: S.placeholders.all,
     enterkeyhint: "send", autocomplete: "off", on: { input: () => this.#growField(), keydown: (event) => this.#pressKey(event) } });
   #button = el("button", { type: "submit", class: "button strong ask" }, S.ask);
   #fresh = el("button", { type: "button", class: "link", on: { click: () => this.#startAnew() } }, S.fresh);
   #export = el("button", { type: "button", class: "link", on: { click: () => this.#offerExport() } }, S.exportTalk);
+  #toList = el("button", { type: "button", class: "link talks-button", "aria-expanded": "false",
+    on: { click: () => this.#showTalks(Boolean(this.#talks.root.hidden)) } }, S.talks.button);
+  /** @type {TalkList} */
+  #talks;
 
   /**
    * @param {HTMLElement} root
@@ -51,14 +61,28 @@ export class Conversation {
   constructor(root, surroundings) {
     this.#surroundings = surroundings;
     this.#scope = surroundings.scope;
+    this.#talks = new TalkList({
+      getBook: surroundings.getBook,
+      getCurrent: () => this.#session,
+      open: (session) => this.openTalk(session),
+      onDeleted: (session) => session === this.#session && this.#forgetSession(),
+    });
     const form = el("form", { class: "composer", on: { submit: (event) => { event.preventDefault(); this.#submit(); } } },
       this.#scope.root, el("label", { for: "question", class: "quiet" }, S.question),
       el("div", { class: "composer-row" }, this.field, this.#button));
-    this.#scope.root.addEventListener("scope", () =>
-      setAttributes(this.field, { placeholder: S.placeholders[this.#scope.kind] || S.placeholder }));
+    this.#scope.root.addEventListener("scope", () => {
+      setAttributes(this.field, { placeholder: S.placeholders[this.#scope.kind] || S.placeholder });
+      this.#talks.follow();
+    });
     this.#scroller.addEventListener("grown", () => this.#follow());
-    const head = el("div", { class: "talk-head" }, el("h2", {}, S.talk), el("div", { class: "row" }, this.#export, this.#fresh));
-    fill(root, head, this.#scroller, form);
+    const head = el("div", { class: "talk-head" }, el("h2", { class: "quiet" }, S.talk), this.#toList,
+      el("div", { class: "row" }, this.#export, this.#fresh));
+    fill(root, head, this.#talks.root, this.#scroller, form);
+    root.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || this.#talks.root.hidden || event.defaultPrevented) return;
+      this.#showTalks(false);
+      this.#toList.focus();
+    });
     this.#showWelcome();
   }
 
@@ -68,8 +92,64 @@ export class Conversation {
 
   #showWelcome() {
     this.#turns = [];
-    fill(this.#list, el("p", { class: "welcome" }, S.welcome));
+    fill(this.#list, el("p", { class: "welcome" }, S.welcome), this.#starters);
     this.#showTools();
+    this.#list.dispatchEvent(new CustomEvent("emptied", { bubbles: true }));
+  }
+
+  /** Whether nothing has been asked yet. */
+  get isEmpty() {
+    return !this.#turns.length;
+  }
+
+  /**
+   * Offer questions to begin with.
+   * @param {readonly string[]} questions
+   */
+  offerStarters(questions) {
+    fill(this.#starters, this.#drawSuggestions(questions, S.suggest.first));
+  }
+
+  /**
+   * @param {readonly string[]} questions
+   * @param {string} label
+   */
+  #drawSuggestions(questions, label) {
+    if (!questions.length) return null;
+    const button = (/** @type {string} */ question) =>
+      el("button", { type: "button", class: "chip suggestion", on: { click: () => this.#askSuggested(question) } }, question);
+    return el("div", { class: "suggestions", role: "group", "aria-label": label },
+      el("p", { class: "suggestions-label" }, label), questions.map(button));
+  }
+
+  /** @param {string} question */
+  async #askSuggested(question) {
+    await this.ready;
+    return this.ask({ question, where: this.#scope.describe(), body: this.#scope.toBody() });
+  }
+
+  /** @param {boolean} isShown */
+  #showTalks(isShown) {
+    this.#talks.show(isShown);
+    this.#scroller.hidden = isShown;
+    this.#toList.setAttribute("aria-expanded", String(isShown));
+    fill(this.#toList, isShown ? S.talks.back : S.talks.button);
+  }
+
+  /**
+   * Open an earlier conversation; the next question goes on with it.
+   * @param {string} session
+   */
+  async openTalk(session) {
+    this.stop();
+    this.#showTalks(false);
+    this.#isShared = false;
+    browserStorage.set(SESSION, session);
+    this.#turns = [];
+    fill(this.#list, el("p", { class: "loading" }, S.loading));
+    this.#restored = this.#loadTurns(session);
+    await this.#restored;
+    this.#scroller.focus();
   }
 
   #showTools() {
@@ -86,8 +166,10 @@ export class Conversation {
   async #loadTurns(session) {
     try {
       const talk = await api.getSession(session);
-      if (!talk || talk.end_time) return this.#forgetSession();
+      if (session !== this.#session) return undefined;
+      if (!talk) return this.#forgetSession();
       const turns = talk.turns || [];
+      fill(this.#list);
       for (const final of turns) this.#addFinished(final);
       if (!turns.length) this.#showWelcome();
       this.#follow();
@@ -127,7 +209,9 @@ export class Conversation {
 
   /** @param {Asked} asked */
   #addTurn(asked) {
-    if (!this.#turns.length && !this.#isShared) this.#list.querySelector(".welcome")?.remove();
+    if (!this.#talks.root.hidden) this.#showTalks(false);
+    this.#starters.remove();
+    for (const old of this.#list.querySelectorAll(":scope > .welcome, :scope > .suggestions")) old.remove();
     const turn = beginTurn(asked);
     const { open, hasManyBooks } = this.#surroundings;
     const view = new TurnView(turn, { open, hasManyBooks, ask: (next, replaced) => this.ask(next, replaced) });
@@ -139,7 +223,7 @@ export class Conversation {
 
   /** @param {Answered} final */
   #addFinished(final) {
-    const { turn, view } = this.#addTurn({ question: final.question || "", body: {} });
+    const { turn, view } = this.#addTurn(readAsked(final));
     view.draw(finishTurn(turn, final));
   }
 
@@ -150,9 +234,12 @@ export class Conversation {
 
   #startAnew() {
     this.stop();
-    if (this.#session) api.endSession(this.#session).catch(() => {});
+    const before = this.#session;
+    if (before) api.endSession(before).catch(() => {});
+    this.#showTalks(false);
     this.#forgetSession();
     this.field.focus();
+    if (before) showToast(S.talks.begun, { text: S.undo, act: () => this.openTalk(before) });
   }
 
   stop() {
@@ -193,6 +280,7 @@ export class Conversation {
       for await (const turn of followTurn(begun, this.#stream(asked, asking.signal), asking.signal)) {
         view.draw(turn);
         if (turn.problem?.status === 401) this.#surroundings.onKeyRefused();
+        if (turn.final) this.#offerNext({ ...turn.final, question: asked.question });
       }
     } finally {
       if (this.#asking === asking) {
@@ -208,8 +296,25 @@ export class Conversation {
    * @returns {AsyncGenerator<StreamEvent, void, void>}
    */
   async *#stream({ question, body }, signal) {
-    if (!this.#session) browserStorage.set(SESSION, (await api.startSession()) || makeSessionId());
-    yield* api.ask({ question, session_id: this.#session || "", ...body }, signal);
+    const remembered = this.#session;
+    if (!remembered) browserStorage.set(SESSION, (await api.startSession()) || makeSessionId());
+    try {
+      yield* api.ask({ question, session_id: this.#session || "", ...body }, signal);
+    } catch (error) {
+      /* The conversation may have been deleted elsewhere. */
+      if (!remembered || Problem.wrap(error).status !== 404 || (await api.getSession(remembered))) throw error;
+      browserStorage.forget(SESSION);
+      yield* this.#stream({ question, body }, signal);
+    }
+  }
+
+  /** @param {Answered} final */
+  async #offerNext(final) {
+    const last = this.#turns.at(-1);
+    const questions = await this.#surroundings.suggestNext(final);
+    if (last !== this.#turns.at(-1)) return;
+    const drawn = this.#drawSuggestions(questions, S.suggest.next);
+    if (drawn) this.#list.append(drawn);
   }
 
   /** @param {boolean} isBusy */
@@ -244,7 +349,7 @@ export class Conversation {
   #offerExport() {
     const save = async (/** @type {"md" | "json"} */ format) => {
       try {
-        download(await api.exportSession(this.#session || "", format), `${S.exportName}.${format}`);
+        saveFile(await api.exportSession(this.#session || "", format), `${S.exportName}.${format}`);
       } catch (error) {
         showToast(Problem.wrap(error).message);
       }
@@ -259,17 +364,4 @@ export class Conversation {
 function makeSessionId() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-/**
- * @param {Blob} blob
- * @param {string} name
- */
-function download(blob, name) {
-  const address = URL.createObjectURL(blob);
-  const link = document.createElement("a");
-  link.href = address;
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }

@@ -6,6 +6,7 @@ import { openFeedback, sendFeedback } from "../shared/turn.js";
 import { api } from "./api.js";
 import { drawProblem, showToast } from "./notices.js";
 import { S } from "./strings.js";
+import { APP_WORDS } from "../strings/app.en.js";
 
 /** @import { Turn, Vote } from "../shared/turn.js" */
 
@@ -22,6 +23,7 @@ export class FeedbackView {
     this.#turn = turn;
     this.#votes = { up: this.#drawButton("up", UP), down: this.#drawButton("down", DOWN) };
     this.buttons = el("span", { class: "votes" }, this.#votes.up, this.#votes.down);
+    this.#draw();
   }
 
   /**
@@ -52,8 +54,9 @@ export class FeedbackView {
 
   /** @param {Vote} vote */
   #drawForm(vote) {
-    const boxes = S.reasons[vote].map((reason) => el("input", { type: "checkbox", value: reason }));
-    const labels = boxes.map((box) => el("label", { class: "reason-box" }, box, el("span", {}, box.value)));
+    /* Reasons are stored in English, whatever the reader reads. */
+    const boxes = APP_WORDS.reasons[vote].map((reason) => el("input", { type: "checkbox", value: reason }));
+    const labels = boxes.map((box, at) => el("label", { class: "reason-box" }, box, el("span", {}, S.reasons[vote][at] || box.value)));
     const comment = el("textarea", { class: "field", rows: "2", maxlength: "1000", "aria-label": S.comment, placeholder: S.comment });
     const send = el("button", { type: "submit", class: "button strong" }, S.send);
     const form = el("form", { on: { submit: (event) => {

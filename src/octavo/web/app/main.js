@@ -13,23 +13,24 @@ import { api, key } from "./api.js";
 import { BookList } from "./books.js";
 import { Contents, sectionAddress } from "./contents.js";
 import { Conversation } from "./conversation.js";
+import { Finder } from "./find.js";
 import { Gaps, gapsAddress } from "./gaps.js";
+import { drawLanguages, drawPaneButton, drawSizeButtons, drawThemeButton, openPane } from "./looks.js";
 import { MapPanel } from "./mappanel.js";
+import { Notes } from "./notes.js";
 import { announceNow, drawProblem, showToast } from "./notices.js";
 import { getPart } from "./parts.js";
+import { Places, measureShare } from "./place.js";
 import { Reader } from "./reader.js";
 import { ScopeBar } from "./scope.js";
-import { browserStorage } from "./storage.js";
 import { S } from "./strings.js";
+import { suggestFirst, suggestForShelf, suggestNext } from "./suggest.js";
 
 /** @import { Span } from "../shared/text.js" */
 /** @import { Book, Config, Section } from "./api.js" */
-/** @typedef {"auto" | "light" | "dark"} Theme */
 
-/** @type {Theme[]} */
-const THEMES = ["auto", "light", "dark"];
-const THEME = "octavo.theme";
-const THEME_SIGNS = { auto: "◐", light: "☀", dark: "☾" };
+/** The map of a book takes a moment to make: it is asked for when the reader has come to rest. */
+const OFFER_MS = 500;
 /** @type {Partial<Config>} */
 let config = { may: [] };
 /** @type {{book: Book, sections: Section[]} | null} */
@@ -44,14 +45,31 @@ const gaps = new Gaps(gapsPane);
 const scope = new ScopeBar();
 const map = new MapPanel();
 const contents = new Contents(getPart("side"));
-const books = new BookList(booksPane, () => config);
-const reader = new Reader(readerPane, {
-  onPlace: (section, page) => {
+const places = new Places();
+const books = new BookList(booksPane, () => config, (book) => places.get(book.id)?.share || 0);
+const wayBack = el("div", { class: "way-back", hidden: true });
+const bookmark = el("button", { type: "button", class: "link bookmark", "aria-pressed": "false", on: { click: () => {
+  const top = reader.findTop();
+  if (top) notes.toggleBookmark({ section: top.section, start: top.start, end: Math.min(top.end, top.start + 120) });
+} } }, S.notes.bookmark);
+const readerBar = el("div", { class: "reader-bar" }, drawPaneButton("side"), wayBack, bookmark, drawSizeButtons());
+/** @type {Notes} */
+const notes = new Notes((section, start, end) => reader.findRange(section, start, end));
+/** @type {Reader} */
+const reader = new Reader(readerPane, wayBack, {
+  onPlace: (section, page, isReading) => {
     scope.moveTo(open && open.book, section, page);
     contents.markCurrent(section.id);
     if (open) map.moveTo(open.book, section, page);
+    keepPlace(isReading);
   },
+  onDrawn: () => {
+    notes.show();
+    showBookmark();
+  },
+  drawTools: (selection, done) => notes.drawTools(selection, done),
   onAsk: (selection) => {
+    openPane("talk");
     scope.chooseSelection(selection);
     showPane("talk");
     talk.field.focus();
@@ -68,7 +86,64 @@ const talk = new Conversation(getPart("talk"), {
   },
   hasManyBooks: () => books.books.length > 1,
   onKeyRefused: () => askForKey(S.keyWrong),
+  getBook: () => open && open.book,
+  suggestNext: (final) =>
+    suggestNext(final, books.books.find((book) => book.id === final.citations[0]?.book_id), scope.limit),
 });
+const finder = new Finder({
+  getBook: () => open && open.book,
+  open: (address) => {
+    if (location.hash === address) followAddress();
+    else location.hash = address;
+    showPane("main");
+  },
+});
+notes.root.addEventListener("changed", () => showBookmark());
+
+/* ——— where the reader is ——— */
+
+let placeTimer = 0;
+/** @param {boolean} isReading */
+function keepPlace(isReading) {
+  clearTimeout(placeTimer);
+  const shown = open;
+  placeTimer = setTimeout(() => {
+    showBookmark();
+    const top = reader.findTop();
+    if (!isReading || !top || !shown || shown !== open) return;
+    const isOver = reader.isAtEnd(shown.sections);
+    const share = isOver ? 1 : measureShare(shown.sections, top.section, top.start);
+    places.save({ book_id: shown.book.id, section_id: top.section, offset: top.start, share });
+  }, 300);
+}
+
+function showBookmark() {
+  const top = reader.findTop();
+  const isMarked = Boolean(top && notes.findBookmark({ section: top.section, start: top.start, end: top.start + 120 }));
+  bookmark.hidden = !notes.isReady || !top;
+  bookmark.setAttribute("aria-pressed", String(isMarked));
+  fill(bookmark, isMarked ? S.notes.unbookmark : S.notes.bookmark);
+}
+
+/* Questions to begin with follow the book and what may be looked at. */
+let offered = "";
+let offerTimer = 0;
+function offerStartersSoon() {
+  clearTimeout(offerTimer);
+  offerTimer = setTimeout(() => offerStarters(), OFFER_MS);
+}
+
+async function offerStarters() {
+  const shown = open;
+  if (!talk.isEmpty || "locked" in document.body.dataset) return;
+  const wanted = JSON.stringify([shown?.book.id, scope.limit, books.books.length]);
+  if (wanted === offered) return;
+  offered = wanted;
+  const questions = await (shown ? suggestFirst(shown.book, shown.sections, scope.limit) : suggestForShelf(places.sortByReading(books.books)));
+  if (wanted === offered) talk.offerStarters(questions);
+}
+scope.root.addEventListener("scope", () => offerStartersSoon());
+getPart("talk").addEventListener("emptied", () => offerStartersSoon());
 
 /* ——— panes: side by side where there is room, one at a time where there is not ——— */
 
@@ -82,6 +157,7 @@ function showPane(name) {
 function showView(name, title = "") {
   document.body.dataset.view = name;
   booksPane.hidden = name !== "books";
+  readerBar.hidden = name !== "book";
   readerPane.hidden = name !== "book";
   gapsPane.hidden = name !== "gaps";
   getPart("side").hidden = name !== "book";
@@ -123,6 +199,7 @@ function showBooks() {
   open = null;
   reader.clear();
   contents.clear();
+  books.refresh();
   showView("books");
   scope.moveTo(null);
   talk.leaveShared();
@@ -155,6 +232,7 @@ async function showShared(id) {
 async function showBook(id, section, span) {
   const from = openedFrom;
   openedFrom = null;
+  const isNew = open?.book.id !== id;
   if (open?.book.id !== id) {
     const book = books.books.find((other) => other.id === id);
     if (!book) return showMissing(id);
@@ -166,15 +244,33 @@ async function showBook(id, section, span) {
       return undefined;
     }
     const link = el("a", { class: "gaps-link", href: gapsAddress(book.id) }, S.gaps.link);
-    contents.show(book, open.sections, [(config.may || []).includes("gaps") ? link : null, map.root]);
+    contents.show(book, open.sections, [(config.may || []).includes("gaps") ? link : null, map.root, notes.root]);
+    notes.open(book).then(() => showBookmark());
     scope.moveTo(book);
-    if (!from && scope.kind === "all") scope.choose("book");
+    if (!from && scope.kind === "all") scope.choose("book", { keep: false });
   }
   const { book, sections } = open;
   showView("book", book.title);
   if (!from && !span) showPane("main");
-  await reader.open(book, sections, section || findFirstText(sections), { span, from });
+  const kept = section || span ? null : places.get(book.id);
+  const resumed = kept && sections.some((other) => other.id === kept.section_id) ? kept : null;
+  await reader.open(book, sections, section || resumed?.section_id || findFirstText(sections), { span, from });
+  if (resumed) offerBeginning(book, sections, resumed);
+  if (isNew && !from) scope.restore(book, (id, start, end) => reader.findRange(id, start, end));
   return undefined;
+}
+
+/**
+ * Go on where the reader stopped, and offer the beginning of the book instead.
+ * @param {Book} book
+ * @param {Section[]} sections
+ * @param {import("./api.js").ReadingPlace} place
+ */
+function offerBeginning(book, sections, { section_id, offset }) {
+  reader.scrollToCharacter(section_id, offset);
+  const first = findFirstText(sections);
+  if (!first || (section_id === first && !offset)) return;
+  showToast(S.resumed, { text: S.fromBeginning, act: () => { location.hash = sectionAddress(book.id, first); } });
 }
 
 /** @param {Section[]} sections */
@@ -191,25 +287,6 @@ function showMissing(id) {
 }
 
 /* ——— colours, keys, skip links ——— */
-
-function drawThemeButton() {
-  const getTheme = () => /** @type {Theme} */ (document.documentElement.dataset.theme || "auto");
-  const showTheme = () => {
-    button.setAttribute("aria-label", S.theme[getTheme()]);
-    button.title = S.theme[getTheme()];
-    fill(button, THEME_SIGNS[getTheme()]);
-  };
-  const button = el("button", { type: "button", class: "icon-button theme", on: { click: () => {
-    const next = THEMES[(THEMES.indexOf(getTheme()) + 1) % THEMES.length];
-    if (next === "auto") delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = next;
-    browserStorage.set(THEME, next);
-    showTheme();
-    showToast(S.theme[next]);
-  } } });
-  showTheme();
-  return button;
-}
 
 function askForKey(said = "") {
   const field = el("input", { class: "field", type: "password", id: "key", autocomplete: "off", spellcheck: "false", required: true });
@@ -242,9 +319,10 @@ async function begin(wrong = "") {
   try {
     config = await api.getConfig();
     if (config.keys_required && !key.get()) return askForKey();
+    await places.load();
     await books.load();
     delete document.body.dataset.locked;
-    fill(getPart("tools"), key.get() ? drawForgetKey() : null, drawThemeButton());
+    fill(getPart("tools"), key.get() ? drawForgetKey() : null, finder.button, drawLanguages(), drawThemeButton(), drawPaneButton("talk"));
     const isShared = location.hash.startsWith("#/answers/");
     await Promise.all([followAddress(), isShared ? null : talk.restore(), books.resumeUploads()]);
   } catch (error) {
@@ -256,15 +334,22 @@ async function begin(wrong = "") {
   return undefined;
 }
 
-append(getPart("book"), [booksPane, readerPane, gapsPane]);
+/* The parts that stand in index.html speak the reader's language too. */
+getPart("side").setAttribute("aria-label", S.contents);
+getPart("talk").setAttribute("aria-label", S.talk);
+getPart("tabs").setAttribute("aria-label", S.parts);
+append(getPart("book"), [booksPane, readerBar, readerPane, gapsPane]);
 append(getPart("tools"), [drawThemeButton()]);
-for (const link of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-skip]")))
+for (const link of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-skip]"))) {
+  fill(link, link.dataset.skip === "book" ? S.skipToBook : S.skipToQuestion);
   link.addEventListener("click", (event) => {
     event.preventDefault();
     const isBook = link.dataset.skip === "book";
+    if (!isBook) openPane("talk");
     showPane(isBook ? "main" : "talk");
     (isBook ? getPart("book") : talk.field).focus();
   });
+}
 readerPane.addEventListener("back", () => showPane("talk"));
 addEventListener("hashchange", followAddress);
 showView("books");

@@ -4,7 +4,7 @@
    Unless the reader lifts the limit, only what comes up to the open place is looked at, on the server: what lies
    ahead is not sent at all. Everything from the book is set as text. */
 
-import { el, fill } from "../shared/dom.js";
+import { drawQuotation, el, fill } from "../shared/dom.js";
 import { Problem } from "../shared/sse.js";
 import { shorten } from "../shared/text.js";
 import { api } from "./api.js";
@@ -127,6 +127,6 @@ export class MapPanel {
    */
   #drawQuote(book, quote) {
     return el("a", { class: "source", href: sectionAddress(book, quote.section_id, [quote.start, quote.end]) },
-      el("q", {}, shorten(quote.text, 280)), el("span", { class: "source-place" }, quote.section));
+      drawQuotation(shorten(quote.text, 280)), el("span", { class: "source-place" }, quote.section));
   }
 }

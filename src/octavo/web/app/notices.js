@@ -8,18 +8,27 @@ import { S } from "./strings.js";
 /** @import { Child } from "../shared/dom.js" */
 
 const TOAST_MS = 4000;
+const UNDO_MS = 20_000;
 let toastTimer = 0;
 
 /**
- * Show a message for a few seconds; screen readers read it too.
+ * Show a message for a few seconds; screen readers read it too. With `undo`, it stays longer and has a button.
  * @param {string} text
+ * @param {{text: string, act: () => unknown} | null} undo
  */
-export function showToast(text) {
+export function showToast(text, undo = null) {
   const toast = getPart("toast");
-  fill(toast, text);
+  const hide = () => toast.classList.remove("shown", "has-action");
+  const press = () => {
+    hide();
+    fill(toast);
+    undo?.act();
+  };
+  fill(toast, text, undo ? el("button", { type: "button", class: "toast-action", on: { click: press } }, undo.text) : null);
   toast.classList.add("shown");
+  toast.classList.toggle("has-action", Boolean(undo));
   clearTimeout(toastTimer);
-  toastTimer = setTimeout(() => toast.classList.remove("shown"), TOAST_MS);
+  toastTimer = setTimeout(hide, undo ? UNDO_MS : TOAST_MS);
 }
 
 /**
@@ -105,4 +114,18 @@ export async function copyText(text, { done, title }) {
     showDialog({ title, content: field });
     field.select();
   }
+}
+
+/**
+ * Have the browser save a file.
+ * @param {Blob} blob
+ * @param {string} name
+ */
+export function saveFile(blob, name) {
+  const address = URL.createObjectURL(blob);
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }

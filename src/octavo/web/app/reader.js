@@ -15,12 +15,21 @@ import { announceNow, drawProblem } from "./notices.js";
 import { SectionText } from "./sectiontext.js";
 import { S } from "./strings.js";
 
+/** @import { Child } from "../shared/dom.js" */
 /** @import { Span } from "../shared/text.js" */
 /** @import { Book, PageStart, Section, SectionBody } from "./api.js" */
 /** @import { Selected } from "./scope.js" */
 /** @import { DrawnPage } from "./sectiontext.js" */
 /** @typedef {{section: SectionBody, text: SectionText, heading: HTMLElement, node: HTMLElement}} DrawnSection */
 /** @typedef {{at: number, first: number, last: number, span: Span | null}} Page */
+/**
+ * @typedef {object} Listeners
+ * @property {(section: Section, page: PageStart | null, isReading: boolean) => void} onPlace  gets where the reader is, and whether
+ *   they came there by reading
+ * @property {(selection: Selected) => void} onAsk
+ * @property {(selection: Selected, done: () => void) => Child} drawTools  more to do with a selection
+ * @property {() => void} onDrawn  another page has been drawn
+ */
 
 const LONG = 16_000;
 const SHORT = 2_500;
@@ -56,14 +65,14 @@ export function pageAround(sections, at) {
 
 export class Reader {
   #root;
-  #onPlace;
-  #onAsk;
+  #listeners;
   /** @type {Book | null} */
   #book = null;
   #opened = 0;
   #timer = 0;
   /** @type {DrawnSection[]} */
   #drawn = [];
+  #bar;
   /** @type {HTMLElement | null} */
   #back = null;
   #arrivedAt = -1;
@@ -71,18 +80,19 @@ export class Reader {
 
   /**
    * @param {HTMLElement} root
-   * @param {{onPlace: (section: Section, page: PageStart | null) => void, onAsk: (selection: Selected) => void}} listeners
+   * @param {HTMLElement} bar  stands above the text and never covers it
+   * @param {Listeners} listeners
    */
-  constructor(root, { onPlace, onAsk }) {
+  constructor(root, bar, listeners) {
     this.#root = root;
-    this.#onPlace = onPlace;
-    this.#onAsk = onAsk;
+    this.#bar = bar;
+    this.#listeners = listeners;
     root.addEventListener("scroll", () => requestAnimationFrame(() => this.#findPlace()), { passive: true });
     document.addEventListener("selectionchange", () => {
       clearTimeout(this.#timer);
       this.#timer = setTimeout(() => this.#offerSelection(), 120);
     });
-    root.addEventListener("keydown", (event) => event.key === "Escape" && this.#goBack());
+    root.addEventListener("keydown", (event) => this.#pressKey(event));
   }
 
   clear() {
@@ -128,20 +138,54 @@ export class Reader {
       const depth = /** @type {2 | 3 | 4 | 5 | 6} */ (Math.min(6, 2 + Math.max(0, section.level - texts[0].level)));
       const heading = el(`h${depth}`, { class: "section-title", tabindex: "-1" }, section.title);
       const isBare = !text.text.trim() && texts.length === 1;
-      const node = el("section", { class: "section", "data-section": section.id, lang: book.language || false },
+      const node = el("section", { class: "section", "data-section": section.id, lang: book.language || false, dir: "auto" },
         heading, isBare ? el("p", { class: "hint" }, S.emptySection) : text.root);
       return { section, text, heading, node };
     });
     this.#hideRepeatedPages();
     const path = texts[0].heading_path.slice(0, -1);
+    this.#drawWayBack();
     fill(this.#root,
-      this.#back ? el("button", { type: "button", class: "button to-answer", on: { click: () => this.#goBack() } }, S.backToAnswer) : null,
       path.length ? el("p", { class: "path" }, path.join(" › ")) : null,
       el("article", { class: "leaf" }, this.#drawn.map(({ node }) => node)),
       this.#bubble,
       this.#drawNeighbours(book, sections[first - 1], sections[last + 1], texts[0]));
     this.#bubble.hidden = true;
     this.#goTo(this.#drawn[at - first], span);
+    this.#listeners.onDrawn();
+  }
+
+  /* The way back to the answer, and to its other sources. */
+  #drawWayBack() {
+    const button = (/** @type {string} */ label, /** @type {string} */ sign, /** @type {HTMLElement | undefined} */ to) =>
+      el("button", { type: "button", class: "icon-button", "aria-label": label, title: label, disabled: !to, on: { click: () => to?.click() } }, sign);
+    const { before, after, number, count } = this.#findSources();
+    this.#bar.hidden = !this.#back;
+    fill(this.#bar, this.#back ? [
+      el("button", { type: "button", class: "button to-answer", on: { click: () => this.#goBack() } }, S.backToAnswer),
+      count > 1 ? el("span", { class: "source-steps" }, button(S.sourceBefore, "‹", before),
+        el("span", {}, S.of(number, count)), button(S.sourceAfter, "›", after)) : null,
+    ] : null);
+  }
+
+  /* The footnotes of the answer that led here, each number once. */
+  #findSources() {
+    /** @type {HTMLElement[]} */
+    const cites = [...(this.#back?.closest(".turn")?.querySelectorAll("button.cite") || [])].filter((node) => node instanceof HTMLElement);
+    const sources = cites.filter((cite, at) => cites.findIndex((other) => other.textContent === cite.textContent) === at);
+    const here = sources.findIndex((cite) => cite.textContent === this.#back?.textContent);
+    return here < 0 ? { number: 0, count: 0 } : { before: sources[here - 1], after: sources[here + 1], number: here + 1, count: sources.length };
+  }
+
+  /** @param {KeyboardEvent} event */
+  #pressKey(event) {
+    if (event.key === "Escape") this.#goBack();
+    if (!(event.target instanceof HTMLElement) || !event.target.matches("mark.cited")) return;
+    const { before, after } = this.#findSources();
+    const to = event.key === "ArrowLeft" ? before : event.key === "ArrowRight" ? after : null;
+    if (!to) return;
+    event.preventDefault();
+    to.click();
   }
 
   get #pages() {
@@ -191,7 +235,7 @@ export class Reader {
       target.node.scrollIntoView({ block: "start" });
     }
     this.#arrivedAt = this.#root.scrollTop;
-    this.#onPlace(target.section, findPage(target.text.pages, span ? span[0] : 0));
+    this.#listeners.onPlace(target.section, findPage(target.text.pages, span ? span[0] : 0), !span);
   }
 
   #goBack() {
@@ -210,20 +254,21 @@ export class Reader {
     const here = this.#drawn.findLast(({ node }) => isAbove(node)) || this.#drawn[0];
     const pages = this.#pages.filter((page) => page.drawn);
     const page = pages.findLast(({ drawn }) => isAbove(drawn)) || pages[0] || null;
-    this.#onPlace(here.section, page);
+    this.#listeners.onPlace(here.section, page, true);
   }
 
   #offerSelection() {
     const found = this.#findSelection();
     this.#bubble.hidden = !found;
     if (!found) return;
+    const hide = () => { this.#bubble.hidden = true; };
     fill(this.#bubble, isTooLong(found.text)
       ? el("p", { class: "bubble-note" }, S.tooLong(countCharacters(found.text)))
       : el("button", { type: "button", class: "button strong", on: {
         /* Pressing the button must not undo the selection. */
         mousedown: (event) => event.preventDefault(),
-        click: () => { this.#bubble.hidden = true; this.#onAsk(found); },
-      } }, S.askAbout));
+        click: () => { hide(); this.#listeners.onAsk(found); },
+      } }, S.askAbout), this.#listeners.drawTools(found, hide));
     const box = found.range.getBoundingClientRect();
     const pane = this.#root.getBoundingClientRect();
     const below = box.bottom - pane.top + this.#root.scrollTop + 8;
@@ -236,11 +281,62 @@ export class Reader {
     if (!chosen?.rangeCount || chosen.isCollapsed || !this.#book) return null;
     const range = chosen.getRangeAt(0);
     if (!this.#root.contains(range.commonAncestorContainer)) return null;
-    for (const { text } of this.#drawn) {
+    const part = this.#locate(range);
+    return part && { ...part, range, book: this.#book };
+  }
+
+  /** @param {Range} range */
+  #locate(range) {
+    for (const { text, section } of this.#drawn) {
       const part = text.findSelected(range);
-      if (part) return { text: part.text, range, book: this.#book };
+      if (part) return { ...part, section: section.id };
     }
     return null;
+  }
+
+  /**
+   * Tell whether the reader has scrolled to the end of the last section.
+   * @param {Section[]} sections
+   */
+  isAtEnd(sections) {
+    const last = sections.at(-1)?.id;
+    const { scrollTop, clientHeight, scrollHeight } = this.#root;
+    return this.#drawn.some(({ section }) => section.id === last) && scrollTop > 0 && scrollTop + clientHeight >= scrollHeight - 4;
+  }
+
+  /** Find the first passage that is in sight, by its offsets; null where nothing is shown. */
+  findTop() {
+    const { top } = this.#root.getBoundingClientRect();
+    for (const { text } of this.#drawn)
+      for (const block of text.root.children) {
+        if (block.getBoundingClientRect().bottom <= top + 24) continue;
+        const range = document.createRange();
+        range.selectNodeContents(block);
+        const found = this.#locate(range);
+        if (found) return found;
+      }
+    return null;
+  }
+
+  /**
+   * Scroll to a character of a section that is shown.
+   * @param {string} section
+   * @param {number} offset
+   */
+  scrollToCharacter(section, offset) {
+    const range = this.findRange(section, offset, offset + 1);
+    if (!range || !offset) return;
+    this.#root.scrollTop += range.getBoundingClientRect().top - this.#root.getBoundingClientRect().top - 24;
+  }
+
+  /**
+   * Find the characters of a section on the page; null where the section is not shown.
+   * @param {string} section
+   * @param {number} start
+   * @param {number} end
+   */
+  findRange(section, start, end) {
+    return this.#drawn.find((drawn) => drawn.section.id === section)?.text.makeRange(start, end) || null;
   }
 }
 

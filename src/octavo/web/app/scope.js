@@ -2,18 +2,22 @@
 /* Where an answer may come from: always in sight, always one step from being changed.
 
    Section, page and "only up to here" follow the reader: they mean what is open at the moment of asking. A selection
-   stays until it is cleared. `toBody()` is what goes to the server, `describe()` what people read. */
+   stays until it is cleared. Both are there again after a reload of the tab. `toBody()` is what goes to the server,
+   `describe()` what people read. */
 
-import { el, fill } from "../shared/dom.js";
+import { drawQuotation, el, fill } from "../shared/dom.js";
 import { highlight } from "../shared/selection.js";
 import { shorten } from "../shared/text.js";
+import { tabStorage } from "./storage.js";
 import { S } from "./strings.js";
 
 /** @import { AskBody } from "../shared/turn.js" */
 /** @import { Book, PageStart, Section } from "./api.js" */
 /** @typedef {"all" | "book" | "section" | "page" | "selection" | "upTo"} ScopeKind */
-/** @typedef {{text: string, range: Range, book: Book}} Selected */
+/** @typedef {{text: string, range: Range | null, book: Book, section: string, start: number, end: number}} Selected */
+/** @typedef {(section: string, start: number, end: number) => Range | null} FindRange */
 
+const KEPT = "octavo.scope";
 /** @type {ScopeKind[]} */
 const KINDS = ["all", "book", "section", "page", "selection", "upTo"];
 
@@ -39,10 +43,14 @@ export class ScopeBar {
     this.#draw();
   }
 
-  /** @param {ScopeKind} kind */
-  choose(kind) {
+  /**
+   * @param {ScopeKind} kind
+   * @param {{keep?: boolean}} how  whether it is to be there again after a reload
+   */
+  choose(kind, { keep = true } = {}) {
     this.kind = this.#isReady(kind) ? kind : this.#book ? "book" : "all";
     if (this.kind !== "selection") this.#selection = null;
+    if (keep) this.#keep();
     this.#draw();
   }
 
@@ -59,6 +67,26 @@ export class ScopeBar {
     if (this.#selection && this.#selection.book.id !== book?.id) this.#selection = null;
     if (!this.#isReady(this.kind)) this.kind = book ? "book" : "all";
     this.#draw();
+  }
+
+  /**
+   * Choose again what was chosen before the page was reloaded, if it was this book.
+   * @param {Book} book
+   * @param {FindRange} findRange
+   */
+  restore(book, findRange) {
+    const kept = readKept();
+    if (!kept || kept.book !== book.id) return;
+    const { text, section, start, end } = kept.selection || {};
+    if (typeof text === "string" && typeof section === "string")
+      this.#selection = { text, book, section, start: Number(start), end: Number(end), range: findRange(section, Number(start), Number(end)) };
+    if (KINDS.includes(kept.kind)) this.choose(kept.kind);
+  }
+
+  #keep() {
+    const { text = "", section = "", start = 0, end = 0 } = this.#selection || {};
+    if (this.#book)
+      tabStorage.set(KEPT, JSON.stringify({ book: this.#book.id, kind: this.kind, selection: text ? { text, section, start, end } : null }));
   }
 
   /** @param {Selected} selection */
@@ -104,17 +132,23 @@ export class ScopeBar {
     }
     this.#quote.hidden = !this.#selection;
     /* The selection stays tinted in the text for as long as it is asked about. */
-    highlight("asked", this.#selection ? [this.#selection.range] : []);
+    highlight("asked", this.#selection?.range ? [this.#selection.range] : []);
     this.root.dispatchEvent(new CustomEvent("scope"));
     if (this.#selection)
       fill(this.#quote,
-        el("q", {}, shorten(this.#selection.text, 160)),
+        drawQuotation(shorten(this.#selection.text, 160)),
         el("button", { type: "button", class: "icon-button", "aria-label": S.dropSelection, title: S.dropSelection,
           on: { click: () => this.choose("book") } }, "×"));
   }
 
   describe() {
     return this.#label(this.kind);
+  }
+
+  /** The section or page up to which may be looked; "" for no limit. */
+  get limit() {
+    if (this.kind !== "upTo") return "";
+    return this.#page ? `p. #${this.#page.number}` : this.#section?.id || "";
   }
 
   /** @returns {AskBody} */
@@ -129,5 +163,14 @@ export class ScopeBar {
       case "upTo": return scope("up-to-position", this.#page ? `page #${this.#page.number}` : this.#section?.id);
       default: return {};
     }
+  }
+}
+
+/** @returns {{book: string, kind: ScopeKind, selection: {text?: string, section?: string, start?: number, end?: number} | null} | null} */
+function readKept() {
+  try {
+    return JSON.parse(tabStorage.get(KEPT) || "null");
+  } catch {
+    return null;
   }
 }

@@ -177,6 +177,22 @@ export class SectionText {
   }
 
   /**
+   * Make a range of the page that holds the characters from `start` to `end`; null where there are none.
+   * @param {number} start
+   * @param {number} end
+   */
+  makeRange(start, end) {
+    const [from, to] = [this.#measure.toUnits(start), this.#measure.toUnits(end)];
+    const holds = (/** @type {number} */ at) => this.#places.findLast((place) => place.at <= at);
+    const [first, last] = [holds(from), holds(Math.max(from, to - 1))];
+    if (!first || !last || to <= from) return null;
+    const range = document.createRange();
+    range.setStart(first.node, Math.min(from - first.at, first.node.length));
+    range.setEnd(last.node, Math.min(to - last.at, last.node.length));
+    return range;
+  }
+
+  /**
    * Return what `range` holds of this text, with its offsets in characters; null for nothing.
    * @param {Range} range
    */

@@ -4,12 +4,13 @@
    Everything from a book or a model is set as text. Footnotes become buttons, the words that carry the answer are
    emphasised, and a refusal is a card of its own. */
 
-import { drawIcon, el, fill } from "../shared/dom.js";
-import { shorten, splitAtMarks } from "../shared/text.js";
+import { drawIcon, drawQuotation, el, fill } from "../shared/dom.js";
+import { quote, shorten, splitAtMarks } from "../shared/text.js";
 import { Tooltip } from "../shared/tooltip.js";
 import { describePlace, gradeConfidence } from "../shared/turn.js";
 import { FeedbackView } from "./feedback.js";
 import { announce, copyText, drawProblem } from "./notices.js";
+import { findParagraph } from "./paragraph.js";
 import { S, describeStep } from "./strings.js";
 
 /** @import { Answered, Asked, Citation, Claim, Place, Turn } from "../shared/turn.js" */
@@ -54,10 +55,11 @@ export class TurnView {
     this.root = el("article", { class: "turn", tabindex: "-1", "aria-label": shorten(question, 80) },
       el("div", { class: "asked" },
         el("span", { class: "quiet" }, S.you, " "),
-        el("p", { class: "question" }, question),
-        body.selected_text ? el("q", { class: "about" }, shorten(body.selected_text, 160)) : null,
+        el("p", { class: "question", dir: "auto" }, question),
+        body.selected_text ? drawQuotation(shorten(body.selected_text, 160), "about") : null,
         where ? el("p", { class: "asked-where" }, where) : null),
       this.#steps, this.#said, this.#foot);
+    this.root.addEventListener("keydown", (event) => walkSources(this.root, event));
   }
 
   /**
@@ -110,7 +112,7 @@ export class TurnView {
   /** Draw the words that answer, in large letters, with their footnote. */
   #drawShort() {
     const { short } = this.#turn;
-    return short ? el("p", { class: "short" }, short.text, " ", this.#drawFootnote(short.citation)) : null;
+    return short ? el("p", { class: "short", dir: "auto" }, short.text, " ", this.#drawFootnote(short.citation)) : null;
   }
 
   /**
@@ -126,7 +128,7 @@ export class TurnView {
     const cut = last.text.search(/\S{1,24}$/);
     const drawPiece = (/** @type {{text: string, marked: boolean}} */ piece) =>
       (piece.marked && piece.text ? el("strong", {}, piece.text) : piece.text);
-    return el("p", { class: text.includes("\n") ? "claim lines" : "claim" },
+    return el("p", { class: text.includes("\n") ? "claim lines" : "claim", dir: "auto" },
       parts.map(drawPiece), cut > 0 ? drawPiece({ ...last, text: last.text.slice(0, cut) }) : null,
       el("span", { class: "together" }, drawPiece({ ...last, text: last.text.slice(Math.max(0, cut)) }),
         claim.citations.map((number) => this.#drawFootnote(number))));
@@ -139,10 +141,7 @@ export class TurnView {
     /** @type {HTMLButtonElement} */
     const button = el("button", { type: "button", class: "cite", "aria-label": S.citation(number, describe(cited)),
       on: { click: () => this.#actions.open(cited, button) } }, number);
-    tooltip.attach(button, () => [
-      el("q", { class: "preview-quote" }, shorten(cited.content_snippet, 320)),
-      el("span", { class: "preview-place" }, describeWithTitle(cited, " · ")),
-    ]);
+    tooltip.attach(button, () => drawCard(cited));
     return button;
   }
 
@@ -163,7 +162,7 @@ export class TurnView {
       el("ol", {}, citations.map((cited) => {
         /** @type {HTMLButtonElement} */
         const button = el("button", { type: "button", class: "source", on: { click: () => this.#actions.open(cited, button) } },
-          el("q", {}, shorten(cited.content_snippet)),
+          drawQuotation(shorten(cited.content_snippet)),
           el("span", { class: "source-place" }, describeWithTitle(cited, " · ")));
         const online = /^https?:/.test(cited.link || "")
           ? el("a", { href: cited.link, target: "_blank", rel: "noopener noreferrer", class: "online" }, S.asOnline, " ↗") : null;
@@ -199,7 +198,7 @@ export class TurnView {
     const near = nearest.map((place) => {
       /** @type {HTMLButtonElement} */
       const button = el("button", { type: "button", class: "source", on: { click: () => this.#actions.open(place, button) } },
-        place.excerpt ? el("q", { class: "excerpt" }, shorten(place.excerpt, 320)) : null,
+        place.excerpt ? drawQuotation(shorten(place.excerpt, 320), "excerpt") : null,
         el("span", { class: place.excerpt ? "source-place" : "" }, [describe(place), place.source_title].filter(Boolean).join(" · ")));
       return el("li", {}, button);
     });
@@ -232,6 +231,36 @@ export class TurnView {
   }
 }
 
+/**
+ * Draw the card of a footnote: the sentence at once, and around it its paragraph when that has come.
+ * @param {Citation} cited
+ */
+function drawCard(cited) {
+  const words = el("div", { class: "preview-quote", dir: "auto" }, drawQuotation(shorten(cited.content_snippet, 320)));
+  findParagraph(cited).then((found) => {
+    if (!found || !words.isConnected) return;
+    fill(words, found.before, el("mark", { class: "preview-words" }, found.words), found.after);
+    tooltip.follow();
+  });
+  return [words, el("span", { class: "preview-place" }, describeWithTitle(cited, " · "))];
+}
+
+/**
+ * Move the focus with the arrow keys from one footnote, or one source of the list, to the next.
+ * @param {HTMLElement} root
+ * @param {KeyboardEvent} event
+ */
+function walkSources(root, event) {
+  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+  const kind = event.target instanceof HTMLElement && ["cite", "source"].find((name) => event.target instanceof HTMLElement && event.target.matches(`button.${name}`));
+  if (!step || !kind) return;
+  /** @type {HTMLElement[]} */
+  const all = [...root.querySelectorAll(`button.${kind}`)].filter((node) => node instanceof HTMLElement);
+  const next = all[all.findIndex((node) => node === event.target) + step];
+  event.preventDefault();
+  next?.focus();
+}
+
 /** @param {Place} place */
 function describe(place) {
   return describePlace(place, S.page);
@@ -251,6 +280,6 @@ function describeWithTitle(cited, separator) {
  */
 export function writeAnswer({ asked, final, citations }) {
   const notes = citations.map((cited) =>
-    `[${cited.number}] “${shorten(cited.content_snippet, 1000)}” ${describeWithTitle(cited, ", ")}. ${cited.link}`);
+    `[${cited.number}] ${quote(shorten(cited.content_snippet, 1000))} ${describeWithTitle(cited, ", ")}. ${cited.link}`);
   return [asked.question, "", final?.answer, "", ...notes].join("\n").trim();
 }

@@ -7,6 +7,8 @@
    address; anything else (`javascript:`, `data:`) is left out. An image is only shown from bytes that the page
    already holds (`data:image/png` and the like), so no element ever loads one from the network. */
 
+import { beginsQuoted } from "./text.js";
+
 /** @typedef {string | number | boolean | null | undefined | Node} Leaf */
 /** @typedef {Leaf | readonly (Leaf | readonly (Leaf | readonly Leaf[])[])[]} Child */
 /** @typedef {{[Kind in keyof HTMLElementEventMap]?: (event: HTMLElementEventMap[Kind]) => unknown}} Listeners */
@@ -104,4 +106,13 @@ export function drawIcon(path) {
  */
 export function isAddress(value) {
   return typeof value === "string" && ADDRESS.test(value.trim()) && !/[\u0000-\u001f]/.test(value);
+}
+
+/**
+ * Draw a quotation. Where the words begin with a quotation mark of their own, no other is set around them.
+ * @param {string} text
+ * @param {string} name  the class
+ */
+export function drawQuotation(text, name = "") {
+  return el("q", { class: beginsQuoted(text) ? `${name} bare`.trim() : name || null, dir: "auto" }, text);
 }

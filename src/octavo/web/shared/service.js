@@ -38,12 +38,13 @@ export class Service {
    * @param {string} method
    * @param {string} path
    * @param {object} [body]
+   * @param {{keepalive?: boolean}} how  whether the request may outlive the page
    */
-  async call(method, path, body) {
+  async call(method, path, body, { keepalive = false } = {}) {
     let response;
     try {
       const headers = this.headers(body !== undefined);
-      response = await fetch(this.address(path), { method, headers, body: body && JSON.stringify(body) });
+      response = await fetch(this.address(path), { method, headers, keepalive, body: body && JSON.stringify(body) });
     } catch (error) {
       throw Problem.wrap(error);
     }

@@ -59,3 +59,19 @@ export function shorten(text, most = 220) {
   const cut = line.slice(0, most);
   return `${cut.slice(0, Math.max(cut.lastIndexOf(" "), most - 30))} …`;
 }
+
+/**
+ * Tell whether a text begins with a quotation mark of its own.
+ * @param {string} text
+ */
+export function beginsQuoted(text) {
+  return /^\s*["'“”„«»‹›‘‚「『]/u.test(text);
+}
+
+/**
+ * Set a text in quotation marks, unless it begins with one.
+ * @param {string} text
+ */
+export function quote(text) {
+  return beginsQuoted(text) ? text : `“${text}”`;
+}

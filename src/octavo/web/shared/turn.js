@@ -49,6 +49,10 @@ import { Problem } from "./sse.js";
  * @property {string | null} [interpreted]
  * @property {string | null} [answerer]
  * @property {number} processing_time_ms
+ * @property {string} [book_id]  what the question was about, and how the reader rated the answer
+ * @property {string} [selected_text]
+ * @property {{type: string, identifier: string | null, description?: string}} [scope]
+ * @property {string} [vote]
  */
 
 /* The turn itself. */
@@ -171,7 +175,26 @@ export function finishTurn(turn, final) {
   const known = turn.claims.length ? turn.claims : listOf(final.claims).map(readClaim);
   const short = readShort(final, citations);
   const claims = known.length ? known : splitClaims(skipShort(String(final.answer || ""), short), citations);
-  return { ...turn, state: refusal ? "refused" : "answered", final, citations, dropped, interpreted, refusal, short, claims };
+  const rated = final.vote === "up" || final.vote === "down" ? final.vote : "";
+  const feedback = rated ? { ...turn.feedback, vote: /** @type {Vote} */ (rated), sent: /** @type {Vote} */ (rated) } : turn.feedback;
+  return { ...turn, state: refusal ? "refused" : "answered", final, citations, dropped, interpreted, refusal, short, claims, feedback };
+}
+
+/**
+ * Read what was asked from what the server keeps of an answer.
+ * @param {Answered} final
+ * @returns {Asked}
+ */
+export function readAsked({ question = "", book_id, selected_text, scope }) {
+  return {
+    question,
+    where: scope?.description || "",
+    body: {
+      ...(book_id ? { book_id } : {}),
+      ...(selected_text ? { selected_text } : {}),
+      ...(scope ? { scope: { type: scope.type, identifier: scope.identifier || "" } } : {}),
+    },
+  };
 }
 
 /**

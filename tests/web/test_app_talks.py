@@ -1,0 +1,167 @@
+"""Conversations that can be found again, words that can be found, and questions that are suggested."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support import small_books
+from tests.support.answerers import AllSentencesAnswerer, fill_library
+from tests.support.browser import BrowserThread, PageVisit, open_page, serve_page
+
+LOST = "How many boats were lost?"
+BOATS = "Seven boats were lost with all their nets."
+SELECT = """(words) => {
+  const walk = document.createTreeWalker(document.querySelector(".leaf"), NodeFilter.SHOW_TEXT);
+  for (let node; (node = walk.nextNode());) {
+    const at = node.data.indexOf(words);
+    if (at < 0) continue;
+    const range = document.createRange();
+    range.setStart(node, at);
+    range.setEnd(node, at + words.length);
+    getSelection().removeAllRanges();
+    getSelection().addRange(range);
+  }
+}"""
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("talks")
+    marsh = small_books.write_markdown(
+        folder / "marsh.md", {"Reeds": "The reeds of the marsh are cut in March."}, title="The Marsh"
+    )
+    tides = small_books.write_markdown(folder / "tides.md")
+    with serve_page(
+        fill_library(folder / "library", tides, marsh), answerer=AllSentencesAnswerer("boats")
+    ) as address:
+        yield address
+
+
+@pytest.fixture
+def visit(stage: BrowserThread, base: str) -> Iterator[PageVisit]:
+    with open_page(stage, base) as opened:
+        yield opened
+        stage.call(opened.assert_clean)
+
+
+def test_a_new_conversation_can_be_undone_and_old_ones_are_listed_renamed_and_deleted(
+    visit: PageVisit,
+) -> None:
+    page = visit.go("/#/books/the-tides")
+    visit.ask(LOST)
+    page.click("text=New conversation")
+    expect(page.locator(".turn")).to_have_count(0)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".question")).to_have_text(LOST)
+    page.click("text=New conversation")
+    visit.ask("Who spoke of the boats?")
+
+    page.get_by_role("button", name="Conversations", exact=True).click()
+    titles = page.locator(".talk-title")
+    expect(titles.first).to_have_text("Who spoke of the boats?")
+    expect(titles.nth(1)).to_have_text(LOST)
+    assert visit.axe() == []
+    page.get_by_role("button", name=f"Rename “{LOST}”").first.click()
+    page.get_by_label("New title").fill("The storm")
+    page.keyboard.press("Enter")
+    expect(titles.nth(1)).to_have_text("The storm")
+    titles.nth(1).click()
+    expect(page.locator(".question")).to_have_text(LOST)
+    visit.ask("When?")
+    page.reload()
+    expect(page.locator(".question")).to_have_text([LOST, "When?"])
+
+    page.get_by_role("button", name="Conversations", exact=True).click()
+    page.get_by_role("button", name="Delete “The storm”").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
+    expect(page.locator(".talk-title", has_text="The storm")).to_have_count(0)
+    page.locator(".talk-head").get_by_role("button", name="Back").click()
+    expect(page.locator(".welcome")).to_be_visible()
+
+
+def test_the_list_is_of_the_open_book_until_all_are_wanted(visit: PageVisit) -> None:
+    page = visit.go("/#/books/the-marsh")
+    page.get_by_role("button", name="Conversations", exact=True).click()
+    expect(page.locator(".talks")).to_contain_text("Nobody has asked this book yet.")
+    page.keyboard.press("Escape")
+    visit.ask("When are the reeds cut?")
+    page.get_by_role("button", name="Conversations", exact=True).click()
+    expect(page.locator(".talk-title")).to_have_text("When are the reeds cut?")
+    page.get_by_role("button", name="All", exact=True).click()
+    expect(page.locator(".talk-title").first).to_have_text("When are the reeds cut?")
+
+
+def test_a_reload_restores_the_selection_the_scope_and_the_vote(visit: PageVisit) -> None:
+    page = visit.go("/#/books/the-tides")
+    expect(page.locator(".leaf")).to_contain_text(BOATS)
+    page.evaluate(SELECT, BOATS)
+    page.get_by_role("button", name="Ask about this").click()
+    visit.ask("How many boats?")
+    page.get_by_role("button", name="This helped").click()
+    with page.expect_response("**/feedback"):
+        page.get_by_role("button", name="Send").click()
+    page.reload()
+    expect(page.locator(".turn .about")).to_have_text(BOATS)
+    expect(page.get_by_role("button", name="This helped")).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("#scope")).to_have_value("selection")
+    expect(page.locator(".scope-quote q")).to_have_text(BOATS)
+    assert page.evaluate("[...[...CSS.highlights.get('asked')][0].toString()].join('')") == BOATS
+    page.select_option("#scope", "upTo")
+    page.reload()
+    expect(page.locator("#scope")).to_have_value("upTo")
+
+
+def test_find_searches_the_book_or_all_and_marks_what_is_chosen(visit: PageVisit) -> None:
+    page = visit.go("/#/books/the-tides")
+    expect(page.locator(".leaf")).to_contain_text("harbour master")
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Find").fill("boats were lost")
+    first = page.locator(".find-result").first
+    expect(first).to_contain_text(BOATS)
+    expect(first.locator("mark").first).to_be_visible()
+    assert visit.axe() == []
+    page.keyboard.press("Enter")
+    visit.wait_for_cited(BOATS)
+    page.locator(".reader").focus()
+    page.keyboard.press("/")
+    page.get_by_role("button", name="In all books").click()
+    page.get_by_role("combobox", name="Find").fill("reeds in March")
+    expect(first).to_contain_text("The Marsh")
+    first.click()
+    visit.wait_for_cited("The reeds of the marsh are cut in March.")
+
+
+def test_the_page_speaks_german_and_urdu_from_right_to_left(visit: PageVisit) -> None:
+    page = visit.go()
+    page.get_by_label("Language").select_option("de")
+    expect(page.get_by_role("heading", name="Bibliothek")).to_be_visible()
+    page.get_by_label("Sprache").select_option("ur")
+    expect(page.get_by_role("heading", name="کتب خانہ")).to_be_visible()
+    assert page.evaluate("[document.documentElement.dir, document.documentElement.lang]") == ["rtl", "ur"]
+    page.locator(".book-link", has_text="The Tides").click()
+    expect(page.locator(".leaf")).to_contain_text(BOATS)
+    visit.ask(LOST)
+    expect(page.locator(".sure")).to_have_text("بہت یقینی")
+    side, talk = (page.locator(name).bounding_box() for name in (".side", ".talk"))
+    assert side is not None
+    assert talk is not None
+    assert side["x"] > talk["x"]
+    assert page.locator(".leaf .section").first.evaluate("(n) => getComputedStyle(n).direction") == "ltr"
+    assert visit.axe() == []
+    visit.shot("app-urdu")
+
+
+def test_questions_are_suggested_before_and_after_and_one_press_asks_them(visit: PageVisit) -> None:
+    page = visit.go("/#/books/the-tides")
+    first = page.locator(".starters .suggestion")
+    expect(first.first).to_be_visible()
+    question = first.first.inner_text()
+    first.first.click()
+    expect(page.locator(".question")).to_have_text(question)
+    expect(page.locator(".starters")).to_have_count(0)
+    expect(page.locator(".tools-row")).to_be_visible()
+    visit.ask(LOST)
+    expect(page.locator(".turns-list > .suggestions .suggestion").last).to_have_text("What is “Storm” about?")
