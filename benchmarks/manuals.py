@@ -4,7 +4,7 @@
 
 Each folder is a manual in HTML as Debian packages it, such as `/usr/share/doc/postgresql-doc-15/html`. What
 a manual says is read here a second time and in another way: the lists of its contents page with Python's own
-parser, and the chain of its "next" links where it has one. The table is in `docs/formats.md`.
+parser, and the chain of its "next" links where it has one. The table is in `docs/measurements.md`.
 """
 
 from __future__ import annotations

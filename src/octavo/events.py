@@ -27,6 +27,20 @@ class Fetched:
 
 
 @dataclass(frozen=True, slots=True)
+class Preparing:
+    """The book is being read or cut since `seconds`: `done` of `total` pages, 0 of 0 where none are counted.
+
+    It comes once a second, so that a long book is never silent.
+    """
+
+    step: Literal["reading", "cutting"]
+    done: int
+    total: int
+    seconds: float
+    kind: Literal["preparing"] = "preparing"
+
+
+@dataclass(frozen=True, slots=True)
 class Parsed:
     """The file was read. `warnings` say what a person should know about it."""
 
@@ -85,7 +99,7 @@ class Published:
     kind: Literal["published"] = "published"
 
 
-IngestEvent = Fetched | Parsed | Compared | Embedding | Storing | Published
+IngestEvent = Fetched | Preparing | Parsed | Compared | Embedding | Storing | Published
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,10 @@ class Limits:
     parser_memory_mb: int = 2_048
     """Address space of the parser's process."""
     parser_seconds: float = 60.0
-    """CPU seconds for a file, and four times as many by the clock; a PDF gets 0.05 more for each page."""
+    """CPU seconds for a file, and one more for each MB; a PDF gets 0.05 more for each page.
+
+    By the clock a parser is given up when it has used no processor for four times as long.
+    """
 
     def __post_init__(self) -> None:
         _require_positive(self)

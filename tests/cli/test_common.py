@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from octavo.cli.common import WIDTH, ProgressLine, draw_bar, format_seconds
-from octavo.events import Compared, Embedding, IngestEvent, Parsed, Published, Storing
+from octavo.events import Compared, Embedding, IngestEvent, Parsed, Preparing, Published, Storing
 from tests.support.builders import make_book
 
 
@@ -41,6 +41,9 @@ def test_every_event_has_its_line() -> None:
     assert progress.describe(Parsed("M", 3, 12_345, 0)) == "moby.epub: 3 sections, 12,345 characters"
     assert progress.describe(Parsed("M", 1, 1, 0)) == "moby.epub: 1 section, 1 character"
     assert progress.describe(Compared("m", "M", 1, 2, 3, 4, 5, 6)) == "moby.epub: +1 ~2 −3 sections"
+    assert progress.describe(Preparing("cutting", 0, 0, 75.0)) == "moby.epub: cutting, 1:15"
+    reading = progress.describe(Preparing("reading", 300, 1_200, 20.0))
+    assert reading == "moby.epub: reading 300 of 1,200 pages, 0:20, 1:00 left"
     assert progress.describe(Storing(5, 9)) == "moby.epub: storing 5/9"
     assert progress.describe(Published(make_book())) == ""
 
@@ -69,3 +72,11 @@ def test_nobody_who_does_not_watch_sees_more_than_the_warnings(capsys: pytest.Ca
     for event in EVENTS:
         progress(event)
     assert capsys.readouterr().err == "  note: page 3 is a picture\n"
+
+
+def test_a_pipe_gets_a_line_every_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = iter((0.0, 9.0, 10.0, 10.0, 19.0, 20.0, 20.0))
+    progress = ProgressLine("moby.epub", live=False, lines=True, now=lambda: next(clock))
+    for second in (9, 10, 19, 20):
+        progress(Preparing("reading", 0, 0, second))
+    assert capsys.readouterr().err == "moby.epub: reading, 0:10\nmoby.epub: reading, 0:20\n"

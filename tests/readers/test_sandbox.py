@@ -236,6 +236,45 @@ async def test_a_pdf_gets_more_time_for_each_of_its_pages_once() -> None:
     assert clock.when() == pytest.approx(1e9 + 2.0)
 
 
+def test_the_child_says_now_and_then_how_far_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "book.pdf"
+    path.write_bytes(pdf_files.make_prose(21))
+    request = messages.write_request(path, QUICK)
+    done = subprocess.run(sandbox._COMMAND, input=request, capture_output=True, check=True)
+    assert done.stderr == b"pages 21\nread 10 of 21\nread 20 of 21\n"
+    told = [messages.read_pages_read(line) for line in done.stderr.splitlines()]
+    assert told == [None, (10, 21), (20, 21)]
+
+
+@pytest.mark.parametrize(("program", "goes_on"), [("while True: pass", True), ("input()", False)])
+async def test_the_clock_stops_only_a_parser_that_uses_no_processor(
+    monkeypatch: pytest.MonkeyPatch, program: str, goes_on: bool
+) -> None:
+    monkeypatch.setattr(sandbox, "_LOOK_SECONDS", 0.1)
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", f"print(flush=True)\n{program}"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert child.stdout is not None
+    await child.stdout.readline()
+    try:
+        async with asyncio.timeout(PATIENCE) as deadline:
+            watch = asyncio.create_task(sandbox._extend_while_busy(child, deadline, QUICK, 1e6))
+            await asyncio.sleep(0.15)
+            first = deadline.when()
+            assert first is not None
+            if goes_on:
+                await wait_until_async(lambda: (deadline.when() or 0) > first)
+            else:
+                await asyncio.sleep(0.3)
+                assert deadline.when() == first
+            watch.cancel()
+    finally:
+        child.kill()
+        await child.wait()
+
+
 async def test_a_cancelled_reading_leaves_no_process(tmp_path: Path) -> None:
     path = tmp_path / "slow.pdf"
     path.write_bytes(pdf_files.self_calling_form())

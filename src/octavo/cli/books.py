@@ -223,7 +223,7 @@ async def add_book(
 
     async def ingest(path: str) -> Book:
         # The last part names a file, and a site too.
-        progress = ProgressLine(Path(path).name or path, live=live)
+        progress = ProgressLine(Path(path).name or path, live=live, lines=not quiet)
 
         def watch(event: IngestEvent) -> None:
             seen[event.kind] = event

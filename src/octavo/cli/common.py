@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from octavo.errors import InvalidTransition, InvalidValue, NotFound, OctavoError
-from octavo.events import Compared, Embedding, Fetched, IngestEvent, Parsed, Published, Storing
+from octavo.events import Compared, Embedding, Fetched, IngestEvent, Parsed, Preparing, Published, Storing
 from octavo.limits import require_files
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 # Exit codes.
 FAILED, WRONG_CALL, NOT_SAID = 1, 2, 3
+# How often a line of progress is printed where it cannot be overwritten.
+LINE_SECONDS = 10.0
 # The width of a progress line.
 WIDTH = 78
 
@@ -120,12 +122,18 @@ def draw_bar(done: int, total: int, *, width: int = 24) -> str:
 
 
 class ProgressLine:
-    """Shows the events of an ingest on one line of the terminal, which is overwritten."""
+    """Shows the events of an ingest on one line of the terminal, which is overwritten.
 
-    def __init__(self, name: str, *, live: bool, now: Callable[[], float] = time.monotonic) -> None:
-        self._name, self._live, self._now = name, live, now
+    With `lines` it prints a line of its own every ten seconds instead, for a pipe or a log.
+    """
+
+    def __init__(
+        self, name: str, *, live: bool, lines: bool = False, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._name, self._live, self._lines, self._now = name, live, lines and not live, now
         self._began: float | None = None
         self._first = 0
+        self._printed = now()
 
     def __call__(self, event: IngestEvent) -> None:
         if isinstance(event, Parsed):
@@ -134,6 +142,9 @@ class ProgressLine:
         line = self.describe(event)
         if line and self._live:
             click.echo(f"\r{line[:WIDTH]:<{WIDTH}}", nl=False, err=True)
+        if line and self._lines and self._now() - self._printed >= LINE_SECONDS:
+            self._printed = self._now()
+            click.echo(line, err=True)
         if isinstance(event, Published) and self._live:
             click.echo(f"\r{'':<{WIDTH}}\r", nl=False, err=True)
 
@@ -141,6 +152,8 @@ class ProgressLine:
         match event:
             case Fetched():
                 return f"{self._name}: fetched {event.done:,} of {format_count(event.known, 'page')}"
+            case Preparing():
+                return f"{self._name}: {self._describe_step(event)}"
             case Parsed():
                 sections = format_count(event.sections, "section")
                 return f"{self._name}: {sections}, {format_count(event.characters, 'character')}"
@@ -153,6 +166,15 @@ class ProgressLine:
                 return f"{self._name}: storing {event.done}/{event.total}"
             case Published():
                 return ""
+
+    def _describe_step(self, event: Preparing) -> str:
+        """Say what is done for how long, and when all pages will be read at this pace."""
+        seconds = format_seconds(event.seconds)
+        if not event.total:
+            return f"{event.step}, {seconds}"
+        left = event.seconds / max(1, event.done) * (event.total - event.done)
+        pages = f"{event.done:,} of {format_count(event.total, 'page')}"
+        return f"{event.step} {pages}, {seconds}, {format_seconds(left)} left"
 
     def _estimate(self, event: Embedding) -> str:
         """Estimate the time left from the pace since the first batch."""

@@ -24,6 +24,7 @@ from octavo.ingest.edition import (
     make_fingerprint,
     prepare_edition,
 )
+from octavo.ingest.heartbeat import Heartbeat
 from octavo.ingest.install import embed_missing, install_with_cover, require_space_for_vectors
 from octavo.records import covers
 
@@ -41,12 +42,20 @@ async def ingest(
 
     `changes` lets in one change at a time. Before the book enters it, only vectors are written.
     """
-    parsed = await _parse(path, context, options)
+    reading: Heartbeat[ParsedBook] = Heartbeat("reading")
+    async with aclosing(reading.run(_parse(path, context, options, on_page=reading.count))) as beats:
+        async for beat in beats:
+            yield beat
+    parsed = reading.get_result()
     yield Parsed(parsed.title, len(parsed.sections), parsed.characters, parsed.page_count, parsed.warnings)
 
     identity = await _identify(parsed, path, context, options)
     if not identity.unchanged:
-        edition = await _prepare(parsed, identity, context)
+        cutting: Heartbeat[Edition] = Heartbeat("cutting")
+        async with aclosing(cutting.run(_prepare(parsed, identity, context))) as beats:
+            async for beat in beats:
+                yield beat
+        edition = cutting.get_result()
         yield await compare(edition, context.records)
         require_space_for_vectors(edition, context)
         async for progress in embed_missing(edition, context):
@@ -88,10 +97,16 @@ async def run_steps(
     return book
 
 
-async def _parse(path: Path, context: LibraryContext, options: BookOptions) -> ParsedBook:
+async def _parse(
+    path: Path,
+    context: LibraryContext,
+    options: BookOptions,
+    *,
+    on_page: Callable[[int, int], None] | None = None,
+) -> ParsedBook:
     from octavo.readers.sandbox import parse
 
-    return apply_options(await parse(path, context.settings.limits), options)
+    return apply_options(await parse(path, context.settings.limits, on_page=on_page), options)
 
 
 async def _identify(

@@ -23,7 +23,7 @@ from uuid import uuid4
 
 from octavo.concurrency import RetryPolicy, retry, run_blocking
 from octavo.errors import BadBook, OctavoError
-from octavo.events import Compared, Embedding, Fetched, IngestEvent, Parsed, Published, Storing
+from octavo.events import Compared, Embedding, Fetched, IngestEvent, Parsed, Preparing, Published, Storing
 from octavo.records.jobs import Job, JobProgress, JobQueue
 from octavo.records.options import BookOptions
 from octavo.types import Book
@@ -212,6 +212,8 @@ class Worker:
 def to_progress(event: IngestEvent) -> JobProgress | None:
     """Return the progress that an event reports, or None if it reports none."""
     match event:
+        case Preparing():
+            return JobProgress(event.step, event.done, event.total)
         case Parsed():
             return JobProgress("cutting")
         case Compared():

@@ -18,17 +18,22 @@ from octavo.readers.files import find_files
 from octavo.readers.folders import WHOLE, choose_pages, find_single, get_format
 from octavo.readers.parsed import COVER_MOST_MB, ParsedBook, make_cover
 
-# 2: folders of HTML follow the site's own navigation; a page with several top headings is one chapter.
+# 2: folders of HTML follow the site's own navigation; a page with several top headings is one chapter. Paths
+# and web addresses that a line of a PDF breaks after a slash are whole again.
 READERS_VERSION = "2"
 _COVER_FOLDERS = ("", "src", "images", "img", "assets", "static", "static/img", "docs")
 _COVER_NAMES = ("cover.png", "cover.jpg", "cover.jpeg", "cover.webp", "cover.gif")
 Announce = Callable[[int], None] | None
+OnPage = Callable[[int, int], None] | None
 
 
-def read_book(path: Path, limits: Limits, *, announce: Announce = None) -> ParsedBook:
-    """Read the book at a path, a file or a folder. `announce` gets a PDF's number of pages beforehand."""
+def read_book(path: Path, limits: Limits, *, announce: Announce = None, on_page: OnPage = None) -> ParsedBook:
+    """Read the book at a path, a file or a folder. `announce` gets a PDF's number of pages beforehand.
+
+    `on_page` gets the number of pages read so far, and of all, while a PDF or a folder of HTML is read.
+    """
     if path.is_dir():
-        return _add_cover(_read_folder(path, limits, announce), path)
+        return _add_cover(_read_folder(path, limits, announce, on_page), path)
     if not path.exists():
         raise BadBook("not_found", f"there is nothing at {path}")
     if not path.is_file():
@@ -38,15 +43,15 @@ def read_book(path: Path, limits: Limits, *, announce: Announce = None) -> Parse
         raise BadBook("empty_file", f"{path.name} is empty: it has 0 bytes")
     if size > limits.max_file_mb * MB:
         raise BadBook("too_large", f"{path.name} has {size // MB} MB; the limit is {limits.max_file_mb} MB")
-    return _read_format(path, detect_format(path), limits, announce)
+    return _read_format(path, detect_format(path), limits, announce, on_page)
 
 
-def _read_format(path: Path, name: str, limits: Limits, announce: Announce) -> ParsedBook:
+def _read_format(path: Path, name: str, limits: Limits, announce: Announce, on_page: OnPage) -> ParsedBook:
     """Read a file, or a folder of HTML or Markdown, with the reader of this format."""
     if name == "pdf":
         from octavo.readers.pdf.reader import read_pdf
 
-        return read_pdf(path, limits, announce=announce)
+        return read_pdf(path, limits, announce=announce, on_page=on_page)
     if name == "epub":
         from octavo.readers.epub.reader import read_epub
 
@@ -54,7 +59,7 @@ def _read_format(path: Path, name: str, limits: Limits, announce: Announce) -> P
     if name == "html":
         from octavo.readers.html.reader import read_html
 
-        return read_html(path, limits)
+        return read_html(path, limits, on_page=on_page)
     if name == "markdown":
         from octavo.readers.markdown.reader import read_markdown
 
@@ -64,23 +69,23 @@ def _read_format(path: Path, name: str, limits: Limits, announce: Announce) -> P
     return read_plain_text(path, limits)
 
 
-def _read_folder(path: Path, limits: Limits, announce: Announce) -> ParsedBook:
+def _read_folder(path: Path, limits: Limits, announce: Announce, on_page: OnPage) -> ParsedBook:
     """Read a site or book of a known tool, the only book in the folder, or its pages as one book."""
     from octavo.readers.html.fetched import MANIFEST
     from octavo.readers.markdown.docusaurus import is_docusaurus, read_docusaurus
     from octavo.readers.markdown.mdbook import is_mdbook, read_mdbook
 
     if (path / MANIFEST).is_file():
-        return _read_format(path, "html", limits, announce)
+        return _read_format(path, "html", limits, announce, on_page)
     if is_docusaurus(path):
         return read_docusaurus(path, limits)
     if is_mdbook(path):
         return read_mdbook(path, limits)
     files = find_files(path, frozenset(BY_SUFFIX), limits)
     if single := find_single(files):
-        return read_book(single, limits, announce=announce)
+        return read_book(single, limits, announce=announce, on_page=on_page)
     if pages := choose_pages(files):
-        return _read_format(path, pages, limits, announce)
+        return _read_format(path, pages, limits, announce, on_page)
     if not files:
         raise BadBook(
             "no_text",

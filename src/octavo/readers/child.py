@@ -1,7 +1,8 @@
 """The parser process: it reads one book and can do nothing else.
 
 The library starts it with `python -I -m octavo.readers.child` and talks to it as `messages` describes. Before
-it reads a byte of the book, the process limits its own memory, CPU time and file sizes. Then it gives up the
+it reads a byte of the book, the process limits its own memory, CPU time (by the size of the book) and file
+sizes. Then it gives up the
 network, other programs and every file that belongs neither to the book nor to Python: with an audit hook on
 every system, and with the kernel's own confinement where there is one. A hostile file can spoil only its own
 reading.
@@ -22,9 +23,19 @@ from octavo.errors import BadBook, OctavoError
 from octavo.limits import MB, Limits
 from octavo.readers import read_book
 from octavo.readers.confine import confine
-from octavo.readers.messages import SECONDS_PER_PAGE, read_request, write_book, write_error, write_page_count
+from octavo.readers.files import measure_size
+from octavo.readers.messages import (
+    SECONDS_PER_MB,
+    SECONDS_PER_PAGE,
+    read_request,
+    write_book,
+    write_error,
+    write_page_count,
+    write_pages_read,
+)
 
 _MOST_OPEN_FILES = 64
+_PAGES_BETWEEN_LINES = 10
 _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _REFUSED_EVENTS = (
     *("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "pty."),
@@ -40,8 +51,8 @@ def main() -> None:
     stdout = _reserve_stdout()
     try:
         path, limits = read_request(sys.stdin.buffer.read())
-        _confine_process(path, limits)
-        book = read_book(path, limits, announce=_make_announcer(limits))
+        seconds = _confine_process(path, limits)
+        book = read_book(path, limits, announce=_make_announcer(seconds), on_page=_tell_page)
         answer = write_book(book.to_json())
     except BaseException as error:
         refusal = _translate(error)
@@ -78,16 +89,25 @@ def _is_out_of_memory(error: BaseException) -> bool:
     return full or (isinstance(error, ImportError | OSError) and "failed to map segment" in str(error))
 
 
-def _make_announcer(limits: Limits) -> Callable[[int], None]:
+def _make_announcer(seconds: float) -> Callable[[int], None]:
     def announce(pages: int) -> None:
-        _limit_cpu_seconds(limits.parser_seconds + SECONDS_PER_PAGE * pages)
+        _limit_cpu_seconds(seconds + SECONDS_PER_PAGE * pages)
         os.write(2, write_page_count(pages))
 
     return announce
 
 
-def _confine_process(path: Path, limits: Limits) -> None:
-    """Give up everything that reading the book at `path` does not need, as far as the system allows."""
+def _tell_page(done: int, total: int) -> None:
+    if done % _PAGES_BETWEEN_LINES == 0:
+        os.write(2, write_pages_read(done, total))
+
+
+def _confine_process(path: Path, limits: Limits) -> float:
+    """Give up everything that reading the book at `path` does not need, as far as the system allows.
+
+    Returns the seconds of processor time that are left for the book.
+    """
+    seconds = limits.parser_seconds + SECONDS_PER_MB * (measure_size(path, limits) // MB)
     memory = limits.parser_memory_mb * MB
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
@@ -95,11 +115,12 @@ def _confine_process(path: Path, limits: Limits) -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = _MOST_OPEN_FILES if most == resource.RLIM_INFINITY else min(most, _MOST_OPEN_FILES)
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
-    _limit_cpu_seconds(limits.parser_seconds)
+    _limit_cpu_seconds(seconds)
     sys.dont_write_bytecode = True
     paths = _list_readable_paths(path)
     confine(paths)
     sys.addaudithook(_make_audit_hook(paths))
+    return seconds
 
 
 def _limit_cpu_seconds(seconds: float) -> None:

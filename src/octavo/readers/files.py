@@ -95,6 +95,24 @@ def _add_note(notes: list[str] | None, sentence: str) -> None:
         notes.append(clean(sentence))
 
 
+def measure_size(path: Path, limits: Limits) -> int:
+    """Return the bytes of a file, or of the files in a folder, up to what a book may unpack to."""
+    most = limits.max_expanded_mb * MB
+    if not path.is_dir():
+        return min(most, path.stat().st_size) if path.is_file() else 0
+    size, seen, waiting = 0, 0, [path]
+    while waiting and size < most and seen < limits.max_members:
+        for entry in _list_folder(waiting.pop(), path, None):
+            seen += 1
+            if entry.is_symlink():
+                continue
+            if entry.is_dir():
+                waiting.append(entry)
+            elif entry.is_file():
+                size += entry.stat().st_size
+    return min(most, size)
+
+
 def load_file(path: Path, limits: Limits) -> bytes:
     """Read the bytes of a regular file; refuse one that is missing, of another kind, or too large."""
     if not path.is_file():

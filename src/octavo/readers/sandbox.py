@@ -1,5 +1,8 @@
 """Parse a book in a process of its own, which is killed when it takes too long.
 
+The process limits its own processor time. By the clock it may take much longer, on a busy machine, as long as
+it goes on: it is given up only when it has used no processor for a while.
+
 `parse` returns the book or raises `BadBook`, whatever the file does to its parser: hang, crash, use up the
 memory or answer nonsense. The parser gets none of this process's secrets and shares nothing with it but three
 pipes. It is gone, with everything it started, before `parse` returns.
@@ -13,6 +16,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
@@ -22,14 +26,22 @@ from octavo.limits import MB, Limits
 from octavo.readers.messages import (
     BOOK_PREFIX,
     PARSER_MODULE,
+    SECONDS_PER_MB,
     SECONDS_PER_PAGE,
     read_page_count,
+    read_pages_read,
     write_request,
 )
 from octavo.readers.parsed import ParsedBook
 
 GRACE_SECONDS = 2.0
 WAITING_FACTOR = 4
+OnPage = Callable[[int, int], None]
+"""Gets how many pages are read, and of how many."""
+
+# How much slower than an idle machine a busy one may be.
+_BUSY_FACTOR = 50
+_LOOK_SECONDS = 1.0
 _COMMAND = (sys.executable, "-I", "-B", "-X", "utf8", "-m", PARSER_MODULE)
 # What an answer may hold besides the book's text.
 _ANSWER_EXTRA_MB = 64
@@ -41,21 +53,26 @@ _TIMEOUT_SIGNALS = (signal.SIGXCPU,)
 _MEMORY_SIGNALS = (signal.SIGABRT, signal.SIGKILL, signal.SIGTRAP, signal.SIGILL)
 
 
-async def parse(path: Path, limits: Limits) -> ParsedBook:
-    """Read the book at `path` in a child process."""
+async def parse(path: Path, limits: Limits, *, on_page: OnPage | None = None) -> ParsedBook:
+    """Read the book at `path` in a child process. `on_page` is called now and then while it reads."""
     process = await _start_parser(path.name)
     try:
-        # The child limits its own CPU time. On a busy machine that may take several times as long.
         seconds = WAITING_FACTOR * limits.parser_seconds + GRACE_SECONDS
         async with asyncio.timeout(seconds) as deadline:
-            _, answer, _ = await asyncio.gather(
-                _send(process, write_request(path.absolute(), limits)),
-                _receive(process, limits, path.name),
-                _watch_stderr(process, deadline),
-            )
-            code = await process.wait()
+            watch = asyncio.create_task(_extend_while_busy(process, deadline, limits, seconds))
+            try:
+                _, answer, _ = await asyncio.gather(
+                    _send(process, write_request(path.absolute(), limits)),
+                    _receive(process, limits, path.name),
+                    _watch_stderr(process, deadline, on_page),
+                )
+                code = await process.wait()
+            finally:
+                watch.cancel()
     except TimeoutError:
-        raise BadBook("parser_timeout", f"{path.name} took longer than {seconds:g} s to read") from None
+        raise BadBook(
+            "parser_timeout", f"the parser of {path.name} did not go on for {seconds:g} s"
+        ) from None
     finally:
         await asyncio.shield(_stop(process))
     if code != 0 or not answer:
@@ -105,13 +122,41 @@ async def _receive(process: asyncio.subprocess.Process, limits: Limits, name: st
     return b"".join(pieces)
 
 
-async def _watch_stderr(process: asyncio.subprocess.Process, deadline: asyncio.Timeout) -> None:
+async def _extend_while_busy(
+    process: asyncio.subprocess.Process, deadline: asyncio.Timeout, limits: Limits, seconds: float
+) -> None:
+    """Move the deadline on while the child uses the processor, as long as even a busy machine would take."""
+    clock = asyncio.get_running_loop().time
+    allowed = limits.parser_seconds + SECONDS_PER_MB * limits.max_expanded_mb
+    end, used = clock() + _BUSY_FACTOR * allowed, 0
+    while clock() < end:
+        await asyncio.sleep(_LOOK_SECONDS)
+        now = _count_ticks(process.pid)
+        if now > used and (when := deadline.when()) is not None:
+            used = now
+            deadline.reschedule(max(when, clock() + seconds))
+
+
+def _count_ticks(pid: int) -> int:
+    """Return how much processor time a process has used; 0 where the system does not say."""
+    try:
+        after_name = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        return int(after_name[11]) + int(after_name[12])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+async def _watch_stderr(
+    process: asyncio.subprocess.Process, deadline: asyncio.Timeout, on_page: OnPage | None = None
+) -> None:
     """Drain stderr. When the child has counted a PDF's pages, extend the deadline once, by so much a page."""
     assert process.stderr is not None
     last, is_extended = b"", False
     while piece := await process.stderr.read(1 << 12):
         last = (last + piece)[-4096:]
         for line in last.splitlines():
+            if on_page and (told := read_pages_read(line)):
+                on_page(*told)
             pages, when = read_page_count(line), deadline.when()
             if pages is not None and not is_extended and when is not None:
                 is_extended = True

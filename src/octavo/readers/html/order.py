@@ -118,17 +118,27 @@ class PageTree:
     def place_lines(self, lines: Iterable[ContentsLine]) -> None:
         """Place the lines of the contents, in their order."""
         listed = {line.file: self._drop_heads(line.above) for line in lines}
+        early: list[str] = []
         for file, above in listed.items():
-            if file in self._nodes:
-                continue
-            up = self._find_up(file)
-            # The contents name both pages side by side, and this one says that it stands below the other.
-            if listed.get(up) == above and not any(part.file for part in above):
-                holder = self._nodes.get(up) or self._insert(up, self._enter(above))
+            # A small list may name a page before the large one that says where its parent stands.
+            if any(part.file in listed and part.file not in self._nodes for part in above):
+                early.append(file)
             else:
-                holder = self._enter(above)
-            if file not in self._nodes:
-                self._insert(file, holder)
+                self._place_line(file, listed)
+        for file in early:
+            self._place_line(file, listed)
+
+    def _place_line(self, file: str, listed: Mapping[str, tuple[ContentsPart, ...]]) -> None:
+        if file in self._nodes:
+            return
+        above, up = listed[file], self._find_up(file)
+        # The contents name both pages side by side, and this one says that it stands below the other.
+        if listed.get(up) == above and not any(part.file for part in above):
+            holder = self._nodes.get(up) or self._insert(up, self._enter(above))
+        else:
+            holder = self._enter(above)
+        if file not in self._nodes:
+            self._insert(file, holder)
 
     def place_children(self, menu: Menu) -> None:
         """Place the pages that call a placed page "up", and those in its lists that call none."""

@@ -43,9 +43,9 @@ _MOST_WORDS_MOVED = 60
 _LINKED_INDEX = 0.3
 
 
-def read_html(path: Path, limits: Limits) -> ParsedBook:
-    """Read the book in an HTML file or a folder of them."""
-    return _read_folder(path, limits) if path.is_dir() else _read_file(path, limits)
+def read_html(path: Path, limits: Limits, *, on_page: Callable[[int, int], None] | None = None) -> ParsedBook:
+    """Read the book in an HTML file or a folder of them. `on_page` gets the pages read, and all."""
+    return _read_folder(path, limits, on_page) if path.is_dir() else _read_file(path, limits)
 
 
 def _parse_file(path: Path, limits: Limits, *, name: str, notes: list[str]) -> LexborHTMLParser:
@@ -143,10 +143,10 @@ def _make_lines(found: list[ContentsLink], file: str) -> list[ContentsLine]:
     ]
 
 
-def _read_folder(root: Path, limits: Limits) -> ParsedBook:
+def _read_folder(root: Path, limits: Limits, on_page: Callable[[int, int], None] | None) -> ParsedBook:
     fetched = load_manifest(root)
     notes: list[str] = [] if fetched is None else list(fetched.notes)
-    whole = _read_pages(root, limits, notes, fetched)
+    whole = _read_pages(root, limits, notes, fetched, on_page)
     pages = whole.pages
     if not pages:
         raise BadBook("no_text", f"{root.name} has no HTML pages")
@@ -185,7 +185,13 @@ def _read_folder(root: Path, limits: Limits) -> ParsedBook:
     )
 
 
-def _read_pages(root: Path, limits: Limits, notes: list[str], fetched: FetchedSite | None) -> _Site:
+def _read_pages(
+    root: Path,
+    limits: Limits,
+    notes: list[str],
+    fetched: FetchedSite | None,
+    on_page: Callable[[int, int], None] | None = None,
+) -> _Site:
     """Read every page of the folder; leave out empty files and other formats with a warning."""
     if fetched is None:
         files = {p.relative_to(root).as_posix(): p for p in find_files(root, SUFFIXES, limits, notes=notes)}
@@ -200,7 +206,9 @@ def _read_pages(root: Path, limits: Limits, notes: list[str], fetched: FetchedSi
     bearable = _NO_PAGE if fetched is None else frozenset(BAD_BOOK_CODES) - {"too_large"}
     found = _Site(root, limits, {}, chosen)
     size = 0
-    for file, path in files.items():
+    for number, (file, path) in enumerate(files.items()):
+        if on_page:
+            on_page(number + 1, len(files))
         try:
             tree = _parse_file(path, limits, name=file, notes=notes)
         except BadBook as refused:

@@ -31,6 +31,7 @@ from octavo.types import BookFormat
 if TYPE_CHECKING:
     from octavo.limits import Limits
 
+OnPage = Callable[[int, int], None] | None
 MOST_ENTRIES = 20_000
 _LINES = re.compile(r"\r\n|[\r\n\x02\ufffe]")
 # How PDFium writes a hyphen at the end of a line.
@@ -45,8 +46,14 @@ _NOBODY = re.compile(
 )
 
 
-def read_pdf(path: Path, limits: Limits, *, announce: Callable[[int], None] | None = None) -> ParsedBook:
-    """Read the book in a PDF. `announce` gets the number of pages before they are read."""
+def read_pdf(
+    path: Path,
+    limits: Limits,
+    *,
+    announce: Callable[[int], None] | None = None,
+    on_page: OnPage = None,
+) -> ParsedBook:
+    """Read the book in a PDF. `announce` gets the number of pages before they are read, `on_page` each."""
     data = path.read_bytes()
     scan.refuse_bombs(data, limits)
     with _open_document(data, path.name) as document:
@@ -54,7 +61,7 @@ def read_pdf(path: Path, limits: Limits, *, announce: Callable[[int], None] | No
         if announce:
             announce(count)
         entries = _read_outline(document)
-        pages, lost = _read_pages(document, count, limits, path.name, bold=not entries)
+        pages, lost = _read_pages(document, count, limits, path.name, bold=not entries, on_page=on_page)
         warnings = _write_warnings(pages, lost, count, data, path.name)
         pages = drop_boilerplate(pages)
         lines = [line for page in pages for line in page.lines]
@@ -102,13 +109,21 @@ def _count_pages(document: pdfium.PdfDocument, data: bytes, name: str, limits: L
 
 
 def _read_pages(
-    document: pdfium.PdfDocument, count: int, limits: Limits, name: str, *, bold: bool
+    document: pdfium.PdfDocument,
+    count: int,
+    limits: Limits,
+    name: str,
+    *,
+    bold: bool,
+    on_page: OnPage = None,
 ) -> tuple[list[PdfPage], list[int]]:
     """Return every page that can be read, and the numbers of those that cannot."""
     pages: list[PdfPage] = []
     lost: list[int] = []
     total = 0
     for number in range(1, count + 1):
+        if on_page:
+            on_page(number, count)
         try:
             page = _read_page(document, number, limits, bold=bold)
         except pdfium.PdfiumError:
