@@ -4,7 +4,8 @@
 
 Counts the publisher's words, with how often each occurs, and says which share of them Octavo has read. Both
 sides are compared in lower case and without hyphens at line ends, so that a word counts as found however
-it was broken; headings count, running heads and page numbers do not.
+it was broken; headings count, running heads and page numbers do not. The second share leaves numbers out:
+a PDF may number its sections in another way than the text.
 """
 
 from __future__ import annotations
@@ -43,6 +44,10 @@ def main(pdf: str, txt: str) -> None:
     seconds = time.process_time() - started
     share, missing = recall(book, Path(txt).read_text(encoding="utf-8"))
     print(f"{book.page_count} pages, {book.page_count / seconds:.0f} pages per CPU second")
+    wanted = words(Path(txt).read_text(encoding="utf-8"))
+    lettered = sum(count for word, count in missing.items() if not word.isdigit())
+    total = sum(count for word, count in wanted.items() if not word.isdigit())
+    print(f"without numbers {1 - lettered / max(1, total):.4%}")
     print(f"word recall {share:.4%}; most often missing: {missing.most_common(12)}")
 
 

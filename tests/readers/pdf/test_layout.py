@@ -51,6 +51,24 @@ def test_full_lines_are_one_paragraph() -> None:
     assert text(lines(FULL, MORE, "and here it ends.")) == f"{FULL} {MORE} and here it ends."
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "known", "joined"),
+    [
+        ("it is in debian/", "rules, as always", "see debian/rules", True),
+        ("it is in debian/", "rules, as always", "", False),
+        ("https://example.org/doc/", "debian-policy/. Also there", "", True),
+        ("the file (/etc/", "logrotate.conf) says so", "", True),
+        ("below /usr/include/", "is amended by that", "usr/include/x.h", False),
+        ("either and/", "or both of them", "", False),
+    ],
+)
+def test_a_path_that_breaks_after_a_slash_is_whole_again(
+    before: str, after: str, known: str, joined: bool
+) -> None:
+    long = f"{FULL} and reaches further to the right {before}"
+    assert text(lines(long, after), known=known) == f"{long}{'' if joined else ' '}{after}"
+
+
 def test_a_gap_parts_paragraphs() -> None:
     assert text([line(FULL, 0), line(MORE, 1), line(FULL, 3)]) == f"{FULL} {MORE}\n\n{FULL}"
 

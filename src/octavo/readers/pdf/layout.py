@@ -49,6 +49,11 @@ _LEADERS = re.compile(r"\s*(?:[.·…] ?){4,}\s*")
 _HYPHENATED = re.compile(r"([^\W\d_]+)-$")
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
 _WORDS = re.compile(r"[\w-]+")
+# A path or a web address that may go on in the next line, its last part, and the first part that follows.
+_PATH_END = re.compile(r"(?:^|[\s/(“\"'])([\w.+~*-]*\w)/$")
+_PATH_PART = re.compile(r"[\w.+~-]*\w")
+_FILE_NAME = re.compile(r"[\w+~-]+(?:[./][\w+~-]|/)")
+_PATHS = re.compile(r"[\w.+~/-]+/[\w.+~/-]*\w")
 
 
 class PdfLine(NamedTuple):
@@ -222,6 +227,19 @@ class BookWords:
     def _seen(self) -> Counter[str]:
         return Counter(_WORDS.findall("\n".join(self._texts).lower()))
 
+    @cached_property
+    def _steps(self) -> frozenset[str]:
+        """Each two parts of a path that stand together in some line, as `usr/share`."""
+        paths = (path.split("/") for text in self._texts for path in _PATHS.findall(text))
+        return frozenset(f"{a}/{b}" for parts in paths for a, b in pairwise(parts) if a and b)
+
+    def continues_path(self, before: str, after: str) -> bool:
+        """Whether a path or address at the end of a line goes on in the next, as it does elsewhere."""
+        end, part = _PATH_END.search(before[-200:]), _PATH_PART.match(after)
+        if end is None or part is None:
+            return False
+        return _FILE_NAME.match(after) is not None or f"{end[1]}/{part[0]}" in self._steps
+
     def keeps_hyphen(self, before: str, after: str) -> bool:
         """Whether “before-after” is spelled with its hyphen where it is not broken."""
         seen, first, second = self._seen, before.lower(), after.lower()
@@ -293,6 +311,8 @@ def _join_line(parts: list[str], text: str, hyphen: bool, words: BookWords) -> i
         if not words.keeps_hyphen(match.group(1), after.group()):
             parts[-1] = before[:-1]
             return -1
+        return 0
+    if before.endswith("/") and words.continues_path(before, text):
         return 0
     parts.append(" ")
     return 1
