@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from octavo.server.auth import is_loopback, normalise_address
+from octavo.server.auth import is_listed, is_loopback, normalise_address
 from octavo.server.routes.reference import write_page
 from tests.support import small_books
 from tests.support.answerers import AllSentencesAnswerer, fill_library
@@ -363,3 +363,23 @@ def test_clients_are_counted_by_address_and_homes_with_ipv6_as_one() -> None:
     assert normalise_address(("::ffff:203.0.113.9", 1)) == "203.0.113.9"
     assert normalise_address(("testclient", 1)) == "testclient"
     assert normalise_address(None) == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("host", "names", "listed"),
+    [
+        ("10.1.2.3", "10.0.0.0/8", True),
+        ("11.1.2.3", "10.0.0.0/8", False),
+        ("::ffff:10.1.2.3", "192.168.0.1, 10.0.0.0/8", True),
+        ("2001:db8::7", "2001:db8::/32", True),
+        ("2001:db9::7", "2001:db8::/32,10.0.0.0/8", False),
+        ("10.1.2.3", "10.1.2.3", True),
+        ("10.1.2.3", "proxy.example", False),
+        ("/run/proxy.sock", "/run/proxy.sock", True),
+        ("/run/proxy.sock", "10.0.0.0/8", False),
+        ("10.1.2.3", "*", True),
+        ("10.1.2.3", "", False),
+    ],
+)
+def test_proxies_are_listed_by_address_and_by_network(host: str, names: str, listed: bool) -> None:
+    assert is_listed(host, names.split(",")) is listed

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated
@@ -216,6 +216,27 @@ async def find_public_books(library: Library) -> tuple[str, ...] | None:
     if ALL_BOOKS in names:
         return None
     return tuple([(await library.book(name)).id for name in names])
+
+
+def is_listed(host: str, names: Iterable[str]) -> bool:
+    """Whether a list of addresses and networks, such as `10.0.0.0/8`, or of `*`, has this address."""
+    stripped = [name.strip() for name in names]
+    if "*" in stripped or host in stripped:
+        return True
+    try:
+        found = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    address = getattr(found, "ipv4_mapped", None) or found
+    return any(address in network for network in map(_parse_network, stripped) if network is not None)
+
+
+def _parse_network(name: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    try:
+        return ipaddress.ip_network(name, strict=False)
+    except ValueError:
+        # The name of a host, or of a socket.
+        return None
 
 
 def require_started(request: Request) -> None:

@@ -30,7 +30,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from octavo.limits import LEAST_FILES, count_allowed_files
-from octavo.server.auth import is_loopback, normalise_address
+from octavo.server.auth import is_listed, is_loopback, normalise_address
 
 if TYPE_CHECKING:
     from octavo.server.load import Load
@@ -156,8 +156,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def _is_trusted_proxy(self, host: str) -> bool:
         trusted = self.config.forwarded_allow_ips or os.environ.get("FORWARDED_ALLOW_IPS", "")
-        names = trusted.split(",") if isinstance(trusted, str) else trusted
-        return any(name.strip() in ("*", host) for name in names)
+        return is_listed(host, trusted.split(",") if isinstance(trusted, str) else trusted)
 
     def _make_room_for_a_refusal(self) -> None:
         """Close the oldest of the connections over the limit, so that the newest gets an answer."""
