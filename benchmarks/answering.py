@@ -33,7 +33,7 @@ from octavo.answers.calibration import RISK
 from octavo.answers.extract import compose, shortlist
 from octavo.answers.features import SentenceMatch, match_sentences, measure_sentence
 from octavo.answers.questions import ParsedQuestion, parse_question
-from octavo.models.embedding import load_embedder as load_embedder
+from octavo.models.loading import load_embedder as load_embedder
 from octavo.settings import Settings
 
 ROOT = Path(__file__).parent.parent

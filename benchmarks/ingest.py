@@ -23,7 +23,7 @@ from pathlib import Path
 
 from octavo.library import Library
 from octavo.limits import Limits
-from octavo.models.embedding import load_embedder
+from octavo.models.loading import load_embedder
 from octavo.protocols import Embedder
 from octavo.readers.pdf import reader
 from octavo.settings import Settings

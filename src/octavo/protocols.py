@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from octavo.types import Chunk
@@ -42,6 +42,30 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
         """Returns one unit vector for each text, in order."""
         ...
+
+
+@runtime_checkable
+class QueryEmbedder(Embedder, Protocol):
+    """An embedder that gives a question another vector than the same words in a book."""
+
+    def embed_queries(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
+        """Returns one unit vector for each question, in order."""
+        ...
+
+    def scale_cosine(self, cosine: float) -> float:
+        """Returns where a cosine of this model stands on the scale of the English one."""
+        ...
+
+
+def find_embedder(fingerprint: str, first: Embedder, other: Embedder | None) -> Embedder:
+    """Finds the one of two embedders that an index was made with; the first if neither says so."""
+    return other if other is not None and fingerprint.endswith(f" {other.fingerprint}") else first
+
+
+def embed_queries(embedder: Embedder, texts: Sequence[str]) -> list[tuple[float, ...]]:
+    """Embeds questions, in the way of the embedder where it has one of its own."""
+    embed = embedder.embed_queries if isinstance(embedder, QueryEmbedder) else embedder.embed
+    return embed(texts)
 
 
 class SupportModel(Protocol):

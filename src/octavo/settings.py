@@ -34,6 +34,8 @@ from octavo.limits import AgentLimits, Limits, ServiceLimits, SiteLimits
 FILE = "octavo.toml"
 ENV_FILE = ".env"
 PREFIX = "OCTAVO_"
+AUTO = "auto"
+"""The setting that leaves to Octavo which embedder a book gets."""
 LONGEST_KEPT_DAYS = 36_500
 _SECRET = ("embedder_key", "model_key", "store_key", "records_url")
 
@@ -92,8 +94,9 @@ class Settings(BaseSettings):
 
     data: Path = Field(default_factory=lambda: find_default_data(), description="where the library lives")
     embedder: str = Field(
-        "minilm-int8",
-        description="'minilm-int8', 'minilm-fp32', a sentence-transformers folder, or 'openai:MODEL'",
+        AUTO,
+        description="'auto' (by the language of each book), 'english', 'multilingual', 'minilm-fp32', a "
+        "sentence-transformers folder, or 'openai:MODEL'",
     )
     embedder_url: str = Field("", description="base URL of an OpenAI-compatible embedding endpoint")
     embedder_key: str = Field("", repr=False, description="key for that endpoint")

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from octavo.cli import octavo
 from octavo.errors import OctavoError, StoreError
-from octavo.models.embedding import load_embedder
+from octavo.models.loading import load_embedder
 from octavo.settings import Settings
 from tests.support.answerers import add_tides
 from tests.support.foreign_collections import ROBOTS, fill_collection

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from octavo.errors import InvalidValue, ModelError, WeightsError
-from octavo.models import embedding, weights
+from octavo.models import loading, weights
 from octavo.models.embedding import OnnxEmbedder, OpenAIEmbedder
 from octavo.settings import Settings
 from tests.support import tiny_bert
@@ -45,7 +45,7 @@ def cosine(a: tuple[float, ...], b: tuple[float, ...]) -> float:
 
 
 def test_the_default_settings_load_the_shipped_embedder(tmp_path: Path) -> None:
-    loaded = embedding.load_embedder(Settings(data=tmp_path))
+    loaded = loading.load_embedder(Settings(data=tmp_path))
     assert loaded.fingerprint == f"all-MiniLM-L6-v2:int8:{weights.INT8_SHA256[:12]}:256:384"
     assert (loaded.dimension, loaded.max_pieces) == (384, 254)
 
@@ -75,7 +75,7 @@ def test_a_text_has_the_same_vector_in_any_company(
 
 
 def test_the_number_of_threads_changes_nothing(embedder: OnnxEmbedder, tmp_path: Path) -> None:
-    single = embedding.load_embedder(Settings(data=tmp_path, threads=1))
+    single = loading.load_embedder(Settings(data=tmp_path, threads=1))
     assert single.embed(TEXTS) == embedder.embed(TEXTS)
     assert single.fingerprint == embedder.fingerprint
 
@@ -111,7 +111,7 @@ def test_any_text_has_a_vector(embedder: OnnxEmbedder, text: str) -> None:
 
 def test_a_folder_of_the_users_works_like_the_shipped_model(tmp_path: Path) -> None:
     path = tiny_bert.make_model_folder(tmp_path / "my-model")
-    loaded = embedding.load_embedder(Settings(data=tmp_path, embedder=str(path)))
+    loaded = loading.load_embedder(Settings(data=tmp_path, embedder=str(path)))
     assert (loaded.dimension, loaded.max_pieces) == (tiny_bert.HIDDEN, tiny_bert.POSITIONS - 2)
     assert loaded.fingerprint.startswith("my-model:fp32:")
     ids = [1, *(tiny_bert.WORDS.index(word) + 4 for word in ("the", "sea", "is", "cold")), 2]
@@ -151,7 +151,7 @@ def test_an_exported_graph_gets_the_inputs_it_asks_for_and_is_pooled_here(
     path = tiny_bert.make_model_folder(tmp_path / "exported", kind="mpnet", pooling=pooling)
     names = ("input_ids", "attention_mask", "token_type_ids")
     lookup(path / "onnx" / "model.onnx", inputs=dict.fromkeys(names, kind))
-    loaded = embedding.load_embedder(Settings(data=tmp_path, embedder=str(path)))
+    loaded = loading.load_embedder(Settings(data=tmp_path, embedder=str(path)))
     table = np.random.default_rng(3).normal(size=(30, 8)).astype(np.float32)
     rows = table[[1, tiny_bert.WORDS.index("sea") + 4, 2]]
     pooled = rows[0] if pooling == "cls_token" else rows.mean(axis=0)
@@ -165,7 +165,7 @@ def test_a_graph_that_takes_something_else_is_refused(tmp_path: Path) -> None:
     wanted = {"input_ids": TensorProto.INT64, "pixels": TensorProto.INT64}
     lookup(path / "onnx" / "model.onnx", inputs=wanted)
     with pytest.raises(WeightsError, match="asks for input_ids, pixels"):
-        embedding.load_embedder(Settings(data=tmp_path, embedder=str(path)))
+        loading.load_embedder(Settings(data=tmp_path, embedder=str(path)))
 
 
 def test_files_that_are_no_model_and_no_tokenizer_are_refused(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_an_endpoint_is_asked_in_the_openai_way(endpoint: Endpoint, tmp_path: Pa
     chosen = Settings(
         data=tmp_path, embedder="openai:small", embedder_url=endpoint.url, embedder_key="secret"
     )
-    loaded = embedding.load_embedder(chosen)
+    loaded = loading.load_embedder(chosen)
     assert loaded.embed(["four", "eleven char"]) == [
         pytest.approx([x / math.hypot(4, 3, 4) for x in (4, 3, 4)]),
         pytest.approx([x / math.hypot(11, 3, 4) for x in (11, 3, 4)]),

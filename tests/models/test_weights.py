@@ -134,7 +134,8 @@ def test_the_data_package_holds_data_only_in_files_that_any_host_takes() -> None
     assert {path.name for path in files} == {
         *("all-MiniLM-L6-v2-int8.onnx", "reader-int8.onnx", "verifier-int8.onnx", "tokenizer.json"),
         *("gate-int8.onnx", "large-int8.onnx", "large-words.npy"),
-        *("EMBEDDER.md", "READER.md", "VERIFIER.md", "GATE.md", "LARGE.md", "NOTICE"),
+        *("multilingual-int8.onnx", "multilingual-words.npy", "multilingual-vocabulary.xz"),
+        *("EMBEDDER.md", "READER.md", "VERIFIER.md", "GATE.md", "LARGE.md", "MULTILINGUAL.md", "NOTICE"),
     }
     assert max(path.stat().st_size for path in files) < 100_000_000
 

