@@ -60,3 +60,36 @@ def test_a_stray_backtick_does_not_turn_the_marking_round() -> None:
 
 def test_a_passage_counts_its_words_with_or_without_backticks() -> None:
     assert words.encode_document("call `borrow` twice") == words.encode_document("call  borrow  twice")
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "query"),
+    [
+        ("de", "Die Häuser und ihre Übungen", "haus ubung"),
+        ("fr", "les téléphones installés", "telephone installer"),
+        ("ru", "виртуальные пакеты", "виртуальный пакет"),
+        ("zh", "操作系统安装手册。", "安装手册"),
+        ("ja", "インストールガイドです", "ガイド"),
+        ("ko", "패키지를 보류하려면", "패키지"),
+        ("ur", "۱۲ کتابیں", "12 کتابیں"),
+        ("th", "ดวงจันทร์", "จันทร์"),
+        ("pl", "instalacja pakietów", "instalacja"),
+    ],
+)
+def test_a_query_finds_the_words_of_its_language(language: str, text: str, query: str) -> None:
+    stored = words.encode_document(text, language=language)
+    assert words.encode_query(query, languages=(language,)).keys() <= stored.keys()
+
+
+def test_a_query_for_several_languages_has_the_words_of_each() -> None:
+    both = words.encode_query("installierte Pakete", languages=("", "de"))
+    assert both.keys() == words.encode_query("installierte Pakete").keys() | (
+        words.encode_query("installierte Pakete", languages=("de",)).keys()
+    )
+
+
+def test_english_words_weigh_what_they_always_did() -> None:
+    assert words.encode_document("the running dogs") == {
+        243905464: pytest.approx(1.6730037927627563, abs=0),
+        1312749093: pytest.approx(1.6730037927627563, abs=0),
+    }

@@ -27,6 +27,7 @@ from octavo.ingest.edition import (
 from octavo.ingest.heartbeat import Heartbeat
 from octavo.ingest.install import embed_missing, install_with_cover, require_space_for_vectors
 from octavo.records import covers
+from octavo.text.languages import identify_language
 
 if TYPE_CHECKING:
     from octavo.ingest.context import Changes, LibraryContext
@@ -112,13 +113,15 @@ async def _parse(
 async def _identify(
     parsed: ParsedBook, path: Path, context: LibraryContext, options: BookOptions
 ) -> Identity:
-    fingerprint = make_fingerprint(context.settings, context.embedder)
+    texts = [section.text for section in parsed.sections]
+    language = await run_blocking(identify_language, texts, declared=parsed.language)
+    embedder = context.choose_embedder(language)
+    fingerprint = make_fingerprint(context.settings, embedder, language=language)
     return await identify(
         parsed, path.name, options=options, records=context.records, fingerprint=fingerprint
     )
 
 
 async def _prepare(parsed: ParsedBook, identity: Identity, context: LibraryContext) -> Edition:
-    return await run_blocking(
-        prepare_edition, parsed, identity, embedder=context.embedder, settings=context.settings
-    )
+    embedder = context.find_embedder(identity.fingerprint)
+    return await run_blocking(prepare_edition, parsed, identity, embedder=embedder, settings=context.settings)

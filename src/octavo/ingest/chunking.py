@@ -45,13 +45,15 @@ def chunk_book(
     max_pieces: int,
     target: int,
     created_at: datetime,
+    language: str = "",
 ) -> list[Chunk]:
-    """Return every chunk of the book, in reading order."""
+    """Return every chunk of the book, in reading order. `language` is "" for English."""
     made: list[Chunk] = []
     for section in sections:
         spans = split_section(section, pieces=pieces, max_pieces=max_pieces, target=target)
         made += _build_chunks(book_title, section, spans, position=len(made), created_at=created_at)
-    return made
+    # English chunks are as they always were.
+    return [replace(chunk, metadata={"language": language}) for chunk in made] if language else made
 
 
 def split_section(section: Section, *, pieces: Pieces, max_pieces: int, target: int) -> list[Span]:

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from octavo.errors import LibraryBusy
+from octavo.models.loading import load_multilingual
+from octavo.protocols import find_embedder
+from octavo.settings import AUTO
 
 if TYPE_CHECKING:
     from octavo.protocols import ChunkStore, Embedder
@@ -26,8 +29,31 @@ class LibraryContext:
     records: Records
     store: ChunkStore
     embedder: Embedder
+    multilingual: Embedder | None = None
+    """Embeds books that are not in English, where the settings leave the choice to Octavo."""
     embedding: asyncio.Lock = field(default_factory=asyncio.Lock, compare=False)
     """Held while a batch is embedded: a batch uses every core, so two at once gain nothing."""
+
+    @property
+    def embedders(self) -> tuple[Embedder, Embedder | None]:
+        return self.embedder, self.multilingual
+
+    def choose_embedder(self, language: str) -> Embedder:
+        """Choose who embeds a new book in this language; "" is English."""
+        chosen = self.multilingual if language and self.settings.embedder == AUTO else None
+        return chosen or self.embedder
+
+    def find_embedder(self, fingerprint: str) -> Embedder:
+        """Find the embedder that an index with this fingerprint was made with."""
+        return find_embedder(fingerprint, self.embedder, self.multilingual)
+
+
+def make_context(
+    settings: Settings, records: Records, store: ChunkStore, embedder: Embedder
+) -> LibraryContext:
+    """Put the parts together, with the multilingual embedder where there may be books for it."""
+    other = load_multilingual(settings, beside=embedder)
+    return LibraryContext(settings, records, store, embedder, other)
 
 
 Changes = Callable[[], AbstractAsyncContextManager[LibraryContext]]

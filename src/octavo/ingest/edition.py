@@ -32,7 +32,9 @@ from octavo.readers import READERS_VERSION
 from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.records.rows import hash_text
 from octavo.text.clean import clean, collapse, make_slug
+from octavo.text.languages import WORDS_VERSION, get_base_code
 from octavo.types import NO_METADATA, Book, Chunk, Section
+from octavo.types.books import read_language
 
 if TYPE_CHECKING:
     from octavo.protocols import Embedder
@@ -66,6 +68,8 @@ class Identity:
     fingerprint: str
     known: Book | None
     unchanged: bool
+    language: str = ""
+    """The language whose rules the words of the book follow; "" for English."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,10 +84,12 @@ class Edition:
     vector_keys: Mapping[str, str]
 
 
-def make_fingerprint(settings: Settings, embedder: Embedder) -> str:
-    """Name everything that shapes an index besides the book itself."""
+def make_fingerprint(settings: Settings, embedder: Embedder, *, language: str = "") -> str:
+    """Name everything that shapes an index besides the book itself. `language` is "" for English."""
+    words = f"words-{language}-{WORDS_VERSION} " if language else ""
     return (
-        f"readers-{READERS_VERSION} chunks-{CHUNKER_VERSION}-{settings.chunk_tokens} {embedder.fingerprint}"
+        f"readers-{READERS_VERSION} chunks-{CHUNKER_VERSION}-{settings.chunk_tokens} "
+        f"{words}{embedder.fingerprint}"
     )
 
 
@@ -100,7 +106,10 @@ def apply_options(parsed: ParsedBook, options: BookOptions) -> ParsedBook:
 async def identify(
     parsed: ParsedBook, source_file: str, *, options: BookOptions, records: Records, fingerprint: str
 ) -> Identity:
-    """Find out whether the library has this book, and whether it has exactly this edition."""
+    """Find out whether the library has this book, and whether it has exactly this edition.
+
+    `fingerprint` is that of the index that the book would get.
+    """
     # A name to be shown, not a path to be opened.
     source_file = collapse(clean(source_file)) or "book"
     words = await run_blocking(hash_words, parsed)
@@ -125,6 +134,7 @@ async def identify(
         fingerprint=fingerprint,
         known=known,
         unchanged=unchanged,
+        language=read_language(fingerprint),
     )
 
 
@@ -229,7 +239,7 @@ def prepare_edition(
         id=identity.book_id,
         title=identity.title,
         authors=parsed.authors,
-        language=parsed.language,
+        language=_choose_language(parsed.language, identity.language),
         format=parsed.format,
         source_file=identity.source_file,
         base_url=identity.base_url,
@@ -244,6 +254,11 @@ def prepare_edition(
     return build_edition(book, sections, words_hash=identity.words_hash, embedder=embedder, settings=settings)
 
 
+def _choose_language(declared: str, found: str) -> str:
+    """Return what the file declares, unless its text is in another language."""
+    return declared if not found or get_base_code(declared) == found else found
+
+
 def build_edition(
     book: Book, sections: Sequence[Section], *, words_hash: str, embedder: Embedder, settings: Settings
 ) -> Edition:
@@ -255,6 +270,7 @@ def build_edition(
         max_pieces=embedder.max_pieces,
         target=settings.chunk_tokens,
         created_at=book.updated_at,
+        language=read_language(book.index_fingerprint),
     )
     if not chunks:
         raise BadBook("no_text", f"{book.source_file} has no passage long enough to be found")

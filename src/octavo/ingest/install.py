@@ -18,6 +18,7 @@ from octavo.events import Embedding, IngestEvent, Published, Storing
 from octavo.ingest.notes import read_recorded_notes, write_notes
 from octavo.records import covers, text_marks
 from octavo.store.base import digest_chunk, require_space
+from octavo.types.books import read_language
 
 if TYPE_CHECKING:
     from octavo.ingest.context import LibraryContext
@@ -38,6 +39,9 @@ async def install(new: Edition, context: LibraryContext) -> AsyncGenerator[Inges
     records, book_id = context.records, new.book.id
     before = await records.read_manifest(book_id)
     known = await records.find_book(book_id)
+    reworded = known is not None and read_language(known.index_fingerprint) != read_language(
+        new.book.index_fingerprint
+    )
     old_notes = await read_recorded_notes(records, book_id)
     notes = await run_blocking(write_notes, _keep_times(new, known))
     added = [chunk for chunk in new.chunks if chunk.id not in before]
@@ -65,7 +69,7 @@ async def install(new: Edition, context: LibraryContext) -> AsyncGenerator[Inges
         raise
 
     book, cancelled_later = await run_to_completion(
-        _settle(new, number, context, before, notes=notes, old_notes=old_notes)
+        _settle(new, number, context, before, notes=notes, old_notes=old_notes, reworded=reworded)
     )
     yield Published(book)
     if (cancelled := cancelled_later or cancelled) is not None:
@@ -113,11 +117,15 @@ async def _settle(
     *,
     notes: Mapping[str, str],
     old_notes: Mapping[str, str],
+    reworded: bool,
 ) -> Book:
-    """Write to the store what moved in a published edition, and delete what is gone."""
+    """Write to the store what moved in a published edition, and delete what is gone.
+
+    If the words follow other rules than before (`reworded`), everything is written.
+    """
     after = await context.records.read_manifest(new.book.id)
     kept = [chunk for chunk in new.chunks if chunk.id in before]
-    moved = [c for c in kept if before[c.id] != after[c.id] or notes[c.id] != old_notes.get(c.id)]
+    moved = [c for c in kept if reworded or before[c.id] != after[c.id] or notes[c.id] != old_notes.get(c.id)]
     async for _ in _store_chunks(moved, number, new, context, notes):
         pass
     await delete_removed(new.book.id, context, changed=bool(moved))
@@ -144,6 +152,7 @@ def require_space_for_vectors(new: Edition, context: LibraryContext) -> None:
 
 async def embed_missing(new: Edition, context: LibraryContext) -> AsyncIterator[Embedding]:
     """Embed the texts that have no vector yet, the short ones first, and save each batch."""
+    embedder = context.find_embedder(new.book.index_fingerprint)
     texts = {key: new.texts[id_] for id_, key in new.vector_keys.items()}
     missing = await context.records.find_missing_vectors(texts)
     done, total = len(texts) - len(missing), len(texts)
@@ -151,7 +160,7 @@ async def embed_missing(new: Edition, context: LibraryContext) -> AsyncIterator[
         async with context.embedding:
             # Another book may have brought some of them in the meantime.
             if still_missing := await context.records.find_missing_vectors(batch):
-                vectors = await run_blocking(context.embedder.embed, [texts[key] for key in still_missing])
+                vectors = await run_blocking(embedder.embed, [texts[key] for key in still_missing])
                 await context.records.save_vectors(dict(zip(still_missing, vectors, strict=True)))
         done += len(batch)
         yield Embedding(done, total)

@@ -28,7 +28,7 @@ from octavo.errors import NotFound, StorageLow
 from octavo.events import AskEvent, Compared, IngestEvent, last
 from octavo.ingest import ingest, preview, run_steps
 from octavo.ingest.attach import attach
-from octavo.ingest.context import BOOKS, LibraryContext, join_instances
+from octavo.ingest.context import BOOKS, LibraryContext, join_instances, make_context
 from octavo.ingest.install import delete_removed
 from octavo.ingest.site.shelf import delete_shelf
 from octavo.ingest.source import locate_book
@@ -45,7 +45,7 @@ from octavo.maintenance.repair import (
 )
 from octavo.models import weights
 from octavo.models.cross_encoders import LocalModels
-from octavo.models.embedding import load_embedder
+from octavo.models.loading import load_embedder
 from octavo.records import covers
 from octavo.records.catalogue import Records
 from octavo.records.conversations import Conversations
@@ -472,7 +472,7 @@ class Library:
     def _get_retriever(self, context: LibraryContext) -> Retriever:
         if self._retriever is None:
             reranker = self._make_reranker()
-            self._retriever = Retriever(context.store, self._records, context.embedder, reranker=reranker)
+            self._retriever = Retriever(context.store, self._records, *context.embedders, reranker=reranker)
         return self._retriever
 
     def _make_reranker(self) -> Reranker | None:
@@ -544,7 +544,7 @@ class Library:
                     self._joined = True
                 store, self.repaired = await open_repaired_store(self.settings, self._records, embedder)
                 self._closing.push_async_callback(self._close, store)
-                self._opened = LibraryContext(self.settings, self._records, store, embedder)
+                self._opened = make_context(self.settings, self._records, store, embedder)
                 self._store = store
                 await self.conversations.fail_abandoned()
                 await self.prune()

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from octavo.concurrency import run_blocking
 from octavo.errors import OctavoError, StoreError
 from octavo.events import IngestEvent
-from octavo.ingest.context import LibraryContext
+from octavo.ingest.context import LibraryContext, make_context
 from octavo.limits import MB
 from octavo.maintenance.background_check import read_last_check, save_check
 from octavo.maintenance.rebuild import Rebuilt, drop_unknown, rebuild_records
@@ -37,7 +37,7 @@ from octavo.maintenance.repair import (
     require_embedder,
 )
 from octavo.models.cross_encoders import HeadedText, LocalModels
-from octavo.models.embedding import load_embedder
+from octavo.models.loading import load_embedder
 from octavo.store import open_store, replace_store
 
 if TYPE_CHECKING:
@@ -320,6 +320,6 @@ async def _open_store(
             raise
         store, _ = await replace_store(settings, dimension=embedder.dimension, library=library)
     try:
-        yield LibraryContext(settings, records, store, embedder)
+        yield make_context(settings, records, store, embedder)
     finally:
         await store.close()

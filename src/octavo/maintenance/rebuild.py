@@ -83,7 +83,8 @@ async def _group_points(
 
 
 def _require_same_embedder(found: RecoveredEdition, context: LibraryContext) -> None:
-    book, embedder = found.edition.book, context.embedder
+    book = found.edition.book
+    embedder = context.find_embedder(book.index_fingerprint)
     if not book.index_fingerprint.endswith(embedder.fingerprint):
         raise EmbedderMismatch(
             f"{book.title!r} was indexed by {book.index_fingerprint}, and the settings ask for "

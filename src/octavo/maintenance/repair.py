@@ -26,12 +26,14 @@ from octavo.ingest.install import STORE_AT_ONCE, install, split_batches
 from octavo.ingest.notes import read_recorded_notes
 from octavo.records.rows import hash_text
 from octavo.store import Store, open_store, read_store_state
+from octavo.types.books import read_language
 
 if TYPE_CHECKING:
     from octavo.events import IngestEvent
     from octavo.protocols import ChunkStore, Embedder
     from octavo.records.catalogue import Records
     from octavo.settings import Settings
+    from octavo.types import Book
 
 EMBEDDER, STORE_STATE = "embedder", "store seal"
 LAGGING = "lagging copies"
@@ -241,10 +243,19 @@ async def require_embedder(records: Records, embedder: Embedder) -> None:
         )
 
 
+def _choose_again(book: Book, context: LibraryContext) -> Embedder:
+    """Choose who embeds a book that is in the library: who did it before, if that one is still in use."""
+    before = context.find_embedder(book.index_fingerprint)
+    if book.index_fingerprint.endswith(f" {before.fingerprint}"):
+        return before
+    return context.choose_embedder(read_language(book.index_fingerprint))
+
+
 async def reindex(context: LibraryContext) -> AsyncGenerator[IngestEvent, None]:
     """Rebuild, from its recorded text, each book that another embedder or chunker indexed."""
-    fingerprint = make_fingerprint(context.settings, context.embedder)
     for book in await context.records.list_books():
+        language, embedder = read_language(book.index_fingerprint), _choose_again(book, context)
+        fingerprint = make_fingerprint(context.settings, embedder, language=language)
         if book.index_fingerprint == fingerprint:
             continue
         sections = await context.records.list_sections(book.id)
@@ -255,7 +266,7 @@ async def reindex(context: LibraryContext) -> AsyncGenerator[IngestEvent, None]:
             renewed,
             sections,
             words_hash=words,
-            embedder=context.embedder,
+            embedder=embedder,
             settings=context.settings,
         )
         async with aclosing(install(edition, context)) as steps:

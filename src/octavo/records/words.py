@@ -57,7 +57,7 @@ def count_words(chunks: Iterable[Chunk]) -> Counter[int]:
     encoder = Bm25Encoder()
     counts: Counter[int] = Counter()
     for chunk in chunks:
-        found = encoder.encode_document(build_indexed_text(chunk))
+        found = encoder.encode_document(build_indexed_text(chunk), language=chunk.language)
         counts.update(found.keys())
         counts[ANY_WORD] += bool(found)
     return counts

@@ -19,7 +19,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Literal
 
-from octavo.text import english
+from octavo.text import english, languages
 from octavo.text.english import measure_rarity, tokenize
 from octavo.text.scoring import logistic
 
@@ -32,6 +32,8 @@ ReaderSize = Literal["off", "small", "large"]
 
 # Of the values from 0.25 to 0.6, this one loses least on any kind of book.
 DENSE_WEIGHT = 0.45
+# The multilingual embedder is better than the English one, and across languages words find only names.
+MULTILINGUAL_WEIGHT = 0.7
 # Two stores agree on scores to this many decimals.
 _EXACT = 5
 # The weight of the most common word. The rarest has 1 more.
@@ -90,8 +92,13 @@ def estimate_relevance(query: Mapping[str, float], stems: Collection[str], candi
     return logistic(total)
 
 
-def weigh_query(query: str) -> dict[str, float]:
-    """Weigh the words of a query by their rarity. Stop words count only if there are no others."""
+def weigh_query(query: str, *, language: str = "") -> dict[str, float]:
+    """Weigh the words of a query by their rarity. Stop words count only if there are no others.
+
+    `language` is that of the passages; "" is English.
+    """
+    if language:
+        return languages.weigh_words(query, language)
     words = tokenize(query)
     content = [w for w in words if not w.stop] or words
     return {w.stem: _LEAST_WEIGHT + measure_rarity(w.stem) for w in content}
@@ -99,6 +106,9 @@ def weigh_query(query: str) -> dict[str, float]:
 
 def collect_stems(chunk: Chunk) -> frozenset[str]:
     """Collect the stems of a chunk's words and of the headings above it."""
+    if chunk.language:
+        text = "\n".join((*chunk.heading_path, chunk.content))
+        return frozenset(languages.collect_words(text, chunk.language))
     return frozenset().union(*map(english.collect_stems, (chunk.content, *chunk.heading_path)))
 
 

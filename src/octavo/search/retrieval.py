@@ -5,20 +5,29 @@ search run in one round trip, and their scores are fused. The best chunks are re
 only points to them. A chunk outside of the bounds is dropped even if the store returned it. With a reranker,
 the models that come with Octavo decide which of the first come first.
 
+Books of several embedders are searched each with a vector of its own (`search.groups`). The models that come
+with Octavo read English: passages in other languages keep the place that words and meaning gave them, among
+those that were read by how relevant both are.
+
 Vectors of queries and chunks are cached; chunks only as long as no edition changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from octavo.concurrency import run_blocking
+from octavo.protocols import QueryEmbedder, StoreHits, embed_queries
 from octavo.records.words import ANY_WORD
 from octavo.search.cache import LRUCache
 from octavo.search.cascade import LOOKED_AT
+from octavo.search.groups import BookGroup, group_books, join_hits
 from octavo.search.ranking import (
+    DENSE_WEIGHT,
+    MULTILINGUAL_WEIGHT,
     Candidate,
     ReaderSize,
     collect_stems,
@@ -29,10 +38,11 @@ from octavo.search.ranking import (
 from octavo.search.rerank import Ranking, Reranker
 from octavo.store.bm25 import Bm25Encoder, weigh_by_rarity
 from octavo.text.clean import clean, collapse
+from octavo.text.language import detect_language
 from octavo.types import Chunk, Evidence
 
 if TYPE_CHECKING:
-    from octavo.protocols import ChunkStore, Embedder
+    from octavo.protocols import ChunkStore, Embedder, Where
     from octavo.records.catalogue import Records
     from octavo.search.scope import Bounds
 
@@ -54,13 +64,21 @@ class Retriever:
     """Searches one open library."""
 
     def __init__(
-        self, store: ChunkStore, records: Records, embedder: Embedder, *, reranker: Reranker | None = None
+        self,
+        store: ChunkStore,
+        records: Records,
+        embedder: Embedder,
+        multilingual: Embedder | None = None,
+        *,
+        reranker: Reranker | None = None,
     ) -> None:
+        """`multilingual` is the embedder of books that `embedder` did not embed, if there may be some."""
         self._store, self._records, self._embedder = store, records, embedder
-        self.reranker = reranker
+        self.reranker, self._multilingual = reranker, multilingual
+        self._groups: tuple[BookGroup, ...] = ()
         self._vectors: LRUCache[tuple[float, ...]] = LRUCache()
         self._chunks: LRUCache[tuple[Chunk, frozenset[str]]] = LRUCache()
-        self._generation = self._counted_at = -1
+        self._generation = self._counted_at = self._grouped_at = -1
         self._counts: dict[int, int] = {}
         self._bm25 = Bm25Encoder()
 
@@ -80,19 +98,43 @@ class Retriever:
     ) -> FoundEvidence:
         """Find up to `top_k` passages like `search`, and say which models read them."""
         cleaned = collapse(clean(query))
-        vector = await self.embed_query(cleaned)
         limit = max(CANDIDATES, 2 * top_k)
         while True:
             generation = await self._records.refresh()
             visible = bounds.exclude(self._records.unpublished)
-            words = await self.weigh_words(cleaned)
-            found = await self._store.search(vector, words, where=visible.where, limit=limit)
-            candidates = fuse(found)
+            found, dense_weight = await self._search_groups(cleaned, visible.where, limit)
+            candidates = fuse(found, dense_weight=dense_weight)
             ranking = await self._rank(cleaned, candidates, bounds, reader)
             evidence = await self._select(cleaned, candidates, bounds, top_k, ranking)
             # If an edition was published in the meantime, the old one is gone: search again.
             if generation == await self._records.refresh():
                 return FoundEvidence(tuple(evidence), frozenset(ranking.deep), ranking.readers)
+
+    async def _search_groups(self, query: str, where: Where, limit: int) -> tuple[StoreHits, float]:
+        """Search the books of each embedder with the vector that it gives the query.
+
+        Also return how much meaning counts beside words.
+        """
+        found: list[StoreHits] = []
+        dense_weight = MULTILINGUAL_WEIGHT
+        for group in await self._list_groups():
+            bound = group.bound(where)
+            if bound is not None:
+                vector = await self.embed_query(query, group.embedder)
+                words = await self.weigh_words(query, languages=group.languages)
+                hits = await self._store.search(vector, words, where=bound, limit=limit)
+                found.append(group.scale(hits))
+                if not isinstance(group.embedder, QueryEmbedder):
+                    dense_weight = DENSE_WEIGHT
+        return join_hits(found) if found else StoreHits((), ()), dense_weight
+
+    async def _list_groups(self) -> tuple[BookGroup, ...]:
+        generation = self._records.generation
+        if generation != self._grouped_at:
+            books = await self._records.list_books()
+            self._groups = group_books(books, self._embedder, self._multilingual)
+            self._grouped_at = generation
+        return self._groups
 
     async def _select(
         self, query: str, candidates: list[Candidate], bounds: Bounds, top_k: int, ranking: Ranking
@@ -101,7 +143,9 @@ class Retriever:
         evidence: list[Evidence] = []
         place = {id_: number for number, id_ in enumerate(ranking.relevance)}
         rest = sorted(candidates, key=lambda candidate: place.get(candidate.id, len(place)))
-        words, most = weigh_query(query), 1.0
+        if ranking.relevance and any(group.languages != ("",) for group in self._groups):
+            rest = await self._mix(query, rest, ranking)
+        most = 1.0
         while rest and len(evidence) < top_k:
             batch, rest = rest[: top_k - len(evidence)], rest[top_k - len(evidence) :]
             loaded = await self._load_chunks([candidate.id for candidate in batch])
@@ -109,31 +153,59 @@ class Retriever:
                 chunk, stems = loaded.get(candidate.id, (None, frozenset[str]()))
                 if chunk is not None and bounds.holds(chunk):
                     score = ranking.relevance.get(candidate.id)
-                    most = min(most, estimate_relevance(words, stems, candidate) if score is None else score)
+                    if score is None:
+                        score = estimate_relevance(_weigh_words_of(query, chunk.language), stems, candidate)
+                    most = min(most, score)
                     evidence.append(Evidence(chunk=chunk, relevance_score=most, rank=len(evidence) + 1))
         return evidence
+
+    async def _mix(self, query: str, ordered: list[Candidate], ranking: Ranking) -> list[Candidate]:
+        """Put passages in other languages, which no model read, among those that were read."""
+        loaded = await self._load_chunks([candidate.id for candidate in ordered[: 2 * LOOKED_AT]])
+        foreign = {id_: one for id_, one in loaded.items() if one[0].language}
+        likely: dict[str, float] = {}
+        least = 1.0
+        for candidate in ordered:
+            if candidate.id in ranking.relevance:
+                # The order of what was read stays as it is.
+                least = min(least, ranking.relevance[candidate.id])
+                likely[candidate.id] = least
+            elif candidate.id in foreign:
+                chunk, stems = foreign[candidate.id]
+                likely[candidate.id] = estimate_relevance(
+                    _weigh_words_of(query, chunk.language), stems, candidate
+                )
+        return sorted(ordered, key=lambda candidate: -likely.get(candidate.id, -1.0))
 
     async def _rank(
         self, query: str, candidates: list[Candidate], bounds: Bounds, reader: ReaderSize
     ) -> Ranking:
         """Let the models read the first candidates that are within the bounds."""
-        if self.reranker is None or reader == "off" or not candidates:
+        if self.reranker is None or reader == "off" or not candidates or self._is_foreign(query):
             return Ranking()
         loaded = await self._load_chunks([candidate.id for candidate in candidates[:LOOKED_AT]])
-        chunks = {id_: chunk for id_, (chunk, _) in loaded.items() if bounds.holds(chunk)}
+        chunks = {
+            id_: chunk for id_, (chunk, _) in loaded.items() if bounds.holds(chunk) and not chunk.language
+        }
         return await self.reranker.rank(query, candidates, chunks, reader=reader)
 
-    async def embed_query(self, query: str) -> tuple[float, ...]:
-        """Return the vector of a query, computed once."""
-        known = self._vectors.get(query)
+    def _is_foreign(self, query: str) -> bool:
+        """Whether a question is in a language that the readers cannot read, to books embedded for it."""
+        return isinstance(self._embedder, QueryEmbedder) and detect_language(query) not in ("", "en")
+
+    async def embed_query(self, query: str, embedder: Embedder | None = None) -> tuple[float, ...]:
+        """Return the vector that an embedder gives a query, computed once. By default it is the first one."""
+        chosen = embedder or self._embedder
+        key = query if chosen is self._embedder else f"{chosen.fingerprint}\x1f{query}"
+        known = self._vectors.get(key)
         if known is None:
-            (known,) = await run_blocking(self._embedder.embed, [query])
-            self._vectors.put(query, known)
+            (known,) = await run_blocking(embed_queries, chosen, [query])
+            self._vectors.put(key, known)
         return known
 
-    async def weigh_words(self, query: str) -> dict[int, float]:
-        """Weigh the words of a query by how rare they are in the whole library."""
-        weights = self._bm25.encode_query(query)
+    async def weigh_words(self, query: str, *, languages: Sequence[str] = ("",)) -> dict[int, float]:
+        """Weigh the words of a query, as these languages write them, by how rare they are in the library."""
+        weights = self._bm25.encode_query(query, languages=languages)
         generation = self._records.generation
         if generation != self._counted_at or len(self._counts) > COUNTS_KEPT:
             self._counts, self._counted_at = {}, generation
@@ -156,3 +228,8 @@ class Retriever:
                 if generation == self._records.generation:
                     self._chunks.put(chunk.id, loaded[chunk.id])
         return loaded
+
+
+@lru_cache(maxsize=64)
+def _weigh_words_of(query: str, language: str) -> Mapping[str, float]:
+    return weigh_query(query, language=language)

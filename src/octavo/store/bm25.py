@@ -1,5 +1,9 @@
 """The words of a text as BM25 weights, the same for every store.
 
+English has the rules it always had. Every other language has its own stems and stop words where the engine
+knows some, without the accents that people leave out when they type. A query is encoded by the rules of every
+language that it may find passages in.
+
 The embedded engine computes them for the server too, so that a text weighs the same wherever it is stored.
 The records count how rare a word is, and the weights of the query say so. An engine would count it in each of
 its shards.
@@ -9,35 +13,85 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cache
 
-from qdrant_edge import Bm25, Bm25Config
+from qdrant_edge import Bm25, Bm25Config, DisabledStemmer, StopwordsSet
+
+from octavo.text.languages import prepare_words
 
 WORDS_A_CHUNK = 120
 CODE_WEIGHT = 1.5
 """How much more a word of a query counts when it is set as code, between backticks."""
+ENGLISH = ""
 _CODE = re.compile(r"(?<![`\w])(`+)([^`]+)\1(?![`\w])")
+# The languages whose stems and stop words the engine knows. All others are compared as they are written.
+_STEMMED: Mapping[str, str] = {
+    "ar": "arabic",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "es": "spanish",
+    "fi": "finnish",
+    "fr": "french",
+    "hu": "hungarian",
+    "it": "italian",
+    "nb": "norwegian",
+    "nl": "dutch",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sv": "swedish",
+    "tr": "turkish",
+}
+# The engine folds accents before it stems, and the rules for these languages look at accents.
+_KEEPS_ACCENTS = frozenset(("arabic", "greek", "russian"))
 
 
 class Bm25Encoder:
     """Encodes texts as sparse vectors: weights by index, in order of the index."""
 
-    def __init__(self) -> None:
-        self._bm25 = Bm25(Bm25Config(language="english", avg_len=WORDS_A_CHUNK))
-
-    def encode_document(self, text: str) -> dict[int, float]:
-        encoded = self._bm25.embed_document(text)
+    def encode_document(self, text: str, *, language: str = ENGLISH) -> dict[int, float]:
+        if language:
+            text = prepare_words(text, language)
+        encoded = _find_engine(language).embed_document(text)
         return dict(sorted(zip(encoded.indices, encoded.values, strict=True)))
 
-    def encode_query(self, text: str) -> dict[int, float]:
-        """Encodes a query. Words that it sets as code count more: they name what it is about."""
-        encoded = self._bm25.embed_query(text)
+    def encode_query(self, text: str, *, languages: Iterable[str] = (ENGLISH,)) -> dict[int, float]:
+        """Encodes a query for passages in these languages. Words that it sets as code count more: they name
+        what it is about."""
+        weights: dict[int, float] = {}
+        for language in languages:
+            for index, weight in self._encode_query(text, language).items():
+                weights[index] = max(weight, weights.get(index, 0.0))
+        return dict(sorted(weights.items()))
+
+    def _encode_query(self, text: str, language: str) -> dict[int, float]:
+        engine = _find_engine(language)
+        encoded = engine.embed_query(prepare_words(text, language) if language else text)
         weights = dict(sorted(zip(encoded.indices, encoded.values, strict=True)))
         code = " ".join(found[2] for found in _CODE.finditer(text))
-        marked = set(self._bm25.embed_query(code).indices) if code else set[int]()
+        marked = set(engine.embed_query(code).indices) if code else set[int]()
         return {
             index: weight * CODE_WEIGHT if index in marked else weight for index, weight in weights.items()
         }
+
+
+def _find_engine(language: str) -> Bm25:
+    return _load_engine(_STEMMED.get(language, "other") if language else "english")
+
+
+@cache
+def _load_engine(name: str) -> Bm25:
+    if name == "english":
+        return Bm25(Bm25Config(language=name, avg_len=WORDS_A_CHUNK))
+    if name == "other":
+        none, plain = StopwordsSet(), DisabledStemmer()
+        config = Bm25Config(avg_len=WORDS_A_CHUNK, stopwords=none, stemmer=plain, ascii_folding=True)
+    else:
+        folding = name not in _KEEPS_ACCENTS
+        config = Bm25Config(language=name, avg_len=WORDS_A_CHUNK, ascii_folding=folding)
+    return Bm25(config)
 
 
 def weigh_by_rarity(

@@ -342,7 +342,7 @@ class EdgeStore:
         return 4 * (4 * self.dimension + 4 * (len(chunk.content) + len(notes.get(chunk.id, ""))) + 1024)
 
     def _build_point(self, chunk: Chunk, edition: int, note: str) -> Point:
-        weights = self._bm25.encode_document(base.build_indexed_text(chunk))
+        weights = self._bm25.encode_document(base.build_indexed_text(chunk), language=chunk.language)
         payload, vector = base.build_point(chunk, edition=edition, weights=weights, note=note)
         return Point(chunk.id, {DENSE: vector, LEXICAL: _build_sparse(weights)}, payload)
 

@@ -259,7 +259,7 @@ class QdrantStore:
     ) -> list[models.PointStruct]:
         made = []
         for chunk in chunks:
-            weights = self._bm25.encode_document(base.build_indexed_text(chunk))
+            weights = self._bm25.encode_document(base.build_indexed_text(chunk), language=chunk.language)
             note = notes.get(chunk.id, "")
             payload, vector = base.build_point(chunk, edition=edition, weights=weights, note=note)
             vectors: dict[str, models.Vector] = {DENSE: vector, LEXICAL: _build_sparse(weights)}

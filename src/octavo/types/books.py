@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
@@ -14,6 +15,7 @@ from octavo.errors import InvalidValue
 
 CHUNK_LEAST, CHUNK_MOST = 10, 2000
 EMPTY: Mapping[str, object] = MappingProxyType({})
+_WORD_RULES = re.compile(r" words-([a-z]{2,3})-\w+ ")
 
 
 class BookFormat(StrEnum):
@@ -98,6 +100,12 @@ class Book:
         validation.check_instance("Book.metadata", self.metadata, BookMetadata)
         validation.check_datetime("Book.added_at", self.added_at)
         validation.check_datetime("Book.updated_at", self.updated_at)
+
+
+def read_language(fingerprint: str) -> str:
+    """Return the language whose rules an index with this fingerprint follows; "" for English."""
+    found = _WORD_RULES.search(fingerprint)
+    return found[1] if found else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +256,12 @@ class Chunk:
     def page(self) -> str | None:
         """The printed page label, or the physical number if there is none."""
         return self.page_label or (None if self.page_number is None else str(self.page_number))
+
+    @property
+    def language(self) -> str:
+        """The language whose rules its words follow; "" for English."""
+        named = self.metadata.get("language", "")
+        return named if isinstance(named, str) else ""
 
     @property
     def source_url(self) -> str:

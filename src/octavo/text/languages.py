@@ -1,0 +1,219 @@
+"""Which language a book is written in, and what counts as a word in it.
+
+`identify_language` looks at samples from the whole book and names its language by the ISO code. It returns ""
+for English, and for what it cannot tell: such books are treated as they always were. `prepare_words` writes
+a text so that every engine finds its words the same way: digits of all scripts as 0 to 9, vowel marks that
+readers leave out left out, and in scripts without spaces every two neighbouring characters as one word.
+
+`collect_words` and `weigh_words` are the same words with common endings taken off, for measuring how much of
+a question a passage has. The commonest words of each language are in word_lists.json.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, lru_cache
+from importlib.resources import files
+
+SAMPLES, SAMPLE = 12, 1_500
+"""How many samples of a book are looked at, and how many characters each has."""
+LEAST_SHARE = 0.08
+"""The share of a text's words that must be among the commonest of a language written in Latin letters."""
+ENGLISH_LEAD = 1.25
+"""How many times more common words than English ones another language must have."""
+OTHER_SCRIPT, DENSE = 0.4, 3
+"""The share of a text that must be in another script, where a character that stands for a syllable or a word
+counts as three letters. English names and commands stand in technical books of every language."""
+WORDS_VERSION = "1"
+# Scripts that are written without spaces, and the code of the language where the script alone tells.
+_SPACELESS = re.compile(
+    r"[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003134f\u3040-\u30ff\u31f0-\u31ff\uac00-\ud7a3"
+    r"\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff]+"
+)
+_BY_SCRIPT: Mapping[str, str] = {
+    "CJK": "zh",
+    "HIRAGANA": "ja",
+    "KATAKANA": "ja",
+    "HANGUL": "ko",
+    "CYRILLIC": "ru",
+    "ARABIC": "ar",
+    "HEBREW": "he",
+    "GREEK": "el",
+    "THAI": "th",
+    "LAO": "lo",
+    "KHMER": "km",
+    "MYANMAR": "my",
+    "DEVANAGARI": "hi",
+    "BENGALI": "bn",
+    "TAMIL": "ta",
+    "TELUGU": "te",
+    "GUJARATI": "gu",
+    "GURMUKHI": "pa",
+    "KANNADA": "kn",
+    "MALAYALAM": "ml",
+    "SINHALA": "si",
+    "ARMENIAN": "hy",
+    "GEORGIAN": "ka",
+    "ETHIOPIC": "am",
+}
+_DENSE_SCRIPTS = frozenset(("CJK", "HIRAGANA", "KATAKANA", "HANGUL"))
+# Languages of one script, by letters that only they have. The first that is common enough is taken.
+_BY_LETTERS: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "ar": (("ur", "ٹڈڑےںہھ"), ("fa", "پچژگ")),
+    "ru": (("uk", "іїєґ"), ("be", "ўі"), ("sr", "јљњћђџ"), ("mk", "ѓќѕ")),
+}
+_LETTERS_SHARE = 0.01
+RIGHT_TO_LEFT = frozenset(("ar", "he", "fa", "ur", "ps", "sd", "ug", "yi", "dv", "ckb"))
+_ARABIC = str.maketrans(
+    {"ي": "ی", "ك": "ک", "ى": "ی", "أ": "ا", "إ": "ا", "آ": "ا", "ٱ": "ا", "ة": "ه", "ـ": ""}
+)
+_WORD = re.compile(r"\w+")
+# Digits and vowel marks of scripts that are not Latin; a Latin text is left as it is.
+_MARKED = re.compile(r"[^\x00-\u024f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
+# The shortest word that endings are taken off, and how much of it stays.
+_ENDED, _STEM = 6, 5
+
+
+def identify_language(texts: Sequence[str], *, declared: str = "") -> str:
+    """Return the code of the language that most of these texts are in; "" for English or when unsure.
+
+    What the file declares decides only between languages that the letters do not tell apart.
+    """
+    sample = " ".join(_take_samples(texts))
+    scripts = Counter(_name_script(c) for c in sample if c.isalpha())
+    for script in _DENSE_SCRIPTS & scripts.keys():
+        scripts[script] *= DENSE
+    letters = sum(scripts.values())
+    if letters - scripts["LATIN"] > OTHER_SCRIPT * letters:
+        return _identify_by_script(sample, scripts, declared)
+    return _identify_latin(sample, declared) if letters else ""
+
+
+def _take_samples(texts: Sequence[str]) -> Iterable[str]:
+    """Take stretches from the whole book: a preface or an appendix may be in another language."""
+    long = [text for text in texts if len(text) > 200] or list(texts)
+    step = max(1, len(long) // SAMPLES)
+    for text in long[::step][: 2 * SAMPLES]:
+        begin = max(0, len(text) // 2 - SAMPLE // 2)
+        yield text[begin : begin + SAMPLE]
+
+
+def _identify_by_script(sample: str, scripts: Counter[str], declared: str) -> str:
+    others = Counter({name: count for name, count in scripts.items() if name != "LATIN"})
+    letters = sum(others.values())
+    if others["HIRAGANA"] + others["KATAKANA"] > letters // 10:
+        return "ja"
+    code = _BY_SCRIPT.get(others.most_common(1)[0][0], "")
+    base = get_base_code(declared)
+    if base and base != "en" and _get_script_code(base) == code:
+        return base
+    for other, own in _BY_LETTERS.get(code, ()):
+        if sum(map(sample.count, own)) > _LETTERS_SHARE * letters:
+            return other
+    return code
+
+
+def _get_script_code(code: str) -> str:
+    """Return the commonest language of the script that a language is written in."""
+    groups = {"ru": ("uk", "be", "bg", "sr", "mk", "kk", "mn"), "ar": ("fa", "ur", "ps", "sd", "ug", "ckb")}
+    groups |= {"he": ("yi",), "hi": ("mr", "ne", "sa"), "bn": ("as",)}
+    return next((main for main, members in groups.items() if code in members), code)
+
+
+def _identify_latin(sample: str, declared: str) -> str:
+    words = Counter(_WORD.findall(sample.casefold()))
+    total = sum(count for word, count in words.items() if word[0].isalpha())
+    found = {
+        code: sum(words[word] for word in listed) / max(1, total) for code, listed in _load_common().items()
+    }
+    best = max(found, key=lambda code: (found[code], code))
+    declared = get_base_code(declared)
+    # Close relatives (Danish and Norwegian, say) share most of their common words.
+    if declared in found and found[declared] > 0.8 * found[best]:
+        best = declared
+    if best == "en" or found[best] < LEAST_SHARE or found[best] < ENGLISH_LEAD * found["en"]:
+        return ""
+    return best
+
+
+@cache
+def _load_common() -> Mapping[str, frozenset[str]]:
+    stored = files("octavo.text").joinpath("word_lists.json").read_text(encoding="utf-8")
+    return {code: frozenset(words.split()) for code, words in json.loads(stored).items()}
+
+
+@lru_cache(maxsize=4_096)
+def _name_script(letter: str) -> str:
+    return unicodedata.name(letter, "?").split()[0].split("-")[0]
+
+
+def get_base_code(declared: str) -> str:
+    """Return the language of a tag: "pt" of "pt-BR"."""
+    return re.split(r"[-_]", declared.strip().lower(), maxsplit=1)[0]
+
+
+def get_direction(language: str) -> str:
+    """Return "rtl" for a language that is written from right to left, else "ltr"."""
+    return "rtl" if get_base_code(language) in RIGHT_TO_LEFT else "ltr"
+
+
+def is_spaceless(language: str) -> bool:
+    return language in ("zh", "ja", "ko", "th", "lo", "km", "my")
+
+
+def prepare_words(text: str, language: str) -> str:
+    """Write a text in a language other than English so that its words are those between spaces."""
+    if _MARKED.search(text):
+        text = _drop_marks(unicodedata.normalize("NFKC", text))
+    else:
+        text = unicodedata.normalize("NFKC", text)
+    if language in ("ar", "fa", "ur"):
+        text = text.translate(_ARABIC)
+    if language == "ru":
+        text = text.replace("ё", "е").replace("Ё", "Е")
+    return _SPACELESS.sub(_pair_characters, text)
+
+
+def _drop_marks(text: str) -> str:
+    """Write digits as 0 to 9, and leave out marks that change no letter: vowel points, tone marks, virama."""
+    kept = []
+    for c in text:
+        if c.isdigit() and not c.isascii() and (value := unicodedata.decimal(c, None)) is not None:
+            kept.append(str(value))
+        elif not (unicodedata.combining(c) and c > "\u036f" and not "\u3040" <= c <= "\u30ff"):
+            kept.append(c)
+    return "".join(kept)
+
+
+def _pair_characters(found: re.Match[str]) -> str:
+    run = found[0]
+    if len(run) == 1:
+        return f" {run} "
+    return f" {' '.join(run[k : k + 2] for k in range(len(run) - 1))} "
+
+
+def collect_words(text: str, language: str) -> set[str]:
+    """Return the words of a text, without the endings that one word may have."""
+    return {_cut_ending(word) for word in _WORD.findall(_fold(prepare_words(text, language)))}
+
+
+def weigh_words(query: str, language: str) -> dict[str, float]:
+    """Weigh the words of a question. The commonest of its language count only if there are no others."""
+    common = _load_common().get(language, frozenset())
+    words = _WORD.findall(_fold(prepare_words(query, language)))
+    content = [word for word in words if word not in common] or words
+    return {_cut_ending(word): min(1.0, 0.25 + 0.15 * len(word)) for word in content}
+
+
+def _fold(text: str) -> str:
+    """Write in lower case and without the accents of Latin letters."""
+    plain = unicodedata.normalize("NFD", text.casefold())
+    return unicodedata.normalize("NFC", "".join(c for c in plain if not "\u0300" <= c <= "\u036f"))
+
+
+def _cut_ending(word: str) -> str:
+    return word[: max(_STEM, len(word) * 2 // 3)] if len(word) >= _ENDED and not word[0].isdigit() else word
