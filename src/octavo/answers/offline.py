@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from octavo.answers import calibration
 from octavo.answers.extract import MOST_WORDS, Extraction, extract_answer, shortlist
 from octavo.answers.features import SentenceScore, state_answer
+from octavo.answers.foreign import is_covered
 from octavo.answers.identity import find_described, weigh_sides, weigh_speech
 from octavo.answers.lists import complete_lists, wants_several
 from octavo.answers.orders import OrderKind, obey, read_order
@@ -96,6 +97,13 @@ class OfflineAnswerer:
         self._embed_query = embed_query or self._embed
 
     async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
+        """Answer, unless it is from a book in another language that may say something else."""
+        reply = await self._reply(question, given)
+        if is_covered(question, reply.claims, given):
+            return reply
+        return replace(reply, answerable=0.0, confidence=0.0)
+
+    async def _reply(self, question: str, given: Sequence[Sentence]) -> Reply:
         """Answer in the way of the question's kind, or in the plain way where that finds nothing."""
         order = read_order(question) if isinstance(given, Workspace) and given.is_selection else None
         if isinstance(given, Workspace) and order is not None:
