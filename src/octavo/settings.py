@@ -255,6 +255,13 @@ def _read_env_file() -> dict[str, str]:
     return {name: value for name, value in values.items() if value is not None}
 
 
+def read_variables() -> dict[str, str]:
+    """Read the variables of the environment, and those that only `.env` of the current folder has."""
+    import os
+
+    return {**_read_env_file(), **os.environ}
+
+
 def _refuse_mixed_keys(file: Mapping[str, object], *trusted: Mapping[str, object]) -> None:
     """Refuse to send a key of the environment to an address that a file in the current folder names."""
     known = {name for source in trusted for name in source}

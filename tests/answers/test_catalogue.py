@@ -9,9 +9,10 @@ import pytest
 
 from octavo.answers.requests import CatalogueFact, CatalogueRequest, read_catalogue_request
 from octavo.library import Library
+from octavo.records.options import BookOptions
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
-from octavo.types import Answer, Scope, ScopeType
+from octavo.types import Answer, BookMetadata, Scope, ScopeType
 from tests.support.answerers import assert_well_cited, fill_library
 from tests.support.copies import copy_library
 
@@ -23,6 +24,9 @@ CHAPTERS = {
 IMPRINT = "A handbook for pilots by Ada Berg and Olaf Lind.\n\nFirst published in 1987 by the pilots' guild."
 
 
+NORTH = "The north wind blows all winter over the island, and the boats stay ashore until the thaw has come."
+
+
 @pytest.fixture(scope="module")
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shelf")
@@ -31,10 +35,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     head = "---\ntitle: 'The Tides: A Handbook'\nauthors: [Ada Berg, Olaf Lind]\nlanguage: en\n---\n"
     tides.write_text(f"{head}\n## Imprint\n\n{IMPRINT}\n{parts}", encoding="utf-8")
     winds = folder / "winds.md"
-    text = (
-        "The north wind blows all winter over the island, and the boats stay ashore until the thaw has come."
-    )
-    winds.write_text(f"---\ntitle: Winds\nauthor: Nils Holm\n---\n\n## North\n\n{text}\n", encoding="utf-8")
+    winds.write_text(f"---\ntitle: Winds\nauthor: Nils Holm\n---\n\n## North\n\n{NORTH}\n", encoding="utf-8")
     return fill_library(folder / "library", tides, winds)
 
 
@@ -97,6 +98,15 @@ async def test_several_books_are_told_one_after_the_other(library: Library) -> N
     assert "is by Ada Berg and Olaf Lind. [1]" in answer.content
     assert "“Winds” is by Nils Holm. [2]" in answer.content
     assert [citation.chunk.book_id for citation in answer.citations] == ["the-tides-a-handbook", "winds"]
+
+
+async def test_a_date_that_the_catalogue_knows_is_told(library: Library, tmp_path: Path) -> None:
+    winds = tmp_path / "winds.md"
+    winds.write_text(f"# Winds\n\n## North\n\n{NORTH}\n", encoding="utf-8")
+    known = BookMetadata(published="1987-05-03", publisher="Harbour Press")
+    await library.ingest(winds, BookOptions(book_id="winds", metadata=known))
+    answer = await ask(library, "When was it published?", book="winds")
+    assert answer.content == "“Winds” was published on 3 May 1987 by Harbour Press. [1]"
 
 
 async def test_two_facts_are_told_in_one_answer(library: Library) -> None:

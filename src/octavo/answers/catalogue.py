@@ -1,14 +1,15 @@
 """Answer questions about a book as a thing from the catalogue: its authors, chapters, length and language.
 
 A fact of the catalogue is stated in a sentence of our own and cited to the place in the book where a reader
-can see it: the line that names the author, the openings of the chapters. When a book was published is not in
-the catalogue; the line of the title page that tells it is quoted. A question that names something else in the
-place of a book ("who is the author of the letter?") is left to the answerer, and so is one that the catalogue
-cannot answer.
+can see it: the line that names the author, the openings of the chapters. Where the catalogue does not know
+when a book was published, the line of the title page that tells it is quoted. A question that names something
+else in the place of a book ("who is the author of the letter?") is left to the answerer, and so is one that
+the catalogue cannot answer.
 """
 
 from __future__ import annotations
 
+import calendar
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -188,7 +189,7 @@ class _BookReader:
             case CatalogueFact.LANGUAGE:
                 return await self._state_language()
             case CatalogueFact.PUBLISHED:
-                return await self._quote_imprint()
+                return await self._state_date() or await self._quote_imprint()
             case _ if narrowed:
                 # What is asked is likely to be asked of the section or the pages.
                 return []
@@ -256,6 +257,16 @@ class _BookReader:
         items = [Statement(f"- {chapter.title}", (opening,)) for chapter, opening in held]
         return [Statement(lead, (held[0][1],)), *items]
 
+    async def _state_date(self) -> list[Statement]:
+        published = self._book.metadata.published
+        if not published:
+            return []
+        publisher = self._book.metadata.publisher
+        by = f" by {publisher}" if publisher else ""
+        return await self._state_plainly(
+            f"{self._name} was published {_name_date(published)}{by}.", published[:4]
+        )
+
     async def _quote_imprint(self) -> list[Statement]:
         """Quote the line that says when the book was published."""
         for section in self._list_front():
@@ -308,6 +319,16 @@ class _BookReader:
 def _count(count: int, noun: str) -> str:
     plural = "appendices" if noun == "appendix" else f"{noun}s"
     return f"{count:,} {noun if count == 1 else plural}"
+
+
+def _name_date(published: str) -> str:
+    """Write `1851`, `1851-10` or `1851-10-18` as people do."""
+    year, _, rest = published.partition("-")
+    month, _, day = rest.partition("-")
+    if not (month.isdecimal() and 1 <= int(month) <= 12):
+        return f"in {year}"
+    name = calendar.month_name[int(month)]
+    return f"on {int(day)} {name} {year}" if day.isdecimal() else f"in {name} {year}"
 
 
 def _estimate_time(words: int) -> str:

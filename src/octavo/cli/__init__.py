@@ -24,6 +24,7 @@ from octavo.cli import (
     migrate,
     push,
     serve,
+    setup,
     sync_folder,
     widget,
 )
@@ -75,6 +76,7 @@ for command in (
     backup.backup,
     backup.restore,
     books.doctor,
+    setup.setup,
     completion.completion,
 ):
     octavo.add_command(command)

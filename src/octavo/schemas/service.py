@@ -104,6 +104,14 @@ class DeletedJson(Schema):
     deleted: int
 
 
+class SetupJson(Schema):
+    """The language models that `octavo setup` found, the one that is used, and the file that says so."""
+
+    found: list[str]
+    model: str
+    settings: str
+
+
 class SnapshotJson(Schema):
     """A snapshot in a backup folder: its files with their sizes, and a digest of all of it."""
 
