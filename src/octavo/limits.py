@@ -38,6 +38,10 @@ class Limits:
     max_html_tag_kb: int = 64
     """Longest single tag."""
     max_front_matter_kb: int = 64
+    max_image_mb: int = 4
+    """Largest picture that is shown."""
+    max_images_mb: int = 64
+    """Most that the pictures of one book take together."""
     parser_memory_mb: int = 2_048
     """Address space of the parser's process."""
     parser_seconds: float = 60.0

@@ -127,8 +127,12 @@ class Library:
         return self._loop.run(self._library.contents(name))
 
     def section(self, name: str, section_id: str) -> Section:
-        """Find a section of a book, with its text."""
+        """Find a section of a book, with its text and its markup."""
         return self._loop.run(self._library.section(name, section_id))
+
+    def image(self, name: str, image: str) -> bytes:
+        """Return a picture of a book by the name that its markup has for it: PNG, JPEG, GIF, WebP or SVG."""
+        return self._loop.run(self._library.image(name, image))
 
     def map(self, name: str, *, up_to: str | None = None, limit: int = MAP_DEFAULT) -> BookMap:
         """Map a book: its people, places, things and terms, `limit` of each, and a gist of each chapter.

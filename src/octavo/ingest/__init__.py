@@ -19,6 +19,7 @@ from octavo.ingest.edition import (
     Edition,
     Identity,
     apply_options,
+    build_sections,
     compare,
     identify,
     make_fingerprint,
@@ -27,6 +28,7 @@ from octavo.ingest.edition import (
 from octavo.ingest.heartbeat import Heartbeat
 from octavo.ingest.install import embed_missing, install_with_cover, require_space_for_vectors
 from octavo.records import covers
+from octavo.records.markup import save_markup
 from octavo.text.languages import identify_language
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ async def ingest(
         # Other books may have been added in the meantime.
         current = await _identify(parsed, path, context, options)
         if current.known and current.unchanged:
-            await covers.save_cover(context.records.database, current.known.id, parsed.cover)
+            await _save_looks(parsed, current, context)
             yield Published(current.known, unchanged=True)
             return
         if current != identity:
@@ -120,6 +122,18 @@ async def _identify(
     return await identify(
         parsed, path.name, options=options, records=context.records, fingerprint=fingerprint
     )
+
+
+async def _save_looks(parsed: ParsedBook, identity: Identity, context: LibraryContext) -> None:
+    """Save the cover, the markup and the pictures of a book that is otherwise unchanged."""
+    database = context.records.database
+    await covers.save_cover(database, identity.book_id, parsed.cover)
+    # Another format of the same words has other sections.
+    if identity.known is not None and identity.known.content_hash == identity.content_hash:
+        sections = await run_blocking(
+            build_sections, parsed, book_id=identity.book_id, base_url=identity.base_url
+        )
+        await save_markup(database, identity.book_id, sections, parsed.images)
 
 
 async def _prepare(parsed: ParsedBook, identity: Identity, context: LibraryContext) -> Edition:

@@ -17,7 +17,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -29,11 +29,11 @@ from octavo.errors import BadBook, InvalidValue
 from octavo.events import Compared
 from octavo.ingest.chunking import CHUNKER_VERSION, chunk_book, make_embedded_text
 from octavo.readers import READERS_VERSION
-from octavo.readers.parsed import ParsedBook, ParsedSection
+from octavo.readers.parsed import NO_IMAGES, ParsedBook, ParsedSection
 from octavo.records.rows import hash_text
 from octavo.text.clean import clean, collapse, make_slug
 from octavo.text.languages import WORDS_VERSION, get_base_code
-from octavo.types import NO_METADATA, Book, Chunk, Section
+from octavo.types import NO_METADATA, Book, Chunk, Element, Section
 from octavo.types.books import read_language
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ class Edition:
     chunks: tuple[Chunk, ...]
     texts: Mapping[str, str]
     vector_keys: Mapping[str, str]
+    images: Mapping[str, bytes] = field(default_factory=lambda: NO_IMAGES)
+    """The pictures that the markup of the sections names."""
 
 
 def make_fingerprint(settings: Settings, embedder: Embedder, *, language: str = "") -> str:
@@ -209,7 +211,9 @@ def hash_content(parsed: ParsedBook, *, title: str, base_url: str | None, source
     head += [asdict(parsed.metadata)] if parsed.metadata != NO_METADATA else []
     digest.update(json.dumps(head, ensure_ascii=False).encode())
     for section in parsed.sections:
-        fields = asdict(section)
+        # How a text is drawn is no part of what is said.
+        fields = asdict(replace(section, markup=(), places=()))
+        del fields["markup"], fields["places"]
         if one_file:
             del fields["source_file"]
         if own_name and parsed.title in section.heading_path:
@@ -251,7 +255,8 @@ def prepare_edition(
         added_at=now,
         updated_at=now,
     )
-    return build_edition(book, sections, words_hash=identity.words_hash, embedder=embedder, settings=settings)
+    new = build_edition(book, sections, words_hash=identity.words_hash, embedder=embedder, settings=settings)
+    return replace(new, images=parsed.images)
 
 
 def _choose_language(declared: str, found: str) -> str:
@@ -290,6 +295,9 @@ def build_sections(parsed: ParsedBook, *, book_id: str, base_url: str | None) ->
     seen: Counter[str] = Counter()
     open_headings: list[Section] = []
     sections: list[Section] = []
+    names: list[str] = []
+    marked: list[tuple[int, ParsedSection]] = []
+    own = {id(section) for section in parsed.sections}
     for position, section in enumerate(_add_missing_parents(parsed.sections)):
         path = section.heading_path
         while open_headings and not _is_parent(open_headings[-1].heading_path, path):
@@ -313,7 +321,23 @@ def build_sections(parsed: ParsedBook, *, book_id: str, base_url: str | None) ->
         )
         sections.append(replace(made, url=_make_url(made, section.url, base_url)))
         open_headings.append(sections[-1])
+        if id(section) in own:
+            names.append(made.id)
+        if section.markup:
+            marked.append((position, section))
+    for position, section in marked:
+        sections[position] = replace(sections[position], markup=_name_sections(section.markup, names))
     return tuple(sections)
+
+
+def _name_sections(markup: tuple[Element, ...], names: Sequence[str]) -> tuple[Element, ...]:
+    """Give the links of a text the ids of the sections that they have the numbers of."""
+    return tuple(
+        replace(element, attributes={**element.attributes, "section": names[number]})
+        if isinstance(number := element.attributes.get("section"), int)
+        else element
+        for element in markup
+    )
 
 
 def _add_missing_parents(sections: Iterable[ParsedSection]) -> Iterable[ParsedSection]:

@@ -52,6 +52,7 @@ async def install(new: Edition, context: LibraryContext) -> AsyncGenerator[Inges
         sections=new.sections,
         chunks=new.chunks,
         vector_keys=new.vector_keys,
+        images=new.images,
     )
     try:
         async for embedded in embed_missing(new, context):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -99,12 +99,14 @@ def _describe_chunks(section: Section, those: Sequence[Chunk], keys: Mapping[str
 
 
 def _describe_section(section: Section) -> Fields:
-    fields = asdict(section)
+    described: Fields = {f.name: getattr(section, f.name) for f in fields(section)}
     # The order of the sections gives their positions, so that a new section changes no other note.
-    del fields["text"], fields["book_id"], fields["position"]
-    fields["pages"] = [[mark.offset, mark.number, mark.label] for mark in section.pages]
-    fields["blocks"] = [[span.start, span.end] for span in section.blocks]
-    return fields
+    del described["text"], described["book_id"], described["position"]
+    # How a text is drawn comes back when its book is added again.
+    del described["markup"]
+    described["pages"] = [[mark.offset, mark.number, mark.label] for mark in section.pages]
+    described["blocks"] = [[span.start, span.end] for span in section.blocks]
+    return described
 
 
 def _describe_book(edition: Edition) -> Fields:

@@ -46,7 +46,7 @@ from octavo.maintenance.repair import (
 from octavo.models import weights
 from octavo.models.cross_encoders import LocalModels
 from octavo.models.loading import load_embedder
-from octavo.records import covers
+from octavo.records import covers, markup
 from octavo.records.catalogue import Records
 from octavo.records.conversations import Conversations
 from octavo.records.conversations_unrecorded import TolerantConversations
@@ -207,11 +207,15 @@ class Library:
         return await self._records.list_sections((await self.book(name)).id)
 
     async def section(self, name: str, section_id: str) -> Section:
-        """Find a section of a book, with its text."""
+        """Find a section of a book, with its text and its markup."""
         found = await self._records.find_section((await self.book(name)).id, section_id)
         if found is None:
             raise NotFound("section", section_id, hint="`octavo contents BOOK` shows the sections.")
-        return found
+        return replace(found, markup=await markup.find_markup(self.database, found))
+
+    async def image(self, name: str, image: str) -> bytes:
+        """Return a picture of a book by the name that its markup has for it: PNG, JPEG, GIF, WebP or SVG."""
+        return await markup.read_image(self.database, (await self.book(name)).id, image)
 
     async def map(self, name: str, *, up_to: str | None = None, limit: int = MAP_DEFAULT) -> BookMap:
         """Map a book: its people, places, things and terms, `limit` of each, and a gist of each chapter.

@@ -14,13 +14,18 @@ from pathlib import Path
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
 from octavo.readers.detect import BY_SUFFIX, detect_format
-from octavo.readers.files import find_files
+from octavo.readers.files import find_files, resolve_inside
+from octavo.readers.finish import finish_book
 from octavo.readers.folders import WHOLE, choose_pages, find_single, get_format
 from octavo.readers.parsed import COVER_MOST_MB, ParsedBook, make_cover
+from octavo.types import BookFormat
 
 # 2: folders of HTML follow the site's own navigation; a page with several top headings is one chapter. Paths
 # and web addresses that a line of a PDF breaks after a slash are whole again.
 READERS_VERSION = "2"
+_PICTURE_FOLDERS = ("", "static", "docs", "src", "public")
+# The reader of an archive resolves them while it is open.
+_FINISHED = frozenset((BookFormat.EPUB,))
 _COVER_FOLDERS = ("", "src", "images", "img", "assets", "static", "static/img", "docs")
 _COVER_NAMES = ("cover.png", "cover.jpg", "cover.jpeg", "cover.webp", "cover.gif")
 Announce = Callable[[int], None] | None
@@ -43,7 +48,23 @@ def read_book(path: Path, limits: Limits, *, announce: Announce = None, on_page:
         raise BadBook("empty_file", f"{path.name} is empty: it has 0 bytes")
     if size > limits.max_file_mb * MB:
         raise BadBook("too_large", f"{path.name} has {size // MB} MB; the limit is {limits.max_file_mb} MB")
-    return _read_format(path, detect_format(path), limits, announce, on_page)
+    return _finish(_read_format(path, detect_format(path), limits, announce, on_page), path.parent, limits)
+
+
+def _finish(book: ParsedBook, folder: Path, limits: Limits) -> ParsedBook:
+    """Resolve the links of a book in files, and take the pictures that lie with them."""
+    if book.format in _FINISHED:
+        return book
+
+    def load(file: str) -> bytes | None:
+        for place in _PICTURE_FOLDERS:
+            found = resolve_inside(folder, folder / place, file)
+            if found is not None and found.is_file():
+                fits = found.stat().st_size <= limits.max_image_mb * MB
+                return found.read_bytes() if fits else None
+        return None
+
+    return finish_book(book, load, limits)
 
 
 def _read_format(path: Path, name: str, limits: Limits, announce: Announce, on_page: OnPage) -> ParsedBook:
@@ -76,16 +97,16 @@ def _read_folder(path: Path, limits: Limits, announce: Announce, on_page: OnPage
     from octavo.readers.markdown.mdbook import is_mdbook, read_mdbook
 
     if (path / MANIFEST).is_file():
-        return _read_format(path, "html", limits, announce, on_page)
+        return _finish(_read_format(path, "html", limits, announce, on_page), path, limits)
     if is_docusaurus(path):
-        return read_docusaurus(path, limits)
+        return _finish(read_docusaurus(path, limits), path, limits)
     if is_mdbook(path):
-        return read_mdbook(path, limits)
+        return _finish(read_mdbook(path, limits), path, limits)
     files = find_files(path, frozenset(BY_SUFFIX), limits)
     if single := find_single(files):
         return read_book(single, limits, announce=announce, on_page=on_page)
     if pages := choose_pages(files):
-        return _read_format(path, pages, limits, announce, on_page)
+        return _finish(_read_format(path, pages, limits, announce, on_page), path, limits)
     if not files:
         raise BadBook(
             "no_text",

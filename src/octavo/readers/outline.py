@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from octavo.readers.markup import Part, build_elements, is_image
 from octavo.readers.pages import Heading, Piece, Text
 from octavo.readers.parsed import ParsedSection
 from octavo.readers.sections import TextBuilder
@@ -34,6 +35,7 @@ class _SectionDraft:
     anchor: str
     body: TextBuilder = field(default_factory=TextBuilder)
     pages: list[PageMark] = field(default_factory=list)
+    places: list[tuple[str, int]] = field(default_factory=list)
 
     def build(self) -> ParsedSection:
         text = self.body.text
@@ -46,6 +48,8 @@ class _SectionDraft:
             anchor=self.anchor,
             pages=tuple(PageMark(min(m.offset, len(text)), m.number, m.label) for m in self.pages),
             blocks=tuple(self.body.blocks),
+            markup=build_elements(self.body.markup),
+            places=tuple(self.places),
         )
 
 
@@ -60,6 +64,8 @@ class Outline:
         self._source_file, self._url = "", ""
         self._awaits_heading = self._pinned = False
         self._title_so_far = ""
+        self._images_before: list[Part] = []
+        self._is_placed = True
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -80,6 +86,7 @@ class Outline:
         """Say which file the next pieces come from. Its headings may end entries that had none."""
         self._source_file, self._url = clean(source_file), clean(url)
         self._awaits_heading = False
+        self._is_placed = False
         last = len(self._stack) - 1
         self._stack = [(int(i == last) if n is None else n, t) for i, (n, t) in enumerate(self._stack)]
 
@@ -111,6 +118,9 @@ class Outline:
         draft = _SectionDraft(self.path, self._source_file, self._url, anchor)
         if self.page_count:
             draft.pages.append(PageMark(0, self.page_count, self._label))
+        if self._images_before:
+            draft.body.mark(self._images_before)
+            self._images_before = []
         self.drafts.append(draft)
 
     def _add_heading(self, piece: Heading) -> None:
@@ -125,6 +135,7 @@ class Outline:
                 self._stack[-1] = (0 if self._pinned else piece.level, entry)
             draft = self.drafts[-1]
             draft.anchor = draft.anchor or piece.anchor
+            self._note_places(piece, draft.body.length)
             self._mark_pages(piece, draft.body.length)
             return
         self._awaits_heading = False
@@ -132,6 +143,7 @@ class Outline:
             self._stack.pop()
         self._stack.append((piece.level, title))
         self._open_section(piece.anchor)
+        self._note_places(piece, 0)
         self._mark_pages(piece, 0)
 
     def _repeats_entry(self, title: str) -> bool:
@@ -154,18 +166,35 @@ class Outline:
         if not self.drafts:
             if piece.text:
                 raise ValueError("text before any entry: call enter() first")
+            self._images_before += _find_images(piece)
             self._mark_pages(piece, 0)
             return
         draft = self.drafts[-1]
         if piece.text:
             if self._awaits_heading and self._spells_entry(piece):
+                draft.body.mark(_find_images(piece))
+                self._note_places(piece, draft.body.length)
                 self._mark_pages(piece, draft.body.length)
                 return
             self._awaits_heading = False
-            start = draft.body.add(piece.text, tight=piece.tight, block=piece.block)
+            start = draft.body.add(
+                piece.text, tight=piece.tight, block=piece.block, within=piece.within, markup=piece.markup
+            )
+            self._note_places(piece, start)
             self._mark_pages(piece, start, within=True)
         else:
+            if piece.markup:
+                draft.body.mark(piece.markup, within=piece.within)
+            self._note_places(piece, draft.body.length)
             self._mark_pages(piece, draft.body.length)
+
+    def _note_places(self, piece: Piece, offset: int) -> None:
+        """Note where the ids of a piece are, and where its document begins."""
+        places = self.drafts[-1].places
+        if not self._is_placed:
+            places.append((self._source_file, offset))
+            self._is_placed = True
+        places += ((f"{self._source_file}#{clean(name)}", offset) for name in piece.ids)
 
     def _spells_entry(self, piece: Text) -> bool:
         """Whether a paragraph only prints the entry's title, as in books without headings."""
@@ -192,6 +221,11 @@ class Outline:
             if draft.pages and draft.pages[-1].offset == mark.offset:
                 draft.pages.pop()
             draft.pages.append(mark)
+
+
+def _find_images(piece: Text) -> list[Part]:
+    """Return the pictures of a piece whose text is not kept."""
+    return [part._replace(depth=0) for part in piece.markup if is_image(part)]
 
 
 def _starts_with(words: list[str], others: list[str]) -> bool:

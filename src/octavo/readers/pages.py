@@ -5,7 +5,11 @@ Each piece keeps the ids that point at it and the printed pages that begin insid
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from octavo.readers.markup import Container, Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +34,19 @@ class Heading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """A paragraph, list item, table or code block. A `tight` one is on the line after the piece before it."""
+    """A paragraph, list item, table or code block. A `tight` one is on the line after the piece before it.
+
+    `markup` are the parts of its text, and `within` the containers around it. A piece with markup and no text
+    is a picture.
+    """
 
     text: str
     block: bool = False
     tight: bool = False
     ids: tuple[str, ...] = ()
     breaks: tuple[PageBreak, ...] = ()
+    markup: tuple[Part, ...] = field(default=(), compare=False)
+    within: tuple[Container, ...] = field(default=(), compare=False)
 
 
 Piece = Heading | Text

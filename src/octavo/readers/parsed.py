@@ -1,22 +1,30 @@
 """What a reader makes of a file: a title page and sections in reading order, not yet tied to a library.
 
-This is all that crosses from the parser process to the library, as JSON: text, and one small picture for the
-cover. Every reader keeps these promises. `text` is the canonical text of one section without its own heading:
-NFC, Unix line ends, no control characters, no trailing blanks, one blank line between paragraphs. `blocks`
-are the spans (code, tables) that must stay together. `pages` mark where each page begins.
+This is all that crosses from the parser process to the library, as JSON: text, its markup, the pictures that
+the markup names, and one small picture for the cover. Every reader keeps these promises. `text` is the
+canonical text of one section without its own heading: NFC, Unix line ends, no control characters, no trailing
+blanks, one blank line between paragraphs. `blocks` are the spans (code, tables) that must stay together.
+`markup` says what each part of the text is; see `octavo.types.markup`. Until a book is finished, `url` and
+`image` in it are addresses as the book writes them, and `places` are the ids that links of the book lead to.
+Then a link inside the book has the number of its section, and a picture the SHA-256 of its bytes. `pages`
+mark where each page begins.
 """
 
 from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
 
 from octavo.errors import InvalidValue
 from octavo.limits import MB
-from octavo.types import NO_METADATA, BookFormat, BookMetadata, PageMark, Span
+from octavo.types import NO_METADATA, BookFormat, BookMetadata, Element, PageMark, Span
+from octavo.types.markup import check_nesting, decode_markup, encode_markup
 
 COVER_MOST_MB = 2
+NO_IMAGES: Mapping[str, bytes] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +75,8 @@ class ParsedSection:
     anchor: str = ""
     pages: tuple[PageMark, ...] = ()
     blocks: tuple[Span, ...] = ()
+    markup: tuple[Element, ...] = ()
+    places: tuple[tuple[str, int], ...] = ()
 
     @property
     def level(self) -> int:
@@ -85,13 +95,27 @@ class ParsedBook:
     warnings: tuple[str, ...] = ()
     cover: Cover | None = None
     metadata: BookMetadata = NO_METADATA
+    images: Mapping[str, bytes] = field(default_factory=lambda: NO_IMAGES)
+    """The pictures that the markup names, by the SHA-256 of their bytes."""
 
     @property
     def characters(self) -> int:
         return sum(len(s.text) for s in self.sections)
 
     def to_json(self) -> str:
-        fields = asdict(self) | {"cover": b64encode(self.cover.data).decode() if self.cover else None}
+        fields = {
+            "title": self.title,
+            "format": self.format,
+            "sections": [_encode_section(section) for section in self.sections],
+            "authors": self.authors,
+            "language": self.language,
+            "base_url": self.base_url,
+            "page_count": self.page_count,
+            "warnings": self.warnings,
+            "cover": b64encode(self.cover.data).decode() if self.cover else None,
+            "metadata": asdict(self.metadata),
+            "images": {name: b64encode(data).decode() for name, data in self.images.items()},
+        }
         return json.dumps(fields, ensure_ascii=False)
 
     @classmethod
@@ -107,9 +131,12 @@ class ParsedBook:
                 anchor=s["anchor"],
                 pages=tuple(PageMark(**p) for p in s["pages"]),
                 blocks=tuple(Span(**b) for b in s["blocks"]),
+                markup=decode_markup(s["markup"]),
             )
             for s in fields["sections"]
         )
+        for section in sections:
+            check_nesting("markup", section.markup, len(section.text))
         return cls(
             title=fields["title"],
             format=BookFormat(fields["format"]),
@@ -121,4 +148,19 @@ class ParsedBook:
             warnings=tuple(fields["warnings"]),
             cover=Cover(b64decode(fields["cover"], validate=True)) if fields["cover"] else None,
             metadata=BookMetadata.from_json(fields["metadata"]),
+            images={name: b64decode(data, validate=True) for name, data in fields["images"].items()},
         )
+
+
+def _encode_section(section: ParsedSection) -> dict[str, object]:
+    return {
+        "title": section.title,
+        "heading_path": section.heading_path,
+        "text": section.text,
+        "source_file": section.source_file,
+        "url": section.url,
+        "anchor": section.anchor,
+        "pages": [asdict(mark) for mark in section.pages],
+        "blocks": [asdict(span) for span in section.blocks],
+        "markup": encode_markup(section.markup),
+    }

@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING
 
 from octavo.errors import BadBook
 from octavo.readers.files import check_sections, load_file
+from octavo.readers.markup import Part, build_elements, mark_lines
 from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.readers.sections import SectionBuilder, nest_sections
 from octavo.readers.titles import clean_line, make_title
 from octavo.text.clean import clean, decode
-from octavo.types import BookFormat
+from octavo.types import BookFormat, ElementKind
 
 if TYPE_CHECKING:
     from octavo.limits import Limits
@@ -210,12 +211,18 @@ def _build_sections(
         if lines:
             text, is_block = reflow(lines, wrapped)
             if text.strip():
-                built[-1].body.add(text, block=is_block)
+                markup = _mark_block(text, lines, is_block=is_block)
+                built[-1].body.add(text, block=is_block, markup=markup)
     sections = nest_sections([b.build() for b in built[1:]], path=(), source_file=name)
     opening = built[0].build()
     if opening.text:
         section = ParsedSection(
-            title=title, heading_path=(title,), text=opening.text, source_file=name, blocks=opening.blocks
+            title=title,
+            heading_path=(title,),
+            text=opening.text,
+            source_file=name,
+            blocks=opening.blocks,
+            markup=build_elements(opening.markup),
         )
         sections.insert(0, section)
     return sections
@@ -471,6 +478,18 @@ def _reflow_prose(lines: Sequence[str], wrapped: int) -> tuple[str, bool]:
     deep = min(indents) >= 3
     shift = 0 if deep else min(indents)
     return "\n".join(line[shift:] for line in lines).strip("\n"), deep
+
+
+def _mark_block(text: str, lines: Sequence[str], *, is_block: bool) -> list[Part]:
+    """Say what a block is: a listing, a list, verse or paragraphs."""
+    if is_block:
+        return [Part(ElementKind.CODE, 0, len(text))]
+    if len(lines) > 1 and (_ITEM.match(lines[0]) or sum(1 for line in lines if _ITEM.match(line)) > 1):
+        # The items keep the marks that the text has, so no list draws others.
+        return [Part(ElementKind.VERSE, 0, len(text)), *mark_lines(text, "\n", depth=1)]
+    if "\n" in text and "\n\n" not in text:
+        return [Part(ElementKind.VERSE, 0, len(text)), *mark_lines(text, "\n", depth=1)]
+    return mark_lines(text, "\n\n")
 
 
 def _is_verse(lines: Sequence[str]) -> bool:

@@ -17,6 +17,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import NoReturn
 
@@ -33,6 +34,7 @@ from octavo.readers.messages import (
     write_request,
 )
 from octavo.readers.parsed import ParsedBook
+from octavo.readers.pictures import is_shown
 
 GRACE_SECONDS = 2.0
 WAITING_FACTOR = 4
@@ -111,7 +113,8 @@ async def _send(process: asyncio.subprocess.Process, request: bytes) -> None:
 async def _receive(process: asyncio.subprocess.Process, limits: Limits, name: str) -> bytes:
     """Read all of the child's stdout, up to what the largest book takes as JSON."""
     assert process.stdout is not None
-    most = (4 * limits.max_text_mb + _ANSWER_EXTRA_MB) * MB
+    # A picture takes a third more as text.
+    most = (4 * limits.max_text_mb + 2 * limits.max_images_mb + _ANSWER_EXTRA_MB) * MB
     pieces: list[bytes] = []
     size = 0
     while piece := await process.stdout.read(1 << 16):
@@ -221,5 +224,11 @@ def _check_book(book: ParsedBook) -> None:
         offsets = [mark.offset for mark in section.pages] + [span.end for span in section.blocks]
         if not section.heading_path or any(offset > len(section.text) for offset in offsets):
             raise ValueError("offsets outside the text")
+        for element in section.markup:
+            if isinstance(place := element.attributes.get("section"), int) and place >= len(book.sections):
+                raise ValueError("a link to no section")
+    for name, data in book.images.items():
+        if sha256(data).hexdigest() != name or not is_shown(data):
+            raise ValueError("not a picture")
     if not book.sections or not all(isinstance(word, str) for word in words):
         raise TypeError("not text")

@@ -10,12 +10,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from octavo.readers.markup import Container, Part, build_elements
 from octavo.readers.parsed import ParsedSection
 from octavo.readers.titles import is_same_title
-from octavo.types import Span
+from octavo.types import ElementKind, Span
+
+if TYPE_CHECKING:
+    from octavo.types.markup import Attribute
 
 _NOT_IN_GITHUB_ANCHOR = re.compile(r"[^\w\- ]")
 _NOT_IN_MDBOOK_ANCHOR = re.compile(r"[^\w\-\s]")
@@ -30,6 +35,7 @@ class PageSection:
     anchor: str
     text: str
     blocks: tuple[Span, ...] = ()
+    markup: tuple[Part, ...] = ()
 
 
 @dataclass(slots=True)
@@ -39,28 +45,72 @@ class TextBuilder:
     parts: list[str] = field(default_factory=list)
     length: int = 0
     blocks: list[Span] = field(default_factory=list)
+    markup: list[Part] = field(default_factory=list)
+    _open: list[tuple[Container, int]] = field(default_factory=list)
 
-    def add(self, text: str, *, tight: bool = False, block: bool = False) -> int:
-        """Add a paragraph, or a line when `tight`, and return the offset where it starts."""
+    def add(
+        self,
+        text: str,
+        *,
+        tight: bool = False,
+        block: bool = False,
+        within: Sequence[Container] = (),
+        markup: Sequence[Part] = (),
+    ) -> int:
+        """Add a paragraph, or a line when `tight`, and return the offset where it starts.
+
+        `markup` are the parts of `text`, and `within` are the containers around it, the outermost first.
+        """
         gap = "" if not self.length else ("\n" if tight else "\n\n")
         start = self.length + len(gap)
         self.parts += (gap, text)
         self.length = start + len(text)
         if block:
             self.blocks.append(Span(start, self.length))
+        self._mark(start, within, markup)
         return start
 
+    def mark(self, markup: Sequence[Part], *, within: Sequence[Container] = ()) -> None:
+        """Add parts that hold no text, such as pictures, at the end of the text."""
+        self._mark(self.length, within, [part._replace(start=0, end=0) for part in markup])
+
+    def _mark(self, start: int, within: Sequence[Container], markup: Sequence[Part]) -> None:
+        shared = 0
+        while shared < min(len(within), len(self._open)) and self._open[shared][0] is within[shared]:
+            shared += 1
+        del self._open[shared:]
+        for _, number in self._open:
+            self.markup[number] = self.markup[number]._replace(end=self.length)
+        for container in within[shared:]:
+            self._open.append((container, len(self.markup)))
+            depth = len(self._open) - 1
+            self.markup.append(Part(container.kind, start, self.length, depth, container.attributes))
+        depth = len(within)
+        self.markup += (
+            Part(p.kind, p.start + start, p.end + start, p.depth + depth, p.attributes) for p in markup
+        )
+
     def append(self, other: TextBuilder) -> None:
-        """Add all of another text as a paragraph, with its blocks."""
+        """Add all of another text as a paragraph, with its blocks and its markup."""
         if other.length:
-            start = self.add(other.text)
+            start = self.add(other.text, markup=other.markup)
             self.blocks += [Span(b.start + start, b.end + start) for b in other.blocks]
+        elif other.markup:
+            self.mark(other.markup)
 
     def prepend(self, prefix: str) -> None:
         """Put `prefix` before the first line."""
+        size = len(prefix)
         self.parts.insert(0, prefix)
-        self.length += len(prefix)
-        self.blocks = [Span(b.start + len(prefix), b.end + len(prefix)) for b in self.blocks]
+        self.length += size
+        self.blocks = [Span(b.start + size, b.end + size) for b in self.blocks]
+        self.markup = [p._replace(start=p.start + size, end=p.end + size) for p in self.markup]
+
+    def wrap(self, kind: ElementKind, attributes: Mapping[str, Attribute]) -> None:
+        """Put everything so far inside one element."""
+        inner = (part._replace(depth=part.depth + 1) for part in self.markup)
+        self.markup = [Part(kind, 0, self.length, 0, attributes), *inner]
+        self._open.clear()
 
     @property
     def text(self) -> str:
@@ -77,7 +127,10 @@ class SectionBuilder:
     body: TextBuilder = field(default_factory=TextBuilder)
 
     def build(self) -> PageSection:
-        return PageSection(self.level, self.title, self.anchor, self.body.text, tuple(self.body.blocks))
+        body = self.body
+        return PageSection(
+            self.level, self.title, self.anchor, body.text, tuple(body.blocks), tuple(body.markup)
+        )
 
 
 def nest_sections(
@@ -99,6 +152,7 @@ def nest_sections(
                 url=url,
                 anchor=section.anchor,
                 blocks=section.blocks,
+                markup=build_elements(section.markup),
             )
         )
     return nested
@@ -108,7 +162,9 @@ def merge_sections(sections: Sequence[PageSection]) -> PageSection:
     """Join the texts of several sections; their headings are dropped."""
     merged = SectionBuilder()
     for section in sections:
-        merged.body.append(TextBuilder([section.text], len(section.text), list(section.blocks)))
+        merged.body.append(
+            TextBuilder([section.text], len(section.text), list(section.blocks), list(section.markup))
+        )
     return merged.build()
 
 
@@ -131,6 +187,7 @@ def build_chapter(
         url=url,
         anchor=sections[1].anchor if own == 2 and anchored else "",
         blocks=head.blocks,
+        markup=build_elements(head.markup),
     )
     return [first, *nest_sections(sections[own:], path=path, source_file=source_file, url=url)]
 

@@ -41,12 +41,15 @@ from octavo.errors import NotFound, RecordsError
 from octavo.records import rows
 from octavo.records.database import CONNECTIONS, Database
 from octavo.records.digests import list_undigested, save_digests
+from octavo.records.markup import delete_markup, insert_markup
 from octavo.records.queries import Queries, list_undigested_chunks
 from octavo.records.tables import (
     books,
     chunks,
+    edition_images,
     edition_words,
     editions,
+    images,
     meta,
     removals,
     sections,
@@ -164,6 +167,7 @@ class Records(Queries):
         chunks: Sequence[Chunk],
         vector_keys: Mapping[str, str],
         digests: Mapping[str, str] | None = None,
+        images: Mapping[str, bytes] | None = None,
     ) -> int:
         """Writes an edition that nobody sees yet, in the place of any other such; returns its number.
 
@@ -183,6 +187,7 @@ class Records(Queries):
             }
             await connection.execute(insert(editions), entry)
             await _insert_sections(connection, sections, edition=number)
+            await insert_markup(connection, book.id, number, sections, images or {})
             await _insert_chunks(
                 connection, book.id, number, chunks, vector_keys=vector_keys, digests=digests or {}
             )
@@ -285,7 +290,7 @@ class Records(Queries):
     async def sweep(self) -> tuple[int, int]:
         """Deletes the texts that no edition and the vectors that no chunk needs; returns how many of each.
 
-        The marks of a text go with it.
+        The marks of a text go with it. Pictures that no edition shows are deleted as well.
         """
         async with self._database.begin(CATALOGUE) as connection:
             unread = ~exists().where(sections.c.text_hash == texts.c.hash)
@@ -294,6 +299,8 @@ class Records(Queries):
             textless = ~exists().where(texts.c.hash == text_marks.c.hash)
             await connection.execute(delete(text_marks).where(textless))
             dropped = await connection.execute(delete(vectors).where(unused))
+            unseen = ~exists().where(edition_images.c.hash == images.c.hash)
+            await connection.execute(delete(images).where(unseen))
             return swept.rowcount, dropped.rowcount
 
 
@@ -328,6 +335,7 @@ async def _supersede(connection: AsyncConnection, book_id: str, number: int) -> 
     await _note_removals(connection, book_id, number)
     await connection.execute(delete(chunks).where(_match_edition(chunks, book_id, number)))
     await delete_counts(connection, book_id, number)
+    await delete_markup(connection, book_id, number)
     await _set_state(connection, book_id, number, BookState.SUPERSEDED)
 
 
@@ -354,6 +362,7 @@ async def _remove(connection: AsyncConnection, book_id: str) -> tuple[str, ...]:
 
 async def _delete_edition(connection: AsyncConnection, book_id: str, number: int) -> None:
     await _note_removals(connection, book_id, number)
+    await delete_markup(connection, book_id, number)
     for table in (chunks, sections, edition_words, editions):
         await connection.execute(delete(table).where(_match_edition(table, book_id, number)))
 

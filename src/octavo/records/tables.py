@@ -22,6 +22,9 @@ so that publishing and removing can add and subtract exactly.
 A reading place is where a reader stopped in a book, one for each reader and book. A note is a bookmark, a
 highlight or a note on a passage: its place by offsets, and the words that stood there.
 
+`markup` has how the sections of a pending or ready edition are drawn, packed; `images` has pictures by the
+hash of their bytes, and `edition_images` says which edition shows which.
+
 `migrations` create these tables; a test checks that both agree.
 """
 
@@ -47,7 +50,7 @@ from sqlalchemy import (
     TypeDecorator,
 )
 
-HEAD = "0010"
+HEAD = "0011"
 """The newest revision under `migrations/versions`."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -407,4 +410,33 @@ sources = Table(
     Column("book_id", String(200), nullable=False),
     Column("stamp", Text, nullable=False),
     Index(None, "book_id"),
+)
+
+markup = Table(
+    "markup",
+    metadata,
+    Column("book_id", String(200), primary_key=True),
+    Column("edition", Integer, primary_key=True, autoincrement=False),
+    Column("section_id", Text, primary_key=True),
+    Column("markup", LargeBinary, nullable=False),
+    ForeignKeyConstraint(
+        ["book_id", "edition", "section_id"], ["sections.book_id", "sections.edition", "sections.id"]
+    ),
+)
+
+images = Table(
+    "images",
+    metadata,
+    Column("hash", String(64), primary_key=True),
+    Column("data", LargeBinary, nullable=False),
+)
+
+edition_images = Table(
+    "edition_images",
+    metadata,
+    Column("book_id", String(200), primary_key=True),
+    Column("edition", Integer, primary_key=True, autoincrement=False),
+    Column("hash", String(64), ForeignKey("images.hash"), primary_key=True),
+    ForeignKeyConstraint(["book_id", "edition"], ["editions.book_id", "editions.edition"]),
+    Index(None, "hash"),
 )

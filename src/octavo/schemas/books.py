@@ -9,7 +9,7 @@ from pydantic import Field
 from octavo.events import Compared
 from octavo.records.jobs import Job, JobState
 from octavo.schemas.base import Schema, Time, omit_empty
-from octavo.types import Book, BookFormat, Section
+from octavo.types import Book, BookFormat, Element, ElementKind, Section
 
 
 class MetadataJson(Schema):
@@ -178,6 +178,20 @@ class BlockJson(Schema):
     end: int
 
 
+class ElementJson(Schema):
+    """A part of a section's text and what it is. `depth` says how many elements before it it is inside."""
+
+    kind: ElementKind
+    start: int
+    end: int
+    depth: int
+    attributes: dict[str, str | int] = omit_empty({})
+
+    @classmethod
+    def from_element(cls, element: Element) -> ElementJson:
+        return cls.from_value(element, attributes=dict(element.attributes))
+
+
 class PageStartJson(Schema):
     """Where a page begins in a section's text."""
 
@@ -187,11 +201,17 @@ class PageStartJson(Schema):
 
 
 class SectionTextJson(SectionJson):
-    """A section with its text."""
+    """A section with its text. `markup` is how it is drawn; a section without markup is shown as text."""
 
     text: str
     blocks: list[BlockJson]
     pages: list[PageStartJson]
+    markup: list[ElementJson]
+
+    @classmethod
+    def from_section(cls, section: Section) -> Self:
+        markup = [ElementJson.from_element(element) for element in section.markup]
+        return cls.from_value(section, characters=len(section.text), markup=markup)
 
 
 class ProgressJson(Schema):

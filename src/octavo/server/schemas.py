@@ -76,7 +76,7 @@ def describe_stream(text: str, *errors: int) -> Responses:
 
 def describe_image(text: str, *errors: int) -> Responses:
     """Describe a route whose good response is an image."""
-    types = ("png", "jpeg", "gif", "webp")
+    types = ("png", "jpeg", "gif", "webp", "svg+xml")
     content = {f"image/{name}": {"schema": {"type": "string", "format": "binary"}} for name in types}
     return {
         200: {"description": text, "content": content},
@@ -134,6 +134,9 @@ AnswerId = Annotated[
 
 
 BookName = Annotated[str, Path(max_length=500, description="The book's id, or its title.")]
+ImageName = Annotated[
+    str, Path(pattern="^[0-9a-f]{64}$", description="The SHA-256 of the picture, as the markup names it.")
+]
 SectionId = Annotated[str, Path(max_length=500, description="The section's id.")]
 JobId = Annotated[str, Path(max_length=64, description="The job's id.")]
 

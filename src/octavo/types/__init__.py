@@ -36,6 +36,7 @@ from octavo.types.books import (
     Section,
     Span,
 )
+from octavo.types.markup import Element, ElementKind
 from octavo.validation import AnswerState, Delivery, EvidenceState, QuestionStatus, advance
 
 __all__ = [
@@ -58,6 +59,8 @@ __all__ = [
     "ChatMessage",
     "Chunk",
     "Citation",
+    "Element",
+    "ElementKind",
     "Evidence",
     "Message",
     "PageMark",

@@ -12,6 +12,7 @@ from typing import Any
 
 from octavo import validation
 from octavo.errors import InvalidValue
+from octavo.types.markup import Element, check_nesting
 
 CHUNK_LEAST, CHUNK_MOST = 10, 2000
 EMPTY: Mapping[str, object] = MappingProxyType({})
@@ -136,7 +137,10 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """An entry of the table of contents, with the text directly under its heading."""
+    """An entry of the table of contents, with the text directly under its heading.
+
+    `blocks` are the parts of the text that a chunk keeps together; `markup` is how the text is drawn.
+    """
 
     id: str
     book_id: str
@@ -151,6 +155,7 @@ class Section:
     pages: tuple[PageMark, ...] = ()
     blocks: tuple[Span, ...] = ()
     ancestors: tuple[str, ...] = ()
+    markup: tuple[Element, ...] = ()
 
     def __post_init__(self) -> None:
         validation.check_text("Section.id", self.id)
@@ -177,6 +182,8 @@ class Section:
         if edges != sorted(edges) or any(edge > len(self.text) for edge in edges):
             rule = "must be in the order of the text and inside it, and must not overlap"
             raise InvalidValue("Section.blocks", rule, self.blocks)
+        validation.check_tuple("Section.markup", self.markup, Element)
+        check_nesting("Section.markup", self.markup, len(self.text))
 
     @property
     def page_start(self) -> int | None:

@@ -14,10 +14,12 @@ from pathlib import Path
 
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
+from octavo.readers.addresses import make_locator
 from octavo.readers.epub import package as opf
 from octavo.readers.epub.package import EpubContents, ManifestItem, Package, TocEntry
 from octavo.readers.epub.spine import find_kinds, is_wrapper, place_document
 from octavo.readers.files import Archive, check_sections, check_text_size
+from octavo.readers.finish import finish_book
 from octavo.readers.html.dom import decode_page, parse_page, read_page
 from octavo.readers.outline import Outline
 from octavo.readers.parsed import COVER_MOST_MB, Cover, ParsedBook, make_cover
@@ -57,18 +59,24 @@ def read_epub(path: Path, limits: Limits) -> ParsedBook:
             archive, package, contents, documents, title=title, limits=limits, notes=notes
         )
         cover = _read_cover(archive, package)
-    sections = check_sections(outline.build_sections(title=title), limits, name=path.name)
-    return ParsedBook(
-        title=title,
-        format=BookFormat.EPUB,
-        sections=sections,
-        authors=package.authors,
-        language=package.language,
-        page_count=outline.page_count,
-        warnings=tuple(notes),
-        cover=cover,
-        metadata=package.metadata,
-    )
+        book = ParsedBook(
+            title=title,
+            format=BookFormat.EPUB,
+            sections=check_sections(outline.build_sections(title=title), limits, name=path.name),
+            authors=package.authors,
+            language=package.language,
+            page_count=outline.page_count,
+            warnings=tuple(notes),
+            cover=cover,
+            metadata=package.metadata,
+        )
+        return finish_book(book, lambda file: _load_member(archive, file, limits), limits)
+
+
+def _load_member(archive: Archive, file: str, limits: Limits) -> bytes | None:
+    name = archive.find(file)
+    fits = name is not None and archive.get_size(name) <= limits.max_image_mb * MB
+    return archive.read(name) if name is not None and fits else None
 
 
 def _read_cover(archive: Archive, package: Package) -> Cover | None:
@@ -232,7 +240,8 @@ def _build_outline(
         tree = parse_page(decode_page(archive.read(path), name=path, notes=notes), limits, name=path)
         outer = tree.css("body, body > section, body > div")[:2]
         kinds = find_kinds((node.attributes for node in outer), guide.get(path, ""))
-        page = read_page(tree, page_ids={k: v for k, v in pages.get(path, {}).items() if k})
+        ids = {k: v for k, v in pages.get(path, {}).items() if k}
+        page = read_page(tree, page_ids=ids, locate=make_locator(path))
         size += sum(len(p.text) for p in page.pieces)
         check_text_size(size, limits, name=archive.name)
         if path in navs or is_wrapper(page, kinds, path, title=title):

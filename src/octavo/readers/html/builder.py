@@ -2,7 +2,8 @@
 
 Text is collected until a block ends, then it becomes one or more pieces. Ids and page breaks wait for the
 next piece that has text. Lists put their markers and indents before each item; a `tight` piece goes on the
-line after the one before it.
+line after the one before it. Each piece gets the inline elements of its text, and the containers that are
+open around it. A picture without words becomes a piece without text.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from octavo.readers.html.inline import BREAK, finish_paragraphs
+from octavo.readers.markup import Container, MarkedRuns, Part, is_image, wrap
 from octavo.readers.pages import Heading, PageBreak, Piece, Text
 from octavo.text.clean import clean
+from octavo.types import ElementKind
 
 _DEEPEST_INDENT = 8
 _LONGEST_LABEL = 50
@@ -41,7 +44,10 @@ class PageBuilder:
         self.pieces: list[Piece] = []
         self.tight = False
         self.in_heading = False
-        self._raw: list[str] = []
+        self.marks = MarkedRuns()
+        self.containers: list[Container] = []
+        self.leaf = Part(ElementKind.PARAGRAPH, 0, 0)
+        self._raw = self.marks.runs
         self._ids: dict[str, None] = {}
         self._labels: list[str] = []
         self._lists: list[_OpenList] = []
@@ -88,14 +94,15 @@ class PageBuilder:
         if self.in_heading:
             self._raw.append(" ")
             return
-        if not self._raw:
+        if not self._raw and not self.marks:
             return
         waiting = 0
-        for text, offsets in self._take_paragraphs():
+        for text, offsets, markup in self._take_paragraphs():
             if text:
-                self._add_text(text, (0,) * waiting + offsets)
+                self._add_text(text, (0,) * waiting + offsets, markup)
                 waiting = 0
             else:
+                self.add_images(markup)
                 waiting += len(offsets)
         self._raw += [BREAK] * waiting
 
@@ -103,16 +110,33 @@ class PageBuilder:
         """Turn the collected text into a heading; its own id comes before the others."""
         self.in_heading = False
         settled = self._take_paragraphs()
-        text = " ".join(" ".join(t.split()) for t, _ in settled if t)
+        text = " ".join(" ".join(t.split()) for t, _, _ in settled if t)
+        images = [part for _, _, markup in settled for part in markup if is_image(part)]
         if not text:
-            self._raw += [BREAK] * sum(len(offsets) for _, offsets in settled)
+            self.add_images(images)
+            self._raw += [BREAK] * sum(len(offsets) for _, offsets, _ in settled)
             return
         ids = tuple(sorted(self._take_ids(), key=lambda name: name != own_id))
         breaks = self._take_breaks((0,) * len(self._labels))
         self.pieces.append(Heading(level=level, text=text, ids=ids, breaks=breaks))
+        self.add_images(images)
         self.tight = False
 
-    def add_block(self, text: str, *, ids: Iterable[str] = (), labels: Iterable[str] = ()) -> None:
+    def add_images(self, parts: Iterable[Part]) -> None:
+        """Add the pictures among `parts` as a piece without text."""
+        images = tuple(part._replace(start=0, end=0, depth=0) for part in parts if is_image(part))
+        if images:
+            self.pieces.append(Text(text="", markup=images, within=tuple(self.containers)))
+
+    def add_break(self) -> None:
+        """Add a break between two parts of a text, such as a rule."""
+        if not self.in_heading:
+            mark = Part(ElementKind.BREAK, 0, 0)
+            self.pieces.append(Text(text="", markup=(mark,), within=tuple(self.containers)))
+
+    def add_block(
+        self, text: str, *, ids: Iterable[str] = (), labels: Iterable[str] = (), markup: Iterable[Part] = ()
+    ) -> None:
         """Add code or a table as it is. `labels` belong to the page breaks inside it."""
         if self.in_heading:
             self._ids.update(dict.fromkeys(ids))
@@ -120,16 +144,24 @@ class PageBuilder:
             self._raw.append(f" {text} ")
             return
         waiting = self._raw.count(BREAK)
-        self._raw.clear()
+        self.marks.clear()
         if self._marker:
-            self._add_text("", ())
+            self._add_text("", (), [])
             self.tight = True
         self._ids.update(dict.fromkeys(ids))
         breaks = self._take_breaks((0,) * waiting)
         lengths = accumulate(len(part) for part in text.split(BREAK)[:-1])
         breaks += tuple(PageBreak(offset, label) for offset, label in zip(lengths, labels, strict=True))
         text = text.replace(BREAK, "")
-        piece = Text(text=text, block=True, tight=self.tight, ids=self._take_ids(), breaks=breaks)
+        piece = Text(
+            text=text,
+            block=True,
+            tight=self.tight,
+            ids=self._take_ids(),
+            breaks=breaks,
+            markup=tuple(markup),
+            within=tuple(self.containers),
+        )
         self.pieces.append(piece)
         self.tight = False
 
@@ -141,20 +173,37 @@ class PageBuilder:
             self.pieces.append(Text(text="", ids=self._take_ids(), breaks=breaks))
         return tuple(self.pieces)
 
-    def _take_paragraphs(self) -> list[tuple[str, tuple[int, ...]]]:
-        raw = "".join(self._raw)
-        self._raw.clear()
-        return finish_paragraphs(raw)
+    def _take_paragraphs(self) -> list[tuple[str, tuple[int, ...], list[Part]]]:
+        settled = finish_paragraphs("".join(self._raw))
+        if self.marks:
+            settled = settled or [("", ())]
+            placed = self.marks.place([text for text, _ in settled])
+        else:
+            placed = [[] for _ in settled]
+        self.marks.clear()
+        return [(text, offsets, markup) for (text, offsets), markup in zip(settled, placed, strict=True)]
 
-    def _add_text(self, text: str, offsets: tuple[int, ...]) -> None:
+    def _add_text(self, text: str, offsets: tuple[int, ...], markup: list[Part]) -> None:
         indent = self._lists[-1].indent if self._lists else ""
         lead = f"{indent}{self._marker}" if self._marker else (f"{indent}  " if self._lists else "")
-        tight = self.tight and bool(self.pieces) and isinstance(self.pieces[-1], Text)
-        lines_before = (text[:offset].count("\n") for offset in offsets)
-        moved = tuple(o + len(lead) * (n + 1) for o, n in zip(offsets, lines_before, strict=True))
-        text = (lead + text.replace("\n", "\n" + " " * len(lead))).rstrip()
-        breaks = self._take_breaks(moved)
-        self.pieces.append(Text(text=text, tight=tight, ids=self._take_ids(), breaks=breaks))
+        last = next((piece for piece in reversed(self.pieces) if piece.text), None)
+        tight = self.tight and isinstance(last, Text)
+
+        def move(offset: int) -> int:
+            return offset + len(lead) * (text.count("\n", 0, offset) + 1)
+
+        parts = wrap(markup, self.leaf._replace(end=len(text))) if text else []
+        parts = [p._replace(start=move(p.start), end=move(p.end)) for p in parts] if lead else parts
+        breaks = self._take_breaks(tuple(move(offset) for offset in offsets))
+        piece = Text(
+            text=(lead + text.replace("\n", "\n" + " " * len(lead))).rstrip(),
+            tight=tight,
+            ids=self._take_ids(),
+            breaks=breaks,
+            markup=tuple(parts),
+            within=tuple(self.containers),
+        )
+        self.pieces.append(piece)
         self._marker, self.tight = "", False
 
     def _take_ids(self) -> tuple[str, ...]:

@@ -23,6 +23,17 @@ from octavo.readers.html.boilerplate import (
     is_boilerplate,
 )
 from octavo.readers.html.builder import PageBuilder, clean_label
+from octavo.readers.html.elements import (
+    LEAVES,
+    describe_formula,
+    describe_link,
+    describe_tex,
+    find_code_language,
+    find_inline_kind,
+    is_tex,
+    make_container,
+    read_writing,
+)
 from octavo.readers.html.guard import check_markup
 from octavo.readers.html.inline import (
     BREAK,
@@ -38,11 +49,16 @@ from octavo.readers.html.inline import (
     write_table,
 )
 from octavo.readers.html.tags import split_names
+from octavo.readers.markup import MarkedRuns, Part
 from octavo.readers.pages import HtmlPage, Piece, Text
+from octavo.readers.sections import TextBuilder
 from octavo.text.clean import clean, collapse, decode
+from octavo.types import ElementKind
 
 if TYPE_CHECKING:
     from octavo.limits import Limits
+    from octavo.readers.addresses import Locate
+    from octavo.types.markup import Attribute
 
 _BLOCK_TAGS = split_names(
     "address article aside blockquote body caption center dd details div dl dt fieldset figcaption "
@@ -95,9 +111,16 @@ def parse_page(text: str, limits: Limits, *, name: str) -> LexborHTMLParser:
 
 
 def read_page(
-    tree: LexborHTMLParser, *, site: bool = False, page_ids: Mapping[str, str] | None = None
+    tree: LexborHTMLParser,
+    *,
+    site: bool = False,
+    page_ids: Mapping[str, str] | None = None,
+    locate: Locate = lambda href: href,
 ) -> HtmlPage:
-    """Read the pieces of a parsed page. With `site`, the header and footer of a web site are dropped."""
+    """Read the pieces of a parsed page. With `site`, the header and footer of a web site are dropped.
+
+    `locate` resolves the addresses of links and pictures.
+    """
     title = tree.css_first("head > title")
     roots = tree.css("html, body, body > div, body > main, body > article")[:4]
     languages = (node.attributes.get(key) for node in roots for key in ("lang", "xml:lang"))
@@ -109,10 +132,13 @@ def read_page(
     )
     body = tree.body
     start = find_article(body) if site and body is not None else body
-    walk = _PageWalker(start, site=site, page_ids=page_ids or {}) if start is not None else None
+    walk = (
+        _PageWalker(start, site=site, page_ids=page_ids or {}, locate=locate) if start is not None else None
+    )
     pieces = walk.run() if walk else ()
     if body is not None and not site and not any(p.text for p in pieces):
-        pieces = _read_drawing(body)
+        images = tuple(p for p in pieces if isinstance(p, Text) and p.markup)
+        pieces = (*images, *_read_drawing(body))
     size = sum(len(p.text) for p in pieces if isinstance(p, Text))
     return HtmlPage(
         title=collapse(clean(title.text(deep=True))) if title else "",
@@ -146,6 +172,9 @@ class _OpenNode:
     verse: bool = False
     begun: bool = False
     link: bool = False
+    marks: int = 0
+    holds: bool = False
+    leaf: Part | None = None
 
 
 class _PageWalker:
@@ -160,9 +189,10 @@ class _PageWalker:
         *,
         site: bool,
         page_ids: Mapping[str, str],
+        locate: Locate,
         bars: set[int] | None = None,
     ) -> None:
-        self.body, self.page_ids = body, page_ids
+        self.body, self.page_ids, self.locate = body, page_ids, locate
         self.bars = find_paging_bars(body) if bars is None else bars
         self.site = site
         self.has_article = site and body.css_first("main, article, [role=main]") is not None
@@ -198,6 +228,8 @@ class _PageWalker:
             return False
         attributes = node.attributes
         self._note_ids(tag, attributes)
+        if tag == "svg":
+            self._add_picture_in_drawing(node)
         if self._break_page_at(node, attributes) or self._is_boilerplate(node, tag, attributes):
             return False
         level = _find_level(tag, attributes)
@@ -211,6 +243,8 @@ class _PageWalker:
             return False
         elif tag in _BLOCK_TAGS or tag in _HEADINGS:
             self._open_block(frame, attributes)
+            if is_tex(attributes):
+                self._open_mark(frame, ElementKind.FORMULA, describe_tex(node))
         else:
             return self._open_inline(node, frame, attributes)
         return True
@@ -219,10 +253,16 @@ class _PageWalker:
         frame = self._open_nodes.pop()
         if frame.after:
             self.builder.write(frame.after)
+        for _ in range(frame.marks):
+            self.builder.marks.close()
         if frame.level:
             self.builder.close_heading(frame.level, own_id=frame.own_id)
         if frame.ends_block:
             self.builder.flush()
+        if frame.holds:
+            self.builder.containers.pop()
+        if frame.leaf is not None:
+            self.builder.leaf = frame.leaf
         if frame.tag in _LIST_TAGS and frame.ends_block:
             self.builder.close_list()
         elif frame.tag == "li":
@@ -270,27 +310,58 @@ class _PageWalker:
     def _open_inline(self, node: LexborNode, frame: _OpenNode, attributes: Attributes) -> bool:
         """Open an element within a line and return whether its children are to be read."""
         builder, tag = self.builder, frame.tag
+        kind = find_inline_kind(tag)
+        writing = read_writing(attributes)
         if tag == "br":
             builder.write(" " if builder.in_heading else LINE)
         elif tag == "img":
             alt = attributes.get("alt") if builder.in_heading else read_alt_text(node)
+            self._open_mark(frame, ElementKind.IMAGE, self._describe_image(attributes))
             builder.write(f" {alt} " if alt else "")
         elif tag == "math":
+            self._open_mark(frame, ElementKind.FORMULA, describe_formula(node))
             builder.write(write_math(node))
             return False
         elif tag == "rt":
             builder.write("(")
             frame.after = ")"
-        elif tag == "sup":
-            opening, frame.after = mark_superscript(node, builder.last_run)
-            builder.write(opening)
+        elif kind is not None:
+            before = builder.last_run
+            self._open_mark(frame, kind, writing)
+            if tag == "sup":
+                opening, frame.after = mark_superscript(node, before)
+                builder.write(opening)
         elif tag == "a" and attributes.get("href"):
             frame.link = "://" not in (attributes.get("href") or "")
             self._links += frame.link
+            link, where = describe_link(node, attributes, self.locate)
+            self._open_mark(frame, link, where | writing)
             if is_note_mark(node, attributes):
                 builder.write("[")
                 frame.after = "]"
+        elif is_tex(attributes):
+            self._open_mark(frame, ElementKind.FORMULA, describe_tex(node))
+        elif writing:
+            self._open_mark(frame, ElementKind.SPAN, writing)
         return True
+
+    def _open_mark(self, frame: _OpenNode, kind: ElementKind, attributes: Mapping[str, Attribute]) -> None:
+        self.builder.marks.open(kind, attributes)
+        frame.marks += 1
+
+    def _describe_image(self, attributes: Attributes) -> dict[str, Attribute]:
+        source = attributes.get("src") or attributes.get("data-src") or attributes.get("xlink:href") or ""
+        made: dict[str, Attribute] = {"image": self.locate(source)} if source else {}
+        alt = collapse(clean(attributes.get("alt") or ""))
+        return made | {"alt": alt} if alt else made
+
+    def _add_picture_in_drawing(self, node: LexborNode) -> None:
+        """Add the picture that a drawing only wraps, as EPUBs do for plates."""
+        for image in node.css("image"):
+            attributes = dict(image.attributes)
+            attributes["src"] = attributes.get("xlink:href") or attributes.get("href")
+            self.builder.marks.open(ElementKind.IMAGE, self._describe_image(attributes))
+            self.builder.marks.close()
 
     def _open_heading(self, frame: _OpenNode, level: int, attributes: Attributes) -> None:
         self.builder.flush()
@@ -299,6 +370,8 @@ class _PageWalker:
         if not self._quiet and not self.builder.in_heading:
             frame.level = level
             self.builder.in_heading = True
+        else:
+            self._set_leaf(frame, ElementKind.HEADING, {"level": level})
 
     def _open_block(self, frame: _OpenNode, attributes: Attributes) -> None:
         self.builder.flush()
@@ -311,6 +384,7 @@ class _PageWalker:
         frame.verse = bool(classes) and _VERSE.search(classes) is not None
         self._quiet += frame.quiet
         self._article += frame.article
+        self._hold(frame, attributes)
         if tag in _LIST_TAGS:
             start = attributes.get("start") or "1"
             number = int(start) if start.isascii() and start.isdigit() and len(start) < 9 else 1
@@ -323,8 +397,31 @@ class _PageWalker:
             self.builder.tight = self._open_nodes[-2].begun
             self._open_nodes[-2].begun = True
 
+    def _hold(self, frame: _OpenNode, attributes: Attributes) -> None:
+        """Open the container that an element is, or say what its words are."""
+        builder, tag = self.builder, frame.tag
+        if tag == "hr":
+            builder.add_break()
+        in_list = any(open_node.tag in _LIST_TAGS for open_node in self._open_nodes)
+        container = make_container(tag, attributes, verse=frame.verse, in_list=in_list)
+        if container is not None:
+            builder.containers.append(container)
+            frame.holds = True
+        elif tag in LEAVES:
+            self._set_leaf(frame, LEAVES[tag], {})
+        writing = read_writing(attributes)
+        if writing:
+            self._set_leaf(frame, builder.leaf.kind, {**builder.leaf.attributes, **writing})
+
+    def _set_leaf(self, frame: _OpenNode, kind: ElementKind, attributes: Mapping[str, Attribute]) -> None:
+        """Say what the words of an element are; the words after it are what they were before."""
+        if frame.leaf is None:
+            frame.leaf = self.builder.leaf
+        self.builder.leaf = Part(kind, 0, 0, 0, attributes)
+
     def _add_code(self, node: LexborNode) -> None:
         self.builder.flush()
+        language = find_code_language(node)
         for gone in node.css(_NOT_IN_CODE):
             gone.decompose()
         for line in node.css("br"):
@@ -335,7 +432,10 @@ class _PageWalker:
         lines = [_strip_end(line) for line in clean(code).expandtabs(4).split("\n")]
         text = _strip_end("\n".join(lines))
         bare = text.lstrip(f"\n{BREAK}")
-        self._add_block(BREAK * text.count(BREAK, 0, len(text) - len(bare)) + bare, ids, labels)
+        kept = BREAK * text.count(BREAK, 0, len(text) - len(bare)) + bare
+        named: dict[str, Attribute] = {"language": language} if language else {}
+        size = len(bare) - bare.count(BREAK)
+        self._add_block(kept, ids, labels, [Part(ElementKind.CODE, 0, size, 0, named)])
 
     def _mark_pages_in_code(self, node: LexborNode) -> list[str]:
         """Put the break sign where pages begin in code, and return their labels."""
@@ -356,27 +456,50 @@ class _PageWalker:
         self.builder.flush()
         labels: list[str] = []
 
-        def read(cell: LexborNode) -> str:
+        def read(cell: LexborNode) -> tuple[str, list[Part]]:
             only = cell.first_child
             if only is not None and only.tag == "-text" and only.next is None and not cell.attributes:
-                return read_line(cell)
-            walk = _PageWalker(cell, site=False, page_ids=self.page_ids, bars=self.bars)
+                return read_line(cell), []
+            walk = _PageWalker(cell, site=False, page_ids=self.page_ids, locate=self.locate, bars=self.bars)
             pieces = walk.run()
             self.linked += walk.linked
             labels.extend(broken.label for piece in pieces for broken in piece.breaks)
             texts = (_insert_breaks(piece) if piece.text else BREAK * len(piece.breaks) for piece in pieces)
-            return _strip_end(" ".join(" ".join(texts).split()))
+            words = _strip_end(" ".join(" ".join(texts).split()))
+            return words, _place_in_cell(pieces, words.replace(BREAK, ""))
 
-        self._add_block(write_table(node, read), _collect_ids(node), labels)
+        text, markup = write_table(node, read)
+        self._add_block(text, _collect_ids(node), labels, markup)
 
-    def _add_block(self, text: str, ids: list[str], labels: list[str]) -> None:
+    def _add_block(self, text: str, ids: list[str], labels: list[str], markup: list[Part]) -> None:
         if text.replace(BREAK, ""):
-            self.builder.add_block(text, ids=ids, labels=labels)
+            self.builder.add_block(text, ids=ids, labels=labels, markup=markup)
             return
+        self.builder.add_images(markup)
         for name in ids:
             self.builder.note_id(name)
         for label in labels:
             self.builder.break_page(label)
+
+
+def _place_in_cell(pieces: tuple[Piece, ...], words: str) -> list[Part]:
+    """Return the markup of a cell, whose pieces stand on one line."""
+    body = TextBuilder()
+    for piece in pieces:
+        if isinstance(piece, Text) and piece.text:
+            body.add(piece.text, markup=piece.markup, within=piece.within)
+        elif isinstance(piece, Text):
+            body.mark(piece.markup, within=piece.within)
+        else:
+            body.add(piece.text, markup=[Part(ElementKind.STRONG, 0, len(piece.text))])
+    blocks = [part for part in body.markup if part.depth == 0 and part.kind is not ElementKind.IMAGE]
+    markup = body.markup
+    if len(blocks) == 1 and blocks[0].kind is ElementKind.PARAGRAPH:
+        # A cell with one paragraph needs no paragraph in it.
+        markup = [p._replace(depth=max(0, p.depth - 1)) for p in markup if p is not blocks[0]]
+    runs = MarkedRuns()
+    runs.add(body.text, markup)
+    return runs.place([words])[0]
 
 
 def _collect_ids(node: LexborNode) -> list[str]:

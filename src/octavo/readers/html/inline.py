@@ -11,12 +11,19 @@ a row, with cells separated by ` | `. Any other table only arranges text, and is
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborNode
 
+from octavo.readers.markup import MarkedRuns, Part
 from octavo.text.clean import clean
+from octavo.types import ElementKind
+
+if TYPE_CHECKING:
+    from octavo.types.markup import Attribute
 
 LINE, BREAK = "\ufdd0", "\ufdd1"
 _OURS = re.compile("[\ufdd0\ufdd1]")
@@ -186,45 +193,91 @@ def _has_inner_table(table: LexborNode) -> bool:
     return any(t.mem_id != table.mem_id for t in table.css("table"))
 
 
-def write_table(table: LexborNode, read: Callable[[LexborNode], str]) -> str:
-    """Return the caption, then a line for each row that says anything; `read` reads a cell."""
-    lines = [read(caption) for caption in table.css("caption")]
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """The words of a cell, their markup and, unless the cell is repeated from above, its attributes."""
+
+    words: str
+    parts: Sequence[Part] = ()
+    attributes: Mapping[str, Attribute] | None = None
+
+    @property
+    def bare(self) -> str:
+        return _BREAKS.sub("", self.words)
+
+
+Read = Callable[[LexborNode], tuple[str, Sequence[Part]]]
+"""Reads a cell: its words with the break signs, and the markup of the words without them."""
+
+
+def write_table(table: LexborNode, read: Read) -> tuple[str, list[Part]]:
+    """Return the caption, then a line for each row that says anything, and the markup without break signs."""
+    runs = MarkedRuns()
+    runs.open(ElementKind.TABLE)
+    lines: list[str] = []
+    for caption in table.css("caption"):
+        words, parts = read(caption)
+        lines.append(words)
+        runs.open(ElementKind.CAPTION)
+        runs.add(_BREAKS.sub("", words), parts)
+        runs.close()
     spanning: dict[int, tuple[int, str]] = {}
     for row in table.css("tr"):
         cells = _read_row(row, spanning, read)
-        has_text = any(_BREAKS.sub("", cell) for cell in cells)
-        lines.append(_EDGE.sub(_drop_blanks, " | ".join(cells)) if has_text else "".join(cells))
-    return _SILENT.sub(r"\1\2", "\n".join(line for line in lines if line))
+        has_text = any(cell.bare for cell in cells)
+        words = (" | " if has_text else "").join(cell.words for cell in cells)
+        lines.append(_EDGE.sub(_drop_blanks, words) if has_text else words)
+        if has_text or any(cell.parts for cell in cells):
+            _mark_row(runs, cells, has_text=has_text)
+    runs.close()
+    text = _SILENT.sub(r"\1\2", "\n".join(line for line in lines if line))
+    return text, runs.place([_BREAKS.sub("", text)])[0]
+
+
+def _mark_row(runs: MarkedRuns, cells: Sequence[_Cell], *, has_text: bool) -> None:
+    runs.open(ElementKind.ROW)
+    for number, cell in enumerate(cells):
+        if number and has_text:
+            runs.runs.append("|")
+        if cell.attributes is None:
+            runs.runs.append(cell.bare)
+            continue
+        runs.open(ElementKind.CELL, cell.attributes)
+        runs.add(cell.bare, cell.parts)
+        runs.close()
+    runs.close()
 
 
 def _drop_blanks(edge: re.Match[str]) -> str:
     return edge.group().replace(" ", "")
 
 
-def _read_row(
-    row: LexborNode, spanning: dict[int, tuple[int, str]], read: Callable[[LexborNode], str]
-) -> list[str]:
+def _read_row(row: LexborNode, spanning: dict[int, tuple[int, str]], read: Read) -> list[_Cell]:
     """Read a row's cells; a cell that spans several rows is repeated in each, so that every line is whole."""
-    cells: list[str] = []
+    cells: list[_Cell] = []
     column = 0
     own = row.css("td, th")
-    for cell in own:
+    for node in own:
         column = _repeat_spanning_cells(spanning, column, cells)
-        words, rows = read(cell), _read_span(cell, "rowspan")
-        cells.append(words)
+        words, parts = read(node)
+        rows, columns = _read_span(node, "rowspan"), _read_span(node, "colspan")
+        spans = {"header": int(node.tag == "th"), "columns": columns if columns > 1 else 0}
+        spans["rows"] = rows if rows > 1 else 0
+        cell = _Cell(words, parts, {name: value for name, value in spans.items() if value})
+        cells.append(cell)
         if rows > 1:
-            spanning[column] = (rows - 1, _BREAKS.sub("", words))
-        column += _read_span(cell, "colspan")
+            spanning[column] = (rows - 1, cell.bare)
+        column += columns
     if own:
         _repeat_spanning_cells(spanning, column, cells)
     return cells
 
 
-def _repeat_spanning_cells(spanning: dict[int, tuple[int, str]], column: int, cells: list[str]) -> int:
+def _repeat_spanning_cells(spanning: dict[int, tuple[int, str]], column: int, cells: list[_Cell]) -> int:
     """Fill the columns that cells from above still span, and return the next free one."""
     while column in spanning:
         rows, words = spanning.pop(column)
-        cells.append(words)
+        cells.append(_Cell(words))
         if rows > 1:
             spanning[column] = (rows - 1, words)
         column += 1

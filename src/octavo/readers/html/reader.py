@@ -13,10 +13,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urljoin
 
 from selectolax.lexbor import LexborHTMLParser
 
 from octavo.errors import BAD_BOOK_CODES, BadBook
+from octavo.readers.addresses import Locate, make_locator
 from octavo.readers.files import check_sections, check_text_size, find_files, load_file, resolve_inside
 from octavo.readers.html import site
 from octavo.readers.html.claims import is_alphabetical, read_claims
@@ -60,7 +62,8 @@ def _parse_file(path: Path, limits: Limits, *, name: str, notes: list[str]) -> L
 
 def _read_file(path: Path, limits: Limits) -> ParsedBook:
     notes: list[str] = []
-    page = read_page(_parse_file(path, limits, name=path.name, notes=notes), site=True)
+    tree = _parse_file(path, limits, name=path.name, notes=notes)
+    page = read_page(tree, site=True, locate=make_locator(path.name))
     first, pieces = _split_title(page)
     title = clean_line(first.text if first else page.title) or make_title(path.stem)
     outline = Outline()
@@ -216,7 +219,7 @@ def _read_pages(
                 raise
             notes.append(refused.message)
             continue
-        page = _read_site_page(tree, file, chosen)
+        page = _read_site_page(tree, file, chosen, _make_locator(file, fetched, chosen))
         size += sum(len(p.text) for p in page.content.pieces)
         check_text_size(size, limits, name=root.name)
         if page.claims.moved and page.content.words <= _MOST_WORDS_MOVED:
@@ -230,10 +233,28 @@ def _read_pages(
     return found
 
 
-def _read_site_page(tree: LexborHTMLParser, file: str, follow: Follow) -> SitePage:
+def _make_locator(file: str, fetched: FetchedSite | None, follow: Follow) -> Locate:
+    """Make what resolves the addresses of a page: those of a fetched site are web addresses."""
+    if fetched is None:
+        return make_locator(file)
+    page, within = fetched.pages[file], make_locator(file)
+
+    def locate(href: str) -> str:
+        target = follow(file, href)
+        if target:
+            return within(f"/{target}#{href.partition('#')[2]}")
+        try:
+            return within(urljoin(page, href))
+        except ValueError:
+            return ""
+
+    return locate
+
+
+def _read_site_page(tree: LexborHTMLParser, file: str, follow: Follow, locate: Locate) -> SitePage:
     claims = read_claims(tree, file, lambda href: follow(file, href))
     canonical = tree.css_first("link[rel=canonical]")
-    content = read_page(tree, site=True)
+    content = read_page(tree, site=True, locate=locate)
     return SitePage(
         file=file,
         content=content,

@@ -21,6 +21,7 @@ from octavo.readers.files import check_sections, check_text_size, find_files, lo
 from octavo.readers.markdown.frontmatter import FrontMatter, split_front_matter
 from octavo.readers.markdown.mdx import strip_mdx
 from octavo.readers.markdown.render import compose, rewrite_html
+from octavo.readers.markup import build_elements
 from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.readers.sections import (
     Anchors,
@@ -151,6 +152,7 @@ def _build_section(title: str, head: PageSection, source_file: str, anchor: str)
         source_file=source_file,
         anchor=anchor,
         blocks=head.blocks,
+        markup=build_elements(head.markup),
     )
 
 

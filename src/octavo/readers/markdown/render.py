@@ -4,6 +4,7 @@
 heading with the text directly under it. Marks of emphasis and links are dropped. Pictures become their
 alternative text, a list item a line with its marker, a table row a line with cells separated by ` | `. Code
 is verbatim, and footnotes follow the section that refers to them. Tables and code are recorded as blocks.
+What the text does not say any more is in its markup: emphasis, links, pictures, cells, the language of code.
 
 HTML inside Markdown loses its tags and keeps its text. `rewrite_html` first turns HTML tables and headings
 into Markdown, which would lose them otherwise. Nothing inside code fences is ever touched.
@@ -13,14 +14,18 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from unicodedata import is_normalized
 
+from octavo.readers.markdown.inline_html import HtmlMarks
+from octavo.readers.markup import Container, MarkedRuns, Part, is_image, wrap
 from octavo.readers.sections import PageSection, SectionBuilder
 from octavo.readers.titles import clean_line
 from octavo.text.clean import clean, collapse
+from octavo.types import ElementKind
+from octavo.types.markup import NO_ATTRIBUTES, Attribute
 
 if TYPE_CHECKING:
     from octavo.readers.sections import Anchors
@@ -45,11 +50,20 @@ _HTML_HEADING = re.compile(
     re.DOTALL | re.IGNORECASE | re.MULTILINE,
 )
 _ID_ATTRIBUTE = re.compile(r"""\bid\s*=\s*["']([\w.:-]+)["']""")
-_INLINE = frozenset(("Emphasis", "Strong", "Strikethrough", "Superscript", "Subscript", "Link", "Image"))
+_INLINE = {
+    "Emphasis": ElementKind.EMPHASIS,
+    "Strong": ElementKind.STRONG,
+    "Strikethrough": ElementKind.DELETED,
+    "Superscript": ElementKind.SUPERSCRIPT,
+    "Subscript": ElementKind.SUBSCRIPT,
+    "Link": ElementKind.LINK,
+    "Image": ElementKind.IMAGE,
+}
 _CJK = "\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uff00-\uff60"
 _CJK_WRAP = re.compile(rf"(?<=[{_CJK}])\x00|\x00(?=[{_CJK}])")
 _CALLOUT = re.compile(r"\[!([A-Za-z][\w-]*)\][+-]?[ \t]*([^\x00\n]*)[\x00\n]?")
 _PRE = re.compile(r"(<pre\b.*?(?:</pre\s*>|\Z))", re.DOTALL | re.IGNORECASE)
+_LINE_END = re.compile(r"\n(?!\n)")
 _TRAILING_BLANKS = re.compile(r"[ \t]+$", re.MULTILINE)
 
 
@@ -77,15 +91,22 @@ def compose(
     for event in events:
         if event.__class__ is str:
             writer.line.append("\n" if event == "HardBreak" else "\x00" if event == "SoftBreak" else "")
+            if event == "Rule":
+                writer.add_rule()
             continue
         ((kind, value),) = event.items()
-        if kind == "Text" or kind == "Code":
+        if kind == "Text":
             writer.line.append(value)
         elif kind == "Start":
-            if value not in _INLINE if value.__class__ is str else "Link" not in value:
+            name = value if value.__class__ is str else next(iter(value))
+            if name in _INLINE:
+                writer.open_inline(name, value)
+            else:
                 writer.start(value)
         elif kind == "End":
-            if value.__class__ is not str or value not in _INLINE:
+            if value.__class__ is str and value in _INLINE:
+                writer.close_inline()
+            else:
                 writer.end(value)
         else:
             writer.add(kind, value)
@@ -96,7 +117,12 @@ class _SectionWriter:
     """The sections of a page while they are written."""
 
     def __init__(self, anchors: Anchors, code: Callable[[str, str], str], *, entities: bool) -> None:
-        self.line: list[str] = []
+        self._marks = MarkedRuns()
+        self._html = HtmlMarks(self._marks)
+        self._depths: list[int] = []
+        self._containers: list[Container] = []
+        self._leaf = ElementKind.PARAGRAPH
+        self.line = self._marks.runs
         self._anchors, self._code, self._entities = anchors, code, entities
         self._section = SectionBuilder()
         self._sections = [self._section]
@@ -105,20 +131,40 @@ class _SectionWriter:
         self._in_list = self._after_term = False
         self._rows: list[str] = []
         self._row: list[str] = []
+        self._table = MarkedRuns()
         self._explicit, self._info = "", ""
         self._notes: dict[str, tuple[SectionBuilder, SectionBuilder]] = {}
         self._calls: dict[str, SectionBuilder] = {}
-        self._aside: list[tuple[SectionBuilder, str, list[_OpenMarkdownList]]] = []
+        self._aside: list[tuple[SectionBuilder, str, list[_OpenMarkdownList], list[Container]]] = []
         self._muted = 0
+
+    def open_inline(self, name: str, tag: Any) -> None:
+        """Open an element within a line."""
+        self._depths.append(self._marks.depth)
+        address = tag[name]["dest_url"] if isinstance(tag, dict) else ""
+        attribute = "image" if name == "Image" else "url"
+        self._marks.open(_INLINE[name], {attribute: address} if address else NO_ATTRIBUTES)
+
+    def close_inline(self) -> None:
+        depth = self._depths.pop() if self._depths else 0
+        self._html.close_to(depth + 1)
+        if self._marks.depth > depth:
+            self._marks.close()
+
+    def add_rule(self) -> None:
+        """Add a break between two parts of the text."""
+        self._section.body.mark([Part(ElementKind.BREAK, 0, 0)], within=self._containers)
 
     def start(self, tag: Any) -> None:
         """Start a block. It ends the text of a tight list item, which has no paragraph of its own."""
         name: str
         value: Any
         name, value = (tag, None) if isinstance(tag, str) else next(iter(tag.items()))
-        if name in ("Image", "TableRow", "TableHead"):
+        if name in ("TableRow", "TableHead"):
+            self._table.open(ElementKind.ROW)
             return
         self._end_paragraph(tight=True)
+        self._open_container(name, value)
         if name == "Item":
             self._start_item()
         elif name == "List":
@@ -132,8 +178,27 @@ class _SectionWriter:
             if value:
                 self._put(f"{value}:")
         elif name == "FootnoteDefinition":
-            self._aside.append((self._section, value, self._lists))
+            self._aside.append((self._section, value, self._lists, self._containers))
             self._section, self._lists, self._in_list = SectionBuilder(), [], False
+            self._containers = []
+        elif name == "Table":
+            self._table = MarkedRuns()
+            self._table.open(ElementKind.TABLE)
+        elif name == "DefinitionListTitle":
+            self._leaf = ElementKind.TERM
+
+    def _open_container(self, name: str, value: Any) -> None:
+        numbered: dict[str, Attribute] = {} if value is None else {"ordered": 1}
+        if name == "List":
+            if value not in (None, 1):
+                numbered["start"] = value
+            self._containers.append(Container(ElementKind.LIST, numbered))
+        elif name == "Item":
+            self._containers.append(Container(ElementKind.ITEM))
+        elif name == "BlockQuote":
+            self._containers.append(Container(ElementKind.ASIDE if value else ElementKind.QUOTATION))
+        elif name == "DefinitionListDefinition":
+            self._containers.append(Container(ElementKind.DEFINITION))
 
     def end(self, tag: Any) -> None:
         name = tag if isinstance(tag, str) else next(iter(tag))
@@ -142,42 +207,55 @@ class _SectionWriter:
         elif name == "Item":
             self._end_paragraph(tight=True)
             self._lists[-1].marker = ""
+            self._containers.pop()
         elif name == "List":
             self._lists.pop()
             self._in_list = bool(self._lists)
+            self._containers.pop()
         elif name == "Heading":
             self._end_heading(int(tag["Heading"][1]))
         elif name == "CodeBlock":
-            self._add_block(self._code(self._info, self._take_text()))
+            self._add_code(self._code(self._info, self._take_text()), self._info)
         elif name == "HtmlBlock":
             self._add_html(self._take_text())
         elif name == "BlockQuote":
             self._end_paragraph()
             self._quotes -= 1
+            self._containers.pop()
         elif name == "FootnoteDefinition":
             self._end_note()
         elif name in ("DefinitionListTitle", "DefinitionListDefinition"):
             self._end_paragraph()
             self._after_term = name == "DefinitionListTitle"
+            self._leaf = ElementKind.PARAGRAPH
+            if not self._after_term:
+                self._containers.pop()
         else:
             self._end_table_part(name)
 
     def add(self, kind: str, value: Any) -> None:
-        if kind == "Html":
+        if kind == "Code":
+            self._add_inline(ElementKind.INLINE_CODE, value, NO_ATTRIBUTES)
+        elif kind == "Html":
             self.line.append(value)
         elif kind == "InlineHtml":
             self._add_inline_html(value)
         elif kind == "FootnoteReference":
             self._calls.setdefault(value, self._aside[0][0] if self._aside else self._section)
-            self.line.append(f"[{value}]")
+            self._add_inline(ElementKind.NOTE_REFERENCE, f"[{value}]", {"url": f"#fn:{value}"})
         elif kind == "TaskListMarker":
             self.line.append("[x] " if value else "[ ] ")
         elif kind == "InlineMath":
-            self.line.append(f"${value}$")
+            self._add_inline(ElementKind.FORMULA, f"${value}$", {"tex": value})
         elif kind == "DisplayMath":
-            self.line.append(f"$${value}$$")
+            self._add_inline(ElementKind.FORMULA, f"$${value}$$", {"tex": value, "display": 1})
         else:
             self.line.append(str(value))
+
+    def _add_inline(self, kind: ElementKind, text: str, attributes: Mapping[str, Attribute]) -> None:
+        self._marks.open(kind, attributes)
+        self.line.append(text)
+        self._marks.close()
 
     def finish(self) -> list[PageSection]:
         self._end_paragraph()
@@ -186,8 +264,15 @@ class _SectionWriter:
         return [s.build() for s in self._sections]
 
     def _take_text(self) -> str:
-        text = "".join(self.line)
-        self.line.clear()
+        """Return the text so far and start a new one, without the markup of the old one."""
+        text = self._read_text()
+        self._marks.clear()
+        return text
+
+    def _read_text(self) -> str:
+        return self._clean("".join(self.line))
+
+    def _clean(self, text: str) -> str:
         if "\x00" in text:
             text = (text if text.isascii() else _CJK_WRAP.sub("", text)).replace("\x00", " ")
         if text.isascii() and not self._entities:
@@ -198,7 +283,9 @@ class _SectionWriter:
         if self._quotes and self.line:
             self._write_callout()
         if self.line:
-            self._put(self._take_text(), tight=tight)
+            self._html.close_to(self._depths[-1] if self._depths else 0)
+            self._put(self._read_text(), tight=tight, marks=self._marks)
+            self._marks.clear()
 
     def _write_callout(self) -> None:
         """Write `[!tip] Title` at the start of a quote as a line of its own."""
@@ -206,26 +293,38 @@ class _SectionWriter:
         found = _CALLOUT.match(text)
         if found:
             kind, title = found.groups()
-            self.line[:] = [f"{kind.capitalize()}: {title}" if title else f"{kind.capitalize()}:"]
-            self._put(self._take_text())
-            self.line[:] = [text[found.end() :]]
+            self._put(self._clean(f"{kind.capitalize()}: {title}" if title else f"{kind.capitalize()}:"))
+            self._cut_line(found.end())
 
-    def _put(self, text: str, *, tight: bool = False) -> None:
+    def _cut_line(self, length: int) -> None:
+        """Cut the beginning of the line; the runs keep their numbers, which its markup refers to."""
+        for number, run in enumerate(self.line):
+            self.line[number] = run[length:]
+            length = max(0, length - len(run))
+
+    def _put(self, text: str, *, tight: bool = False, marks: MarkedRuns | None = None) -> None:
+        """Add a paragraph, with what `marks` has of its text."""
         text = text.strip()
         if "\n" in text or "  " in text or "\t" in text:
             text = re.sub(r"\n{3,}", "\n\n", "\n".join(collapse(line) for line in text.split("\n")))
+        parts = marks.place([text])[0] if marks else []
         if not text:
+            self._section.body.mark(
+                [p._replace(depth=0) for p in parts if is_image(p)], within=self._containers
+            )
             return
+        parts = wrap(parts, Part(self._leaf, 0, len(text)))
         close = (tight and self._in_list) or self._after_term
         self._after_term = False
         if self._lists:
             indent = "  " * (len(self._lists) - 1)
             marker = self._lists[-1].marker or "  "
+            parts = _move_parts(parts, text, len(indent) + len(marker), len(indent) + 2)
             if "\n" in text:
                 text = re.sub(r"\n(?!\n)", f"\n{indent}  ", text)
             text = f"{indent}{marker}{text}"
             self._start_list_text()
-        self._section.body.add(text, tight=close)
+        self._section.body.add(text, tight=close, within=self._containers, markup=parts)
 
     def _start_list_text(self) -> None:
         self._in_list = True
@@ -240,10 +339,15 @@ class _SectionWriter:
             current.marker = f"{current.get_number}. "
             current.get_number += 1
 
-    def _add_block(self, text: str) -> None:
+    def _add_code(self, text: str, info: str) -> None:
+        language = re.match(r"[\w+#.-]{1,30}", info.removeprefix("{"))
+        named: dict[str, Attribute] = {"language": language.group().lower()} if language else {}
+        self._add_block(text, lambda kept: [Part(ElementKind.CODE, 0, len(kept), 0, named)])
+
+    def _add_block(self, text: str, mark: Callable[[str], list[Part]]) -> None:
         text = _TRAILING_BLANKS.sub("", text).strip("\n")
         if text:
-            self._section.body.add(text, block=True)
+            self._section.body.add(text, block=True, within=self._containers, markup=mark(text))
             self._after_term = False
             if self._lists:
                 self._start_list_text()
@@ -252,50 +356,87 @@ class _SectionWriter:
     def _add_html(self, markup: str) -> None:
         for part in _PRE.split(markup):
             if part[:4].lower() == "<pre":
-                self._add_block(_strip_tags_verbatim(part))
+                self._add_code(_strip_tags_verbatim(part), "")
             else:
-                self._put(_strip_tags(part))
+                self._put(_strip_tags(part), marks=_mark_tags(part))
 
     def _add_inline_html(self, tag: str) -> None:
         lowered = tag[:8].lower()
-        if lowered.startswith("<br"):
-            self.line.append("\n")
-        elif lowered.startswith("<img"):
-            self.line.append(read_alt(tag))
-        elif lowered.startswith(("<script", "<style")):
+        shown = "\n" if lowered.startswith("<br") else read_alt(tag) if lowered.startswith("<img") else ""
+        self._html.mark(tag, shown)
+        if lowered.startswith(("<script", "<style")):
             self._muted = len(self.line) + 1
         elif lowered.startswith(("</script", "</style")) and self._muted:
             del self.line[self._muted - 1 :]
             self._muted = 0
 
     def _end_heading(self, level: int) -> None:
-        title = clean_line(self._take_text())
+        title = clean_line(self._read_text())
+        images = [p._replace(depth=0) for p in self._marks.place([title])[0] if is_image(p)]
+        self._take_text()
         anchor = self._anchors.make(title, self._explicit)
         if self._lists or self._quotes or self._aside or not title:
+            self._leaf = ElementKind.HEADING
             self._put(title)
-            return
-        self._section = SectionBuilder(level, title, anchor)
-        self._sections.append(self._section)
-        self._in_list = False
+            self._leaf = ElementKind.PARAGRAPH
+        else:
+            self._section = SectionBuilder(level, title, anchor)
+            self._sections.append(self._section)
+            self._in_list = False
+        self._section.body.mark(images, within=self._containers)
 
     def _end_table_part(self, name: str) -> None:
         if name == "TableCell":
-            self._row.append(collapse(self._take_text()))
+            self._html.close_to(0)
+            words = collapse(self._read_text())
+            if self._row:
+                self._table.runs.append("|")
+            self._table.open(ElementKind.CELL, {"header": 1} if not self._rows else NO_ATTRIBUTES)
+            self._table.add(words, self._marks.place([words])[0] if self._marks else ())
+            self._table.close()
+            self._marks.clear()
+            self._row.append(words)
         elif name in ("TableRow", "TableHead"):
             self._rows.append(" | ".join(self._row).rstrip())
             self._row = []
+            self._table.close()
         elif name == "Table":
-            self._add_block("\n".join(self._rows))
+            self._table.close()
+            self._add_block("\n".join(self._rows), lambda kept: self._table.place([kept])[0])
             self._rows = []
 
     def _end_note(self) -> None:
         self._end_paragraph()
         note = self._section
-        self._section, label, self._lists = self._aside.pop()
+        self._section, label, self._lists, self._containers = self._aside.pop()
         self._in_list = bool(self._lists)
         if note.body.length:
             note.body.prepend(f"[{label}] ")
+            note.body.wrap(ElementKind.NOTE, {"label": label})
         self._notes.setdefault(label, (self._section, note))
+
+
+def _move_parts(parts: list[Part], text: str, lead: int, indent: int) -> list[Part]:
+    """Move parts of a text whose first line gets a lead, and its other lines an indent."""
+
+    def move(offset: int) -> int:
+        return offset + lead + indent * len(_LINE_END.findall(text, 0, offset))
+
+    return [p._replace(start=move(p.start), end=move(p.end)) for p in parts]
+
+
+def _mark_tags(markup: str) -> MarkedRuns:
+    """Return the runs of HTML, as `_strip_tags` shows them, with the elements that its tags are."""
+    marks = MarkedRuns()
+    tags = HtmlMarks(marks)
+    shown, done = _UNSEEN.sub("", markup), 0
+    for tag in _TAG.finditer(shown):
+        marks.runs.append(html.unescape(shown[done : tag.start()]))
+        tags.mark(tag.group(0), _replace_tag(tag))
+        done = tag.end()
+    marks.runs.append(html.unescape(shown[done:]))
+    tags.close_to(0)
+    return marks
 
 
 def split_fences(source: str) -> Iterator[tuple[bool, str]]:

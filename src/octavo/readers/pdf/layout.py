@@ -23,7 +23,8 @@ from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
-from octavo.types import PageMark, Span
+from octavo.readers.markup import Part, mark_lines
+from octavo.types import ElementKind, PageMark, Span
 
 # Boilerplate is among the outermost rows of a page. Except for the very first and last row, it is also within
 # this share of the page's height from its edge.
@@ -296,6 +297,23 @@ def lay_out(
         if tables[i] and not (i + 1 < len(lines) and tables[i + 1]):
             blocks.append(Span(table_start, offset))
     return PdfText("".join(parts), tuple(marks), tuple(blocks))
+
+
+def mark_text(laid: PdfText) -> list[Part]:
+    """Return the markup of a section: its paragraphs, and a row for each line of a table."""
+    found: list[Part] = []
+    at = 0
+    for block in (*laid.blocks, None):
+        end = block.start if block else len(laid.text)
+        prose = mark_lines(laid.text[at:end], _PARAGRAPH)
+        found += (p._replace(start=p.start + at, end=p.end + at) for p in prose)
+        if block:
+            found.append(Part(ElementKind.TABLE, block.start, block.end))
+            for row in mark_lines(laid.text[block.start : block.end], "\n", depth=1, kind=ElementKind.ROW):
+                start, stop = row.start + block.start, row.end + block.start
+                found += (row._replace(start=start, end=stop), Part(ElementKind.CELL, start, stop, 2))
+            at = block.end
+    return found
 
 
 def _join_line(parts: list[str], text: str, hyphen: bool, words: BookWords) -> int:

@@ -20,11 +20,20 @@ import pypdfium2.raw as raw
 
 from octavo.errors import BadBook
 from octavo.readers.files import check_text_size
+from octavo.readers.markup import build_elements
 from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.readers.pdf import headings as pdf_headings
 from octavo.readers.pdf import scan
 from octavo.readers.pdf.headings import OutlineEntry, SectionStart
-from octavo.readers.pdf.layout import BookWords, PdfLine, PdfPage, drop_boilerplate, lay_out, measure_leading
+from octavo.readers.pdf.layout import (
+    BookWords,
+    PdfLine,
+    PdfPage,
+    drop_boilerplate,
+    lay_out,
+    mark_text,
+    measure_leading,
+)
 from octavo.text.clean import clean, collapse
 from octavo.types import BookFormat
 
@@ -334,6 +343,7 @@ def _build_sections(
                 source_file=name,
                 pages=laid.pages,
                 blocks=laid.blocks,
+                markup=build_elements(mark_text(laid)),
             )
         )
     return tuple(sections)

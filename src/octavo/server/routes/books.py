@@ -16,6 +16,7 @@ from octavo.errors import AccessDenied, BadBook, NotFound
 from octavo.ingest.worker import UPLOADS
 from octavo.library import Library
 from octavo.limits import MB
+from octavo.readers.pictures import find_image_type
 from octavo.records import covers
 from octavo.records.options import BookOptions
 from octavo.schemas import (
@@ -32,6 +33,7 @@ from octavo.server.ingest_queue import CurrentIngestQueue, IngestQueue
 from octavo.server.schemas import (
     BookName,
     IdempotencyKey,
+    ImageName,
     PageParameters,
     SectionId,
     describe,
@@ -207,9 +209,33 @@ async def cover(book_id: BookName, request: Request, library: CurrentLibrary, ca
     picture = await covers.find_cover(library.database, found.id)
     if picture is None:
         raise NotFound("cover of book", found.id)
-    tag = f'"{sha256(picture.data).hexdigest()[:20]}"'
-    headers = {"etag": tag, "cache-control": "private, no-cache", "x-content-type-options": "nosniff"}
+    return _send_picture(request, picture.data, picture.media_type, keep="no-cache")
+
+
+@router.get(
+    "/v1/books/{book_id}/images/{image}",
+    response_class=Response,
+    responses=describe_image("A picture that the markup of a section names.", 404),
+)
+async def image(
+    book_id: BookName, image: ImageName, request: Request, library: CurrentLibrary, caller: AskCaller
+) -> Response:
+    found = await library.book(book_id, among=caller.books)
+    data = await library.image(found.id, image)
+    # Its name is the hash of its bytes, so it never changes.
+    return _send_picture(request, data, find_image_type(data), keep="max-age=31536000, immutable")
+
+
+def _send_picture(request: Request, data: bytes, media_type: str, *, keep: str) -> Response:
+    """Send a picture that can do nothing but be shown, whoever opens it and however."""
+    tag = f'"{sha256(data).hexdigest()[:20]}"'
+    headers = {
+        "etag": tag,
+        "cache-control": f"private, {keep}",
+        "x-content-type-options": "nosniff",
+        "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox",
+    }
     known = request.headers.get("if-none-match", "")
     if tag in (given.strip().removeprefix("W/") for given in known.split(",")):
         return Response(status_code=304, headers=headers)
-    return Response(picture.data, media_type=picture.media_type, headers=headers)
+    return Response(data, media_type=media_type, headers=headers)

@@ -29,7 +29,8 @@ import { tabStorage } from "./storage.js";
  * @property {string} url
  */
 /** @typedef {{offset: number, number: number, label?: string}} PageStart */
-/** @typedef {Section & {text: string, heading_path: string[], blocks: {start: number, end: number}[], pages: PageStart[]}} SectionBody */
+/** @typedef {Section & {text: string, heading_path: string[], blocks: {start: number, end: number}[], pages: PageStart[], markup?: Element[]}} SectionBody */
+/** @typedef {{kind: string, start: number, end: number, depth: number, attributes?: Record<string, string | number>}} Element */
 /**
  * @typedef {object} Job
  * @property {string} job_id
@@ -170,9 +171,26 @@ class Api extends Service {
    * @param {string} book
    * @returns {Promise<string | null>}
    */
-  async getCover(book) {
+  getCover(book) {
+    return this.#readPicture(`v1/books/${escape(book)}/cover`);
+  }
+
+  /**
+   * Fetch a picture of a book in the same way.
+   * @param {string} book
+   * @param {string} image
+   */
+  getImage(book, image) {
+    return this.#readPicture(`v1/books/${escape(book)}/images/${escape(image)}`);
+  }
+
+  /**
+   * @param {string} path
+   * @returns {Promise<string | null>}
+   */
+  async #readPicture(path) {
     try {
-      const blob = await (await this.call("GET", `v1/books/${escape(book)}/cover`)).blob();
+      const blob = await (await this.call("GET", path)).blob();
       return await new Promise((resolve) => {
         const reader = new FileReader();
         reader.onload = () => resolve(String(reader.result));

@@ -134,7 +134,7 @@ export class Reader {
   #draw(book, sections, texts, { at, first, last, span }) {
     this.#book = book;
     this.#drawn = texts.map((section) => {
-      const text = new SectionText(section, section.id === sections[at].id ? span : null);
+      const text = new SectionText(section, section.id === sections[at].id ? span : null, book.id);
       const depth = /** @type {2 | 3 | 4 | 5 | 6} */ (Math.min(6, 2 + Math.max(0, section.level - texts[0].level)));
       const heading = el(`h${depth}`, { class: "section-title", tabindex: "-1" }, section.title);
       const isBare = !text.text.trim() && texts.length === 1;

@@ -3,10 +3,12 @@
 
    What is drawn is the whole canonical text: the blank lines between paragraphs and the bars between the cells of a
    table are there too, only hidden. So an offset always finds its character, a marked passage reads exactly as it does
-   in the book, and what a reader selects can be given as offsets again. */
+   in the book, and what a reader selects can be given as offsets again. A section with markup is drawn by it; a book
+   that was added before markup was kept is drawn by how its text looks. */
 
 import { el } from "../shared/dom.js";
 import { measure } from "../shared/text.js";
+import { drawMarkup, nest } from "./markup.js";
 import { S } from "./strings.js";
 
 /** @import { Span } from "../shared/text.js" */
@@ -26,14 +28,21 @@ export class SectionText {
   /**
    * @param {SectionBody} section
    * @param {Span | null} marked
+   * @param {string} book
    */
-  constructor(section, marked = null) {
+  constructor(section, marked = null, book = "") {
     this.text = section.text || "";
     this.#measure = measure(this.text);
     /** @type {DrawnPage[]} */
     this.pages = (section.pages || []).map((page) => ({ ...page, at: this.#measure.toUnits(page.offset) }));
     this.#marked = marked && [this.#measure.toUnits(marked[0]), this.#measure.toUnits(marked[1])];
-    this.#draw(section.blocks || []);
+    if (section.markup?.length) {
+      const put = this.#put.bind(this);
+      const putHidden = this.#putHidden.bind(this);
+      drawMarkup(this.root, nest(section.markup, this.#measure.toUnits), { text: this.text, book, put, putHidden });
+    } else {
+      this.#draw(section.blocks || []);
+    }
   }
 
   /** @param {{start: number, end: number}[]} blocks */
@@ -173,7 +182,8 @@ export class SectionText {
 
   /** @returns {HTMLElement[]} */
   get marks() {
-    return [...this.root.querySelectorAll("mark")];
+    return [...this.root.querySelectorAll("mark.cited, .formula.cited, .picture.cited")]
+      .filter((mark) => !mark.closest(".unseen")).map((mark) => /** @type {HTMLElement} */ (mark));
   }
 
   /**

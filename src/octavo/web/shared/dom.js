@@ -17,7 +17,7 @@ import { beginsQuoted } from "./text.js";
 const ATTRIBUTES = new Set([
   "accept", "alt", "autocomplete", "checked", "class", "colspan", "cols", "dir", "disabled", "download", "draggable",
   "enterkeyhint", "for", "height", "hidden", "id", "inert", "lang", "max", "maxlength", "method", "min", "multiple",
-  "name", "open", "placeholder", "readonly", "rel", "required", "role", "rows", "scope", "selected", "spellcheck",
+  "name", "open", "placeholder", "readonly", "rel", "required", "role", "rows", "rowspan", "scope", "selected", "spellcheck", "start",
   "tabindex", "target", "title", "type", "value", "viewBox", "width", "d", "part", "popover",
 ]);
 const PICTURE = /^data:image\/(png|jpeg|gif|webp);base64,/;

@@ -1,0 +1,172 @@
+"""Which element of a section's markup an HTML element is, and the attributes that it brings along.
+
+A formula in MathML becomes a tree of lists that holds only the tags and attributes named here, so nothing of
+the book's markup itself leaves the reader.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from selectolax.lexbor import LexborNode
+
+from octavo.readers.html.tags import split_names
+from octavo.readers.markup import Container, describe_writing
+from octavo.types import ElementKind
+
+if TYPE_CHECKING:
+    from octavo.readers.addresses import Locate
+    from octavo.readers.html.boilerplate import Attributes
+    from octavo.types.markup import Attribute
+
+_INLINE = {
+    **dict.fromkeys(("em", "i", "cite", "dfn", "var"), ElementKind.EMPHASIS),
+    **dict.fromkeys(("strong", "b"), ElementKind.STRONG),
+    **dict.fromkeys(("code", "kbd", "samp", "tt"), ElementKind.INLINE_CODE),
+    **dict.fromkeys(("del", "s", "strike"), ElementKind.DELETED),
+    "sup": ElementKind.SUPERSCRIPT,
+    "sub": ElementKind.SUBSCRIPT,
+}
+_CONTAINERS = {
+    **dict.fromkeys(("ul", "ol", "dir"), ElementKind.LIST),
+    "li": ElementKind.ITEM,
+    "blockquote": ElementKind.QUOTATION,
+    "figure": ElementKind.FIGURE,
+    "aside": ElementKind.ASIDE,
+    "details": ElementKind.ASIDE,
+    "dd": ElementKind.DEFINITION,
+}
+LEAVES = {
+    "figcaption": ElementKind.CAPTION,
+    "caption": ElementKind.CAPTION,
+    "dt": ElementKind.TERM,
+}
+_NOTES = frozenset(("footnote", "endnote", "rearnote", "doc-footnote", "doc-endnote", "footnote-definition"))
+_ASIDES = split_names("admonition callout theme-admonition sidebar note tip warning caution important")
+_NOTE_REFERENCES = frozenset(("noteref", "doc-noteref", "footnote-ref", "footnote-reference", "fnref"))
+_LANGUAGE_CLASS = re.compile(r"(?:^|\s)(?:language|lang|highlight|brush:?|sourceCode)[-\s]([\w+#.-]{1,30})")
+_NO_LANGUAGES = frozenset(("default", "none", "notranslate", "text", "plaintext", "highlight"))
+_MATH_TAGS = split_names(
+    "math mrow mi mn mo ms mtext mspace msup msub msubsup munder mover munderover mfrac msqrt mroot mtable "
+    "mtr mtd mstyle mpadded mphantom merror mfenced menclose mmultiscripts mprescripts none semantics"
+)
+_MATH_ATTRIBUTES = split_names(
+    "display mathvariant stretchy fence separator accent accentunder linethickness columnalign rowalign "
+    "columnspan rowspan open close separators notation lspace rspace movablelimits minsize maxsize symmetric "
+    "largeop form width height depth dir displaystyle scriptlevel"
+)
+_DEEPEST_FORMULA = 40
+_TEX_SIGNS = re.compile(r"^\s*(?:\\[(\[]|\$\$?)|(?:\\[)\]]|\$\$?)\s*$")
+
+
+def read_writing(attributes: Attributes) -> dict[str, Attribute]:
+    """Return the language and the writing direction that an element states."""
+    return describe_writing(attributes.get("lang") or attributes.get("xml:lang"), attributes.get("dir"))
+
+
+def find_inline_kind(tag: str) -> ElementKind | None:
+    return _INLINE.get(tag)
+
+
+def make_container(tag: str, attributes: Attributes, *, verse: bool, in_list: bool) -> Container | None:
+    """Return the container that an element opens; None when it is only a block."""
+    kinds = set(f"{attributes.get('epub:type') or ''} {attributes.get('role') or ''}".split())
+    classes = set((attributes.get("class") or "").lower().split())
+    writing = read_writing(attributes)
+    if (kinds | classes) & _NOTES:
+        return Container(ElementKind.NOTE, writing)
+    if verse:
+        return Container(ElementKind.VERSE, writing)
+    kind = _CONTAINERS.get(tag)
+    if kind is None and tag in ("div", "section", "p") and (classes & _ASIDES or "note" in kinds):
+        kind = ElementKind.ASIDE
+    if kind is None or (kind is ElementKind.ITEM and not in_list):
+        return None
+    if tag == "ol":
+        start = attributes.get("start") or "1"
+        number = int(start) if start.isascii() and start.isdigit() and len(start) < 9 else 1
+        writing |= {"ordered": 1} | ({"start": number} if number != 1 else {})
+    return Container(kind, writing)
+
+
+def describe_link(
+    node: LexborNode, attributes: Attributes, locate: Locate
+) -> tuple[ElementKind, dict[str, Attribute]]:
+    """Return what a link is, with the address that it leads to."""
+    href = attributes.get("href") or ""
+    address = locate(href)
+    made: dict[str, Attribute] = {"url": address} if address else {}
+    kinds = set(" ".join(attributes.get(key) or "" for key in ("class", "epub:type", "role")).lower().split())
+    if kinds & _NOTE_REFERENCES:
+        return ElementKind.NOTE_REFERENCE, made
+    parent = node.parent
+    raised = node.css_first("sup") is not None or (parent is not None and parent.tag == "sup")
+    if raised and "#" in href and len(node.text(deep=True).strip()) < 6:
+        return ElementKind.NOTE_REFERENCE, made
+    return ElementKind.LINK, made
+
+
+def find_code_language(node: LexborNode) -> str:
+    """Return the language that a listing, the code in it or the box around it names."""
+    inner = node.css_first("code")
+    near = [node, inner, node.parent, node.parent.parent if node.parent is not None else None]
+    for place in near:
+        if place is None:
+            continue
+        attributes = place.attributes
+        stated = attributes.get("data-lang") or attributes.get("data-language") or ""
+        found = _LANGUAGE_CLASS.search(attributes.get("class") or "")
+        name = (stated or (found.group(1) if found else "")).lower()
+        if name and name not in _NO_LANGUAGES and re.fullmatch(r"[\w+#.-]{1,30}", name):
+            return name
+    return ""
+
+
+def describe_formula(node: LexborNode) -> dict[str, Attribute]:
+    """Return a formula as a tree in JSON, and its source in TeX where the page has that."""
+    made: dict[str, Attribute] = {}
+    tree = _build_formula(node)
+    if tree is not None:
+        made["mathml"] = json.dumps(tree, ensure_ascii=False, separators=(",", ":"))
+    source = next((a for a in node.css("annotation") if "tex" in (a.attributes.get("encoding") or "")), None)
+    if source is not None and (tex := source.text(deep=True).strip()):
+        made["tex"] = tex
+    if node.attributes.get("display") == "block":
+        made["display"] = 1
+    return made
+
+
+def describe_tex(node: LexborNode) -> dict[str, Attribute]:
+    """Return the formula that a page leaves to a script: its source is the text of the element."""
+    tex = _TEX_SIGNS.sub("", node.text(deep=True)).strip()
+    made: dict[str, Attribute] = {"tex": tex}
+    return made | {"display": 1} if node.tag == "div" else made
+
+
+def is_tex(attributes: Attributes) -> bool:
+    """Whether an element holds the source of a formula, as Sphinx and Pandoc write it."""
+    return "math" in (attributes.get("class") or "").split()
+
+
+def _build_formula(node: LexborNode, depth: int = 0) -> list[object] | None:
+    tag = (node.tag or "").lower()
+    if tag not in _MATH_TAGS or depth > _DEEPEST_FORMULA:
+        return None
+    attributes = {
+        name: value[:100]
+        for name, value in node.attributes.items()
+        if name in _MATH_ATTRIBUTES and value is not None
+    }
+    made: list[object] = [tag, attributes] if attributes else [tag]
+    child = node.first_child
+    while child is not None:
+        if child.tag == "-text":
+            words = (child.text_content or "").strip()
+            if words:
+                made.append(words)
+        elif (inner := _build_formula(child, depth + 1)) is not None:
+            made.append(inner)
+        child = child.next
+    return made

@@ -1,0 +1,135 @@
+"""The markup of the sections and the pictures of the books, as the page draws them.
+
+Both belong to an edition and go with it. A picture is stored once, under the SHA-256 of its bytes, for every
+edition that shows it. Nothing but the page needs them: a section whose markup is missing or damaged is shown
+as text. A book that was added before markup was stored gets its own when the same file is added again.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from sqlalchemy import and_, delete, insert, select, text
+
+from octavo.concurrency import run_blocking
+from octavo.errors import InvalidValue, NotFound
+from octavo.records.tables import books, edition_images, images, markup
+from octavo.types.markup import check_nesting, decode_markup, encode_markup
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from octavo.records.database import Database
+    from octavo.types import Element, Section
+
+BATCH = 128
+_ADD_IMAGE = text("INSERT INTO images (hash, data) VALUES (:hash, :data) ON CONFLICT (hash) DO NOTHING")
+_OF_READY = and_(markup.c.book_id == books.c.id, markup.c.edition == books.c.edition)
+_FIND_IMAGE = (
+    select(images.c.data)
+    .join(edition_images, edition_images.c.hash == images.c.hash)
+    .join(books, and_(edition_images.c.book_id == books.c.id, edition_images.c.edition == books.c.edition))
+)
+
+
+async def insert_markup(
+    connection: AsyncConnection,
+    book_id: str,
+    edition: int,
+    sections: Sequence[Section],
+    pictures: Mapping[str, bytes],
+) -> None:
+    """Write the markup of an edition and its pictures, in the transaction that writes its sections."""
+    packed = await run_blocking(_pack_all, sections)
+    await _insert_packed(connection, book_id, edition, packed, pictures)
+
+
+async def save_markup(
+    database: Database, book_id: str, sections: Sequence[Section], pictures: Mapping[str, bytes]
+) -> bool:
+    """Replace the markup of the edition that readers see, if it is another; return whether it was."""
+    packed = await run_blocking(_pack_all, sections)
+    async with database.begin() as connection:
+        edition = await connection.scalar(select(books.c.edition).where(books.c.id == book_id))
+        if edition is None:
+            return False
+        here = (markup.c.book_id == book_id, markup.c.edition == edition)
+        stored = await connection.execute(select(markup.c.section_id, markup.c.markup).where(*here))
+        shown = select(edition_images.c.hash).where(
+            edition_images.c.book_id == book_id, edition_images.c.edition == edition
+        )
+        known = set(await connection.scalars(shown))
+        if {row.section_id: row.markup for row in stored} == packed and known == pictures.keys():
+            return False
+        await delete_markup(connection, book_id, edition)
+        await _insert_packed(connection, book_id, edition, packed, pictures)
+        return True
+
+
+async def delete_markup(connection: AsyncConnection, book_id: str, edition: int) -> None:
+    """Delete the markup of an edition. Pictures that no other edition shows are swept later."""
+    for table in (markup, edition_images):
+        await connection.execute(delete(table).where(table.c.book_id == book_id, table.c.edition == edition))
+
+
+async def find_markup(database: Database, section: Section) -> tuple[Element, ...]:
+    """Find the markup of a section of the edition that readers see; () where there is none that fits."""
+    query = (
+        select(markup.c.markup)
+        .join(books, _OF_READY)
+        .where(markup.c.book_id == section.book_id, markup.c.section_id == section.id)
+    )
+    async with database.connect() as connection:
+        stored = await connection.scalar(query)
+    if stored is None:
+        return ()
+    try:
+        found = decode_markup(json.loads(zlib.decompress(stored)))
+        check_nesting("markup", found, len(section.text))
+    except (zlib.error, ValueError, InvalidValue):
+        return ()
+    return found
+
+
+async def read_image(database: Database, book_id: str, name: str) -> bytes:
+    """Read a picture by its name, if the edition of the book that readers see shows it."""
+    query = _FIND_IMAGE.where(images.c.hash == name, books.c.id == book_id)
+    async with database.connect() as connection:
+        data = await connection.scalar(query)
+    if data is None:
+        raise NotFound("image", name)
+    return bytes(data)
+
+
+def _pack_all(sections: Iterable[Section]) -> dict[str, bytes]:
+    return {section.id: _pack(section.markup) for section in sections if section.markup}
+
+
+def _pack(elements: Iterable[Element]) -> bytes:
+    rows = json.dumps(encode_markup(elements), ensure_ascii=False, separators=(",", ":"))
+    return zlib.compress(rows.encode(), 6)
+
+
+async def _insert_packed(
+    connection: AsyncConnection,
+    book_id: str,
+    edition: int,
+    packed: Mapping[str, bytes],
+    pictures: Mapping[str, bytes],
+) -> None:
+    of_edition = {"book_id": book_id, "edition": edition}
+    rows = [of_edition | {"section_id": id_, "markup": data} for id_, data in packed.items()]
+    for some in _split(rows):
+        await connection.execute(insert(markup), some)
+    # Sorted, because two instances that save the same pictures in different orders would deadlock.
+    for name in sorted(pictures):
+        await connection.execute(_ADD_IMAGE, {"hash": name, "data": pictures[name]})
+    for some in _split([of_edition | {"hash": name} for name in sorted(pictures)]):
+        await connection.execute(insert(edition_images), some)
+
+
+def _split(rows: list[dict[str, object]]) -> Iterator[list[dict[str, object]]]:
+    return (rows[start : start + BATCH] for start in range(0, len(rows), BATCH))
