@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from octavo.errors import BadBook, InvalidValue, ModelError, NotFound, OctavoError
     from octavo.events import Answered, AskEvent, Compared
     from octavo.library import Library
-    from octavo.library import retrieve as retrieve
+    from octavo.library.once import retrieve as retrieve
     from octavo.maintenance.background_check import StoreCheck as StoreCheck
     from octavo.maintenance.doctor import Finding
     from octavo.settings import Settings
@@ -95,7 +95,8 @@ _MODULES = {
     "octavo.answers.retrieve": ("Retrieval",),
     "octavo.errors": ("BadBook", "InvalidValue", "ModelError", "NotFound", "OctavoError"),
     "octavo.events": ("Answered", "AskEvent", "Compared"),
-    "octavo.library": ("Library", "retrieve"),
+    "octavo.library": ("Library",),
+    "octavo.library.once": ("retrieve",),
     "octavo.maintenance.background_check": ("StoreCheck",),
     "octavo.maintenance.doctor": ("Finding",),
     "octavo.settings": ("Settings",),

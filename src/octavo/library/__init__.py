@@ -586,19 +586,3 @@ class Library:
                 if self.settings.store_url and self._store is not None:
                     await note_lagging_copies(self._records, self._store)
                     await save_store_state(self.settings, self._records)
-
-
-async def retrieve(
-    query: str | Question,
-    context: Context | None = None,
-    *,
-    data: str | Path | None = None,
-    top_k: int | None = None,
-    embeddings: bool = False,
-) -> Retrieval:
-    """Open the library in folder `data`, and find passages for a query in its context.
-
-    Whoever has several queries opens the library once, and calls `Library.retrieve`.
-    """
-    async with Library.open(data) as library:
-        return await library.retrieve(query, context, top_k=top_k, embeddings=embeddings)
