@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from octavo.limits import Limits
 from octavo.readers import read_book
-from octavo.readers.markup import MarkedRuns
 from octavo.readers.parsed import ParsedBook, ParsedSection
+from octavo.readers.parts import MarkedRuns
 from octavo.readers.pictures import make_picture
 from octavo.types import Element, ElementKind
 from octavo.types.markup import check_nesting

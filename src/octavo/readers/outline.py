@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from octavo.readers.markup import Part, build_elements, is_image
 from octavo.readers.pages import Heading, Piece, Text
 from octavo.readers.parsed import ParsedSection
+from octavo.readers.parts import Part, build_elements, is_image
 from octavo.readers.sections import TextBuilder
 from octavo.readers.titles import clean_line, is_same_title, split_words, squash_title
 from octavo.text.clean import clean

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from octavo.readers.markup import Container, Part
+    from octavo.readers.parts import Container, Part
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 from octavo.errors import BadBook
 from octavo.readers.files import check_sections, load_file
-from octavo.readers.markup import Part, build_elements, mark_lines
 from octavo.readers.parsed import ParsedBook, ParsedSection
+from octavo.readers.parts import Part, build_elements, mark_lines
 from octavo.readers.sections import SectionBuilder, nest_sections
 from octavo.readers.titles import clean_line, make_title
 from octavo.text.clean import clean, decode

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from octavo.readers.markup import Container, Part, build_elements
 from octavo.readers.parsed import ParsedSection
+from octavo.readers.parts import Container, Part, build_elements
 from octavo.readers.titles import is_same_title
 from octavo.types import ElementKind, Span
 

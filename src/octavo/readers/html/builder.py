@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from octavo.readers.html.inline import BREAK, finish_paragraphs
-from octavo.readers.markup import Container, MarkedRuns, Part, is_image, wrap
 from octavo.readers.pages import Heading, PageBreak, Piece, Text
+from octavo.readers.parts import Container, MarkedRuns, Part, is_image, wrap
 from octavo.text.clean import clean
 from octavo.types import ElementKind
 

@@ -49,8 +49,8 @@ from octavo.readers.html.inline import (
     write_table,
 )
 from octavo.readers.html.tags import split_names
-from octavo.readers.markup import MarkedRuns, Part
 from octavo.readers.pages import HtmlPage, Piece, Text
+from octavo.readers.parts import MarkedRuns, Part
 from octavo.readers.sections import TextBuilder
 from octavo.text.clean import clean, collapse, decode
 from octavo.types import ElementKind

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from selectolax.lexbor import LexborNode
 
 from octavo.readers.html.tags import split_names
-from octavo.readers.markup import Container, describe_writing
+from octavo.readers.parts import Container, describe_writing
 from octavo.types import ElementKind
 
 if TYPE_CHECKING:

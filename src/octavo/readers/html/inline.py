@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborNode
 
-from octavo.readers.markup import MarkedRuns, Part
+from octavo.readers.parts import MarkedRuns, Part
 from octavo.text.clean import clean
 from octavo.types import ElementKind
 

@@ -14,7 +14,7 @@ from octavo.types import ElementKind
 from octavo.types.markup import NO_ATTRIBUTES, Attribute
 
 if TYPE_CHECKING:
-    from octavo.readers.markup import MarkedRuns
+    from octavo.readers.parts import MarkedRuns
 
 _TAG_NAME = re.compile(r"<(/?)([A-Za-z][\w.:-]*)")
 _KINDS = {

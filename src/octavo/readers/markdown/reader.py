@@ -21,8 +21,8 @@ from octavo.readers.files import check_sections, check_text_size, find_files, lo
 from octavo.readers.markdown.frontmatter import FrontMatter, split_front_matter
 from octavo.readers.markdown.mdx import strip_mdx
 from octavo.readers.markdown.render import compose, rewrite_html
-from octavo.readers.markup import build_elements
 from octavo.readers.parsed import ParsedBook, ParsedSection
+from octavo.readers.parts import build_elements
 from octavo.readers.sections import (
     Anchors,
     PageSection,

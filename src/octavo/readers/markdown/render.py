@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import is_normalized
 
 from octavo.readers.markdown.inline_html import HtmlMarks
-from octavo.readers.markup import Container, MarkedRuns, Part, is_image, wrap
+from octavo.readers.parts import Container, MarkedRuns, Part, is_image, wrap
 from octavo.readers.sections import PageSection, SectionBuilder
 from octavo.readers.titles import clean_line
 from octavo.text.clean import clean, collapse

@@ -23,7 +23,7 @@ from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
-from octavo.readers.markup import Part, mark_lines
+from octavo.readers.parts import Part, mark_lines
 from octavo.types import ElementKind, PageMark, Span
 
 # Boilerplate is among the outermost rows of a page. Except for the very first and last row, it is also within

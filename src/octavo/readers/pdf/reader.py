@@ -20,8 +20,8 @@ import pypdfium2.raw as raw
 
 from octavo.errors import BadBook
 from octavo.readers.files import check_text_size
-from octavo.readers.markup import build_elements
 from octavo.readers.parsed import ParsedBook, ParsedSection
+from octavo.readers.parts import build_elements
 from octavo.readers.pdf import headings as pdf_headings
 from octavo.readers.pdf import scan
 from octavo.readers.pdf.headings import OutlineEntry, SectionStart
