@@ -116,6 +116,7 @@ class BadBook(CallerError):
 
 BAD_BOOK_CODES = {
     "archive_overlap": "The archive's entries overlap, as in no ordinary archive. Get another copy.",
+    "bad_document": "The document is broken. Open it in the program that made it, and save it again.",
     "bad_epub": "The EPUB's own index is broken. Repair it with an EPUB editor, or get another copy.",
     "damaged_archive": "The archive is incomplete or damaged. Download or copy it again.",
     "damaged_pdf": "The PDF is incomplete or damaged. Download or copy it again.",
@@ -138,7 +139,10 @@ BAD_BOOK_CODES = {
     "too_many_members": "The archive or folder has more files than a book. Check where it comes from.",
     "type_mismatch": "The name says one format and the content is another. Get the right file, or rename it.",
     "unsafe_path": "The file refers to files outside itself. Get another copy.",
-    "unsupported_format": "Octavo reads Markdown, Docusaurus, mdBook, HTML, EPUB, PDF and plain text.",
+    "unsupported_format": (
+        "Octavo reads EPUB, PDF, HTML, Markdown, Docusaurus, mdBook, MkDocs, GitBook, Sphinx, AsciiDoc, "
+        "Word, OpenDocument, FictionBook and plain text."
+    ),
 }
 
 

@@ -55,16 +55,8 @@ MP4 = b"\0\0\0\x20ftypisom\0\0\2\0isomiso2avc1mp41" + bytes(64)
 @pytest.mark.parametrize(
     ("name", "data", "said"),
     [
-        ("thesis.docx", zip_names(*OFFICE, "word/document.xml", "word/styles.xml"), "a Word document"),
         ("sums.xlsx", zip_names(*OFFICE, "xl/workbook.xml"), "an Excel workbook"),
         ("talk.pptx", zip_names(*OFFICE, "ppt/presentation.xml"), "a PowerPoint presentation"),
-        (
-            "draft.odt",
-            zip_names(
-                "content.xml", "META-INF/manifest.xml", mimetype="application/vnd.oasis.opendocument.text"
-            ),
-            "an OpenDocument text",
-        ),
         ("old.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504), "an old Microsoft Office document"),
         ("tale.mobi", MOBI, "a Kindle book"),
         ("tale.azw3", MOBI, "a Kindle book"),
@@ -88,7 +80,6 @@ MP4 = b"\0\0\0\x20ftypisom\0\0\2\0isomiso2avc1mp41" + bytes(64)
         ("books.zip", zip_names("one.txt", "two.txt"), "a zip archive"),
         ("setup.exe", b"MZ\x90\0\3\0\0\0\4\0\0\0\xff\xff\0\0" + bytes(200), "a program"),
         ("paper.ps", b"%!PS-Adobe-3.0\n%%Title: A Paper\n", "PostScript"),
-        ("tale.fb2", b'<?xml version="1.0" encoding="utf-8"?>\n<FictionBook xmlns="x">', "a FictionBook"),
     ],
 )
 def test_files_that_are_no_books_for_octavo_are_called_by_their_names(
@@ -115,7 +106,7 @@ def test_a_database_is_binary_whatever_it_is_called(tmp_path: Path) -> None:
         ("data.json", '{"title": "A Tale"}', "text"),
         ("table.csv", "title,year\nTales,1812\n", "text"),
         ("paper.tex", "\\documentclass{book}\n\\begin{document}", "text"),
-        ("guide.rst", "Title\n=====\n\n.. note:: text", "text"),
+        ("guide.rst", "Title\n=====\n\n.. note:: text", "rst"),
         ("README.md", '<h1 align="center">Tool</h1>\n\n<p>Words</p>\n\n# Use', "markdown"),
         ("whole.md", PAGE, "markdown"),
         ("page", f"<!-- saved from url --><!-- by hand -->\n{PAGE}", "html"),

@@ -138,7 +138,7 @@ RULES = [
     Rule("DM", "query_count from 0", "Session.query_count", *POSITIONS),
     Rule("DM", "session ends after it began", "Session.end_time", (None, NOON), (NOON.replace(year=2024),)),
     Rule("DM", "book id given", "Book.id", ("moby-dick",), ("", " ", None, "x" * 201)),
-    Rule("DM", "book format known", "Book.format", ("epub", "pdf"), ("docx", None)),
+    Rule("DM", "book format known", "Book.format", ("epub", "pdf"), ("djvu", None)),
     Rule("DM", "base_url valid", "Book.base_url", (None, "https://example.org/"), ("example.org", "")),
     Rule("DM", "heading_path ends in the title", "Section.heading_path", *PATHS),
     Rule("DM", "section url valid", "Section.url", *URLS),

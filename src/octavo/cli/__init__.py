@@ -34,7 +34,7 @@ from octavo.errors import OctavoError
 HELP = """Ask your books: every sentence of an answer has a footnote, or Octavo says that it found no answer.
 
 \b
-  octavo add moby-dick.epub            also Markdown, Docusaurus, mdBook, HTML, PDF, plain text
+  octavo add moby-dick.epub            also PDF, HTML, Markdown, Word, Sphinx, MkDocs …
   octavo ask "why is the whale white?"
   octavo search "harpoon" --section "The Line"
 

@@ -85,6 +85,26 @@ def _read_format(path: Path, name: str, limits: Limits, announce: Announce, on_p
         from octavo.readers.markdown.reader import read_markdown
 
         return read_markdown(path, limits)
+    if name == "docx":
+        from octavo.readers.documents.docx import read_docx
+
+        return read_docx(path, limits)
+    if name == "odt":
+        from octavo.readers.documents.odt import read_odt
+
+        return read_odt(path, limits)
+    if name == "fb2":
+        from octavo.readers.documents.fb2 import read_fb2
+
+        return read_fb2(path, limits)
+    if name == "rst":
+        from octavo.readers.markup.sphinx import read_rst
+
+        return read_rst(path, limits)
+    if name == "asciidoc":
+        from octavo.readers.markup.asciidoc import read_asciidoc
+
+        return read_asciidoc(path, limits)
     from octavo.readers.plain import read_plain_text
 
     return read_plain_text(path, limits)
@@ -95,6 +115,8 @@ def _read_folder(path: Path, limits: Limits, announce: Announce, on_page: OnPage
     from octavo.readers.html.fetched import MANIFEST
     from octavo.readers.markdown.docusaurus import is_docusaurus, read_docusaurus
     from octavo.readers.markdown.mdbook import is_mdbook, read_mdbook
+    from octavo.readers.markdown.mkdocs import is_mkdocs, read_mkdocs
+    from octavo.readers.markup.sphinx import is_sphinx
 
     if (path / MANIFEST).is_file():
         return _finish(_read_format(path, "html", limits, announce, on_page), path, limits)
@@ -102,6 +124,10 @@ def _read_folder(path: Path, limits: Limits, announce: Announce, on_page: OnPage
         return _finish(read_docusaurus(path, limits), path, limits)
     if is_mdbook(path):
         return _finish(read_mdbook(path, limits), path, limits)
+    if is_mkdocs(path):
+        return _finish(read_mkdocs(path, limits), path, limits)
+    if is_sphinx(path):
+        return _finish(_read_format(path, "rst", limits, announce, on_page), path, limits)
     files = find_files(path, frozenset(BY_SUFFIX), limits)
     if single := find_single(files):
         return read_book(single, limits, announce=announce, on_page=on_page)

@@ -11,9 +11,10 @@ import os
 import re
 from pathlib import Path
 
-from octavo.errors import BadBook
+from octavo.errors import BAD_BOOK_CODES, BadBook
 
 HEAD, _TAIL = 1 << 16, 1 << 18
+KNOWN_FORMATS = BAD_BOOK_CODES["unsupported_format"]
 BY_SUFFIX = {
     ".pdf": "pdf",
     ".epub": "epub",
@@ -25,6 +26,13 @@ BY_SUFFIX = {
     ".mdx": "markdown",
     ".txt": "text",
     ".text": "text",
+    ".docx": "docx",
+    ".odt": "odt",
+    ".fb2": "fb2",
+    ".rst": "rst",
+    ".rest": "rst",
+    ".adoc": "asciidoc",
+    ".asciidoc": "asciidoc",
 }
 NAMES = {
     "pdf": "a PDF",
@@ -32,6 +40,8 @@ NAMES = {
     "html": "an HTML page",
     "markdown": "Markdown",
     "text": "plain text",
+    "rst": "reStructuredText",
+    "asciidoc": "AsciiDoc",
     "docx": "a Word document",
     "xlsx": "an Excel workbook",
     "pptx": "a PowerPoint presentation",
@@ -52,12 +62,9 @@ NAMES = {
     "binary": "binary data of an unknown kind",
 }
 _ADVICE = {
-    "docx": "Save it as PDF, EPUB or HTML and add that.",
-    "odt": "Save it as PDF, EPUB or HTML and add that.",
     "office": "Save it as PDF, EPUB or HTML and add that.",
     "rtf": "Save it as PDF, HTML or plain text and add that.",
     "mobi": "Convert it to EPUB, for example with Calibre, and add that.",
-    "fb2": "Convert it to EPUB, for example with Calibre, and add that.",
     "djvu": "Convert it to a PDF with a text layer (OCR) and add that.",
     "picture": "Run OCR on it and add the PDF or text file.",
     "postscript": "Convert it to PDF and add that.",
@@ -73,17 +80,25 @@ _ADVICE = {
 _UNKNOWN = (
     "It may be damaged or encrypted: download or copy it again, or save it as PDF in a program that opens it."
 )
-_ENDINGS = {"pdf": ".pdf", "epub": ".epub", "html": ".html", "markdown": ".md", "text": ".txt"}
+_ENDINGS = {
+    "pdf": ".pdf",
+    "epub": ".epub",
+    "html": ".html",
+    "markdown": ".md",
+    "text": ".txt",
+    "docx": ".docx",
+    "odt": ".odt",
+    "fb2": ".fb2",
+}
+# Formats that are told by their content; the others are text, and their names say which.
+_BY_CONTENT = ("pdf", "epub", "docx", "odt", "fb2")
 _UNREADABLE = {
     "office": (".doc", ".xls", ".ppt"),
-    "docx": (".docx",),
     "xlsx": (".xlsx",),
     "pptx": (".pptx",),
-    "odt": (".odt",),
     "rtf": (".rtf",),
     "mobi": (".mobi", ".azw", ".azw3", ".kfx", ".prc"),
     "djvu": (".djvu", ".djv"),
-    "fb2": (".fb2",),
     "postscript": (".ps",),
     "zip": (".zip",),
     "picture": (".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".webp"),
@@ -149,7 +164,7 @@ def detect_format(path: Path) -> str:
         return _choose_text_reader(path, named, found)
     if named is not None and found != named:
         raise _describe_mismatch(path, named, found)
-    if found in ("pdf", "epub"):
+    if found in _BY_CONTENT:
         return found
     if found == "binary":
         found = _UNREADABLE_SUFFIXES.get(path.suffix.lower(), found)
@@ -168,8 +183,7 @@ def _describe_mismatch(path: Path, named: str, found: str) -> BadBook:
 
 
 def _describe_unsupported(path: Path, found: str) -> BadBook:
-    known = "Octavo reads Markdown, Docusaurus, mdBook, HTML, EPUB, PDF and plain text."
-    hint = f"{_ADVICE[found]} {known}" if found in _ADVICE else known
+    hint = f"{_ADVICE[found]} {KNOWN_FORMATS}" if found in _ADVICE else KNOWN_FORMATS
     return BadBook(
         "unsupported_format", f"{path.name} is {NAMES[found]}, which Octavo does not read", hint=hint
     )
@@ -177,7 +191,7 @@ def _describe_unsupported(path: Path, found: str) -> BadBook:
 
 def _choose_text_reader(path: Path, named: str | None, found: str) -> str:
     """Return the reader of a text file: what its name says, or else its content."""
-    if named in ("pdf", "epub") or (named == "text" and found == "html"):
+    if named in _BY_CONTENT or (named == "text" and found == "html"):
         raise _describe_mismatch(path, named, found)
     other = _UNREADABLE_SUFFIXES.get(path.suffix.lower())
     if other is not None:
@@ -206,7 +220,7 @@ def _detect_archive(seen: bytes, named: str | None) -> str:
     for mark, kind in _IN_ARCHIVE:
         if mark in seen:
             return kind
-    return "epub" if named == "epub" else "zip"
+    return named if named in ("epub", "odt") else "zip"
 
 
 def _is_pdf(head: bytes, named: str | None) -> bool:

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from octavo.limits import Limits
 
 # Formats whose file is a book by itself, and formats whose files may be the pages of one.
-WHOLE = frozenset(("pdf", "epub"))
-PAGES = ("html", "markdown")
+WHOLE = frozenset(("pdf", "epub", "docx", "odt", "fb2"))
+PAGES = ("html", "markdown", "rst", "asciidoc")
 # Where a book lies in several formats, the one that says most about its structure is read.
-_BEST_FIRST = ("epub", "html", "markdown", "pdf", "text")
+_BEST_FIRST = ("epub", "fb2", "docx", "odt", "html", "markdown", "rst", "asciidoc", "pdf", "text")
 _MOST_ENTRIES = 1_000_000
 _ABOUT = frozenset(
     ("readme", "license", "licence", "copying", "changelog", "contributing", "index", "authors")
@@ -41,8 +41,11 @@ def is_project(folder: Path) -> bool:
     """Whether a folder is what a publishing tool makes a book from, or a fetched site."""
     from octavo.readers.markdown.docusaurus import is_docusaurus
     from octavo.readers.markdown.mdbook import is_mdbook
+    from octavo.readers.markdown.mkdocs import is_mkdocs
+    from octavo.readers.markup.sphinx import is_sphinx
 
-    return (folder / MANIFEST).is_file() or is_docusaurus(folder) or is_mdbook(folder)
+    checks = (is_docusaurus, is_mdbook, is_mkdocs, is_sphinx)
+    return (folder / MANIFEST).is_file() or any(check(folder) for check in checks)
 
 
 def choose_pages(files: Sequence[Path]) -> str:

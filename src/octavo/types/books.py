@@ -27,6 +27,13 @@ class BookFormat(StrEnum):
     HTML = "html"
     EPUB = "epub"
     PDF = "pdf"
+    DOCX = "docx"
+    ODT = "odt"
+    FB2 = "fb2"
+    RST = "rst"
+    ASCIIDOC = "asciidoc"
+    MKDOCS = "mkdocs"
+    GITBOOK = "gitbook"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Read an mdBook: the chapters that SUMMARY.md lists, in its order and under its parts.
+"""Read an mdBook or a GitBook: the chapters that SUMMARY.md lists, in its order and under its parts.
 
 Takes a book (with `book.toml`), its source folder, or any folder with a SUMMARY.md. Chapters without a file
 are entries without text; chapters whose file is missing are left out with a warning.
@@ -19,6 +19,7 @@ from typing import Any
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
 from octavo.readers.files import check_sections, load_file, resolve_inside
+from octavo.readers.markdown.gitbook import GITBOOK, drop_tags, read_gitbook_settings
 from octavo.readers.markdown.reader import open_page, read_sections
 from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.readers.sections import build_chapter
@@ -74,11 +75,11 @@ def read_mdbook(path: Path, limits: Limits) -> ParsedBook:
         )
     warnings: list[str] = []
     title, entries = _read_summary(open_page(summary, limits, name=summary.name).body)
-    reader = _ChapterReader(path, summary.parent, limits, warnings)
+    reader = _ChapterReader(path, summary.parent, limits, warnings, gitbook=str(settings.get(GITBOOK, "")))
     authors = book.get("authors")
     return ParsedBook(
         title=clean_line(str(book.get("title") or "")) or title or make_title(path.resolve().name),
-        format=BookFormat.MDBOOK,
+        format=BookFormat.GITBOOK if GITBOOK in settings else BookFormat.MDBOOK,
         sections=check_sections(reader.read_sections(entries), limits, name=path.name or "the book"),
         authors=tuple(line for a in authors if (line := clean_line(str(a))))
         if isinstance(authors, list)
@@ -97,7 +98,9 @@ def _list_sources(path: Path, settings: dict[str, Any]) -> tuple[Path, ...]:
 
 def _read_settings(path: Path, limits: Limits) -> dict[str, Any]:
     file = path / "book.toml"
-    if not file.is_file() or file.stat().st_size > limits.max_front_matter_kb * 1024:
+    if not file.is_file():
+        return read_gitbook_settings(path, limits)
+    if file.stat().st_size > limits.max_front_matter_kb * 1024:
         return {}
     try:
         return tomllib.loads(clean(decode(load_file(file, limits)).text))
@@ -165,7 +168,10 @@ def _read_name(markdown: str) -> str:
 class _ChapterReader:
     """Reads the chapters that SUMMARY.md lists, each file once."""
 
-    def __init__(self, root: Path, source: Path, limits: Limits, warnings: list[str]) -> None:
+    def __init__(
+        self, root: Path, source: Path, limits: Limits, warnings: list[str], *, gitbook: str = ""
+    ) -> None:
+        self._gitbook = gitbook
         self._root, self._source, self._limits = root.resolve(), source.resolve(), limits
         self._warnings = warnings
         self._inclusions = _Inclusions(self._root, limits, warnings)
@@ -199,14 +205,18 @@ class _ChapterReader:
             self._warnings.append(f"{name}: left out, {refused}")
             return []
         self._warnings += page.warnings
-        text = self._inclusions.resolve(page.body, base=file.parent, name=name)
+        body = drop_tags(page.body) if self._gitbook else page.body
+        text = self._inclusions.resolve(body, base=file.parent, name=name)
         found = read_sections(write_listing_captions(text), rule=id_rule, code=drop_hidden_lines)
         home = self._source if file.is_relative_to(self._source) else self._root
-        return build_chapter(found, path=path, source_file=name, url=_make_url(file, home))
+        return build_chapter(found, path=path, source_file=name, url=_make_url(file, home, self._gitbook))
 
 
-def _make_url(file: Path, source: Path) -> str:
+def _make_url(file: Path, source: Path, gitbook: str) -> str:
     place = PurePosixPath(file.relative_to(source).as_posix())
+    if gitbook == ".gitbook.yaml":
+        parent = place.parent.as_posix().removeprefix(".")
+        return parent if place.stem.lower() == "readme" else place.with_suffix("").as_posix()
     name = "index" if place.stem.lower() == "readme" else place.stem
     return place.with_name(f"{name}.html").as_posix()
 

@@ -10,7 +10,7 @@ import { Uploads, acceptDrops } from "./uploads.js";
 
 /** @import { Book, Config, Job } from "./api.js" */
 
-const KINDS = ".epub,.pdf,.md,.markdown,.html,.htm,.xhtml,.txt,.zip";
+const KINDS = ".epub,.pdf,.docx,.odt,.fb2,.md,.markdown,.rst,.adoc,.html,.htm,.xhtml,.txt,.zip";
 const COVER_COLOURS = 6;
 
 export class BookList {

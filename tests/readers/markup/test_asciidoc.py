@@ -1,0 +1,134 @@
+"""AsciiDoc: one file, a book of included chapters, and Antora's navigation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from octavo.limits import Limits
+from octavo.readers import read_book
+from octavo.readers.parsed import ParsedBook
+from octavo.readers.sandbox import parse
+from octavo.types import BookFormat
+
+PAGE = """\
+= The Sea Book
+Ann Writer <ann@example.org>
+:keywords: sea, ships
+:ship: brig
+
+Before all else, the {ship}.
+
+== Ships
+
+A _fast_ *strong* `code` ship, see <<ports,the ports>>, https://example.org[a page],
+link:x.html[one] and xref:y.adoc[two].footnote:[A small one.]
+
+* one
+** inner
+* two
++
+----
+sail(1) <1>
+----
+
+. first
+. second
+
+Term:: What it means.
+Other::
+  Its meaning.
+
+NOTE: Mind the tide.
+
+[source,python]
+----
+def f(x):
+
+    return x
+----
+
+////
+never
+////
+
+ifdef::hidden[]
+hidden words
+endif::[]
+
+[[ports]]
+=== Ports & such
+
+.Depths
+[cols="1,1",options="header"]
+|===
+|Where |How deep
+
+|Bay
+|9
+|===
+
+++++
+<script>alert(1)</script>
+++++
+"""
+
+
+def read(path: Path) -> ParsedBook:
+    return read_book(path, Limits())
+
+
+def test_a_page_has_its_sections_and_everything_that_stands_in_them(tmp_path: Path) -> None:
+    (tmp_path / "sea.adoc").write_text(PAGE)
+    book = read(tmp_path / "sea.adoc")
+    assert (book.title, book.format, book.authors) == ("The Sea Book", BookFormat.ASCIIDOC, ("Ann Writer",))
+    assert book.metadata.subjects == ("sea", "ships")
+    lead, ships, ports = book.sections
+    assert lead.text == "Before all else, the brig."
+    assert (ships.heading_path, ships.anchor) == (("Ships",), "_ships")
+    assert ships.text.startswith(
+        "A fast strong code ship, see the ports, a page, one and two.[1]\n\n[1] A small one.\n\n- one\n"
+    )
+    for part in (
+        "sail(1)",
+        "1. first\n  2. second",
+        "What it means.",
+        "Its meaning.",
+        "Note: Mind the tide.",
+    ):
+        assert part in ships.text, part
+    assert "def f(x):\n\n    return x" in ships.text
+    assert "hidden" not in ships.text
+    assert "never" not in ships.text
+    assert (ports.heading_path, ports.anchor) == (("Ships", "Ports & such"), "ports")
+    assert ports.text == "Depths\n\nWhere | How deep\nBay | 9"
+
+
+def test_a_book_of_included_chapters_is_one_and_includes_nothing_from_outside(tmp_path: Path) -> None:
+    home = tmp_path / "book"
+    (home / "chapters").mkdir(parents=True)
+    (tmp_path / "secret.adoc").write_text("The secret.\n")
+    (home / "book.adoc").write_text(
+        "= All of It\n\ninclude::chapters/b.adoc[]\n\ninclude::chapters/a.adoc[leveloffset=+1]\n\n"
+        "include::../secret.adoc[]\ninclude::book.adoc[]\n"
+    )
+    (home / "chapters" / "a.adoc").write_text("= Aye\n\nAye words.\n")
+    (home / "chapters" / "b.adoc").write_text("== Bee\n\nBee words.\n")
+    book = read(home)
+    assert book.title == "All of It"
+    assert [s.heading_path for s in book.sections][:2] == [("Bee",), ("Aye",)]
+    assert not any("secret" in s.text for s in book.sections)
+
+
+async def test_antoras_navigation_gives_order_titles_and_addresses(tmp_path: Path) -> None:
+    module = tmp_path / "docs" / "modules" / "ROOT"
+    (module / "pages").mkdir(parents=True)
+    (tmp_path / "docs" / "antora.yml").write_text("name: sea\ntitle: Sea Docs\n")
+    (module / "nav.adoc").write_text(".Guides\n* xref:start.adoc[Start here]\n** xref:deep.adoc[]\n* Plain\n")
+    for name in ("start", "deep", "lost"):
+        (module / "pages" / f"{name}.adoc").write_text(f"= {name.title()}\n\n{name} words.\n")
+    book = await parse(tmp_path / "docs", Limits())
+    assert book.title == "Sea Docs"
+    pages = [(s.heading_path[:3], s.url) for s in book.sections if s.text]
+    assert [url for _, url in pages] == ["start.html", "deep.html", "lost.html"]
+    assert pages[0][0][:2] == ("Guides", "Start here")
+    assert pages[1][0][:3] == ("Guides", "Start here", "Deep")
