@@ -5,17 +5,20 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from octavo.cli.shelves import AddSummary, SourceBook
+from octavo.cli.shelves import AddSummary, SourceBook, matches_metadata
 from octavo.cli.sync_folder import _look, _sync
 from octavo.errors import BadBook
 from octavo.library import Library
 from octavo.schemas import SyncJson
 from octavo.testing import TinyEmbedder
+from octavo.types import BookMetadata
 from tests.support import small_books
+from tests.support.builders import make_book
 from tests.support.calibre import add_entry, start_library
 
 CATS = {"One": "The cat sat on the mat for three long days and three nights."}
@@ -152,3 +155,25 @@ def test_the_summary_counts_what_was_not_tried() -> None:
     with pytest.raises(BadBook), summary.watch(SourceBook(("a.pdf",))):
         raise BadBook("no_text", "nothing in it")
     assert [(failed.path, failed.code) for failed in summary.describe_failures()] == [("a.pdf", "no_text")]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "fits"),
+    [
+        ({}, True),
+        ({"author": "herman MELVILLE"}, True),
+        ({"author": "herman reader"}, False),
+        ({"subject": "sea"}, True),
+        ({"subject": "voyages"}, True),
+        ({"subject": "cooking"}, False),
+        ({"language": "en"}, True),
+        ({"language": "en_us"}, True),
+        ({"language": "e"}, False),
+        ({"author": "melville", "language": "de"}, False),
+    ],
+)
+def test_books_are_chosen_by_author_subject_and_language(wanted: dict[str, str], fits: bool) -> None:
+    metadata = BookMetadata(subjects=("Whaling", "Sea stories"), series="Voyages")
+    authors = ("Melville, Herman", "A. Reader")
+    book = replace(make_book(), authors=authors, language="en-US", metadata=metadata)
+    assert matches_metadata(book, **wanted) is fits

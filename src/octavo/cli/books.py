@@ -23,7 +23,7 @@ from octavo.cli.common import (
     run_with_library,
     show_json,
 )
-from octavo.cli.shelves import AddSummary, SourceBook, expand_paths
+from octavo.cli.shelves import AddSummary, SourceBook, expand_paths, matches_metadata
 from octavo.errors import BadBook, OctavoError
 from octavo.events import Compared, IngestEvent, Published
 from octavo.records.options import BookOptions
@@ -263,16 +263,30 @@ def _describe_size(book: Book) -> str:
 
 
 @click.command("list")
+@click.option("--author", default="", help="Only books by an author with these words in the name.")
+@click.option("--subject", default="", help="Only books with these words in a subject or in the series.")
+@click.option("--language", default="", help="Only books in this language, such as `en`.")
 @add_common_options
-def list_(context: GroupOptions, data: str | None, as_json: bool) -> None:
-    """Show the books of the library."""
-    books = run_with_library(context, data, lambda library: library.books())
+def list_(
+    context: GroupOptions, author: str, subject: str, language: str, data: str | None, as_json: bool
+) -> None:
+    """Show the books of the library, or those that fit.
+
+    \b
+      octavo list
+      octavo list --author melville --language en
+      octavo list --subject whaling --json
+    """
+    found = run_with_library(context, data, lambda library: library.books())
+    books = [b for b in found if matches_metadata(b, author=author, subject=subject, language=language)]
     if as_json:
         from octavo.schemas import BookListJson
 
         show_json(BookListJson.from_books(books))
-    elif not books:
+    elif not found:
         click.echo("No books yet. `octavo add PATH` adds one.")
+    elif not books:
+        click.echo(f"None of the {format_count(len(found), 'book')} fits. `octavo list` shows all.")
     else:
         wide = max(len(b.id) for b in books)
         for book in books:
