@@ -149,8 +149,7 @@ def add(
     """Add books, or new editions of them.
 
     A PATH is a file (.epub .pdf .docx .odt .fb2 .html .md .rst .adoc .txt), the folder of a book (Docusaurus,
-    mdBook, MkDocs, GitBook, Sphinx, or pages of one kind), or the address of a web site or its sitemap: the
-    pages below it are fetched.
+    mdBook, MkDocs, Sphinx …, or pages), or the address of a web site or its sitemap, which is fetched.
     A folder with several books and a Calibre library are added book by book, each once, in its best format.
     `-` reads paths from standard input, one a line. A book that fails does not stop the others.
     Adding the same book again does nothing; a new edition changes only what changed.
