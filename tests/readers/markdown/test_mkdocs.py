@@ -61,6 +61,7 @@ def test_nav_gives_order_titles_and_addresses(tmp_path: Path) -> None:
     ]
     assert book.sections[1].text == "Mind\n\nThe tide.\n\nMore."
     assert any("gone.md" in note for note in book.warnings)
+    assert "nav: 1 of 4 pages are left out, nav does not list them" in book.warnings
     assert not any("secret" in s.text for s in book.sections)
 
 

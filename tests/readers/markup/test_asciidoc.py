@@ -132,3 +132,27 @@ async def test_antoras_navigation_gives_order_titles_and_addresses(tmp_path: Pat
     assert [url for _, url in pages] == ["start.html", "deep.html", "lost.html"]
     assert pages[0][0][:2] == ("Guides", "Start here")
     assert pages[1][0][:3] == ("Guides", "Start here", "Deep")
+
+
+def test_tables_of_values_keep_every_cell_and_a_bracket_at_the_end_of_a_block_is_text(tmp_path: Path) -> None:
+    (tmp_path / "page.adoc").write_text(
+        '= T\n\n== A\n\n,===\nName,"Big, or not"\nCod,small\n,===\n\n'
+        "[format=dsv]\n|===\nHerring:2\nEel:3\n|===\n\n"
+        "|===\n|one|two\n|three|four\n|===\n\n====\n[see:: this]\n====\n"
+    )
+    text = read(tmp_path / "page.adoc").sections[0].text
+    rows = ("Name | Big, or not", "Cod | small", "Herring | 2", "one | two", "[see:: this]")
+    assert [row for row in rows if row not in text] == []
+
+
+def test_what_is_not_included_is_said(tmp_path: Path) -> None:
+    pages = {"a": "== Aye\n\nAye words.\n", "b": "== Bee\n\nBee words.\n", "loose": "Loose words.\n"}
+    for name, text in pages.items():
+        (tmp_path / f"{name}.adoc").write_text(text)
+    book = tmp_path / "book.adoc"
+    book.write_text("= Book\n\nWords.\n\ninclude::a.adoc[]\n\ninclude::b.adoc[]\n\ninclude::gone.adoc[]\n")
+    missing, left = read(tmp_path).warnings
+    assert missing == "included files that are not in the folder are left out: gone.adoc"
+    assert left == "1 of 4 files are left out, book.adoc does not include them"
+    (alone,) = read(book).warnings
+    assert "a.adoc, b.adoc, gone.adoc" in alone

@@ -183,7 +183,21 @@ def test_a_sphinx_project_comes_in_the_order_of_its_toctrees_with_its_addresses(
 def test_a_file_that_is_added_alone_reads_no_other(tmp_path: Path) -> None:
     (tmp_path / "other.rst").write_text("The other words.")
     (tmp_path / "one.rst").write_text("Own words.\n\n.. include:: other.rst\n")
-    assert [s.text for s in read(tmp_path / "one.rst").sections] == ["Own words."]
+    book = read(tmp_path / "one.rst")
+    assert [s.text for s in book.sections] == ["Own words."]
+    assert "other.rst" in "".join(book.warnings)
+
+
+def test_only_the_fields_below_the_title_are_no_text(tmp_path: Path) -> None:
+    (tmp_path / "one.rst").write_text(
+        "Fish\n====\n\n:Author: Ann\n\nWords.\n\n:Size: ten kilos\n\nMore\n----\n\n:Depth: a mile\n"
+    )
+    book = read(tmp_path / "one.rst")
+    text = "\n".join(s.text for s in book.sections)
+    assert book.authors == ("Ann",)
+    assert "Ann" not in text
+    assert "ten kilos" in text
+    assert "a mile" in text
 
 
 async def test_pages_that_include_themselves_or_never_end_are_read_or_refused(tmp_path: Path) -> None:

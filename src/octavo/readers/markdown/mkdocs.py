@@ -63,6 +63,8 @@ def read_mkdocs(folder: Path, limits: Limits) -> ParsedBook:
             seen.add(file)
             address = _make_url(file, directories=settings.get("use_directory_urls") is not False)
             sections += _read_chapter(files[file], file, path, address, limits, notes)
+    if left := len(files) - len(seen):
+        notes.append(f"nav: {left} of {len(files)} pages are left out, nav does not list them")
     site = settings.get("site_url")
     author = clean_line(str(settings.get("site_author") or ""))
     return ParsedBook(

@@ -7,6 +7,7 @@ the function that the caller gives; passthrough blocks and macros of extensions 
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -39,6 +40,9 @@ _INLINE = re.compile(
     r"|(?P<mark>(?<!\w)(?:\[[^\[\]]{0,100}\])?#(?P<marktext>[^#\s](?:[^#]{0,500}[^#\s])?)#(?!\w))",
     re.DOTALL,
 )
+# A cell may state its span, place and style before its bar.
+_SPECIFIED = r"(?:(?:^|\s)(?:\d{0,4}\.?\d{0,4}[<^>.]{0,4}[+*]?[aehlmdsv]?)|(?<!\\))"
+_CELL, _NESTED_CELL = re.compile(_SPECIFIED + r"\|"), re.compile(_SPECIFIED + "!")
 _WORDS = {"nbsp": " ", "sp": " ", "empty": "", "blank": "", "plus": "+", "amp": "&", "lt": "<", "gt": ">"}
 _LABELS = frozenset(("NOTE", "TIP", "IMPORTANT", "WARNING", "CAUTION"))
 _CODE_STYLES = frozenset(("source", "listing", "literal"))
@@ -175,7 +179,7 @@ class AdocPage:
             return "", at + 1
         if _UNORDERED.match(line) or _ORDERED.match(line):
             return self._write_list(lines, at, depth)
-        if _TERM.match(line) and not line.startswith(" "):
+        if _TERM.match(line) and not line.startswith(" ") and not _begins_block(line):
             return self._write_terms(lines, at, depth)
         end = _find_paragraph(lines, at)
         kind = style.split(",")[0].split("%")[0].strip()
@@ -212,7 +216,7 @@ class AdocPage:
         if fence[0] in _SILENT_FENCES:
             return "", end + 1
         if fence[0] in "|,:!":
-            return self._write_table(body, style), end + 1
+            return self._write_table(body, style, fence[0]), end + 1
         if (fence[0] in "-.`" and fence != "--") or kind in _CODE_STYLES:
             return write_code([re.sub(r"\s*<(?:\d+|\.)>\s*$", "", line) for line in body]), end + 1
         if kind in ("stem", "latexmath"):
@@ -221,14 +225,14 @@ class AdocPage:
         label = f"<p>{kind.capitalize()}:</p>" if kind in _LABELS else ""
         return label + (write_element("blockquote", inner) if fence[0] == "_" else inner), end + 1
 
-    def _write_table(self, body: Sequence[str], style: str) -> str:
+    def _write_table(self, body: Sequence[str], style: str, mark: str) -> str:
         stated = re.search(r"cols=\"?([^\"\]]*)", style)
         width = _count_columns(stated.group(1)) if stated else 0
         cells: list[str] = []
         for number, line in enumerate(body):
             if not line.strip():
                 continue
-            found = re.split(r"(?:^|\s)(?:\d{0,4}\.?\d{0,4}[<^>.]{0,4}[+*]?[aehlmdsv]?)\|", line)
+            found = _split_cells(line, mark, style)
             if found[0].strip() and cells:
                 cells[-1] += " " + found[0].strip()
             new = [cell.strip() for cell in found[1:]]
@@ -389,6 +393,20 @@ def _find_attached(lines: Sequence[str], at: int) -> int:
             end += 1
         return min(end + 1, len(lines))
     return min(_find_paragraph(lines, at), len(lines))
+
+
+def _split_cells(line: str, mark: str, style: str) -> list[str]:
+    """Split a line of a table: what goes on in the cell before it, and the cells that begin in it."""
+    stated = re.search(r"format=\"?([a-z]+)", style)
+    kind = stated.group(1) if stated else {",": "csv", ":": "dsv"}.get(mark, "psv")
+    if kind == "csv":
+        try:
+            return ["", *next(csv.reader([line], skipinitialspace=True), [])]
+        except csv.Error:
+            return ["", line]
+    if kind != "psv":
+        return ["", *line.split(":")] if kind == "dsv" else ["", line]
+    return [cell.replace("\\|", "|") for cell in (_NESTED_CELL if mark == "!" else _CELL).split(line)]
 
 
 def _count_columns(stated: str) -> int:

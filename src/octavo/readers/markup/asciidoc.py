@@ -8,6 +8,7 @@ never included.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
 from typing import TYPE_CHECKING
@@ -38,14 +39,16 @@ _FIRST = ("index", "readme", "book", "main", "master")
 def read_asciidoc(path: Path, limits: Limits) -> ParsedBook:
     """Read an AsciiDoc file, or a folder of them."""
     if not path.is_dir():
-        # A file that is added alone may not read its neighbours.
         return _read_book(path, path.name, Inclusions(path, limits), limits)
     files = {p.relative_to(path).as_posix(): p for p in find_files(path, SUFFIXES, limits)}
     if not files:
         raise BadBook("no_text", f"{path.name} has no pages of AsciiDoc")
     inclusions = Inclusions(path, limits)
     if not any(p.name == "nav.adoc" for p in files.values()) and (book := _find_book(files, limits)):
-        return _read_book(files[book], book, inclusions, limits)
+        read = _read_book(files[book], book, inclusions, limits)
+        left = len(files.keys() - inclusions.included - {book})
+        said = f"{left} of {len(files)} files are left out, {book} does not include them"
+        return replace(read, warnings=(*read.warnings, said)) if left else read
     return _read_pages(path, files, inclusions, limits)
 
 
@@ -81,6 +84,7 @@ def _read_book(path: Path, file: str, inclusions: Inclusions, limits: Limits) ->
         authors=tuple(map(clean_line, page.authors)) or ((clean_line(author),) if author else ()),
         language=page.attributes.get("lang", "")[:20],
         metadata=build_metadata(subjects=keywords, published=page.attributes.get("revdate", "")),
+        warnings=inclusions.describe_missing(),
     )
 
 
@@ -106,6 +110,7 @@ def _read_pages(root: Path, files: dict[str, Path], inclusions: Inclusions, limi
         title=title,
         format=BookFormat.ASCIIDOC,
         sections=outline.build(limits, name=root.name),
+        warnings=inclusions.describe_missing(),
     )
 
 

@@ -51,12 +51,16 @@ class SourcePage:
 
 @dataclass(slots=True)
 class Inclusions:
-    """The files of a folder, for pages that include others; their sizes are counted together."""
+    """The files of a folder, for pages that include others; their sizes are counted together.
+
+    A file that is added alone may not read its neighbours.
+    """
 
     root: Path
     limits: Limits
     left: int = field(init=False)
     included: set[str] = field(default_factory=set)
+    missing: dict[str, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.left = self.limits.max_text_mb * MB
@@ -64,7 +68,8 @@ class Inclusions:
     def load(self, base: Path, reference: str) -> str | None:
         """Return the text of a file that a page in folder `base` includes; None for none inside the root."""
         file = resolve_inside(self.root, base, reference.strip())
-        if file is None or not file.is_file():
+        if file is None or not file.is_file() or not self.root.is_dir():
+            self.missing[clean_line(reference)[:100]] = None
             return None
         text = read_source(file, self.limits)
         self.left -= len(text) + 1
@@ -72,6 +77,15 @@ class Inclusions:
             raise BadBook("too_large", f"{self.root.name} includes more than {self.limits.max_text_mb} MB")
         self.included.add(file.relative_to(self.root.resolve()).as_posix())
         return text
+
+    def describe_missing(self) -> tuple[str, ...]:
+        """Return a warning about the files that could not be included, if there are any."""
+        if not self.missing:
+            return ()
+        names = ", ".join(list(self.missing)[:3]) + (", …" if len(self.missing) > 3 else "")
+        if self.root.is_dir():
+            return (f"included files that are not in the folder are left out: {names}",)
+        return (f"included files are left out: {names}; add the folder to read them",)
 
 
 def read_source(file: Path, limits: Limits) -> str:

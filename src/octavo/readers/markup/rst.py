@@ -135,13 +135,14 @@ class RstPage:
 
     load: Callable[[str], str | None]
     """Returns the text of a file that the page includes, or None."""
-    parts: list[str] = field(default_factory=list)
     toctrees: list[Directive] = field(default_factory=list)
     fields: dict[str, str] = field(default_factory=dict)
     substitutions: dict[str, str] = field(default_factory=dict)
     styles: list[str] = field(default_factory=list)
     anchors: dict[str, int] = field(default_factory=dict)
     including: int = 0
+    begun: bool = False
+    """Whether anything but the title and the fields below it was written."""
 
     def write(self, text: str) -> str:
         """Write a whole page."""
@@ -167,6 +168,8 @@ class RstPage:
                 continue
             markup, at = self._write_block(lines, at, depth, top)
             written.append(markup)
+            is_title = markup.startswith("<h") and len(self.anchors) < 2
+            self.begun = self.begun or bool(markup and not is_title)
         return "".join(written)
 
     def _write_block(self, lines: Sequence[str], at: int, depth: int, top: bool) -> tuple[str, int]:
@@ -278,7 +281,7 @@ class RstPage:
         self, lines: Sequence[str], at: int, depth: int, pattern: re.Pattern[str]
     ) -> tuple[str, int]:
         """Write a list of fields. Those at the head of a page say things about it, and are not shown."""
-        is_head = not self.parts and depth == 0
+        is_head = not self.begun and depth == 0
         written: list[str] = []
         while at < len(lines) and (found := pattern.match(lines[at])):
             end = _find_indented(lines, at + 1, 1)

@@ -59,8 +59,8 @@ def read_rst(path: Path, limits: Limits) -> ParsedBook:
 
 
 def _read_file(path: Path, limits: Limits) -> ParsedBook:
-    # A file that is added alone may not read its neighbours.
-    page = RstPage(lambda _: None)
+    inclusions = Inclusions(path, limits)
+    page = RstPage(lambda reference: inclusions.load(path.parent, reference))
     pieces = read_markup(page.write(read_source(path, limits)), limits, name=path.name)
     first, rest = split_title(pieces)
     title = clean_line(first) or make_title(path.stem)
@@ -71,6 +71,7 @@ def _read_file(path: Path, limits: Limits) -> ParsedBook:
         sections=build_sections(rest, limits, title=title, source_file=path.name),
         authors=(author,) if author else (),
         metadata=build_metadata(published=page.fields.get("date", "")),
+        warnings=inclusions.describe_missing(),
     )
 
 
@@ -143,6 +144,7 @@ def _read_pages(home: Path, limits: Limits, notes: list[str]) -> dict[str, Sourc
             continue
         page = RstPage(_make_loader(inclusions, home, path.parent))
         raw[name] = (file, page, page.write(text))
+    notes += inclusions.describe_missing()
     pages: dict[str, SourcePage] = {}
     for name, (file, written, text) in raw.items():
         if file in inclusions.included or any(
