@@ -35,6 +35,8 @@ def test_a_word_document_has_its_headings_lists_tables_code_and_notes(tmp_path: 
         f"<w:tr>{''.join(cell.format(text) for text in row)}</w:tr>"
         for row in (("Name", "Size"), ("Cod", "1"))
     )
+    control = "<w:sdt><w:sdtContent>{}</w:sdtContent></w:sdt>"
+    table += control.format(f"<w:tr>{cell.format('Eel')}{control.format(cell.format('2'))}</w:tr>")
     deleted = "<w:del><w:r><w:delText>gone</w:delText></w:r></w:del>"
     changed = f"<w:p><w:ins><w:r><w:t>Kept </w:t></w:r></w:ins>{deleted}</w:p>"
     body = (
@@ -63,7 +65,7 @@ def test_a_word_document_has_its_headings_lists_tables_code_and_notes(tmp_path: 
     )
     assert (book.metadata.subjects, book.metadata.published) == (("sea", "ships"), "1999-02-03")
     listed = "1. one\n  - inner\n2. two\n\n- bullet"
-    code = "Name | Size\nCod | 1\n\ndef f(x):\n    return x"
+    code = "Name | Size\nCod | 1\nEel | 2\n\ndef f(x):\n    return x"
     assert outline(book) == [
         (("Harbour",), "The ship[1] sailed & sank.\n\n[1] A brig."),
         (("Harbour", "Fish"), f"{listed}\n\n{code}"),

@@ -132,7 +132,7 @@ class _DocumentReader:
         written: list[str] = []
         code: list[str] = []
         levels: list[str] = []
-        for block in _list_blocks(parent):
+        for block in _list_blocks(parent, "p", "tbl"):
             item = self._find_list(block)
             if code and not self._is_code(block):
                 written.append(write_code(code))
@@ -203,8 +203,8 @@ class _DocumentReader:
 
     def _write_table(self, table: Element) -> str:
         rows = []
-        for row in find_children(table, "tr"):
-            cells = [self._write_cell(cell) for cell in find_children(row, "tc")[:_MOST_COLUMNS]]
+        for row in _list_blocks(table, "tr"):
+            cells = [self._write_cell(cell) for cell in _list_blocks(row, "tc")[:_MOST_COLUMNS]]
             rows.append(write_element("tr", "".join(cells)))
         first = (
             rows[0].replace("<td", "<th").replace("</td>", "</th>") if len(rows) > 1 else "".join(rows[:1])
@@ -253,15 +253,15 @@ class _DocumentReader:
         return f"[{self._notes.count}]"
 
 
-def _list_blocks(parent: Element) -> list[Element]:
-    """Return paragraphs and tables in order, also those in content controls and inserted ranges."""
+def _list_blocks(parent: Element, *names: str) -> list[Element]:
+    """Return the elements of these names in order, also those in content controls and inserted ranges."""
     found: list[Element] = []
     waiting = [iter(parent)]
     while waiting:
         node = next(waiting[-1], None)
         if node is None:
             waiting.pop()
-        elif get_local_name(node) in ("p", "tbl"):
+        elif get_local_name(node) in names:
             found.append(node)
         elif get_local_name(node) in _WRAPPERS:
             waiting.append(iter(node))
