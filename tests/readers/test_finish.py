@@ -140,6 +140,20 @@ def test_a_hostile_drawing_only_draws() -> None:
     assert make_picture(b"<html><svg></svg></html>") is None
 
 
+def test_the_words_of_links_and_choices_in_a_drawing_stay() -> None:
+    made = make_picture(
+        b'<svg xmlns="http://www.w3.org/2000/svg"><a href="https://evil.example"><text>Node</text></a>'
+        b'<text>Go <a href="#x">there</a> or <foreignObject/>stay</text>'
+        b"<switch><foreignObject/><text>Label</text></switch><style><g/>@import 'x'</style></svg>"
+    )
+    assert made is not None
+    assert b"<g><text>Node</text></g>" in made
+    assert b">there</tspan> or stay</text>" in made
+    assert b"<text>Label</text>" in made
+    assert b"evil" not in made
+    assert b"import" not in made
+
+
 def test_pictures_beyond_the_limit_are_left_out_and_said(tmp_path: Path) -> None:
     page, _ = illustrated.write_books(tmp_path)
     (page / "map.png").write_bytes(illustrated.make_png() + b"\0" * (5 << 20))

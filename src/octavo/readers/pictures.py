@@ -45,6 +45,8 @@ _ATTRIBUTES = split_names(
     "marker-mid marker-end markerWidth markerHeight markerUnits refX refY orient overflow visibility display "
     "style shape-rendering text-rendering vector-effect paint-order direction unicode-bidi role"
 )
+_GROUPS = frozenset(("a", "switch"))
+_TEXTS = frozenset(("text", "tspan", "textPath"))
 # `url(#name)` names a part of the drawing itself.
 _LOADS = re.compile(r"url\s*\(\s*['\"]?(?!#)|@|expression|javascript:|\\|behavior", re.IGNORECASE)
 _EMBEDDED = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]*")
@@ -139,10 +141,15 @@ def _rewrite_drawing(data: bytes) -> bytes | None:
     return bytes(ElementTree.tostring(drawing, encoding="utf-8", xml_declaration=False))
 
 
-def _copy_element(element: ElementTree.Element) -> ElementTree.Element | None:
+def _copy_element(element: ElementTree.Element, parent: str = "") -> ElementTree.Element | None:
     """Copy an element with what it may have; None for one that may not be in a drawing."""
     space, _, tag = str(element.tag).removeprefix("{").rpartition("}")
-    if space != SVG or tag not in _TAGS or (tag == "style" and _LOADS.search(element.text or "")):
+    if tag in _GROUPS:
+        # What a link or a choice holds is drawn, and leads nowhere.
+        tag = "tspan" if parent in _TEXTS else "g"
+    if space != SVG or tag not in _TAGS:
+        return None
+    if tag == "style" and (len(element) or _LOADS.search(element.text or "")):
         return None
     kept = {
         name: value
@@ -155,7 +162,17 @@ def _copy_element(element: ElementTree.Element) -> ElementTree.Element | None:
     copy = ElementTree.Element(tag, kept)
     copy.text, copy.tail = element.text, element.tail
     for child in element:
-        inner = _copy_element(child)
+        inner = _copy_element(child, tag)
         if inner is not None:
             copy.append(inner)
+        elif tag in _TEXTS and child.tail:
+            _append_text(copy, child.tail)
     return copy
+
+
+def _append_text(element: ElementTree.Element, text: str) -> None:
+    """Append text behind everything that an element holds."""
+    if len(element):
+        element[-1].tail = (element[-1].tail or "") + text
+    else:
+        element.text = (element.text or "") + text
