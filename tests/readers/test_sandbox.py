@@ -22,7 +22,7 @@ from octavo.limits import Limits
 from octavo.readers import child, messages, read_book, sandbox
 from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.readers.sandbox import parse
-from octavo.types import BookFormat, PageMark, Span
+from octavo.types import BookFormat, Element, ElementKind, PageMark, Span
 from tests.support import pdf_files
 from tests.support.patience import PATIENCE, wait_until_async
 
@@ -482,6 +482,7 @@ def section(**changes: object) -> ParsedSection:
         section(heading_path=("A", 3)),
         section(pages=(PageMark(6, 1),)),
         section(blocks=(Span(2, 6),)),
+        section(markup=(Element(ElementKind.LINK, 0, 2, attributes={"url": "javascript:alert(1)"}),)),
     ],
 )
 def test_a_book_that_does_not_hold_together_is_not_believed(changed: ParsedSection) -> None:

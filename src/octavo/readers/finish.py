@@ -28,6 +28,7 @@ Places = Mapping[str, tuple[int, int]]
 
 _LINKS = frozenset((ElementKind.LINK, ElementKind.NOTE_REFERENCE))
 _RESOLVED = _LINKS | {ElementKind.IMAGE}
+LINK_SCHEMES = ("http://", "https://", "mailto:")
 _ENDINGS = ("", ".md", ".mdx", ".html", "/index.md", "/README.md", "/index.mdx", "/index.html")
 
 
@@ -98,7 +99,7 @@ def _resolve_link(address: str, places: Places) -> dict[str, Attribute]:
         check_url("url", address)
     except InvalidValue:
         return {}
-    return {"url": address} if address.startswith(("http://", "https://")) else {}
+    return {"url": address} if address.startswith(LINK_SCHEMES) else {}
 
 
 def _list_files(path: str) -> Iterator[str]:

@@ -24,6 +24,7 @@ from typing import NoReturn
 from octavo.concurrency import run_blocking
 from octavo.errors import BAD_BOOK_CODES, BadBook, MachineError
 from octavo.limits import MB, Limits
+from octavo.readers.finish import LINK_SCHEMES
 from octavo.readers.messages import (
     BOOK_PREFIX,
     PARSER_MODULE,
@@ -227,6 +228,8 @@ def _check_book(book: ParsedBook) -> None:
         for element in section.markup:
             if isinstance(place := element.attributes.get("section"), int) and place >= len(book.sections):
                 raise ValueError("a link to no section")
+            if not str(element.attributes.get("url", "mailto:")).lower().startswith(LINK_SCHEMES):
+                raise ValueError("a link to what no page may open")
     for name, data in book.images.items():
         if sha256(data).hexdigest() != name or not is_shown(data):
             raise ValueError("not a picture")
