@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -14,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from octavo.errors import StorageLow, StoreError
 from octavo.protocols import EVERYWHERE, StoreHits, Where
 from octavo.settings import Settings
 from octavo.store import Store, locate_store, open_store
@@ -212,3 +214,24 @@ async def test_a_rewritten_copy_that_lacks_points_is_not_used(store: EdgeStore, 
         await store._run(store._exchange, short, ())
     assert await store.read_digests() == EXPECTED
     assert not json.loads((store.path / "edge_config.json").read_text()).get("quantization_config")
+
+
+async def test_a_store_that_cannot_be_exchanged_serves_on(store: EdgeStore, tmp_path: Path) -> None:
+    stale = store.path.with_name(f"{store.path.name}.before-compaction")
+    create(stale, dimension=WIDTH)
+    with pytest.raises(StoreError):
+        await store._run(store._exchange, tmp_path / "missing", ())
+    assert await store.read_digests() == EXPECTED
+    assert list_folders(store.path) == [store.path.name]
+
+
+async def test_a_copy_that_needs_more_space_than_there_is_is_not_used(
+    store: EdgeStore, tmp_path: Path
+) -> None:
+    wide = tmp_path / "wide"
+    create(wide, dimension=WIDTH)
+    with (wide / "hole").open("wb") as hole:
+        hole.truncate(2 * shutil.disk_usage(tmp_path).free)
+    with pytest.raises(StorageLow):
+        await store._run(store._exchange, wide, ())
+    assert await store.read_digests() == EXPECTED

@@ -150,13 +150,30 @@ def replay(old: EdgeShard, draft: Path, ids: Iterable[str], *, dimension: int) -
 
 
 def exchange(path: Path, draft: Path) -> Path:
-    """Puts the copy in the place of the store, both closed; returns where the store is now."""
+    """Puts the copy in the place of the store, both closed; returns where the store is now.
+
+    If that fails, the store stays where it was.
+    """
     replaced = path.with_name(f"{path.name}{_REPLACED}")
     with translate_errors(path):
+        # An earlier rewriting may have failed to delete it.
+        shutil.rmtree(replaced, ignore_errors=True)
         path.rename(replaced)
-        draft.rename(path)
-        sync_path(path.parent)
+        try:
+            draft.rename(path)
+            sync_path(path.parent)
+        except OSError:
+            put_back(path, draft, replaced)
+            raise
     return replaced
+
+
+def put_back(path: Path, draft: Path, replaced: Path) -> None:
+    """Undoes an exchange, as far as it came."""
+    with translate_errors(path):
+        if path.exists():
+            path.rename(draft)
+        replaced.rename(path)
 
 
 def drop_leftovers(path: Path) -> None:

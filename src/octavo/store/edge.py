@@ -273,16 +273,18 @@ class EdgeStore:
             if touched:
                 compaction.replay(shard, draft, touched, dimension=self.dimension)
             points = shard.info().points_count
-            shard.close()
-            replaced = compaction.exchange(self.path, draft)
+            replaced = None
             try:
+                shard.close()
+                replaced = compaction.exchange(self.path, draft)
                 self._shard = load(self.path, dimension=self.dimension)
                 if self._shard.info().points_count != points:
                     self._shard.close()
                     raise StoreError(f"the rewritten store has not all of the {points:,} points", hint="")
-            except StoreError:
-                self.path.rename(draft)
-                replaced.rename(self.path)
+            except OctavoError:
+                # Whatever it was, such as a full disk: with the engine closed nothing could be searched.
+                if replaced is not None:
+                    compaction.put_back(self.path, draft, replaced)
                 self._shard = load(self.path, dimension=self.dimension)
                 raise
             self._compact, self._logged = True, 0
