@@ -124,6 +124,12 @@ async def test_a_question_about_the_content_is_answered_from_the_content(library
     await assert_well_cited(library, answer)
 
 
+@pytest.mark.parametrize("noun", ["characters", "chairs", "chandlers"])
+async def test_what_is_no_part_of_a_book_is_not_counted_by_its_headings(library: Library, noun: str) -> None:
+    answer = await library.ask(f"How many {noun} are in the book?", book_id="the-tides-a-handbook")
+    assert "has 3" not in answer.content
+
+
 async def test_what_only_a_book_has_is_not_taken_for_what_was_asked_before(library: Library) -> None:
     session = (await library.conversations.start_session()).session_id
     for question in ("Who is the pilot of Ness?", "How many chapters has it?"):

@@ -130,13 +130,16 @@ def list_headed(sections: Sequence[Section], kind: str) -> list[Section]:
 
     One alone is no series. Of several levels, the highest that has a series counts.
     """
-    wanted = kind.lower()[:2]
+    wanted = kind.lower()
+    if not re.fullmatch(KINDS, wanted):
+        # "Character" begins like "chapter".
+        return []
     headed = [
         section
         for section in sections
         if (head := _HEAD.match(section.title))
         and head["kind"]
-        and head["kind"].lower()[:2] == wanted
+        and head["kind"].lower()[:2] == wanted[:2]
         and _read_number(head["number"]) is not None
     ]
     levels = sorted({section.level for section in headed})
