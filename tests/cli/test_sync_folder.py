@@ -87,6 +87,33 @@ async def test_what_is_gone_is_removed_only_when_asked_and_a_moved_file_stays(
     assert (await sync(library, shelf, delete=True)).gone == []
 
 
+async def test_a_book_that_lies_in_another_synced_folder_too_is_kept(library: Library, shelf: Path) -> None:
+    other = shelf.parent / "other"
+    other.mkdir()
+    small_books.write_epub(other / "cats.epub", CATS, title="Cats")
+    small_books.write_epub(other / "dogs.epub", DOGS, title="Dogs")
+    await sync(library, shelf)
+    await sync(library, other)
+    assert await list_ids(library) == ["cats", "dogs", "the-tides"]
+    (shelf / "cats.epub").unlink()
+    assert (await sync(library, shelf, delete=True)).removed == []
+    (other / "cats.epub").unlink()
+    assert (await sync(library, other, delete=True)).removed == ["cats"]
+
+
+async def test_a_file_that_is_still_there_is_not_taken_for_gone(library: Library, shelf: Path) -> None:
+    kept = shelf / "kept"
+    kept.mkdir()
+    small_books.write_epub(kept / "dogs.epub", DOGS, title="Dogs")
+    await sync(library, shelf)
+    # Notes beside a book make the folder a book of pages, and the book in it a download.
+    for name in ("a", "b", "c"):
+        small_books.write_markdown(kept / f"{name}.md", CATS, title=f"Note {name}")
+    told = await sync(library, shelf, delete=True)
+    assert (told.gone, told.removed) == (["dogs"], [])
+    assert "dogs" in await list_ids(library)
+
+
 async def test_a_folder_that_lost_everything_deletes_nothing(library: Library, shelf: Path) -> None:
     await sync(library, shelf)
     for file in shelf.iterdir():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -153,12 +154,13 @@ async def _add_all(
 
 
 async def _remove_gone(library: Library, plan: SyncPlan, folder: Path, *, quiet: bool) -> list[str]:
-    """Remove the books whose files are gone, unless another file of the folder is the same book."""
+    """Remove the books whose files are gone, unless another file that was synced is the same book."""
     from octavo.records.sources import delete_sources, list_sources
 
-    gone = {source.path for source in plan.gone}
-    kept = {s.book_id for s in await list_sources(library.database, folder) if s.path not in gone}
-    ids = list(dict.fromkeys(source.book_id for source in plan.gone if source.book_id not in kept))
+    gone = {source.path for source in plan.gone if _is_gone(source.path)}
+    synced = await list_sources(library.database, Path(folder.anchor))
+    kept = {source.book_id for source in synced if source.path not in gone}
+    ids = list(dict.fromkeys(s.book_id for s in plan.gone if s.path in gone and s.book_id not in kept))
     present = {book.id for book in await library.books()}
     for book_id in ids:
         if book_id in present:
@@ -166,7 +168,21 @@ async def _remove_gone(library: Library, plan: SyncPlan, folder: Path, *, quiet:
             if not quiet:
                 click.echo(f"{book.title}: removed, its file is gone")
     await delete_sources(library.database, gone)
+    if not quiet:
+        for path in sorted({source.path for source in plan.gone} - gone):
+            click.echo(f"{path}: its book is kept, for the file is still there or cannot be looked at")
     return ids
+
+
+def _is_gone(path: Path) -> bool:
+    """Whether a book is surely not there: its file is not, or its folder holds other things now."""
+    try:
+        return stat.S_ISDIR(path.stat().st_mode) and any(path.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        # A disk that fails, or a folder that may not be read.
+        return False
 
 
 def _show_plan(plan: SyncPlan, delete: bool, quiet: bool) -> None:
