@@ -285,7 +285,7 @@ class Workspace(Sequence[Sentence]):
     async def list_books(self) -> list[Book]:
         """List the books that are asked."""
         allowed = self.bounds.where.any_of.get("book_id")
-        return [book for book in await self._records.list_books() if not allowed or book.id in allowed]
+        return [book for book in await self._records.list_books() if allowed is None or book.id in allowed]
 
     async def list_sections_of(self, book_id: str) -> tuple[list[Section], frozenset[str]]:
         """List the sections of a book, with their text, and the ids of those within the bounds."""

@@ -39,7 +39,7 @@ class BookGroup:
         if self.alone:
             return where
         wanted, unwanted = where.any_of.get("book_id"), where.none_of.get("book_id", ())
-        kept = tuple(id_ for id_ in self.books if (not wanted or id_ in wanted) and id_ not in unwanted)
+        kept = tuple(id_ for id_ in self.books if (wanted is None or id_ in wanted) and id_ not in unwanted)
         return replace(where, any_of={**where.any_of, "book_id": kept}) if kept else None
 
     def scale(self, found: StoreHits) -> StoreHits:
