@@ -108,3 +108,25 @@ def test_other_settings_and_comments_stay_as_they_are(tmp_path: Path) -> None:
     path.write_text('# ours\nmodel = "old"\nrisk = 0.1\n\n[service]\nmodel = 1\n', encoding="utf-8")
     write_settings(path, {"model": "new", "model_url": ""})
     assert path.read_text(encoding="utf-8") == 'model = "new"\n# ours\nrisk = 0.1\n\n[service]\nmodel = 1\n'
+
+
+def test_a_file_of_settings_keeps_its_rights_and_its_place(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.toml"
+    kept.write_text('model_key = "secret"\n', encoding="utf-8")
+    kept.chmod(0o600)
+    link = tmp_path / "octavo.toml"
+    link.symlink_to(kept)
+    write_settings(link, {"model": "new"})
+    assert link.is_symlink()
+    assert kept.read_text(encoding="utf-8") == 'model = "new"\nmodel_key = "secret"\n'
+    assert kept.stat().st_mode & 0o777 == 0o600
+
+
+def test_it_says_which_model_is_really_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "library").mkdir()
+    file = tmp_path / "library" / "octavo.toml"
+    file.write_text('model = "mine"\n', encoding="utf-8")
+    assert "written with mine: nothing was written" in setup(tmp_path).stdout
+    assert file.read_text(encoding="utf-8") == 'model = "mine"\n'
+    monkeypatch.setenv("OCTAVO_MODEL", "other")
+    assert "written with other: OCTAVO_MODEL names it" in setup(tmp_path, "--offline").stdout

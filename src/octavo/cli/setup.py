@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
 import tomllib
 from collections.abc import Mapping
@@ -70,10 +71,13 @@ def setup(context: GroupOptions, wanted: str | None, offline: bool, data: str | 
     path = folder / FILE
     if use is not None or offline:
         write_settings(path, {"model": use.model if use else "", "model_url": use.url if use else ""})
-        Settings(data=folder)
+    used = Settings(data=folder).model
     if as_json:
-        shown = [one.model for one in found]
-        show_json(SetupJson(found=shown, model=use.model if use else "", settings=str(path)))
+        show_json(SetupJson(found=[one.model for one in found], model=used, settings=str(path)))
+    elif used != (use.model if use else ""):
+        # The environment comes before the file, and where nothing was found the file is as it was.
+        why = "nothing was written" if use is None and not offline else "OCTAVO_MODEL names it"
+        click.echo(f"Answers are written with {used or 'no model'}: {why}.")
     elif use is not None:
         click.echo(f"Answers are written with {use.model} ({use.where}). Written to {path}.")
         click.echo("`octavo doctor` tries the model out; `octavo setup --offline` goes back to quotations.")
@@ -105,7 +109,10 @@ def _list_ollama(host: str) -> list[FoundModel]:
     address = host if "://" in host else f"http://{host}" if host else OLLAMA_ADDRESS
     parts = urlsplit(address)
     name = "127.0.0.1" if parts.hostname in (None, EVERYWHERE) else parts.hostname
-    port = parts.port or 11434
+    try:
+        port = parts.port or 11434
+    except ValueError:
+        raise InvalidValue("OLLAMA_HOST", "must end with a port number, if any", host) from None
     connection = HTTPConnection(name, port, timeout=OLLAMA_SECONDS)
     try:
         connection.request("GET", "/api/tags")
@@ -149,6 +156,12 @@ def write_settings(path: Path, values: Mapping[str, str]) -> None:
     except tomllib.TOMLDecodeError as wrong:
         raise InvalidValue(str(path), "must be TOML", str(wrong)) from None
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    fresh = path.with_name(f"{path.name}.new")
+    # A link stays a link, and a file that only its owner may read, as it may hold keys, stays so.
+    place = path.resolve()
+    fresh = place.with_name(f"{place.name}.new")
+    fresh.unlink(missing_ok=True)
+    fresh.touch(mode=0o600 if before else 0o666)
     fresh.write_text(head + rest, encoding="utf-8")
-    os.replace(fresh, path)
+    if before:
+        shutil.copymode(place, fresh)
+    os.replace(fresh, place)
