@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from octavo.answers.catalogue import CATALOGUE_CONFIDENCE
 from octavo.answers.requests import CatalogueFact, CatalogueRequest, read_catalogue_request
 from octavo.library import Library
 from octavo.records.options import BookOptions
@@ -107,6 +108,33 @@ async def test_a_date_that_the_catalogue_knows_is_told(library: Library, tmp_pat
     await library.ingest(winds, BookOptions(book_id="winds", metadata=known))
     answer = await ask(library, "When was it published?", book="winds")
     assert answer.content == "“Winds” was published on 3 May 1987 by Harbour Press. [1]"
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Darwin published his book on finches in 1859, and few have read it since.", False),
+        ("Copyright © 1991 by the guild of pilots, who keep all rights in this book.", True),
+        ("This book was first published in 1991 by the guild of pilots of Ness.", True),
+    ],
+)
+async def test_only_a_line_about_the_book_itself_tells_when_it_was_published(
+    library: Library, tmp_path: Path, said: str, told: bool
+) -> None:
+    finches = tmp_path / "finches.md"
+    finches.write_text(f"---\ntitle: Finches\n---\n\n## Birds\n\n{NORTH}\n\n{said}\n", encoding="utf-8")
+    await library.add(finches)
+    answer = await library.ask("When was it published?", book_id="finches")
+    assert (answer.confidence == CATALOGUE_CONFIDENCE) is told
+
+
+async def test_an_author_is_cited_only_where_the_whole_name_stands(library: Library, tmp_path: Path) -> None:
+    book = tmp_path / "birds.md"
+    text = f"The keeper in Lincoln had a shed for the birds that he had found.\n\n{NORTH}"
+    book.write_text(f"---\ntitle: Birds\nauthor: Li\n---\n\n## One\n\n{NORTH}\n\n{text}\n", encoding="utf-8")
+    await library.add(book)
+    answer = await ask(library, "Who wrote it?", book="birds")
+    assert "Lincoln" not in answer.citations[0].content_snippet
 
 
 async def test_two_facts_are_told_in_one_answer(library: Library) -> None:

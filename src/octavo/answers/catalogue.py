@@ -49,6 +49,12 @@ _PUBLISHED = re.compile(
     r"[^.\n]*\b(?:1[4-9]|20)\d\d\b",
     re.IGNORECASE,
 )
+# How a line begins that tells it of the book itself. "Darwin published his book in 1859" does not.
+_OF_ITSELF = re.compile(
+    r"^\W*(?:(?:(?:the|this) (?:book|work|edition|volume|novel|manual|text)|it) (?:was|is) )?"
+    rf"(?:(?:first|originally) )?{_PUBLISHED.pattern}",
+    re.IGNORECASE | re.MULTILINE,
+)
 _LANGUAGES = MappingProxyType(
     {
         "ar": "Arabic",
@@ -270,15 +276,17 @@ class _BookReader:
     async def _quote_imprint(self) -> list[Statement]:
         """Quote the line that says when the book was published."""
         for section in self._list_front():
+            tells = _PUBLISHED if _IMPRINT.search(section.title) else _OF_ITSELF
             for sentence in await self._workspace.look_through(section):
-                if _PUBLISHED.search(sentence.text):
+                if tells.search(sentence.text):
                     return [Statement(sentence.text, (sentence,), quoted=True)]
         return []
 
     async def _state_plainly(self, text: str, *named: str) -> list[Statement]:
         """State something, cited to the first sentences of the book that have a name, or to its opening."""
         front = [s for section in self._list_front() for s in await self._look_through(section, named)]
-        found = [next((s for s in front if name.casefold() in s.text.casefold()), None) for name in named]
+        whole = [re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE) for name in named]
+        found = [next((s for s in front if name.search(s.text)), None) for name in whole]
         shown = tuple(dict.fromkeys(sentence for sentence in found if sentence))
         if not shown:
             opening = await self._find_opening(self._seen)
