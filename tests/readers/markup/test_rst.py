@@ -180,6 +180,14 @@ def test_a_sphinx_project_comes_in_the_order_of_its_toctrees_with_its_addresses(
     assert "Not a page" not in text
 
 
+def test_a_link_to_a_project_elsewhere_is_not_followed(tmp_path: Path) -> None:
+    write_project(tmp_path / "sea")
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book" / "docs").symlink_to(tmp_path / "sea" / "docs")
+    with pytest.raises(BadBook, match="no file"):
+        read(tmp_path / "book")
+
+
 def test_a_file_that_is_added_alone_reads_no_other(tmp_path: Path) -> None:
     (tmp_path / "other.rst").write_text("The other words.")
     (tmp_path / "one.rst").write_text("Own words.\n\n.. include:: other.rst\n")

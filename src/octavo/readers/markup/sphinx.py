@@ -47,6 +47,9 @@ def _find_home(folder: Path) -> Path | None:
     """Return the folder with `conf.py` and a root document."""
     for place in _HOMES:
         home = folder / place
+        if not home.resolve().is_relative_to(folder.resolve()):
+            # A link out of the book.
+            continue
         names = (f"{stem}{ending}" for stem in _ROOTS for ending in (".rst", ".txt", ".md"))
         if (home / "conf.py").is_file() and any((home / name).is_file() for name in names):
             return home
