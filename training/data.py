@@ -29,6 +29,14 @@ LEFT_OUT = ("fib", "fool_me_twice", "breaking_nli", "conjnli", "mediqa_qa")  # l
 NEAR = ("squad_train_subset", "squad_subset_flan_eval", "squadshifts_new_wiki", "squadshifts_reddit")
 
 
+def choose_marks(tokenizer: Path) -> None:
+    """Take the marks of the tokenizer's vocabulary, for models that do not have BERT's."""
+    global CLS, SEP, STOP
+    made = Tokenizer.from_file(str(tokenizer))
+    if made.token_to_id("[CLS]") is None:
+        CLS, SEP, STOP = (made.token_to_id(mark) for mark in ("<s>", "</s>", "."))
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
     pieces: np.ndarray

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-HEADS, LAYERS = 12, 6
+HEADS = 12
 FROZEN = "embeddings.word_embeddings.weight"
 
 
@@ -67,7 +67,8 @@ class Encoder(nn.Module):
                 "LayerNorm": nn.LayerNorm(size, eps=1e-12),
             }
         )
-        self.encoder = nn.ModuleDict({"layer": nn.ModuleList(Layer(size, wide) for _ in range(LAYERS))})
+        layers = len({name.split(".")[2] for name in base if name.startswith("encoder.layer.")})
+        self.encoder = nn.ModuleDict({"layer": nn.ModuleList(Layer(size, wide) for _ in range(layers))})
         self.head = nn.ModuleDict({name: nn.Linear(size, many) for name, many in heads.items()})
         self.dropout = dropout
         own = {name: tensor.float() for name, tensor in base.items() if name in self.state_dict()}

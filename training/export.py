@@ -5,7 +5,8 @@
 
 BASE is the published model.safetensors, TRAINED what training wrote. Needs `octavo[build]`, no torch. The
 same weights give the same bytes. The tensors say whether the model is small or large. The large one becomes
-two files: beside the graph, its words (`large-words.npy`).
+two files: beside the graph, its words (`large-words.npy`). A large model whose file begins with "gate-" has a
+scale for each block of its weights.
 
 Safetensors files hold whole tensors; several that began with the same weights are averaged. Files of numpy
 (.npz) hold a part of the tensors each, and together they are one model:
@@ -16,7 +17,8 @@ Safetensors files hold whole tensors; several that began with the same weights a
 
 The differences must have been taken from BASE. If training began with a rounded copy of the published
 weights, give that copy: an .npz file where NAME.q · NAME.s is the tensor itself, with the words in the order
-of BERT's vocabulary already.
+of BERT's vocabulary already, or a folder of such files (`unpack_large.py`). Heads of such a copy that
+training did not write are left out.
 """
 
 from __future__ import annotations
@@ -40,8 +42,8 @@ _HINT = "Give all files that training wrote, and the base that it began with."
 
 def read_base(path: Path) -> dict[str, np.ndarray]:
     """Read the weights that training began with. Words of MPNet are put in the order of BERT's vocabulary."""
-    if path.suffix == ".npz":
-        return apply_changes({}, [path])
+    if path.is_dir() or path.suffix == ".npz":
+        return apply_changes({}, sorted(path.glob("*.npz")) if path.is_dir() else [path])
     base = read_tensors(path)
     if DISTANCES in base:
         base[WORDS] = order_words(base[WORDS])
@@ -54,7 +56,9 @@ def read_trained(base: Mapping[str, np.ndarray], paths: Sequence[Path]) -> dict[
     if len(kinds) != 1:
         raise WeightsError("the trained weights must be all .npz files, or all safetensors files", hint=_HINT)
     if kinds == {True}:
-        return apply_changes(base, paths)
+        made = apply_changes(base, paths)
+        written = {name.removesuffix(".q") for path in paths for name in np.load(path).files}
+        return {name: made[name] for name in made if name in written or not name.startswith("head.")}
     trained = average_weights(paths)
     if DISTANCES in base and WORDS in trained and len(trained[WORDS]) != len(base[WORDS]):
         trained[WORDS] = order_words(trained[WORDS])
@@ -98,8 +102,9 @@ def build_files(weights: Mapping[str, np.ndarray], target: Path) -> dict[Path, b
     precision: Precision = "fp32" if "fp32" in target.name else "int8"
     if DISTANCES not in weights:
         return {target: build_pair_graph(weights, RECIPE, at_first=AT_FIRST, precision=precision)}
+    in_blocks = target.name.startswith("gate-")
     return {
-        target: build_large_graph(weights, at_first=AT_FIRST, precision=precision),
+        target: build_large_graph(weights, at_first=AT_FIRST, precision=precision, in_blocks=in_blocks),
         target.with_name(WORDS_FILE): pack_words(weights[WORDS]),
     }
 

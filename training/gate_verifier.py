@@ -87,16 +87,24 @@ def measure_share(claim: str, passage: str) -> float:
     return len(mine & there) / max(1, len(mine))
 
 
-def cut_window(heading: str, sentences: Sequence[str], cited: Sequence[int], chance: random.Random) -> str:
+def cut_window(
+    heading: str,
+    sentences: Sequence[str],
+    cited: Sequence[int],
+    chance: random.Random,
+    *,
+    whole: float = 0.15,
+) -> str:
     """The cited sentences as the gate shows them: mostly with neighbours, or alone, or in the passage."""
     draw = chance.random()
-    around = 0 if draw < 0.2 else 1 if draw < 0.85 else 99
+    around = 0 if draw < 0.2 else 1 if draw < 1 - whole else 99
     near = range(max(0, min(cited) - around), min(len(sentences), max(cited) + 1 + around))
     text = " ".join(sentences[n] for n in near)
     return f"{heading}: {text}" if chance.random() < 0.5 else text
 
 
-def list_written(data: Path, chance: random.Random) -> list[Lesson]:
+def list_written(data: Path, chance: random.Random, *, whole: float = 0.15) -> list[Lesson]:
+    """The written claims, each with a window around what it cites; `whole` is the share of whole passages."""
     found, without = [], []
     for row in rows(data / "written.jsonl.xz"):
         if row["part"] != "fit":
@@ -104,9 +112,8 @@ def list_written(data: Path, chance: random.Random) -> list[Lesson]:
         sentences, heading = row["sentences"], row["heading"]
         for claim in row["claims"]:
             cited = [n - 1 for n in claim["s"]] or [0]
-            found.append(
-                Lesson(claim["c"], cut_window(heading, sentences, cited, chance), float(claim["honest"]))
-            )
+            window = cut_window(heading, sentences, cited, chance, whole=whole)
+            found.append(Lesson(claim["c"], window, float(claim["honest"])))
             left = [s for n, s in enumerate(sentences) if n not in cited]
             if claim["honest"] and len(left) > 1 and chance.random() < 0.08:
                 without.append(Lesson(claim["c"], " ".join(left[:4]), 0.0, 0.7))
