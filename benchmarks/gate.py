@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.groundedness import measure_auroc
-from octavo.models.cross_encoders import LargeModel, Verifier
-from octavo.models.weights import GATE
+from octavo.models.cross_encoders import Verifier
+from octavo.models.weights import GATE, GATE_LARGE
 from octavo.types import Chunk
 from octavo.verification.claims import Claim, Sentence
 from octavo.verification.gate import Ruling, cite_texts, decide, verify_claim
@@ -205,8 +205,8 @@ def main() -> None:
     options.add_argument("--judge", choices=("small", "large"), default="large")
     options.add_argument("--write", action="store_true", help="fit both judges on the part tune")
     said = options.parse_args()
-    verifier, large = Verifier(threads=1).score_support, LargeModel(threads=1).score_support
-    gate = Verifier(threads=1, shipped=GATE).score_support
+    verifier = Verifier(threads=1).score_support
+    gate, large = (Verifier(threads=1, shipped=model).score_support for model in (GATE, GATE_LARGE))
     if said.write:
         table = tabulate(read_cases(said.written, "tune"), Opinions(verifier, gate, large))
         judges = {"small": make_judge(table, without="large"), "large": make_judge(table)}

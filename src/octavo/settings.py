@@ -107,7 +107,7 @@ class Settings(BaseSettings):
         0.2, gt=0, lt=1, description="share of the answers that may be wrong; lower, fewer are given"
     )
     model_risk: float = Field(
-        0.002,
+        0.005,
         ge=0,
         lt=1,
         description="share of a language model's false claims that may pass; 0 = rules by words only",

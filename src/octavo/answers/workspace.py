@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, overload
 
 from octavo.errors import NotFound
-from octavo.models.weights import GATE, VERIFIER
+from octavo.models.weights import GATE, GATE_LARGE, VERIFIER
 from octavo.search.preferences import NO_PREFERENCES, Preferences
 from octavo.search.scope import Bounds, find_section
 from octavo.text.sentences import split_sentences
@@ -86,7 +86,7 @@ class CachedVerifier:
 def _make_opinions(reranker: Reranker | None, verifier: SupportModel | None) -> Opinions | None:
     if reranker is None or reranker.gate is None or verifier is None:
         return None
-    large = CachedVerifier(reranker.large.score_support) if reranker.large else None
+    large = CachedVerifier(reranker.gate_large) if reranker.gate_large else None
     return Opinions(verifier, CachedVerifier(reranker.gate), large)
 
 
@@ -114,8 +114,6 @@ class Workspace(Sequence[Sentence]):
         self.opinion = CachedVerifier(verifier) if verifier else None
         self.opinions = _make_opinions(retriever.reranker, self.opinion)
         """The trained verifiers that the gate asks about a claim, where there are any."""
-        large = retriever.reranker.large if retriever.reranker else None
-        self._large_name = large.name if large else ""
         self._retriever, self._records, self._maps = retriever, records, maps
         self._sources = Sources(records)
         self._sentences: list[Sentence] = []
@@ -135,7 +133,7 @@ class Workspace(Sequence[Sentence]):
     def list_verifiers(self) -> list[str]:
         """Return the names of the verifiers that were asked about a claim."""
         gate, large = (self.opinions.gate, self.opinions.large) if self.opinions else (None, None)
-        known = {VERIFIER.name: self.opinion, GATE.name: gate, self._large_name: large}
+        known = {VERIFIER.name: self.opinion, GATE.name: gate, GATE_LARGE.name: large}
         return [name for name, one in known.items() if isinstance(one, CachedVerifier) and one.was_asked]
 
     def report(self, step: str, detail: str = "") -> None:

@@ -483,12 +483,18 @@ class Library:
         """Make a reranker with the models that the settings name, or none if no model is to read."""
         if not self.settings.local_models or self.settings.reader == "off":
             return None
-        large = self.models.large if self.settings.reader == "large" else None
-        verifier, gate = self.models.verifier.score_support, self.models.gate.score_support
+        models, is_large = self.models, self.settings.reader == "large"
         if self.settings.model:
             # A missing file is told now, and not after a model was paid for an answer.
-            weights.GATE.find()
-        return Reranker(self.models.reader, opinion=verifier, gate=gate, large=large)
+            for needed in (weights.GATE, *((weights.GATE_LARGE,) if is_large else ())):
+                needed.find()
+        return Reranker(
+            models.reader,
+            opinion=models.verifier.score_support,
+            gate=models.gate.score_support,
+            gate_large=models.gate_large.score_support if is_large else None,
+            large=models.large if is_large else None,
+        )
 
     def _scope_of(self, books: Sequence[str] | None) -> ScopeResolver:
         return self._scope if books is None else replace(self._scope, books=books)

@@ -183,7 +183,9 @@ def _try_local_models(settings: Settings) -> list[str]:
     for reader in readers:
         reader.read("Does the model answer?", [HeadedText("It does.")])
     # What a language model writes is judged by a verifier of its own.
-    verifiers = [models.verifier, models.gate] if settings.model else [models.verifier]
+    verifiers = [models.verifier, *([models.gate] if settings.model else [])]
+    if settings.model and settings.reader == "large":
+        verifiers.append(models.gate_large)
     for verifier in verifiers:
         verifier.score_support("The model answers.", ["It does."])
     return [*(reader.name for reader in readers), *(verifier.name for verifier in verifiers)]

@@ -1,12 +1,12 @@
-"""The cross-encoders of the data package: the reader, the two verifiers, and the large model.
+"""The cross-encoders of the data package: the reader, the verifiers, and the large model.
 
 The reader scores how well a passage fits a question, whether it answers it at all, and which words do. The
 verifier scores whether a passage supports a sentence. A second one learnt from what language models write,
 and is asked by the gate. All three are small encoders trained from the embedder's own weights. The large
-model does the work of reader and verifier, at four to five times the cost. All were trained with
-`training/`, are checked by SHA-256, loaded on first use, and run without torch. Each pair of texts is a
-batch of its own on one thread, and several pairs run in parallel: the same pair always gets the same
-scores.
+model does the work of reader and verifier, at four to five times the cost. From it a large verifier was
+trained for the gate. All were trained with `training/`, are checked by SHA-256, loaded on first use, and run
+without torch. Each pair of texts is a batch of its own on one thread, and several pairs run in parallel: the
+same pair always gets the same scores.
 """
 
 from __future__ import annotations
@@ -140,7 +140,10 @@ class Verifier:
 
     def __init__(self, *, threads: int = 0, shipped: weights.ShippedModel = weights.VERIFIER) -> None:
         self.name = shipped.name
-        self._model = _PairModel(shipped, threads=threads)
+        if isinstance(shipped, weights.LargeShippedModel):
+            self._model: _PairModel = _LargePairModel(shipped, threads=threads)
+        else:
+            self._model = _PairModel(shipped, threads=threads)
 
     def score_support(self, claim: str, passages: Sequence[str]) -> list[float]:
         """Return for each passage the log odds that it supports the claim.
@@ -181,6 +184,7 @@ class LocalModels:
         self.reader = Reader(threads=settings.threads)
         self.verifier = Verifier(threads=settings.threads)
         self.gate = Verifier(threads=settings.threads, shipped=weights.GATE)
+        self.gate_large = Verifier(threads=settings.threads, shipped=weights.GATE_LARGE)
         self.large = LargeModel(threads=settings.threads)
 
 

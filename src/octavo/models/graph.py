@@ -34,7 +34,7 @@ _MICROSOFT = "com.microsoft"
 _MICROSOFT_OPERATORS = frozenset(
     {
         *("Attention", "QAttention", "SkipLayerNormalization", "BiasGelu", "DynamicQuantizeMatMul"),
-        *("FusedMatMul", "Gelu", "MatMulIntegerToFloat"),
+        *("FusedMatMul", "Gelu", "MatMulIntegerToFloat", "MatMulNBits"),
     }
 )
 _OPSET, _IR = 18, 8

@@ -1,6 +1,6 @@
 """Where the model files come from, and why they can be trusted.
 
-The reader, the two verifiers, the large model and the default embedder are files of the data package
+The reader, the verifiers, the large model and the default embedder are files of the data package
 `octavo-models`. For an embedder Octavo looks, in this order, at a folder that the user names, its own cache,
 the data package, another package that carries the published weights as data, and the Hugging Face hub when a
 download was asked for.
@@ -82,7 +82,7 @@ class ShippedModel:
 
 @dataclass(frozen=True, slots=True)
 class LargeShippedModel(ShippedModel):
-    """The large model of the data package, whose words are a file of their own."""
+    """A large model of the data package, whose words are a file of their own."""
 
     words_file: str
     words_sha256: str
@@ -137,6 +137,13 @@ MULTILINGUAL = MultilingualModel(
     "60311eeefc63ce2416e568147d6ed5a9bbafe379a5c4c969a057698d7546d07d",
     "multilingual-vocabulary.xz",
     "b8e20816c14f8bd8c9c89b31a277ada2323c7d27754851f5d7ecd11685fe6b66",
+)
+GATE_LARGE = LargeShippedModel(
+    "gate-large-1",
+    "gate-large-int8.onnx",
+    "f28c1809b151e12bcd7704ea44a89135b08b9accd42c50a95f36cf0572b05af9",
+    LARGE.words_file,
+    LARGE.words_sha256,
 )
 
 

@@ -64,8 +64,9 @@ class Ranking:
 class Reranker:
     """Scores passages for one open library.
 
-    `opinion` is the trained verifier's, of claims and passages, and `gate` that of the one which learnt how
-    language models write. With `large`, the large model reads for questions what the small reader left open.
+    `opinion` is the trained verifier's, of claims and passages; `gate` and `gate_large` are those of the
+    ones which learnt how language models write. With `large`, the large model reads for questions what the
+    small reader left open.
     """
 
     def __init__(
@@ -74,9 +75,11 @@ class Reranker:
         *,
         opinion: SupportModel | None = None,
         gate: SupportModel | None = None,
+        gate_large: SupportModel | None = None,
         large: LargeReader | None = None,
     ) -> None:
-        self.reader, self.large, self.opinion, self.gate = reader, large, opinion, gate
+        self.reader, self.large, self.opinion = reader, large, opinion
+        self.gate, self.gate_large = gate, gate_large
         self._scores: LRUCache[PassageScore] = LRUCache(most=2_000)
 
     @property

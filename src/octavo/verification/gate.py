@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from octavo.verification.claims import Sentence
 
 UNSAID = "the sentences do not say so"
-RISK = 0.002
+RISK = 0.005
 """The share of a language model's false claims that may pass, if no other is chosen."""
 # The most characters between two sentences that follow each other.
 _MOST_GAP = 4

@@ -5,7 +5,7 @@ this module judges what it writes by meaning. Trained verifiers' opinions count 
 comparison of words measured and what each rule objects to. `meaning.json` holds the weights, fitted by
 `benchmarks/gate.py` on claims about books, and limits: from `publish` on a claim may stand in its own
 words, from `quote` on its sentences may stand in its place. There are two judges, one with the small
-verifier alone and one that asks the large model as well. Without a verifier nothing is judged by meaning.
+verifier alone and one that asks the large one as well. Without a verifier nothing is judged by meaning.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Opinions:
     """The trained verifiers that are asked about a claim.
 
     `verifier` helps the strict check. `gate` learnt from what language models write, and judges by meaning
-    together with the `large` model, where that is used.
+    together with the `large` verifier, where that is used.
     """
 
     verifier: SupportModel
@@ -83,7 +83,7 @@ def measure_meaning(claim: str, cited: str, near: str, opinions: Opinions) -> di
     found = {"bias": 1.0, **measure_words(claim, cited, near)}
     found["gate"] = _ask(opinions.gate, claim, near)
     if opinions.large is not None:
-        found["large"] = _ask(opinions.large, claim, cited)
+        found["large"] = _ask(opinions.large, claim, near)
     return found
 
 
