@@ -82,8 +82,9 @@ function drawNote(section, offset, book) {
   const points = [...section.text];
   const [start, end] = held ? [held.start, held.end] : [offset, offset + 400];
   const first = held ? markup.indexOf(held) : 0;
-  const inner = held ? markup.slice(first + 1).filter((element, number, rest) =>
-    rest.slice(0, number + 1).every(({ depth }) => depth > held.depth)) : [];
+  const after = held ? markup.slice(first + 1) : [];
+  const next = after.findIndex(({ depth }) => depth <= (held?.depth ?? 0));
+  const inner = next < 0 ? after : after.slice(0, next);
   const part = { ...section, text: points.slice(start, end).join(""), blocks: [], pages: [],
     markup: inner.map((element) => shift(element, start, held ? held.depth + 1 : 0)) };
   return new SectionText(part, null, book).root;
