@@ -32,6 +32,8 @@ def test_the_limits_are_the_documented_ones() -> None:
         "max_html_attributes": 1_000,
         "max_html_tag_kb": 64,
         "max_front_matter_kb": 64,
+        "max_image_mb": 4,
+        "max_images_mb": 64,
         "parser_memory_mb": 2_048,
         "parser_seconds": 60.0,
     }

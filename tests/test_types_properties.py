@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from octavo import types, validation
 from octavo.errors import InvalidTransition, InvalidValue
-from octavo.types import PageMark, Scope, ScopeType, ShortAnswer, Span, Trace, books
+from octavo.types import BookMetadata, PageMark, Scope, ScopeType, ShortAnswer, Span, Trace, books
 from octavo.validation import TRANSITIONS, BookState, Delivery, QuestionStatus, advance, view
 from tests.support.builders import (
     NOON,
@@ -43,6 +43,7 @@ from tests.support.builders import (
 
 EXAMPLES = (
     make_book(),
+    BookMetadata(subjects=("Whaling",), published="1851", identifiers=("isbn:9780142437247",)),
     PageMark(0, 1, "i"),
     Span(0, 1),
     dataclasses.replace(make_section(pages=(PageMark(0, 1),)), blocks=(Span(0, 3),)),

@@ -43,7 +43,7 @@ def call_routes_of_notes(service: Service) -> Iterator[tuple[str, str, ServiceRe
     changed = change(service, "PATCH", f"/v1/notes/{made.json['id']}", {"comment": "A storm."})
     yield "patch", "/v1/notes/{note_id}", changed
     yield "get", "/v1/books/{book_id}/notes", service.get("/v1/books/the-tides/notes")
-    yield "get", "/v1/notes/export", service.get("/v1/notes/export", format="json")
+    yield "get", "/v1/export/notes", service.get("/v1/export/notes", format="json")
 
 
 def call_every_route(service: Service) -> Iterator[tuple[str, str, ServiceResponse]]:

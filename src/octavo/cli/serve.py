@@ -107,7 +107,6 @@ def serve(
     given: dict[str, Any] = {"public_read": public} if public else {}
     chosen = data or context.data
     settings = Settings(data=Path(chosen), **given) if chosen else Settings(**given)
-    _require_free_port(host, port)
     if find_connection_limit() < FEW:
         click.echo(f"octavo: {_FEW_FILES % find_connection_limit()}", err=True)
     run_in_loop(_serve(settings, host, port, quiet=as_json))
@@ -124,6 +123,7 @@ async def _serve(settings: Settings, host: str, port: int, *, quiet: bool) -> No
 
     async with Library.open(settings=settings) as library:
         await _prepare(library, host)
+        _require_free_port(host, port)
         app = make_app(host=host, library=library)
         configure_logging(level=logging.CRITICAL if quiet else logging.INFO)
         config = make_config(app, host=host, port=port, per_address=settings.service.connections)

@@ -16,7 +16,7 @@ from sqlalchemy import and_, delete, insert, select, text
 
 from octavo.concurrency import run_blocking
 from octavo.errors import InvalidValue, NotFound
-from octavo.records.tables import books, edition_images, images, markup
+from octavo.records.tables import books, edition_images, images, markup, sections
 from octavo.types.markup import check_nesting, decode_markup, encode_markup
 
 if TYPE_CHECKING:
@@ -48,13 +48,19 @@ async def insert_markup(
 
 
 async def save_markup(
-    database: Database, book_id: str, sections: Sequence[Section], pictures: Mapping[str, bytes]
+    database: Database, book_id: str, given: Sequence[Section], pictures: Mapping[str, bytes]
 ) -> bool:
-    """Replace the markup of the edition that readers see, if it is another; return whether it was."""
-    packed = await run_blocking(_pack_all, sections)
+    """Replace the markup of the edition that readers see, if it is another; return whether it was.
+
+    A file of another name may give the sections other ids. Then nothing is replaced.
+    """
+    packed = await run_blocking(_pack_all, given)
     async with database.begin() as connection:
         edition = await connection.scalar(select(books.c.edition).where(books.c.id == book_id))
         if edition is None:
+            return False
+        of_edition = (sections.c.book_id == book_id, sections.c.edition == edition)
+        if not packed.keys() <= set(await connection.scalars(select(sections.c.id).where(*of_edition))):
             return False
         here = (markup.c.book_id == book_id, markup.c.edition == edition)
         stored = await connection.execute(select(markup.c.section_id, markup.c.markup).where(*here))

@@ -59,7 +59,7 @@ def test_nobody_sees_or_touches_what_belongs_to_another(closed: RunningService) 
     assert ann.call("PUT", f"{BOOK}/place", {"section_id": section, "share": 0.5}).status == 200
     assert ben.get(f"{BOOK}/notes").json["notes"] == []
     assert ben.get("/v1/places").json["places"] == []
-    assert ben.get("/v1/notes/export?format=json").json["notes"] == []
+    assert ben.get("/v1/export/notes?format=json").json["notes"] == []
     assert ben.call("PATCH", f"/v1/notes/{id_}", {"comment": "mine"}).status == 404
     assert ben.call("DELETE", f"/v1/notes/{id_}").status == 404
     assert [place["share"] for place in ann.get("/v1/places").json["places"]] == [0.5]
@@ -69,7 +69,7 @@ def test_nobody_sees_or_touches_what_belongs_to_another(closed: RunningService) 
 def test_strangers_who_share_a_key_have_no_notes(closed: RunningService) -> None:
     site = {"origin": "https://docs.example.com"}
     shared = with_key(closed, "site", public=True, origins=["https://docs.example.com"])
-    for path in ("/v1/places", f"{BOOK}/notes", "/v1/notes/export"):
+    for path in ("/v1/places", f"{BOOK}/notes", "/v1/export/notes"):
         assert shared.get(path, headers=site).status == 403
 
 
@@ -105,13 +105,13 @@ def test_every_export_has_the_words_and_a_link_that_opens_them(closed: RunningSe
     link = (
         f"http://127.0.0.1:{ann.port}/#/books/the-tides/sections/{section}?start={at}&end={at + len(BOATS)}"
     )
-    (made,) = ann.get("/v1/notes/export?format=json&book_id=the-tides").json["notes"]
+    (made,) = ann.get("/v1/export/notes?format=json&book_id=the-tides").json["notes"]
     assert (made["text"], made["title"], made["link"].replace("%2F", "/")) == (BOATS, "The Tides", link)
-    page = ann.get("/v1/notes/export?format=md").text
+    page = ann.get("/v1/export/notes?format=md").text
     assert f"> {BOATS}" in page
     assert made["link"] in page
     assert "[x](y)" not in page
-    heads, row = csv.reader(io.StringIO(ann.get("/v1/notes/export?format=csv").text))
+    heads, row = csv.reader(io.StringIO(ann.get("/v1/export/notes?format=csv").text))
     assert dict(zip(heads, row, strict=True)) | {"Date": ""} == {
         "Highlight": BOATS,
         "Title": "The Tides",

@@ -81,7 +81,7 @@ def test_bodies_have_examples_and_take_nothing_that_they_do_not_list(closed: Run
 def test_a_method_that_a_path_does_not_have_is_told_those_it_has(closed: RunningService) -> None:
     for path, methods in (
         ("/v1/sessions", "GET, POST"),
-        ("/v1/sessions/x", "DELETE, GET"),
+        ("/v1/sessions/x", "DELETE, GET, PATCH"),
         ("/query", "POST"),
     ):
         got = closed.call("PUT", path, {})

@@ -141,7 +141,7 @@ async def delete(note_id: NoteId, library: CurrentLibrary, caller: Reader) -> Re
 
 
 @router.get(
-    "/v1/notes/export",
+    "/v1/export/notes",
     response_model=NotesExport,
     responses={
         200: {"description": "The caller's notes, each with a link to its words.", "content": _FORMATS},

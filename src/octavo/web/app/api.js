@@ -321,7 +321,7 @@ class Api extends Service {
    * @param {"md" | "csv" | "json"} format
    */
   async exportNotes(book, format) {
-    return (await this.call("GET", `v1/notes/export?format=${format}&book_id=${escape(book)}`)).blob();
+    return (await this.call("GET", `v1/export/notes?format=${format}&book_id=${escape(book)}`)).blob();
   }
 
   /**
