@@ -49,6 +49,19 @@ addEventListener("securitypolicyviolation",
 """
 MARKED = "[...document.querySelectorAll('mark.cited')].map((m) => m.textContent).join('')"
 PATIENCE = 60_000  # milliseconds: a machine that does other things as well is slow, not broken
+SELECT_WORDS = """(words) => {
+  const walk = document.createTreeWalker(document.querySelector(".leaf"), NodeFilter.SHOW_TEXT);
+  for (let node; (node = walk.nextNode());) {
+    const at = node.data.indexOf(words);
+    if (at < 0) continue;
+    const range = document.createRange();
+    range.setStart(node, at);
+    range.setEnd(node, at + words.length);
+    getSelection().removeAllRanges();
+    getSelection().addRange(range);
+  }
+}"""
+"""A script that selects words of the chapter that is shown."""
 T = TypeVar("T")
 expect.set_options(timeout=PATIENCE)
 

@@ -15,22 +15,10 @@ from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from tests.support import small_books
 from tests.support.answerers import AllSentencesAnswerer, fill_library
-from tests.support.browser import BrowserThread, PageVisit, open_page, serve_page
+from tests.support.browser import SELECT_WORDS, BrowserThread, PageVisit, open_page, serve_page
 
 BOATS = "Seven boats were lost with all their nets."
 LONG = {f"Part {n}": "\n\n".join(f"Line {n}.{m} of the long book." for m in range(60)) for n in range(1, 9)}
-SELECT = """(words) => {
-  const walk = document.createTreeWalker(document.querySelector(".leaf"), NodeFilter.SHOW_TEXT);
-  for (let node; (node = walk.nextNode());) {
-    const at = node.data.indexOf(words);
-    if (at < 0) continue;
-    const range = document.createRange();
-    range.setStart(node, at);
-    range.setEnd(node, at + words.length);
-    getSelection().removeAllRanges();
-    getSelection().addRange(range);
-  }
-}"""
 
 
 @pytest.fixture(scope="module")
@@ -58,11 +46,11 @@ def test_a_passage_is_highlighted_noted_listed_exported_and_removed(visit: PageV
     expect(page.locator(".leaf")).to_contain_text(BOATS)
     page.locator("details.notes summary").click()
     expect(page.locator(".notes-list")).to_contain_text("Select words")
-    page.evaluate(SELECT, BOATS)
+    page.evaluate(SELECT_WORDS, BOATS)
     page.get_by_role("button", name="Highlight", exact=True).click()
     expect(page.locator(".note-words")).to_have_text(BOATS)
     assert page.evaluate("[...CSS.highlights.get('noted-highlight')][0].toString()") == BOATS
-    page.evaluate(SELECT, "eleven miles")
+    page.evaluate(SELECT_WORDS, "eleven miles")
     page.get_by_role("button", name="Note", exact=True).click()
     page.get_by_role("textbox", name="Your note").fill("<b>far</b>")
     page.get_by_role("button", name="Save").click()

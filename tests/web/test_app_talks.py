@@ -9,22 +9,10 @@ from playwright.sync_api import expect
 
 from tests.support import small_books
 from tests.support.answerers import AllSentencesAnswerer, fill_library
-from tests.support.browser import BrowserThread, PageVisit, open_page, serve_page
+from tests.support.browser import SELECT_WORDS, BrowserThread, PageVisit, open_page, serve_page
 
 LOST = "How many boats were lost?"
 BOATS = "Seven boats were lost with all their nets."
-SELECT = """(words) => {
-  const walk = document.createTreeWalker(document.querySelector(".leaf"), NodeFilter.SHOW_TEXT);
-  for (let node; (node = walk.nextNode());) {
-    const at = node.data.indexOf(words);
-    if (at < 0) continue;
-    const range = document.createRange();
-    range.setStart(node, at);
-    range.setEnd(node, at + words.length);
-    getSelection().removeAllRanges();
-    getSelection().addRange(range);
-  }
-}"""
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +85,7 @@ def test_the_list_is_of_the_open_book_until_all_are_wanted(visit: PageVisit) -> 
 def test_a_reload_restores_the_selection_the_scope_and_the_vote(visit: PageVisit) -> None:
     page = visit.go("/#/books/the-tides")
     expect(page.locator(".leaf")).to_contain_text(BOATS)
-    page.evaluate(SELECT, BOATS)
+    page.evaluate(SELECT_WORDS, BOATS)
     page.get_by_role("button", name="Ask about this").click()
     visit.ask("How many boats?")
     page.get_by_role("button", name="This helped").click()

@@ -17,7 +17,7 @@ import math
 import os
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from http.client import HTTPException
@@ -76,13 +76,7 @@ class OnnxEmbedder:
 
     def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
         encoded = [e.ids for e in self._encoder.encode_batch_fast(list(texts))]
-        if len(encoded) < 2 or self._threads == 1:
-            return [self._embed_one(ids) for ids in encoded]
-        longest_first = sorted(range(len(encoded)), key=lambda k: -len(encoded[k]))
-        with ThreadPoolExecutor(min(self._threads, len(encoded))) as pool:
-            vectors = pool.map(lambda k: self._embed_one(encoded[k]), longest_first)
-            by_place = dict(zip(longest_first, vectors, strict=True))
-        return [by_place[k] for k in range(len(encoded))]
+        return embed_each(self._embed_one, encoded, threads=self._threads)
 
     @cached_property
     def _counter(self) -> Any:
@@ -158,6 +152,19 @@ def load_tokenizer(path: Path) -> Any:
 
 def count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def embed_each(
+    embed_one: Callable[[list[int]], tuple[float, ...]], encoded: Sequence[list[int]], *, threads: int
+) -> list[tuple[float, ...]]:
+    """Embed each text by itself, several in parallel and the longest first, and keep their order."""
+    if len(encoded) < 2 or threads == 1:
+        return [embed_one(ids) for ids in encoded]
+    longest_first = sorted(range(len(encoded)), key=lambda k: -len(encoded[k]))
+    with ThreadPoolExecutor(min(threads, len(encoded))) as pool:
+        vectors = pool.map(lambda k: embed_one(encoded[k]), longest_first)
+        by_place = dict(zip(longest_first, vectors, strict=True))
+    return [by_place[k] for k in range(len(encoded))]
 
 
 def normalise(vector: Sequence[float] | NDArray[np.float32], *, where: str) -> tuple[float, ...]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import lzma
 import struct
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from octavo.errors import ModelError, WeightsError
 from octavo.models import weights
-from octavo.models.embedding import count_cores, normalise, open_session
+from octavo.models.embedding import count_cores, embed_each, normalise, open_session
 
 if TYPE_CHECKING:
     import numpy as np
@@ -165,19 +164,13 @@ class MultilingualEmbedder:
         encoded = [one.ids for one in self._table.encode(texts)]
         with self._opening:
             self._session  # noqa: B018
-        if len(encoded) < 2 or self._threads == 1:
-            return [self._embed_one(ids) for ids in encoded]
-        longest_first = sorted(range(len(encoded)), key=lambda k: -len(encoded[k]))
-        with ThreadPoolExecutor(min(self._threads, len(encoded))) as pool:
-            vectors = pool.map(lambda k: self._embed_one(encoded[k]), longest_first)
-            by_place = dict(zip(longest_first, vectors, strict=True))
-        return [by_place[k] for k in range(len(encoded))]
+        return embed_each(self._embed_one, encoded, threads=self._threads)
 
     @cached_property
     def _session(self) -> Any:
         return open_session(self._shipped.find())
 
-    def _embed_one(self, ids: Sequence[int]) -> tuple[float, ...]:
+    def _embed_one(self, ids: list[int]) -> tuple[float, ...]:
         import numpy as np
 
         whole = [START, *ids[: MOST_PIECES - 2], END]
