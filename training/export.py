@@ -2,6 +2,7 @@
 
     python training/export.py BASE TRAINED [TRAINED ...] packages/octavo-models/octavo_models/reader-int8.onnx
     python training/export.py BASE TRAINED [TRAINED ...] packages/octavo-models/octavo_models/large-int8.onnx
+    python training/export.py TRAINED packages/octavo-models/octavo_models/multilingual-reader-int8.onnx
 
 BASE is the published model.safetensors, TRAINED what training wrote. Needs `octavo[build]`, no torch. The
 same weights give the same bytes. The tensors say whether the model is small or large. The large one becomes
@@ -19,6 +20,9 @@ The differences must have been taken from BASE. If training began with a rounded
 weights, give that copy: an .npz file where NAME.q · NAME.s is the tensor itself, with the words in the order
 of BERT's vocabulary already, or a folder of such files (`unpack_large.py`). Heads of such a copy that
 training did not write are left out.
+
+Without TRAINED, the first file holds the whole model. One without words gets them from outside, as the
+multilingual reader does.
 """
 
 from __future__ import annotations
@@ -52,6 +56,8 @@ def read_base(path: Path) -> dict[str, np.ndarray]:
 
 def read_trained(base: Mapping[str, np.ndarray], paths: Sequence[Path]) -> dict[str, np.ndarray]:
     """Read the weights that training ended with, those of the base included where it left them alone."""
+    if not paths:
+        return dict(base)
     kinds = {path.suffix == ".npz" for path in paths}
     if len(kinds) != 1:
         raise WeightsError("the trained weights must be all .npz files, or all safetensors files", hint=_HINT)

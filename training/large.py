@@ -272,25 +272,26 @@ def measure_reading(model: torch.nn.Module, said: argparse.Namespace) -> dict[st
 def measure_claims(model: torch.nn.Module, said: argparse.Namespace, corpus: Corpus) -> dict[str, float]:
     model.eval()
     device = next(model.parameters()).device
-    texts, honest = [], []
+    texts, honest, kinds = [], [], []
     for row in read_written(said.data, "tune"):
         for claim in row.claims:
             texts.append((claim["c"], row.passage, 0.0))
             honest.append(bool(claim["honest"]))
+            kinds.append("own words" if row.own_words else "tune claims")
     given = make_claims(corpus, texts)
     scores: list[float] = []
     for first in range(0, len(given), 128):
         batch = move(join_claims_tensor(given[first : first + 128]), str(device))
         with torch.autocast(device.type, torch.bfloat16):
             scores += model(*batch)["support"][:, 0, 0].float().tolist()
-    if not scores:
-        return {}
-    lies = sorted(s for s, h in zip(scores, honest, strict=True) if not h)
-    found = {"tune claims": round(auroc(scores, honest), 4)}
-    for share in (0.01, 0.02, 0.05):
-        limit = lies[int(len(lies) * (1 - share))]
-        kept = np.mean([s > limit for s, h in zip(scores, honest, strict=True) if h])
-        found[f"kept at {share}"] = round(float(kept), 3)
+    found = {}
+    for kind in sorted(set(kinds)):
+        mine = [(s, h) for s, h, k in zip(scores, honest, kinds, strict=True) if k == kind]
+        lies = sorted(s for s, h in mine if not h)
+        found[kind] = round(auroc(*zip(*mine, strict=True)), 4)
+        for share in (0.01, 0.02, 0.05):
+            limit = lies[int(len(lies) * (1 - share))]
+            found[f"{kind} kept at {share}"] = round(float(np.mean([s > limit for s, h in mine if h])), 3)
     return found
 
 

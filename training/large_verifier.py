@@ -6,6 +6,7 @@
 
 FOLDER is what `unpack_large.py` wrote: the run goes on from the large model that ships. DATA has the claims
 with the books' words in them (`written.py expand`), LABELS the teacher's opinions (`labels.py expand`).
+Without LABELS no judged questions are learnt.
 `--join` averages runs that began alike and writes the differences from FOLDER for `export.py`.
 
 It learns the written claims, evenly weighed as `gate_verifier.py` has it, each several times with other
@@ -87,6 +88,15 @@ def list_joined(data: Path, chance: random.Random) -> list[Lesson]:
     return weigh(found)
 
 
+def list_made(data: Path, chance: random.Random) -> list[Lesson]:
+    """Claims in the passages' own words, made by rule."""
+    found = []
+    for row in rows(data / "made.jsonl.xz"):
+        window = cut_window(row["heading"], row["sentences"], [row["at"]], chance, whole=WHOLE)
+        found.append(Lesson(row["c"], window, float(row["honest"]), 0.4))
+    return found
+
+
 def list_people(data: Path, chance: random.Random) -> list[Lesson]:
     by_set: dict[str, list[Lesson]] = {}
     for row in rows(data / "nli.jsonl.xz"):
@@ -104,15 +114,18 @@ def list_lessons(said: argparse.Namespace, corpus: Corpus, model: mpnet.LargeEnc
     chance = random.Random(said.seed)
     lessons = [lesson for _ in range(DRAWS) for lesson in list_written(said.data, chance, whole=WHOLE)]
     lessons += list_joined(said.data, chance) + list_people(said.data, chance)
+    if said.made:
+        lessons += list_made(said.data, chance)
     lessons += [Lesson(c, p, y, 0.7) for c, p, y in verifier.make_claims(corpus, MADE)]
     mine, theirs = (corpus.texts(getattr(lesson, k) for lesson in lessons) for k in ("claim", "passage"))
     found = [
         Weighed(a.pieces, b.pieces, lesson.supported * 0.95 + 0.025, lesson.weight)
         for a, b, lesson in zip(mine, theirs, lessons, strict=True)
     ]
-    stated = verifier.statements(corpus, said.labels, Reading(model, said.tokenizer))
-    chosen = chance.sample(stated, min(STATED, len(stated)))
-    found += [Weighed(c.claim, c.passage, c.supported, 0.5) for c in chosen]
+    if said.labels:
+        stated = verifier.statements(corpus, said.labels, Reading(model, said.tokenizer))
+        chosen = chance.sample(stated, min(STATED, len(stated)))
+        found += [Weighed(c.claim, c.passage, c.supported, 0.5) for c in chosen]
     print(f"{len(found):,} claims", flush=True)
     return found
 
@@ -224,6 +237,7 @@ def main(given: Sequence[str] | None = None) -> None:
     known.add_argument("--join", default="", help="runs to average, with commas between")
     known.add_argument("--tokenizer", type=Path, default=TOKENIZER)
     known.add_argument("--seed", type=int, default=1)
+    known.add_argument("--made", action="store_true", help="learn DATA/made.jsonl.xz too (`own_words.py`)")
     known.add_argument("--lr", type=float, default=3e-5)
     known.add_argument("--seconds", type=float, default=1200.0)
     known.add_argument("--steps", type=int, default=100_000)

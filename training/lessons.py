@@ -54,7 +54,10 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class WrittenPassage:
-    """A passage with claims (c, s, k, honest) and questions (q, a) that a stronger model wrote about it."""
+    """A passage with claims (c, s, k, honest) and questions (q, a) that a stronger model wrote about it.
+
+    `own_words` says that the claims, lies too, are made of words of the passage.
+    """
 
     book: str
     kind: str
@@ -62,6 +65,7 @@ class WrittenPassage:
     sentences: tuple[str, ...]
     claims: tuple[dict[str, Any], ...]
     questions: tuple[dict[str, Any], ...]
+    own_words: bool = False
 
     @property
     def passage(self) -> str:
@@ -79,6 +83,7 @@ def read_written(folder: Path, part: str) -> list[WrittenPassage]:
             tuple(row["sentences"]),
             tuple(row["claims"]),
             tuple(row["questions"]),
+            "/own" in row["id"],
         )
         for row in (rows(path) if path.exists() else ())
         if row["part"] == part

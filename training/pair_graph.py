@@ -42,9 +42,13 @@ MARKS_BEFORE, MARKS_BEHIND = 4, 1
 def build_pair_graph(
     weights: Mapping[str, Array], recipe: Recipe, *, at_first: frozenset[str], precision: Precision
 ) -> bytes:
-    """Write the ONNX file, which gives one output for each `head.NAME` of the weights."""
-    inputs = ("input_ids", "attention_mask", "token_type_ids")
-    graph = PairGraphWriter(
+    """Write the ONNX file, which gives one output for each `head.NAME` of the weights.
+
+    Without a table of words in the weights, the graph takes the vectors of the word pieces.
+    """
+    writer = PairGraphWriter if WORDS in weights else OutsideWordsGraphWriter
+    inputs = ("input_ids" if WORDS in weights else "words", "attention_mask", "token_type_ids")
+    graph = writer(
         weights, recipe, quantised=precision == "int8", name="pairs", inputs=inputs, at_first=at_first
     )
     try:
@@ -86,6 +90,24 @@ class PairGraphWriter(GraphWriter):
             size = weight.shape[1]
             shapes[head] = ["batch", size] if head in self.at_first else ["batch", "length", size]
         return shapes
+
+
+@dataclass(slots=True)
+class OutsideWordsGraphWriter(PairGraphWriter):
+    """Writes the encoder without its table of words, which several models share."""
+
+    def _describe_inputs(self) -> list[Any]:
+        from onnx import TensorProto, helper
+
+        size = self.weights["embeddings.LayerNorm.weight"].shape[0]
+        words = helper.make_tensor_value_info("words", TensorProto.FLOAT, ["batch", "length", size])
+        return [words, *PairGraphWriter._describe_inputs(self)[1:]]
+
+    def _add_words(self) -> str:
+        return "words"
+
+    def _sum_places(self) -> Array:
+        return PairGraphWriter._sum_places(self)[:MOST]
 
 
 def build_large_graph(

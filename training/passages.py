@@ -74,6 +74,7 @@ TUNE = frozenset(
     }
 )
 REPORTS = ("ADOBE_2022_10K", "AMCOR_2023_10K", "AMERICANEXPRESS_2022_10K", "BOEING_2022_10K")
+ASKED = "question-passages"
 SHORTEST, LONGEST, ENOUGH, MOST = 90, 260, 120, 230
 BLANK = re.compile(r"\n\s*\n")
 Passages = dict[str, tuple[str, list[tuple[str, str]]]]
@@ -152,6 +153,12 @@ def read_sections(paths: Sequence[Path]) -> Iterator[tuple[str, str]]:
             yield from ((section.title, p) for p in join_paragraphs(p for p in paragraphs if p))
 
 
+def read_asked(data: Path) -> Iterator[str]:
+    """Passages of the sets of questions: articles, news, reviews, talk."""
+    wanted = {row["c"] for row in read_rows(data / "qa.jsonl.xz") if "squad" in row["set"]}
+    yield from (row["t"] for row in read_rows(data / "contexts.jsonl.xz") if row["i"] in wanted)
+
+
 def list_passages(data: Path, suite: Path) -> Passages:
     """The passages of every book, with its kind."""
     found: dict[str, list[tuple[str, str]]] = defaultdict(list)
@@ -165,6 +172,8 @@ def list_passages(data: Path, suite: Path) -> Passages:
             texts = [p if isinstance(p, str) else p["text"] for p in row["paragraphs"]]
             found[row["book"]] += [(row["title"], p) for p in join_paragraphs(texts)]
             kinds[row["book"]] = "manual" if name == "manuals" else "novel"
+    found[ASKED] = [("", text) for text in read_asked(data)]
+    kinds[ASKED] = "web"
     for row in read_rows(suite / "squad2_book" / "contexts.jsonl"):
         found[f"encyclopaedia-{row['title']}"].append((row["title"], row["text"]))
         kinds[f"encyclopaedia-{row['title']}"] = "encyclopaedia"
