@@ -3,9 +3,9 @@
     python -m benchmarks.gate WRITTEN [--part tune|test] [--judge small|large] [--write]
 
 WRITTEN is the file that `training/written.py expand` writes: claims about passages of books, half of them
-honest in words of their own, half lies of seventeen kinds. No book is in two of its parts. The verifiers
-learnt from the part `fit`, so the judges are fitted on the part `tune`. Each book of it is judged by
-weights that were fitted without it, and the limits come from these scores. `--write` stores weights and
+honest and half lies, in words of their own or in those of the book. No book is in two of its parts. The
+verifiers learnt from the part `fit`, so the judges are fitted on the part `tune`. Each book of it is judged
+by weights that were fitted without it, and the limits come from these scores. `--write` stores weights and
 limits. The part `test` is only scored.
 """
 
@@ -84,10 +84,11 @@ def read_cases(path: Path, part: str) -> list[Case]:
     with lzma.open(path, "rt", encoding="utf-8") as lines:
         for row in (row for row in map(json.loads, lines) if row["part"] == part):
             sentences = make_sentences(row)
+            words = "own words" if "/own" in row["id"] else "other words"
             for one in row["claims"]:
                 ids = tuple(f"s{n}" for n in one["s"]) or ("s1",)
                 found.append(
-                    Case(Claim(one["c"], ids), sentences, one["honest"], row["book"], tuple(one["k"]))
+                    Case(Claim(one["c"], ids), sentences, one["honest"], row["book"], (words, *one["k"]))
                 )
     return found
 
@@ -112,7 +113,7 @@ def tabulate(cases: Sequence[Case], opinions: Opinions) -> Table:
         rows.append(measure_meaning(case.claim.text, cited, near, opinions))
         support = verify_claim(case.claim, case.sentences, opinion=opinions.verifier)
         strict.append(support.supported)
-        vetoed.append(not support.supported and not may_overrule(case.claim.text, cited, support.reasons))
+        vetoed.append(not support.supported and not may_overrule(case.claim.text, cited))
     names = tuple(rows[0])
     return Table(
         names,

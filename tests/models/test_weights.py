@@ -135,6 +135,7 @@ def test_the_data_package_holds_data_only_in_files_that_any_host_takes() -> None
         *("all-MiniLM-L6-v2-int8.onnx", "reader-int8.onnx", "verifier-int8.onnx", "tokenizer.json"),
         *("gate-int8.onnx", "large-int8.onnx", "large-words.npy", "gate-large-int8.onnx"),
         *("multilingual-int8.onnx", "multilingual-words.npy", "multilingual-vocabulary.xz"),
+        *("multilingual-reader-int8.onnx", "MULTILINGUAL_READER.md"),
         *("EMBEDDER.md", "READER.md", "VERIFIER.md", "GATE.md", "GATE_LARGE.md", "LARGE.md"),
         *("MULTILINGUAL.md", "NOTICE"),
     }

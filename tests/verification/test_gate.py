@@ -8,7 +8,7 @@ from dataclasses import replace
 from octavo.answers.workspace import CachedVerifier, number_sentences
 from octavo.search.scope import bound_by_books
 from octavo.verification.claims import Claim, GlossedClaim, Sentence
-from octavo.verification.gate import decide, verify_claim, verify_claims
+from octavo.verification.gate import SURE_TRANSLATION, decide, verify_claim, verify_claims
 from octavo.verification.meaning import Opinions, load_judges
 from tests.support.builders import make_chunk, make_evidence
 from tests.support.paraphrases_in_context import SHELF
@@ -51,6 +51,14 @@ def test_a_lead_in_is_no_claim_and_the_reason_is_told() -> None:
     kept, ((text, reason),) = verify_claims([claim], SENTENCES)
     assert (kept, text) == ((), claim.text)
     assert reason == "Here: not in the sentences"
+
+
+def test_a_translation_that_the_multilingual_verifier_doubts_gives_way_to_the_books_own_words() -> None:
+    claim = GlossedClaim("Ganz etwas anderes.", ("s1",), gloss=SENTENCES["s1"].text)
+    quoted = Claim(SENTENCES["s1"].text, ("s1",))
+    for odds, kept in ((SURE_TRANSLATION, claim), (SURE_TRANSLATION - 0.1, quoted)):
+        opinions = Opinions(Verifier(0.0), Verifier(9.0), multilingual=Verifier(odds))
+        assert verify_claims([claim], SENTENCES, opinions=opinions) == ((kept,), ())
 
 
 def test_a_claim_in_another_language_is_checked_by_its_gloss() -> None:

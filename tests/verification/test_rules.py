@@ -9,7 +9,7 @@ import pytest
 
 from octavo.verification import rules
 from octavo.verification.lexemes import read_lexemes
-from octavo.verification.rules import RULES, find_faults
+from octavo.verification.rules import RULES, find_faults, may_overrule
 
 
 def examples(kind: str) -> Iterator[tuple[str, ...]]:
@@ -35,3 +35,31 @@ def test_every_rule_stands_in_the_list_and_has_an_example() -> None:
     assert ours == set(RULES)
     assert len(list(examples("Wrong"))) >= len(RULES)
     assert len(list(examples("Right"))) >= 5
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "may"),
+    [
+        ("The clerk posts ten grey letters every day.", "The clerk sorts ten grey letters every day.", True),
+        (
+            "Ten grey letters are sorted by the clerk at noon in the hall.",
+            "In the hall the clerk sorts ten grey letters at noon.",
+            True,
+        ),
+        (
+            "The keeper of the north tower lights the great lamp before sunset.",
+            "The keeper of the north tower rarely lights the great lamp before sunset.",
+            False,
+        ),
+        (
+            "The old mate did see the ship, but the captain did not hear the bell.",
+            "The old mate did not see the ship, but the captain did not hear the bell.",
+            False,
+        ),
+        ("The pier broke the storm.", "The storm broke the pier.", False),
+    ],
+)
+def test_a_judge_overrules_no_change_of_a_limit_and_no_order_of_few_words(
+    said: str, text: str, may: bool
+) -> None:
+    assert may_overrule(said, text) == may

@@ -4,9 +4,10 @@ The reader scores how well a passage fits a question, whether it answers it at a
 verifier scores whether a passage supports a sentence. A second one learnt from what language models write,
 and is asked by the gate. All three are small encoders trained from the embedder's own weights. The large
 model does the work of reader and verifier, at four to five times the cost. From it a large verifier was
-trained for the gate. All were trained with `training/`, are checked by SHA-256, loaded on first use, and run
-without torch. Each pair of texts is a batch of its own on one thread, and several pairs run in parallel: the
-same pair always gets the same scores.
+trained for the gate. The multilingual reader does the work of reader and verifier in many languages. All
+were trained with `training/`, are checked by SHA-256, loaded on first use, and run without torch. Each
+pair of texts is a batch of its own on one thread, and several pairs run in parallel: the same pair always
+gets the same scores.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from unicodedata import combining
 from octavo.errors import ModelError
 from octavo.models import weights
 from octavo.models.embedding import count_cores, load_tokenizer, open_session
+from octavo.models.multilingual import END, START, MultilingualTable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -174,6 +176,20 @@ class LargeModel(Reader, Verifier):
         self._model = _LargePairModel(chosen, threads=threads)
 
 
+class MultilingualReader(Reader, Verifier):
+    """Reads passages and checks claims in any language, also a question in another language than the book.
+
+    Blocking: call it through `concurrency.run_blocking`.
+    """
+
+    _most = LARGE_READ_MOST
+
+    def __init__(self, *, threads: int = 0, table: MultilingualTable | None = None) -> None:
+        """`table` holds the words, which the multilingual embedder may have loaded already."""
+        self.name = weights.MULTILINGUAL_READER.name
+        self._model = _MultilingualPairModel(weights.MULTILINGUAL_READER, threads=threads, table=table)
+
+
 class LocalModels:
     """The models that read and verify. Their files are read on first use, by whichever thread comes first.
 
@@ -186,10 +202,14 @@ class LocalModels:
         self.gate = Verifier(threads=settings.threads, shipped=weights.GATE)
         self.gate_large = Verifier(threads=settings.threads, shipped=weights.GATE_LARGE)
         self.large = LargeModel(threads=settings.threads)
+        self.multilingual = MultilingualReader(threads=settings.threads)
 
 
 class _PairModel:
     """Runs a graph of `training/pair_graph.py`, which takes two texts at a time."""
+
+    # The marks before the first text, and after each of the two.
+    _start, _end = _CLS, _SEP
 
     def __init__(self, shipped: weights.ShippedModel, *, threads: int) -> None:
         self._shipped, self._threads = shipped, threads or count_cores()
@@ -220,7 +240,7 @@ class _PairModel:
             return list(pool.map(work, items))
 
     def run(self, first: list[int], second: list[int]) -> dict[str, Scores]:
-        ids = [_CLS, *first, _SEP, *second, _SEP]
+        ids = [self._start, *first, self._end, *second, self._end]
         kinds = [0] * (len(first) + 2) + [1] * (len(second) + 1)
         try:
             outputs = [output.name for output in self._session.get_outputs()]
@@ -264,6 +284,44 @@ class _LargePairModel(_PairModel):
         rows = self._words[ids]
         words = rows["steps"] * rows["scale"][:, None]
         return {"words": words[None], "token_type_ids": np.array([kinds], np.int64)}
+
+
+class _MultilingualPairModel(_PairModel):
+    """Runs the multilingual graph, which takes the vectors of the words, with a vocabulary of its own."""
+
+    _start, _end = START, END
+
+    def __init__(
+        self, shipped: weights.MultilingualModel, *, threads: int, table: MultilingualTable | None
+    ) -> None:
+        super().__init__(shipped, threads=threads)
+        self._table = table or MultilingualTable(shipped)
+
+    def _load(self) -> None:
+        self._session  # noqa: B018
+
+    def split(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """Split into word pieces and the characters each one covers, without the space before a word."""
+        with self._loading:
+            self._load()
+        (encoded,) = self._table.encode([text])
+        places = [(_skip_spaces(text, start, end), end) for start, end in encoded.offsets]
+        return encoded.ids, places
+
+    def _feed(self, ids: list[int], kinds: list[int]) -> dict[str, NDArray[Any]]:
+        import numpy as np
+
+        return {
+            "words": self._table.read(ids)[None],
+            "attention_mask": np.ones((1, len(ids)), np.int64),
+            "token_type_ids": np.array([kinds], np.int64),
+        }
+
+
+def _skip_spaces(text: str, start: int, end: int) -> int:
+    while start < end and text[start].isspace():
+        start += 1
+    return start
 
 
 def _extend_over_accents(places: list[tuple[int, int]], text: str) -> list[tuple[int, int]]:

@@ -138,10 +138,19 @@ MULTILINGUAL = MultilingualModel(
     "multilingual-vocabulary.xz",
     "b8e20816c14f8bd8c9c89b31a277ada2323c7d27754851f5d7ecd11685fe6b66",
 )
+MULTILINGUAL_READER = MultilingualModel(
+    "multilingual-reader-1",
+    "multilingual-reader-int8.onnx",
+    "ac5c088a2edb428229aa31c632da807080a9ad17b44f68c36f6e4830b11cfe4b",
+    MULTILINGUAL.words_file,
+    MULTILINGUAL.words_sha256,
+    MULTILINGUAL.vocabulary_file,
+    MULTILINGUAL.vocabulary_sha256,
+)
 GATE_LARGE = LargeShippedModel(
-    "gate-large-1",
+    "gate-large-2",
     "gate-large-int8.onnx",
-    "f28c1809b151e12bcd7704ea44a89135b08b9accd42c50a95f36cf0572b05af9",
+    "a050bc9a5ec29f3ff2b49a4a8bd21c4c0703df3f3f69a6c1d91c23f2a7bacaf8",
     LARGE.words_file,
     LARGE.words_sha256,
 )

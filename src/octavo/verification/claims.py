@@ -34,7 +34,9 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class CatalogueClaim(Claim):
-    """A fact of the catalogue. Its sentences show where it can be seen; they need not say it."""
+    """A fact of the catalogue about a book. Its sentences show it; it names none where no passage does."""
+
+    book_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

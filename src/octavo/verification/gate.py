@@ -28,7 +28,13 @@ if TYPE_CHECKING:
     from octavo.verification.claims import Sentence
 
 UNSAID = "the sentences do not say so"
-RISK = 0.005
+UNSURE_TRANSLATION = "the translation may not say what the sentences say"
+SURE_TRANSLATION = 0.0
+"""The log odds from which on the multilingual verifier's word is taken for a translation.
+
+Of 24 honest translations of English sentences into four languages it lets 5 through, of 24 lies 1. It was
+chosen on these same 48, so that it is no measured rate."""
+RISK = 0.01
 """The share of a language model's false claims that may pass, if no other is chosen."""
 # The most characters between two sentences that follow each other.
 _MOST_GAP = 4
@@ -90,8 +96,10 @@ def decide(
     for a claim in another language than its book's. A claim of several sentences is as good as the worst.
     """
     support = verify_claim(claim, sentences, given=given, opinion=opinions.verifier if opinions else None)
-    if support.supported:
+    if support.supported and _is_sure_translation(claim, sentences, opinions):
         return Ruling("publish", support)
+    if support.supported:
+        return Ruling("quote", replace(support, supported=False, reasons=(UNSURE_TRANSLATION,)))
     named = [sentences[id_] for id_ in claim.sentences if id_ in sentences]
     if not risk or opinions is None or isinstance(claim, GlossedClaim) or len(named) < len(claim.sentences):
         return Ruling("drop", support)
@@ -101,6 +109,19 @@ def decide(
         rulings = [decide(one, sentences, given=given, opinions=opinions, risk=risk) for one in each]
         return max(rulings, key=lambda ruling: (_WORSE.index(ruling.decision), -ruling.support.score))
     return _decide_by_meaning(claim, named, sentences, support, opinions=opinions, risk=risk)
+
+
+def _is_sure_translation(claim: Claim, sentences: Mapping[str, Sentence], opinions: Opinions | None) -> bool:
+    """Say whether a claim needs no translation, or its own words are borne out by the book's.
+
+    The gloss was checked already. Whether the claim says the same is another question: a model may gloss
+    honestly and lie in the language that the reader sees.
+    """
+    if not isinstance(claim, GlossedClaim) or opinions is None or opinions.multilingual is None:
+        return True
+    named = [sentences[id_] for id_ in claim.sentences]
+    cited, _ = cite_texts(named, sentences.values())
+    return opinions.multilingual(claim.text, [cited])[0] >= SURE_TRANSLATION
 
 
 def _decide_by_meaning(
@@ -119,7 +140,7 @@ def _decide_by_meaning(
         return Ruling("drop", support)
     weighed = weigh(claim.text, cited, near, opinions, risk=risk)
     decision = weighed.decision
-    if decision == "publish" and not may_overrule(claim.text, cited, support.reasons):
+    if decision == "publish" and not may_overrule(claim.text, cited):
         decision = "quote"
     if decision == "publish":
         return Ruling("publish", replace(support, supported=True, score=weighed.score, reasons=()))
@@ -170,12 +191,12 @@ def verify_claim(
     `opinion` is a trained verifier's, where there is one.
     """
     unknown = [id_ for id_ in claim.sentences if id_ not in sentences]
+    if isinstance(claim, CatalogueClaim) and not unknown:
+        # Only the catalogue makes such claims, and it is what they are true of.
+        return Support(supported=True, score=1.0)
     if unknown or not claim.sentences:
         reason = f"names no sentence of the evidence: {', '.join(unknown) or 'none'}"
         return Support(supported=False, score=0.0, reasons=(reason,))
-    if isinstance(claim, CatalogueClaim):
-        # Only the catalogue makes such claims, and it is what they are true of.
-        return Support(supported=True, score=1.0)
     words = claim.gloss if isinstance(claim, GlossedClaim) else claim.text
     cited = _cite([sentences[id_] for id_ in claim.sentences], sentences.values())
     texts = tuple(one.text for one in cited)

@@ -42,12 +42,14 @@ class Opinions:
     """The trained verifiers that are asked about a claim.
 
     `verifier` helps the strict check. `gate` learnt from what language models write, and judges by meaning
-    together with the `large` verifier, where that is used.
+    together with the `large` verifier, where that is used. `multilingual` compares a translated claim with
+    the book's own words.
     """
 
     verifier: SupportModel
     gate: SupportModel
     large: SupportModel | None = None
+    multilingual: SupportModel | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,17 @@ _PART = re.compile(r"[,:](?!\d)|[;—–()]|\b(?:but|while|because|although|and(
 _BRACKETS = re.compile(r"\(([^()]*)\)")
 _OPENING = re.compile(r"\s*(?:With|Without|Under|For|Except)\b([^,;]*),")
 _ASIDE = re.compile(r",\s*(?:which|who|whom|whose|where)\b([^,;.]*)")
+# In a statement of so few words, their order tells who does what.
+_FEW = 5
+# Decisive words that a statement may not lose, and that it may not gain.
+_LOST = frozenset(
+    {
+        *("if", "unless", "except", "whether", "may", "might", "could", "some", "few", "little", "not"),
+        *("rarely", "seldom", "hardly", "scarcely", "barely", "almost", "nearly", "likely", "probably"),
+        *("usually", "sometimes"),
+    }
+)
+_GAINED = frozenset({"if", "unless", "except", "some", "not", "all", "only", "every"})
 _NARROW = frozenset({"not", "only", "few", "little", "if", "when", "hardly", "rarely", "seldom"})
 
 
@@ -96,20 +107,21 @@ def count_faults(said: Sequence[Lexeme], text: str) -> dict[str, int]:
     return found | {"new": len(compared.alone), "shared": len(compared.shared)}
 
 
-def may_overrule(said: str, text: str, objections: Sequence[str]) -> bool:
-    """Say whether a judge by meaning may let a statement through against objections.
+def may_overrule(said: str, text: str) -> bool:
+    """Say whether a judge by meaning may let a statement through that the rules object to.
 
-    Where all its words are the text's own, it differs by their order, and by little words. The rules read
-    that better: all that may be overruled there is that a little word is new, or that something is left out.
+    Not where all its words are the text's own, and either there are only a few of them, so that their order
+    tells everything, or a condition, a hedge, a limit or a denial is lost or gained.
     """
-    _, alone = _share_words(read_lexemes(said), read_lexemes(text))
-    return bool(alone) or all(map(_is_mild, objections))
-
-
-def _is_mild(objection: str) -> bool:
-    word = read_lexemes(objection.removesuffix(NEW_WORD))
-    small = objection.endswith(NEW_WORD) and not any(w.content for w in word)
-    return small or objection.endswith(" is left out")
+    compared = _compare(read_lexemes(said), text)
+    if compared.alone:
+        return True
+    if sum(word.content for word in compared.said) <= _FEW:
+        return False
+    mine = find_decisive(compared.said)
+    theirs = [word for clause in compared.clauses for word in find_decisive(clause)]
+    changed = ({*theirs} - {*mine}) & _LOST | ({*mine} - {*theirs}) & _GAINED
+    return not changed and mine.count("not") == theirs.count("not")
 
 
 def _compare(
