@@ -1,14 +1,18 @@
-"""Count what a book has and what its markup has of it: pictures, tables, links, notes, formulas.
+"""Find what a book has on the page as well: pictures, tables, links, notes, formulas.
 
-    python -m benchmarks.fidelity BOOK …
+    python -m benchmarks.fidelity [--lost] BOOK …
 
-The source is counted by its own tags, in the documents that the book's sections come from, without menus,
-headers and footers. Only pictures that lie in the book count, since others cannot be shown. A picture or a
-link counts as kept when the page can show it or follow it. The last column is the CPU time of reading.
+The source is read by its own tags, in the documents that the book's sections come from, without menus,
+contents, headers and footers, and without links that only mark a heading. Each thing in it is looked for in
+the markup by its words: a picture by its bytes, a table by its first row, a formula by its symbols. A picture
+counts when it lies in the book, a link when the page can follow it. Things with the same words are matched
+one to one. `--lost` prints what was not found. The last column is the CPU time of reading.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import posixpath
 import re
 import sys
@@ -19,123 +23,203 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from octavo.limits import Limits
 from octavo.readers import read_book
 from octavo.readers.parsed import ParsedBook
-from octavo.types import ElementKind
+from octavo.types import Element, ElementKind
 
 KINDS = ("pictures", "tables", "links", "notes", "formulas")
+Things = Counter[tuple[str, str]]
+"""How often a book has a thing, by its kind and its words."""
+Load = Callable[[str], bytes]
+"""Returns the bytes of a file that a document names; nothing if the book does not have it."""
+
 _FENCE = re.compile(r"^([ \t>]*)(`{3,}|~{3,}).*?^\1\2[`~]*[ \t]*$", re.MULTILINE | re.DOTALL)
-_CODE = re.compile(r"`[^`\n]+`|<!--.*?-->", re.DOTALL)
+_CODE = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _MENUS = (
-    "nav, header, footer, script, style, .headerlink, .navfooter, .navheader, .docnav, .toc, .breadcrumb, "
-    ".list-of-figures, .list-of-tables, .list-of-examples"
+    "nav, header, footer, script, style, .navfooter, .navheader, .docnav, .toc, .breadcrumb, .related, "
+    ".sphinxsidebar, .toctree-wrapper, .footer, .list-of-figures, .list-of-tables, .list-of-examples, #banner"
 )
+_CONTENTS = ("SUMMARY.md",)
 _PICTURE = re.compile(r"!\[[^\]]*\]\(<?([^)\s>]+)")
 _IMG = re.compile(r"""<img\b[^>]*\bsrc=["']([^"']+)["']""")
-_LINK = re.compile(r"(?<!!)\[(?!\^)[^\[\]]+\]\(<?(?:https?:|mailto:|[#./\w])")
-_TABLE = re.compile(r"^[ \t]*\|?(?:[ \t]*:?-{2,}:?[ \t]*\|)+", re.MULTILINE)
-_NOTE = re.compile(r"\[\^[^\]]+\](?!:)")
-_FORMULA = re.compile(r"\$\$[^$]*\\[^$]*\$\$|(?<!\$)\$[^$\s][^$\n]*\\[^$\n]*\$(?!\$)")
+_DEFINITION = re.compile(r"^ {0,3}\[([^\]^][^\]]*)\]:[ \t]*\S+.*$", re.MULTILINE)
+_WORDS = r"(?<![!\\])\[(?!\^)((?:[^\[\]]|\[[^\[\]]*\])+)\]"
+_LINK = re.compile(rf"{_WORDS}\(<?(?:https?:|mailto:|[#./\w])")
+_REFERENCE = re.compile(rf"{_WORDS}(?:\[([^\[\]]*)\])?(?![(:])")
+_ANCHOR = re.compile(r"<a\b[^>]*\bhref=[^>]*>(.*?)</a>|<(https?:[^<>\s]+)>", re.DOTALL)
+_TABLE = re.compile(r"^[ \t]*(\|?[^\n]*\|[^\n]*)\n[ \t]*\|?(?:[ \t]*:?-+:?[ \t]*\|)+", re.MULTILINE)
+_NOTE = re.compile(r"\[\^([^\]]+)\](?!:)")
+_FORMULA = re.compile(r"\$\$([^$]*\\[^$]*)\$\$|(?<!\$)\$([^$\s][^$\n]*\\[^$\n]*)\$(?!\$)")
 
 
-def list_documents(book: Path, files: set[str]) -> Iterator[tuple[str, str, Callable[[str], bool]]]:
-    """Yield the documents of a book: name, text, and whether a picture that it names lies in the book."""
+def squash(words: str) -> str:
+    """Return the letters and digits of a text, by which things are compared."""
+    return re.sub(r"[\W_]+", "", words)
+
+
+def name_picture(data: bytes) -> str:
+    """Return what a picture is compared by; drawings are written anew, so they are all alike."""
+    return hashlib.sha256(data).hexdigest() if b"<svg" not in data[:2000] else "drawing"
+
+
+def list_documents(book: Path, files: set[str]) -> Iterator[tuple[str, str, Load]]:
+    """Yield the documents of a book: name, text, and how to load a file that it names."""
     if book.suffix == ".epub":
         with zipfile.ZipFile(book) as archive:
             names = set(archive.namelist())
             for name in sorted(files & names):
-                yield name, archive.read(name).decode("utf-8", "replace"), _make_finder(name, names)
+                load = _make_loader(name, lambda path: archive.read(path) if path in names else b"")
+                yield name, archive.read(name).decode("utf-8", "replace"), load
         return
     root = book if book.is_dir() else book.parent
-    known = {p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file()}
-    for name in sorted(files):
-        found = next(
-            (p for p in (root / name, root / "docs" / name, root / "src" / name) if p.is_file()), None
-        )
-        if found:
-            inside = found.relative_to(root).as_posix()
-            yield name, found.read_text("utf-8", "replace"), _make_finder(inside, known)
+    known = {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}
+    for name in sorted(name for name in files if not name.endswith(_CONTENTS)):
+        inside = next((path for path in (name, f"docs/{name}", f"src/{name}") if path in known), "")
+        if inside:
+            load = _make_loader(inside, lambda path: known[path].read_bytes() if path in known else b"")
+            yield name, known[inside].read_text("utf-8", "replace"), load
 
 
-def _make_finder(name: str, known: set[str]) -> Callable[[str], bool]:
-    def find(source: str) -> bool:
-        path = posixpath.normpath(posixpath.join(posixpath.dirname(name), unquote(source.partition("#")[0])))
-        return path in known
+def _make_loader(document: str, read: Load) -> Load:
+    def load(source: str) -> bytes:
+        path = posixpath.join(posixpath.dirname(document), unquote(source.partition("#")[0]))
+        return read(posixpath.normpath(path))
 
-    return find
+    return load
 
 
-def count_document(name: str, text: str, has_picture: Callable[[str], bool]) -> Counter[str]:
-    """Count what a document has by its own tags."""
-    if name.endswith((".md", ".mdx", ".markdown")):
-        bare = _CODE.sub("", _FENCE.sub("", text))
-        pictures = [*_PICTURE.findall(bare), *_IMG.findall(bare)]
-        return Counter(
-            pictures=sum(map(has_picture, pictures)),
-            tables=len(_TABLE.findall(bare)),
-            links=len(_LINK.findall(bare)),
-            notes=len(_NOTE.findall(bare)),
-            formulas=len(_FORMULA.findall(bare)),
-        )
+def list_source(name: str, text: str, load: Load) -> Things:
+    """Return what a document has by its own tags."""
+    is_markdown = name.endswith((".md", ".mdx", ".markdown"))
+    things, pictures = _list_markdown(text) if is_markdown else _list_html(text)
+    shown = [data for source in pictures if (data := load(source))]
+    return things + Counter(("pictures", name_picture(data)) for data in shown)
+
+
+def _list_markdown(text: str) -> tuple[Things, list[str]]:
+    def disarm(code: re.Match[str]) -> str:
+        return squash(code.group(2))
+
+    bare = _CODE.sub(disarm, _COMMENT.sub("", _FENCE.sub("", text)))
+    labels = {" ".join(label.lower().split()) for label in _DEFINITION.findall(bare)}
+    body = _DEFINITION.sub("", bare)
+    links = [*_LINK.findall(body), *(words or address for words, address in _ANCHOR.findall(body))]
+    links += [
+        words
+        for words, label in _REFERENCE.findall(body)
+        if " ".join((label or words).lower().split()) in labels
+    ]
+    things = Counter(("links", squash(re.sub(r"<[^>]*>|\]\([^)]*\)", "", words))) for words in links)
+    things += Counter(("tables", squash(row)) for row in _TABLE.findall(body))
+    things += Counter(("notes", squash(label)) for label in _NOTE.findall(body))
+    things += Counter(("formulas", squash(display or tex)) for display, tex in _FORMULA.findall(body))
+    return +things, [*_PICTURE.findall(body), *_IMG.findall(body)]
+
+
+def _list_html(text: str) -> tuple[Things, list[str]]:
     body = LexborHTMLParser(re.sub(r"<a\b([^<>]*)/>", r"<a\1></a>", text)).body
     if body is None:
-        return Counter()
+        return Counter(), []
     for gone in body.css(_MENUS):
         gone.decompose()
-    links = [a for a in body.css("a[href]") if a.text(deep=True).strip() not in ("", "¶", "#")]
-    is_note = [
-        "noteref" in (a.attributes.get("epub:type") or a.attributes.get("role") or "")
-        or "footnote-ref" in (a.attributes.get("class") or "")
-        for a in links
-    ]
-    pictures = [i.attributes.get("src") or "" for i in body.css("img[src]")]
-    return Counter(
-        pictures=sum(map(has_picture, pictures)),
-        tables=sum(t.css_first("th, caption, thead") is not None for t in body.css("table")),
-        links=len(links) - sum(is_note),
-        notes=sum(is_note),
-        formulas=len(body.css("math")),
+    things: Things = Counter()
+    for link in body.css("a[href]"):
+        if words := squash(link.text(deep=True)):
+            things["notes" if _is_note(link) else "links", words] += 1
+    for table in body.css("table"):
+        rows = (squash(row.text(deep=True)) for row in table.css("tr"))
+        if table.css_first("th, caption, thead") is not None:
+            things["tables", next((row for row in rows if row), "")] += 1
+    for formula in body.css("math"):
+        for note in formula.css("annotation, annotation-xml"):
+            note.decompose()
+        things["formulas", squash(formula.text(deep=True))] += 1
+    return things, [picture.attributes.get("src") or "" for picture in body.css("img[src]")]
+
+
+def _is_note(link: LexborNode) -> bool:
+    kinds = " ".join(link.attributes.get(key) or "" for key in ("epub:type", "role", "class"))
+    return "noteref" in kinds or "footnote-ref" in kinds
+
+
+def list_markup(book: ParsedBook) -> Things:
+    """Return what the markup of a book has and the page draws."""
+    things: Things = Counter()
+    for section in book.sections:
+        for number, element in enumerate(section.markup):
+            attributes = element.attributes
+            words = squash(section.text[element.start : element.end])
+            if element.kind is ElementKind.IMAGE and "image" in attributes:
+                things["pictures", name_picture(book.images[str(attributes["image"])])] += 1
+            elif element.kind is ElementKind.TABLE:
+                things["tables", _read_first_row(section.markup[number + 1 :], section.text)] += 1
+            elif element.kind is ElementKind.FORMULA:
+                mathml = attributes.get("mathml")
+                symbols = _flatten(json.loads(mathml)) if isinstance(mathml, str) else attributes["tex"]
+                things["formulas", squash(str(symbols))] += 1
+            elif {"section", "url"} & attributes.keys():
+                things["notes" if element.kind is ElementKind.NOTE_REFERENCE else "links", words] += 1
+    return things
+
+
+def _read_first_row(elements: tuple[Element, ...], text: str) -> str:
+    words = ""
+    for element in elements:
+        if element.kind is ElementKind.TABLE or (element.kind is ElementKind.ROW and words):
+            break
+        if element.kind is ElementKind.CELL:
+            words += squash(text[element.start : element.end])
+    return words
+
+
+def _flatten(tree: list[object]) -> str:
+    return "".join(
+        part if isinstance(part, str) else _flatten(part) if isinstance(part, list) else ""
+        for part in tree[1:]
     )
 
 
-def count_markup(book: ParsedBook) -> Counter[str]:
-    """Count what the markup of a book has of it."""
-    kept: Counter[str] = Counter()
-    for section in book.sections:
-        for element in section.markup:
-            leads = bool({"section", "url"} & element.attributes.keys())
-            kept["pictures"] += element.kind is ElementKind.IMAGE and "image" in element.attributes
-            kept["tables"] += element.kind is ElementKind.TABLE
-            kept["links"] += element.kind is ElementKind.LINK and leads
-            kept["notes"] += element.kind is ElementKind.NOTE_REFERENCE and leads
-            kept["formulas"] += element.kind is ElementKind.FORMULA
-    return kept
+def match(source: Things, kept: Things) -> Things:
+    """Return what of the source was kept. What the source calls a link may be a note on the page."""
+    found = source & kept
+    others = Counter({("links", words): n for (kind, words), n in (kept - found).items() if kind == "notes"})
+    return found + ((source - found) & others)
 
 
 def main() -> None:
+    names = [name for name in sys.argv[1:] if name != "--lost"]
     print(f"| book | {' | '.join(KINDS)} | CPU s |\n|{'---|' * (len(KINDS) + 2)}")
     had: Counter[str] = Counter()
     have: Counter[str] = Counter()
-    for name in sys.argv[1:]:
+    for name in names:
         started = time.process_time()
         book = read_book(Path(name), Limits())
         seconds = time.process_time() - started
-        source: Counter[str] = Counter()
+        source: Things = Counter()
         for document in list_documents(Path(name), {section.source_file for section in book.sections}):
-            source += count_document(*document)
-        kept = count_markup(book)
-        # A raised link may count as a link in the source and as a note here.
-        cells = [f"{kept[kind]} of {source[kind]}" for kind in KINDS]
+            source += list_source(*document)
+        found = match(source, list_markup(book))
+        totals, kept = _count(source), _count(found)
+        cells = [f"{kept[kind]} of {totals[kind]}" if totals[kind] else "" for kind in KINDS]
         print(f"| {Path(name).name} | {' | '.join(cells)} | {seconds:.2f} |")
-        had += source
-        have += Counter({kind: min(kept[kind], source[kind]) for kind in KINDS})
-        over = min(max(0, kept["notes"] - source["notes"]), max(0, source["links"] - kept["links"]))
-        have["links"] += over
-    shares = [f"{have[kind] / had[kind]:.1%}" if had[kind] else "—" for kind in KINDS]
+        if "--lost" in sys.argv:
+            for (kind, words), times in (source - found).items():
+                print(f"  lost {times} of {kind}: {words[:80]}")
+        had += totals
+        have += kept
+    shares = [f"{have[kind] / had[kind]:.1%} of {had[kind]}" if had[kind] else "" for kind in KINDS]
     print(f"| all | {' | '.join(shares)} | |")
+
+
+def _count(things: Things) -> Counter[str]:
+    totals: Counter[str] = Counter()
+    for (kind, _), times in things.items():
+        totals[kind] += times
+    return totals
 
 
 if __name__ == "__main__":

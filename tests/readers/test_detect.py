@@ -146,8 +146,7 @@ def test_words_that_begin_like_a_program_are_words(tmp_path: Path) -> None:
     [
         ("a.xlsx", XLSX, "Excel", "PDF"),
         ("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1....", "Office", "PDF"),
-        ("a.mobi", b"x" * 60 + b"BOOKMOBI" + b"\0" * 9, "Kindle", "EPUB"),
-        ("a.azw3", b"x" * 60 + b"BOOKMOBI" + b"\0" * 9, "Kindle", "EPUB"),
+        ("a.pdb", b"x" * 60 + b"TEXtREAd" + b"\0" * 9, "Palm", "EPUB"),
         ("a.djvu", b"AT&TFORM....", "DjVu", "OCR"),
         ("a.rtf", b"{\\rtf1 hello}", "Rich Text", "plain text"),
         ("a.jpg", b"\xff\xd8\xff\xe0....", "picture", "OCR"),

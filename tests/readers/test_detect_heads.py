@@ -58,8 +58,8 @@ MP4 = b"\0\0\0\x20ftypisom\0\0\2\0isomiso2avc1mp41" + bytes(64)
         ("sums.xlsx", zip_names(*OFFICE, "xl/workbook.xml"), "an Excel workbook"),
         ("talk.pptx", zip_names(*OFFICE, "ppt/presentation.xml"), "a PowerPoint presentation"),
         ("old.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504), "an old Microsoft Office document"),
-        ("tale.mobi", MOBI, "a Kindle book"),
-        ("tale.azw3", MOBI, "a Kindle book"),
+        ("tale.pdb", MOBI.replace(b"BOOKMOBI", b"TEXtREAd"), "an old Palm book"),
+        ("tale.kfx", b"\xeaDRMION\xee" + bytes(500), "a Kindle book of the newest kind"),
         ("scan.djvu", b"AT&TFORM\0\0\1\0DJVMDIRM" + bytes(50), "a DjVu scan"),
         (
             "letter.rtf",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -57,7 +57,7 @@ def test_a_page_keeps_its_inline_elements(books: tuple[ParsedBook, ParsedBook]) 
     assert words(page, K.SUBSCRIPT) == ["2"]
     assert words(page, K.SUPERSCRIPT) == ["[1]", "^9"]
     links = find(page, K.LINK)
-    assert [text for text, _, _ in links] == ["ropes", "the almanac"]
+    assert [text for text, _, _ in links] == ["ropes", "the almanac", "the tides"]
     assert follow(page, links[0][1]).startswith("3. Take a rope.")
     assert links[1][1].attributes["url"] == "https://example.org/x"
 
@@ -138,6 +138,44 @@ def test_a_hostile_drawing_only_draws() -> None:
     entity = b'<!DOCTYPE svg [<!ENTITY a "b">]><svg xmlns="http://www.w3.org/2000/svg">&a;</svg>'
     assert make_picture(entity) is None
     assert make_picture(b"<html><svg></svg></html>") is None
+
+
+def make_drawing(body: str) -> bytes:
+    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9">{body}</svg>'.encode()
+
+
+def multiply(levels: int, write: Callable[[str, str], str]) -> bytes:
+    """A drawing in which each group shows the one before it ten times."""
+    groups = "".join(write(f"g{n}", f"g{n - 1}") for n in range(1, levels + 1))
+    return make_drawing(f'<defs><g id="g0"><rect width="1" height="1"/></g></defs>{groups}')
+
+
+MULTIPLIED: dict[str, Callable[[str, str], str]] = {
+    "use": lambda name, before: f'<g id="{name}">{f"""<use href="#{before}"/>""" * 10}</g>',
+    "pattern": lambda name, before: (
+        f'<pattern id="{name}">{f"""<rect width="1" height="1" fill="url(#{before})"/>""" * 10}</pattern>'
+    ),
+    "style": lambda name, before: (
+        f"<style>.{name} {{ mask: url( '#{before}' ) }}</style>"
+        f'<mask id="{name}">{f"""<rect class="{name}" width="1" height="1"/>""" * 10}</mask>'
+    ),
+}
+
+
+@pytest.mark.parametrize("how", MULTIPLIED)
+def test_a_drawing_that_multiplies_itself_is_refused(how: str) -> None:
+    assert make_picture(multiply(3, MULTIPLIED[how])) is not None
+    assert make_picture(multiply(9, MULTIPLIED[how])) is None
+
+
+def test_a_drawing_that_shows_itself_is_refused_and_one_with_a_clip_in_its_style_is_not() -> None:
+    assert make_picture(make_drawing('<g id="a"><use href="#b"/></g><g id="b"><use href="#a"/></g>')) is None
+    clipped = (
+        "<style>.c { clip-path: url(#k) } .d { fill: url(#p) }</style>"
+        '<defs><clipPath id="k"><rect width="5" height="5"/></clipPath><linearGradient id="p"/></defs>'
+        '<g class="c"><rect class="d" width="9" height="9"/></g>'
+    )
+    assert make_picture(make_drawing(clipped)) is not None
 
 
 def test_the_words_of_links_and_choices_in_a_drawing_stay() -> None:

@@ -10,7 +10,7 @@ import resource
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -217,7 +217,7 @@ def test_the_child_says_how_many_pages_a_pdf_has(tmp_path: Path) -> None:
     path = tmp_path / "book.pdf"
     path.write_bytes(pdf_files.make_prose(3))
     done = subprocess.run(
-        sandbox._COMMAND, input=messages.write_request(path, QUICK), capture_output=True, check=True
+        sandbox._COMMAND, input=messages.write_request(path, QUICK, {}), capture_output=True, check=True
     )
     assert done.stderr == b"pages 3\n"
     assert done.stdout.startswith(messages.BOOK_PREFIX)
@@ -239,7 +239,7 @@ async def test_a_pdf_gets_more_time_for_each_of_its_pages_once() -> None:
 def test_the_child_says_now_and_then_how_far_it_is(tmp_path: Path) -> None:
     path = tmp_path / "book.pdf"
     path.write_bytes(pdf_files.make_prose(21))
-    request = messages.write_request(path, QUICK)
+    request = messages.write_request(path, QUICK, {})
     done = subprocess.run(sandbox._COMMAND, input=request, capture_output=True, check=True)
     assert done.stderr == b"pages 21\nread 10 of 21\nread 20 of 21\n"
     told = [messages.read_pages_read(line) for line in done.stderr.splitlines()]
@@ -526,7 +526,7 @@ async def test_an_answer_without_end_is_cut_off(tmp_path: Path) -> None:
         *(sys.executable, "-c", program), stdout=asyncio.subprocess.PIPE, start_new_session=True
     )
     with pytest.raises(BadBook) as caught:
-        await sandbox._receive(talker, Limits(max_text_mb=1), "book.pdf")
+        await sandbox._receive(talker, 1 << 20, "book.pdf")
     await sandbox._stop(talker)
     assert caught.value.code == "too_large"
     assert list_children() == []
@@ -538,14 +538,14 @@ def test_a_child_that_is_killed_before_it_reads_is_a_bad_book_and_no_bug(
 ) -> None:
     path = tmp_path / "book.md"
     path.write_text("# A book\n\nWith some text.\n")
-    start = sandbox._start_parser
+    start = sandbox._start
 
-    async def start_and_kill(name: str) -> asyncio.subprocess.Process:
-        process = await start(name)
+    async def start_and_kill(command: Sequence[str], name: str) -> asyncio.subprocess.Process:
+        process = await start(command, name)
         process.kill()
         await process.wait()
         return process
 
-    monkeypatch.setattr(sandbox, "_start_parser", start_and_kill)
+    monkeypatch.setattr(sandbox, "_start", start_and_kill)
     with pytest.raises(BadBook, match="SIGKILL"):
         run(parse(path, QUICK))

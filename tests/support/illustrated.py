@@ -6,7 +6,8 @@ import struct
 import zlib
 from pathlib import Path
 
-from tests.support.payloads import FAR, PWNED
+from tests.support.epub_files import make_package, write_epub
+from tests.support.payloads import FAR, FORMULAS, MATH, PWNED
 
 
 def make_png(width: int = 120, height: int = 60, colour: tuple[int, int, int] = (120, 60, 160)) -> bytes:
@@ -50,6 +51,9 @@ epub:type="noteref">1</a></sup>. Water is H<sub>2</sub>O and the deep has 10<sup
 <blockquote><p>No rope is long enough.</p></blockquote>
 <pre><code class="language-python">def tie(rope):
     return rope * 2
+</code></pre>
+<pre><code class="language-js">// see <a href="#tides">the tides</a> before "10"
+const knots = 10; /* never closed
 </code></pre>
 <p lang="he" dir="rtl">שלום לכולם</p>
 <hr>
@@ -105,6 +109,46 @@ onerror="{PWNED}"><script>{PWNED}</script></mtext><maction actiontype="statuslin
 <annotation-xml encoding="text/html"><iframe src="{FAR}"></iframe></annotation-xml></math> corals and
 <a href="javascript:{PWNED}">one</a> <a href=" java&#10;script:{PWNED}">two</a> ways.
 <img src="{FAR}pixel.gif" alt="far away picture of reefs"> <img src="bad.svg" alt=""></p></body></html>"""
+
+
+FORMULAS_PAGE = (
+    '<html xmlns="http://www.w3.org/1999/xhtml"><head><title>Shoals</title></head><body><h1>Shoals</h1>'
+    + "".join(
+        f"<p>Shoal number {number} lies at {text} under the water.</p>"
+        for number, text in enumerate(FORMULAS, 1)
+    )
+    + "</body></html>"
+)
+
+
+def write_hostile_formulas(folder: Path) -> tuple[Path, Path]:
+    """Write a book of hostile formulas as HTML and as an EPUB."""
+    (folder / "shoals.html").write_text(FORMULAS_PAGE, encoding="utf-8")
+    page = (
+        FORMULAS_PAGE.replace("Shoals", "Sandbanks")
+        .replace("under", "deep under")
+        .replace("<math>", f'<math xmlns="{MATH}">')
+    )
+    package = make_package(["one.xhtml"], title="Sandbanks")
+    return folder / "shoals.html", write_epub(folder / "sandbanks.epub", {"one.xhtml": page}, opf=package)
+
+
+JAPANESE_PAGE = """<html xmlns="http://www.w3.org/1999/xhtml" lang="ja"><head><title>潮の本</title>
+<style>html { writing-mode: vertical-rl; -epub-writing-mode: vertical-rl }</style></head>
+<body style="writing-mode: vertical-rl"><h1>潮の満ち引き</h1>
+<p><ruby>漁師<rp>(</rp><rt>りょうし</rt><rp>)</rp></ruby>たちは十二月の夜明けに港を出て七艘の船を網とともに失い、<em>誰も</em>帰らなかった。</p>
+</body></html>"""
+URDU_PAGE = """<html lang="ur" dir="rtl"><head><title>Samandar</title></head><body><h1>Samandar</h1>
+<p>طوفان میں سات کشتیاں اپنے جالوں سمیت ڈوب گئیں۔</p>
+<ol start="4"><li>جال کی مرمت کریں۔</li><li>رسی لپیٹیں۔</li></ol></body></html>"""
+
+
+def write_foreign_books(folder: Path) -> tuple[Path, Path]:
+    """Write an EPUB in Japanese, set from top to bottom, and a page in Urdu, from right to left."""
+    package = make_package(["one.xhtml"], title="Shio").replace(">en<", ">ja<")
+    japanese = write_epub(folder / "shio.epub", {"one.xhtml": JAPANESE_PAGE}, opf=package)
+    (folder / "samandar.html").write_text(URDU_PAGE, encoding="utf-8")
+    return japanese, folder / "samandar.html"
 
 
 def write_books(folder: Path) -> tuple[Path, Path]:

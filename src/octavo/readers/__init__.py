@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from octavo.errors import BadBook
 from octavo.limits import MB, Limits
@@ -20,25 +22,53 @@ from octavo.readers.folders import WHOLE, choose_pages, find_single, get_format
 from octavo.readers.parsed import COVER_MOST_MB, ParsedBook, make_cover
 from octavo.types import BookFormat
 
+if TYPE_CHECKING:
+    from octavo.readers.scans import ScannedPages
+
 # 2: folders of HTML follow the site's own navigation; a page with several top headings is one chapter. Paths
 # and web addresses that a line of a PDF breaks after a slash are whole again.
-READERS_VERSION = "2"
+# 3: tables of a PDF have cells: ` | ` stands between them, and their headings above them.
+READERS_VERSION = "3"
 _PICTURE_FOLDERS = ("", "static", "docs", "src", "public")
 # The reader of an archive resolves them while it is open.
-_FINISHED = frozenset((BookFormat.EPUB,))
+_FINISHED = frozenset((BookFormat.EPUB, BookFormat.MOBI))
+_DOCUMENTS = ("docx", "odt", "fb2", "mobi")
 _COVER_FOLDERS = ("", "src", "images", "img", "assets", "static", "static/img", "docs")
 _COVER_NAMES = ("cover.png", "cover.jpg", "cover.jpeg", "cover.webp", "cover.gif")
 Announce = Callable[[int], None] | None
 OnPage = Callable[[int, int], None] | None
+NO_SCANS: ScannedPages = MappingProxyType({})
 
 
-def read_book(path: Path, limits: Limits, *, announce: Announce = None, on_page: OnPage = None) -> ParsedBook:
+class _Reading(NamedTuple):
+    """How a book is to be read: within which limits, with what OCR has read, and who hears of its pages."""
+
+    limits: Limits
+    scans: ScannedPages
+    announce: Announce
+    on_page: OnPage
+
+
+def read_book(
+    path: Path,
+    limits: Limits,
+    *,
+    scans: ScannedPages = NO_SCANS,
+    announce: Announce = None,
+    on_page: OnPage = None,
+) -> ParsedBook:
     """Read the book at a path, a file or a folder. `announce` gets a PDF's number of pages beforehand.
 
-    `on_page` gets the number of pages read so far, and of all, while a PDF or a folder of HTML is read.
+    `scans` is what OCR has read on pages of a PDF that have no text. `on_page` gets the number of pages read
+    so far, and of all, while a PDF or a folder of HTML is read.
     """
+    return _read_path(path, _Reading(limits, scans, announce, on_page))
+
+
+def _read_path(path: Path, reading: _Reading) -> ParsedBook:
+    limits = reading.limits
     if path.is_dir():
-        return _add_cover(_read_folder(path, limits, announce, on_page), path)
+        return _add_cover(_read_folder(path, reading), path)
     if not path.exists():
         raise BadBook("not_found", f"there is nothing at {path}")
     if not path.is_file():
@@ -48,7 +78,7 @@ def read_book(path: Path, limits: Limits, *, announce: Announce = None, on_page:
         raise BadBook("empty_file", f"{path.name} is empty: it has 0 bytes")
     if size > limits.max_file_mb * MB:
         raise BadBook("too_large", f"{path.name} has {size // MB} MB; the limit is {limits.max_file_mb} MB")
-    return _finish(_read_format(path, detect_format(path), limits, announce, on_page), path.parent, limits)
+    return _finish(_read_format(path, detect_format(path), reading), path.parent, limits)
 
 
 def _finish(book: ParsedBook, folder: Path, limits: Limits) -> ParsedBook:
@@ -67,12 +97,13 @@ def _finish(book: ParsedBook, folder: Path, limits: Limits) -> ParsedBook:
     return finish_book(book, load, limits)
 
 
-def _read_format(path: Path, name: str, limits: Limits, announce: Announce, on_page: OnPage) -> ParsedBook:
+def _read_format(path: Path, name: str, reading: _Reading) -> ParsedBook:
     """Read a file, or a folder of HTML or Markdown, with the reader of this format."""
+    limits, scans, announce, on_page = reading
     if name == "pdf":
         from octavo.readers.pdf.reader import read_pdf
 
-        return read_pdf(path, limits, announce=announce, on_page=on_page)
+        return read_pdf(path, limits, scans=scans, announce=announce, on_page=on_page)
     if name == "epub":
         from octavo.readers.epub.reader import read_epub
 
@@ -85,18 +116,8 @@ def _read_format(path: Path, name: str, limits: Limits, announce: Announce, on_p
         from octavo.readers.markdown.reader import read_markdown
 
         return read_markdown(path, limits)
-    if name == "docx":
-        from octavo.readers.documents.docx import read_docx
-
-        return read_docx(path, limits)
-    if name == "odt":
-        from octavo.readers.documents.odt import read_odt
-
-        return read_odt(path, limits)
-    if name == "fb2":
-        from octavo.readers.documents.fb2 import read_fb2
-
-        return read_fb2(path, limits)
+    if name in _DOCUMENTS:
+        return _read_document(path, name, limits)
     if name == "rst":
         from octavo.readers.markup.sphinx import read_rst
 
@@ -110,7 +131,25 @@ def _read_format(path: Path, name: str, limits: Limits, announce: Announce, on_p
     return read_plain_text(path, limits)
 
 
-def _read_folder(path: Path, limits: Limits, announce: Announce, on_page: OnPage) -> ParsedBook:
+def _read_document(path: Path, name: str, limits: Limits) -> ParsedBook:
+    if name == "docx":
+        from octavo.readers.documents.docx import read_docx
+
+        return read_docx(path, limits)
+    if name == "odt":
+        from octavo.readers.documents.odt import read_odt
+
+        return read_odt(path, limits)
+    if name == "mobi":
+        from octavo.readers.kindle.reader import read_kindle
+
+        return read_kindle(path, limits)
+    from octavo.readers.documents.fb2 import read_fb2
+
+    return read_fb2(path, limits)
+
+
+def _read_folder(path: Path, reading: _Reading) -> ParsedBook:
     """Read a site or book of a known tool, the only book in the folder, or its pages as one book."""
     from octavo.readers.html.fetched import MANIFEST
     from octavo.readers.markdown.docusaurus import is_docusaurus, read_docusaurus
@@ -118,8 +157,9 @@ def _read_folder(path: Path, limits: Limits, announce: Announce, on_page: OnPage
     from octavo.readers.markdown.mkdocs import is_mkdocs, read_mkdocs
     from octavo.readers.markup.sphinx import is_sphinx
 
+    limits = reading.limits
     if (path / MANIFEST).is_file():
-        return _finish(_read_format(path, "html", limits, announce, on_page), path, limits)
+        return _finish(_read_format(path, "html", reading), path, limits)
     if is_docusaurus(path):
         return _finish(read_docusaurus(path, limits), path, limits)
     if is_mdbook(path):
@@ -127,12 +167,12 @@ def _read_folder(path: Path, limits: Limits, announce: Announce, on_page: OnPage
     if is_mkdocs(path):
         return _finish(read_mkdocs(path, limits), path, limits)
     if is_sphinx(path):
-        return _finish(_read_format(path, "rst", limits, announce, on_page), path, limits)
+        return _finish(_read_format(path, "rst", reading), path, limits)
     files = find_files(path, frozenset(BY_SUFFIX), limits)
     if single := find_single(files):
-        return read_book(single, limits, announce=announce, on_page=on_page)
+        return _read_path(single, reading)
     if pages := choose_pages(files):
-        return _finish(_read_format(path, pages, limits, announce, on_page), path, limits)
+        return _finish(_read_format(path, pages, reading), path, limits)
     if not files:
         raise BadBook(
             "no_text",

@@ -1,4 +1,4 @@
-"""The parser process: it reads one book and can do nothing else.
+"""The parser process: it reads one book, or draws pages of a PDF, and can do nothing else.
 
 The library starts it with `python -I -m octavo.readers.child` and talks to it as `messages` describes. Before
 it reads a byte of the book, the process limits its own memory, CPU time (by the size of the book) and file
@@ -11,6 +11,7 @@ reading.
 from __future__ import annotations
 
 import errno
+import json
 import math
 import os
 import resource
@@ -24,14 +25,17 @@ from octavo.limits import MB, Limits
 from octavo.readers import read_book
 from octavo.readers.confine import confine
 from octavo.readers.files import measure_size
+from octavo.readers.markdown.docusaurus_files import list_files_above
 from octavo.readers.messages import (
     SECONDS_PER_MB,
     SECONDS_PER_PAGE,
+    read_page_request,
     read_request,
     write_book,
     write_error,
     write_page_count,
     write_pages_read,
+    write_pictures,
 )
 
 _MOST_OPEN_FILES = 64
@@ -50,10 +54,8 @@ def main() -> None:
     """Answer one request. Whatever goes wrong becomes an answer too."""
     stdout = _reserve_stdout()
     try:
-        path, limits = read_request(sys.stdin.buffer.read())
-        seconds = _confine_process(path, limits)
-        book = read_book(path, limits, announce=_make_announcer(seconds), on_page=_tell_page)
-        answer = write_book(book.to_json())
+        head, _, data = sys.stdin.buffer.read().partition(b"\n")
+        answer = _show_pages(head, data) if data else _read_book(head)
     except BaseException as error:
         refusal = _translate(error)
         answer = write_error(code=refusal.code, message=refusal.message, hint=refusal.hint)
@@ -62,6 +64,25 @@ def main() -> None:
         view = view[os.write(stdout, view) :]
     # Skip the libraries' exit handlers: a hostile file may have damaged them.
     os._exit(0)
+
+
+def _read_book(raw: bytes) -> bytes:
+    path, limits, scans = read_request(raw)
+    seconds = _confine_process(path, limits)
+    book = read_book(path, limits, scans=scans, announce=_make_announcer(seconds), on_page=_tell_page)
+    return write_book(book.to_json())
+
+
+def _show_pages(raw: bytes, data: bytes) -> bytes:
+    request = read_page_request(raw)
+    _confine_process(None, request.limits)
+    from octavo.readers.pdf.page import draw_page, draw_scans, find_boxes
+
+    if request.scans:
+        return write_pictures(draw_scans(data, request.scans, request.limits))
+    if request.drawing is not None:
+        return draw_page(data, *request.drawing, request.limits)
+    return json.dumps(find_boxes(data, request.boxes)).encode()
 
 
 def _reserve_stdout() -> int:
@@ -102,12 +123,15 @@ def _tell_page(done: int, total: int) -> None:
         os.write(2, write_pages_read(done, total))
 
 
-def _confine_process(path: Path, limits: Limits) -> float:
+def _confine_process(path: Path | None, limits: Limits) -> float:
     """Give up everything that reading the book at `path` does not need, as far as the system allows.
+
+    Without a path, what was sent along with the request is all there is to read.
 
     Returns the seconds of processor time that are left for the book.
     """
-    seconds = limits.parser_seconds + SECONDS_PER_MB * (measure_size(path, limits) // MB)
+    size = 0 if path is None else measure_size(path, limits)
+    seconds = limits.parser_seconds + SECONDS_PER_MB * (size // MB)
     memory = limits.parser_memory_mb * MB
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
@@ -131,11 +155,12 @@ def _limit_cpu_seconds(seconds: float) -> None:
     )
 
 
-def _list_readable_paths(book: Path) -> tuple[str, ...]:
-    """List where the book, Python and Octavo's own code are."""
+def _list_readable_paths(book: Path | None) -> tuple[str, ...]:
+    """List where the book, if there is one, Python and Octavo's own code are."""
     code = Path(__file__).resolve().parents[2]
     own = [sys.prefix, sys.base_prefix, sys.exec_prefix, *sys.path, str(code), "/usr/share/zoneinfo"]
-    return tuple({os.path.realpath(path) for path in (*own, os.fspath(book)) if path})
+    own += [] if book is None else [os.fspath(path) for path in (book, *list_files_above(book))]
+    return tuple({os.path.realpath(path) for path in own if path})
 
 
 def _make_audit_hook(allowed: tuple[str, ...]) -> Callable[[str, tuple[Any, ...]], None]:

@@ -13,6 +13,7 @@ import ctypes
 import errno
 import os
 import signal
+import struct
 import sys
 from collections.abc import Iterable
 from stat import S_ISDIR
@@ -22,7 +23,7 @@ _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 # Landlock. Its system calls have the same numbers on every processor.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _GET_VERSION, _PATH_BENEATH = 1, 1
-_READ_FILE, _READ_FOLDER = 1 << 2, 1 << 3
+_RUN_FILE, _READ_FILE, _READ_FOLDER = 1, 1 << 2, 1 << 3
 # How many rights on files each version of Landlock knows; the index is the version.
 _FILE_RIGHTS = (0, 13, 14, 15, 15, 16)
 # From version 4 on: bind and connect.
@@ -31,6 +32,8 @@ _NETWORK_RIGHTS = 0b11
 _SCOPES = 0b11
 _LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache")
 _PACKAGE_STORES = ("/nix/store", "/gnu/store", "/home/linuxbrew/.linuxbrew/Cellar")
+# The head of a program, and the kind of its part that names its loader.
+_ELF_64, _LOADER = b"\x7fELF\x02", 3
 _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
 _LOAD, _JUMP_IF_EQUAL, _JUMP_IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.EACCES
@@ -71,8 +74,11 @@ class _FilterProgram(ctypes.Structure):
     _fields_ = (("length", ctypes.c_uint16), ("steps", ctypes.POINTER(_FilterStep)))
 
 
-def confine(paths: Iterable[str]) -> bool:
-    """Let this process read only `paths`, what lies in them, and the system's libraries, from now on."""
+def confine(paths: Iterable[str], *, run: str = "") -> bool:
+    """Let this process read only `paths`, what lies in them, and the system's libraries, from now on.
+
+    It may become the program `run`, and no other.
+    """
     if sys.platform != "linux":
         return False
     libc = ctypes.CDLL(None, use_errno=True)
@@ -81,7 +87,9 @@ def confine(paths: Iterable[str]) -> bool:
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     _refuse_sockets(libc)
     version = libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _GET_VERSION)
-    return version > 0 and _restrict_files(libc, version, (*paths, *_LIBRARIES, *_PACKAGE_STORES))
+    if version <= 0:
+        return False
+    return _restrict_files(libc, version, (*paths, *_LIBRARIES, *_PACKAGE_STORES), _list_run_files(run))
 
 
 def _refuse_sockets(libc: ctypes.CDLL) -> None:
@@ -92,7 +100,25 @@ def _refuse_sockets(libc: ctypes.CDLL) -> None:
     libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(_FilterProgram(len(steps), steps)), 0, 0)
 
 
-def _restrict_files(libc: ctypes.CDLL, version: int, paths: Iterable[str]) -> bool:
+def _list_run_files(program: str) -> tuple[str, ...]:
+    """Return a program and its loader, which the kernel runs first."""
+    if not program:
+        return ()
+    with open(program, "rb") as file:
+        head = file.read(4096)
+        if head[:5] != _ELF_64:
+            return (program,)
+        (table,) = struct.unpack_from("=Q", head, 32)
+        size, count = struct.unpack_from("=HH", head, 54)
+        for place in range(table, min(table + size * count, len(head) - size), size):
+            kind, offset, length = struct.unpack_from("=I4xQ16xQ", head, place)
+            if kind == _LOADER:
+                file.seek(offset)
+                return program, os.fsdecode(file.read(length).rstrip(b"\0"))
+    return (program,)
+
+
+def _restrict_files(libc: ctypes.CDLL, version: int, paths: Iterable[str], run: Iterable[str]) -> bool:
     rights = (1 << _FILE_RIGHTS[min(version, len(_FILE_RIGHTS) - 1)]) - 1
     rules = _LandlockRules(rights, _NETWORK_RIGHTS if version >= 4 else 0, _SCOPES if version >= 6 else 0)
     size = 8 * (1 + (version >= 4) + (version >= 6))
@@ -101,13 +127,15 @@ def _restrict_files(libc: ctypes.CDLL, version: int, paths: Iterable[str]) -> bo
         return False
     try:
         for path in paths:
-            _allow_reading(libc, ruleset, path)
+            _allow(libc, ruleset, path, _READ_FILE, _READ_FOLDER)
+        for path in run:
+            _allow(libc, ruleset, path, _READ_FILE | _RUN_FILE)
         return bool(libc.syscall(_RESTRICT_SELF, ruleset, 0) == 0)
     finally:
         os.close(ruleset)
 
 
-def _allow_reading(libc: ctypes.CDLL, ruleset: int, path: str) -> None:
+def _allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int, in_folders: int = 0) -> None:
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
@@ -115,7 +143,7 @@ def _allow_reading(libc: ctypes.CDLL, ruleset: int, path: str) -> None:
         return
     try:
         is_folder = S_ISDIR(os.fstat(descriptor).st_mode)
-        rule = _LandlockPath(_READ_FILE | (_READ_FOLDER if is_folder else 0), descriptor)
+        rule = _LandlockPath(rights | (in_folders if is_folder else 0), descriptor)
         libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0)
     finally:
         os.close(descriptor)

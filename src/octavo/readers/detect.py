@@ -29,6 +29,10 @@ BY_SUFFIX = {
     ".docx": "docx",
     ".odt": "odt",
     ".fb2": "fb2",
+    ".mobi": "mobi",
+    ".azw": "mobi",
+    ".azw3": "mobi",
+    ".prc": "mobi",
     ".rst": "rst",
     ".rest": "rst",
     ".adoc": "asciidoc",
@@ -51,6 +55,8 @@ NAMES = {
     "archive": "a packed archive",
     "rtf": "a Rich Text document",
     "mobi": "a Kindle book",
+    "kfx": "a Kindle book of the newest kind (KFX)",
+    "palm": "an old Palm book",
     "djvu": "a DjVu scan",
     "postscript": "PostScript",
     "fb2": "a FictionBook",
@@ -64,7 +70,8 @@ NAMES = {
 _ADVICE = {
     "office": "Save it as PDF, EPUB or HTML and add that.",
     "rtf": "Save it as PDF, HTML or plain text and add that.",
-    "mobi": "Convert it to EPUB, for example with Calibre, and add that.",
+    "kfx": "Convert it to EPUB, for example with Calibre, and add that.",
+    "palm": "Convert it to EPUB, for example with Calibre, and add that.",
     "djvu": "Convert it to a PDF with a text layer (OCR) and add that.",
     "picture": "Run OCR on it and add the PDF or text file.",
     "postscript": "Convert it to PDF and add that.",
@@ -89,15 +96,16 @@ _ENDINGS = {
     "docx": ".docx",
     "odt": ".odt",
     "fb2": ".fb2",
+    "mobi": ".mobi",
 }
 # Formats that are told by their content; the others are text, and their names say which.
-_BY_CONTENT = ("pdf", "epub", "docx", "odt", "fb2")
+_BY_CONTENT = ("pdf", "epub", "docx", "odt", "fb2", "mobi")
 _UNREADABLE = {
     "office": (".doc", ".xls", ".ppt"),
     "xlsx": (".xlsx",),
     "pptx": (".pptx",),
     "rtf": (".rtf",),
-    "mobi": (".mobi", ".azw", ".azw3", ".kfx", ".prc"),
+    "kfx": (".kfx",),
     "djvu": (".djvu", ".djv"),
     "postscript": (".ps",),
     "zip": (".zip",),
@@ -210,7 +218,7 @@ def _detect_content(path: Path, named: str | None) -> str:
         if head.startswith(magic):
             return kind
     if head[60:68] in (b"BOOKMOBI", b"TEXtREAd"):
-        return "mobi"
+        return "mobi" if head[60:68] == b"BOOKMOBI" else "palm"
     if _is_pdf(head[:1024], named):
         return "pdf"
     return _detect_text(head)

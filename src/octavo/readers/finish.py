@@ -1,4 +1,4 @@
-"""Finish a book that was read: find where its links lead, and take its pictures.
+"""Finish a book that was read: find where its links lead, take its pictures, and find who wrote it.
 
 A link inside the book gets the number of its section and an offset in it; a picture gets the name of its
 bytes. Links that lead nowhere keep their words. Markup that does not nest is dropped, and its section is
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from octavo.errors import InvalidValue
 from octavo.readers.addresses import Locate, make_locator
+from octavo.readers.byline import find_byline
 from octavo.readers.pictures import Load, Pictures
 from octavo.text.clean import clean
 from octavo.types import Element, ElementKind
@@ -33,7 +34,7 @@ _ENDINGS = ("", ".md", ".mdx", ".html", "/index.md", "/README.md", "/index.mdx",
 
 
 def finish_book(book: ParsedBook, load: Load, limits: Limits) -> ParsedBook:
-    """Return the book with its links resolved and its pictures taken."""
+    """Return the book with its links resolved, its pictures taken and its authors, if its text names them."""
     places = _find_places(book)
     pictures = Pictures(load, limits)
     sections = tuple(_finish_section(section, places, pictures) for section in book.sections)
@@ -41,7 +42,8 @@ def finish_book(book: ParsedBook, load: Load, limits: Limits) -> ParsedBook:
     if pictures.left_out:
         said = f"{pictures.left_out} pictures are too large to be shown"
         warnings = (*warnings, said)
-    return replace(book, sections=sections, images=pictures.found, warnings=warnings)
+    authors = book.authors or find_byline(book.title, sections)
+    return replace(book, sections=sections, images=pictures.found, warnings=warnings, authors=authors)
 
 
 def _find_places(book: ParsedBook) -> Places:

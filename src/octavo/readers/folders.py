@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from octavo.limits import Limits
 
 # Formats whose file is a book by itself, and formats whose files may be the pages of one.
-WHOLE = frozenset(("pdf", "epub", "docx", "odt", "fb2"))
+WHOLE = frozenset(("pdf", "epub", "docx", "odt", "fb2", "mobi"))
 PAGES = ("html", "markdown", "rst", "asciidoc")
 # Where a book lies in several formats, the one that says most about its structure is read.
-_BEST_FIRST = ("epub", "fb2", "docx", "odt", "html", "markdown", "rst", "asciidoc", "pdf", "text")
+_BEST_FIRST = ("epub", "fb2", "mobi", "docx", "odt", "html", "markdown", "rst", "asciidoc", "pdf", "text")
 _MOST_ENTRIES = 1_000_000
 _ABOUT = frozenset(
     ("readme", "license", "licence", "copying", "changelog", "contributing", "index", "authors")

@@ -7,7 +7,9 @@ blanks, one blank line between paragraphs. `blocks` are the spans (code, tables)
 `markup` says what each part of the text is; see `octavo.types.markup`. Until a book is finished, `url` and
 `image` in it are addresses as the book writes them, and `places` are the ids that links of the book lead to.
 Then a link inside the book has the number of its section, and a picture the SHA-256 of its bytes. `pages`
-mark where each page begins.
+mark where each page begins, and `lines` say which characters of a PDF's page each line of the text is.
+`scans` are the pages of a PDF that show pictures and have no text. A book that has nothing else has no
+sections.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from types import MappingProxyType
 
 from octavo.errors import InvalidValue
 from octavo.limits import MB
-from octavo.types import NO_METADATA, BookFormat, BookMetadata, Element, PageMark, Span
+from octavo.types import NO_METADATA, BookFormat, BookMetadata, Element, PageMark, PrintedLine, Span
+from octavo.types.books import check_lines
 from octavo.types.markup import check_nesting, decode_markup, encode_markup
 
 COVER_MOST_MB = 2
@@ -76,6 +79,7 @@ class ParsedSection:
     pages: tuple[PageMark, ...] = ()
     blocks: tuple[Span, ...] = ()
     markup: tuple[Element, ...] = ()
+    lines: tuple[PrintedLine, ...] = ()
     places: tuple[tuple[str, int], ...] = ()
 
     @property
@@ -97,6 +101,10 @@ class ParsedBook:
     metadata: BookMetadata = NO_METADATA
     images: Mapping[str, bytes] = field(default_factory=lambda: NO_IMAGES)
     """The pictures that the markup names, by the SHA-256 of their bytes."""
+    scans: tuple[int, ...] = ()
+    """The numbers of pages that OCR has still to read."""
+    file_hash: str = ""
+    """The SHA-256 of a PDF, whose pages are drawn from the file."""
 
     @property
     def characters(self) -> int:
@@ -115,6 +123,8 @@ class ParsedBook:
             "cover": b64encode(self.cover.data).decode() if self.cover else None,
             "metadata": asdict(self.metadata),
             "images": {name: b64encode(data).decode() for name, data in self.images.items()},
+            "scans": self.scans,
+            "file_hash": self.file_hash,
         }
         return json.dumps(fields, ensure_ascii=False)
 
@@ -132,11 +142,13 @@ class ParsedBook:
                 pages=tuple(PageMark(**p) for p in s["pages"]),
                 blocks=tuple(Span(**b) for b in s["blocks"]),
                 markup=decode_markup(s["markup"]),
+                lines=tuple(PrintedLine(*line) for line in s["lines"]),
             )
             for s in fields["sections"]
         )
         for section in sections:
             check_nesting("markup", section.markup, len(section.text))
+            check_lines("lines", section.lines, len(section.text))
         return cls(
             title=fields["title"],
             format=BookFormat(fields["format"]),
@@ -149,6 +161,8 @@ class ParsedBook:
             cover=Cover(b64decode(fields["cover"], validate=True)) if fields["cover"] else None,
             metadata=BookMetadata.from_json(fields["metadata"]),
             images={name: b64decode(data, validate=True) for name, data in fields["images"].items()},
+            scans=tuple(fields["scans"]),
+            file_hash=fields["file_hash"],
         )
 
 
@@ -163,4 +177,5 @@ def _encode_section(section: ParsedSection) -> dict[str, object]:
         "pages": [asdict(mark) for mark in section.pages],
         "blocks": [asdict(span) for span in section.blocks],
         "markup": encode_markup(section.markup),
+        "lines": section.lines,
     }

@@ -7,9 +7,10 @@ no link and no address outside the drawing. What cannot be read that way is refu
 
 from __future__ import annotations
 
+import math
 import re
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
@@ -48,7 +49,13 @@ _ATTRIBUTES = split_names(
 _GROUPS = frozenset(("a", "switch"))
 _TEXTS = frozenset(("text", "tspan", "textPath"))
 # `url(#name)` names a part of the drawing itself.
-_LOADS = re.compile(r"url\s*\(\s*['\"]?(?!#)|@|expression|javascript:|\\|behavior", re.IGNORECASE)
+_LOADS = re.compile(r"url\s*+\(\s*+['\"]?+(?!#)|@|expression|javascript:|\\|behavior", re.IGNORECASE)
+_GRADIENTS = frozenset(("linearGradient", "radialGradient"))
+_REFERENCE = re.compile(r"(?:^|\s|url\(\s*['\"]?)#([^\s'\")]+)")
+_RULE = re.compile(r"([^{}]++)\{([^{}]*+)\}")
+_SELECTED = re.compile(r"[\w-]+|\*")
+DRAWN_MOST = 100_000
+"""How many elements a drawing may have, with those that it shows again by reference."""
 _EMBEDDED = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]*")
 
 
@@ -133,9 +140,9 @@ def _rewrite_drawing(data: bytes) -> bytes | None:
         return None
     try:
         drawing = _copy_element(root)
+        if drawing is None or _count_drawn(drawing) > DRAWN_MOST:
+            return None
     except RecursionError:
-        return None
-    if drawing is None:
         return None
     drawing.set("xmlns", SVG)
     return bytes(ElementTree.tostring(drawing, encoding="utf-8", xml_declaration=False))
@@ -168,6 +175,38 @@ def _copy_element(element: ElementTree.Element, parent: str = "") -> ElementTree
         elif tag in _TEXTS and child.tail:
             _append_text(copy, child.tail)
     return copy
+
+
+def _count_drawn(drawing: ElementTree.Element) -> float:
+    """Count the elements that a browser draws, those that are drawn again by reference each time.
+
+    A few elements that refer to each other can stand for millions, which would keep a browser busy for hours.
+    References in a circle count as without end.
+    """
+    named = {name: e for e in drawing.iter() if (name := e.get("id")) and e.tag not in _GRADIENTS}
+    rules = [rule for e in drawing.iter("style") for rule in _read_rules(e.text or "")]
+    known: dict[str, float] = {}
+
+    def count_named(name: str) -> float:
+        if name not in known:
+            known[name] = math.inf
+            known[name] = count(named[name])
+        return known[name]
+
+    def count(element: ElementTree.Element) -> float:
+        own = {"*", element.tag, *(element.get("class") or "").split(), element.get("id") or "*"}
+        shown = set(_REFERENCE.findall(" ".join(element.attrib.values())))
+        shown.update(name for selected, names in rules if selected & own for name in names)
+        return 1 + sum(map(count_named, named.keys() & shown)) + sum(map(count, element))
+
+    return count(drawing)
+
+
+def _read_rules(sheet: str) -> Iterator[tuple[set[str], list[str]]]:
+    """Yield of each rule of a style sheet which tags, classes and ids it selects, and what it refers to."""
+    for selectors, body in _RULE.findall(sheet):
+        if names := _REFERENCE.findall(body):
+            yield set(_SELECTED.findall(selectors)), names
 
 
 def _append_text(element: ElementTree.Element, text: str) -> None:

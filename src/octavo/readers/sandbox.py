@@ -16,10 +16,10 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from octavo.concurrency import run_blocking
 from octavo.errors import BAD_BOOK_CODES, BadBook, MachineError
@@ -36,6 +36,9 @@ from octavo.readers.messages import (
 )
 from octavo.readers.parsed import ParsedBook
 from octavo.readers.pictures import is_shown
+
+if TYPE_CHECKING:
+    from octavo.readers.scans import ScannedPages
 
 GRACE_SECONDS = 2.0
 WAITING_FACTOR = 4
@@ -58,35 +61,63 @@ _MEMORY_SIGNALS = (signal.SIGABRT, signal.SIGKILL, signal.SIGTRAP, signal.SIGILL
 
 async def parse(path: Path, limits: Limits, *, on_page: OnPage | None = None) -> ParsedBook:
     """Read the book at `path` in a child process. `on_page` is called now and then while it reads."""
-    process = await _start_parser(path.name)
+    book = await parse_with_scans(path, limits, {}, on_page=on_page)
+    if not book.sections:
+        raise BadBook("no_text", f"all {book.page_count} pages of {path.name} are scans")
+    return book
+
+
+async def parse_with_scans(
+    path: Path, limits: Limits, scans: ScannedPages, *, on_page: OnPage | None = None
+) -> ParsedBook:
+    """Read a book, and use what OCR has read on pages of a PDF that have no text.
+
+    The book names the scanned pages that are not among `scans`; it may have no sections then.
+    """
+    # A picture takes a third more as text.
+    most = (4 * limits.max_text_mb + 2 * limits.max_images_mb + _ANSWER_EXTRA_MB) * MB
+    request = await run_blocking(write_request, path.absolute(), limits, scans)
+    answer = await run_child(request, path.name, limits, most=most, on_page=on_page)
+    return await run_blocking(_read_answer, answer, path.name)
+
+
+async def run_child(
+    request: bytes,
+    name: str,
+    limits: Limits,
+    *,
+    most: int,
+    on_page: OnPage | None = None,
+    command: Sequence[str] = _COMMAND,
+) -> bytes:
+    """Return the answer of a child process to a request, of `most` bytes at most; `name` is for errors."""
+    process = await _start(command, name)
     try:
         seconds = WAITING_FACTOR * limits.parser_seconds + GRACE_SECONDS
         async with asyncio.timeout(seconds) as deadline:
             watch = asyncio.create_task(_extend_while_busy(process, deadline, limits, seconds))
             try:
                 _, answer, _ = await asyncio.gather(
-                    _send(process, write_request(path.absolute(), limits)),
-                    _receive(process, limits, path.name),
+                    _send(process, request),
+                    _receive(process, most, name),
                     _watch_stderr(process, deadline, on_page),
                 )
                 code = await process.wait()
             finally:
                 watch.cancel()
     except TimeoutError:
-        raise BadBook(
-            "parser_timeout", f"the parser of {path.name} did not go on for {seconds:g} s"
-        ) from None
+        raise BadBook("parser_timeout", f"the parser of {name} did not go on for {seconds:g} s") from None
     finally:
         await asyncio.shield(_stop(process))
     if code != 0 or not answer:
-        _raise_exit_error(code, path.name)
-    return await run_blocking(_read_answer, answer, path.name)
+        _raise_exit_error(code, name)
+    return answer
 
 
-async def _start_parser(name: str) -> asyncio.subprocess.Process:
+async def _start(command: Sequence[str], name: str) -> asyncio.subprocess.Process:
     try:
         return await asyncio.create_subprocess_exec(
-            *_COMMAND,
+            *command,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -111,17 +142,15 @@ async def _send(process: asyncio.subprocess.Process, request: bytes) -> None:
         await process.stdin.wait_closed()
 
 
-async def _receive(process: asyncio.subprocess.Process, limits: Limits, name: str) -> bytes:
-    """Read all of the child's stdout, up to what the largest book takes as JSON."""
+async def _receive(process: asyncio.subprocess.Process, most: int, name: str) -> bytes:
+    """Read all of the child's stdout, up to `most` bytes."""
     assert process.stdout is not None
-    # A picture takes a third more as text.
-    most = (4 * limits.max_text_mb + 2 * limits.max_images_mb + _ANSWER_EXTRA_MB) * MB
     pieces: list[bytes] = []
     size = 0
     while piece := await process.stdout.read(1 << 16):
         size += len(piece)
         if size > most:
-            raise BadBook("too_large", f"{name} has more than {limits.max_text_mb} MB of text")
+            raise BadBook("too_large", f"the parser of {name} answered with more than {most // MB} MB")
         pieces.append(piece)
     return b"".join(pieces)
 
@@ -198,20 +227,29 @@ def _read_answer(answer: bytes, name: str) -> ParsedBook:
             book = ParsedBook.from_json(answer[len(BOOK_PREFIX) : -1])
             _check_book(book)
             return book
+    except Exception as nonsense:
+        raise make_nonsense(name, nonsense) from None
+    raise read_refusal(answer, name)
+
+
+def read_refusal(answer: bytes, name: str) -> BadBook:
+    """Return the error that a child answered with."""
+    try:
         error = json.loads(answer)["error"]
         code = error["code"] if error["code"] in BAD_BOOK_CODES else "parser_crash"
-        refusal = BadBook(code, str(error["message"]), hint=str(error["hint"]))
+        return BadBook(code, str(error["message"]), hint=str(error["hint"]))
     except Exception as nonsense:
-        raise BadBook(
-            "parser_crash", f"the parser of {name} answered nonsense: {type(nonsense).__name__}"
-        ) from None
-    raise refusal
+        return make_nonsense(name, nonsense)
+
+
+def make_nonsense(name: str, error: Exception) -> BadBook:
+    return BadBook("parser_crash", f"the parser of {name} answered nonsense: {type(error).__name__}")
 
 
 def _check_book(book: ParsedBook) -> None:
     """Accept only text with offsets inside it: a parser that a file has taken over may answer anything."""
     said = book.metadata
-    words: list[object] = [book.title, book.language, *book.authors, *book.warnings]
+    words: list[object] = [book.title, book.language, book.file_hash, *book.authors, *book.warnings]
     words += [*said.subjects, *said.identifiers]
     for section in book.sections:
         words += [
@@ -233,5 +271,7 @@ def _check_book(book: ParsedBook) -> None:
     for name, data in book.images.items():
         if sha256(data).hexdigest() != name or not is_shown(data):
             raise ValueError("not a picture")
-    if not book.sections or not all(isinstance(word, str) for word in words):
+    if not (book.sections or book.scans) or not all(isinstance(word, str) for word in words):
         raise TypeError("not text")
+    if not all(isinstance(page, int) and 1 <= page <= book.page_count for page in book.scans):
+        raise ValueError("scans of no page")

@@ -1,7 +1,8 @@
 """XML from inside a book, read by a parser that fetches nothing and expands nothing.
 
-A document that declares its own entities is refused: books do not need them, and attacks do. Untidy XML is
-repaired as far as it goes. Elements are found by their local names, whatever their namespace prefix is.
+A document that declares its own entities is refused: books do not need them, and attacks do. So is one that
+is nested deeper than the parser goes, or has longer texts: it would be cut off. Untidy XML is repaired as far
+as it goes. Elements are found by their local names, whatever their namespace prefix is.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ _DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 _DECLARED_ENCODING = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.-]{1,40})["']""")
 _OWN_ENTITIES = re.compile(r"<!DOCTYPE[^<>\[]*+\[|<!ENTITY", re.IGNORECASE)
 _NAMED_ENTITY = re.compile(r"&([A-Za-z][A-Za-z0-9]{1,30});")
+DEEPEST = 256
+"""How deep the parser goes."""
 _XML_ENTITIES = frozenset(("amp", "lt", "gt", "quot", "apos"))
 Element = etree._Element
 
@@ -38,6 +41,11 @@ def parse_xml(data: bytes, *, name: str, code: str = "bad_epub") -> Element:
         root = etree.fromstring(text.encode("utf-8", "replace"), parser)
     except (etree.XMLSyntaxError, ValueError):
         root = None
+    if any(error.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for error in parser.error_log):
+        raise BadBook(
+            code,
+            f"{name} is nested deeper than {DEEPEST} levels, or has a text of more than 10 MB in one element",
+        )
     if root is None:
         raise BadBook(code, f"{name} is not XML")
     return root

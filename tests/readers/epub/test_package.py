@@ -41,6 +41,34 @@ def test_an_untidy_package_is_read_as_far_as_it_goes() -> None:
     assert opf.read_package(made.encode("utf-16"), path="p.opf").items
 
 
+@pytest.mark.parametrize(
+    ("dates", "published"),
+    [
+        (["<dc:date opf:event='modification'>2019-05-01</dc:date>", "<dc:date>1851</dc:date>"], "1851"),
+        (
+            [
+                "<dc:date opf:event='creation'>2012-01-01</dc:date>",
+                "<dc:date>2015</dc:date>",
+                "<dc:date opf:event='publication'>1851-10-18</dc:date>",
+            ],
+            "1851-10-18",
+        ),
+        (["<dc:date opf:event='original-publication'>1851</dc:date>", "<dc:date>2015</dc:date>"], "1851"),
+        (["<dc:date opf:event='modification'>2019-05-01</dc:date>"], ""),
+        (["<dc:date opf:event='conversion'>2019-05-01</dc:date>", "<dc:date/>"], ""),
+        ([], ""),
+    ],
+)
+def test_the_date_of_a_book_is_that_of_its_publication(dates: list[str], published: str) -> None:
+    root = parse_xml(
+        f"""<package xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:opf="http://www.idpf.org/2007/opf">
+        <metadata>{"".join(dates)}<meta property="dcterms:modified">2020-01-01T00:00:00Z</meta></metadata>
+        </package>""".encode(),
+        name="p.opf",
+    )
+    assert opf.read_metadata(root).published == published
+
+
 def test_the_namespace_of_a_package_does_not_matter() -> None:
     made = make_package(["a.xhtml"]).replace(' xmlns="http://www.idpf.org/2007/opf"', "")
     assert len(opf.read_package(made.encode(), path="p.opf").items) == 1
@@ -83,7 +111,8 @@ def test_an_ncx_gives_nested_entries_and_skips_nameless_points() -> None:
 
 def test_very_deep_contents_are_no_way_to_exhaust_the_reader() -> None:
     deep = "<navPoint><navLabel><text>x</text></navLabel>" * 5_000
-    assert opf.read_ncx(f"<ncx><navMap>{deep}".encode(), path="toc.ncx").entries == ()
+    with pytest.raises(BadBook, match=r"toc.ncx is nested deeper than 256 levels"):
+        opf.read_ncx(f"<ncx><navMap>{deep}".encode(), path="toc.ncx")
 
 
 @pytest.mark.parametrize(

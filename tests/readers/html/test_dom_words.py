@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from octavo.limits import Limits
 from octavo.readers.html.dom import parse_page, read_page
 from octavo.readers.pages import Heading, HtmlPage, PageBreak, Text
+from octavo.types import ElementKind
 
 
 def page(body: str, *, site: bool = False, page_ids: dict[str, str] | None = None) -> HtmlPage:
@@ -293,6 +294,21 @@ def test_code_with_coloured_words_and_numbered_lines_is_the_code_alone() -> None
     rouge = """<table class="rouge-table"><tr><td class="rouge-gutter gl"><pre class="lineno">1</pre></td>
       <td class="rouge-code"><pre>puts 1</pre></td></tr></table>"""
     assert texts(rouge) == ["puts 1"]
+
+
+def test_links_in_code_are_kept_without_a_change_to_the_code() -> None:
+    body = """<pre><code>let <a href="#v">v</a>: <a href="https://example.org"><b>Vec</b>
+    &lt;T&gt;</a> = <a href="/x">one</a>;</code></pre>"""
+    (code,) = page(body).pieces
+    assert code.text == "let v: Vec\n    <T> = one;"
+    assert isinstance(code, Text)
+    marked = [(part.kind, code.text[part.start : part.end], part.depth) for part in code.markup]
+    assert marked == [
+        (ElementKind.CODE, code.text, 0),
+        (ElementKind.LINK, "v", 1),
+        (ElementKind.LINK, "Vec\n    <T>", 1),
+        (ElementKind.LINK, "one", 1),
+    ]
 
 
 def test_code_in_a_list_keeps_its_place_and_a_definition_its_term() -> None:

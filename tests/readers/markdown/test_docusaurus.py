@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from octavo.errors import BadBook
 from octavo.limits import Limits
 from octavo.readers.markdown import docusaurus
 from octavo.readers.parsed import ParsedBook
+from octavo.readers.sandbox import parse
 from octavo.types import BookFormat
 
 CONFIG = """
@@ -237,6 +239,33 @@ def test_a_docs_folder_alone_is_read_with_the_usual_addresses(tmp_path: Path) ->
         book = read(root)
         assert (book.title, book.base_url) == ("Manual", None)
         assert contents(book)[-1] == ("Guide / A", "docs/guide/a")
+
+
+def test_the_docs_of_a_site_alone_have_its_title_addresses_and_order(tmp_path: Path) -> None:
+    files = {
+        "docs/a.md": "# A\n\nThe first page.",
+        "docs/b.md": "# B\n\nThe second page.",
+        "sidebars.js": "module.exports = {docs: ['b', 'a']};",
+    }
+    site = write_site(
+        tmp_path / "website", files, docs="{routeBasePath: 'learn', sidebarPath: './sidebars.js'}"
+    )
+    whole, alone = read(site), read(site / "docs")
+    assert (alone.title, alone.language, alone.base_url) == ("My Site", "en", "https://site.example/base/")
+    assert contents(alone) == contents(whole) == [("B", "learn/b"), ("A", "learn/a")]
+    # The process that reads books may read nothing else beside the folder.
+    assert asyncio.run(parse(site / "docs", Limits())) == alone
+    write_site(site, {"config/sidebars.js": files["sidebars.js"]}, docs="{sidebarPath: 'config/sidebars.js'}")
+    confined = asyncio.run(parse(site / "docs", Limits()))
+    assert (confined.title, contents(confined)[0]) == ("My Site", ("A", "docs/a"))
+
+
+def test_docs_in_a_site_that_keeps_its_docs_elsewhere_have_the_usual_addresses(tmp_path: Path) -> None:
+    files = {"docs/a.md": "# A\n\nx", "guides/b.md": "# B\n\ny"}
+    site = write_site(tmp_path / "website", files, docs="{path: 'guides', routeBasePath: 'learn'}")
+    assert contents(read(site / "docs")) == [("A", "docs/a")]
+    (site / "docusaurus.config.js").write_text("x" * 600_000)
+    assert read(site / "docs").title == "Website"
 
 
 def test_a_site_one_folder_down_is_found(tmp_path: Path) -> None:

@@ -16,6 +16,9 @@ CONFIG = """\
 site_name: Sea Docs
 site_url: https://sea.example/docs/
 site_author: Ann Writer
+theme:
+  name: material
+  language: en
 nav:
   - Home: index.md
   - Guide:
@@ -47,6 +50,7 @@ def make(root: Path, config: str) -> ParsedBook:
 
 def test_nav_gives_order_titles_and_addresses(tmp_path: Path) -> None:
     book = make(tmp_path, CONFIG)
+    assert (book.authors, book.language) == (("Ann Writer",), "en")
     assert (book.title, book.format, book.base_url) == (
         "Sea Docs",
         BookFormat.MKDOCS,

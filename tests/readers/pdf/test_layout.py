@@ -9,16 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octavo.readers.pdf.headings import OutlineEntry, detect_headings, locate_outline, split_into_runs
-from octavo.readers.pdf.layout import (
-    BookWords,
-    PdfLine,
-    PdfPage,
-    PdfText,
-    count_figures,
-    drop_boilerplate,
-    lay_out,
-    measure_leading,
-)
+from octavo.readers.pdf.layout import BookWords, PdfText, drop_boilerplate, lay_out, measure_leading
+from octavo.readers.pdf.lines import PdfLine, PdfPage, Segment, count_figures
 
 WIDTH = 5.0  # of a letter
 
@@ -227,11 +219,28 @@ any_line = st.builds(
     size=st.floats(1, 40),
     bold=st.booleans(),
     hyphen=st.booleans(),
+    first=st.just(0),
+    length=st.just(1),
+    segments=st.just(()),
 )
 
 
+@st.composite
+def draw_line(draw: st.DrawFn) -> PdfLine:
+    """A line, and perhaps wide gaps between its words."""
+    line = draw(any_line)
+    words = line.text.split(" ")
+    if len(words) < 2 or not draw(st.booleans()):
+        return line
+    places = draw(st.lists(st.floats(0, 600), min_size=len(words), max_size=len(words)))
+    cells = tuple(Segment(word, left, left + 10) for word, left in zip(words, places, strict=True))
+    # A hyphen at the end of a line stands in its last cell.
+    last = cells[-1]._replace(text=cells[-1].text + "-") if line.hyphen else cells[-1]
+    return line._replace(segments=(*cells[:-1], last))
+
+
 @settings(max_examples=150, deadline=None)
-@given(st.lists(st.tuples(any_line, st.integers(0, 1)), min_size=1, max_size=25))
+@given(st.lists(st.tuples(draw_line(), st.integers(0, 1)), min_size=1, max_size=25))
 def test_any_lines_keep_their_letters_and_their_marks_stand_in_order(
     given_lines: list[tuple[PdfLine, int]],
 ) -> None:

@@ -158,15 +158,27 @@ def read_metadata(root: Element) -> BookMetadata:
         mark = "#" + (collection.get("id") or "-")
         more = (n for n in meta if n.get("property") == "group-position" and n.get("refines") == mark)
         series, position = read_words(collection), read_words(next(more, None))
-    dates = sorted(find_all(root, "date"), key=lambda n: "modif" in " ".join(map(str, n.attrib.values())))
     return build_metadata(
         subjects=[read_words(n) for n in find_all(root, "subject")],
         series=series,
         series_position=position,
         publisher=read_words(next(find_all(root, "publisher"), None)),
-        published=read_words(dates[0]) if dates else "",
+        published=_read_published(root),
         identifiers=[(get_attribute(n, "scheme"), read_words(n)) for n in find_all(root, "identifier")],
     )
+
+
+def _read_published(root: Element) -> str:
+    """Return the date of publication: one that says so, else one that says nothing of itself.
+
+    EPUB 2 also writes when the file was created or modified, which is no date of the book.
+    """
+    dates = [(get_attribute(node, "event").lower(), read_words(node)) for node in find_all(root, "date")]
+    for wanted in ("publication", "original-publication", "issued", ""):
+        for event, date in dates:
+            if event == wanted and date:
+                return date
+    return ""
 
 
 def _read_item(node: Element, path: str) -> ManifestItem:

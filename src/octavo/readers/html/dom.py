@@ -50,7 +50,7 @@ from octavo.readers.html.inline import (
 )
 from octavo.readers.html.tags import split_names
 from octavo.readers.pages import HtmlPage, Piece, Text
-from octavo.readers.parts import MarkedRuns, Part
+from octavo.readers.parts import MarkedRuns, Part, wrap
 from octavo.readers.sections import TextBuilder
 from octavo.text.clean import clean, collapse, decode
 from octavo.types import ElementKind
@@ -435,7 +435,27 @@ class _PageWalker:
         kept = BREAK * text.count(BREAK, 0, len(text) - len(bare)) + bare
         named: dict[str, Attribute] = {"language": language} if language else {}
         size = len(bare) - bare.count(BREAK)
-        self._add_block(kept, ids, labels, [Part(ElementKind.CODE, 0, size, 0, named)])
+        links = self._mark_links(node, kept.replace(BREAK, ""))
+        self._add_block(kept, ids, labels, wrap(links, Part(ElementKind.CODE, 0, size, 0, named)))
+
+    def _mark_links(self, node: LexborNode, text: str) -> list[Part]:
+        """Return the links in code, whose text without break signs is `text`."""
+        if node.css_first("a[href]") is None:
+            return []
+        runs = MarkedRuns()
+        links: list[int] = []
+        for inner in node.traverse(include_text=True):
+            while links and not _holds(links[-1], inner):
+                links.pop()
+                runs.close()
+            if inner.tag == "-text":
+                runs.runs.append(inner.text(deep=False))
+            elif inner.tag == "a" and inner.attributes.get("href") and not links:
+                runs.open(*describe_link(inner, inner.attributes, self.locate))
+                links.append(inner.mem_id)
+        for _ in links:
+            runs.close()
+        return runs.place([text])[0]
 
     def _mark_pages_in_code(self, node: LexborNode) -> list[str]:
         """Put the break sign where pages begin in code, and return their labels."""
@@ -500,6 +520,14 @@ def _place_in_cell(pieces: tuple[Piece, ...], words: str) -> list[Part]:
     runs = MarkedRuns()
     runs.add(body.text, markup)
     return runs.place([words])[0]
+
+
+def _holds(mem_id: int, node: LexborNode) -> bool:
+    """Whether a node is inside the one with this id."""
+    here = node.parent
+    while here is not None and here.mem_id != mem_id:
+        here = here.parent
+    return here is not None
 
 
 def _collect_ids(node: LexborNode) -> list[str]:

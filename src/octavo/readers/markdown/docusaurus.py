@@ -1,6 +1,7 @@
 """Read the docs of a Docusaurus site as one book, each section at the address where the site publishes it.
 
-Takes a site, a folder that holds one, or a docs folder alone. Drafts, unlisted pages, partials, the blog,
+Takes a site, a folder that holds one, or a docs folder alone, which has the title and the addresses of the
+site around it. Drafts, unlisted pages, partials, the blog,
 other versions and translations are not part of the book. The configuration is read, never run. What cannot be
 read from it has Docusaurus' own defaults: docs are in `docs`, are published under `docs`, and the folders
 make the sidebar.
@@ -14,6 +15,7 @@ from __future__ import annotations
 import json
 import posixpath
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -29,6 +31,12 @@ from octavo.readers.files import (
     make_sort_key,
     resolve_inside,
 )
+from octavo.readers.markdown.docusaurus_files import (
+    find_category_file,
+    find_config,
+    find_config_above,
+    find_docs_folder,
+)
 from octavo.readers.markdown.frontmatter import FrontMatter, load_yaml
 from octavo.readers.markdown.jsliteral import read_export
 from octavo.readers.markdown.mdx import drop_highlight_comments, strip_mdx
@@ -43,9 +51,7 @@ if TYPE_CHECKING:
     from octavo.limits import Limits
     from octavo.readers.sections import PageSection
 
-_CONFIGS = tuple(f"docusaurus.config.{ending}" for ending in ("ts", "js", "mjs", "cjs", "mts", "cts"))
 _SIDEBARS = tuple(f"sidebars.{ending}" for ending in ("ts", "js", "json", "mjs", "cjs", "mts", "cts"))
-_CATEGORIES = ("_category_.json", "_category_.yml", "_category_.yaml")
 _LARGEST = 512 * 1024
 _PREFIX = re.compile(r"^(\d+)\s*[-_.]+\s*([^-_.\s].*)$")
 _NO_PREFIX = re.compile(r"^(?:\d{4}[-_.]\d{2}|\d{2}[-_.]\d{2}[-_.]\d{2,4}|\d+[-_.]\d+)")
@@ -111,7 +117,9 @@ class _Category:
 
 def is_docusaurus(path: Path) -> bool:
     """Whether a folder is a Docusaurus site, holds one, or is the docs folder of one."""
-    return path.is_dir() and (_find_config(path) is not None or _find_docs_folder(path) is not None)
+    if not path.is_dir():
+        return False
+    return any(find(path) is not None for find in (find_config, find_docs_folder, find_config_above))
 
 
 def read_docusaurus(path: Path, limits: Limits) -> ParsedBook:
@@ -240,7 +248,7 @@ class _DocsReader:
         ]
 
     def _find_source_file(self, item: _Category) -> str:
-        file = _find_category_file(self._root / item.source_file)
+        file = find_category_file(self._root / item.source_file)
         return file.relative_to(self._root).as_posix() if file else item.source_file
 
     def _build_chapter(self, doc: _DocPage, place: tuple[str, ...]) -> list[ParsedSection]:
@@ -255,10 +263,33 @@ def _is_hidden(page: MarkdownPage) -> bool:
 
 def _open_site(path: Path, limits: Limits) -> _DocusaurusSite:
     """Read the configuration of a site, and find its docs."""
-    config = _find_config(path)
+    config = find_config(path)
     if config is None:
-        folder = _find_docs_folder(path) or path
+        folder = find_docs_folder(path) or path
+        above = find_config_above(path) if folder == path else None
+        if above is not None:
+            return _open_site_above(path, above, limits)
         return _DocusaurusSite(folder=folder.parent, docs=(_DocsFolder(folder=folder),))
+    return _read_config(path, config, limits)
+
+
+def _open_site_above(path: Path, config: Path, limits: Limits) -> _DocusaurusSite:
+    """Read the site that a docs folder belongs to. What lies outside the folder may be forbidden to read."""
+    here, alone = path.resolve(), (_DocsFolder(folder=path),)
+    with suppress(BadBook, OSError):
+        site = _read_config(config.parent, config, limits)
+        docs = tuple(replace(each, folder=path) for each in site.docs if each.folder.resolve() == here)
+        return replace(site, docs=docs or alone)
+    # Its sidebars lie where they cannot be read: the folders order the pages.
+    with suppress(BadBook, OSError):
+        return _read_config(config.parent, config, limits, docs=alone)
+    return _DocusaurusSite(folder=config.parent, docs=alone)
+
+
+def _read_config(
+    root: Path, config: Path, limits: Limits, *, docs: tuple[_DocsFolder, ...] = ()
+) -> _DocusaurusSite:
+    """Read what the configuration of a site says. Its docs lie in `root`, unless they are given."""
     source = _read_source(config, limits)
     settings = read_export(source)
     settings = settings if isinstance(settings, dict) else {}
@@ -267,7 +298,7 @@ def _open_site(path: Path, limits: Limits) -> _DocusaurusSite:
     slash = settings.get("trailingSlash")
     return _DocusaurusSite(
         folder=config.parent,
-        docs=tuple(_find_docs(path, config, settings, source, limits)),
+        docs=docs or tuple(_find_docs(root, config, settings, source, limits)),
         title=clean_line(_read_setting(settings, source, "title")),
         base_url=f"{url.rstrip('/')}/{base.strip('/')}/".replace("//", "/").replace(":/", "://")
         if url
@@ -277,13 +308,9 @@ def _open_site(path: Path, limits: Limits) -> _DocusaurusSite:
     )
 
 
-def _find_category_file(folder: Path) -> Path | None:
-    return next((folder / name for name in _CATEGORIES if (folder / name).is_file()), None)
-
-
 def _read_category(folder: Path, limits: Limits) -> dict[str, Any]:
     """Return what a folder says about itself; nothing when its file cannot be read."""
-    file = _find_category_file(folder)
+    file = find_category_file(folder)
     if file is None or file.is_symlink() or file.stat().st_size > limits.max_front_matter_kb * 1024:
         return {}
     text = decode(load_file(file, limits)).text
@@ -292,24 +319,6 @@ def _read_category(folder: Path, limits: Limits) -> dict[str, Any]:
     except (ValueError, RecursionError, yaml.YAMLError):
         return {}
     return values if isinstance(values, dict) else {}
-
-
-def _find_config(path: Path) -> Path | None:
-    folders = [path, *sorted(p for p in path.iterdir() if p.is_dir() and not p.is_symlink())]
-    return next((f / name for f in folders for name in _CONFIGS if (f / name).is_file()), None)
-
-
-def _find_docs_folder(path: Path) -> Path | None:
-    """Find the folder of docs with category files: this one, or `docs` inside it."""
-    here = path.resolve().name == "docs" or _find_category_file(path) is not None
-    for folder in (path,) if here else (path / "docs", path):
-        if folder.is_dir() and any(
-            (f / name).is_file()
-            for f in (folder, *(p for p in folder.iterdir() if p.is_dir()))
-            for name in _CATEGORIES
-        ):
-            return folder
-    return None
 
 
 def _read_source(file: Path, limits: Limits) -> str:

@@ -72,9 +72,16 @@ def read_mkdocs(folder: Path, limits: Limits) -> ParsedBook:
         format=BookFormat.MKDOCS,
         sections=check_sections(sections, limits, name=folder.name),
         authors=(author,) if author else (),
+        language=_read_language(settings.get("theme")),
         base_url=str(site) if isinstance(site, str) and site else None,
         warnings=tuple(notes),
     )
+
+
+def _read_language(theme: object) -> str:
+    """Return the language of a theme's own words, which is that of the site."""
+    stated = theme.get("language") or theme.get("locale") if isinstance(theme, dict) else None
+    return clean_line(stated)[:20] if isinstance(stated, str) else ""
 
 
 def _read_settings(folder: Path, limits: Limits, notes: list[str]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from octavo.readers.pdf.layout import PdfLine, count_figures
+from octavo.readers.pdf.lines import PdfLine, count_figures
 from octavo.readers.titles import squash_title
 from octavo.text.clean import clean, collapse
 

@@ -24,7 +24,10 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from octavo.readers.parts import Part, mark_lines
-from octavo.types import ElementKind, PageMark, Span
+from octavo.readers.pdf.cells import write_table
+from octavo.readers.pdf.lines import ITEM, PdfLine, PdfPage, count_figures, shorten_leaders
+from octavo.readers.pdf.tables import find_tables
+from octavo.types import PageMark, PrintedLine, Span
 
 # Boilerplate is among the outermost rows of a page. Except for the very first and last row, it is also within
 # this share of the page's height from its edge.
@@ -35,8 +38,6 @@ _ROMAN = re.compile(r"[ivxlcdm]+", re.IGNORECASE)
 _SMALL_ROMAN = re.compile(r"(?=.)c{0,3}(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
 _ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _LONE_NUMBER = re.compile(r"(?:page\s+)?(\d{1,5})(?:\s*(?:of|/)\s*\d{1,5})?", re.IGNORECASE)
-_FIGURE_MARKS = "0123456789.,()[]$%€£¥—–-+*"
-_FIGURE_ENDS = frozenset("0123456789)]%—–-+*$€£¥")
 # What printers put around a page number.
 _AROUND = " -–—|[]()"
 # Stands for the page's own number while lines are compared.
@@ -44,9 +45,7 @@ _HERE = "\x00"
 LINE, _PARAGRAPH = "\n", "\n\n"
 # A gap between paragraphs, in units of the usual leading.
 _GAP = 1.3
-_ITEM = re.compile(r"(?:[•●○▪■◦‣⁃∙·➢✓]|[-–—*]\s|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]\s)")
 _SENTENCE_END = re.compile(r"[.!?:;…。！？][\"'”’»)\]\d]*$")
-_LEADERS = re.compile(r"\s*(?:[.·…] ?){4,}\s*")
 _HYPHENATED = re.compile(r"([^\W\d_]+)-$")
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
 _WORDS = re.compile(r"[\w-]+")
@@ -57,31 +56,7 @@ _FILE_NAME = re.compile(r"[\w+~-]+(?:[./][\w+~-]|/)")
 _PATHS = re.compile(r"[\w.+~/-]+/[\w.+~/-]*\w")
 
 
-class PdfLine(NamedTuple):
-    """One printed line: its words, its place on the page (y grows upwards) and its type."""
-
-    page: int
-    text: str
-    left: float
-    right: float
-    y: float
-    size: float
-    bold: bool = False
-    hyphen: bool = False
-    """The line ended in a hyphen, which is no longer in `text`."""
-
-
 _NOTHING = PdfLine(1, "", 0, 0, 0, 10)
-
-
-class PdfPage(NamedTuple):
-    """One page and its lines, in the order in which the file draws them."""
-
-    number: int
-    label: str | None
-    bottom: float
-    height: float
-    lines: tuple[PdfLine, ...]
 
 
 class _EdgeLine(NamedTuple):
@@ -91,19 +66,6 @@ class _EdgeLine(NamedTuple):
     words: str
     height: int
     outermost: bool
-
-
-def count_figures(text: str) -> int:
-    """Count the figures that end the line: two or more make it a row of a table."""
-    count = 0
-    if text[-1:] not in _FIGURE_ENDS:
-        return 0
-    for token in reversed(text.split()):
-        if token.strip(_FIGURE_MARKS) or token.endswith((",", ".")):
-            break
-        if token not in ("$", "%", ")", "€", "£", "¥", "(", "*"):
-            count += 1
-    return count
 
 
 def drop_boilerplate(pages: Sequence[PdfPage]) -> list[PdfPage]:
@@ -211,11 +173,13 @@ def _mask_numbers(text: str, page: PdfPage, numbering: set[int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PdfText:
-    """A section's text, where its pages begin, and its tables."""
+    """A section's text, its pages and tables, what each part of it is, and where it is printed."""
 
     text: str
     pages: tuple[PageMark, ...]
     blocks: tuple[Span, ...]
+    markup: tuple[Part, ...] = ()
+    lines: tuple[PrintedLine, ...] = ()
 
 
 class BookWords:
@@ -261,59 +225,52 @@ def measure_leading(lines: Sequence[PdfLine]) -> float:
 def lay_out(
     lines: Sequence[PdfLine], *, words: BookWords, leading: float, label: Callable[[int], str | None]
 ) -> PdfText:
-    """Return the text of consecutive lines, with its page marks and tables."""
-    if not lines:
-        return PdfText("", (), ())
-    tables = _find_tables(lines)
+    """Return the text of consecutive lines, with its page marks, tables and markup."""
+    tables = {table.start: table for table in find_tables(lines)}
     rights = _find_right_edges(lines)
     parts: list[str] = []
     marks: list[PageMark] = []
     blocks: list[Span] = []
-    offset = table_start = opening = 0
-    for i, line in enumerate(lines):
-        text = (
-            _LEADERS.sub(" … ", line.text).strip() if ".." in line.text or ". ." in line.text else line.text
-        )
+    markup: list[Part] = []
+    printed: list[PrintedLine] = []
+    offset = opening = i = 0
+    # Where the prose after the last table begins: in the text and among the parts.
+    prose = (0, 0)
+    while i < len(lines):
+        line, table = lines[i], tables.get(i)
+        text = shorten_leaders(line.text)
         if i:
-            gap = (
-                _choose_row_gap(lines, i)
-                if tables[i] and tables[i - 1]
-                else _choose_gap(lines, i, opening, rights[i - 1], leading)
-            )
-            if tables[i] != tables[i - 1] and not lines[i - 1].hyphen:
-                gap = _PARAGRAPH
+            apart = table is not None or bool(blocks and offset == blocks[-1].end)
+            gap = _PARAGRAPH if apart else _choose_gap(lines, i, opening, rights[i - 1], leading)
             if gap == " ":
                 offset += _join_line(parts, text, lines[i - 1].hyphen, words)
             else:
-                parts.append(gap)
-                offset += len(gap)
+                parts.append("-" + gap if lines[i - 1].hyphen and table else gap)
+                offset += len(parts[-1])
                 opening = i
         if not marks or marks[-1].number != line.page:
             marks.append(PageMark(offset, line.page, label(line.page)))
-        if tables[i] and not (i and tables[i - 1]):
-            table_start = offset
+        if table:
+            markup += _mark_prose("".join(parts[prose[1] :]), prose[0])
+            made = write_table(table, offset)
+            text, i = made.text, table.end
+            blocks.append(Span(offset, offset + len(text)))
+            markup += made.markup
+            printed += (PrintedLine(at, line.page, one.first, one.length) for at, one in made.segments)
+            prose = offset + len(text), len(parts) + 1
+        else:
+            printed.append(PrintedLine(offset, line.page, line.first, line.length))
+            i += 1
         parts.append(text)
         offset += len(text)
-        if tables[i] and not (i + 1 < len(lines) and tables[i + 1]):
-            blocks.append(Span(table_start, offset))
-    return PdfText("".join(parts), tuple(marks), tuple(blocks))
+    markup += _mark_prose("".join(parts[prose[1] :]), prose[0])
+    return PdfText("".join(parts), tuple(marks), tuple(blocks), tuple(markup), tuple(printed))
 
 
-def mark_text(laid: PdfText) -> list[Part]:
-    """Return the markup of a section: its paragraphs, and a row for each line of a table."""
-    found: list[Part] = []
-    at = 0
-    for block in (*laid.blocks, None):
-        end = block.start if block else len(laid.text)
-        prose = mark_lines(laid.text[at:end], _PARAGRAPH)
-        found += (p._replace(start=p.start + at, end=p.end + at) for p in prose)
-        if block:
-            found.append(Part(ElementKind.TABLE, block.start, block.end))
-            for row in mark_lines(laid.text[block.start : block.end], "\n", depth=1, kind=ElementKind.ROW):
-                start, stop = row.start + block.start, row.end + block.start
-                found += (row._replace(start=start, end=stop), Part(ElementKind.CELL, start, stop, 2))
-            at = block.end
-    return found
+def _mark_prose(text: str, start: int) -> list[Part]:
+    """Return the paragraphs of a text that begins at `start`."""
+    prose = mark_lines(text, _PARAGRAPH)
+    return [part._replace(start=part.start + start, end=part.end + start) for part in prose]
 
 
 def _join_line(parts: list[str], text: str, hyphen: bool, words: BookWords) -> int:
@@ -351,7 +308,7 @@ def _choose_gap(lines: Sequence[PdfLine], i: int, opening: int, right: float, le
         return " "
     if step > _GAP * leading * em:
         return _PARAGRAPH
-    if _ITEM.match(b.text):
+    if ITEM.match(b.text):
         return LINE
     if _has_room(a, b, right):
         return _PARAGRAPH if _is_ended(a.text) else LINE
@@ -381,7 +338,7 @@ def _is_indented(a: PdfLine, b: PdfLine, *, first: bool) -> bool:
     shift = b.left - a.left
     em = max(a.size, b.size)
     if shift > 0.9 * em:
-        return not (first and _ITEM.match(a.text)) and shift < 12 * em and not first
+        return not (first and ITEM.match(a.text)) and shift < 12 * em and not first
     return shift < -0.9 * em and not first
 
 
@@ -408,35 +365,3 @@ def _find_column_edge(line: PdfLine, page: Sequence[PdfLine]) -> float:
 def _find_edge(ends: list[float]) -> float:
     """Return the furthest end; of many lines the second furthest, because one may stick out."""
     return max(ends) if len(ends) < 5 else sorted(ends)[-2]
-
-
-def _find_tables(lines: Sequence[PdfLine]) -> list[bool]:
-    """Return which lines belong to tables: runs of rows with at most two other lines between them."""
-    marked = [False] * len(lines)
-    rows = [i for i, line in enumerate(lines) if count_figures(line.text) > 1 or _is_leader_row(line.text)]
-    run: list[int] = []
-    for row in [*rows, len(lines) + 9]:
-        if run and (row - run[-1] > 3 or not _has_only_labels(lines, run[-1], row)):
-            if len(run) > 1:
-                marked[run[0] : run[-1] + 1] = [True] * (run[-1] + 1 - run[0])
-            run = []
-        run.append(row)
-    return marked
-
-
-def _is_leader_row(text: str) -> bool:
-    return (". . ." in text or "...." in text) and text[-1:].isdigit()
-
-
-def _has_only_labels(lines: Sequence[PdfLine], row: int, other: int) -> bool:
-    """Whether only labels, and no sentences, stand between two rows of a table."""
-    return all(len(line.text) < 90 and not line.text.endswith(".") for line in lines[row + 1 : other])
-
-
-def _choose_row_gap(lines: Sequence[PdfLine], i: int) -> str:
-    """Keep rows as rows; join a label that continues on a second line to its row."""
-    a, b = lines[i - 1], lines[i]
-    runs_on = a.hyphen or (
-        not count_figures(a.text) and b.text[:1].islower() and a.page == b.page and b.y < a.y
-    )
-    return " " if runs_on else LINE

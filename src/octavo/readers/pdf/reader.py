@@ -1,8 +1,9 @@
 """Read a PDF: pages of glyphs in, sections of text out, every word on its right page.
 
-PDFium reads the pages; `layout` drops running heads and joins lines to paragraphs, `headings` finds where
-sections begin. What is lost is reported: a page that cannot be read, a file that is cut off and a book that
-is mostly scans each leave a warning, and a file without any text is refused.
+PDFium reads the pages, or OCR has read them before; `layout` drops running heads and joins lines to
+paragraphs, `headings` finds where sections begin. What is lost is reported: a page that cannot be read, a
+file that is cut off and a book that is mostly blank each leave a warning, and a file without any text is
+refused. Pages that are scans are named, so that OCR can read them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,29 +23,32 @@ import pypdfium2.raw as raw
 
 from octavo.errors import BadBook
 from octavo.readers.files import check_text_size
+from octavo.readers.metadata import build_metadata
 from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.readers.parts import build_elements
 from octavo.readers.pdf import headings as pdf_headings
 from octavo.readers.pdf import scan
 from octavo.readers.pdf.headings import OutlineEntry, SectionStart
-from octavo.readers.pdf.layout import (
-    BookWords,
-    PdfLine,
-    PdfPage,
-    drop_boilerplate,
-    lay_out,
-    mark_text,
-    measure_leading,
-)
+from octavo.readers.pdf.layout import BookWords, drop_boilerplate, lay_out, measure_leading
+from octavo.readers.pdf.lines import WIDE_GAP, PdfLine, PdfPage, Segment
+from octavo.readers.pdf.scanned import build_lines, even_out_sizes
+from octavo.readers.pdf.xmp import read_xmp
+from octavo.readers.titles import clean_line
 from octavo.text.clean import clean, collapse
 from octavo.types import BookFormat
 
 if TYPE_CHECKING:
     from octavo.limits import Limits
+    from octavo.readers.scans import ScannedPage, ScannedPages
 
 OnPage = Callable[[int, int], None] | None
 MOST_ENTRIES = 20_000
+# A page without text is a scan if pictures cover more than this share of it.
+_SCAN_SHARE = 0.25
+_MOST_PICTURES = 5_000
+_LONGEST_KEYWORDS = 2_000
 _LINES = re.compile(r"\r\n|[\r\n\x02\ufffe]")
+_BLANKS = re.compile(r"\s+")
 # How PDFium writes a hyphen at the end of a line.
 _HYPHEN_MARKS = "\x02\ufffe"
 _JUNK_TITLE = re.compile(
@@ -59,10 +65,16 @@ def read_pdf(
     path: Path,
     limits: Limits,
     *,
+    scans: ScannedPages | None = None,
     announce: Callable[[int], None] | None = None,
     on_page: OnPage = None,
 ) -> ParsedBook:
-    """Read the book in a PDF. `announce` gets the number of pages before they are read, `on_page` each."""
+    """Read the book in a PDF. `announce` gets the number of pages before they are read, `on_page` each.
+
+    `scans` has what OCR has read on pages without text. If there are only pages that it has still to read,
+    the book has no sections.
+    """
+    scans = scans or {}
     data = path.read_bytes()
     scan.refuse_bombs(data, limits)
     with _open_document(data, path.name) as document:
@@ -70,23 +82,38 @@ def read_pdf(
         if announce:
             announce(count)
         entries = _read_outline(document)
-        pages, lost = _read_pages(document, count, limits, path.name, bold=not entries, on_page=on_page)
+        pages, lost = _read_pages(
+            document, count, limits, path.name, scans=scans, bold=not entries, on_page=on_page
+        )
+        pages = even_out_sizes(pages, scans)
+        unread = tuple(page.number for page in pages if page.scan)
         warnings = _write_warnings(pages, lost, count, data, path.name)
         pages = drop_boilerplate(pages)
         lines = [line for page in pages for line in page.lines]
-        if not lines:
+        if not lines and not unread:
             raise BadBook("no_text", f"none of the {count} pages of {path.name} has text")
         title = _find_title(document, pages, path)
+        said = read_xmp(data)
         return ParsedBook(
             title=title,
             format=BookFormat.PDF,
             sections=_build_sections(
                 lines, _find_headings(entries, lines, title, count), pages, title, path.name
+            )
+            if lines
+            else (),
+            authors=_read_authors(document) or _clean_names(said.authors),
+            language=_read_language(document) or _check_language(said.language),
+            metadata=build_metadata(
+                subjects=said.subjects or _read_keywords(document),
+                publisher=said.publisher,
+                published=said.date,
+                identifiers=[("", identifier) for identifier in said.identifiers],
             ),
-            authors=_read_authors(document),
-            language=_read_language(document),
             page_count=count,
             warnings=warnings,
+            scans=unread,
+            file_hash=sha256(data).hexdigest(),
         )
 
 
@@ -123,6 +150,7 @@ def _read_pages(
     limits: Limits,
     name: str,
     *,
+    scans: ScannedPages,
     bold: bool,
     on_page: OnPage = None,
 ) -> tuple[list[PdfPage], list[int]]:
@@ -134,7 +162,7 @@ def _read_pages(
         if on_page:
             on_page(number, count)
         try:
-            page = _read_page(document, number, limits, bold=bold)
+            page = _read_page(document, number, limits, scans.get(number), bold=bold)
         except pdfium.PdfiumError:
             lost.append(number)
             if len(lost) > 200 and not pages:
@@ -150,7 +178,9 @@ def _read_pages(
     return pages, lost
 
 
-def _read_page(document: pdfium.PdfDocument, number: int, limits: Limits, *, bold: bool) -> PdfPage:
+def _read_page(
+    document: pdfium.PdfDocument, number: int, limits: Limits, scan: ScannedPage | None, *, bold: bool
+) -> PdfPage:
     page = document[number - 1]
     try:
         width, height = page.get_size()
@@ -168,11 +198,22 @@ def _read_page(document: pdfium.PdfDocument, number: int, limits: Limits, *, bol
             text_page.close()
         left, bottom, right, top = page.get_bbox()
         low = {90: -right, 180: -top, 270: left}.get(rotation, bottom)
-        return PdfPage(
-            number, document.get_page_label(number - 1) or None, low, height or top - bottom or width, lines
-        )
+        high = height or top - bottom or width
+        if scan is not None and not lines:
+            lines = build_lines(scan, number, width=width, height=high, bottom=low)
+        is_scan = scan is None and not lines and _shows_pictures(page, width * height)
+        return PdfPage(number, document.get_page_label(number - 1) or None, low, high, lines, is_scan)
     finally:
         page.close()
+
+
+def _shows_pictures(page: pdfium.PdfPage, area: float) -> bool:
+    """Whether pictures cover a good part of the page: it is a scan, or an illustration."""
+    covered = 0.0
+    for picture in islice(page.get_objects((raw.FPDF_PAGEOBJ_IMAGE,), max_depth=4), _MOST_PICTURES):
+        left, bottom, right, top = picture.get_bounds()
+        covered += abs((right - left) * (top - bottom))
+    return covered > _SCAN_SHARE * area
 
 
 def _read_lines(
@@ -218,9 +259,57 @@ class _LineMeasurer:
         _, other_y, right = self._find_box(last)
         middle = len(words) // 2
         size, bold = self._find_type(first + middle + (words[middle] == " "))
+        right = max(right, ahead)
+        segments = self._find_segments(words, first, left, right, WIDE_GAP * size) if " " in words else ()
+        if hyphen and segments:
+            segments = (*segments[:-1], segments[-1]._replace(text=f"{segments[-1].text}-"))
         if not (words.isascii() and words.isprintable()):
             words = collapse(clean(words))
-        return PdfLine(self._number, words, left, max(right, ahead), min(y, other_y), size, bold, hyphen)
+        return PdfLine(
+            self._number,
+            words,
+            left,
+            right,
+            min(y, other_y),
+            size,
+            bold,
+            hyphen,
+            first,
+            last - first + 1,
+            segments,
+        )
+
+    def _find_segments(
+        self, words: str, first: int, left: float, right: float, gap: float
+    ) -> tuple[Segment, ...]:
+        """Divide the words of a line where the gap between two of them is wide; () if none is."""
+        if right - left < 2 * gap or max(words) > "\uffff":
+            return ()
+        found: list[Segment] = []
+        start, begun = 0, left
+        for space in _BLANKS.finditer(words):
+            at, after = space.span()
+            ended, opened = self._find_gap(first + at - 1, first + after)
+            # A word that stands to the left of the word before it belongs to another part of the page.
+            if not -gap < opened - ended < gap:
+                found.append(Segment(words[start:at], begun, ended, first + start, at - start))
+                start, begun = after, opened
+        if not found:
+            return ()
+        found.append(Segment(words[start:], begun, right, first + start, len(words) - start))
+        return tuple(
+            segment._replace(text=text) for segment in found if (text := collapse(clean(segment.text)))
+        )
+
+    def _find_gap(self, before: int, after: int) -> tuple[float, float]:
+        """Return where one glyph ends and another begins. Called for every blank, so it saves calls."""
+        if self._rotation or self._shifted:
+            return self._find_box(before)[2], self._find_box(after)[0]
+        box, page = self._box, self._text_page
+        raw.FPDFText_GetLooseCharBox(page, before, box)
+        ended = box.right
+        raw.FPDFText_GetLooseCharBox(page, after, box)
+        return ended, box.left
 
     def _find_box(self, at: int) -> tuple[float, float, float]:
         """Return the left edge, foot and right edge of a glyph on the page turned upright."""
@@ -253,7 +342,7 @@ def _write_warnings(
     pages: Sequence[PdfPage], lost: Sequence[int], count: int, data: bytes, name: str
 ) -> tuple[str, ...]:
     """Return what a reader should know about this copy, in sentences."""
-    blank = [page.number for page in pages if not page.lines]
+    blank = [page.number for page in pages if not page.lines and not page.scan]
     warnings = []
     cut, claimed = scan.is_cut_off(data), scan.count_claimed_pages(data)
     if cut:
@@ -264,7 +353,7 @@ def _write_warnings(
     if gone:
         warnings.append(f"pages lost: {_write_ranges(gone)}")
     if 2 * len(blank) > len(pages) and len(blank) < len(pages):
-        warnings.append(f"{len(blank)} of {len(pages)} pages of {name} have no text; scans need OCR first")
+        warnings.append(f"{len(blank)} of {len(pages)} pages of {name} have no text")
     return tuple(warnings)
 
 
@@ -343,7 +432,8 @@ def _build_sections(
                 source_file=name,
                 pages=laid.pages,
                 blocks=laid.blocks,
-                markup=build_elements(mark_text(laid)),
+                markup=build_elements(laid.markup),
+                lines=laid.lines,
             )
         )
     return tuple(sections)
@@ -367,8 +457,17 @@ def _find_title(document: pdfium.PdfDocument, pages: Sequence[PdfPage], path: Pa
 
 def _read_authors(document: pdfium.PdfDocument) -> tuple[str, ...]:
     stated = pdf_headings.clean_title(document.get_metadata_value("Author"))
-    names = [name.strip() for name in re.split(r"\s*(?:;|\s&\s|\s+and\s+)\s*", stated)]
-    return tuple(name for name in names if name and not _NOBODY.fullmatch(name))
+    return _clean_names(re.split(r"\s*(?:;|\s&\s|\s+and\s+)\s*", stated))
+
+
+def _clean_names(names: Sequence[str]) -> tuple[str, ...]:
+    lines = map(clean_line, names)
+    return tuple(name for name in lines if name and not _NOBODY.fullmatch(name))
+
+
+def _read_keywords(document: pdfium.PdfDocument) -> list[str]:
+    stated = collapse(clean(document.get_metadata_value("Keywords")))
+    return re.split(r"\s*[;,]\s*", stated) if len(stated) <= _LONGEST_KEYWORDS else []
 
 
 def _read_language(document: pdfium.PdfDocument) -> str:
@@ -378,4 +477,8 @@ def _read_language(document: pdfium.PdfDocument) -> str:
     buffer = (ctypes.c_ushort * (length // 2))()
     raw.FPDFCatalog_GetLanguage(document, buffer, length)
     stated = bytes(buffer).decode("utf-16-le", "replace").strip("\0 ")
+    return _check_language(stated)
+
+
+def _check_language(stated: str) -> str:
     return stated if re.fullmatch(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8})*", stated) else ""
