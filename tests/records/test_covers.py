@@ -187,6 +187,23 @@ async def test_the_same_book_in_a_format_without_cover_keeps_the_cover(
     assert await covers.find_cover(library.database, book.id) == Cover(PNG)
 
 
+async def test_a_cover_that_was_chosen_stays_when_the_file_is_added_again(
+    library: Library, tmp_path: Path
+) -> None:
+    path = write_epub_with_cover(tmp_path / "tides.epub", BY_PROPERTY, {"pic.bin": PNG})
+    book = await library.add(path)
+    await library.edit(book.id, cover=GIF)
+    await library.add(write_epub_with_cover(path, BY_PROPERTY, {"pic.bin": JPEG}))
+    assert await covers.find_cover(library.database, book.id) == Cover(GIF)
+    more = small_books.TIDES | {"Evening": "The nets were mended by the evening, and the ledger was closed."}
+    await library.add(write_epub_with_cover(path, BY_PROPERTY, {"pic.bin": JPEG}, chapters=more))
+    assert await covers.find_cover(library.database, book.id) == Cover(GIF)
+    await library.edit(book.id, cover=b"")
+    assert await covers.find_cover(library.database, book.id) is None
+    await library.add(write_epub_with_cover(path, BY_PROPERTY, {"pic.bin": WEBP}, chapters=more))
+    assert await covers.find_cover(library.database, book.id) == Cover(WEBP)
+
+
 async def test_the_books_with_covers_are_told_from_those_without(library: Library, tmp_path: Path) -> None:
     pictured = await library.add(
         write_epub_with_cover(tmp_path / "tides.epub", BY_PROPERTY, {"pic.bin": PNG})

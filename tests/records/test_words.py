@@ -57,3 +57,12 @@ async def test_wrong_counts_are_noticed_and_made_again(
     await records.recount_words()
     assert await records.count_wrong_words() == 0
     assert await records.count_passages_with(expected) == expected
+
+
+async def test_the_words_of_one_book_are_counted_in_that_book_alone(records: Records) -> None:
+    own = +count_words(await add(records, FIRST, SECOND))
+    other = +count_words(await add(records, SECOND, book=make_book("emma")))
+    book = FIRST.book_id if hasattr(FIRST, "book_id") else make_book().id
+    assert await records.count_passages_of(book) == own
+    assert await records.count_passages_of("emma") == other
+    assert await records.count_passages_of("persuasion") == {}

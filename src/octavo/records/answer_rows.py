@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from octavo.types import Answer, Chunk, Citation, Evidence, Refusal, ShortAnswer, Trace
+from octavo.types import Answer, CatalogueStatement, Chunk, Citation, Evidence, Refusal, ShortAnswer, Trace
 from octavo.validation import Delivery
 
 Values = dict[str, Any]
@@ -46,6 +46,16 @@ class StoredAnswer:
         short: Values | None = self.receipt.get("short")  # type: ignore[assignment]
         return short
 
+    @property
+    def catalogue(self) -> list[Values]:
+        stated: list[Values] = self.receipt.get("catalogue", [])  # type: ignore[assignment]
+        return stated
+
+    @property
+    def translations(self) -> list[str]:
+        translated: list[str] = self.receipt.get("translations", [])  # type: ignore[assignment]
+        return translated
+
 
 def checksum_answer(answer: Answer | StoredAnswer) -> str:
     """Computes a checksum of everything that the reader got: text, quotations, and what a citation shows.
@@ -61,7 +71,11 @@ def checksum_answer(answer: Answer | StoredAnswer) -> str:
         shown.append([citation, [chunk.get(name) for name in _SHOWN]])
     refusal = answer.refusal if isinstance(answer, StoredAnswer) else _build_refusal(answer.refusal)
     short = answer.short if isinstance(answer, StoredAnswer) else answer.short and asdict(answer.short)
-    said = json.dumps([answer.content, shown, refusal, *([short] if short else [])], sort_keys=True)
+    stated = answer.catalogue if isinstance(answer, StoredAnswer) else [asdict(s) for s in answer.catalogue]
+    translated = answer.translations if isinstance(answer, StoredAnswer) else list(answer.translated)
+    named = {"catalogue": stated, "translated": translated}
+    rest = [*([short] if short else []), *({name: value} for name, value in named.items() if value)]
+    said = json.dumps([answer.content, shown, refusal, *rest], sort_keys=True)
     return _CHECKSUM + hashlib.sha256(said.encode()).hexdigest()
 
 
@@ -101,8 +115,11 @@ def build_answer(answer: Answer, *, receipt: Mapping[str, object]) -> Values:
 
 
 def build_receipt(answer: Answer, receipt: Mapping[str, object]) -> Values:
-    """Builds the receipt as it is stored: with the short answer, if there is one."""
-    return {**receipt, **({"short": asdict(answer.short)} if answer.short else {})}
+    """Builds the receipt as it is stored: with the short answer, and the sentences that are special."""
+    short = {"short": asdict(answer.short)} if answer.short else {}
+    stated = {"catalogue": [asdict(one) for one in answer.catalogue]} if answer.catalogue else {}
+    translated = {"translations": list(answer.translated)} if answer.translated else {}
+    return {**receipt, **short, **stated, **translated}
 
 
 def _build_refusal(refusal: Refusal | None) -> Values | None:
@@ -132,6 +149,8 @@ def parse_answer(row: Any) -> Answer:
         state=row.state,
         trace=Trace(tuple((Delivery(step), datetime.fromisoformat(at)) for step, at in row.trace)),
         short=ShortAnswer(**row.receipt["short"]) if "short" in row.receipt else None,
+        catalogue=tuple(CatalogueStatement(**one) for one in row.receipt.get("catalogue", ())),
+        translated=tuple(row.receipt.get("translations", ())),
     )
 
 
@@ -162,6 +181,8 @@ def _require_fields(stored: StoredAnswer) -> None:
                 chunk[name]
     if stored.short is not None:
         ShortAnswer(**stored.short)
+    for one in stored.catalogue:
+        CatalogueStatement(**one)
 
 
 def build_trace(trace: Trace) -> list[list[str]]:

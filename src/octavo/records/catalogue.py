@@ -41,8 +41,10 @@ from octavo.errors import NotFound, RecordsError
 from octavo.records import rows
 from octavo.records.database import CONNECTIONS, Database
 from octavo.records.digests import list_undigested, save_digests
+from octavo.records.files import delete_file, insert_file
 from octavo.records.markup import delete_markup, insert_markup
 from octavo.records.queries import Queries, list_undigested_chunks
+from octavo.records.scans import sweep_scans
 from octavo.records.tables import (
     books,
     chunks,
@@ -168,6 +170,7 @@ class Records(Queries):
         vector_keys: Mapping[str, str],
         digests: Mapping[str, str] | None = None,
         images: Mapping[str, bytes] | None = None,
+        file: bytes = b"",
     ) -> int:
         """Writes an edition that nobody sees yet, in the place of any other such; returns its number.
 
@@ -188,6 +191,7 @@ class Records(Queries):
             await connection.execute(insert(editions), entry)
             await _insert_sections(connection, sections, edition=number)
             await insert_markup(connection, book.id, number, sections, images or {})
+            await insert_file(connection, book.id, number, file)
             await _insert_chunks(
                 connection, book.id, number, chunks, vector_keys=vector_keys, digests=digests or {}
             )
@@ -290,7 +294,7 @@ class Records(Queries):
     async def sweep(self) -> tuple[int, int]:
         """Deletes the texts that no edition and the vectors that no chunk needs; returns how many of each.
 
-        The marks of a text go with it. Pictures that no edition shows are deleted as well.
+        The marks of a text go with it. Pictures that no edition shows are deleted as well, and old scans.
         """
         async with self._database.begin(CATALOGUE) as connection:
             unread = ~exists().where(sections.c.text_hash == texts.c.hash)
@@ -301,6 +305,7 @@ class Records(Queries):
             dropped = await connection.execute(delete(vectors).where(unused))
             unseen = ~exists().where(edition_images.c.hash == images.c.hash)
             await connection.execute(delete(images).where(unseen))
+            await sweep_scans(connection)
             return swept.rowcount, dropped.rowcount
 
 
@@ -336,6 +341,7 @@ async def _supersede(connection: AsyncConnection, book_id: str, number: int) -> 
     await connection.execute(delete(chunks).where(_match_edition(chunks, book_id, number)))
     await delete_counts(connection, book_id, number)
     await delete_markup(connection, book_id, number)
+    await delete_file(connection, book_id, number)
     await _set_state(connection, book_id, number, BookState.SUPERSEDED)
 
 
@@ -363,6 +369,7 @@ async def _remove(connection: AsyncConnection, book_id: str) -> tuple[str, ...]:
 async def _delete_edition(connection: AsyncConnection, book_id: str, number: int) -> None:
     await _note_removals(connection, book_id, number)
     await delete_markup(connection, book_id, number)
+    await delete_file(connection, book_id, number)
     for table in (chunks, sections, edition_words, editions):
         await connection.execute(delete(table).where(_match_edition(table, book_id, number)))
 

@@ -279,12 +279,18 @@ class Conversations:
         async with self._database.begin() as connection:
             rows = (
                 await connection.execute(
-                    select(answers.c.id, answers.c.question_id, answers.c.evidence, answers.c.refusal)
+                    select(
+                        answers.c.id,
+                        answers.c.question_id,
+                        answers.c.evidence,
+                        answers.c.refusal,
+                        answers.c.receipt,
+                    )
                 )
             ).all()
             for row in rows:
-                shown = [*row.evidence, *((row.refusal or {}).get("nearest", ()))]
-                if any(item["chunk"]["book_id"] == book_id for item in shown):
+                shown = [item["chunk"] for item in (*row.evidence, *((row.refusal or {}).get("nearest", ())))]
+                if any(item["book_id"] == book_id for item in (*shown, *row.receipt.get("catalogue", ()))):
                     await connection.execute(delete(feedback).where(feedback.c.answer_id == row.id))
                     await connection.execute(delete(answers).where(answers.c.id == row.id))
                     await delete_responses(connection, [row.question_id])

@@ -8,6 +8,10 @@ becomes one of our errors, with the place and what to do about it.
 Locks that several instances agree on are advisory locks of the PostgreSQL server. Each is held by a
 connection of its own while the block runs. A process that dies, or loses the connection, has released it at
 that moment: nothing has to be cleaned up, and no clock is involved.
+
+PgBouncer in transaction mode gives each transaction another connection to the server. So with
+`?pgbouncer=true` everything is in a transaction, reading and waiting under a lock too, no statement stays
+prepared, and the server's settings are set in each transaction.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ from sqlalchemy import (
     Row,
     Select,
     StaticPool,
+    TextClause,
     column,
     create_engine,
     event,
@@ -66,15 +71,25 @@ SERVER_SETTINGS = {
     "jit": "off",
 }
 _LOCK_PAUSE = 0.1
+# A lock of the session, or of the transaction; exclusive, or shared.
 _TRY_LOCK = {
-    False: text("SELECT pg_try_advisory_lock(:number)"),
-    True: text("SELECT pg_try_advisory_lock_shared(:number)"),
+    (False, False): text("SELECT pg_try_advisory_lock(:number)"),
+    (False, True): text("SELECT pg_try_advisory_lock_shared(:number)"),
+    (True, False): text("SELECT pg_try_advisory_xact_lock(:number)"),
+    (True, True): text("SELECT pg_try_advisory_xact_lock_shared(:number)"),
 }
 _WAIT_TURN = text("SELECT pg_advisory_xact_lock(:number)")
 _REVISION: Select[Any] = select(column("version_num")).select_from(table("alembic_version"))
 _ADDRESS_HINT = "It looks like postgresql://user:password@host/name, or is the path of a file."
 _POSTGRES_DRIVERS = ("postgresql", "postgres", "postgresql+asyncpg", "postgres+asyncpg")
 _KNOWN_OPTIONS = {"host", "port", "ssl"}
+_POOLER = "pgbouncer"
+# Statements that stay prepared on one connection to the server cannot be found on the next.
+_UNPREPARED: Mapping[str, Any] = {
+    "statement_cache_size": 0,
+    "prepared_statement_cache_size": 0,
+    "prepared_statement_name_func": lambda: "",
+}
 _IGNORED_OPTIONS = {"channel_binding", "application_name", "connect_timeout", "target_session_attrs"}
 T = TypeVar("T")
 
@@ -82,8 +97,17 @@ T = TypeVar("T")
 class Database:
     """An open database. `place` is what messages call it."""
 
-    def __init__(self, engine: AsyncEngine, *, place: str, file: Path | None, locks: Locks | None) -> None:
+    def __init__(
+        self,
+        engine: AsyncEngine,
+        *,
+        place: str,
+        file: Path | None,
+        locks: Locks | None,
+        pooled: bool = False,
+    ) -> None:
         self.place = place
+        self._pooled = pooled
         self._engine = engine
         self._file = file
         self._locks = locks
@@ -99,8 +123,10 @@ class Database:
             database = cls(_create_sqlite_engine(url), place=place, file=Path(url.database or ""), locks=None)
         else:
             require_extra("postgres")
-            locks = Locks(url, place=place, seconds=SERVER_SECONDS)
-            database = cls(_create_postgres_engine(url, connections), place=place, file=None, locks=locks)
+            pooled = is_pooled(where)
+            locks = Locks(url, place=place, seconds=SERVER_SECONDS, pooled=pooled)
+            engine = _create_postgres_engine(url, connections, pooled=pooled)
+            database = cls(engine, place=place, file=None, locks=locks, pooled=pooled)
         try:
             await database._migrate()
         except BaseException:
@@ -143,6 +169,8 @@ class Database:
                 remote = self._engine.connect()
                 try:
                     await _start(remote)
+                    if self._pooled:
+                        await _apply_settings(remote)
                     found: Sequence[Row[Any]] = (await remote.execute(statement, parameters)).all()
                     return found
                 finally:
@@ -166,9 +194,9 @@ class Database:
                         await connection.execute(_WAIT_TURN, {"number": hash_lock_name(turn)})
                     with report_damage(self.place):
                         yield connection
-                    await connection.exec_driver_sql("COMMIT")
+                    await (connection.commit() if self._pooled else connection.exec_driver_sql("COMMIT"))
                 except BaseException:
-                    await asyncio.shield(_roll_back(connection))
+                    await asyncio.shield(_roll_back(connection, pooled=self._pooled))
                     raise
 
     @asynccontextmanager
@@ -206,7 +234,10 @@ class Database:
             connection = self._engine.connect()
             try:
                 await (connection.start() if self.is_sqlite else _start(connection))
-                if first:
+                if self._pooled:
+                    # This begins the transaction.
+                    await _apply_settings(connection)
+                elif first:
                     await connection.exec_driver_sql(first)
             except BaseException:
                 await _close(connection)
@@ -245,11 +276,11 @@ class Database:
 class Locks:
     """The advisory locks of one PostgreSQL database."""
 
-    def __init__(self, url: URL, *, place: str, seconds: float) -> None:
-        self._place = place
-        self._engine = create_async_engine(
-            url, isolation_level="AUTOCOMMIT", poolclass=NullPool, connect_args={"timeout": seconds}
-        )
+    def __init__(self, url: URL, *, place: str, seconds: float, pooled: bool = False) -> None:
+        self._place, self._pooled = place, pooled
+        arguments = {"timeout": seconds, **(_UNPREPARED if pooled else {})}
+        level: dict[str, Any] = {} if pooled else {"isolation_level": "AUTOCOMMIT"}
+        self._engine = create_async_engine(url, poolclass=NullPool, connect_args=arguments, **level)
 
     @asynccontextmanager
     async def acquire(self, name: str, *, shared: bool, wait: float) -> AsyncIterator[bool]:
@@ -258,7 +289,11 @@ class Locks:
         try:
             with translate_errors(self._place):
                 await connection.start()
-                granted = await _wait_for_lock(connection, name, shared=shared, wait=wait)
+                if self._pooled:
+                    # The transaction is open as long as the lock is held.
+                    await connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
+                statement = _TRY_LOCK[self._pooled, shared]
+                granted = await _wait_for_lock(connection, statement, name, wait=wait)
             yield granted
         finally:
             # A connection that is gone holds no lock.
@@ -266,9 +301,11 @@ class Locks:
                 await asyncio.shield(connection.close())
 
 
-async def _wait_for_lock(connection: AsyncConnection, name: str, *, shared: bool, wait: float) -> bool:
+async def _wait_for_lock(
+    connection: AsyncConnection, statement: TextClause, name: str, *, wait: float
+) -> bool:
     until = time.monotonic() + wait
-    while not await connection.scalar(_TRY_LOCK[shared], {"number": hash_lock_name(name)}):
+    while not await connection.scalar(statement, {"number": hash_lock_name(name)}):
         if time.monotonic() >= until:
             return False
         await asyncio.sleep(_LOCK_PAUSE)
@@ -302,11 +339,18 @@ async def _close(connection: AsyncConnection) -> None:
         await asyncio.shield(asyncio.ensure_future(connection.close()))
 
 
-async def _roll_back(connection: AsyncConnection) -> None:
+async def _apply_settings(connection: AsyncConnection) -> None:
+    """Sets for one transaction what a connection of our own has been given at its start."""
+    values = {name: value for name, value in SERVER_SETTINGS.items() if name != "application_name"}
+    calls = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in values.items())
+    await connection.exec_driver_sql(f"SELECT {calls}")
+
+
+async def _roll_back(connection: AsyncConnection, *, pooled: bool) -> None:
     """Rolls back. A connection that was cut off is dropped, which rolls back too."""
     if not connection.invalidated and not connection.closed:
         try:
-            await connection.exec_driver_sql("ROLLBACK")
+            await (connection.rollback() if pooled else connection.exec_driver_sql("ROLLBACK"))
         except SQLAlchemyError:
             await connection.invalidate()
 
@@ -321,16 +365,19 @@ def _create_sqlite_engine(url: URL) -> AsyncEngine:
     return engine
 
 
-def _create_postgres_engine(url: URL, connections: int) -> AsyncEngine:
+def _create_postgres_engine(url: URL, connections: int, *, pooled: bool) -> AsyncEngine:
+    settings = {"server_settings": {"application_name": "octavo"} if pooled else SERVER_SETTINGS}
+    level: dict[str, Any] = (
+        {} if pooled else {"isolation_level": "AUTOCOMMIT", "skip_autocommit_rollback": True}
+    )
     return create_async_engine(
         url,
-        isolation_level="AUTOCOMMIT",
-        skip_autocommit_rollback=True,
+        **level,
         pool_size=connections,
         max_overflow=0,
         pool_timeout=SERVER_SECONDS,
         pool_recycle=1800,
-        connect_args={"timeout": SERVER_SECONDS, "server_settings": SERVER_SETTINGS},
+        connect_args={"timeout": SERVER_SECONDS, **settings, **(_UNPREPARED if pooled else {})},
     )
 
 
@@ -379,6 +426,13 @@ def parse_address(where: Path | str) -> URL:
     return given.set(drivername="postgresql+asyncpg", query=_read_options(given))
 
 
+def is_pooled(where: Path | str) -> bool:
+    """Whether an address says that PgBouncer, or a pooler like it, stands before the server."""
+    if isinstance(where, Path) or "://" not in where:
+        return False
+    return make_url(where).query.get(_POOLER) == "true"
+
+
 def format_address(url: URL) -> str:
     """Formats an address for messages: without password and options."""
     if url.get_backend_name() == "sqlite":
@@ -391,12 +445,16 @@ def format_address(url: URL) -> str:
 def _read_options(given: URL) -> dict[str, str | tuple[str, ...]]:
     """Returns the options after `?` under the driver's names, without those that only other drivers know."""
     options = {key: value for key, value in given.query.items() if key not in _IGNORED_OPTIONS}
+    if options.pop(_POOLER, "true") not in ("true", "false"):
+        raise RecordsError(
+            f"the address of the records has a wrong value for {_POOLER}", hint="It is true or false."
+        )
     if "sslmode" in options:
         options["ssl"] = options.pop("sslmode")
     unknown = sorted(options.keys() - _KNOWN_OPTIONS)
     if unknown:
         raise RecordsError(
             f"the address of the records has an unknown option: {', '.join(unknown)}",
-            hint="Use host, port or sslmode.",
+            hint="Use host, port, sslmode or pgbouncer.",
         )
     return options

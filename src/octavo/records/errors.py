@@ -16,6 +16,9 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from octavo.errors import InvalidValue, LibraryBusy, OctavoError, Overloaded, RecordsError, StorageLow
 
+# What PgBouncer says to settings at the start of a connection, and PostgreSQL to a statement that was
+# prepared on another one.
+_POOLED = ("unsupported startup parameter", "prepared statement")
 RESTORE = "Restore the file from a backup, or move it away and add the books again."
 _AWAY_STATES = ("08", "57P01", "57P02", "57P03", "57P05", "25P03")
 _CLASS = re.compile(r"^<class '[^']*'>: ")
@@ -50,6 +53,10 @@ def is_lost(error: Exception) -> bool:
     if isinstance(error, DBAPIError) and error.connection_invalidated:
         return True
     state = read_sqlstate(error)
+    # The text of a `DBAPIError` has the parameters too, and they may be anybody's words.
+    said = str(getattr(error, "orig", None) or error)
+    if any(words in said for words in _POOLED):
+        return False
     return state.startswith(_AWAY_STATES) if state else isinstance(error, OSError)
 
 
@@ -101,6 +108,11 @@ def _translate_sqlite(message: str, place: str) -> OctavoError:
 
 
 def _translate_postgres(error: Exception, message: str, place: str) -> OctavoError:
+    if any(words in message for words in _POOLED):
+        return RecordsError(
+            f"between Octavo and the records at {place} is a pooler in transaction mode, like PgBouncer",
+            hint="Add ?pgbouncer=true to OCTAVO_RECORDS_URL, or connect to PostgreSQL itself.",
+        )
     match read_sqlstate(error):
         case "55P03" | "40P01" | "40001":
             return _make_busy(place)

@@ -1,5 +1,7 @@
 """The markup of the sections and the pictures of the books, as the page draws them.
 
+The lines of a PDF's section, which say where it is printed, are stored with its markup.
+
 Both belong to an edition and go with it. A picture is stored once, under the SHA-256 of its bytes, for every
 edition that shows it. Nothing but the page needs them: a section whose markup is missing or damaged is shown
 as text. A book that was added before markup was stored gets its own when the same file is added again.
@@ -17,6 +19,8 @@ from sqlalchemy import and_, delete, insert, select, text
 from octavo.concurrency import run_blocking
 from octavo.errors import InvalidValue, NotFound
 from octavo.records.tables import books, edition_images, images, markup, sections
+from octavo.types import PrintedLine
+from octavo.types.books import check_lines
 from octavo.types.markup import check_nesting, decode_markup, encode_markup
 
 if TYPE_CHECKING:
@@ -26,6 +30,9 @@ if TYPE_CHECKING:
     from octavo.types import Element, Section
 
 BATCH = 128
+Packed = dict[str, tuple[bytes, bytes | None]]
+"""From the id of a section to its markup and its lines."""
+
 _ADD_IMAGE = text("INSERT INTO images (hash, data) VALUES (:hash, :data) ON CONFLICT (hash) DO NOTHING")
 _OF_READY = and_(markup.c.book_id == books.c.id, markup.c.edition == books.c.edition)
 _FIND_IMAGE = (
@@ -63,12 +70,13 @@ async def save_markup(
         if not packed.keys() <= set(await connection.scalars(select(sections.c.id).where(*of_edition))):
             return False
         here = (markup.c.book_id == book_id, markup.c.edition == edition)
-        stored = await connection.execute(select(markup.c.section_id, markup.c.markup).where(*here))
+        stored = await connection.execute(select(markup).where(*here))
         shown = select(edition_images.c.hash).where(
             edition_images.c.book_id == book_id, edition_images.c.edition == edition
         )
         known = set(await connection.scalars(shown))
-        if {row.section_id: row.markup for row in stored} == packed and known == pictures.keys():
+        same = {row.section_id: (row.markup, row.lines) for row in stored} == packed
+        if same and known == pictures.keys():
             return False
         await delete_markup(connection, book_id, edition)
         await _insert_packed(connection, book_id, edition, packed, pictures)
@@ -100,6 +108,25 @@ async def find_markup(database: Database, section: Section) -> tuple[Element, ..
     return found
 
 
+async def find_lines(database: Database, section: Section) -> tuple[PrintedLine, ...]:
+    """Find where a section of the edition that readers see is printed; () where that is not known."""
+    query = (
+        select(markup.c.lines)
+        .join(books, _OF_READY)
+        .where(markup.c.book_id == section.book_id, markup.c.section_id == section.id)
+    )
+    async with database.connect() as connection:
+        stored = await connection.scalar(query)
+    if stored is None:
+        return ()
+    try:
+        found = tuple(PrintedLine(*line) for line in json.loads(zlib.decompress(stored)))
+        check_lines("lines", found, len(section.text))
+    except (zlib.error, ValueError, TypeError, InvalidValue):
+        return ()
+    return found
+
+
 async def read_image(database: Database, book_id: str, name: str) -> bytes:
     """Read a picture by its name, if the edition of the book that readers see shows it."""
     query = _FIND_IMAGE.where(images.c.hash == name, books.c.id == book_id)
@@ -110,24 +137,37 @@ async def read_image(database: Database, book_id: str, name: str) -> bytes:
     return bytes(data)
 
 
-def _pack_all(sections: Iterable[Section]) -> dict[str, bytes]:
-    return {section.id: _pack(section.markup) for section in sections if section.markup}
+async def read_images(database: Database, book_id: str) -> dict[str, bytes]:
+    """Read all pictures that the edition of the book that readers see shows, by their names."""
+    query = _FIND_IMAGE.add_columns(images.c.hash).where(books.c.id == book_id)
+    async with database.connect() as connection:
+        return {row.hash: bytes(row.data) for row in await connection.execute(query)}
 
 
-def _pack(elements: Iterable[Element]) -> bytes:
-    rows = json.dumps(encode_markup(elements), ensure_ascii=False, separators=(",", ":"))
-    return zlib.compress(rows.encode(), 6)
+def _pack_all(sections: Iterable[Section]) -> Packed:
+    return {
+        section.id: (_pack(encode_markup(section.markup)), _pack(section.lines) if section.lines else None)
+        for section in sections
+        if section.markup or section.lines
+    }
+
+
+def _pack(rows: object) -> bytes:
+    return zlib.compress(json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode(), 6)
 
 
 async def _insert_packed(
     connection: AsyncConnection,
     book_id: str,
     edition: int,
-    packed: Mapping[str, bytes],
+    packed: Packed,
     pictures: Mapping[str, bytes],
 ) -> None:
     of_edition = {"book_id": book_id, "edition": edition}
-    rows = [of_edition | {"section_id": id_, "markup": data} for id_, data in packed.items()]
+    rows = [
+        of_edition | {"section_id": id_, "markup": drawn, "lines": lines}
+        for id_, (drawn, lines) in packed.items()
+    ]
     for some in _split(rows):
         await connection.execute(insert(markup), some)
     # Sorted, because two instances that save the same pictures in different orders would deadlock.

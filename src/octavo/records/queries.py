@@ -18,7 +18,13 @@ from octavo.records import rows
 from octavo.records.digests import ChangedEdition, find_changed, list_undigested
 from octavo.records.errors import report_damage
 from octavo.records.tables import books, chunks, editions, meta, removals, sections, texts, vectors
-from octavo.records.words import COUNTS_OF_WORDS, find_wrong_counts, list_uncounted
+from octavo.records.words import (
+    COUNTS_OF_WORDS,
+    PACKED_COUNTS_OF_BOOK,
+    find_wrong_counts,
+    list_uncounted,
+    unpack_counts,
+)
 from octavo.store.base import digest_chunk
 from octavo.validation import BookState
 
@@ -257,6 +263,12 @@ class Queries:
         wanted = [*numbers]
         found = await self._database.look_up(COUNTS_OF_WORDS, {"wanted": wanted})
         return dict.fromkeys(wanted, 0) | {row.word: row.passages for row in found}
+
+    async def count_passages_of(self, book_id: str) -> dict[int, int]:
+        """Count the passages of one book that have each of its words; {} if they were never counted."""
+        for row in await self._database.look_up(PACKED_COUNTS_OF_BOOK, {"book_id": book_id}):
+            return dict(unpack_counts(row.counts))
+        return {}
 
     async def count_wrong_words(self) -> int:
         """Count the words whose passages are counted wrong; -1 if a count cannot be read at all."""

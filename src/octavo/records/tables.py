@@ -11,9 +11,10 @@ citations and a receipt of how it was made; `feedback` has the readers' ratings.
 A key is stored as a hash and found by its public id. A job is a book that waits to be added; the process that
 takes it renews `seen_at`, so that a job whose worker died can be taken by another. `requests` are those that
 may be sent twice. `hits` count requests in moving windows for all instances together. A cover is a small
-picture that the book's file had. The marks of a text are what the map of a book is made from: they are stored
-once, under the hash of the text, and swept with it. `gaps` are the questions that got no good answer, for the
-author of the book. `sources` says which file or folder on disk a synced book was read from.
+picture that the book's file had, or one that a person has chosen. The marks of a text are what the map of a
+book is made from: they are stored once, under the hash of the text, and swept with it. `gaps` are the
+questions that got no good answer, for the author of the book. `sources` says which file or folder on disk a
+synced book was read from. `tags` are the collections that a reader put a book into.
 
 `words` has for each word, by its number in BM25, how many passages of the ready editions have it, and under
 `-1` how many passages have any word. `edition_words` has the same for each pending or ready edition, packed,
@@ -23,7 +24,10 @@ A reading place is where a reader stopped in a book, one for each reader and boo
 highlight or a note on a passage: its place by offsets, and the words that stood there.
 
 `markup` has how the sections of a pending or ready edition are drawn, packed; `images` has pictures by the
-hash of their bytes, and `edition_images` says which edition shows which.
+hash of their bytes, and `edition_images` says which edition shows which. `files` has PDFs by their hash, in
+parts, and `edition_files` says which edition was read from which; the `lines` of a section's markup say where
+on the pages of that file its text is printed. `scans` has what OCR has read on the pages of a file, packed,
+page by page as it is done, so that a book that is added again need not be read again.
 
 `migrations` create these tables; a test checks that both agree.
 """
@@ -35,6 +39,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import (
     JSON,
     BigInteger,
+    Boolean,
     Column,
     Dialect,
     Float,
@@ -48,9 +53,10 @@ from sqlalchemy import (
     Table,
     Text,
     TypeDecorator,
+    false,
 )
 
-HEAD = "0011"
+HEAD = "0015"
 """The newest revision under `migrations/versions`."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -336,6 +342,7 @@ covers = Table(
     Column("book_id", String(200), primary_key=True),
     Column("media_type", String(64), nullable=False),
     Column("data", LargeBinary, nullable=False),
+    Column("is_chosen", Boolean, nullable=False, server_default=false()),
 )
 
 text_marks = Table(
@@ -412,6 +419,13 @@ sources = Table(
     Index(None, "book_id"),
 )
 
+tags = Table(
+    "tags",
+    metadata,
+    Column("book_id", String(200), primary_key=True),
+    Column("tag", String(200), primary_key=True),
+)
+
 markup = Table(
     "markup",
     metadata,
@@ -419,6 +433,7 @@ markup = Table(
     Column("edition", Integer, primary_key=True, autoincrement=False),
     Column("section_id", Text, primary_key=True),
     Column("markup", LargeBinary, nullable=False),
+    Column("lines", LargeBinary),
     ForeignKeyConstraint(
         ["book_id", "edition", "section_id"], ["sections.book_id", "sections.edition", "sections.id"]
     ),
@@ -439,4 +454,33 @@ edition_images = Table(
     Column("hash", String(64), ForeignKey("images.hash"), primary_key=True),
     ForeignKeyConstraint(["book_id", "edition"], ["editions.book_id", "editions.edition"]),
     Index(None, "hash"),
+)
+
+files = Table(
+    "files",
+    metadata,
+    Column("hash", String(64), primary_key=True),
+    Column("part", Integer, primary_key=True, autoincrement=False),
+    Column("data", LargeBinary, nullable=False),
+)
+
+edition_files = Table(
+    "edition_files",
+    metadata,
+    Column("book_id", String(200), primary_key=True),
+    Column("edition", Integer, primary_key=True, autoincrement=False),
+    Column("hash", String(64), nullable=False),
+    ForeignKeyConstraint(["book_id", "edition"], ["editions.book_id", "editions.edition"]),
+    Index(None, "hash"),
+)
+
+scans = Table(
+    "scans",
+    metadata,
+    Column("file", String(64), primary_key=True),
+    Column("page", Integer, primary_key=True, autoincrement=False),
+    Column("engine", String(200), primary_key=True),
+    Column("confidence", Float, nullable=False),
+    Column("words", LargeBinary, nullable=False),
+    Column("read_at", Moment, nullable=False),
 )

@@ -40,6 +40,9 @@ _SUBTRACT = (
 _DROP = delete(words).where(words.c.word == bindparam("of_word"), words.c.passages <= 0)
 COUNTS_OF_WORDS = select(words).where(words.c.word.in_(bindparam("wanted", expanding=True)))
 _READY = and_(books.c.id == edition_words.c.book_id, books.c.edition == edition_words.c.edition)
+PACKED_COUNTS_OF_BOOK = (
+    select(edition_words.c.counts).join(books, _READY).where(books.c.id == bindparam("book_id"))
+)
 _UNCOUNTED = (
     select(books.c.id, books.c.edition)
     .outerjoin(edition_words, _READY)
