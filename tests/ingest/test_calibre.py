@@ -78,6 +78,21 @@ def test_a_catalogue_that_never_ends_is_stopped(calibre: Path) -> None:
         read_calibre(calibre, most_steps=100_000)
 
 
+def test_a_catalogue_gives_only_so_many_rows_and_no_huge_values(calibre: Path) -> None:
+    many = "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n LIMIT 1000)"
+    add_entry(calibre, "Moby-Dick", {"EPUB": "Moby-Dick - Melville"}, path=MOBY)
+    for value, refusal in (("i", "far more entries"), ("zeroblob(2000000)", "too big")):
+        with closing(sqlite3.connect(calibre / "metadata.db")) as database, database:
+            kind = database.execute("SELECT type FROM sqlite_master WHERE name = 'identifiers'").fetchone()[0]
+            database.execute(f"DROP {kind} identifiers")
+            database.execute(
+                f"CREATE VIEW identifiers AS {many} SELECT 1 AS id, 1 AS book, 'a' AS type, "
+                f"{value} AS val FROM n"
+            )
+        with pytest.raises(BadBook, match=refusal):
+            read_calibre(calibre, most_rows=500)
+
+
 def test_other_databases_of_that_name_are_told_apart(tmp_path: Path) -> None:
     (tmp_path / "metadata.db").write_text("not a database")
     assert not is_calibre(tmp_path)

@@ -63,7 +63,9 @@ async def test_adding_the_same_book_twice_does_nothing(desk: Desk) -> None:
     path = small_books.write_markdown(desk.folder / "tides.md")
     seen: list[str] = []
     first = await desk.library.add(path, on_event=lambda event: seen.append(event.kind))
-    assert seen == ["parsed", "compared", "embedding", "storing", "published"]
+    # A sign of life comes for each second, which a small book may take on a busy machine.
+    steps = [kind for kind in seen if kind != "preparing"]
+    assert steps == ["parsed", "compared", "embedding", "storing", "published"]
     embedded = desk.embedder.embedded
     again: list[IngestEvent] = []
     assert await desk.library.add(path, on_event=again.append) == first

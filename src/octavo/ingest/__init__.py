@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,9 @@ from octavo.ingest.edition import (
 )
 from octavo.ingest.heartbeat import Heartbeat
 from octavo.ingest.install import embed_missing, install_with_cover, require_space_for_vectors
+from octavo.ingest.source import read_source_file
 from octavo.records import covers
+from octavo.records.files import save_file
 from octavo.records.markup import save_markup
 from octavo.text.languages import identify_language
 
@@ -67,13 +70,14 @@ async def ingest(
     async with changes() as context:
         # Other books may have been added in the meantime.
         current = await _identify(parsed, path, context, options)
+        file = await run_blocking(read_source_file, path, parsed.file_hash, context.settings.limits)
         if current.known and current.unchanged:
-            await _save_looks(parsed, current, context)
+            await _save_looks(parsed, current, context, file)
             yield Published(current.known, unchanged=True)
             return
         if current != identity:
             edition = await _prepare(parsed, current, context)
-        async with aclosing(install_with_cover(edition, parsed.cover, context)) as steps:
+        async with aclosing(install_with_cover(replace(edition, file=file), parsed.cover, context)) as steps:
             async for event in steps:
                 yield event
 
@@ -107,9 +111,9 @@ async def _parse(
     *,
     on_page: Callable[[int, int], None] | None = None,
 ) -> ParsedBook:
-    from octavo.readers.sandbox import parse
+    from octavo.ingest.scans import read_book
 
-    return apply_options(await parse(path, context.settings.limits, on_page=on_page), options)
+    return apply_options(await read_book(path, context, language=options.language, on_page=on_page), options)
 
 
 async def _identify(
@@ -124,8 +128,8 @@ async def _identify(
     )
 
 
-async def _save_looks(parsed: ParsedBook, identity: Identity, context: LibraryContext) -> None:
-    """Save the cover, the markup and the pictures of a book that is otherwise unchanged."""
+async def _save_looks(parsed: ParsedBook, identity: Identity, context: LibraryContext, file: bytes) -> None:
+    """Save the cover, the markup, the pictures and the file of a book that is otherwise unchanged."""
     database = context.records.database
     await covers.save_cover(database, identity.book_id, parsed.cover)
     # Another format of the same words has other sections.
@@ -134,6 +138,8 @@ async def _save_looks(parsed: ParsedBook, identity: Identity, context: LibraryCo
             build_sections, parsed, book_id=identity.book_id, base_url=identity.base_url
         )
         await save_markup(database, identity.book_id, sections, parsed.images)
+        if file:
+            await save_file(database, identity.book_id, file)
 
 
 async def _prepare(parsed: ParsedBook, identity: Identity, context: LibraryContext) -> Edition:

@@ -1,19 +1,21 @@
 """Read the catalogue of a Calibre library: its books, their formats, and what Calibre knows about them.
 
-`metadata.db` is opened for reading only, may take only so many steps, and is never written to, so that
-Calibre can be running. Every path in it must stay inside the library's folder.
+`metadata.db` is opened for reading only and is never written to, so that Calibre can be running. It may take
+only so many steps and give only so many rows and characters, whatever its tables really are. Every path in it
+must stay inside the library's folder.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from octavo.errors import BadBook
+from octavo.limits import MB
 from octavo.readers.files import resolve_inside
 from octavo.readers.folders import get_format, rank_format
 from octavo.readers.metadata import build_metadata
@@ -23,6 +25,8 @@ from octavo.records.options import BookOptions
 CATALOGUE = "metadata.db"
 # Calibre libraries of 100,000 books need a tenth of these steps of the database.
 _MOST_STEPS, _STEPS_AT_ONCE = 1_000_000_000, 10_000
+# The same holds for its rows, and for the characters in them.
+_MOST_ROWS, _MOST_CHARACTERS, _LONGEST_VALUE = 2_000_000, 128 * MB, MB
 _HEADER = b"SQLite format 3\0"
 _LINKS = {
     "authors": ("authors", "author", "name"),
@@ -81,17 +85,14 @@ def is_calibre(folder: Path) -> bool:
 
 
 def read_calibre(
-    folder: Path, *, most_steps: int = _MOST_STEPS
+    folder: Path, *, most_steps: int = _MOST_STEPS, most_rows: int = _MOST_ROWS
 ) -> list[tuple[tuple[Path, ...], BookOptions]]:
     """List the books of a Calibre library: the files of each, best first, and what Calibre says of it."""
-    with _open(folder, most_steps) as database:
-        lists = {name: _read_links(database, *link) for name, link in _LINKS.items()}
-        identifiers = _group(_query(database, "SELECT book, type, val FROM identifiers ORDER BY id"))
-        formats = _group(_query(database, "SELECT book, format, name FROM data ORDER BY id"))
-        books = _query(
-            database,
-            "SELECT id, title, path, series_index, pubdate FROM books ORDER BY id",
-        )
+    with _open(folder, most_steps, most_rows) as database:
+        lists = {name: database.read_links(*link) for name, link in _LINKS.items()}
+        identifiers = _group(database.query("SELECT book, type, val FROM identifiers ORDER BY id"))
+        formats = _group(database.query("SELECT book, format, name FROM data ORDER BY id"))
+        books = list(database.query("SELECT id, title, path, series_index, pubdate FROM books ORDER BY id"))
     found = []
     for number, title, place, position, date in books:
         files = _find_files(folder, str(place), formats.get(number, []))
@@ -131,7 +132,7 @@ def _find_files(folder: Path, place: str, formats: list[tuple[Any, ...]]) -> tup
 
 
 @contextmanager
-def _open(folder: Path, most_steps: int) -> Iterator[sqlite3.Connection]:
+def _open(folder: Path, most_steps: int, most_rows: int) -> Iterator[_Catalogue]:
     left = most_steps // _STEPS_AT_ONCE
 
     def count() -> int:
@@ -145,8 +146,9 @@ def _open(folder: Path, most_steps: int) -> Iterator[sqlite3.Connection]:
             database.text_factory = lambda raw: raw.decode("utf-8", "replace")
             # The file may come from anywhere: its own views and triggers may call nothing.
             database.execute("PRAGMA trusted_schema = OFF")
+            database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
             database.set_progress_handler(count, _STEPS_AT_ONCE)
-            yield database
+            yield _Catalogue(database, most_rows)
     except sqlite3.Error as failed:
         raise BadBook(
             "unsupported_format",
@@ -155,22 +157,31 @@ def _open(folder: Path, most_steps: int) -> Iterator[sqlite3.Connection]:
         ) from None
 
 
-def _query(database: sqlite3.Connection, statement: str) -> list[tuple[Any, ...]]:
-    return database.execute(statement).fetchall()
+class _Catalogue:
+    """The database, which gives only so many rows and characters in all."""
+
+    def __init__(self, database: sqlite3.Connection, most_rows: int) -> None:
+        self._database = database
+        self._rows, self._characters = most_rows, _MOST_CHARACTERS
+
+    def query(self, statement: str) -> Iterator[tuple[Any, ...]]:
+        for row in self._database.execute(statement):
+            self._rows -= 1
+            self._characters -= sum(len(value) for value in row if isinstance(value, str | bytes))
+            if self._rows < 0 or self._characters < 0:
+                raise sqlite3.DataError("it has far more entries than a library")
+            yield row
+
+    def read_links(self, table: str, link: str, column: str) -> dict[Any, list[tuple[Any, ...]]]:
+        """Read a list of values of each book, in the order in which they were linked to it."""
+        statement = (
+            f"SELECT l.book, v.{column} FROM books_{table}_link AS l "  # noqa: S608 (names of our own)
+            f"JOIN {table} AS v ON v.id = l.{link} ORDER BY l.id"
+        )
+        return _group(self.query(statement))
 
 
-def _read_links(
-    database: sqlite3.Connection, table: str, link: str, column: str
-) -> dict[Any, list[tuple[Any, ...]]]:
-    """Read a list of values of each book, in the order in which they were linked to it."""
-    statement = (
-        f"SELECT l.book, v.{column} FROM books_{table}_link AS l "  # noqa: S608 (names of our own)
-        f"JOIN {table} AS v ON v.id = l.{link} ORDER BY l.id"
-    )
-    return _group(_query(database, statement))
-
-
-def _group(rows: list[tuple[Any, ...]]) -> dict[Any, list[tuple[Any, ...]]]:
+def _group(rows: Iterable[tuple[Any, ...]]) -> dict[Any, list[tuple[Any, ...]]]:
     grouped: dict[Any, list[tuple[Any, ...]]] = {}
     for number, *rest in rows:
         grouped.setdefault(number, []).append(tuple(rest))

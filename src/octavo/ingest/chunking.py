@@ -20,11 +20,12 @@ from datetime import datetime
 from itertools import pairwise
 from uuid import UUID, uuid5
 
+from octavo.ingest.table_heads import find_head_above, find_table_heads
 from octavo.text.sentences import split_long, split_sentences
 from octavo.types import CHUNK_LEAST, CHUNK_MOST, Chunk, PageMark, Section, Span
 from octavo.validation import LARGEST_EXACT_INTEGER
 
-CHUNKER_VERSION = "2"
+CHUNKER_VERSION = "3"
 NAMESPACE = UUID("6f1d6b1e-2d5c-5a0e-9a57-0c7a0b00c5e1")
 # About 40 word pieces of English, 48 of Chinese.
 HEADING_BYTES = 144
@@ -53,7 +54,9 @@ def chunk_book(
         spans = split_section(section, pieces=pieces, max_pieces=max_pieces, target=target)
         made += _build_chunks(book_title, section, spans, position=len(made), created_at=created_at)
     # English chunks are as they always were.
-    return [replace(chunk, metadata={"language": language}) for chunk in made] if language else made
+    if not language:
+        return made
+    return [replace(chunk, metadata={**chunk.metadata, "language": language}) for chunk in made]
 
 
 def split_section(section: Section, *, pieces: Pieces, max_pieces: int, target: int) -> list[Span]:
@@ -61,6 +64,8 @@ def split_section(section: Section, *, pieces: Pieces, max_pieces: int, target: 
     text, heading = section.text, make_heading_line(section.heading_path)
     if len(text) < CHUNK_LEAST or text.isspace():
         return []
+    repeated = max((head.text for head in find_table_heads(section)), key=len, default="")
+    heading = _add_heading(heading, repeated) if repeated else heading
     room = max(max_pieces - pieces([heading])[0], max_pieces // 3)
     most = max(room - _TINY, room // 2)
     atoms = _merge_tiny(_join_blocks(_split_atoms(section, pieces, most=most), section, most=most), most=most)
@@ -76,8 +81,11 @@ def split_section(section: Section, *, pieces: Pieces, max_pieces: int, target: 
 
 
 def make_embedded_text(chunk: Chunk) -> str:
-    """Return what is embedded: the headings above the passage, and the passage."""
-    return _add_heading(make_heading_line(chunk.heading_path), chunk.content)
+    """Return what is embedded: the headings above the passage, those of its table, and the passage."""
+    heading = make_heading_line(chunk.heading_path)
+    if chunk.context:
+        heading = _add_heading(heading, chunk.context)
+    return _add_heading(heading, chunk.content)
 
 
 def make_heading_line(heading_path: Sequence[str]) -> str:
@@ -233,7 +241,9 @@ def _build_chunks(
     book_title: str, section: Section, spans: Sequence[Span], *, position: int, created_at: datetime
 ) -> Iterator[Chunk]:
     seen: dict[str, int] = {}
+    heads = find_table_heads(section)
     for index, span in enumerate(spans):
+        context = find_head_above(heads, span.start)
         content = section.text[span.start : span.end]
         digest = hashlib.sha256(content.encode()).hexdigest()
         occurrence = seen[digest] = seen.get(digest, -1) + 1
@@ -262,6 +272,7 @@ def _build_chunks(
             page_number=first.number if first else None,
             page_end=last.number if last and first else None,
             page_label=first.label if first else None,
+            metadata={"context": context} if context else {},
         )
 
 

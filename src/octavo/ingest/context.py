@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from octavo.errors import LibraryBusy
+from octavo.models.embedding import count_cores
 from octavo.models.loading import load_multilingual
 from octavo.protocols import find_embedder
 from octavo.settings import AUTO
@@ -33,6 +34,10 @@ class LibraryContext:
     """Embeds books that are not in English, where the settings leave the choice to Octavo."""
     embedding: asyncio.Lock = field(default_factory=asyncio.Lock, compare=False)
     """Held while a batch is embedded: a batch uses every core, so two at once gain nothing."""
+    recognizing: asyncio.Semaphore = field(
+        default_factory=lambda: asyncio.Semaphore(count_cores()), compare=False
+    )
+    """Held while OCR reads a page, which uses one core."""
 
     @property
     def embedders(self) -> tuple[Embedder, Embedder | None]:

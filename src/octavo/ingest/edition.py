@@ -84,6 +84,8 @@ class Edition:
     vector_keys: Mapping[str, str]
     images: Mapping[str, bytes] = field(default_factory=lambda: NO_IMAGES)
     """The pictures that the markup of the sections names."""
+    file: bytes = b""
+    """The PDF whose pages are drawn."""
 
 
 def make_fingerprint(settings: Settings, embedder: Embedder, *, language: str = "") -> str:
@@ -212,8 +214,8 @@ def hash_content(parsed: ParsedBook, *, title: str, base_url: str | None, source
     digest.update(json.dumps(head, ensure_ascii=False).encode())
     for section in parsed.sections:
         # How a text is drawn is no part of what is said.
-        fields = asdict(replace(section, markup=(), places=()))
-        del fields["markup"], fields["places"]
+        fields = asdict(replace(section, markup=(), lines=(), places=()))
+        del fields["markup"], fields["lines"], fields["places"]
         if one_file:
             del fields["source_file"]
         if own_name and parsed.title in section.heading_path:
@@ -317,9 +319,10 @@ def build_sections(parsed: ParsedBook, *, book_id: str, base_url: str | None) ->
             anchor=section.anchor,
             pages=section.pages,
             blocks=section.blocks,
+            lines=section.lines,
             ancestors=tuple(s.id for s in open_headings),
         )
-        sections.append(replace(made, url=_make_url(made, section.url, base_url)))
+        sections.append(replace(made, url=make_url(made, section.url, base_url)))
         open_headings.append(sections[-1])
         if id(section) in own:
             names.append(made.id)
@@ -365,7 +368,8 @@ def _is_parent(above: tuple[str, ...], path: tuple[str, ...]) -> bool:
     return len(above) < len(path) and path[: len(above)] == above
 
 
-def _make_url(section: Section, relative: str, base_url: str | None) -> str:
+def make_url(section: Section, relative: str, base_url: str | None) -> str:
+    """Return the address of a section: that of its page, `relative` to the book's, or a `book://` one."""
     if accept_web_address(relative):
         address = relative
     elif base_url and (relative or section.anchor):

@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 EMBED_AT_ONCE, STORE_AT_ONCE = 64, 256
 # Bytes on the disk, in the records and in the store.
 CHUNK_BYTES, VECTOR_BYTES = 16_384, 4_096
+# A file is written to the log of the database first.
+FILE_FACTOR = 2
 T = TypeVar("T")
 
 
@@ -45,7 +47,8 @@ async def install(new: Edition, context: LibraryContext) -> AsyncGenerator[Inges
     old_notes = await read_recorded_notes(records, book_id)
     notes = await run_blocking(write_notes, _keep_times(new, known))
     added = [chunk for chunk in new.chunks if chunk.id not in before]
-    require_space(context.settings.data, len(added) * CHUNK_BYTES, context.settings.free_space_mb)
+    needed = len(added) * CHUNK_BYTES + FILE_FACTOR * len(new.file)
+    require_space(context.settings.data, needed, context.settings.free_space_mb)
     number = await records.begin_edition(
         new.book,
         words_hash=new.words_hash,
@@ -53,6 +56,7 @@ async def install(new: Edition, context: LibraryContext) -> AsyncGenerator[Inges
         chunks=new.chunks,
         vector_keys=new.vector_keys,
         images=new.images,
+        file=new.file,
     )
     try:
         async for embedded in embed_missing(new, context):

@@ -103,7 +103,7 @@ def _describe_section(section: Section) -> Fields:
     # The order of the sections gives their positions, so that a new section changes no other note.
     del described["text"], described["book_id"], described["position"]
     # How a text is drawn comes back when its book is added again.
-    del described["markup"]
+    del described["markup"], described["lines"]
     described["pages"] = [[mark.offset, mark.number, mark.label] for mark in section.pages]
     described["blocks"] = [[span.start, span.end] for span in section.blocks]
     return described

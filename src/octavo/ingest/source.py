@@ -1,4 +1,7 @@
-"""Find the file or folder of a book that is to be added: a path, a web site, or a zip archive of a folder."""
+"""Find the file or folder of a book that is to be added: a path, a web site, or a zip archive of a folder.
+
+`read_source_file` reads the bytes of a file that was parsed, to store them.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import tempfile
 import zipfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,11 +19,15 @@ from octavo.concurrency import run_blocking
 from octavo.errors import BadBook
 from octavo.ingest.site import fetch_site, is_web_address
 from octavo.ingest.worker import UPLOADS
-from octavo.readers.files import Archive
+from octavo.limits import MB
+from octavo.readers.detect import BY_SUFFIX
+from octavo.readers.files import Archive, find_files
+from octavo.readers.folders import find_single
 from octavo.store.base import require_space
 
 if TYPE_CHECKING:
     from octavo.events import IngestEvent
+    from octavo.limits import Limits
     from octavo.settings import Settings
 
 # Formats that are archives inside: EPUB, Word, Excel, PowerPoint. OpenDocument has `content.xml`.
@@ -86,3 +94,20 @@ def _unpack(path: Path, folder: Path, settings: Settings) -> None:
                     raise
                 # Two entries are a file and a folder of one name, or a name is too long for the disk.
                 raise BadBook("damaged_archive", f"{path.name}: {name[:80]} cannot be unpacked") from None
+
+
+def read_source_file(path: Path, wanted: str, limits: Limits) -> bytes:
+    """Return the bytes with this SHA-256 of the file at a path, or of the only book in the folder there.
+
+    Return b"" for a book whose file is not stored, and for a file that has changed since it was parsed.
+    """
+    if not wanted:
+        return b""
+    try:
+        file = find_single(find_files(path, frozenset(BY_SUFFIX), limits)) if path.is_dir() else path
+        if file is None or file.stat().st_size > limits.max_file_mb * MB:
+            return b""
+        data = file.read_bytes()
+    except OSError:
+        return b""
+    return data if sha256(data).hexdigest() == wanted else b""

@@ -1,0 +1,84 @@
+"""Later parts of a long table are found by its caption and its column headings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from octavo.ingest.chunking import chunk_book, make_embedded_text
+from octavo.ingest.table_heads import HEAD_BYTES, find_table_heads
+from octavo.store.base import build_indexed_text
+from octavo.types import Chunk, Element, ElementKind, Section, Span
+
+HEAD = "Sales of the mill\nYear | Flour | Bran"
+
+
+def make_section(head: str = HEAD, *, rows: int = 60, row_header: bool = False) -> Section:
+    """A paragraph, then a table with a caption, a row of headings and rows of figures."""
+    before = "The mill kept its books for many years.\n\n"
+    body = "\n".join(f"{1900 + n} | {1000 + n} | {500 + n}" for n in range(rows))
+    text = f"{before}{head}\n{body}"
+    start = len(before)
+    caption = start + head.index("\n")
+    markup = [Element(ElementKind.TABLE, start, len(text)), Element(ElementKind.CAPTION, start, caption, 1)]
+    at = caption + 1
+    for line in text[at:].split("\n"):
+        markup.append(Element(ElementKind.ROW, at, at + len(line), 1))
+        for number, cell in enumerate(line.split(" | ")):
+            header = at < start + len(head) or (row_header and not number)
+            where = text.index(cell, at)
+            markup.append(
+                Element(ElementKind.CELL, where, where + len(cell), 2, {"header": 1} if header else {})
+            )
+        at += len(line) + 1
+    return Section(
+        id="sales",
+        book_id="mill",
+        title="Sales",
+        heading_path=("Sales",),
+        level=1,
+        position=0,
+        url="book://mill/sales",
+        text=text,
+        source_file="mill.pdf",
+        blocks=(Span(start, len(text)),),
+        markup=tuple(markup),
+    )
+
+
+def pieces(texts: Sequence[str]) -> list[int]:
+    return [len(text) // 3 for text in texts]
+
+
+def chunk(section: Section) -> list[Chunk]:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    return chunk_book("The Mill", [section], pieces=pieces, max_pieces=120, target=80, created_at=now)
+
+
+def test_each_later_part_of_a_table_has_its_head_for_search() -> None:
+    section = make_section()
+    first, *later = chunk(section)
+    assert len(later) > 3
+    assert first.context == ""
+    for part in later:
+        assert part.context == "Sales of the mill · Year | Flour | Bran"
+        assert part.context in make_embedded_text(part)
+        assert part.context in build_indexed_text(part)
+        assert section.text[part.start : part.end] == part.content
+        assert pieces([make_embedded_text(part)])[0] <= 120
+
+
+def test_labels_of_rows_are_not_taken_for_headings_of_columns() -> None:
+    (head,) = find_table_heads(make_section(row_header=True))
+    assert head.text == "Sales of the mill · Year | Flour | Bran"
+
+
+def test_a_long_head_keeps_its_beginning_and_its_end() -> None:
+    (head,) = find_table_heads(make_section(f"{'Sales of the old mill, ' * 30}\nYear | Flour | Bran"))
+    assert head.text.startswith("Sales of the old mill,")
+    assert head.text.endswith("Year | Flour | Bran")
+    assert len(head.text.encode()) <= HEAD_BYTES + 5
+
+
+def test_a_short_table_and_prose_need_no_head() -> None:
+    assert [made.context for made in chunk(make_section(rows=2))] == [""]
