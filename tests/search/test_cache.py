@@ -41,6 +41,17 @@ def test_putting_a_key_again_takes_no_more_room_and_keeps_it_longer() -> None:
     assert (memory.get("a"), memory.get("b"), memory.get("c")) == (3, None, 4)
 
 
+def test_values_that_are_measured_have_a_size_together() -> None:
+    memory: LRUCache[bytes] = LRUCache(most=10, measure=len)
+    for key, size in (("a", 4), ("b", 4), ("c", 2), ("a", 6)):
+        memory.put(key, bytes(size))
+    assert [memory.get(key) is not None for key in "abc"] == [True, False, True]
+    memory.put("d", bytes(11))
+    assert [memory.get(key) for key in "abcd"] == [None] * 4
+    memory.put("e", bytes(10))
+    assert memory.get("e") == bytes(10)
+
+
 steps = st.lists(st.tuples(st.booleans(), st.sampled_from("abcdef"), st.integers(0, 9)), max_size=40)
 
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.text.language import detect_language, is_foreign, is_translation, list_common_words
+from octavo.text.language import (
+    detect_language,
+    is_foreign,
+    is_other_language,
+    is_translation,
+    list_common_words,
+)
 
 SEVEN = "Seven boats were lost."
 
@@ -71,3 +77,21 @@ def test_a_translation_has_the_names_of_its_gloss(text: str, same: bool) -> None
 def test_the_commonest_words_of_english_are_not_given() -> None:
     assert "nicht" in list_common_words("de")
     assert list_common_words("en") == list_common_words("") == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("question", "written", "other"),
+    [
+        ("Who built the bridge?", "", False),
+        ("After this story ends, Tinka i back to being?", "", False),
+        ("What remained as long as John had lived?", "", False),
+        ("Who built the bridge?", "de", True),
+        ("Wer hat die Brücke gebaut?", "", True),
+        ("谁建造了这座桥？", "", True),
+        ("من بنى الجسر؟", "", True),
+    ],
+)
+def test_an_english_question_to_an_english_text_is_never_taken_for_another(
+    question: str, written: str, other: bool
+) -> None:
+    assert is_other_language(question, written) is other

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 DEFAULT_SIZE = 10_000
@@ -10,11 +11,12 @@ T = TypeVar("T")
 
 
 class LRUCache(Generic[T]):
-    """The values that were used last, by key."""
+    """The values that were used last, by key: at most `most` of them, or as much by their `measure`."""
 
-    def __init__(self, *, most: int = DEFAULT_SIZE) -> None:
-        self._most = most
+    def __init__(self, *, most: int = DEFAULT_SIZE, measure: Callable[[T], int] | None = None) -> None:
+        self._most, self._measure = most, measure
         self._known: OrderedDict[str, T] = OrderedDict()
+        self._size = 0
 
     def get(self, key: str) -> T | None:
         known = self._known.get(key)
@@ -23,7 +25,13 @@ class LRUCache(Generic[T]):
         return known
 
     def put(self, key: str, value: T) -> None:
+        if (before := self._known.pop(key, None)) is not None:
+            self._size -= self._count(before)
         self._known[key] = value
-        self._known.move_to_end(key)
-        if len(self._known) > self._most:
-            self._known.popitem(last=False)
+        self._size += self._count(value)
+        while self._size > self._most:
+            _, dropped = self._known.popitem(last=False)
+            self._size -= self._count(dropped)
+
+    def _count(self, value: T) -> int:
+        return 1 if self._measure is None else self._measure(value)

@@ -10,6 +10,9 @@ For a question, the large model then reads the best few of these, as many as the
 as fit in a budget of CPU time. The budget is counted in word pieces, so that the same question always reads
 the same passages. What the large model read comes first, in its order.
 
+Passages in other languages than English, and all passages for a question that is not English, are read by the
+multilingual reader, in the way of the small one.
+
 Nothing here runs a model. Every weight and limit of reading is in this module, and
 `python -m benchmarks.cascade` measures them.
 """
@@ -86,6 +89,17 @@ SMALL = SmallRules(
     found=12.0,
     most_fit=18.0,
     depth=20,
+    batch=4,
+    reach=0.5,
+    section_most=4,
+    section_lead=0.05,
+)
+MULTILINGUAL = SmallRules(
+    rank=1.0,
+    answerable=2.0,
+    found=12.0,
+    most_fit=18.0,
+    depth=10,
     batch=4,
     reach=0.5,
     section_most=4,

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 ReaderSize = Literal["off", "small", "large"]
 """Which model reads passages: none, the small reader, or the large model after the small reader."""
+ReaderKind = Literal[ReaderSize, "multilingual"]
+"""Whose scores a number was made from. The multilingual reader reads what is not English, at every size."""
 
 # Of the values from 0.25 to 0.6, this one loses least on any kind of book.
 DENSE_WEIGHT = 0.45
@@ -106,10 +108,10 @@ def weigh_query(query: str, *, language: str = "") -> dict[str, float]:
 
 def collect_stems(chunk: Chunk) -> frozenset[str]:
     """Collect the stems of a chunk's words and of the headings above it."""
+    texts = (chunk.content, *chunk.heading_path, chunk.context)
     if chunk.language:
-        text = "\n".join((*chunk.heading_path, chunk.content))
-        return frozenset(languages.collect_words(text, chunk.language))
-    return frozenset().union(*map(english.collect_stems, (chunk.content, *chunk.heading_path)))
+        return frozenset(languages.collect_words("\n".join(texts), chunk.language))
+    return frozenset().union(*map(english.collect_stems, texts))
 
 
 def measure_candidate(
@@ -133,15 +135,18 @@ def _load_weights() -> Mapping[str, float]:
     return weights
 
 
-def estimate_read_relevance(fit: float, score: float, *, reader: ReaderSize = "small") -> float:
-    """Estimate the probability that a passage is relevant, once a reader of this size has read it."""
+def estimate_read_relevance(fit: float, score: float, *, reader: ReaderKind = "small") -> float:
+    """Estimate the probability that a passage is relevant, once this reader has read it."""
     constant, read, found = _load_reader_weights(reader)
     return logistic(constant + read * fit + found * score)
 
 
 @cache
-def _load_reader_weights(reader: ReaderSize) -> tuple[float, float, float]:
-    """Load the constant and the weights of a reader's fit and of the first-stage score."""
+def _load_reader_weights(reader: ReaderKind) -> tuple[float, float, float]:
+    """Load the constant and the weights of a reader's fit and of the first-stage score.
+
+    The multilingual reader has the scales of the small one, and its weights.
+    """
     name = "relevance_large.json" if reader == "large" else "relevance_reader.json"
     stored = files("octavo.search").joinpath(name).read_text(encoding="utf-8")
     constant, fit, found = json.loads(stored)["weights"]

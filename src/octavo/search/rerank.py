@@ -1,7 +1,9 @@
 """Lets the models that come with Octavo read passages for a question, and puts the best first.
 
-`search.cascade` decides which candidates are read and what order comes out. Scores are cached for each model,
-so that answering a question does not read its passages twice.
+`search.cascade` decides which candidates are read and what order comes out. Which model reads depends on the
+language: English questions to English passages have the small reader and the large model, everything else has
+the multilingual reader. Scores are cached for each model, so that answering a question does not read its
+passages twice.
 """
 
 from __future__ import annotations
@@ -16,14 +18,17 @@ from octavo.models.cross_encoders import HeadedText, PassageScore
 from octavo.search.cache import LRUCache
 from octavo.search.cascade import (
     LARGE,
+    MULTILINGUAL,
     SMALL,
+    SmallRules,
     choose_batch,
     count_affordable,
     order_totals,
     select_candidates,
     select_contenders,
 )
-from octavo.search.ranking import Candidate, ReaderSize, estimate_read_relevance
+from octavo.search.ranking import Candidate, ReaderKind, ReaderSize, estimate_read_relevance
+from octavo.text.language import is_other_language
 
 if TYPE_CHECKING:
     from octavo.protocols import SupportModel
@@ -60,13 +65,26 @@ class Ranking:
     deep: tuple[str, ...] = ()
     readers: tuple[str, ...] = ()
 
+    def join(self, other: Ranking) -> Ranking:
+        """Put the candidates of another ranking among these by their relevance. Both orders stay."""
+        likely: dict[str, float] = {}
+        for ranking in (self, other):
+            least = 1.0
+            for id_, chance in ranking.relevance.items():
+                likely[id_] = least = min(least, chance)
+        relevance = {**self.relevance, **other.relevance}
+        order = sorted(likely, key=lambda id_: -likely[id_])
+        return Ranking(
+            {id_: relevance[id_] for id_ in order}, self.deep + other.deep, self.readers + other.readers
+        )
+
 
 class Reranker:
     """Scores passages for one open library.
 
     `opinion` is the trained verifier's, of claims and passages; `gate` and `gate_large` are those of the
     ones which learnt how language models write. With `large`, the large model reads for questions what the
-    small reader left open.
+    small reader left open. `multilingual` reads and verifies what is not English.
     """
 
     def __init__(
@@ -77,8 +95,10 @@ class Reranker:
         gate: SupportModel | None = None,
         gate_large: SupportModel | None = None,
         large: LargeReader | None = None,
+        multilingual: LargeReader | None = None,
     ) -> None:
         self.reader, self.large, self.opinion = reader, large, opinion
+        self.multilingual = multilingual
         self.gate, self.gate_large = gate, gate_large
         self._scores: LRUCache[PassageScore] = LRUCache(most=2_000)
 
@@ -97,6 +117,10 @@ class Reranker:
             return []
         pieces = await run_blocking(_count_pieces, self.large, question, chunks[: LARGE.depth])
         return await self._score(self.large, question, chunks[: count_affordable(pieces)])
+
+    async def score_in_any_language(self, question: str, chunks: Sequence[Chunk]) -> list[PassageScore]:
+        """Return the multilingual reader's score of each chunk, or none without that reader."""
+        return await self._score(self.multilingual, question, chunks) if self.multilingual else []
 
     async def _score(
         self, reader: PassageReader, question: str, chunks: Sequence[Chunk]
@@ -120,15 +144,41 @@ class Reranker:
         *,
         reader: ReaderSize = "small",
     ) -> Ranking:
-        """Put the best candidates first. Only candidates that are in `chunks` are read.
-
-        A single candidate is not worth reading: there is nothing to put in order.
-        """
-        sections = {id_: f"{chunk.book_id} {chunk.section_id}" for id_, chunk in chunks.items()}
-        selected = select_candidates(candidates, sections)
-        if reader == "off" or len(selected) < 2:
+        """Put the best candidates first. Only candidates that are in `chunks` are read."""
+        if reader == "off":
             return Ranking()
-        totals, relevance = await self._read_small(question, selected, chunks)
+        other = {id_: chunk for id_, chunk in chunks.items() if is_other_language(question, chunk.language)}
+        english = {id_: chunk for id_, chunk in chunks.items() if id_ not in other}
+        # A single candidate is worth reading only beside those of another reader.
+        fewest = 1 if other and english else 2
+        ranked = await self._rank_english(question, candidates, english, reader, fewest=fewest)
+        if not other:
+            return ranked
+        return ranked.join(await self._rank_in_any_language(question, candidates, other, fewest=fewest))
+
+    async def _rank_in_any_language(
+        self, question: str, candidates: Sequence[Candidate], chunks: Mapping[str, Chunk], *, fewest: int
+    ) -> Ranking:
+        selected = _select(candidates, chunks, MULTILINGUAL)
+        if self.multilingual is None or len(selected) < fewest:
+            return Ranking()
+        totals, relevance = await self._read_small(question, selected, chunks, self.multilingual)
+        order = order_totals(totals)
+        return Ranking({id_: relevance[id_] for id_ in order}, readers=(self.multilingual.name,))
+
+    async def _rank_english(
+        self,
+        question: str,
+        candidates: Sequence[Candidate],
+        chunks: Mapping[str, Chunk],
+        reader: ReaderSize,
+        *,
+        fewest: int,
+    ) -> Ranking:
+        selected = _select(candidates, chunks, SMALL)
+        if len(selected) < fewest:
+            return Ranking()
+        totals, relevance = await self._read_small(question, selected, chunks, self.reader)
         names: tuple[str, ...] = (self.reader.name,)
         deep: list[str] = []
         if reader == "large" and self.large is not None:
@@ -140,17 +190,23 @@ class Reranker:
         return Ranking({id_: relevance[id_] for id_ in (*deep, *rest)}, tuple(deep), names)
 
     async def _read_small(
-        self, question: str, selected: Sequence[Candidate], chunks: Mapping[str, Chunk]
+        self,
+        question: str,
+        selected: Sequence[Candidate],
+        chunks: Mapping[str, Chunk],
+        reader: PassageReader,
     ) -> tuple[dict[str, float], dict[str, float]]:
-        """Return the totals that the small reader orders by, and the relevance of what it read."""
+        """Return the totals that a reader orders by, and the relevance of what it read."""
+        kind: ReaderKind = "multilingual" if reader is self.multilingual else "small"
+        rules = MULTILINGUAL if reader is self.multilingual else SMALL
         totals: dict[str, float] = {}
         relevance: dict[str, float] = {}
-        while batch := choose_batch(selected, totals):
-            scores = await self.score_passages(question, [chunks[candidate.id] for candidate in batch])
+        while batch := choose_batch(selected, totals, rules):
+            scores = await self._score(reader, question, [chunks[candidate.id] for candidate in batch])
             for candidate, score in zip(batch, scores, strict=True):
-                fit = SMALL.fit(score.rank, score.answerable)
-                totals[candidate.id] = SMALL.total(fit, candidate.score)
-                relevance[candidate.id] = estimate_read_relevance(fit, candidate.score)
+                fit = rules.fit(score.rank, score.answerable)
+                totals[candidate.id] = rules.total(fit, candidate.score)
+                relevance[candidate.id] = estimate_read_relevance(fit, candidate.score, reader=kind)
         return totals, relevance
 
     async def _read_large(
@@ -173,8 +229,16 @@ class Reranker:
         }
 
 
+def _select(
+    candidates: Sequence[Candidate], chunks: Mapping[str, Chunk], rules: SmallRules
+) -> list[Candidate]:
+    sections = {id_: f"{chunk.book_id} {chunk.section_id}" for id_, chunk in chunks.items()}
+    return select_candidates(candidates, sections, rules)
+
+
 def _add_headings(chunk: Chunk) -> HeadedText:
-    return HeadedText(chunk.content, " › ".join(chunk.heading_path))
+    above = (*chunk.heading_path, chunk.context) if chunk.context else chunk.heading_path
+    return HeadedText(chunk.content, " › ".join(above))
 
 
 def _count_pieces(reader: LargeReader, question: str, chunks: Sequence[Chunk]) -> list[int]:

@@ -1,13 +1,13 @@
 """Finds the passages of a library that answer a query, within the bounds of the reader's scope.
 
-The query is embedded, and its words are weighed by how rare they are in the library. Both halves of the
-search run in one round trip, and their scores are fused. The best chunks are read from the records: the store
-only points to them. A chunk outside of the bounds is dropped even if the store returned it. With a reranker,
-the models that come with Octavo decide which of the first come first.
+The query is embedded, and its words are weighed by how rare they are in the library. Within one book they are
+counted in that book, where the name of its subject says nothing. Both halves of the search run in one round
+trip, and their scores are fused. The best chunks are read from the records: the store only points to them. A
+chunk outside of the bounds is dropped even if the store returned it. With a reranker, the models that come
+with Octavo decide which of the first come first.
 
-Books of several embedders are searched each with a vector of its own (`search.groups`). The models that come
-with Octavo read English: passages in other languages keep the place that words and meaning gave them, among
-those that were read by how relevant both are.
+Books of several embedders are searched each with a vector of its own (`search.groups`), and passages in
+several languages are read each by the model that knows theirs.
 
 Vectors of queries and chunks are cached; chunks only as long as no edition changes.
 """
@@ -38,7 +38,6 @@ from octavo.search.ranking import (
 from octavo.search.rerank import Ranking, Reranker
 from octavo.store.bm25 import Bm25Encoder, weigh_by_rarity
 from octavo.text.clean import clean, collapse
-from octavo.text.language import detect_language
 from octavo.types import Chunk, Evidence
 
 if TYPE_CHECKING:
@@ -49,6 +48,8 @@ if TYPE_CHECKING:
 CANDIDATES = 50
 # How many words' counts are kept in memory.
 COUNTS_KEPT = 50_000
+# Of how many books the counts of all their words are kept.
+BOOKS_COUNTED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,7 @@ class Retriever:
         self._chunks: LRUCache[tuple[Chunk, frozenset[str]]] = LRUCache()
         self._generation = self._counted_at = self._grouped_at = -1
         self._counts: dict[int, int] = {}
+        self._book_counts: LRUCache[Mapping[int, int]] = LRUCache(most=BOOKS_COUNTED)
         self._bm25 = Bm25Encoder()
 
     @property
@@ -121,7 +123,9 @@ class Retriever:
             bound = group.bound(where)
             if bound is not None:
                 vector = await self.embed_query(query, group.embedder)
-                words = await self.weigh_words(query, languages=group.languages)
+                books = bound.any_of.get("book_id", ())
+                book = str(books[0]) if len(books) == 1 else None
+                words = await self.weigh_words(query, languages=group.languages, book_id=book)
                 hits = await self._store.search(vector, words, where=bound, limit=limit)
                 found.append(group.scale(hits))
                 if not isinstance(group.embedder, QueryEmbedder):
@@ -143,8 +147,6 @@ class Retriever:
         evidence: list[Evidence] = []
         place = {id_: number for number, id_ in enumerate(ranking.relevance)}
         rest = sorted(candidates, key=lambda candidate: place.get(candidate.id, len(place)))
-        if ranking.relevance and any(group.languages != ("",) for group in self._groups):
-            rest = await self._mix(query, rest, ranking)
         most = 1.0
         while rest and len(evidence) < top_k:
             batch, rest = rest[: top_k - len(evidence)], rest[top_k - len(evidence) :]
@@ -159,39 +161,15 @@ class Retriever:
                     evidence.append(Evidence(chunk=chunk, relevance_score=most, rank=len(evidence) + 1))
         return evidence
 
-    async def _mix(self, query: str, ordered: list[Candidate], ranking: Ranking) -> list[Candidate]:
-        """Put passages in other languages, which no model read, among those that were read."""
-        loaded = await self._load_chunks([candidate.id for candidate in ordered[: 2 * LOOKED_AT]])
-        foreign = {id_: one for id_, one in loaded.items() if one[0].language}
-        likely: dict[str, float] = {}
-        least = 1.0
-        for candidate in ordered:
-            if candidate.id in ranking.relevance:
-                # The order of what was read stays as it is.
-                least = min(least, ranking.relevance[candidate.id])
-                likely[candidate.id] = least
-            elif candidate.id in foreign:
-                chunk, stems = foreign[candidate.id]
-                likely[candidate.id] = estimate_relevance(
-                    _weigh_words_of(query, chunk.language), stems, candidate
-                )
-        return sorted(ordered, key=lambda candidate: -likely.get(candidate.id, -1.0))
-
     async def _rank(
         self, query: str, candidates: list[Candidate], bounds: Bounds, reader: ReaderSize
     ) -> Ranking:
         """Let the models read the first candidates that are within the bounds."""
-        if self.reranker is None or reader == "off" or not candidates or self._is_foreign(query):
+        if self.reranker is None or reader == "off" or not candidates:
             return Ranking()
         loaded = await self._load_chunks([candidate.id for candidate in candidates[:LOOKED_AT]])
-        chunks = {
-            id_: chunk for id_, (chunk, _) in loaded.items() if bounds.holds(chunk) and not chunk.language
-        }
+        chunks = {id_: chunk for id_, (chunk, _) in loaded.items() if bounds.holds(chunk)}
         return await self.reranker.rank(query, candidates, chunks, reader=reader)
-
-    def _is_foreign(self, query: str) -> bool:
-        """Whether a question is in a language that the readers cannot read, to books embedded for it."""
-        return isinstance(self._embedder, QueryEmbedder) and detect_language(query) not in ("", "en")
 
     async def embed_query(self, query: str, embedder: Embedder | None = None) -> tuple[float, ...]:
         """Return the vector that an embedder gives a query, computed once. By default it is the first one."""
@@ -203,17 +181,31 @@ class Retriever:
             self._vectors.put(key, known)
         return known
 
-    async def weigh_words(self, query: str, *, languages: Sequence[str] = ("",)) -> dict[int, float]:
-        """Weigh the words of a query, as these languages write them, by how rare they are in the library."""
+    async def weigh_words(
+        self, query: str, *, languages: Sequence[str] = ("",), book_id: str | None = None
+    ) -> dict[int, float]:
+        """Weigh the words of a query, as these languages write them, by how rare they are.
+
+        They are counted in one book or, without `book_id`, in the library.
+        """
         weights = self._bm25.encode_query(query, languages=languages)
         generation = self._records.generation
         if generation != self._counted_at or len(self._counts) > COUNTS_KEPT:
-            self._counts, self._counted_at = {}, generation
+            self._counts, self._counted_at, self._book_counts = {}, generation, LRUCache(most=BOOKS_COUNTED)
+        if book_id is not None and (own := await self._count_in_book(book_id)):
+            return weigh_by_rarity(weights, own, passages=own.get(ANY_WORD, 0))
         counts = self._counts
         unknown = [word for word in (ANY_WORD, *weights) if word not in counts]
         if unknown:
             counts |= await self._records.count_passages_with(unknown)
         return weigh_by_rarity(weights, counts, passages=counts[ANY_WORD])
+
+    async def _count_in_book(self, book_id: str) -> Mapping[int, int]:
+        known = self._book_counts.get(book_id)
+        if known is None:
+            known = await self._records.count_passages_of(book_id)
+            self._book_counts.put(book_id, known)
+        return known
 
     async def _load_chunks(self, ids: Sequence[str]) -> dict[str, tuple[Chunk, frozenset[str]]]:
         """Load chunks of published editions, each with the stems of its words."""

@@ -113,6 +113,24 @@ def _number(value: tuple[object, ...]) -> int:
     return value[0] if isinstance(value[0], int) else -1
 
 
+def find_tagged(
+    tags: Mapping[str, Sequence[str]], wanted: Sequence[str], books: Sequence[Book]
+) -> tuple[str, ...]:
+    """Return the ids of those books that have one of the tags. `tags` has those of each book.
+
+    A tag that none of the books has raises, and names the nearest that one of them has.
+    """
+    words = [collapse(clean(tag)).casefold() for tag in wanted]
+    known = sorted({tag for book in books for tag in tags.get(book.id, ())})
+    for word in words:
+        if word not in known:
+            near = get_close_matches(word, known, n=5, cutoff=0.3) or known[:5]
+            raise NotFound(
+                "tag", word, nearest=tuple(near), hint="`octavo list` shows the tags of the books."
+            )
+    return tuple(book.id for book in books if set(words) & set(tags.get(book.id, ())))
+
+
 @dataclass(frozen=True, slots=True)
 class ScopeResolver:
     """Resolves the scopes of one reader. Who may read only some `books` sees no others."""

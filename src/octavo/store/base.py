@@ -157,8 +157,9 @@ def build_payload(chunk: Chunk, *, edition: int) -> Payload:
 
 
 def build_indexed_text(chunk: Chunk) -> str:
-    """Joins the text that BM25 indexes: the headings that lead to a chunk, then the chunk."""
-    return "\n".join((*chunk.heading_path, chunk.content))
+    """Joins the text that BM25 indexes: the headings that lead to a chunk, those of its table, the chunk."""
+    above = (*chunk.heading_path, chunk.context) if chunk.context else chunk.heading_path
+    return "\n".join((*above, chunk.content))
 
 
 def encode_vector(vector: Sequence[float]) -> bytes:

@@ -48,6 +48,22 @@ def _name_script(letter: str) -> str:
     return unicodedata.name(letter, "?").split()[0].split("-")[0]
 
 
+def is_other_language(question: str, written: str) -> bool:
+    """Say whether a question or the text it is asked of, in the language `written`, is not English.
+
+    `written` is "" for English. A question in Latin letters counts only if two different common words of
+    another language stand in it that are not English: an English question must never be taken for another.
+    """
+    asked = detect_language(question) if not written else ""
+    if asked in ("", "en"):
+        return bool(written)
+    common = _load_common_words()
+    if asked not in common:
+        return True
+    own = common[asked] - common["en"]
+    return len(own & set(re.findall(r"\w+", question.casefold()))) > 1
+
+
 def list_common_words(of: str) -> frozenset[str]:
     """Return the commonest words of a language other than English; none where they are not known."""
     return _load_common_words().get(of, frozenset()) if of != "en" else frozenset()

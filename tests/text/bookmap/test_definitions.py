@@ -23,6 +23,8 @@ def find_definitions(text: str) -> list[tuple[str, int]]:
         ("Ownership is a set of rules for memory.", "Ownership", How.IS),
         ("The control file means the file of that name.", "control file", How.IS),
         ("Virtual packages are those without files.", "Virtual packages", How.IS),
+        ("GAM. Noun—A social meeting of two whaleships, generally at sea.", "GAM", How.GLOSSARY),
+        ("Offing, n. The part of the deep sea that is seen from the shore.", "Offing", How.GLOSSARY),
         ("The slow part of a firing is called candling.", "candling", How.CALLED),
         ("The files are known as conffiles, and dpkg handles them.", "conffiles", How.CALLED),
     ],
@@ -40,6 +42,7 @@ def test_a_sentence_that_defines_a_term_is_found(text: str, term: str, how: How)
         "Few are the men who came back.",
         "He called out to the men.",
         "This is the one.",
+        "Smith, V. Adam wrote to the harbour master of the town again.",
     ],
 )
 def test_a_sentence_that_only_looks_like_it_defines_nothing(text: str) -> None:

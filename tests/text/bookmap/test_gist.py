@@ -22,6 +22,12 @@ def test_a_gist_is_in_order_and_covers_the_parts() -> None:
     assert len(fifths) >= 4
 
 
+def test_a_gist_has_no_sentence_that_only_announces_what_follows() -> None:
+    announced = "The harbour light of Saltmere has all these parts and these lamps"
+    assert choose(f"{announced}:") == []
+    assert choose(f"{announced}.") == [f"{announced}."]
+
+
 def test_a_gist_prefers_statements_to_dialogue_and_questions() -> None:
     text = (
         "“The harbour light of Saltmere burns all night,” she said. Is the harbour light of Saltmere old? "

@@ -37,6 +37,13 @@ _CALLED = re.compile(
 _HEAD = re.compile(r"[^\W_][^.,;:!?|]{0,58}[^\s.,;:!?|]")
 _SAID = re.compile(r"[“\"(]?[^\W\d_a-z].{25,}[.”\"]$")
 _PAIR = re.compile(r"(?:[-*•] |\| ?)?(?P<term>[^\W_][^.;:!?|—–]{1,48}?)(?: \| |: | — | – )(?P<said>.{20,}$)")
+# An entry as dictionaries have it: "GAM. Noun—A social meeting of ships".
+_DICTIONARY = re.compile(
+    r"^[“\"]?(?P<term>[^\W\d_][\w’'-]{1,30}(?: [\w’'-]{1,30}){0,2})[”\"]?[.,:;—–-]{1,2} ?[(\[_]?"
+    r"(?:(?i:noun|verb|adjective|adverb)|n|v\. ?[it]|v|adj|adv)\b[.)\]_]*"
+    r"(?: ?[.,:;—–-]+ ?| )(?P<said>\S.{19,})",
+    re.MULTILINE,
+)
 _INDEXED = re.compile(
     r"^(?:[-*•] )?(?P<term>[^\W\d_][^\n,;:!?|]{1,48}?),? "
     r"\d{1,4}(?:[–-]\d{1,4})?(?:, \d{1,4}(?:[–-]\d{1,4})?){0,40}$",
@@ -71,6 +78,10 @@ def find_definitions(text: str, sentences: Sequence[Stretch], blocks: Sequence[S
     for term, said in _find_entries(text, inside):
         number = max(0, bisect_right(starts, said) - 1)
         found.setdefault((term.start, term.end), Definition(*term, number, How.GLOSSARY))
+    for entry in _DICTIONARY.finditer(text):
+        if _is_entry(entry["term"]):
+            number = max(0, bisect_right(starts, entry.start("said")) - 1)
+            found.setdefault(entry.span("term"), Definition(*entry.span("term"), number, How.GLOSSARY))
     for term in _find_index_entries(text):
         number = max(0, bisect_right(starts, term.start) - 1)
         found.setdefault((term.start, term.end), Definition(*term, number, How.LISTED))

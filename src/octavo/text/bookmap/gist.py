@@ -88,6 +88,8 @@ def _score(sentence: str, words: Sequence[tuple[str, float]], counts: Counter[st
         score *= 0.25
     if _ANNOUNCES.search(sentence):
         score *= 1.3
+    if sentence.rstrip().endswith((":", ";")):
+        return 0.0  # what it announces would be missing
     if not _ENDED.search(sentence):
         score *= 0.2
     length = len(sentence)
