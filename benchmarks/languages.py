@@ -23,14 +23,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import html
 import re
 import statistics
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.parallel import Entry, strip_tags
 from octavo.library import Library
 from octavo.settings import Settings
 from octavo.text.languages import identify_language
@@ -39,19 +38,8 @@ from octavo.types import Evidence
 LANGUAGES = ("en", "de", "fr", "it", "nl", "pt", "ru", "ja", "ko", "zh-cn")
 _SECTION = re.compile(r'<h2 class="title"[^>]*><a id="([^"]+)"></a>(.*?)</h2>', re.DOTALL)
 _NUMBER = re.compile(r"^[\d.\s\xa0]+")
-_PRE = re.compile(r"<pre[^>]*>(.*?)</pre>", re.DOTALL)
 _END = re.compile(r'<div class="navfooter">.*', re.DOTALL)
-_BLOCK = re.compile(r"</?(?:p|div|li|ul|ol|dl|dt|dd|table|tr|h\d)\b[^>]*>")
 SHORTEST = 40
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A question with the section that answers it, by its place in all languages."""
-
-    place: str
-    question: str
-    text: str
 
 
 def read_entries(folder: Path, language: str) -> dict[str, Entry]:
@@ -62,19 +50,12 @@ def read_entries(folder: Path, language: str) -> dict[str, Entry]:
         parts = _SECTION.split(page)
         for anchor, title, body in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
             place = f"{path.name.split('.')[0]}-{anchor}"
-            question = " ".join(_NUMBER.sub("", _strip_tags(title)).split())
-            text = _strip_tags(body)
+            question = " ".join(_NUMBER.sub("", strip_tags(title)).split())
+            text = strip_tags(body)
             translated = bool(identify_language([text])) == (language != "en")
             if len(text) >= SHORTEST and translated:
                 found[place] = Entry(place, question, text)
     return found
-
-
-def _strip_tags(page: str) -> str:
-    page = _PRE.sub(lambda found: f"\n\n```\n{found[1].strip()}\n```\n\n", page)
-    plain = html.unescape(re.sub(r"<[^>]+>", "", _BLOCK.sub("\n\n", page)))
-    lines = "\n".join(line.strip(" \xa0") for line in plain.split("\n"))
-    return re.sub(r"\n{3,}", "\n\n", lines).strip()
 
 
 def write_book(

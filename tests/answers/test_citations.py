@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from octavo.answers.citations import AnswerText, CheckedReply, number_citations, write_footnotes
 from octavo.answers.workspace import number_sentences
 from octavo.search.scope import bound_by_books
-from octavo.verification.claims import Claim, Sentence
+from octavo.verification.claims import Claim, GlossedClaim, Sentence
 from tests.support.builders import make_chunk, make_evidence
 
 TEXT = "The harbour was full. Ships lay there. The lamp burned. Nobody came. It rained all night."
@@ -23,7 +23,10 @@ def link(sentence: Sentence) -> str:
 
 
 def made(*claims: tuple[str, tuple[str, ...]]) -> AnswerText:
-    said = tuple(Claim(text, ids) for text, ids in claims)
+    return write(tuple(Claim(text, ids) for text, ids in claims))
+
+
+def write(said: tuple[Claim, ...]) -> AnswerText:
     reply = CheckedReply(
         evidence=tuple(EVIDENCE),
         sentences=SENTENCES,
@@ -52,6 +55,13 @@ def test_a_claim_ends_with_its_marks_and_a_sentence_used_twice_keeps_its_number(
 
 def test_a_books_own_marks_do_not_pass_for_ours() -> None:
     assert made(("It rained [12] all night.", ("s5",))).content == "It rained (12) all night. [1]"
+
+
+def test_a_translated_claim_is_named() -> None:
+    said = (GlossedClaim("Es regnete [12].", ("s5",), gloss="It rained."), Claim("Full.", ("s1",)))
+    done = write(said)
+    assert done.content == "Es regnete (12). [1] Full. [2]"
+    assert done.translated == ("Es regnete (12).",)
 
 
 def test_a_claim_of_several_lines_stands_by_itself() -> None:

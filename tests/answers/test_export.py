@@ -68,6 +68,13 @@ def rendered(markdown: str) -> Tags:
     return page
 
 
+def test_a_translated_sentence_says_so_before_its_footnote() -> None:
+    told = conversation(content="Er war weiß\\_. [1] Ja. [1]")
+    answer = replace(told.answers[0], translated=("Er war weiß\\_.",))
+    page = write_markdown(replace(told, answers=(answer, *told.answers[1:])))
+    assert "weiß\\\\\\_. *(translated)* [^1] Ja. [^1]" in page
+
+
 def test_a_page_has_questions_as_headings_and_citations_as_footnotes() -> None:
     page = write_markdown(conversation(), interpreted={"q1": "Why is the whale white?"})
     assert page.startswith("# Conversation reading-group\n\n2025-03-01 12:00 UTC\n\n## And why?\n")

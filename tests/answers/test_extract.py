@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.answers.calibration import answerable, confidence
-from octavo.answers.extract import Extraction, extract_answer, shortlist
+from octavo.answers.extract import Extraction, extract_answer, is_apparatus, is_reference, shortlist
 from octavo.answers.features import SentenceScore
 from octavo.verification.claims import Claim, Sentence
 from tests.support.builders import make_chunk
@@ -153,12 +153,43 @@ def test_the_words_that_answer_are_told_once() -> None:
         ("Who is Rollo?", "Talk", "“Who is Rollo?” asked the king of the Franks."),
         ("What does Rollo lead?", "Review Questions", "What does Rollo lead?"),
         ("What is a reference?", "Code", '{"reference": {"is": "reference", "a": <reference>}};'),
+        ("What is a reference?", "Prose", "A reference is described in References and how to lead them."),
+        ("What is the name of Rollo's reference?", "Tale", "ROLLO THE NORMAN REFERENCE"),
     ],
 )
-def test_a_question_an_exercise_and_code_are_no_answer(question: str, title: str, refused: str) -> None:
+def test_what_is_no_statement_is_no_answer(question: str, title: str, refused: str) -> None:
     plain = "Under their leader Rollo, a reference says, they lead men."
     sentences = [*passage(refused, title=title), *passage(plain, title="Prose", rank=2)]
     assert extract_answer(question, sentences).claims[0].text == plain
+
+
+@pytest.mark.parametrize(
+    ("text", "reference"),
+    [
+        ("Breaks is described in Packages which break others, and Conflicts is described elsewhere.", True),
+        ("The format is documented in section 5.", True),
+        ("Details are explained below.", True),
+        ("See the chapter on tides.", True),
+        ("A circle is defined by its centre and its radius.", False),
+        ("The seasons are explained by the tilt of the axis.", False),
+        ("The island is covered in ice.", False),
+    ],
+)
+def test_a_sentence_that_only_points_elsewhere_is_told_from_one_that_tells(
+    text: str, reference: bool
+) -> None:
+    assert is_reference(text) is reference
+
+
+@pytest.mark.parametrize(
+    ("title", "apparatus"),
+    [
+        *((title, True) for title in ("References", "4.9 Exercises", "Index", "Also by Jo March")),
+        *((title, False) for title in ("4.2 References and Borrowing", "Index Funds", "Exercise and Health")),
+    ],
+)
+def test_only_a_whole_title_makes_a_section_apparatus(title: str, apparatus: bool) -> None:
+    assert is_apparatus(title) is apparatus
 
 
 def test_what_a_leaning_sentence_leans_on_is_not_told_twice() -> None:
@@ -283,6 +314,28 @@ def test_the_words_that_the_reader_found_are_given_and_marked(start: int) -> Non
     draft = extract_answer("What happened?", sentences, seen=read_by(sentences, "free of ice"))
     assert "free of ice" in said(draft)
     assert marked(draft) == ["free of ice"]
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ("“I widowed that girl when I married her, Rollo; and then I sailed.”", False),
+        ("“Come, Rollo, tell us what her name is.”", False),
+        ("He married his neighbour, Rollo, and then he sailed.", True),
+        ("The girl that he married was Rollo.", True),
+    ],
+)
+def test_who_is_spoken_to_is_not_what_is_told(text: str, given: bool) -> None:
+    sentences = passage(text)
+    draft = extract_answer("What is her name?", sentences, seen=read_by(sentences, "Rollo"))
+    assert (marked(draft) == ["Rollo"]) is given
+    assert (draft.features["margin_read"] > 0) is given
+    assert (draft.features["able"] > 0) is given
+
+
+def test_a_headline_is_not_added_to_an_answer() -> None:
+    text = "ROLLO THE NORMAN\n\nRollo ruled the Normans. Rollo ruled Normandy."
+    assert "ROLLO" not in said(asked("Who ruled Normandy?", passage(text)))
 
 
 def test_the_reader_and_the_words_decide_together() -> None:

@@ -35,6 +35,24 @@ All are counted every week by the keeper of the cellar, who writes the number of
 ## The loft
 
 The loft is dry and the sails are kept there, and nothing else may be kept there at any time of the year.
+
+## The flags
+
+The signal mast shows one of the following flags every morning.
+
+Calm
+
+:   All boats may leave the harbour.
+
+Warning
+
+:   Small boats stay in the harbour. A pilot may ask for leave.
+
+Storm
+
+:   Nobody leaves the harbour before noon.
+
+The harbour master keeps a list of those who did not obey, and reads it out at the end of the year.
 """
 
 
@@ -88,6 +106,20 @@ async def test_a_part_is_told_in_its_own_sentences_in_order(
     assert len(starts) >= 2
 
 
+async def test_an_ending_is_told_to_its_last_sentence_of_prose(library: Library, tmp_path: Path) -> None:
+    opening = "The keeper lit the lamp at dusk and wrote the hour into the book of the light.\n\n"
+    chapters = [f"## Chapter {n}\n\n{opening * 4}" for n in (1, 2)]
+    last = "Anna left the island. The keeper stayed and put out the lamp for good.\n\n"
+    end = "- oil\n- wicks\n\n```\nlamp = off\n```\n\nTHE END\n\n## About the Author\n\nJo lives in Kent.\n"
+    book = tmp_path / "keeper.md"
+    book.write_text(f"# The Keeper\n\n{''.join(chapters)}## Chapter 3\n\n{opening * 4}{last}{end}")
+    await library.add(book)
+    answer = await ask(library, "How does it end?", book="the-keeper")
+    assert answer.content.endswith("The keeper stayed and put out the lamp for good. [" + answer.content[-2:])
+    assert "Kent" not in answer.content
+    assert "THE END" not in answer.content
+
+
 async def test_a_book_is_told_through_its_chapters(library: Library) -> None:
     answer = await ask(library, "what is this book about?")
     told = list_sections(answer)
@@ -133,6 +165,11 @@ async def test_what_is_described_later_is_not_told_before(library: Library) -> N
     assert {c.chunk.section for c in answer.citations} <= {"The Letter", "The Grey Heron"}
 
 
+async def test_what_something_is_goes_on_as_its_paragraph_does(library: Library) -> None:
+    answer = await ask(library, "What is a kiln?", book="the-pottery")
+    assert "A kiln is an oven that turns clay into stone. [1] Every kiln of the workshop" in answer.content
+
+
 async def test_a_comparison_says_what_each_side_is(library: Library) -> None:
     answer = await ask(library, "What is the difference between a kiln and a glaze?", book="the-pottery")
     assert "A kiln is an oven that turns clay into stone." in answer.content
@@ -155,6 +192,19 @@ async def test_a_list_comes_whole_with_its_lead_in(library: Library) -> None:
     # The rest of an item is left out, and the paragraph after the last one ends the list.
     assert "Trim" not in answer.content
     assert "oil" not in answer.content
+
+
+async def test_a_list_of_definitions_comes_with_all_of_its_terms(library: Library) -> None:
+    """The markup says what the list is: its items have no marks, and its lead-in ends with a full stop."""
+    answer = await ask(library, "Which flags does the signal mast show?", book="stores")
+    assert "The signal mast shows one of the following flags every morning." in answer.content
+    assert [word for word in ("Calm", "Warning", "Storm") if word in answer.content] == [
+        "Calm",
+        "Warning",
+        "Storm",
+    ]
+    assert "ask for leave" not in answer.content
+    assert "obey" not in answer.content
 
 
 @pytest.mark.parametrize(

@@ -127,3 +127,40 @@ def test_what_the_reader_may_not_see_is_left_out_of_a_part() -> None:
     assert seen is not None
     assert [section.id for section in seen.sections] == ["c2-on"]
     assert keep_visible(part, {"c1"}) is None
+
+
+def test_a_title_page_is_no_chapter() -> None:
+    sections = make_book(("Loomings", "The Inn", "The Chase"))
+    page = make_section("t", heading_path=("The Whale",), position=0, text="Copyright 1851 by H. Melville.")
+    book = [page, *(replace(section, position=section.position + 1) for section in sections)]
+    part = resolve_part("chapter 2", book)
+    assert part is not None
+    assert part.sections[0].title == "The Inn"
+
+
+@pytest.mark.parametrize("name", ["chapter 3", "part III", "section three"])
+def test_a_roman_number_before_a_title_is_its_own(name: str) -> None:
+    part = resolve_part(name, make_book(("Cover", "I. The Burial", "II. A Game", "III. The Fire")))
+    assert part is not None
+    assert part.sections[0].title == "III. The Fire"
+
+
+def test_a_chapter_has_the_number_of_its_sections() -> None:
+    sections = make_book(("Scope", "Applying", "Duties"))
+    numbered = [
+        replace(section, title="4.1 Lists", heading_path=(section.heading_path[0], "4.1 Lists"))
+        if section.ancestors == (sections[0].id,)
+        else section
+        for section in sections
+    ]
+    part = resolve_part("chapter 4", numbered)
+    assert part is not None
+    assert part.sections[0].title == "Scope"
+
+
+def test_the_notes_are_not_the_end_of_a_book() -> None:
+    part = resolve_part(
+        "the end of the poem", make_book(("The Fire", "What the Thunder Said", "Notes on the Poem"))
+    )
+    assert part is not None
+    assert part.sections[-1].title == "What the Thunder Said"

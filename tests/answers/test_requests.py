@@ -23,6 +23,7 @@ from octavo.answers.requests import (
         ("could you please summarize chapter two?", "chapter two"),
         ("What happens at the end of the book?", "the end of the book"),
         ("how does the story end", "the end of the story"),
+        ("How does it end?", "the end of the book"),
         ("How does chapter 3 begin?", "the beginning of chapter 3"),
         ("Give me a short overview of the handbook", "the handbook"),
         ("what does appendix A cover?", "appendix A"),

@@ -76,7 +76,8 @@ async def ask(question: Question, steps: AskSteps) -> AsyncGenerator[AskEvent, N
                 else:
                     said = step
         reply = await steps.verify(interpreted, workspace, said, found=found, name=steps.answerer.name)
-        if reply.claims and reply.answerable >= steps.threshold and reply.confidence >= LEAST_CONFIDENCE:
+        threshold = steps.find_threshold(reply)
+        if reply.claims and reply.answerable >= threshold and reply.confidence >= LEAST_CONFIDENCE:
             text = await cite(reply, Sources(steps.records))
         else:
             text = await _refuse(question, interpreted, bounds, reply, steps)
@@ -89,8 +90,8 @@ async def ask(question: Question, steps: AskSteps) -> AsyncGenerator[AskEvent, N
             interpreted=interpreted,
             scope=bounds.description,
             books=await steps.records.list_books(),
-            threshold=steps.threshold,
-            calibration=steps.calibration.version,
+            threshold=threshold,
+            calibration=steps.load_calibration(reply).version,
             stages=timer.stages,
         )
         await steps.conversations.save_draft(answer, receipt=receipt)
@@ -131,10 +132,10 @@ async def _find_refusal(
     if wider is not None:
         beyond = await steps.look_beyond(question, interpreted, wider)
         outside = beyond.find_outside(bounds)
-        if outside and beyond.answerable >= steps.threshold:
+        if outside and beyond.answerable >= steps.find_threshold(beyond):
             return refuse_out_of_scope(bounds.description, outside, ahead=bounds.ahead)
     near = () if bounds.passage else pick_nearest(reply.evidence)
-    unlikely = not reply.claims or reply.answerable < steps.silence
+    unlikely = not reply.claims or reply.answerable < steps.find_silence(reply)
     near = cut_excerpts(interpreted, near, reply.sentences.values())
     return refuse_unanswered(bounds.description, near, unlikely=unlikely)
 
@@ -155,6 +156,8 @@ def _make_answer(question: Question, reply: CheckedReply, text: AnswerText, time
         refusal=text.refusal,
         trace=timer.trace,
         short=text.short,
+        catalogue=text.catalogue,
+        translated=text.translated,
     )
 
 

@@ -9,7 +9,7 @@ questions that the book does not answer. The same features always give the same 
 
 With a trained reader, its scores are among the features. The small reader and the large model have weights of
 their own (`benchmarks/reader_fit.py`), whose threshold limits the share of answers that are wrong for any
-reason.
+reason. So has the multilingual reader (`benchmarks/multilingual_fit.py`).
 """
 
 from __future__ import annotations
@@ -28,12 +28,17 @@ from octavo.text.scoring import logistic
 
 if TYPE_CHECKING:
     from octavo.answers.features import SentenceScore
-    from octavo.search.ranking import ReaderSize
+    from octavo.search.ranking import ReaderKind
 
 # At most one answer in five goes to a question that the book does not answer.
 RISK = 0.2
-_FILES: Mapping[ReaderSize, str] = MappingProxyType(
-    {"off": "confidence.json", "small": "confidence_reader.json", "large": "confidence_large.json"}
+_FILES: Mapping[ReaderKind, str] = MappingProxyType(
+    {
+        "off": "confidence.json",
+        "small": "confidence_reader.json",
+        "large": "confidence_large.json",
+        "multilingual": "confidence_multilingual.json",
+    }
 )
 
 
@@ -66,18 +71,18 @@ def score_sentence(measures: Mapping[str, float]) -> float:
     return load_calibration().sentence(measures)
 
 
-def score_with_reader(lexical: float, seen: SentenceScore, *, reader: ReaderSize = "small") -> float:
+def score_with_reader(lexical: float, seen: SentenceScore, *, reader: ReaderKind = "small") -> float:
     """Score a sentence that a trained reader has read. `lexical` is its score by words alone."""
     measures = {"lexical": lexical, "margin": seen.margin, "rank": seen.rank}
     return load_calibration(reader=reader).sentence(measures)
 
 
-def answerable(features: Mapping[str, float], *, reader: ReaderSize = "off") -> float:
+def answerable(features: Mapping[str, float], *, reader: ReaderKind = "off") -> float:
     """Estimate the probability that the evidence answers the question. Without evidence it is 0."""
     return logistic(load_calibration(reader=reader).answerable(features)) if features else 0.0
 
 
-def confidence(features: Mapping[str, float], *, reader: ReaderSize = "off") -> float:
+def confidence(features: Mapping[str, float], *, reader: ReaderKind = "off") -> float:
     """Estimate the probability that the answer is right. Without evidence it is 0."""
     if not features:
         return 0.0
@@ -86,7 +91,7 @@ def confidence(features: Mapping[str, float], *, reader: ReaderSize = "off") -> 
     return logistic(model.offset + model.slope * _logit(both))
 
 
-def threshold(risk: float = RISK, *, reader: ReaderSize = "off") -> float:
+def threshold(risk: float = RISK, *, reader: ReaderKind = "off") -> float:
     """Return how answerable a question must be to be answered, or 1 if no threshold keeps to the risk.
 
     `risk` is the share of the answers that may be wrong. Without a reader, it is the share of those that may
@@ -102,7 +107,7 @@ def _logit(share: float) -> float:
 
 
 @cache
-def load_calibration(*, reader: ReaderSize = "off") -> Calibration:
+def load_calibration(*, reader: ReaderKind = "off") -> Calibration:
     """Load the weights that were fitted with answers made by this reader."""
     return parse_calibration(files("octavo.answers").joinpath(_FILES[reader]).read_text(encoding="utf-8"))
 

@@ -1,18 +1,20 @@
 """Answer questions about a book as a thing from the catalogue: its authors, chapters, length and language.
 
-A fact of the catalogue is stated in a sentence of our own and cited to the place in the book where a reader
-can see it: the line that names the author, the openings of the chapters. Where the catalogue does not know
-when a book was published, the line of the title page that tells it is quoted. A question that names something
-else in the place of a book ("who is the author of the letter?") is left to the answerer, and so is one that
-the catalogue cannot answer.
+A fact of the catalogue is stated in a sentence of our own. It is cited where the book itself says it: the
+line of the title page that names the author, the chapter with that heading. Otherwise it has no citation, and
+the sentence ends with "(from the catalogue)". Where the catalogue does not know when a book was published,
+the line of the title page that tells it is quoted. A question that names something else in the place of a
+book ("who is the author of the letter?") is left to the answerer, and so is one that the
+catalogue cannot answer.
 """
 
 from __future__ import annotations
 
 import calendar
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -25,6 +27,7 @@ from octavo.answers.requests import (
     read_catalogue_request,
     read_request,
 )
+from octavo.answers.title_page import is_imprint, says_author, says_date, says_title
 from octavo.concurrency import run_blocking
 from octavo.text.language import detect_language
 from octavo.verification.claims import CatalogueClaim, Claim
@@ -41,20 +44,9 @@ BOOKS_MOST = 8
 CHAPTERS_MOST = 40
 # Title page, imprint and dedication are among the first sections.
 FRONT_SECTIONS = 6
+FROM_CATALOGUE = "(from the catalogue)"
 WORDS_PER_MINUTE = 240
 _MEANT = frozenset(("", "it", "this", "that", "here", "there", "total", "this one"))
-_IMPRINT = re.compile(r"copyright|imprint|colophon|legal|licen[cs]e|title page|edition", re.IGNORECASE)
-_PUBLISHED = re.compile(
-    r"(?:\b(?:published|publication|releas(?:ed|e date)|printed|first edition|copyright)\b|©)"
-    r"[^.\n]*\b(?:1[4-9]|20)\d\d\b",
-    re.IGNORECASE,
-)
-# How a line begins that tells it of the book itself. "Darwin published his book in 1859" does not.
-_OF_ITSELF = re.compile(
-    r"^\W*(?:(?:(?:the|this) (?:book|work|edition|volume|novel|manual|text)|it) (?:was|is) )?"
-    rf"(?:(?:first|originally) )?{_PUBLISHED.pattern}",
-    re.IGNORECASE | re.MULTILINE,
-)
 _LANGUAGES = MappingProxyType(
     {
         "ar": "Arabic",
@@ -107,10 +99,11 @@ _LANGUAGES = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence about a book, and the sentences of the book that it is cited to."""
+    """A sentence about a book, and the sentences of the book that say it, if any do."""
 
     text: str
-    shown: tuple[Sentence, ...]
+    book_id: str
+    shown: tuple[Sentence, ...] = ()
     quoted: bool = False
     """Whether it is the book's own sentence."""
 
@@ -170,7 +163,11 @@ async def _make_claims(statements: Sequence[Statement], workspace: Workspace) ->
     claims: list[Claim] = []
     for statement in statements:
         ids = tuple(sentence.id for sentence in await workspace.take(statement.shown))
-        claims.append((Claim if statement.quoted else CatalogueClaim)(statement.text, ids))
+        if statement.quoted:
+            claims.append(Claim(statement.text, ids))
+        else:
+            text = statement.text if ids else f"{statement.text[:-1]} {FROM_CATALOGUE}{statement.text[-1]}"
+            claims.append(CatalogueClaim(text, ids, book_id=statement.book_id))
     return tuple(claims)
 
 
@@ -185,11 +182,13 @@ class _BookReader:
         self._name = f"“{book.title}”"
 
     async def state(self, wanted: CatalogueRequest) -> list[Statement]:
+        if not self._seen:
+            return []
         where = self._workspace.bounds.where
         narrowed = bool(where.any_of.get("sections") or where.at_least)
         match wanted.fact:
             case CatalogueFact.TITLE:
-                return await self._state_plainly(f"The title is {self._name}.", self._book.title)
+                return await self._state_title()
             case CatalogueFact.AUTHORS:
                 return await self._state_authors()
             case CatalogueFact.LANGUAGE:
@@ -211,7 +210,19 @@ class _BookReader:
         if not authors:
             return []
         text = f"{self._name} is by {_join_names(authors)}."
-        return await self._state_plainly(text, *authors)
+        first = next((section.id for section in self._seen if section.text.strip()), "")
+
+        def says(author: str, section: Section, line: str) -> bool:
+            alone = section.id == first or is_imprint(section.title)
+            return says_author(line, author, authors=authors, alone=alone)
+
+        return await self._state(text, *(partial(says, author) for author in authors))
+
+    async def _state_title(self) -> list[Statement]:
+        def says(_: Section, line: str) -> bool:
+            return says_title(line, self._book.title, authors=self._book.authors)
+
+        return await self._state(f"The title is {self._name}.", says)
 
     async def _state_language(self) -> list[Statement]:
         code = self._book.language.lower().split("-")[0]
@@ -219,8 +230,7 @@ class _BookReader:
             sample = max((section.text for section in self._seen), key=len, default="")
             code = await run_blocking(detect_language, sample)
         name = _LANGUAGES.get(code, code.capitalize() if len(code) > 3 else "")
-        opening = await self._find_opening(list_body(self._sections)) if name else None
-        return [Statement(f"{self._name} is in {name}.", (opening,))] if opening else []
+        return await self._state(f"{self._name} is in {name}.") if name else []
 
     async def _state_count(self, noun: str, *, named: bool) -> list[Statement]:
         """Count chapters, or what headings call by that name. Without a name of the book, only what is
@@ -230,7 +240,7 @@ class _BookReader:
             # A book without pages is measured in words.
             return await self._state_length()
         if noun == "page":
-            return await self._state_plainly(f"{self._name} has {_count(self._book.page_count, noun)}.")
+            return await self._state(f"{self._name} has {_count(self._book.page_count, noun)}.")
         if noun == "chapter":
             counted = self._find_chapters()
         elif noun == "section" and named:
@@ -239,16 +249,14 @@ class _BookReader:
             counted = list_headed(self._sections, noun) if named else []
         if not counted:
             return []
-        shown = [await self._find_opening([part]) for part in (counted[0], counted[-1])]
-        held = tuple(dict.fromkeys(one for one in shown if one is not None))
-        return [Statement(f"{self._name} has {_count(len(counted), noun)}.", held)] if held else []
+        return await self._state(f"{self._name} has {_count(len(counted), noun)}.")
 
     async def _state_length(self) -> list[Statement]:
         words = self._count_words()
         size = [_count(self._book.page_count, "page")] if self._book.page_count else []
         size += [f"about {_round(words):,} words", _count(len(self._find_chapters()), "chapter")]
         text = f"{self._name} has {_join_names(size)}, which is about {_estimate_time(words)} of reading."
-        return await self._state_plainly(text)
+        return await self._state(text)
 
     async def _list_chapters(self) -> list[Statement]:
         chapters = self._find_chapters()
@@ -260,8 +268,8 @@ class _BookReader:
         if rest and self._workspace.bounds.ahead:
             rest = f", of which you have reached {len(held)}"
         lead = f"{self._name} has {_count(len(chapters), 'chapter')}{rest}:"
-        items = [Statement(f"- {chapter.title}", (opening,)) for chapter, opening in held]
-        return [Statement(lead, (held[0][1],)), *items]
+        items = [Statement(f"- {chapter.title}", self._book.id, (opening,)) for chapter, opening in held]
+        return [*await self._state(lead), *items]
 
     async def _state_date(self) -> list[Statement]:
         published = self._book.metadata.published
@@ -269,39 +277,42 @@ class _BookReader:
             return []
         publisher = self._book.metadata.publisher
         by = f" by {publisher}" if publisher else ""
-        return await self._state_plainly(
-            f"{self._name} was published {_name_date(published)}{by}.", published[:4]
+
+        def says(section: Section, line: str) -> bool:
+            told = says_date(line, imprint=is_imprint(section.title)) and published[:4] in line
+            return told and publisher.casefold() in line.casefold()
+
+        # Few lines tell the day.
+        return await self._state(
+            f"{self._name} was published {_name_date(published)}{by}.",
+            *([says] if len(published) == 4 else []),
         )
 
     async def _quote_imprint(self) -> list[Statement]:
         """Quote the line that says when the book was published."""
         for section in self._list_front():
-            tells = _PUBLISHED if _IMPRINT.search(section.title) else _OF_ITSELF
             for sentence in await self._workspace.look_through(section):
-                if tells.search(sentence.text):
-                    return [Statement(sentence.text, (sentence,), quoted=True)]
+                if says_date(sentence.text, imprint=is_imprint(section.title)):
+                    return [Statement(sentence.text, self._book.id, (sentence,), quoted=True)]
         return []
 
-    async def _state_plainly(self, text: str, *named: str) -> list[Statement]:
-        """State something, cited to the first sentences of the book that have a name, or to its opening."""
-        front = [s for section in self._list_front() for s in await self._look_through(section, named)]
-        whole = [re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE) for name in named]
-        found = [next((s for s in front if name.search(s.text)), None) for name in whole]
-        shown = tuple(dict.fromkeys(sentence for sentence in found if sentence))
-        if not shown:
-            opening = await self._find_opening(self._seen)
-            shown = (opening,) if opening else ()
-        return [Statement(text, shown)] if shown else []
+    async def _state(self, text: str, *sayings: Callable[[Section, str], bool]) -> list[Statement]:
+        """State something, cited to the sentences of the front matter that say it if there is one for each of
+        `sayings`. Without them, only the catalogue says it.
+        """
+        lines = [
+            (section, sentence)
+            for section in (self._list_front() if sayings else ())
+            for sentence in await self._workspace.look_through(section)
+        ]
+        found = [next((one for place, one in lines if says(place, one.text)), None) for says in sayings]
+        said = tuple(dict.fromkeys(one for one in found if one is not None))
+        return [Statement(text, self._book.id, said if None not in found else ())]
 
     def _list_front(self) -> list[Section]:
         """List the sections that may say who made the book and when."""
-        imprints = [section for section in self._seen if _IMPRINT.search(section.title)]
+        imprints = [section for section in self._seen if is_imprint(section.title)]
         return list({section.id: section for section in (*imprints, *self._seen[:FRONT_SECTIONS])}.values())
-
-    async def _look_through(self, section: Section, named: Sequence[str]) -> list[Sentence]:
-        if not any(name.casefold() in section.text.casefold() for name in named):
-            return []
-        return await self._workspace.look_through(section)
 
     async def _find_opening(self, sections: Sequence[Section]) -> Sentence | None:
         """Find the first sentence of the first of the sections that has text the reader may see, or of what

@@ -2,7 +2,7 @@
 
 A claim names sentences. The quotation is copied from the chunk by the sentence's offsets, here and nowhere
 else. Citations are numbered once, in the order in which the answer first needs them; a sentence that is used
-twice keeps its number.
+twice keeps its number. A fact of the catalogue that no passage says has no citation.
 
 A citation's link leads to the quoted words. For a page on the web it has the anchor of the heading and a text
 fragment that names the quotation, lengthened until nothing else on the page matches it. For a PDF it has the
@@ -19,11 +19,22 @@ from urllib.parse import quote, urldefrag
 from uuid import UUID, uuid4, uuid5
 
 from octavo.events import Claimed
-from octavo.types import Book, BookFormat, Chunk, Citation, Evidence, Refusal, RefusalReason, ShortAnswer
-from octavo.verification.claims import CatalogueClaim
+from octavo.types import (
+    Book,
+    BookFormat,
+    CatalogueStatement,
+    Chunk,
+    Citation,
+    Evidence,
+    Refusal,
+    RefusalReason,
+    ShortAnswer,
+)
+from octavo.verification.claims import CatalogueClaim, GlossedClaim
 
 if TYPE_CHECKING:
     from octavo.answers.workspace import Sources
+    from octavo.search.ranking import ReaderKind
     from octavo.search.scope import Bounds
     from octavo.verification.claims import Claim, Phrase, Sentence
 
@@ -56,11 +67,16 @@ class CheckedReply:
     """The models that come with Octavo and took part."""
     short: Phrase | None = None
     """The words that answer, in a sentence that the first claim rests on."""
+    reader: ReaderKind | None = None
+    """Whose calibration the probabilities are of, if it is not that of the settings."""
 
     def list_claimed(self) -> tuple[Claimed, ...]:
         """Return the claims as readers see them, with the numbers of their citations."""
         numbers = [tuple(sorted(self.numbers[id_] for id_ in claim.sentences)) for claim in self.claims]
-        return tuple(Claimed(c.text, cited, c.marks) for c, cited in zip(self.claims, numbers, strict=True))
+        return tuple(
+            Claimed(claim.text, cited, claim.marks, translated=isinstance(claim, GlossedClaim))
+            for claim, cited in zip(self.claims, numbers, strict=True)
+        )
 
     def find_outside(self, bounds: Bounds) -> tuple[Evidence, ...]:
         """Return the evidence of sentences that the claims rest on and that lie outside of the bounds."""
@@ -75,13 +91,18 @@ class CheckedReply:
 
 @dataclass(frozen=True, slots=True)
 class AnswerText:
-    """The text of an answer with its marks and the citations that they point at, or of a refusal."""
+    """The text of an answer with its marks and the citations that they point at, or of a refusal.
+
+    `catalogue` are the sentences that have no mark, because the catalogue states them and no passage does.
+    """
 
     answer_id: str
     content: str
     citations: tuple[Citation, ...] = ()
     refusal: Refusal | None = None
     short: ShortAnswer | None = None
+    catalogue: tuple[CatalogueStatement, ...] = ()
+    translated: tuple[str, ...] = ()
 
 
 def number_citations(claims: Sequence[Claim], *, short: Phrase | None = None) -> dict[str, int]:
@@ -120,11 +141,26 @@ def write_footnotes(answer_id: str, reply: CheckedReply, *, links: Mapping[str, 
     parts = [f"{short.text}{'' if short.text.endswith(_STOPS) else '.'} [{short.citation}]"] if short else []
     for claim in reply.claims:
         marks = "".join(f"[{number}]" for number in sorted({reply.numbers[id_] for id_ in claim.sentences}))
-        parts.append(f"{_OWN_MARK.sub(_PLAIN, claim.text)} {marks}")
+        parts.append(f"{_OWN_MARK.sub(_PLAIN, claim.text)} {marks}".rstrip())
     # Lists and code keep their lines, and each fact of the catalogue has its own.
     facts = any(isinstance(claim, CatalogueClaim) for claim in reply.claims)
     apart = "\n\n" if facts or any("\n" in part for part in parts) else " "
-    return AnswerText(answer_id, apart.join(parts), citations, short=short)
+    catalogue = tuple(
+        CatalogueStatement(text=_OWN_MARK.sub(_PLAIN, claim.text), book_id=claim.book_id)
+        for claim in reply.claims
+        if isinstance(claim, CatalogueClaim) and not claim.sentences
+    )
+    translated = tuple(
+        _OWN_MARK.sub(_PLAIN, claim.text) for claim in reply.claims if isinstance(claim, GlossedClaim)
+    )
+    return AnswerText(
+        answer_id,
+        apart.join(parts),
+        citations,
+        short=short,
+        catalogue=catalogue,
+        translated=translated,
+    )
 
 
 def _make_short(reply: CheckedReply) -> ShortAnswer | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -36,7 +36,7 @@ from octavo.text.layout import ITEM
 from octavo.verification.claims import Claim
 
 if TYPE_CHECKING:
-    from octavo.search.ranking import ReaderSize
+    from octavo.search.ranking import ReaderKind
     from octavo.verification.claims import Phrase, Sentence
 
 MOST_CLAIMS, MOST_WORDS, SHORTLIST = 3, 80, 10
@@ -51,14 +51,30 @@ _ENUMERATES = re.compile(
 )
 # A question of the book is no answer, nor is what a chapter asks of its readers at the end.
 ASKS_BACK, EXERCISE = -3.0, -2.0
+# The name of somebody who is spoken to is not what the sentence tells: "when I married her, Starbuck; and".
+ADDRESSED = -4.0  # log odds
+_ADDRESSED = re.compile(
+    r"\b(?:me|you|ye|thee|him|her|it|them|us|aye|yes|no|nay|now|well|oh|here|there|sir|come|look)[,!] ?$",
+    re.IGNORECASE,
+)
+# A heading or the line with an author's name says nothing, and neither does a reference to another place.
+HEADLINE, REFERENCE = -3.0, -2.0
+_REFERENCE = re.compile(
+    r"\b(?:is|are) (?:further |also )?(?:described|explained|discussed|documented|covered|detailed)"
+    r" (?:(?:in|under) (?:(?:the )?(?i:chapter|section|appendix|part|page)\b|[“\"‘§\d]|[A-Z][\w’'-]* \w)"
+    r"|(?:below|above|later|earlier)\b)|^\W*(?:[Ss]ee|[Rr]efer to|[Cc]f\.) ",
+)
 # What something is, and why, is said in prose and not in code.
 CODE, CODE_SHARE = -3.0, 0.06
 _IN_PROSE = frozenset((QuestionKind.DEFINITION, QuestionKind.WHY, QuestionKind.COMPARISON))
 _CODE = re.compile(r"[{}<>;=$\"\\|]")
 _ASKS_BACK = re.compile(r"\?[”\"’')\]]*(?:\s*$|(?<=[”\"’'])\s+\w+)")
 _EXERCISES = re.compile(
-    r"(?:[\d.]+ )?(?:exercises?|(?:review|discussion|study|practice|check) questions?|quiz(?:zes)?|problems"
-    r"|knowledge check|key terms|further reading|references|bibliography|(?:table of )?contents|index)\b",
+    r"\W*(?:[\d.]+ )?(?:(?:chapter|end|more|suggested|selected|general|subject) )?"
+    r"(?:exercises?|(?:review|discussion|study|practice|check) questions?|quiz(?:zes)?|problems"
+    r"|knowledge check|key terms|further reading|references|bibliography|(?:table of )?contents|index"
+    r"|about the (?:author|editor|translator)s?|also by .*|acknowledge?ments?|colophon|copyright.*|imprint"
+    r"|credits|works cited|sources)\W*(?:[\d.]+\W*)?",
     re.IGNORECASE,
 )
 _DEFINES = re.compile(r"\b(?:is|are|was|were|means?|refers? to|denotes?)\b")
@@ -96,12 +112,12 @@ def extract_answer(
     sentences: Sequence[Sentence],
     *,
     seen: Mapping[str, SentenceScore] | None = None,
-    reader: ReaderSize = "small",
+    reader: ReaderKind = "small",
     bonus: Mapping[str, float] = MappingProxyType({}),
 ) -> Extraction:
     """Choose the sentences that answer best, whether or not they do: `calibration` says how likely that is.
 
-    `seen` has the score of each sentence by its id, as a trained reader of the size `reader` gave it. `bonus`
+    `seen` has the score of each sentence by its id, as the trained reader `reader` gave it. `bonus`
     is added to the scores of sentences that are known to fit the question.
     """
     parsed = parse_question(question)
@@ -136,7 +152,7 @@ def compose(
     *,
     scores: Sequence[float],
     seen: Mapping[str, SentenceScore] | None = None,
-    reader: ReaderSize = "small",
+    reader: ReaderKind = "small",
     bonus: Mapping[str, float] = MappingProxyType({}),
 ) -> Extraction:
     """Choose among sentences that have been scored."""
@@ -144,6 +160,7 @@ def compose(
         return Extraction((), MappingProxyType({}))
     formed = [score + _score_form(parsed, r) for score, r in zip(scores, matches, strict=True)]
     if seen is not None:
+        seen = {r.sentence.id: _discount_address(r.sentence.text, seen[r.sentence.id]) for r in matches}
         formed = [
             score_with_reader(score, seen[r.sentence.id], reader=reader)
             for score, r in zip(formed, matches, strict=True)
@@ -172,8 +189,12 @@ def _score_form(parsed: ParsedQuestion, match: SentenceMatch) -> float:
     score = 0.0
     if parsed.expected is not Expected.SPEECH and _ASKS_BACK.search(text):
         score += ASKS_BACK
-    if _EXERCISES.match(match.sentence.chunk.section):
+    if is_apparatus(match.sentence.chunk.section):
         score += EXERCISE
+    if is_headline(text):
+        score += HEADLINE
+    if parsed.kind in _IN_PROSE and is_reference(text):
+        score += REFERENCE
     if parsed.kind in _IN_PROSE and len(_CODE.findall(text)) > CODE_SHARE * len(text):
         score += CODE
     if parsed.kind is QuestionKind.LIST:
@@ -185,6 +206,31 @@ def _score_form(parsed: ParsedQuestion, match: SentenceMatch) -> float:
     return score
 
 
+def _discount_address(text: str, seen: SentenceScore) -> SentenceScore:
+    """Take from the reader's opinion what it has of the name of the one who is spoken to."""
+    words, after = text[seen.start : seen.end], text[seen.end : seen.end + 1]
+    named = words.istitle() and len(words.split()) <= 3 and after in (",", ";", "!", "?", ".", "—")
+    if not named or not _ADDRESSED.search(text[max(0, seen.start - 12) : seen.start]):
+        return seen
+    return replace(seen, margin=min(seen.margin, ADDRESSED), answerable=min(seen.answerable, ADDRESSED))
+
+
+def is_headline(text: str) -> bool:
+    """Whether a sentence begins with a line of capitals, and nothing ends it as a sentence."""
+    first, *_ = text.strip().splitlines()
+    return first.isupper() and " " in first and not text.rstrip().endswith((".", "!", "?", "”", '"'))
+
+
+def is_apparatus(title: str) -> bool:
+    """Whether a section is by its title no text of the book: exercises, references, contents."""
+    return _EXERCISES.fullmatch(title) is not None
+
+
+def is_reference(text: str) -> bool:
+    """Whether a sentence says where something is told, instead of telling it."""
+    return _REFERENCE.search(text) is not None
+
+
 def is_list_item(text: str) -> bool:
     """Whether a sentence is an item of a list or a row of a table."""
     return ITEM.match(text) is not None or text.lstrip().startswith("|")
@@ -193,7 +239,7 @@ def is_list_item(text: str) -> bool:
 def _score_definition(parsed: ParsedQuestion, match: SentenceMatch) -> float:
     """Score whether a sentence defines the question's subject. The first one of its section has more."""
     verb = _DEFINES.search(match.sentence.text)
-    if verb is None:
+    if verb is None or is_reference(match.sentence.text):
         return 0.0
     subject = {t.stem for t in match.tokens if t.end <= verb.start()}
     if not {f.stem for f in parsed.focus} <= subject or len(subject) > 3 * len(parsed.focus) + 4:
@@ -216,6 +262,7 @@ def _choose(
     parts: list[_SentenceRun] = []
     for n in [*_find_sides(parsed, matches, order), *order]:
         held = any(p.first <= n <= p.last for p in parts)
+        held = held or (bool(parts) and is_headline(matches[n].sentence.text))
         if held or (parts and matches[n].words > words_left) or _is_repeated(matches, parts, n, seen):
             continue
         wanted = parsed.kind is QuestionKind.COMPARISON and len(parts) < 2

@@ -1,30 +1,33 @@
-"""Holds back answers from books in other languages where the question's own words are not in what is cited.
+"""Measures what is particular to answers that are not from English to English.
 
-The local models were trained on English. In other languages they often choose the right sentence, because
-names, numbers and the words of the question stand in it, but they cannot tell that a book does not answer:
-they are as sure of a sentence about something else. So an answer is given only if its passages hold enough
-of the question's words. A question in another language than its book shares hardly any, and is refused.
+The multilingual reader learnt from English questions, and is less sure of the difference between a passage
+that answers and one on the same subject. How much of the question's words an answer's passages hold says
+more, where question and book are in one language; across languages it says nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from octavo.text.language import is_foreign
 from octavo.text.languages import collect_words, weigh_words
 
 if TYPE_CHECKING:
     from octavo.verification.claims import Claim, Sentence
 
-LEAST_COVERED = 0.45
-"""The share of a question's words, by weight, that the passages of an answer must hold."""
 
-
-def is_covered(question: str, claims: Sequence[Claim], given: Sequence[Sentence]) -> bool:
-    """Say whether claims rest on English passages, or on those that hold enough of the question's words."""
+def measure_language(
+    question: str, claims: Sequence[Claim], given: Sequence[Sentence]
+) -> Mapping[str, float]:
+    """Measure how much of the question the passages of claims hold, and whether they are in its language."""
     named = {id_ for claim in claims for id_ in claim.sentences}
-    cited = [sentence for sentence in given if sentence.id in named and sentence.chunk.language]
-    return not cited or measure_coverage(question, cited) >= LEAST_COVERED
+    cited = [sentence for sentence in given if sentence.id in named]
+    if not cited:
+        return {}
+    across = is_foreign(question, cited[0].chunk.content)
+    covered = 0.0 if across else measure_coverage(question, cited)
+    return {"covered": round(covered, 4), "across": float(across)}
 
 
 def measure_coverage(question: str, cited: Sequence[Sentence]) -> float:

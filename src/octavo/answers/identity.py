@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from octavo.answers.extract import MOST_CLAIMS, MOST_WORDS, is_list_item, is_reference
+from octavo.answers.features import refers_back
 from octavo.concurrency import run_blocking
 from octavo.text.english import tokenize
+from octavo.verification.claims import Claim
 
 if TYPE_CHECKING:
     from octavo.answers.workspace import Workspace
@@ -23,6 +26,9 @@ OPENS, SPOKEN = 0.7, -1.5
 BESIDE = 2.5
 # Of the places in the map, so many are read.
 MOST_PLACES = 6
+# With so many of the names that occur most with a name of the question the book is searched again.
+MOST_COMPANIONS = 5
+_ENDS = (".", ".”", '."', ".)")
 # A shorter name is like too many others.
 SHORTEST_MISSPELT = 5
 
@@ -37,8 +43,53 @@ async def find_described(name: str, workspace: Workspace) -> dict[Sentence, floa
     found: dict[Sentence, float] = {}
     for quote, more in worth:
         for sentence in await workspace.read_places(book.id, [quote]):
-            found.setdefault(sentence, more + _weigh_place(sentence))
+            if not is_reference(sentence.text):
+                found.setdefault(sentence, more + _weigh_place(sentence))
     return found
+
+
+async def list_companions(question: str, workspace: Workspace) -> list[str]:
+    """List the names that occur most with what a question names, as the book's map has them."""
+    opened = await workspace.open_map()
+    return await run_blocking(_list_companions, question, opened[1]) if opened else []
+
+
+def _list_companions(question: str, describer: MapDescriber) -> list[str]:
+    asked = _collect_stems(question)
+    found: list[str] = []
+    for token in tokenize(question):
+        entity = describer.find(token.text.removesuffix("'s").removesuffix("’s")) if not token.stop else None
+        if entity is not None:
+            names = (companion.name for companion in describer.list_companions(entity))
+            found += [name for name in names if name[:1].isupper() and not asked & _collect_stems(name)]
+    return list(dict.fromkeys(found))[:MOST_COMPANIONS]
+
+
+def tell_more(
+    name: str, claims: Sequence[Claim], described: Mapping[Sentence, float], sentences: Iterable[Sentence]
+) -> tuple[Claim, ...]:
+    """Add to what something is how its paragraph goes on, then what else the book says of it, in its order.
+
+    Elsewhere a sentence has to have the name, as the reader wrote it. A sentence that begins with "it" is
+    added only after the one that it goes on from, and an item of a list or a heading never.
+    """
+    first = {sentence.id: sentence for sentence in sentences}[claims[0].sentences[-1]]
+    told = {id_ for claim in claims for id_ in claim.sentences}
+    goes_on = (s for s in sentences if 0 <= s.start - first.end <= 1 and s.chunk.id == first.chunk.id)
+    asked = {token.stem for token in tokenize(name) if not token.stop}
+    named = (s for s in described if described[s] > 0 and asked <= _collect_stems(s.text))
+    others = (s for s in named if not refers_back(s.text))
+    more = [*goes_on, *sorted(others, key=lambda s: (s.chunk.document_position, s.start))]
+    kept = list(claims)
+    left = MOST_WORDS - sum(len(claim.text.split()) for claim in claims)
+    for sentence in dict.fromkeys(more):
+        if sentence.id in told or not sentence.text.endswith(_ENDS) or is_list_item(sentence.text):
+            continue
+        left -= len(sentence.text.split())
+        if left < 0 or len(kept) == MOST_CLAIMS:
+            break
+        kept.append(Claim(sentence.text, (sentence.id,)))
+    return tuple(kept)
 
 
 def _list_places(name: str, describer: MapDescriber) -> list[tuple[MapQuote, float]]:
@@ -61,7 +112,8 @@ def weigh_sides(side: str, sides: Sequence[str], sentences: Sequence[Sentence]) 
         chunk = sentence.chunk
         if chunk.id not in passages:
             passages[chunk.id] = every <= _collect_stems(" ".join((*chunk.heading_path, chunk.content)))
-        if passages[chunk.id] and own <= _collect_stems(sentence.text):
+        here = passages[chunk.id] and own <= _collect_stems(sentence.text)
+        if here and not is_reference(sentence.text):
             found[sentence] = BESIDE
     return found
 

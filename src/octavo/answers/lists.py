@@ -1,27 +1,35 @@
-"""Complete a list of which an answer quotes a part: its lead-in, and all of its items in order."""
+"""Complete a list of which an answer quotes a part: its lead-in, and all of its items in order.
+
+The markup of the section says what is a list. In a book that was added without markup, its lines do.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from octavo.answers.extract import is_list_item
-from octavo.verification.claims import Claim
+from octavo.types.markup import Element, ElementKind
+from octavo.verification.claims import Claim, Sentence
 
 if TYPE_CHECKING:
     from octavo.answers.workspace import Workspace
-    from octavo.verification.claims import Sentence
 
 MOST_WORDS = 150
 # How far before and after a quotation its list is looked for, in characters.
 REACH = 2_000
+# The most characters between a lead-in and its list: white space, and the mark of the first item.
+GAP = 4
+Span = tuple[int, int]
+Rest = tuple[list[Sentence], list[Sentence]]
 _PLURAL = re.compile(
     r"\b(?:what|which|name|list)(?: are| were)?(?: all| some of)?(?: the| its| their)?(?: \w+){0,3}? "
     r"(?P<noun>[a-z]{2,}(?<!s)s)\b(?!['’])",
     re.IGNORECASE,
 )
 _SEVERAL = re.compile(r"^\s*(?:list|enumerate|name (?:the|all|some))\b|\bwho are\b", re.IGNORECASE)
+_LEADS = re.compile(r"\b(?:following|follows|below|these)\b", re.IGNORECASE)
 _SINGULAR = re.compile(r"(?:us|is|ss|as|does|was|has)$", re.IGNORECASE)
 
 
@@ -38,20 +46,70 @@ async def complete_lists(claims: Sequence[Claim], workspace: Workspace) -> tuple
     sentences = {sentence.id: sentence for sentence in workspace}
     for number, claim in enumerate(claims):
         quoted = [sentences[id_] for id_ in claim.sentences]
-        if _is_of_list(quoted[-1]) or is_list_item(quoted[0].text):
-            before, after = await _find_rest(quoted, workspace)
-            if before or after:
-                rest = [c for c in claims[number + 1 :] if not set(c.sentences) & _list_ids(before + after)]
-                kept = [c for c in claims[:number] if not set(c.sentences) & _list_ids(before + after)]
-                return (*kept, *_make_claims(before), claim, *_make_claims(after), *rest)
+        before, after = await _find_rest(quoted, workspace)
+        if before or after:
+            rest = [c for c in claims[number + 1 :] if not set(c.sentences) & _list_ids(before + after)]
+            kept = [c for c in claims[:number] if not set(c.sentences) & _list_ids(before + after)]
+            return (*kept, *_make_claims(before), claim, *_make_claims(after), *rest)
     return tuple(claims)
 
 
-async def _find_rest(
-    quoted: Sequence[Sentence], workspace: Workspace
-) -> tuple[list[Sentence], list[Sentence]]:
+async def _find_rest(quoted: Sequence[Sentence], workspace: Workspace) -> Rest:
     """Find the items before a quotation up to the lead-in, and those after it."""
-    around = await workspace.read_around(quoted[0], quoted[-1], reach=REACH)
+    markup = await workspace.read_markup(quoted[0])
+    place = quoted[0].start, quoted[-1].end
+    leads = _is_of_list(quoted[-1]) or _LEADS.search(quoted[-1].text) is not None
+    items = next((items for items in _find_lists(markup) if _belongs(place, items, leads=leads)), [])
+    if items or (not markup and (_is_of_list(quoted[-1]) or is_list_item(quoted[0].text))):
+        around = await workspace.read_around(quoted[0], quoted[-1], reach=REACH)
+        return _select_items(quoted, around, items) if items else _select_lines(quoted, around)
+    return [], []
+
+
+def _find_lists(markup: Sequence[Element]) -> Iterator[list[Span]]:
+    """Yield the items of each list, an inner list before the one that it is in.
+
+    A term and what explains it are an item of a list of definitions.
+    """
+    kinds = (ElementKind.ITEM, ElementKind.TERM, ElementKind.DEFINITION)
+    lists: dict[int, list[Span]] = {}
+    for element in (*markup, Element(ElementKind.PARAGRAPH, 0, 0)):
+        for depth in sorted((d for d in lists if d > element.depth), reverse=True):
+            yield lists.pop(depth)
+        if element.kind not in kinds:
+            if element.depth in lists:
+                yield lists.pop(element.depth)
+            continue
+        held = lists.setdefault(element.depth, [])
+        if element.kind is ElementKind.DEFINITION and held:
+            held[-1] = held[-1][0], element.end
+        else:
+            held.append((element.start, element.end))
+
+
+def _belongs(place: Span, items: Sequence[Span], *, leads: bool) -> bool:
+    """Whether a quotation shares text with a list, or `leads` in to it. A single item is no list."""
+    first, last = items[0][0], items[-1][1]
+    return len(items) > 1 and place[0] < last and first - place[1] <= (GAP if leads else -1)
+
+
+def _select_items(quoted: Sequence[Sentence], around: Sequence[Sentence], items: Sequence[Span]) -> Rest:
+    """Select the lead-in and the first sentence of each item, within the limit of words."""
+    firsts = [next((s for s in around if s.start < end and s.end > start), None) for start, end in items]
+    lead = next((s for s in reversed(around) if 0 <= items[0][0] - s.end <= GAP), None)
+    wanted = list(dict.fromkeys(s for s in (lead, *firsts) if s is not None and s not in quoted))
+    left = MOST_WORDS - sum(_count_words(sentence) for sentence in quoted)
+    kept = list[Sentence]()
+    for sentence in wanted:
+        left -= _count_words(sentence)
+        if left < 0:
+            break
+        kept.append(sentence)
+    return [s for s in kept if s.end <= quoted[0].start], [s for s in kept if s.start >= quoted[-1].end]
+
+
+def _select_lines(quoted: Sequence[Sentence], around: Sequence[Sentence]) -> Rest:
+    """Select the items by how the lines of a text without markup begin."""
     left = MOST_WORDS - sum(_count_words(sentence) for sentence in quoted)
     after: list[Sentence] = []
     last = quoted[-1]

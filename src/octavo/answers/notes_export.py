@@ -1,6 +1,7 @@
 """Writes a reader's notes for other programs: Markdown for Obsidian, CSV for Anki and Readwise.
 
-Each note has a link that opens its exact words. What a book or a reader wrote is escaped, so that nothing in
+Each note has a link that opens its exact words. In Markdown, tables, code and lists are what they are in the
+book. What a book or a reader wrote is escaped, so that nothing in
 it is read as Markdown, and no cell of a table as a formula.
 """
 
@@ -9,13 +10,13 @@ from __future__ import annotations
 import csv
 import io
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
-from octavo.answers.export import escape_line, write_quotation
+from octavo.answers.export import NO_SECTIONS, escape_line, make_address, quote_passage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from octavo.answers.export_blocks import Sections
     from octavo.records.notes import Note
     from octavo.types import Book
 
@@ -26,19 +27,24 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def make_link(note: Note, base: str) -> str:
     """Return the address of the note's words in the app at `base`."""
-    book, section = quote(note.book_id, safe=""), quote(note.section_id, safe="")
-    return f"{base.rstrip('/')}/#/books/{book}/sections/{section}?start={note.start}&end={note.end}"
+    return make_address(note.book_id, note.section_id, note.start, note.end, base=base)
 
 
-def write_notes_markdown(books: Sequence[tuple[Book, Sequence[Note]]], *, base: str) -> str:
-    """Write the notes as a page: a heading for each book, a quotation with its link for each note."""
+def write_notes_markdown(
+    books: Sequence[tuple[Book, Sequence[Note]]], *, base: str, sections: Sections = NO_SECTIONS
+) -> str:
+    """Write the notes as a page: a heading for each book, a quotation with its link for each note.
+
+    `sections` are those that have notes, with their markup.
+    """
     page: list[str] = []
     for book, notes in books:
         page.append(f"# {escape_line(book.title)}")
         if book.authors:
             page.append(escape_line(", ".join(book.authors)))
         for note in notes:
-            page.append(write_quotation(note.text))
+            section = sections.get((note.book_id, note.section_id))
+            page.append(quote_passage(section, note.start, note.end, note.text))
             page.append(f"[{escape_line(_describe_place(note))}](<{make_link(note, base)}>)")
             if note.comment:
                 page.append(escape_line(note.comment))

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Protocol
 from octavo.answers import calibration
 from octavo.answers.extract import MOST_WORDS, Extraction, extract_answer, shortlist
 from octavo.answers.features import SentenceScore, state_answer
-from octavo.answers.foreign import is_covered
-from octavo.answers.identity import find_described, weigh_sides, weigh_speech
+from octavo.answers.foreign import measure_language
+from octavo.answers.identity import find_described, list_companions, tell_more, weigh_sides, weigh_speech
 from octavo.answers.lists import complete_lists, wants_several
 from octavo.answers.orders import OrderKind, obey, read_order
 from octavo.answers.overview import find_part, tell_part
+from octavo.answers.questions import Expected, parse_question
 from octavo.answers.requests import (
     ComparisonRequest,
     IdentityRequest,
@@ -30,12 +31,13 @@ from octavo.answers.requests import (
 from octavo.answers.short import fit_short
 from octavo.answers.workspace import Workspace
 from octavo.concurrency import run_blocking
+from octavo.text.language import is_other_language
 from octavo.types import TOP_K_DEFAULT
 
 if TYPE_CHECKING:
     from octavo.models.cross_encoders import PassageScore
     from octavo.protocols import Embedder, SupportModel
-    from octavo.search.ranking import ReaderSize
+    from octavo.search.ranking import ReaderKind
     from octavo.search.rerank import Reranker
     from octavo.types import Chunk
     from octavo.verification.claims import Claim, Phrase, Sentence
@@ -47,6 +49,9 @@ Place = tuple[str, int]
 MOST_EMBEDDED = 4
 # The readers were trained with questions, not with orders such as "tell me about Ahab".
 _ASKS_WHAT = re.compile(r"\W*(?:who|what)", re.IGNORECASE)
+# A name that is less sure than this is looked for once more.
+UNSURE = 0.5
+_NAME = re.compile(r"\b(?:names?|called)\b", re.IGNORECASE)
 # How often the gist of a part has what readers ask of it.
 PART_CONFIDENCE = 0.6
 # How often an order about a selection is carried out as the reader meant it.
@@ -73,6 +78,8 @@ class Reply:
     readers: tuple[str, ...] = ()
     notes: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     short: Phrase | None = None
+    reader: ReaderKind | None = None
+    """Whose calibration the probabilities are of, if it is not that of the settings."""
 
 
 class Answerer(Protocol):
@@ -97,14 +104,12 @@ class OfflineAnswerer:
         self._embed_query = embed_query or self._embed
 
     async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
-        """Answer, unless it is from a book in another language that may say something else."""
-        reply = await self._reply(question, given)
-        if is_covered(question, reply.claims, given):
-            return reply
-        return replace(reply, answerable=0.0, confidence=0.0)
+        """Answer in the way of the question's kind, or in the plain way where that finds nothing.
 
-    async def _reply(self, question: str, given: Sequence[Sentence]) -> Reply:
-        """Answer in the way of the question's kind, or in the plain way where that finds nothing."""
+        The kinds are those of English questions to English books.
+        """
+        if any(is_other_language(question, sentence.chunk.language) for sentence in given):
+            return await self._answer_in_any_language(question, given)
         order = read_order(question) if isinstance(given, Workspace) and given.is_selection else None
         if isinstance(given, Workspace) and order is not None:
             claims = await obey(order, given)
@@ -125,9 +130,24 @@ class OfflineAnswerer:
             if reply is not None:
                 return reply
         reply = await self._answer(question, given, given)
+        if isinstance(given, Workspace) and reply.confidence < UNSURE and _asks_name(question):
+            reply = await self._look_again(question, reply, given)
         if isinstance(given, Workspace) and reply.claims and wants_several(question):
             reply = replace(reply, claims=await complete_lists(reply.claims, given), short=None)
         return reply
+
+    async def _look_again(self, question: str, reply: Reply, workspace: Workspace) -> Reply:
+        """Search also with the names that occur most with those of the question; keep the surer answer.
+
+        Whose ship it is often stands where the ship is named, and not where its captain is.
+        """
+        names = await list_companions(question, workspace)
+        if not names:
+            return reply
+        wider = f"{question} {' '.join(names)}"
+        sentences = await workspace.search(wider, top_k=TOP_K_DEFAULT, reader="large")
+        again = await self._answer(question, sentences, workspace)
+        return max(reply, again, key=lambda one: one.confidence)
 
     async def _tell_part(self, name: str, workspace: Workspace) -> Reply | None:
         """Tell what a part of the book says, in sentences of its own."""
@@ -142,7 +162,10 @@ class OfflineAnswerer:
             return None
         asked = question if _ASKS_WHAT.match(question) else f"What is {name}?"
         favoured = weigh_speech(workspace) | described
-        return await self._answer(asked, workspace, workspace, favoured=favoured)
+        reply = await self._answer(asked, workspace, workspace, favoured=favoured)
+        if not reply.claims:
+            return reply
+        return replace(reply, claims=tell_more(name, reply.claims, described, workspace))
 
     async def _compare(self, question: str, sides: tuple[str, str], workspace: Workspace) -> Reply | None:
         """Say what each side is, then what is said of both."""
@@ -182,6 +205,35 @@ class OfflineAnswerer:
             return await self._reply_with_reader(question, sentences, given, self._reranker, bonus=bonus)
         extraction = extract_answer(question, await self._add_similarity(question, sentences), bonus=bonus)
         return _make_reply(extraction, extraction.features, reader="off")
+
+    async def _answer_in_any_language(self, question: str, given: Sequence[Sentence]) -> Reply:
+        """Answer from what the multilingual reader reads, or from English passages, whichever is surer.
+
+        Without that reader nobody can tell whether the passages answer, so the question is refused.
+        """
+        other = [s for s in given if is_other_language(question, s.chunk.language)]
+        known = {s.id for s in other}
+        english = [s for s in given if s.id not in known]
+        replies = [await self._answer(question, english, given)] if english else []
+        if self._reranker is not None and self._reranker.multilingual is not None:
+            replies.append(await self._reply_with_multilingual(question, other, self._reranker))
+        return max(replies, key=lambda reply: reply.confidence, default=Reply((), 0.0, 0.0))
+
+    async def _reply_with_multilingual(
+        self, question: str, sentences: Sequence[Sentence], reranker: Reranker
+    ) -> Reply:
+        chunks = {(s.chunk.id, s.chunk.start): s.chunk for s in sentences}
+        scores = await reranker.score_in_any_language(question, list(chunks.values()))
+        by_chunk = dict(zip(chunks, scores, strict=True))
+        seen = {s.id: _score_sentence(s, by_chunk[s.chunk.id, s.chunk.start]) for s in sentences}
+        extraction = extract_answer(question, sentences, seen=seen, reader="multilingual")
+        opinion = reranker.multilingual.score_support if reranker.multilingual else None
+        features = await _add_opinion(question, extraction, opinion)
+        measured = measure_language(question, extraction.claims, sentences)
+        extraction = replace(extraction, short=None)
+        reply = _make_reply(extraction, {**features, **measured}, reader="multilingual")
+        names = (reranker.multilingual.name,) if reranker.multilingual else ()
+        return replace(reply, readers=names, reader="multilingual")
 
     async def _reply_with_reader(
         self,
@@ -229,6 +281,10 @@ class OfflineAnswerer:
         return vector
 
 
+def _asks_name(question: str) -> bool:
+    return parse_question(question).expected is Expected.PERSON or _NAME.search(question) is not None
+
+
 def join_replies(replies: Sequence[Reply], *, claims_each: int) -> Reply | None:
     """Join the answers to parts of a question. They are as sure together as the least sure of them."""
     claims: list[Claim] = []
@@ -244,7 +300,7 @@ def join_replies(replies: Sequence[Reply], *, claims_each: int) -> Reply | None:
     return replace(least, claims=tuple(claims), answerable=answerable, short=None)
 
 
-def _make_reply(extraction: Extraction, features: Mapping[str, float], *, reader: ReaderSize) -> Reply:
+def _make_reply(extraction: Extraction, features: Mapping[str, float], *, reader: ReaderKind) -> Reply:
     short, claims = fit_short(extraction.short, extraction.claims, most=MOST_WORDS)
     return Reply(
         claims,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from octavo.answers.extract import is_apparatus, is_headline, is_list_item
 from octavo.answers.parts import Extent, keep_visible, resolve_part
 from octavo.concurrency import run_blocking
+from octavo.text.bookmap.blocks import Blocks
 from octavo.text.bookmap.gist import choose_gist
 from octavo.text.bookmap.marks import Stretch
 from octavo.verification.claims import Claim
@@ -23,7 +25,10 @@ SENTENCES_PER_CHOICE = 2.5
 # Of a long part, so many sections are read.
 SECTIONS_MOST = 24
 # What of a part belongs to its end.
-_LAST_SHARE, _LAST_LEAST = 0.25, 24
+_LAST_SHARE, _LAST_LEAST = 0.15, 16
+# With so many sentences a part ends, whatever they say, if they have no more words than this.
+_LAST_SENTENCES, _LAST_WORDS = 2, 80
+_ENDS = (".", "!", "?", "…", "”", "’", '"', "'", ")")
 
 
 async def find_part(name: str, workspace: Workspace) -> Part | None:
@@ -35,7 +40,8 @@ async def find_part(name: str, workspace: Workspace) -> Part | None:
 
 async def tell_part(part: Part, workspace: Workspace) -> tuple[Claim, ...]:
     """Choose the sentences that say most of a part, in the order of the book."""
-    sections = [s for s in part.sections if s.text.strip()] or list(part.sections)
+    written = [s for s in part.sections if s.text.strip()] or list(part.sections)
+    sections = [s for s in written if not is_apparatus(s.title)] or written
     read: list[tuple[Section, list[Sentence]]] = []
     for section in _thin_out(sections, SECTIONS_MOST):
         sentences = await workspace.look_through(section)
@@ -43,25 +49,48 @@ async def tell_part(part: Part, workspace: Workspace) -> tuple[Claim, ...]:
             read.append((section, sentences))
     if part.extent is Extent.END:
         read = _cut_to_end(read)
-    chosen = await run_blocking(_choose, read, first=0 if part.extent is Extent.END else 3)
+        closing = _find_closing(*read[-1]) if read else []
+        chosen = await run_blocking(_choose, read, first=0, closing=closing)
+    else:
+        chosen = await run_blocking(_choose, read, first=3)
     taken = await workspace.take(chosen)
     return tuple(Claim(text=sentence.text, sentences=(sentence.id,)) for sentence in taken)
 
 
-def _choose(read: Sequence[tuple[Section, Sequence[Sentence]]], *, first: int) -> list[Sentence]:
-    """Choose within the limits. At most `first` sentences come before all others from the opening text."""
+def _find_closing(section: Section, sentences: Sequence[Sentence]) -> list[Sentence]:
+    """Find the last sentences of a section that are prose, if they are not too long to quote."""
+    inside = Blocks(section.blocks)
+    prose = [
+        sentence
+        for sentence in sentences
+        if not inside.hold(sentence.start)
+        and not is_headline(sentence.text)
+        and not is_list_item(sentence.text)
+        and sentence.text.rstrip().endswith(_ENDS)
+    ]
+    closing = prose[-_LAST_SENTENCES:]
+    return closing if sum(len(sentence.text.split()) for sentence in closing) <= _LAST_WORDS else []
+
+
+def _choose(
+    read: Sequence[tuple[Section, Sequence[Sentence]]], *, first: int, closing: Sequence[Sentence] = ()
+) -> list[Sentence]:
+    """Choose within the limits. At most `first` sentences come before all others from the opening text.
+
+    The `closing` sentences are the last ones in any case.
+    """
     if not read:
         return []
     shares = _share_out([len(sentences) for _, sentences in read], first=first)
     chosen: list[Sentence] = []
-    words = MOST_WORDS
+    words = MOST_WORDS - sum(len(sentence.text.split()) for sentence in closing)
     for (section, sentences), most in zip(read, shares, strict=True):
         for sentence in _choose_within(section, sentences, most):
             length = len(sentence.text.split())
-            if length <= words:
+            if length <= words and sentence not in closing:
                 chosen.append(sentence)
                 words -= length
-    return chosen
+    return [*chosen, *closing]
 
 
 def _share_out(lengths: Sequence[int], *, first: int) -> list[int]:

@@ -45,7 +45,8 @@ KINDS = (
 )
 _BOOK = re.compile(
     r"(?:(?:the|this) )?(?:whole |entire |full )?"
-    r"(?:book|novel|story|manual|handbook|guide|textbook|text|document|documentation)(?: so far)?",
+    r"(?:book|novel|story|plot|poem|play|essay|report|manual|handbook|guide|textbook|text|document|documentation)"
+    r"(?: so far)?",
     re.IGNORECASE,
 )
 _EDGE = re.compile(
@@ -85,11 +86,13 @@ _FILE = re.compile(
 # Before and after the chapters of a book.
 _MATTER = re.compile(
     r"(?:title page|half title|cover|contents|table of contents|copyright.*|imprint|colophon|index|licen[cs]e"
-    r"|legal notice|dedication|acknowledge?ments?|about the authors?|glossary|bibliography|references|notes"
+    r"|legal notice|dedication|acknowledge?ments?|about the authors?|also by.*|glossary"
+    r"|bibliography|references|notes(?: (?:on|to|for) .*)?"
     r"|footnotes|errata|credits|foreword|preface|introduction|prologue|epigraph|etymology|extracts.*"
     r"|(?:original )?transcriber.?s notes?|project gutenberg.*|appendix.*|further reading)\W*$",
     re.IGNORECASE,
 )
+_TITLE_PAGE = re.compile(r"copyright|©|all rights reserved|\blicen[cs]e\b|\bISBN\b", re.IGNORECASE)
 _ENDING = re.compile(r"(?:epilogue|conclusion|afterword|postscript|finis)\b", re.IGNORECASE)
 # A chapter with fewer characters than this is told together with the one before it.
 _SHORT = 2_500
@@ -150,7 +153,17 @@ def list_headed(sections: Sequence[Section], kind: str) -> list[Section]:
 def list_body(sections: Sequence[Section]) -> list[Section]:
     """Return the chapters without what stands before and after them, or all if nothing else is there."""
     chapters = [sections[number] for number in list_chapters(sections)]
+    if (
+        len(chapters) > 1
+        and _TITLE_PAGE.search(chapters[0].text[:_SHORT])
+        and _is_leaf(chapters[0], sections)
+    ):
+        chapters = chapters[1:]
     return [chapter for chapter in chapters if not _MATTER.match(chapter.title)] or chapters
+
+
+def _is_leaf(chapter: Section, sections: Sequence[Section]) -> bool:
+    return not any(chapter.id in section.ancestors for section in sections)
 
 
 def _is_under(chapter_id: str, section: Section) -> bool:
@@ -206,10 +219,13 @@ def _resolve_number(said: str, sections: Sequence[Section]) -> Part | None:
     same = [(section, head) for section, head in headed if _read_number(head["number"]) == number]
     named = [section for section, head in same if head["kind"] and head["kind"].lower()[:2] == kind]
     bare = [section for section, head in same if not head["kind"] and not head["number"].isalpha()]
+    roman = [section for section, head in same if not head["kind"] and _is_roman_heading(section.title)]
     filed = [s for s in sections if (file := _FILE.search(s.source_file)) and file[1] == number]
     for matching in (
         named,
         bare if kind not in _NEVER_BARE else [],
+        roman if kind != "ap" else [],
+        _find_by_parts(number, headed, sections) if kind == "ch" else [],
         filed if kind in _FILED else [],
     ):
         if matching:
@@ -218,6 +234,25 @@ def _resolve_number(said: str, sections: Sequence[Section]) -> Part | None:
     if kind == "ch" and number.isdecimal() and not named and 0 < int(number) <= len(counted):
         return _gather(counted[int(number) - 1], sections)
     return None
+
+
+def _is_roman_heading(title: str) -> bool:
+    """Whether a heading begins with a Roman number of its own: "III. The Fire Sermon"."""
+    found = re.match(r"([IVXLC]+)(?:[.:)]|\s*[—–-])", title)
+    return found is not None and _ROMAN.fullmatch(found[1].lower()) is not None
+
+
+def _find_by_parts(
+    number: str, headed: Sequence[tuple[Section, re.Match[str]]], sections: Sequence[Section]
+) -> list[Section]:
+    """Find the chapter without a number whose sections have it: "4.1 Mailing lists" is of chapter 4."""
+    inner = {
+        above
+        for section, head in headed
+        if not head["kind"] and re.match(rf"{re.escape(number)}\.\d", head["number"])
+        for above in section.ancestors
+    }
+    return [sections[n] for n in list_chapters(sections) if sections[n].id in inner][:1]
 
 
 def _resolve_ordinal(said: str, sections: Sequence[Section]) -> Part | None:

@@ -236,8 +236,9 @@ def _read_part(said: str) -> PartRequest | None:
             edge = next((edge for edge in _EDGES if named.get(edge)), "part")
             part = named[edge].lower()
             if part in list_words("personal_pronouns", "pronouns"):
-                # "What is it about?" means the book; "how do I start?" means no part of it.
-                return PartRequest("the book") if pattern is _PARTS[0] and part == "it" else None
+                # "What is it about?" and "how does it end?" mean the book; "how do I start?" means no part.
+                asked = pattern is _PARTS[0] or edge == "ends"
+                return PartRequest(f"{_EDGES.get(edge, '')}the book") if asked and part == "it" else None
             return PartRequest(f"{_EDGES.get(edge, '')}{named[edge]}")
     return None
 

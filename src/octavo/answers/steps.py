@@ -57,20 +57,19 @@ class AskSteps:
     """Completes a question: given the question, the turns before it, and a sample of the book if that is in
     another language. Where it returns nothing, the rules of `followups` complete the question."""
 
-    @property
-    def calibration(self) -> calibration.Calibration:
-        return calibration.load_calibration(reader=self.retriever.reader_size)
+    def load_calibration(self, reply: CheckedReply) -> calibration.Calibration:
+        """Load the calibration that the probabilities of a reply are of."""
+        return calibration.load_calibration(reader=reply.reader or self.retriever.reader_size)
 
-    @property
-    def threshold(self) -> float:
-        """How answerable a question must be to be answered."""
-        return calibration.threshold(self.settings.risk, reader=self.retriever.reader_size)
+    def find_threshold(self, reply: CheckedReply) -> float:
+        """Return how answerable the question of a reply must be to be answered."""
+        return calibration.threshold(self.settings.risk, reader=reply.reader or self.retriever.reader_size)
 
-    @property
-    def silence(self) -> float:
+    def find_silence(self, reply: CheckedReply) -> float:
         """Below this the book does not answer; from here to the threshold it is unclear whether it does."""
         # With a trained reader the scores lie closer together.
-        return self.threshold * (0.25 if self.retriever.reader_size == "off" else 0.5)
+        share = 0.25 if (reply.reader or self.retriever.reader_size) == "off" else 0.5
+        return self.find_threshold(reply) * share
 
     async def interpret(self, question: Question) -> str:
         """Complete a follow-up from its session, or from the history that came with it, so that it can be
@@ -156,6 +155,7 @@ class AskSteps:
             checking=checking,
             local=_list_local_models(workspace, reply),
             short=short,
+            reader=reply.reader,
         )
 
     async def look_beyond(self, question: Question, interpreted: str, wider: Bounds) -> CheckedReply:

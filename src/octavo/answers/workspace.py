@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, overload
 
 from octavo.errors import NotFound
-from octavo.models.weights import GATE, GATE_LARGE, VERIFIER
+from octavo.models.weights import GATE, GATE_LARGE, MULTILINGUAL_READER, VERIFIER
+from octavo.records.markup import find_markup
 from octavo.search.preferences import NO_PREFERENCES, Preferences
 from octavo.search.scope import Bounds, find_section
 from octavo.text.sentences import split_sentences
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from octavo.search.retrieval import Retriever
     from octavo.text.bookmap.describe import MapDescriber
     from octavo.text.bookmap.model import MapPlace
+    from octavo.types.markup import Element
 
 FOUND_MOST, READ_MOST, LISTED_MOST = 10, 12, 200
 QUERY_MOST = 1_000
@@ -87,7 +89,8 @@ def _make_opinions(reranker: Reranker | None, verifier: SupportModel | None) -> 
     if reranker is None or reranker.gate is None or verifier is None:
         return None
     large = CachedVerifier(reranker.gate_large) if reranker.gate_large else None
-    return Opinions(verifier, CachedVerifier(reranker.gate), large)
+    multilingual = CachedVerifier(reranker.multilingual.score_support) if reranker.multilingual else None
+    return Opinions(verifier, CachedVerifier(reranker.gate), large, multilingual)
 
 
 class Workspace(Sequence[Sentence]):
@@ -133,7 +136,9 @@ class Workspace(Sequence[Sentence]):
     def list_verifiers(self) -> list[str]:
         """Return the names of the verifiers that were asked about a claim."""
         gate, large = (self.opinions.gate, self.opinions.large) if self.opinions else (None, None)
+        other = self.opinions.multilingual if self.opinions else None
         known = {VERIFIER.name: self.opinion, GATE.name: gate, GATE_LARGE.name: large}
+        known |= {MULTILINGUAL_READER.name: other}
         return [name for name, one in known.items() if isinstance(one, CachedVerifier) and one.was_asked]
 
     def report(self, step: str, detail: str = "") -> None:
@@ -239,6 +244,11 @@ class Workspace(Sequence[Sentence]):
         by_place = {(s.start, s.end): s for s in reversed(await self._add_chunks(chunks))}
         by_place |= {(s.start, s.end): s for s in (first, last)}
         return [by_place[place] for place in sorted(by_place)]
+
+    async def read_markup(self, sentence: Sentence) -> tuple[Element, ...]:
+        """Read what the parts of a sentence's section are: () where that is not known."""
+        section = await self._sources.section(sentence.chunk)
+        return await find_markup(self._records.database, section) if section else ()
 
     async def read_places(self, book_id: str, places: Iterable[MapPlace]) -> list[Sentence]:
         """Read the passages around places of a book's map; return the sentences at these places."""
