@@ -106,7 +106,8 @@ def test_stop_stops_and_the_question_can_be_asked_again(stage: BrowserThread, ti
     with serve_page(tides, answerer=FailingAnswerer(waits=True)) as base, open_page(stage, base) as visit:
         page = visit.go()
         page.fill("#question", LOST)
-        page.press("#question", "Enter")
+        with page.expect_request("**/v1/ask"):
+            page.press("#question", "Enter")
         page.locator(".steps li").first.wait_for()
         page.click(".ask.stop")
         expect(page.locator(".stopped")).to_contain_text("Stopped.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import re
 import zipfile
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from octavo.library import Library
 from octavo.records.keys import Keyring
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
-from tests.support import small_books
+from tests.support import illustrated, small_books
 from tests.support.answerers import fill_library
 from tests.support.browser import PATIENCE, BrowserThread, open_page, serve_page
 from tests.support.embedders import GatedEmbedder
@@ -55,6 +56,38 @@ def test_a_book_is_added_by_upload_asked_and_read_with_everything_real(
         expect(page.locator(".claim").first).to_contain_text("Seven boats were lost with all their nets.")
         page.locator("button.cite").first.click()
         visit.wait_for_cited("Seven boats were lost with all their nets.")
+        visit.assert_clean()
+
+
+def test_title_and_cover_of_a_book_are_changed_on_the_shelf(
+    stage: BrowserThread, empty: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "cover.png").write_bytes(illustrated.make_png(1200, 1800))
+    (tmp_path / "cover.txt").write_text("no picture", encoding="utf-8")
+    book = small_books.write_epub(tmp_path / "tides.epub")
+    with serve_page(empty) as base, open_page(stage, base) as visit:
+        page = visit.go()
+        upload(page, book)
+        page.get_by_role("button", name="Change “The Tides”").click()
+        assert visit.axe() == []
+        page.get_by_label("Title").fill("Ebb & <b>Flow</b>")
+        page.get_by_label("Web address").fill("https://example.org/ebb")
+        page.get_by_label("Cover").set_input_files(str(tmp_path / "cover.txt"))
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator("dialog .problem")).to_contain_text("not a picture")
+        page.get_by_label("Cover").set_input_files(str(tmp_path / "cover.png"))
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator(".book-title")).to_have_text("Ebb & <b>Flow</b>")
+        expect(page.locator(".cover img")).to_have_attribute("src", re.compile("^data:image/jpeg"))
+        assert page.locator(".cover img").evaluate("(i) => i.naturalHeight") == 900
+        expect(page.get_by_role("button", name="Change “Ebb & <b>Flow</b>”")).to_be_focused()
+        page.get_by_role("button", name="Change “Ebb & <b>Flow</b>”").click()
+        expect(page.get_by_label("Web address")).to_have_value("https://example.org/ebb")
+        page.get_by_label("No cover").check()
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator(".cover img")).to_have_count(0)
+        page.locator(".book-link").click()
+        expect(page.locator(".leaf")).to_contain_text("boats were lost")
         visit.assert_clean()
 
 

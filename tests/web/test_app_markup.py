@@ -13,8 +13,9 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support import illustrated
-from tests.support.answerers import fill_library
+from tests.support.answerers import AllSentencesAnswerer, fill_library
 from tests.support.browser import BrowserThread, PageVisit, open_page, serve_page
+from tests.support.payloads import FORMULAS
 
 PNG, SVG = re.compile("^data:image/png;base64,"), re.compile(r"^data:image/svg\+xml;base64,")
 LIT = "(text) => [...document.querySelectorAll('mark.cited')].map((m) => m.textContent).join('') === text"
@@ -23,8 +24,10 @@ LIT = "(text) => [...document.querySelectorAll('mark.cited')].map((m) => m.textC
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("illustrated")
-    books = (*illustrated.write_books(folder), *illustrated.write_hostile_books(folder))
-    with serve_page(fill_library(folder / "library", *books)) as address:
+    hostile = (*illustrated.write_hostile_books(folder), *illustrated.write_hostile_formulas(folder))
+    plain = (*illustrated.write_books(folder), *illustrated.write_foreign_books(folder))
+    filled = fill_library(folder / "library", *plain, *hostile)
+    with serve_page(filled, answerer=AllSentencesAnswerer()) as address:
         yield address
 
 
@@ -57,6 +60,43 @@ def test_a_book_looks_like_itself(visit: PageVisit) -> None:
     )
     assert page.locator("figure img").evaluate("(i) => i.decode().then(() => i.naturalWidth)") == 120
     assert visit.axe() == []
+
+
+def test_code_has_colours_and_links_and_two_listings_have_no_faults(visit: PageVisit) -> None:
+    page = visit.go("/#/books/the-sea-chart")
+    expect(page.locator(".listing pre")).to_have_count(2)
+    python, script = page.locator(".listing pre").all()
+    assert python.locator(".code-keyword").all_inner_texts() == ["def", "return"]
+    assert python.locator(".code-number").all_inner_texts() == ["2"]
+    assert script.locator(".code-keyword").all_inner_texts() == ["const"]
+    words = ["// see ", "the tides", ' before "10"', "/* never closed"]
+    assert script.locator(".code-comment").all_text_contents() == words
+    expect(script.locator("a")).to_have_text("the tides")
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert visit.axe() == []
+    page.evaluate("document.documentElement.dataset.theme = 'sepia'")
+    assert visit.axe() == []
+
+
+def test_an_answer_shows_a_table_as_a_table_and_code_as_code(visit: PageVisit) -> None:
+    page = visit.go("/#/books/the-sea-chart")
+    visit.ask("Which port has four fathoms?")
+    row = page.locator(".claim.quoted tr", has_text="four fathoms")
+    expect(row.locator("td")).to_have_text(["Northern quay", "four fathoms"], use_inner_text=True)
+    expect(page.locator(".claim.quoted pre .code-keyword").first).to_have_text("def")
+    expect(page.locator(".claim.quoted li", has_text="Tie the knot.")).to_have_count(1)
+    page.locator(".claim.quoted", has_text="four fathoms").locator("button.cite").hover()
+    expect(page.locator(".preview-quote td mark.preview-words").first).to_be_visible()
+    assert visit.axe() == []
+    page.locator(".claim.quoted", has_text="four fathoms").locator("button.cite").click()
+    visit.wait_for_cited("Northern quay | four fathoms")
+
+
+def test_a_link_leads_to_its_place_in_a_long_section(visit: PageVisit) -> None:
+    page = visit.go("/#/books/the-sea-chart")
+    page.locator(".listing a", has_text="the tides").click()
+    page.wait_for_url("**/sections/tides")
 
 
 def test_links_lead_to_their_section_and_a_note_opens_beside_its_reference(visit: PageVisit) -> None:
@@ -93,6 +133,29 @@ def test_the_cited_words_are_lit_in_every_kind_of_block(visit: PageVisit) -> Non
     assert {"cell", "code", "item", "link", "formula", "note", "caption", "row", "table", "image"} <= kinds
 
 
+def test_japanese_that_was_set_from_top_to_bottom_is_read_in_lines_that_wrap(visit: PageVisit) -> None:
+    page = visit.go("/#/books/shio")
+    expect(page.locator(".leaf p").first).to_contain_text("漁師(りょうし)たちは")
+    assert page.locator(".leaf p").first.evaluate("(p) => getComputedStyle(p).writingMode") == "horizontal-tb"
+    assert page.locator(".leaf em").evaluate("(e) => getComputedStyle(e).fontStyle") == "normal"
+    visit.ask("誰が港を出ましたか")
+    assert page.locator(".claim").first.evaluate("(c) => c.scrollWidth <= c.clientWidth")
+    page.locator("button.cite").first.click()
+    expect(page.locator("mark.cited").first).to_be_in_viewport()
+
+
+def test_urdu_stands_at_the_right_and_its_signs_point_there(visit: PageVisit) -> None:
+    visit.page.add_init_script("localStorage.setItem('octavo.language', 'ur')")
+    page = visit.go("/#/books/samandar")
+    expect(page.locator(".to-books")).to_have_text(re.compile("^→"))
+    visit.ask("رسی")
+    item = page.locator(".claim.quoted", has_text="رسی لپیٹیں")
+    expect(item.locator("ol")).to_have_attribute("start", "5")
+    assert item.locator("ol").evaluate("(o) => getComputedStyle(o).direction") == "rtl"
+    page.locator("button.cite").first.click()
+    expect(page.locator(".to-answer")).to_have_text(re.compile("^→"))
+
+
 def test_hostile_pictures_formulas_and_links_do_nothing(visit: PageVisit) -> None:
     for book, last in (("wreck", "The last boat sank."), ("reef", "ways.")):
         page = visit.go(f"/#/books/{book}")
@@ -105,6 +168,28 @@ def test_hostile_pictures_formulas_and_links_do_nothing(visit: PageVisit) -> Non
         assert page.locator(odd).count() == 0
         assert page.evaluate("window.pwned") is None
     expect(page.locator("math mi").first).to_have_text("x")
+
+
+MATH_ELEMENTS = """() => {
+  const all = [...document.querySelectorAll("math, math *")];
+  return [...new Set(all.flatMap((e) => [e.localName, ...e.getAttributeNames().map((name) => `@${name}`)]))];
+}"""
+
+
+HIGHEST = "(all) => Math.max(...all.map((e) => e.getBoundingClientRect().height))"
+
+
+@pytest.mark.parametrize("book", ["shoals", "sandbanks"])
+def test_hostile_formulas_do_nothing_and_stay_where_they_are(visit: PageVisit, book: str) -> None:
+    page = visit.go(f"/#/books/{book}")
+    expect(page.locator(".text")).to_contain_text(f"Shoal number {len(FORMULAS)} lies at")
+    assert page.locator("math").count() == len(FORMULAS) - 1
+    harmless = {"math", "mi", "mo", "mn", "mrow", "mtext", "semantics", "mspace", "mpadded", "mstyle"}
+    assert set(page.evaluate(MATH_ELEMENTS)) <= harmless | {"@mathvariant"}
+    page.locator(".text, .text *").evaluate_all("(all) => all.forEach((e) => { e.click?.(); e.focus?.(); })")
+    assert page.evaluate("window.pwned") is None
+    assert page.locator("math").evaluate_all(HIGHEST) < 200
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_a_picture_is_served_with_headers_that_make_it_harmless(visit: PageVisit) -> None:

@@ -75,6 +75,7 @@ def final(visit: PageVisit) -> dict[str, Any]:
 
 def test_every_citation_lights_up_exactly_its_words(visit: PageVisit) -> None:
     page = visit.go()
+    page.evaluate("localStorage.setItem('octavo.view', 'text')")
     visit.ask("What is said of boats at dawn, of rope, of boats at rest and of boats in winter?")
     cited = final(visit)["citations"]
     assert len(cited) >= 5
@@ -186,6 +187,7 @@ def test_the_scope_follows_the_reader(visit: PageVisit) -> None:
 
 def test_pages_are_marked_where_they_begin(visit: PageVisit) -> None:
     page = visit.go("/#/books/estuary")
+    page.get_by_role("button", name="Text", exact=True).click()
     marks = page.locator(".page-mark")
     expect(marks.first).to_have_attribute("aria-label", "Page 1")
     assert [m.get_attribute("data-page") for m in marks.all()] == ["1", "2"]

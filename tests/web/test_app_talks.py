@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -33,6 +34,44 @@ def visit(stage: BrowserThread, base: str) -> Iterator[PageVisit]:
     with open_page(stage, base) as opened:
         yield opened
         stage.call(opened.assert_clean)
+
+
+def test_an_exported_citation_opens_its_exact_words_again(visit: PageVisit) -> None:
+    page = visit.go("/#/books/the-tides")
+    visit.ask(LOST)
+    session = page.request.get(f"{visit.base}/v1/sessions").json()["sessions"][0]["session_id"]
+    text = page.request.get(f"{visit.base}/v1/sessions/{session}/export?format=md").text()
+    link = text.partition("[open these words](<")[2].partition(">)")[0]
+    page.goto("about:blank")
+    page.goto(link)
+    visit.wait_for_cited(BOATS)
+
+
+def test_a_translated_sentence_says_so_and_shows_the_words_of_the_book(visit: PageVisit) -> None:
+    said = {"text": "Sieben Boote gingen verloren.", "citations": [1], "marks": [], "translated": True}
+    cited = {"number": 1, "content_snippet": BOATS, "section": "Storm", "title": "The Tides"}
+    cited |= {"book_id": "the-tides", "section_id": "storm", "start": 0, "end": len(BOATS), "link": ""}
+    final = {"answer_id": "a", "answer": f"{said['text']} [1]", "confidence": 0.9, "claims": [said]}
+    final |= {"citations": [cited], "evidence": [], "refusal": None, "processing_time_ms": 3}
+    events = [("claimed", said), ("answered", final)]
+    body = "".join(f"event: {kind}\ndata: {json.dumps(data)}\n\n" for kind, data in events)
+    visit.page.route("**/v1/ask", lambda r: r.fulfill(body=body, content_type="text/event-stream"))
+    page = visit.go("/#/books/the-tides")
+    visit.ask("Wie viele Boote gingen verloren?")
+    expect(page.locator(".claim .translated")).to_have_text("translated")
+    expect(page.locator(".claim .original q")).to_have_text(BOATS)
+    assert visit.axe() == []
+
+
+def test_questions_about_a_book_go_with_it(visit: PageVisit) -> None:
+    page = visit.go("/#/books/the-tides")
+    expect(page.locator(".suggestion").first).to_be_visible()
+    old = page.locator(".suggestion").all_inner_texts()
+    with page.expect_response(lambda got: "/v1/books/the-marsh/contents" in got.url):
+        page.evaluate("location.hash = '#/books/the-marsh'")
+    expect(page.locator(".leaf")).to_contain_text("The reeds")
+    assert not set(page.locator(".suggestion").all_inner_texts()) & set(old)
+    expect(page.locator(".suggestion").first).to_contain_text("Reeds")
 
 
 def test_a_new_conversation_can_be_undone_and_old_ones_are_listed_renamed_and_deleted(
@@ -140,6 +179,49 @@ def test_the_page_speaks_german_and_urdu_from_right_to_left(visit: PageVisit) ->
     assert page.locator(".leaf .section").first.evaluate("(n) => getComputedStyle(n).direction") == "ltr"
     assert visit.axe() == []
     visit.shot("app-urdu")
+
+
+@pytest.mark.parametrize(
+    ("language", "direction", "heading", "sure"),
+    [
+        ("ar", "rtl", "المكتبة", "مؤكد جدًا"),
+        ("es", "ltr", "Biblioteca", "Muy seguro"),
+        ("fr", "ltr", "Bibliothèque", "Très sûr"),
+        ("zh", "ltr", "书库", "非常有把握"),
+    ],
+)
+def test_the_page_speaks_other_languages_in_their_direction(
+    visit: PageVisit, language: str, direction: str, heading: str, sure: str
+) -> None:
+    page = visit.go()
+    page.get_by_label("Language").select_option(language)
+    expect(page.get_by_role("heading", name=heading)).to_be_visible()
+    found = page.evaluate("[document.documentElement.dir, document.documentElement.lang]")
+    assert found == [direction, language]
+    page.locator(".book-link", has_text="The Tides").click()
+    visit.ask(LOST)
+    expect(page.locator(".sure")).to_have_text(sure)
+    assert visit.axe() == []
+    visit.shot(f"app-{language}")
+
+
+MISSING = """async ([language, words]) => {
+  const isGroup = (value) => typeof value === "object" && !Array.isArray(value);
+  const list = (words, at = "") => Object.entries(words).flatMap(([key, value]) =>
+    isGroup(value) ? list(value, `${at}${key}.`) : [`${at}${key} ${typeof value}`]);
+  const read = async (name) =>
+    list(Object.values(await import(`/static/strings/${words}.${name}.js`)).at(-1));
+  const own = new Set(await read(language));
+  return (await read("en")).filter((key) => !own.has(key));
+}"""
+
+
+@pytest.mark.parametrize("language", ["ar", "de", "es", "fr", "ur", "zh"])
+def test_every_language_has_every_word(visit: PageVisit, language: str) -> None:
+    page = visit.go()
+    assert page.evaluate(MISSING, [language, "widget"]) == []
+    # A name is the same in all languages.
+    assert set(page.evaluate(MISSING, [language, "app"])) <= {"name string"}
 
 
 def test_questions_are_suggested_before_and_after_and_one_press_asks_them(visit: PageVisit) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import http.client
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -103,6 +104,21 @@ def test_any_page_may_load_the_script_and_keep_it_until_it_changes(scene: Scene)
     again = connection.getresponse()
     assert (again.status, again.read()) == (304, b"")
     connection.close()
+
+
+def test_a_translated_answer_says_so_above_the_words_of_the_book(scene: Scene, page: Page) -> None:
+    said = {"text": "Sieben Boote gingen verloren.", "citations": [1], "marks": [], "translated": True}
+    cited = {"number": 1, "content_snippet": LOST, "section": "Storm", "title": "The Tides", "link": ""}
+    final = {"answer_id": "a", "answer": f"{said['text']} [1]", "confidence": 0.9, "claims": [said]}
+    final |= {"citations": [cited], "refusal": None, "processing_time_ms": 3}
+    events = [("claimed", said), ("answered", final)]
+    body = "".join(f"event: {kind}\ndata: {json.dumps(data)}\n\n" for kind, data in events)
+    allowed = {"access-control-allow-origin": "*", "content-type": "text/event-stream"}
+    page.route(f"{scene.service}/v1/ask", lambda route: route.fulfill(body=body, headers=allowed))
+    open_widget(page, f"{scene.site.url}/storm.html")
+    ask_widget(page, "Wie viele Boote gingen verloren?")
+    expect(find_inside(page, ".said .translated")).to_contain_text("Translated")
+    expect(find_inside(page, ".turn")).to_contain_text(LOST)
 
 
 def test_nothing_is_fetched_before_the_panel_is_opened(scene: Scene, page: Page) -> None:

@@ -102,7 +102,14 @@ def test_faults_of_the_set_up_are_said_on_the_console(scene: tuple[Site, str], p
 
 @pytest.mark.parametrize(
     ("language", "direction", "title"),
-    [("de", "ltr", "Frag dieses Buch"), ("ur", "rtl", "اس کتاب سے پوچھیں")],
+    [
+        ("ar", "rtl", "اسأل هذا الكتاب"),
+        ("de", "ltr", "Frag dieses Buch"),
+        ("es", "ltr", "Pregunta a este libro"),
+        ("fr", "ltr", "Interroger ce livre"),
+        ("ur", "rtl", "اس کتاب سے پوچھیں"),
+        ("zh", "ltr", "向这本书提问"),
+    ],
 )
 def test_the_words_of_a_language_come_with_its_script(
     scene: tuple[Site, str], page: Page, language: str, direction: str, title: str

@@ -15,9 +15,11 @@ import { tabStorage } from "./storage.js";
  * @property {string[]} authors
  * @property {string} [language]
  * @property {string} content_hash
+ * @property {string | null} [base_url]
  * @property {number} page_count
  * @property {number} section_count
  * @property {boolean} [cover]
+ * @property {boolean} [printed]  whether its pages can be drawn
  */
 /**
  * @typedef {object} Section
@@ -26,10 +28,13 @@ import { tabStorage } from "./storage.js";
  * @property {number} level
  * @property {number} characters
  * @property {string} [page_start]
+ * @property {string | null} [page_label]  as it is printed
  * @property {string} url
  */
 /** @typedef {{offset: number, number: number, label?: string}} PageStart */
 /** @typedef {Section & {text: string, heading_path: string[], blocks: {start: number, end: number}[], pages: PageStart[], markup?: Element[]}} SectionBody */
+/** @typedef {{left: number, top: number, right: number, bottom: number}} PageBox  shares of the page's width and height */
+/** @typedef {{number: number, label: string | null, width: number, height: number, boxes: PageBox[]}} PrintedPage */
 /** @typedef {{kind: string, start: number, end: number, depth: number, attributes?: Record<string, string | number>}} Element */
 /**
  * @typedef {object} Job
@@ -96,6 +101,26 @@ export const key = {
   forget: () => tabStorage.forget(KEY),
 };
 
+/** How often the page asks again for what a busy server has not drawn, and how long it waits at most, in seconds. */
+const ASKED_AGAIN = 3, LONGEST_WAIT = 10;
+
+/**
+ * Ask the server, and again after the time that it names where it is busy.
+ * @template T
+ * @param {() => Promise<T>} ask
+ * @returns {Promise<T>}
+ */
+async function askAgainIfBusy(ask) {
+  for (let left = ASKED_AGAIN; ; left -= 1)
+    try {
+      return await ask();
+    } catch (error) {
+      const { status, retryAfter } = Problem.wrap(error);
+      if (status !== 503 || !retryAfter || !left) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 1000 * Math.min(LONGEST_WAIT, retryAfter)));
+    }
+}
+
 class Api extends Service {
   /** @returns {Promise<Config>} */
   getConfig() {
@@ -161,6 +186,16 @@ class Api extends Service {
     return this.json("GET", `v1/books/${escape(book)}/map/${escape(name)}?mentions=1${upTo && `&up_to=${escape(upTo)}`}`);
   }
 
+  /**
+   * Change what is given of a book; an empty address or cover (base64) takes it away.
+   * @param {string} book
+   * @param {{title?: string, base_url?: string, cover?: string}} changes
+   * @returns {Promise<Book>}
+   */
+  changeBook(book, changes) {
+    return this.json("PATCH", `v1/books/${escape(book)}`, changes);
+  }
+
   /** @param {string} book */
   removeBook(book) {
     return this.call("DELETE", `v1/books/${escape(book)}`);
@@ -185,12 +220,35 @@ class Api extends Service {
   }
 
   /**
+   * Fetch a page of a PDF as it is printed.
+   * @param {string} book
+   * @param {number} number
+   * @param {number} width
+   */
+  getPage(book, number, width) {
+    return this.#readPicture(`v1/books/${escape(book)}/pages/${number}?width=${width}`);
+  }
+
+  /**
+   * Fetch the sizes of a section's pages, and where on them its characters from `start` to `end` are printed.
+   * @param {string} book
+   * @param {string} section
+   * @param {import("../shared/text.js").Span | null} span
+   * @returns {Promise<PrintedPage[]>}
+   */
+  async getPrintedPages(book, section, span) {
+    const words = span ? `?start=${span[0]}&end=${span[1]}` : "";
+    const path = `v1/books/${escape(book)}/sections/${escape(section)}/pages${words}`;
+    return (await askAgainIfBusy(() => this.json("GET", path))).pages;
+  }
+
+  /**
    * @param {string} path
    * @returns {Promise<string | null>}
    */
   async #readPicture(path) {
     try {
-      const blob = await (await this.call("GET", path)).blob();
+      const blob = await (await askAgainIfBusy(() => this.call("GET", path))).blob();
       return await new Promise((resolve) => {
         const reader = new FileReader();
         reader.onload = () => resolve(String(reader.result));

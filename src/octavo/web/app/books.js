@@ -1,17 +1,19 @@
 // @ts-check
 /* The list of books: every book with its cover, a way to add one and a way to remove one. */
 
-import { el, fill } from "../shared/dom.js";
+import { drawIcon, el, fill } from "../shared/dom.js";
 import { Problem } from "../shared/sse.js";
 import { api } from "./api.js";
+import { editBook } from "./bookedit.js";
 import { confirm, drawProblem, showToast } from "./notices.js";
 import { S } from "./strings.js";
 import { Uploads, acceptDrops } from "./uploads.js";
 
 /** @import { Book, Config, Job } from "./api.js" */
 
-const KINDS = ".epub,.pdf,.docx,.odt,.fb2,.md,.markdown,.rst,.adoc,.html,.htm,.xhtml,.txt,.zip";
+const KINDS = ".epub,.pdf,.mobi,.azw3,.docx,.odt,.fb2,.md,.markdown,.rst,.adoc,.html,.htm,.xhtml,.txt,.zip";
 const COVER_COLOURS = 6;
+const PEN = "M4 20l1-5L16 4l4 4L9 19zM13 7l4 4";
 
 export class BookList {
   /** @type {Book[]} */
@@ -112,12 +114,13 @@ export class BookList {
       book.authors.length ? el("span", { class: "cover-author" }, book.authors.join(", ")) : null);
     if (book.cover) this.#showCover(cover, book);
     const remove = { "aria-label": S.removeOne(book.title), title: S.removeOne(book.title), on: { click: () => this.#remove(book) } };
-    return el("li", { class: "book" },
+    const edit = { "aria-label": S.editBook.title(book.title), title: S.editBook.title(book.title), on: { click: () => this.#edit(book) } };
+    return el("li", { class: "book", "data-book": book.id },
       el("a", { class: "book-link", href: `#/books/${encodeURIComponent(book.id)}` }, cover,
         el("span", { class: "book-title", dir: "auto" }, book.title),
         book.authors.length ? el("span", { class: "book-author" }, S.by(book.authors)) : null,
         el("span", { class: "book-extent" }, S.extent(book), this.#drawProgress(book))),
-      this.#canAdd() ? el("button", { type: "button", class: "remove", ...remove }, "×") : null);
+      this.#canAdd() ? [el("button", { type: "button", class: "edit", ...edit }, drawIcon(PEN)), el("button", { type: "button", class: "remove", ...remove }, "×")] : null);
   }
 
   /** @param {Book} book */
@@ -140,6 +143,17 @@ export class BookList {
     const image = el("img", { src: picture, alt: "" });
     if (!image.hasAttribute("src")) return;
     image.addEventListener("load", () => fill(cover, image));
+  }
+
+  /** @param {Book} book */
+  async #edit(book) {
+    const edited = await editBook(book);
+    if (edited) {
+      this.#covers.clear();
+      await this.load();
+      showToast(S.editBook.saved(edited.title));
+    }
+    /** @type {HTMLElement | null} */ (this.#root.querySelector(`[data-book="${CSS.escape(book.id)}"] .edit`))?.focus();
   }
 
   /** @param {Book} book */

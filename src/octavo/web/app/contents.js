@@ -2,7 +2,7 @@
 /* The contents of a book as a tree: one stop for the Tab key, arrows to walk, Enter to open. */
 
 import { el, fill } from "../shared/dom.js";
-import { S } from "./strings.js";
+import { BACK, S } from "./strings.js";
 
 /** @import { Span } from "../shared/text.js" */
 /** @import { Book, Section } from "./api.js" */
@@ -57,7 +57,7 @@ export class Contents {
     this.#tree = el("ul", { class: "tree", role: "tree", "aria-label": S.contents, on: { keydown: (event) => this.#pressKey(event) } },
       nestSections(sections).map((node) => this.#drawItem(book, node)));
     fill(this.#root,
-      el("a", { class: "to-books", href: "#/" }, "← ", S.toBooks),
+      el("a", { class: "to-books", href: "#/" }, `${BACK} `, S.toBooks),
       el("p", { class: "side-title", dir: "auto" }, book.title),
       more,
       this.#tree);
@@ -96,7 +96,7 @@ export class Contents {
       : null;
     const line = el("span", { class: "line" }, fold,
       el("span", { class: "line-title", dir: "auto" }, section.title),
-      section.page_start ? el("span", { class: "line-page" }, section.page_start) : null);
+      section.page_start ? el("span", { class: "line-page" }, section.page_label ?? section.page_start) : null);
     const item = el("li", {
       role: "treeitem", tabindex: "-1", "data-section": section.id, "aria-label": section.title,
       ...(children.length ? { "aria-expanded": level < 2 && children.length < 12 ? "true" : "false" } : {}),

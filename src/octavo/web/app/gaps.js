@@ -6,7 +6,7 @@ import { Problem } from "../shared/sse.js";
 import { api } from "./api.js";
 import { sectionAddress } from "./contents.js";
 import { drawProblem } from "./notices.js";
-import { S } from "./strings.js";
+import { BACK, S } from "./strings.js";
 
 /** @import { Book, Gap, GapReport } from "./api.js" */
 
@@ -55,7 +55,7 @@ export class Gaps {
     };
     return el("div", { class: "library-head" },
       el("div", {},
-        el("a", { class: "to-books", href: `#/books/${encodeURIComponent(book.id)}` }, "← ", book.title),
+        el("a", { class: "to-books", href: `#/books/${encodeURIComponent(book.id)}` }, `${BACK} `, book.title),
         el("h2", {}, S.gaps.title)),
       el("label", { class: "gaps-weeks" }, S.gaps.since, " ",
         el("select", { class: "field", on: { change: choose } },

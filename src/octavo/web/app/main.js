@@ -4,6 +4,7 @@
    #/                                   the list of books
    #/books/ID                           a book, at its beginning
    #/books/ID/sections/SID?start=&end=  a section, with these characters marked
+   #/books/ID/sections/SID?at=          a section, at this character
    #/books/ID/gaps                      what readers asked and did not get, for its author
    #/answers/ID                         an answer that somebody shared                                               */
 
@@ -52,7 +53,7 @@ const bookmark = el("button", { type: "button", class: "link bookmark", "aria-pr
   const top = reader.findTop();
   if (top) notes.toggleBookmark({ section: top.section, start: top.start, end: Math.min(top.end, top.start + 120) });
 } } }, S.notes.bookmark);
-const readerBar = el("div", { class: "reader-bar" }, drawPaneButton("side"), wayBack, bookmark, drawSizeButtons());
+const readerBar = el("div", { class: "reader-bar" }, drawPaneButton("side"), wayBack, bookmark);
 /** @type {Notes} */
 const notes = new Notes((section, start, end) => reader.findRange(section, start, end));
 /** @type {Reader} */
@@ -75,6 +76,7 @@ const reader = new Reader(readerPane, wayBack, {
     talk.field.focus();
   },
 });
+append(readerBar, [reader.views, drawSizeButtons()]);
 const talk = new Conversation(getPart("talk"), {
   scope,
   open: ({ book_id, section_id, start, end }, from) => {
@@ -127,9 +129,16 @@ function showBookmark() {
 
 /* Questions to begin with follow the book and what may be looked at. */
 let offered = "";
+let offeredFor = "";
 let offerTimer = 0;
 function offerStartersSoon() {
   clearTimeout(offerTimer);
+  /* Questions about another book do not wait for the new ones. */
+  const shown = open?.book.id || "";
+  if (shown !== offeredFor) {
+    talk.offerStarters([]);
+    [offered, offeredFor] = ["", shown];
+  }
   offerTimer = setTimeout(() => offerStarters(), OFFER_MS);
 }
 
@@ -183,7 +192,9 @@ async function followAddress() {
   const given = new URLSearchParams(query);
   /** @type {Span | null} */
   const span = given.has("start") && given.has("end") ? [Number(given.get("start")), Number(given.get("end"))] : null;
-  return showBook(parts[1], parts[2] === "sections" ? parts[3] : undefined, span);
+  await showBook(parts[1], parts[2] === "sections" ? parts[3] : undefined, span);
+  if (!span && given.has("at") && parts[3]) reader.scrollToCharacter(parts[3], Number(given.get("at")) || 0);
+  return undefined;
 }
 
 /** @param {string} text */
@@ -202,6 +213,7 @@ function showBooks() {
   books.refresh();
   showView("books");
   scope.moveTo(null);
+  offerStartersSoon();
   talk.leaveShared();
 }
 
@@ -247,6 +259,7 @@ async function showBook(id, section, span) {
     contents.show(book, open.sections, [(config.may || []).includes("gaps") ? link : null, map.root, notes.root]);
     notes.open(book).then(() => showBookmark());
     scope.moveTo(book);
+    offerStartersSoon();
     if (!from && scope.kind === "all") scope.choose("book", { keep: false });
   }
   const { book, sections } = open;

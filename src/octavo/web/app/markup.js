@@ -10,10 +10,12 @@ import { drawIcon, el } from "../shared/dom.js";
 import { api } from "./api.js";
 import { sectionAddress } from "./contents.js";
 import { drawFormula } from "./formula.js";
+import { findTokens } from "./highlight.js";
 import { openNote } from "./notecard.js";
 import { S } from "./strings.js";
 
 /** @import { Element as Marked } from "./api.js" */
+/** @import { Token } from "./highlight.js" */
 /** @typedef {{kind: string, start: number, end: number, attributes: Record<string, string | number>, children: Node[]}} Node */
 /** @typedef {(parent: HTMLElement, from: number, to: number) => void} Put */
 /** @typedef {{text: string, book: string, put: Put, putHidden: Put}} Drawing */
@@ -210,7 +212,38 @@ function drawCode(parent, node, drawing) {
     },
   } }, drawIcon(COPY));
   parent.append(el("div", { class: "listing", "data-language": language || false }, pre, copy));
-  drawing.put(pre, node.start, node.end);
+  const tokens = findTokens(drawing.text.slice(node.start, node.end), String(language || ""))
+    .map((token) => ({ ...token, start: token.start + node.start, end: token.end + node.start }));
+  let at = node.start;
+  for (const link of node.children) {
+    putCode(pre, at, link.start, tokens, drawing);
+    const made = makeLink(link, drawing);
+    pre.append(made);
+    putCode(made, link.start, link.end, tokens, drawing);
+    at = link.end;
+  }
+  putCode(pre, at, node.end, tokens, drawing);
+}
+
+/**
+ * Put code with its colours; a token that goes on outside is coloured as far as it is here.
+ * @param {HTMLElement} parent
+ * @param {number} from
+ * @param {number} to
+ * @param {Token[]} tokens
+ * @param {Drawing} drawing
+ */
+function putCode(parent, from, to, tokens, { put }) {
+  let at = from;
+  for (const { start, end, name } of tokens.filter((token) => token.end > from && token.start < to)) {
+    const [first, last] = [Math.max(start, from), Math.min(end, to)];
+    if (first > at) put(parent, at, first);
+    const made = el("span", { class: `code-${name}` });
+    parent.append(made);
+    put(made, first, last);
+    at = last;
+  }
+  if (to > at) put(parent, at, to);
 }
 
 /**
@@ -257,7 +290,7 @@ function drawInline(parent, node, drawing) {
 function makeLink(node, { book }) {
   const { url, section, offset } = node.attributes;
   if (typeof section === "string") {
-    const href = sectionAddress(book, section);
+    const href = `${sectionAddress(book, section)}${Number(offset) > 0 ? `?at=${Number(offset)}` : ""}`;
     if (node.kind === "link") return el("a", { href, ...writing(node) });
     const made = el("a", { href, class: "note-ref", role: "doc-noteref", on: {
       click: (event) => {

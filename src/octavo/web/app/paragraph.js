@@ -3,31 +3,49 @@
 
 import { measure } from "../shared/text.js";
 import { api } from "./api.js";
+import { drawPassage } from "./passage.js";
 
 /** @import { Place } from "../shared/turn.js" */
+/** @import { SectionBody } from "./api.js" */
 /** @typedef {{before: string, words: string, after: string}} Paragraph */
 
 const MOST_KEPT = 40;
 /** How much of a long paragraph is shown on each side. */
 const AROUND = 260;
-/** @type {Map<string, Promise<string>>} */
-const texts = new Map();
+/** @type {Map<string, Promise<SectionBody>>} */
+const sections = new Map();
 
 /**
  * @param {string} book
  * @param {string} section
  */
-function loadText(book, section) {
+function loadSection(book, section) {
   const key = JSON.stringify([book, section]);
-  const known = texts.get(key) || api.getSection(book, section).then(({ text }) => text);
-  known.catch(() => texts.delete(key));
-  texts.delete(key);
-  texts.set(key, known);
-  for (const oldest of texts.keys()) {
-    if (texts.size <= MOST_KEPT) break;
-    texts.delete(oldest);
+  const known = sections.get(key) || api.getSection(book, section);
+  known.catch(() => sections.delete(key));
+  sections.delete(key);
+  sections.set(key, known);
+  for (const oldest of sections.keys()) {
+    if (sections.size <= MOST_KEPT) break;
+    sections.delete(oldest);
   }
   return known;
+}
+
+/**
+ * Draw a citation as the table, code or list that it is in the book; null where it is none, or its words stand elsewhere.
+ * @param {Place} cited
+ * @param {{around?: boolean}} how
+ */
+export async function drawQuoted({ book_id, section_id, start, end, content_snippet = "" }, how = {}) {
+  if (start === undefined || end === undefined) return null;
+  try {
+    const section = await loadSection(book_id, section_id);
+    if ([...section.text].slice(start, end).join("") !== content_snippet) return null;
+    return drawPassage(section, start, end, book_id, how);
+  } catch {
+    return null;
+  }
 }
 
 /**
@@ -38,7 +56,7 @@ function loadText(book, section) {
 export async function findParagraph({ book_id, section_id, start, end, content_snippet = "" }) {
   if (start === undefined || end === undefined) return null;
   try {
-    return cutParagraph(await loadText(book_id, section_id), start, end, content_snippet);
+    return cutParagraph((await loadSection(book_id, section_id)).text, start, end, content_snippet);
   } catch {
     return null;
   }

@@ -3,7 +3,7 @@
 
    A page of the reader is a section with everything under it, as far up as that stays short, and with the sections
    after it as long as it would be only a few lines. It opens at the section that was asked for. `onPlace` gets where
-   the reader is: section and page. */
+   the reader is: section and page. A PDF is shown as its printed pages or as its text, as the reader chooses. */
 
 import { el, fill, setAttributes } from "../shared/dom.js";
 import { Problem } from "../shared/sse.js";
@@ -12,16 +12,19 @@ import { countCharacters } from "../shared/text.js";
 import { api } from "./api.js";
 import { sectionAddress } from "./contents.js";
 import { announceNow, drawProblem } from "./notices.js";
+import { PrintedPages } from "./printed.js";
 import { SectionText } from "./sectiontext.js";
+import { browserStorage } from "./storage.js";
 import { S } from "./strings.js";
 
 /** @import { Child } from "../shared/dom.js" */
 /** @import { Span } from "../shared/text.js" */
-/** @import { Book, PageStart, Section, SectionBody } from "./api.js" */
+/** @import { Book, PageStart, PrintedPage, Section, SectionBody } from "./api.js" */
 /** @import { Selected } from "./scope.js" */
 /** @import { DrawnPage } from "./sectiontext.js" */
 /** @typedef {{section: SectionBody, text: SectionText, heading: HTMLElement, node: HTMLElement}} DrawnSection */
-/** @typedef {{at: number, first: number, last: number, span: Span | null}} Page */
+/** @typedef {{at: number, first: number, last: number, span: Span | null, printed: PrintedPage[]}} Page */
+/** @typedef {"page" | "text"} View */
 /**
  * @typedef {object} Listeners
  * @property {(section: Section, page: PageStart | null, isReading: boolean) => void} onPlace  gets where the reader is, and whether
@@ -34,6 +37,7 @@ import { S } from "./strings.js";
 const LONG = 16_000;
 const SHORT = 2_500;
 const MANY = 14;
+const VIEW = "octavo.view";
 
 /**
  * Find from which to which section the page goes that shows section number `at`.
@@ -77,6 +81,12 @@ export class Reader {
   #back = null;
   #arrivedAt = -1;
   #bubble = el("div", { class: "bubble", hidden: true });
+  /** @type {PrintedPages | null} */
+  #printed = null;
+  /** @type {(() => void) | null} */
+  #again = null;
+  /** Chooses between the printed pages and the text of a PDF. */
+  views = el("span", { class: "views", role: "group", "aria-label": S.views.label, hidden: true });
 
   /**
    * @param {HTMLElement} root
@@ -93,11 +103,28 @@ export class Reader {
       this.#timer = setTimeout(() => this.#offerSelection(), 120);
     });
     root.addEventListener("keydown", (event) => this.#pressKey(event));
+    this.#drawViews();
+  }
+
+  /** @returns {View} */
+  get #view() {
+    return browserStorage.get(VIEW) === "text" ? "text" : "page";
+  }
+
+  #drawViews() {
+    const button = (/** @type {View} */ view) => el("button", { type: "button", class: "view", "aria-pressed": String(view === this.#view), on: { click: () => {
+      browserStorage.set(VIEW, view);
+      this.#drawViews();
+      this.#again?.();
+    } } }, S.views[view]);
+    fill(this.views, button("page"), button("text"));
   }
 
   clear() {
     this.#opened += 1;
     this.#drawn = [];
+    this.#printed?.close();
+    this.#printed = null;
   }
 
   /**
@@ -115,9 +142,14 @@ export class Reader {
     this.#back = from;
     if (!this.#drawn.length) fill(this.#root, el("p", { class: "loading" }, S.loading));
     try {
+      const isPrinted = book.printed && this.#view === "page";
+      /* Pages that cannot be shown are no problem: there is the text. */
+      const pages = isPrinted ? api.getPrintedPages(book.id, sections[at].id, span).catch(() => []) : [];
       const texts = await Promise.all(wanted.map((section) => api.getSection(book.id, section.id)));
+      const printed = await pages;
       if (opened !== this.#opened) return;
-      this.#draw(book, sections, texts, { at, first, last, span });
+      this.#draw(book, sections, texts, { at, first, last, span, printed });
+      this.#again = () => this.#openAgain(book, sections, sections[at].id, { span, from });
     } catch (error) {
       if (opened !== this.#opened) return;
       this.#drawn = [];
@@ -126,13 +158,30 @@ export class Reader {
   }
 
   /**
+   * Show the same place in the other view.
+   * @param {Book} book
+   * @param {Section[]} sections
+   * @param {string} id
+   * @param {{span: Span | null, from: HTMLElement | null}} how
+   */
+  async #openAgain(book, sections, id, { span, from }) {
+    const top = this.#arrivedAt < 0 ? this.findTop() : null;
+    await this.open(book, sections, top?.section || id, { span: top ? null : span, from });
+    if (top) this.scrollToCharacter(top.section, top.start);
+  }
+
+  /**
    * @param {Book} book
    * @param {Section[]} sections
    * @param {SectionBody[]} texts
    * @param {Page} page
    */
-  #draw(book, sections, texts, { at, first, last, span }) {
+  #draw(book, sections, texts, { at, first, last, span, printed }) {
     this.#book = book;
+    this.#printed?.close();
+    const words = span ? [...texts[at - first].text].slice(...span).join("") : "";
+    this.#printed = printed.length ? new PrintedPages(this.#root, book, texts, printed, words) : null;
+    this.views.hidden = !book.printed;
     this.#drawn = texts.map((section) => {
       const text = new SectionText(section, section.id === sections[at].id ? span : null, book.id);
       const depth = /** @type {2 | 3 | 4 | 5 | 6} */ (Math.min(6, 2 + Math.max(0, section.level - texts[0].level)));
@@ -147,7 +196,9 @@ export class Reader {
     this.#drawWayBack();
     fill(this.#root,
       path.length ? el("p", { class: "path" }, path.join(" › ")) : null,
-      el("article", { class: "leaf" }, this.#drawn.map(({ node }) => node)),
+      this.#printed
+        ? el("article", { class: "leaf of-pages" }, this.#printed.root)
+        : el("article", { class: "leaf" }, this.#drawn.map(({ node }) => node)),
       this.#bubble,
       this.#drawNeighbours(book, sections[first - 1], sections[last + 1], texts[0]));
     this.#bubble.hidden = true;
@@ -180,7 +231,7 @@ export class Reader {
   /** @param {KeyboardEvent} event */
   #pressKey(event) {
     if (event.key === "Escape") this.#goBack();
-    if (!(event.target instanceof HTMLElement) || !event.target.matches("mark.cited")) return;
+    if (!(event.target instanceof HTMLElement) || !event.target.matches("mark.cited, mark.page-box")) return;
     const { before, after } = this.#findSources();
     const to = event.key === "ArrowLeft" ? before : event.key === "ArrowRight" ? after : null;
     if (!to) return;
@@ -224,15 +275,16 @@ export class Reader {
    * @param {Span | null} span
    */
   #goTo(target, span) {
-    const [mark] = target.text.marks;
+    const [mark] = this.#printed ? this.#printed.boxes : target.text.marks;
+    const sheet = this.#printed?.findPage(target.section.id, span ? span[0] : 0);
     this.#root.scrollTop = 0;
     if (span && !mark) announceNow(S.passageGone);
     if (mark) {
       mark.setAttribute("tabindex", "-1");
       mark.scrollIntoView({ block: "center" });
       mark.focus({ preventScroll: true });
-    } else if (this.#drawn[0] !== target) {
-      target.node.scrollIntoView({ block: "start" });
+    } else if (this.#drawn[0] !== target || span) {
+      (sheet || target).node.scrollIntoView({ block: "start" });
     }
     this.#arrivedAt = this.#root.scrollTop;
     this.#listeners.onPlace(target.section, findPage(target.text.pages, span ? span[0] : 0), !span);
@@ -250,6 +302,11 @@ export class Reader {
     if (!this.#drawn.length || this.#root.scrollTop === this.#arrivedAt) return;
     this.#arrivedAt = -1;
     const line = this.#root.getBoundingClientRect().top + this.#root.clientHeight / 3;
+    if (this.#printed) {
+      const { section, page } = this.#printed.findAt(line);
+      this.#listeners.onPlace(section, page, true);
+      return;
+    }
     const isAbove = (/** @type {HTMLElement | undefined} */ node) => Boolean(node && node.getBoundingClientRect().top <= line);
     const here = this.#drawn.findLast(({ node }) => isAbove(node)) || this.#drawn[0];
     const pages = this.#pages.filter((page) => page.drawn);
@@ -307,6 +364,11 @@ export class Reader {
   /** Find the first passage that is in sight, by its offsets; null where nothing is shown. */
   findTop() {
     const { top } = this.#root.getBoundingClientRect();
+    if (this.#printed) {
+      const { section, page } = this.#printed.findAt(top + 24);
+      const end = section.pages.find(({ offset }) => offset > page.offset)?.offset ?? section.characters;
+      return { section: section.id, text: "", start: page.offset, end };
+    }
     for (const { text } of this.#drawn)
       for (const block of text.root.children) {
         if (block.getBoundingClientRect().bottom <= top + 24) continue;
@@ -324,6 +386,8 @@ export class Reader {
    * @param {number} offset
    */
   scrollToCharacter(section, offset) {
+    const sheet = this.#printed?.findPage(section, offset);
+    if (sheet) sheet.node.scrollIntoView({ block: "start" });
     const range = this.findRange(section, offset, offset + 1);
     if (!range || !offset) return;
     this.#root.scrollTop += range.getBoundingClientRect().top - this.#root.getBoundingClientRect().top - 24;
@@ -336,6 +400,7 @@ export class Reader {
    * @param {number} end
    */
   findRange(section, start, end) {
+    if (this.#printed) return null;
     return this.#drawn.find((drawn) => drawn.section.id === section)?.text.makeRange(start, end) || null;
   }
 }

@@ -87,7 +87,7 @@ export class SectionText {
     const lines = this.text.slice(from, to).split("\n");
     if (lines.length > 1 && lines.every((line) => line.includes(" | "))) this.#drawTable(from, lines);
     else if (lines.every((line) => ITEM.test(line) || !line.trim())) this.#drawPiece(el("p", { class: "items" }), from, to);
-    else this.#drawPiece(el("pre", { class: "code", tabindex: "0", role: "region", "aria-label": S.code }), from, to);
+    else this.#drawPiece(el("pre", { class: "code", tabindex: "0", role: "group", "aria-label": S.code }), from, to);
   }
 
   /**
@@ -121,7 +121,7 @@ export class SectionText {
       });
       table.append(row);
     });
-    this.root.append(el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": S.table }, table));
+    this.root.append(el("div", { class: "wide", tabindex: "0", role: "group", "aria-label": S.table }, table));
   }
 
   /**

@@ -1,24 +1,42 @@
 // @ts-check
-/* What the app says, in the reader's language: the one they chose, or the first that their browser asks for and we have. */
+/* What the app says, in the reader's language: the one they chose, or the first that their browser asks for and we have. Only
+   the words of that language are loaded. */
 
 import { fillIn } from "../shared/strings.js";
-import { APP_GERMAN } from "../strings/app.de.js";
 import { APP_WORDS } from "../strings/app.en.js";
-import { APP_URDU } from "../strings/app.ur.js";
 import { browserStorage } from "./storage.js";
 
 /** @import { Step } from "../shared/turn.js" */
 
 /** The languages by their own names. @type {Record<string, string>} */
-export const LANGUAGES = { en: "English", de: "Deutsch", ur: "اردو" };
-const RIGHT_TO_LEFT = new Set(["ur"]);
+export const LANGUAGES = {
+  en: "English", ar: "العربية", de: "Deutsch", es: "Español", fr: "Français", ur: "اردو", zh: "中文",
+};
+const RIGHT_TO_LEFT = new Set(["ar", "ur"]);
 const CHOSEN = "octavo.language";
-/** @type {Record<string, object>} */
-const TRANSLATED = { de: APP_GERMAN, ur: APP_URDU };
+/** @type {Record<string, () => Promise<Record<string, object>>>} */
+const TRANSLATED = {
+  ar: () => import("../strings/app.ar.js"),
+  de: () => import("../strings/app.de.js"),
+  es: () => import("../strings/app.es.js"),
+  fr: () => import("../strings/app.fr.js"),
+  ur: () => import("../strings/app.ur.js"),
+  zh: () => import("../strings/app.zh.js"),
+};
 
 function findLanguage() {
   const wanted = [browserStorage.get(CHOSEN), ...(navigator.languages || [])].map((name) => String(name || "").toLowerCase().split("-")[0]);
   return wanted.find((name) => name in LANGUAGES) || "en";
+}
+
+/**
+ * Load the words of a language. Without them, all stays English.
+ * @param {string} name
+ * @returns {Promise<object>}
+ */
+async function loadWords(name) {
+  const [words] = Object.values((await TRANSLATED[name]?.()) || {});
+  return words || {};
 }
 
 /**
@@ -39,8 +57,10 @@ export function mergeWords(words, translated) {
 }
 
 export const language = findLanguage();
-export const S = mergeWords(APP_WORDS, TRANSLATED[language] || {});
+export const S = mergeWords(APP_WORDS, await loadWords(language));
 document.documentElement.lang = language;
+/** Points to where the reader comes from. */
+export const BACK = RIGHT_TO_LEFT.has(language) ? "→" : "←";
 document.documentElement.dir = RIGHT_TO_LEFT.has(language) ? "rtl" : "ltr";
 
 /** @param {string} name */

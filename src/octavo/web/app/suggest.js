@@ -19,6 +19,14 @@ const OF_SHELF = 2;
 /** Headings that say nothing about what stands under them. */
 const EMPTY = /^(?:contents|table of contents|index|preface|foreword|introduction|appendix|glossary|notes|title page|cover|copyright|about.*|\W*\d*\W*|(?:chapter|part|section|book)\W+[\divxlc]+\W*)$/i;
 
+/** A kind of names is asked about if its first has this share of the mentions of the book's first name. */
+const LEAST_SHARE = 0.1;
+/** A term that is worth a question: of several words, or written unlike an everyday word. */
+const SPECIAL = /[\s\d\p{Lu}_.-]/u;
+/** A number before a heading, and signs that are no words. */
+const NUMBERED = /^[\d.]+\s+/;
+const SIGNS = /[*_`<>{}|\\]/;
+
 /** @type {Map<string, Promise<Entity[]>>} */
 const maps = new Map();
 
@@ -44,7 +52,7 @@ function askAbout({ name, kind }) {
 
 /** @param {string} title */
 function askAboutHeading(title) {
-  const line = shorten(title, 200);
+  const line = shorten(title.replace(NUMBERED, ""), 200);
   return line.endsWith("?") ? line : S.suggest.heading(line);
 }
 
@@ -61,11 +69,14 @@ function isUsable(text) {
  */
 export async function suggestFirst(book, sections, upTo) {
   const entities = (await loadEntities(book, upTo)).filter(({ name, mention_count }) => mention_count > 1 && isUsable(name));
-  const kinds = ["person", "term", "thing", "place"].map((kind) => entities.find((entity) => entity.kind === kind));
+  const least = LEAST_SHARE * Math.max(0, ...entities.map(({ mention_count }) => mention_count));
+  const worth = entities.filter(({ name, kind, mention_count }) =>
+    mention_count >= least && (kind !== "term" || SPECIAL.test(name)));
+  const kinds = ["person", "term", "thing", "place"].map((kind) => worth.find((entity) => entity.kind === kind));
   const names = kinds.filter((entity) => entity !== undefined).map(askAbout);
   const last = upTo ? sections.findIndex((section) => section.id === upTo) : sections.length - 1;
   const headings = sections.slice(0, last + 1 || sections.length)
-    .filter(({ title, characters }) => characters > 0 && isUsable(title) && title !== book.title)
+    .filter(({ title, characters }) => characters > 0 && isUsable(title) && !SIGNS.test(title) && title !== book.title)
     .map(({ title }) => askAboutHeading(title));
   const mixed = [names[0], headings[0], names[1], headings[Math.floor(headings.length / 2)], names[2], headings.at(-1)];
   return [...new Set(mixed.filter((question) => question !== undefined))].slice(0, MOST);

@@ -10,7 +10,7 @@ import { Tooltip } from "../shared/tooltip.js";
 import { describePlace, gradeConfidence } from "../shared/turn.js";
 import { FeedbackView } from "./feedback.js";
 import { announce, copyText, drawProblem } from "./notices.js";
-import { findParagraph } from "./paragraph.js";
+import { drawQuoted, findParagraph } from "./paragraph.js";
 import { S, describeStep } from "./strings.js";
 
 /** @import { Answered, Asked, Citation, Claim, Place, Turn } from "../shared/turn.js" */
@@ -22,10 +22,11 @@ import { S, describeStep } from "./strings.js";
  * @property {() => boolean} hasManyBooks
  */
 
+const NO_SPACES = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
 const COPY = "M9 9h10v11H9zM6 15H5V4h10v2";
 const SHARE = "M10 14a4 4 0 0 0 6 .4l2.600-2.600a4 4 0 0 0-5.700-5.700l-1.200 1.200M14 10a4 4 0 0 0-6-.4l-2.600 2.600a4 4 0 0 0 5.700 5.700l1.200-1.200";
 
-const tooltip = new Tooltip(document.body, "preview", (card, owner) => {
+const tooltip = new Tooltip(document.querySelector("main") || document.body, "preview", (card, owner) => {
   const at = owner.getBoundingClientRect();
   const { offsetWidth: width, offsetHeight: height } = card;
   const left = Math.max(8, Math.min(at.left + at.width / 2 - width / 2, innerWidth - width - 8));
@@ -120,18 +121,40 @@ export class TurnView {
    * @param {Claim} claim
    */
   #drawClaim(claim) {
+    const drawn = this.#drawSentence(claim);
+    const cited = this.#turn.citations.find(({ number }) => number === claim.citations[0]);
+    if (this.#turn.final && cited && claim.citations.length === 1 && claim.text.trim() === cited.content_snippet.trim())
+      drawQuoted(cited).then((passage) => {
+        if (passage) drawn.replaceWith(el("div", { class: "claim quoted", dir: getComputedStyle(drawn).direction }, passage, this.#drawFootnote(cited.number)));
+      });
+    return drawn;
+  }
+
+  /** @param {Claim} claim */
+  #drawSentence(claim) {
     const text = claim.text.trim();
     const shift = claim.text.length - claim.text.trimStart().length;
     const parts = splitAtMarks(text, claim.marks.map(([start, end]) => [start - shift, end - shift]));
     const last = parts.pop() || { text: "", marked: false };
-    /* The last word and its footnotes stay on one line. */
-    const cut = last.text.search(/\S{1,24}$/);
+    /* The last word and its footnotes stay on one line; where words have no spaces between them, the last character. */
+    const cut = last.text.search(NO_SPACES.test(last.text.slice(-24)) ? /\S\p{P}*$/u : /\S{1,24}$/);
     const drawPiece = (/** @type {{text: string, marked: boolean}} */ piece) =>
       (piece.marked && piece.text ? el("strong", {}, piece.text) : piece.text);
     return el("p", { class: text.includes("\n") ? "claim lines" : "claim", dir: "auto" },
       parts.map(drawPiece), cut > 0 ? drawPiece({ ...last, text: last.text.slice(0, cut) }) : null,
       el("span", { class: "together" }, drawPiece({ ...last, text: last.text.slice(Math.max(0, cut)) }),
-        claim.citations.map((number) => this.#drawFootnote(number))));
+        claim.citations.map((number) => this.#drawFootnote(number))),
+      claim.translated ? this.#drawOriginal(claim) : null);
+  }
+
+  /**
+   * Say that a sentence is translated, and show the words of the book that it cites.
+   * @param {Claim} claim
+   */
+  #drawOriginal({ citations }) {
+    const cited = this.#turn.citations.filter(({ number }) => citations.includes(number));
+    return el("span", { class: "original" }, el("span", { class: "translated", title: S.translatedHint }, S.translated),
+      cited.map(({ content_snippet }) => [" ", drawQuotation(shorten(content_snippet, 320))]));
   }
 
   /** @param {number} number */
@@ -157,6 +180,7 @@ export class TurnView {
 
   #drawSources() {
     const { citations } = this.#turn;
+    if (!citations.length) return null;
     return el("details", { class: "sources" },
       el("summary", {}, S.sources(citations.length)),
       el("ol", {}, citations.map((cited) => {
@@ -237,9 +261,10 @@ export class TurnView {
  */
 function drawCard(cited) {
   const words = el("div", { class: "preview-quote", dir: "auto" }, drawQuotation(shorten(cited.content_snippet, 320)));
-  findParagraph(cited).then((found) => {
-    if (!found || !words.isConnected) return;
-    fill(words, found.before, el("mark", { class: "preview-words" }, found.words), found.after);
+  Promise.all([drawQuoted(cited, { around: true }), findParagraph(cited)]).then(([drawn, found]) => {
+    if (!(drawn || found) || !words.isConnected) return;
+    if (drawn) fill(words, drawn);
+    else if (found) fill(words, found.before, el("mark", { class: "preview-words" }, found.words), found.after);
     tooltip.follow();
   });
   return [words, el("span", { class: "preview-place" }, describeWithTitle(cited, " · "))];
@@ -251,7 +276,8 @@ function drawCard(cited) {
  * @param {KeyboardEvent} event
  */
 function walkSources(root, event) {
-  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+  const onward = getComputedStyle(root).direction === "rtl" ? -1 : 1;
+  const step = { ArrowRight: onward, ArrowDown: 1, ArrowLeft: -onward, ArrowUp: -1 }[event.key];
   const kind = event.target instanceof HTMLElement && ["cite", "source"].find((name) => event.target instanceof HTMLElement && event.target.matches(`button.${name}`));
   if (!step || !kind) return;
   /** @type {HTMLElement[]} */

@@ -30,7 +30,7 @@ import { Problem } from "./sse.js";
  * @property {string} [link]
  */
 /** @typedef {Place & {number: number, content_snippet: string}} Citation */
-/** @typedef {{text: string, citations: readonly number[], marks: readonly Span[]}} Claim */
+/** @typedef {{text: string, citations: readonly number[], marks: readonly Span[], translated?: boolean}} Claim */
 /** @typedef {{text: string, citation: number}} Short  the words that answer, and the number of their citation */
 /** @typedef {{text: string, reason: string}} DroppedClaim */
 /** @typedef {{reason: string, message: string, nearest: readonly Place[]}} Refusal */
@@ -43,6 +43,7 @@ import { Problem } from "./sse.js";
  * @property {Short | null} [short]
  * @property {number} confidence
  * @property {readonly Citation[]} citations
+ * @property {readonly {text: string, book_id: string}[]} [catalogue]  the sentences without a citation
  * @property {readonly Claim[]} [claims]
  * @property {readonly DroppedClaim[]} [dropped]
  * @property {Refusal | null} refusal
@@ -298,8 +299,8 @@ export function gradeConfidence(confidence) {
  * @param {Partial<Claim>} claim
  * @returns {Claim}
  */
-function readClaim({ text, citations, marks }) {
-  return { text: String(text), citations: listOf(citations), marks: listOf(marks) };
+function readClaim({ text, citations, marks, translated }) {
+  return { text: String(text), citations: listOf(citations), marks: listOf(marks), ...(translated ? { translated: true } : {}) };
 }
 
 /**

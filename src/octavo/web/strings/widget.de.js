@@ -6,6 +6,8 @@ export const WIDGET_GERMAN = {
   question: "Deine Frage",
   stop: "Anhalten",
   stopped: "Angehalten.",
+  translated: "übersetzt",
+  translatedHint: "Übersetzt: Die zitierten Stellen sind die Worte des Buches.",
   retry: "Noch einmal versuchen",
   askAbout: "Dazu fragen",
   stepAsked: "Die Frage wird gelesen",

@@ -8,6 +8,8 @@ export const TURN_WORDS = {
   question: "Your question",
   stop: "Stop",
   stopped: "Stopped.",
+  translated: "translated",
+  translatedHint: "Translated: the passages that it cites are the words of the book.",
   retry: "Try again",
   askAbout: "Ask about this",
   stepAsked: "Reading the question",

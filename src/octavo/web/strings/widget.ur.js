@@ -6,6 +6,8 @@ export const WIDGET_URDU = {
   question: "آپ کا سوال",
   stop: "روکیں",
   stopped: "روک دیا گیا۔",
+  translated: "ترجمہ",
+  translatedHint: "ترجمہ: جن عبارتوں کا حوالہ ہے وہ کتاب کے اپنے الفاظ ہیں۔",
   retry: "دوبارہ کوشش کریں",
   askAbout: "اس کے بارے میں پوچھیں",
   stepAsked: "سوال پڑھا جا رہا ہے",

@@ -114,8 +114,17 @@ export class TurnView {
     const byNumber = new Map(citations.map((cited) => [cited.number, cited]));
     const footnote = (/** @type {number} */ number) => this.#drawFootnote(byNumber.get(number));
     fill(this.#said, short && el("p", { class: "short", dir: "auto" }, short.text, footnote(short.citation)),
-      drawProse(skipShort(final.answer, short), footnote));
+      drawProse(skipShort(final.answer, short), footnote),
+      this.#drawOriginals());
     fill(this.#after, this.#drawPassages(citations), this.#drawFoot(final), this.#drawDropped());
+  }
+
+  /** Say that sentences are translated, and show the words of the book that they cite. */
+  #drawOriginals() {
+    const numbers = new Set(this.#turn.claims.flatMap(({ translated, citations }) => (translated ? citations : [])));
+    const cited = this.#turn.citations.filter(({ number }) => numbers.has(number));
+    return cited.length ? el("div", { class: "translated" }, el("p", {}, this.#actions.say("translatedHint")),
+      cited.map(({ number, content_snippet }) => el("p", { dir: "auto" }, `${number} `, drawQuotation(shorten(content_snippet, 320))))) : null;
   }
 
   /** @param {Citation | undefined} cited */
@@ -178,6 +187,7 @@ export class TurnView {
         : [group.map((cited) => this.#drawLink(cited, { class: "passage", "aria-label": this.#label(cited) }, number(cited))), place];
       return el("li", { "data-passages": group.map((cited) => cited.number).join(" ") }, links);
     });
+    if (!items.length) return null;
     return el("ol", { class: "passages", "aria-label": this.#actions.say("sources") }, items);
   }
 
