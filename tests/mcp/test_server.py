@@ -230,6 +230,9 @@ async def test_a_mistake_of_the_program_is_told_by_its_kind_only(opened: Library
 async def test_for_a_visitor_with_some_books_there_are_no_others(opened: Library) -> None:
     async with client(opened) as everyone, client(opened, books=("the-hills",)) as visitor:
         about_tides = await given(everyone, "ask_book", question=LOST, book="the-tides")
+        length = await given(everyone, "ask_book", question="How long is the book?", book="the-tides")
+        assert [one["book_id"] for one in length["catalogue"]] == ["the-tides"]
+        assert length["citations"] == []
         assert [b["id"] for b in (await given(visitor, "list_books"))["books"]] == ["the-hills"]
         found = await given(visitor, "search_book", query="boats lost in the storm", top_k=50)
         assert {passage["book_id"] for passage in found["results"]} == {"the-hills"}
@@ -243,6 +246,7 @@ async def test_for_a_visitor_with_some_books_there_are_no_others(opened: Library
             ("map_book", {"book": "the-tides", "name": "boats"}),
             ("ask_book", {"question": LOST, "book": "the-tides"}),
             ("verify_answer", {"answer_id": about_tides["answer_id"]}),
+            ("verify_answer", {"answer_id": length["answer_id"]}),
         ):
             code, said = await complaint(visitor, tool, **arguments)
             assert code == "not_found"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from tests.support import book_service, small_books
+from tests.support import book_service, pdf_files, small_books
 from tests.support.answerers import fill_library
 from tests.support.book_service import Service, ServiceResponse
 from tests.support.json_schemas import forbid_other_keys
@@ -37,6 +37,8 @@ def change(service: Service, method: str, path: str, body: object) -> ServiceRes
 def call_routes_of_notes(service: Service) -> Iterator[tuple[str, str, ServiceResponse]]:
     place = change(service, "PUT", "/v1/books/the-tides/place", {"section_id": "storm", "offset": 3})
     yield "put", "/v1/books/{book_id}/place", place
+    same = change(service, "PATCH", "/v1/books/the-tides", {"title": "The Tides"})
+    yield "patch", "/v1/books/{book_id}", same
     yield "get", "/v1/places", service.get("/v1/places")
     made = service.post("/v1/books/the-tides/notes", {"section_id": "storm", "start": 0, "end": 7})
     yield "post", "/v1/books/{book_id}/notes", made
@@ -93,6 +95,11 @@ def call_every_route(service: Service) -> Iterator[tuple[str, str, ServiceRespon
     yield "get", "/v1/jobs/{job_id}", service.get(f"/v1/jobs/{failed['job_id']}")
     yield "delete", "/v1/jobs/{job_id}", service.call("DELETE", f"/v1/jobs/{failed['job_id']}")
     yield get("/v1/jobs")
+    ferry = pdf_files.make_book([pdf_files.column(("The ferry leaves at dawn.",))], title="The Ferry")
+    assert service.taken_in(ferry, name="ferry.pdf")["state"] == "done"
+    (part,) = service.get("/v1/books/the-ferry/contents").json["sections"]
+    printed = "/v1/books/{book_id}/sections/{section_id}/pages"
+    yield get(printed, book_id="the-ferry", section_id=part["id"])
 
 
 def json_routes(api: dict[str, Any]) -> set[tuple[str, str]]:

@@ -164,10 +164,13 @@ def test_a_selection_from_a_book_that_the_key_may_not_read_is_not_found_in_it(cl
 
 FOREIGN = [
     ("GET", "/v1/books/{}", None),
+    ("PATCH", "/v1/books/{}", {"title": "Mine"}),
     ("DELETE", "/v1/books/{}", None),
     ("GET", "/v1/books/{}/cover", None),
     ("GET", "/v1/books/{}/contents", None),
     ("GET", "/v1/books/{}/sections/x", None),
+    ("GET", "/v1/books/{}/sections/x/pages", None),
+    ("GET", "/v1/books/{}/pages/1", None),
     ("GET", "/v1/books/{}/map", None),
     ("GET", "/v1/books/{}/map/x", None),
     ("POST", "/v1/ask", {"question": LOST, "book_id": "{}"}),

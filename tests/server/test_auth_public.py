@@ -68,10 +68,13 @@ def test_everything_else_needs_a_key(served: RunningService) -> None:
     assert served.post("/v1/ask", ASKED, key=f"octv_{'0' * 12}_{'0' * 64}").status == 401
 
 
-def test_a_conversation_of_somebody_else_cannot_be_continued(served: RunningService) -> None:
+def test_visitors_have_no_conversations_that_another_could_continue(served: RunningService) -> None:
     _, key = create_key(served.folder, "reader")
     session = served.post("/v1/sessions", {}, key=key).json["session_id"]
-    assert served.post("/v1/ask", ASKED | {"session_id": session}).status == 404
+    for path, named in (("/v1/ask", session), ("/v1/ask", "of-nobody"), ("/query", session)):
+        refused = served.post(path, ASKED | {"session_id": named})
+        assert (refused.status, refused.json["code"]) == (403, "forbidden")
+        assert "conversation_history" in refused.json["hint"]
 
 
 def test_a_key_still_opens_all_books(served: RunningService) -> None:
@@ -86,6 +89,22 @@ def test_a_request_names_several_books_among_those_it_may_read(served: RunningSe
     one = served.post("/v1/ask", ASKED | {"books": ["the-hills"]}, key=key)
     assert {c["book_id"] for c in one.json["citations"]} == {"the-hills"}
     assert served.post("/v1/ask", ASKED | {"books": ["the-hills", "the-tides"]}).status == 404
+
+
+def test_a_key_for_some_books_sees_neither_the_tags_nor_the_books_of_others(served: RunningService) -> None:
+    _, admin = create_key(served.folder, "librarian", scopes=("admin",))
+    _, key = create_key(served.folder, "of the hills", books=("the-hills",))
+    for book, tags in (("the-hills", ["shared"]), ("the-tides", ["shared", "secret"])):
+        assert served.call("PATCH", f"/v1/books/{book}", {"tags": tags}, key=admin).status == 200
+    everything = served.post("/v1/search", FOUND | {"tags": ["shared"], "top_k": 20}, key=admin)
+    assert {item["book_id"] for item in everything.json["results"]} == {"the-hills", "the-tides"}
+    shared = served.post("/v1/search", FOUND | {"tags": ["shared"], "top_k": 20}, key=key)
+    assert {item["book_id"] for item in shared.json["results"]} == {"the-hills"}
+    secret = served.post("/v1/ask", ASKED | {"tags": ["secret"]}, key=key)
+    assert (secret.status, "shared" in secret.json["detail"]) == (404, True)
+    assert "secret" not in served.get("/v1/books", key=key).text
+    assert served.get("/v1/books?tag=secret", key=key).status == 404
+    assert served.post("/v1/ask", ASKED | {"tags": ["secret"]}).status == 404
 
 
 def test_a_page_has_to_be_named_in_the_origins(served: RunningService) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from octavo.cli.remote import RemoteLibrary
-from octavo.errors import BadBook, MachineError, NotFound
+from octavo.errors import BadBook, LibraryBusy, MachineError, NotFound
 from octavo.events import IngestEvent, last
 from octavo.library import Library
 from octavo.records.options import BookOptions
@@ -62,6 +62,10 @@ async def test_what_comes_through_the_socket_is_what_the_library_gives(tmp_path:
         with pytest.raises(BadBook) as refused:
             await remote.ingest(tmp_path / "nowhere.md", BookOptions())
         assert refused.value.code == "not_found"
+        await remote.prepare()
+        assert await remote.compact() is await library.compact()
+        with pytest.raises(LibraryBusy, match="open in a running service, which cannot do this"):
+            await remote.edit("the-tides", title="Tides")
     assert not is_served(data)
 
 

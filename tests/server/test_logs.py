@@ -93,6 +93,23 @@ def test_health_checks_fill_no_logs(service: Service, written: io.StringIO) -> N
     assert [line["route"] for line in lines(written) if "route" in line] == ["/v1/books"]
 
 
+def test_files_of_the_page_are_logged_only_when_they_fail_or_for_debugging(
+    service: Service, written: io.StringIO
+) -> None:
+    files = ("/static/app/main.js", "/widget.js", "/widget.de.js")
+    assert [service.get(path).status for path in files] == [200, 200, 200]
+    assert service.get("/static/nothing.js").status == 404
+    service.call("GET", "/v1/books", headers={"x-request-id": "the-last"})
+    wait_until(lambda: "the-last" in written.getvalue())
+    told = [(line["route"], line["status"]) for line in lines(written) if "route" in line]
+    assert told == [("/static/{path:path}", 404), ("/v1/books", 200)]
+    logging.getLogger("octavo").setLevel(logging.DEBUG)
+    service.call("GET", "/widget.js", headers={"x-request-id": "for-debugging"})
+    wait_until(lambda: "for-debugging" in written.getvalue())
+    line = next(line for line in lines(written) if line.get("request_id") == "for-debugging")
+    assert (line["level"], line["route"]) == ("debug", "/widget.js")
+
+
 def test_an_error_is_told_by_its_kind_and_place_not_by_its_words(written: io.StringIO) -> None:
     log = logging.getLogger("octavo.server")
     try:

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from octavo.errors import InvalidValue
+from octavo.records.tags import TAG_MOST
 from octavo.types import QUESTION_MOST, SELECTION_MOST, TOP_K_DEFAULT, TOP_K_MOST, Question, Scope, ScopeType
 
 ENTRIES_DEFAULT, ENTRIES_MOST = 50, 200
@@ -35,6 +36,7 @@ class ScopeArguments(Arguments):
     book: OptionalText = Field(
         None, max_length=500, description="Id or title of a book. Without it: all books."
     )
+    tag: OptionalText = Field(None, max_length=TAG_MOST, description="Only books with this tag.")
     section: OptionalText = Field(
         None, max_length=500, description="Only this section and those under it: its id, title or address."
     )
@@ -62,6 +64,7 @@ class ListBooks(Arguments):
     book: OptionalText = Field(
         None, max_length=500, description="Id or title of a book: lists its table of contents too."
     )
+    tag: OptionalText = Field(None, max_length=TAG_MOST, description="Only books with this tag.")
     limit: int = Field(ENTRIES_DEFAULT, ge=1, le=ENTRIES_MOST, description="Most entries to list.")
     after: OptionalText = Field(
         None, max_length=500, description="`next` of the list before, to go on with it."

@@ -59,6 +59,7 @@ _HINTS = {
     "book": "`list_books` shows the books.",
     "name": "`map_book` without `name` lists the names.",
     "section": "`list_books` with `book` shows its sections.",
+    "tag": "`list_books` shows the tags of each book.",
     "answer": "`ask_book` gives each answer its `answer_id`.",
     "session": f'`ask_book` with `session_id` "{NEW}" begins one.',
 }

@@ -7,7 +7,7 @@ raises an error of ours. A refusal is a result.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -29,6 +29,7 @@ from octavo.schemas.tools import (
     ToolVerification,
 )
 from octavo.search.scope import find_section
+from octavo.types import Book
 
 Events = AsyncGenerator[AskEvent, None]
 Report = Callable[[str], Awaitable[None]]
@@ -63,16 +64,27 @@ class ToolCall:
 Tool = Callable[[Any, ToolCall], Awaitable[Schema]]
 
 
+async def _choose_books(tag: str | None, call: ToolCall) -> tuple[str, ...] | None:
+    """Return the ids of the books with a tag, or of all that the visitor may read."""
+    among = call.visitor.books
+    return among if tag is None else await call.library.tagged([tag], among=among)
+
+
 async def list_books(wanted: ListBooks, call: ToolCall) -> ToolBooks:
-    library, among = call.library, call.visitor.books
+    library, among = call.library, await _choose_books(wanted.tag, call)
+    tags = await library.tags()
     if wanted.book is not None:
         book = await library.book(wanted.book, among=among)
         sections, after = _select_page(await library.contents(book.id), wanted, lambda section: section.id)
         contents = [ToolSection.from_value(s, characters=len(s.text)) for s in sections]
-        return ToolBooks(books=[ToolBook.from_value(book)], contents=contents, next=after)
+        return ToolBooks(books=[_describe_book(book, tags)], contents=contents, next=after)
     books = [book for book in await library.books() if among is None or book.id in among]
     shown, after = _select_page(books, wanted, lambda book: book.id)
-    return ToolBooks(books=[ToolBook.from_value(book) for book in shown], contents=None, next=after)
+    return ToolBooks(books=[_describe_book(book, tags) for book in shown], contents=None, next=after)
+
+
+def _describe_book(book: Book, tags: Mapping[str, Sequence[str]]) -> ToolBook:
+    return ToolBook.from_value(book, tags=list(tags.get(book.id, ())))
 
 
 async def search_book(wanted: SearchBook, call: ToolCall) -> ToolPassages:
@@ -81,7 +93,7 @@ async def search_book(wanted: SearchBook, call: ToolCall) -> ToolPassages:
         book_id=wanted.book,
         scope=wanted.to_scope(),
         top_k=wanted.top_k,
-        books=call.visitor.books,
+        books=await _choose_books(wanted.tag, call),
     )
     return ToolPassages.from_results(found)
 
@@ -119,6 +131,7 @@ async def map_book(wanted: MapBook, call: ToolCall) -> ToolMap:
 
 async def ask_book(wanted: AskBook, call: ToolCall) -> ToolAnswer:
     visitor = call.visitor
+    books = await _choose_books(wanted.tag, call)
     question = wanted.to_question(owner=visitor.owner)
     question = replace(question, session_id=await _find_session(wanted.session_id, call))
 
@@ -127,7 +140,7 @@ async def ask_book(wanted: AskBook, call: ToolCall) -> ToolAnswer:
             await call.report(_describe_step(event))
 
     with visitor.reserve():
-        events = visitor.watch(call.library.stream(question, books=visitor.books))
+        events = visitor.watch(call.library.stream(question, books=books))
         done = await last(events, on_event=report)
         await call.library.conversations.deliver(done.answer)
         return ToolAnswer.from_event(done)
@@ -137,7 +150,7 @@ async def verify_answer(wanted: VerifyAnswer, call: ToolCall) -> ToolVerificatio
     visitor = call.visitor
     entry = await call.library.conversations.find_exchange(wanted.answer_id, owner=visitor.owner)
     answer = entry.answer
-    if answer is None or not _can_read_all(visitor, [c.chunk.book_id for c in answer.citations]):
+    if answer is None or not _can_read_all(visitor, answer.book_ids):
         raise NotFound("answer", wanted.answer_id)
     verdicts = await call.library.verify(answer.id)
     shown = [ToolVerdict.from_value(verdict) for verdict in verdicts]

@@ -195,6 +195,7 @@ def _add_middleware(app: FastAPI, settings: Settings, *, required: bool) -> None
         limits=settings.service,
         upload_bytes=(settings.limits.max_file_mb + 1) * MB,
         load=app.state.load,
+        cover_bytes=books.CHANGE_MOST_BYTES,
     )
     names = {*settings.hosts, *(urlsplit(origin).hostname or "" for origin in settings.origins)}
     any_host = required and not settings.hosts

@@ -28,7 +28,9 @@ from octavo.store.service_socket import MESSAGE_MOST, NAME, is_own, locate_socke
 log = logging.getLogger("octavo.server")
 # The longest path that a socket can have everywhere.
 PATH_MOST = 100
-METHODS = frozenset(("search", "stream", "ingest", "preview", "attach", "remove", "examine"))
+METHODS = frozenset(
+    ("search", "stream", "ingest", "preview", "attach", "remove", "examine", "prepare", "compact")
+)
 WITH_EVENTS = frozenset(("ingest", "attach", "examine"))
 
 

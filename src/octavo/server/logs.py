@@ -1,5 +1,7 @@
 """The service's log: one line of JSON for each request, and one for each failure.
 
+Files of the page and the widget that are sent as asked are logged at the level DEBUG, as a page has dozens.
+
 A line has the route, the status, the duration and the id of the key, never the key. It has no question, no
 text of a book, no path as it was sent and no header, so that logs can be kept and shown. Text that looks like
 a secret is redacted wherever it comes from. A thread of its own writes the lines: a pipe that nobody reads
@@ -25,6 +27,7 @@ from octavo.server.metrics import Metrics
 
 REQUESTS = "octavo.requests"
 QUIET = frozenset(("/healthz", "/readyz", "/metrics"))
+STATIC = frozenset(("/static/{path:path}", "/widget.js", "/widget.{language}.js"))
 _SECRETS = re.compile(
     r"(?i)octv_[\w-]+|\bsk-[\w-]{8,}|bearer\s+[\w.~+/=-]+|(?<=://)[^/\s:@]+:[^@\s]+(?=@)|"
     r"(?:api[_-]?key|password|secret|token)\s*[=:]\s*\S+"
@@ -148,7 +151,8 @@ class RequestLogMiddleware:
         if route in QUIET and status < 400:
             return
         state = scope.get("state", {})
-        self._log.info(
+        self._log.log(
+            logging.DEBUG if route in STATIC and status < 400 else logging.INFO,
             "request",
             extra={
                 "request_id": state.get("request_id", ""),

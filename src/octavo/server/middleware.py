@@ -63,7 +63,8 @@ _BRACKET = re.compile(rb"[\[\]{}]")
 _UNLIMITED = frozenset({"/healthz", "/readyz", "/metrics"})
 _CLOSE = {"connection": "close"}
 BODY_SECONDS = 30.0
-DISCARDED_MOST, DISCARDED_SECONDS = 4 * MB, 1.0
+# Twice the largest cover in base64 fits, and a busy machine needs seconds to take that much.
+DISCARDED_MOST, DISCARDED_SECONDS = 8 * MB, 5.0
 ARRIVING = 4
 """How many bodies may be arriving for each request that may be worked on."""
 
@@ -77,7 +78,10 @@ class TooSlow(Exception):
 
 
 class LimitsMiddleware:
-    """The layer before the routes. `upload_bytes` is the limit for the body of `POST /v1/books`."""
+    """The layer before the routes.
+
+    `upload_bytes` is the limit for the body of `POST /v1/books`, `cover_bytes` for that of `PATCH` of a book.
+    """
 
     def __init__(
         self,
@@ -86,10 +90,11 @@ class LimitsMiddleware:
         limits: ServiceLimits,
         upload_bytes: int,
         load: Load,
+        cover_bytes: int = 0,
         body_seconds: float = BODY_SECONDS,
     ) -> None:
         self._app, self._limits, self._upload_bytes, self._load = app, limits, upload_bytes, load
-        self._body_seconds = body_seconds
+        self._body_seconds, self._cover_bytes = body_seconds, cover_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in _UNLIMITED:
@@ -117,7 +122,7 @@ class LimitsMiddleware:
         seconds = self._limits.stream_seconds if upload else self._limits.request_seconds
         try:
             async with asyncio.timeout(seconds) as watched.timeout:
-                most = self._upload_bytes if upload else self._limits.max_body_kb * 1024
+                most = self._upload_bytes if upload else self._find_most_bytes(scope)
                 await self._limit_body(scope, receive, watched, most=most, upload=upload)
         except TimeoutError:
             if not watched.timeout.expired():
@@ -131,6 +136,11 @@ class LimitsMiddleware:
             )
             await failed(scope, receive, send)
 
+    def _find_most_bytes(self, scope: Scope) -> int:
+        """Return how large the body of a request may be that is not an upload."""
+        is_change = scope["method"] == "PATCH" and scope["path"].startswith("/v1/books/")
+        return max(self._limits.max_body_kb * 1024, self._cover_bytes if is_change else 0)
+
     async def _limit_body(
         self, scope: Scope, receive: Receive, send: _ResponseWatcher, *, most: int, upload: bool
     ) -> None:
@@ -143,7 +153,7 @@ class LimitsMiddleware:
             if scope["method"] in ("GET", "HEAD", "OPTIONS"):
                 await self._pass_to_route(scope, counted, send)
                 return
-            body = await self._receive_body(counted)
+            body = await self._receive_body(counted, most)
             if body is None:
                 # The client left before the request was complete.
                 return
@@ -164,8 +174,10 @@ class LimitsMiddleware:
             failed = make_problem(408, "timeout", said, request_id=get_request_id(scope), headers=_CLOSE)
             await failed(scope, receive, send)
 
-    async def _receive_body(self, receive: Receive) -> bytes | None:
-        self._load.arriving += 1
+    async def _receive_body(self, receive: Receive, most: int) -> bytes | None:
+        # A body that may be larger than usual counts as several: all together have a limit.
+        places = -(-most // (self._limits.max_body_kb * 1024))
+        self._load.arriving += places
         try:
             within = self._body_seconds if self._body_seconds < self._limits.request_seconds else None
             async with asyncio.timeout(within) as limit:
@@ -175,7 +187,7 @@ class LimitsMiddleware:
                 raise TooSlow from None
             raise
         finally:
-            self._load.arriving -= 1
+            self._load.arriving -= places
 
     async def _pass_upload(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a route read an upload without a place among the requests that are worked on."""

@@ -15,7 +15,9 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from octavo.answers.retrieve import read_message
+from octavo.library.printed import NARROWEST, WIDEST
 from octavo.records.idempotency import LONGEST_KEY
+from octavo.records.tags import TAG_MOST, TAGS_MOST
 from octavo.schemas import ProblemJson, Schema
 from octavo.types import QUESTION_MOST, SELECTION_MOST, TOP_K_DEFAULT, TOP_K_MOST, Question, Scope, ScopeType
 
@@ -137,6 +139,9 @@ BookName = Annotated[str, Path(max_length=500, description="The book's id, or it
 ImageName = Annotated[
     str, Path(pattern="^[0-9a-f]{64}$", description="The SHA-256 of the picture, as the markup names it.")
 ]
+PageNumber = Annotated[int, Path(ge=1, le=1_000_000, description="The page's place in the file, from 1 on.")]
+PageWidth = Annotated[int, Query(ge=NARROWEST, le=WIDEST, description="The width of the image in pixels.")]
+Offset = Annotated[int, Query(ge=0, le=1_000_000_000, description="A place in the text of the section.")]
 SectionId = Annotated[str, Path(max_length=500, description="The section's id.")]
 JobId = Annotated[str, Path(max_length=64, description="The job's id.")]
 
@@ -170,10 +175,47 @@ BookNames = Annotated[
 ]
 
 
+TagName = Annotated[Name, Field(max_length=TAG_MOST)]
+WantedTag = Annotated[
+    str | None,
+    Query(
+        min_length=1,
+        max_length=TAG_MOST,
+        pattern=r"^[^\x00-\x1f]+$",
+        description="Only books with this tag.",
+    ),
+]
+WantedAuthor = Annotated[
+    str,
+    Query(
+        max_length=200,
+        pattern=r"^[^\x00-\x1f]*$",
+        description="Only books with all of these words in one author's name.",
+    ),
+]
+WantedSubject = Annotated[
+    str,
+    Query(
+        max_length=200,
+        pattern=r"^[^\x00-\x1f]*$",
+        description="Only books with all of these words in a subject or in the series.",
+    ),
+]
+WantedLanguage = Annotated[
+    str,
+    Query(max_length=20, pattern=r"^[\w-]*$", description="Only books in this language, such as `en`."),
+]
+TagNames = Annotated[
+    list[TagName],
+    Field(min_length=1, max_length=TAGS_MOST, description="Only books with one of these tags, and `books`."),
+]
+
+
 class SearchBody(Body):
     query: Text = Field(examples=["why is the whale white?"])
     book_id: Name | None = None
     books: BookNames | None = None
+    tags: TagNames | None = None
     scope: ScopeBody | None = None
     top_k: int = Field(10, ge=1, le=100, strict=True)
     rerank: bool = Field(
@@ -189,6 +231,7 @@ class AskBody(Body):
     question: Text = Field(examples=["Why is the whale white?"])
     book_id: Name | None = None
     books: BookNames | None = None
+    tags: TagNames | None = None
     scope: ScopeBody | None = None
     selected_text: str | None = Field(None, min_length=1, max_length=SELECTION_MOST)
     session_id: Annotated[Name, Field(max_length=64)] | None = None

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from octavo.limits import MB
+from octavo.readers.parsed import COVER_MOST_MB
 from tests.records.test_covers import BY_PROPERTY, PNG, write_epub_with_cover
 from tests.support import small_books
-from tests.support.book_service import Service, serve_books
+from tests.support.book_service import Service, ServiceResponse, serve_books
 
 TIDES = b"# The Tides\n\n" + b"\n".join(
     f"## {name}\n\n{said}\n".encode() for name, said in small_books.TIDES.items()
@@ -103,6 +108,58 @@ def test_a_book_without_a_cover_says_so(service: Service) -> None:
     assert (got.status, got.code) == (404, "not_found")
 
 
+def change(service: Service, said: dict[str, Any], *, book: str = "the-tides") -> ServiceResponse:
+    kind = {"content-type": "application/json"}
+    return service.call("PATCH", f"/v1/books/{book}", json.dumps(said).encode(), headers=kind)
+
+
+def test_title_address_and_cover_of_a_book_can_be_changed(service: Service) -> None:
+    before = service.get("/v1/books/the-tides").json
+    said = {"title": "  The  Ebb ", "base_url": "https://example.org/ebb", "cover": b64encode(PNG).decode()}
+    got = change(service, {"title": said["title"], "cover": said["cover"]})
+    assert (got.status, got.json["title"], got.json["cover"]) == (200, "The Ebb", True)
+    assert service.get("/v1/books/the-tides/cover").body == PNG
+    found = service.post("/v1/search", {"query": small_books.TIDES["Storm"], "book_id": "the-tides"}).json
+    assert {result["source_title"] for result in found["results"]} == {"The Ebb"}
+    refused = change(service, {"base_url": said["base_url"]})
+    assert refused.status == 422
+    assert b"when this book is added" in refused.body
+    back = change(service, {"title": before["title"], "cover": ""}).json
+    assert (back["title"], back["cover"], back["chunk_count"]) == ("The Tides", False, before["chunk_count"])
+
+
+def test_a_cover_may_be_as_large_as_is_said_and_no_larger(service: Service) -> None:
+    largest = PNG.ljust(COVER_MOST_MB * MB, b"\0")
+    assert change(service, {"cover": b64encode(largest).decode()}).status == 200
+    assert service.get("/v1/books/the-tides/cover").body == largest
+    assert change(service, {"cover": b64encode(largest + b"\0\0\0").decode()}).status == 422
+    assert change(service, {"cover": b64encode(2 * largest).decode()}).status == 413
+    assert change(service, {"cover": ""}).status == 200
+
+
+@pytest.mark.parametrize(
+    "body", [{"cover": "no base64!"}, {"cover": "AAAA"}, {"title": ""}, {"title": " "}, {"x": 1}]
+)
+def test_a_change_that_makes_no_sense_is_refused(service: Service, body: dict[str, Any]) -> None:
+    assert change(service, body).status == 422
+    assert service.get("/v1/books/the-tides").json["title"] == "The Tides"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"tags": ["drawn"], "cover": "aGVsbG8="},
+        {"tags": ["moved"], "base_url": "https://example.org/ebb"},
+        {"tags": ["named"], "title": "\u200b"},
+        {"tags": ["\u200b"], "title": "The Ebb"},
+    ],
+)
+def test_a_refused_change_changes_nothing(service: Service, body: dict[str, Any]) -> None:
+    before = service.get("/v1/books/the-tides").json
+    assert change(service, body).status == 422
+    assert service.get("/v1/books/the-tides").json == before
+
+
 def test_a_removed_book_is_gone_with_all_that_was_stored_of_it(service: Service, tmp_path: Path) -> None:
     path = write_epub_with_cover(
         tmp_path / "x.epub", BY_PROPERTY, {"pic.bin": PNG}, chapters={"A": "Bees hum in the clover."}
@@ -142,3 +199,42 @@ def test_an_address_is_never_fetched(service: Service, address: str) -> None:
     refused = service.post("/v1/books", {"url": address})
     assert (refused.status, refused.code) == (422, "url_refused")
     assert "file" in refused.json["hint"]
+
+
+def test_books_are_listed_by_author_subject_and_language(service: Service) -> None:
+    change(service, {"authors": ["Ann Writer"]}, book="hills")
+    for query, wanted in (
+        ("author=writer", ["hills"]),
+        ("author=writer&language=zz", []),
+        ("author=nobody", []),
+        ("subject=cooking", []),
+    ):
+        listed = service.get(f"/v1/books?{query}").json["books"]
+        assert [book["id"] for book in listed] == wanted, query
+    assert service.get("/v1/books?language=%00").status == 422
+
+
+def test_tags_choose_the_books_of_a_request(service: Service) -> None:
+    tagged = change(service, {"tags": ["High", "short"]}, book="hills")
+    assert (tagged.status, tagged.json["tags"]) == (200, ["high", "short"])
+    change(service, {"tags": ["short"]})
+    assert change(service, {"title": "The Tides"}).json["tags"] == ["short"]
+    listed = service.get("/v1/books?tag=high").json["books"]
+    assert [(book["id"], book["tags"]) for book in listed] == [("hills", ["high", "short"])]
+    for tags, books, wanted in (
+        (["high"], None, {"hills"}),
+        (["short"], None, {"hills", "the-tides"}),
+        (["high"], ["the-tides"], {"hills", "the-tides"}),
+    ):
+        body = {"query": "goats, boats and tides", "top_k": 50, "tags": tags, "books": books}
+        found = service.post("/v1/search", body).json["results"]
+        assert {item["book_id"] for item in found} == wanted
+    for path in ("/v1/ask", "/query"):
+        asked = service.post(path, {"question": "How many boats were lost?", "tags": ["high"]})
+        assert asked.status == 200
+        assert "boats" not in asked.json["answer"]
+    unknown = service.post("/v1/search", {"query": "goats", "tags": ["deep"]})
+    assert (unknown.status, unknown.code) == (404, "not_found")
+    assert service.post("/v1/search", {"query": "goats", "tags": ["x" * 51]}).status == 422
+    assert change(service, {"tags": []}, book="hills").json["tags"] == []
+    change(service, {"tags": []})

@@ -224,3 +224,18 @@ async def test_questions_at_once_have_a_limit_for_each_key(tmp_path: Path) -> No
             assert result.is_error
             assert "streams are open already" in str(result.content)
             asking.cancel()
+
+
+async def test_a_tag_narrows_the_tools_to_its_books(closed: Closed) -> None:
+    for book, tags in (("the-hills", ["high"]), ("the-tides", ["low"])):
+        changed = closed.served.call("PATCH", f"/v1/books/{book}", {"tags": tags}, key=closed.loader)
+        assert changed.status == 200
+    async with client(closed.served, closed.reader) as assistant:
+        listed = await given(assistant, "list_books", tag="High")
+        assert [(book["id"], book["tags"]) for book in listed["books"]] == [("the-hills", ["high"])]
+        found = await given(assistant, "search_book", query="lost", tag="high", top_k=20)
+        assert {item["book_id"] for item in found["results"]} == {"the-hills"}
+        answered = await given(assistant, "ask_book", question=LOST, tag="high")
+        assert {item["book_id"] for item in answered["evidence"]} == {"the-hills"}
+    async with client(closed.served, closed.hills) as assistant:
+        assert await code(assistant, "search_book", query="lost", tag="low") == "not_found"

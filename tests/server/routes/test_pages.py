@@ -76,7 +76,7 @@ def test_every_file_that_the_page_names_is_there_with_its_type(port: int) -> Non
         assert status == 200, path
         assert headers["content-type"] == pages.TYPES[Path(path).suffix]
         if path.endswith(".js"):
-            named = re.findall(r'from "(\.[^"]+)"', text(port, f"/{path}"))
+            named = re.findall(r'(?:from |\bimport\()"(\.[^"]+)"', text(port, f"/{path}"))
             waiting += [str(Path("/", path).parent.joinpath(other).resolve()).lstrip("/") for other in named]
     assert {"static/shared/dom.js", "static/app/reader.js", "static/app/style.css"} <= seen
     served = {f"static/{name}" for name in pages.load_files()}

@@ -10,12 +10,13 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 from starlette.background import BackgroundTask
 
+from octavo.errors import AccessDenied
 from octavo.events import Answered, AskEvent, last
 from octavo.library import Library
 from octavo.records.conversations import Conversations
 from octavo.records.idempotency import IdempotentRequests
 from octavo.schemas import AnsweredJson, QueryJson, SearchJson, SupportJson, describe_event
-from octavo.server.auth import AskCaller, Caller, CurrentLibrary, ReadCaller, get_access
+from octavo.server.auth import PUBLIC, AskCaller, Caller, CurrentLibrary, ReadCaller, get_access
 from octavo.server.metrics import get_metrics
 from octavo.server.schemas import (
     EVENTS,
@@ -115,14 +116,25 @@ async def query(body: QueryBody, request: Request, library: CurrentLibrary, call
 async def _choose_books(
     body: AskBody | SearchBody, library: Library, caller: Caller
 ) -> tuple[str, ...] | None:
-    """Return the ids of the books that the request names, or of those that the caller may read."""
-    if body.books is None:
+    """Return the ids of the books that the request names by name or tag, or of those the caller may read."""
+    if body.books is None and body.tags is None:
         return caller.books
-    return tuple([(await library.book(name, among=caller.books)).id for name in body.books])
+    named = [(await library.book(name, among=caller.books)).id for name in body.books or ()]
+    tagged = await library.tagged(body.tags or (), among=caller.books)
+    return tuple(dict.fromkeys((*named, *tagged)))
 
 
 async def _check_session(body: AskBody, library: Library, caller: Caller) -> None:
-    """Check that a caller with a key continues its own session. Without keys, a new name starts one."""
+    """Check that a caller with a key continues its own session. Without keys, a new name starts one.
+
+    Visitors of the public books cannot be told apart, so they have no conversations.
+    """
+    if body.session_id is not None and caller.owner == PUBLIC:
+        raise AccessDenied(
+            "a conversation needs a key",
+            code="forbidden",
+            hint="Leave session_id out, and send conversation_history with the question.",
+        )
     if body.session_id is not None and caller.owner:
         await library.conversations.check_owner(body.session_id, owner=caller.owner)
 

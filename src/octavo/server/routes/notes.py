@@ -13,6 +13,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import Response
 from pydantic import Field
 
+from octavo.answers.export_blocks import find_sections
 from octavo.answers.notes_export import make_link, write_notes_csv, write_notes_markdown
 from octavo.errors import AccessDenied
 from octavo.library import Library
@@ -162,9 +163,14 @@ async def export(
     if format == "json":
         links = [make_link(note, base) for _, notes in books for note in notes]
         return respond(NotesExport.from_books(books, links), headers=name)
-    write = write_notes_markdown if format == "md" else write_notes_csv
+    if format == "csv":
+        written = write_notes_csv(books, base=base)
+    else:
+        places = [(note.book_id, note.section_id) for _, notes in books for note in notes]
+        sections = await find_sections(places, library.section)
+        written = write_notes_markdown(books, base=base, sections=sections)
     kind = f"{_MEDIA_TYPES[format]}; charset=utf-8"
-    return Response(write(books, base=base), media_type=kind, headers=name)
+    return Response(written, media_type=kind, headers=name)
 
 
 async def _open_notes(note_id: str, library: Library, caller: Caller) -> Notes:

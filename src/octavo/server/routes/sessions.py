@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from octavo.answers.export import write_markdown
+from octavo.answers.export import list_sections, write_markdown
+from octavo.answers.export_blocks import find_sections
 from octavo.errors import AccessDenied
 from octavo.schemas import (
     ConversationJson,
@@ -113,7 +114,11 @@ async def delete(session_id: SessionId, library: CurrentLibrary, caller: AskCall
     },
 )
 async def exported(
-    session_id: SessionId, library: CurrentLibrary, caller: AskCaller, format: Literal["md", "json"] = "md"
+    session_id: SessionId,
+    request: Request,
+    library: CurrentLibrary,
+    caller: AskCaller,
+    format: Literal["md", "json"] = "md",
 ) -> Response:
     session = await library.conversations.find_session(session_id, owner=caller.owner)
     interpreted = {
@@ -123,5 +128,7 @@ async def exported(
     name = {"content-disposition": f'attachment; filename="conversation.{format}"'}
     if format == "json":
         return respond(SessionExport.from_session(session, interpreted=interpreted), headers=name)
-    page = write_markdown(session, interpreted=interpreted)
+    quoted = await find_sections(list_sections(session), library.section)
+    base = str(request.base_url)
+    page = write_markdown(session, interpreted=interpreted, sections=quoted, base=base)
     return Response(page, media_type="text/markdown; charset=utf-8", headers=name)
