@@ -23,6 +23,7 @@ def test_a_book_has_every_field_of_its_catalogue_entry() -> None:
 def test_a_section_says_its_pages_and_size_and_keeps_its_text_back() -> None:
     made = SectionJson.from_section(make_section(pages=(PageMark(0, 3, "iii"), PageMark(9, 4)))).to_json()
     assert (made["page_start"], made["page_end"], made["characters"]) == (3, 4, 68)
+    assert made["page_label"] == "iii"
     assert made["heading_path"] == ["Chapter 42", "The Whiteness"]
     assert "text" not in made
     json.dumps(made)

@@ -8,7 +8,7 @@ from typing import get_args, get_origin
 import pytest
 from pydantic import BaseModel
 
-from octavo.schemas import AnsweredJson, BookJson, CitationJson, EvidenceJson, SectionJson, VerdictJson
+from octavo.schemas import AnsweredJson, CitationJson, EvidenceJson, SectionJson, TaggedBookJson, VerdictJson
 from octavo.schemas.answers import NearestJson, RefusalJson
 from octavo.schemas.tools import (
     ToolAnswer,
@@ -22,7 +22,7 @@ from octavo.schemas.tools import (
 )
 
 PARTS: dict[type[BaseModel], type[BaseModel]] = {
-    ToolBook: BookJson,
+    ToolBook: TaggedBookJson,
     ToolSection: SectionJson,
     ToolNearest: NearestJson,
     ToolPassage: EvidenceJson,

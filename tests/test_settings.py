@@ -34,6 +34,10 @@ def test_the_limits_are_the_documented_ones() -> None:
         "max_front_matter_kb": 64,
         "max_image_mb": 4,
         "max_images_mb": 64,
+        "max_page_pixels": 8_000_000,
+        "page_seconds": 10.0,
+        "ocr_seconds": 60.0,
+        "ocr_pages": 2_000,
         "parser_memory_mb": 2_048,
         "parser_seconds": 60.0,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 from itertools import product
 from operator import attrgetter
@@ -52,6 +53,32 @@ def test_every_field_of_the_documents_has_a_field_that_carries_it(entity: str, p
         fields = {f.name for f in dataclasses.fields(value)}
         assert name in fields or isinstance(getattr(type(value), name, None), property)
         value = getattr(value, name)
+
+
+def path_rows(table: str) -> list[Any]:
+    """Path of a field, and what stands for nothing there."""
+    rows = []
+    for head, names in lines(table):
+        seed, entity = head.split()
+        for name in names.split():
+            word, _, empty = name.partition("=")
+            nothing = ast.literal_eval(empty) if empty else None
+            rows.append(pytest.param(f"{entity}.{word}", nothing, id=f"{seed}-{entity}.{word}"))
+    return rows
+
+
+@pytest.mark.parametrize(("path", "nothing"), path_rows(spec.REQUIRED))
+def test_a_value_must_have_every_field_that_is_required(path: str, nothing: object) -> None:
+    with pytest.raises(InvalidValue) as refused:
+        with_field(path, nothing)
+    assert refused.value.field == path
+
+
+@pytest.mark.parametrize(("path", "nothing"), path_rows(spec.OPTIONAL))
+def test_a_value_can_do_without_every_field_that_is_optional(path: str, nothing: object) -> None:
+    entity, field = path.split(".")
+    value = Scope() if path == "Scope.identifier" else with_field(path, nothing)
+    assert getattr(value, field) == nothing, entity
 
 
 @pytest.mark.parametrize("rule", spec.RULES, ids=lambda r: f"{r.seed}-{r.words.replace(' ', '-')}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from octavo.testing import TinyEmbedder
 from octavo.types import COLLECTION, EMBEDDING_SIZE, QueryContext, Scope, ScopeType
 from octavo.validation import AnswerState, EvidenceState, QuestionStatus
 from tests.support import small_books, spec
+from tests.support.answerers import AllSentencesAnswerer
 from tests.support.book_service import Service, serve_books
 
 LOST = "How many boats were lost?"
@@ -259,6 +261,57 @@ def prove_refusals_are_insufficient_data(world: World) -> None:
     assert isinstance(last, Answered)
     assert last.question.status is QuestionStatus.INSUFFICIENT_DATA
     assert last.answer.refusal is not None
+
+
+def prove_many_references(world: World) -> None:
+    book = small_books.write_markdown(world.folder / "many.md")
+    everything = AllSentencesAnswerer()
+    with Library.open(world.folder / "many", embedder=TinyEmbedder(), answerer=everything) as library:
+        library.add(book)
+        first, second = library.ask(LOST), library.ask("Who counted the ships?")
+    assert len(first.evidence) > 1
+    chunks = [citation.chunk_id for citation in first.citations]
+    assert len(set(chunks)) > 1
+    assert len(chunks) > len(set(chunks))
+    assert {c.chunk_id for c in second.citations} & set(chunks)
+    shown = [int(number) for number in re.findall(r"\[(\d+)\]", first.content)]
+    assert list(dict.fromkeys(shown)) == [c.number for c in first.citations]
+    assert shown[0] == 1
+
+
+def prove_citations_are_in_the_store(world: World) -> None:
+    found = {item.chunk.chunk_id: item.chunk for item in world.library.search(LOST, top_k=20)}
+    for citation in world.done.answer.citations:
+        assert citation.content_snippet in found[citation.chunk_number].content
+
+
+def prove_a_query_has_its_context(world: World) -> None:
+    chosen = QueryContext(selected_text="The harbour master counted the ships at dawn.")
+    assert world.library.retrieve(LOST, chosen).query.context == chosen
+
+
+def prove_messages_have_sources(world: World) -> None:
+    answer = world.library.ask(LOST, session_id="with-sources")
+    asked, answered = world.library.session("with-sources").messages
+    assert answered.source_references == answer.citations
+    assert asked.source_references == ()
+    assert answered.query_id == answer.question_id
+
+
+def prove_addresses(world: World) -> None:
+    for item in world.library.search(LOST, top_k=4):
+        chunk = item.chunk
+        assert chunk.url.startswith("book://the-tides/")
+        assert chunk.source_location == f"The Tides › {chunk.section}"
+
+
+def prove_offsets(world: World) -> None:
+    texts = {section.id: section.text for section in world.library.contents("the-tides")}
+    for item in world.library.search(LOST, top_k=4):
+        assert texts[item.chunk.section_id][item.chunk.start : item.chunk.end] == item.chunk.content
+    for citation in world.done.answer.citations:
+        text = texts[citation.chunk.section_id]
+        assert text[citation.start : citation.end] == citation.content_snippet
 
 
 def rules() -> list[Any]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from octavo.errors import InvalidTransition, InvalidValue
-from octavo.types import ShortAnswer, Trace
+from octavo.types import CatalogueStatement, ShortAnswer, Trace
 from octavo.validation import AnswerState, Delivery, QuestionStatus
 from tests.support.builders import (
     NOON,
@@ -43,6 +43,27 @@ def test_an_answer_numbers_its_citations_and_quotes_only_its_own_evidence() -> N
     for wrong in ([second, first], [second], [replace(first, answer_id="a2")], [elsewhere]):
         with pytest.raises(InvalidValue, match=r"Answer\.citations"):
             make_answer(citations=wrong)
+
+
+def test_only_what_the_catalogue_states_needs_no_citation() -> None:
+    stated = CatalogueStatement(text="“Winds” is by Nils Holm (from the catalogue).", book_id="winds")
+    answer = replace(make_answer(), content=stated.text, citations=(), catalogue=(stated,))
+    assert answer.book_ids == ("winds",)
+    with pytest.raises(InvalidValue, match=r"Answer\.catalogue must be sentences of the answer"):
+        replace(answer, content="Something else.")
+    with pytest.raises(InvalidValue, match=r"Answer\.citations must not be empty where"):
+        replace(answer, content=f"{stated.text}\n\nHe was a whaler.")
+    with pytest.raises(InvalidValue, match=r"Answer\.catalogue must be empty on a refused question"):
+        replace(answer, refusal=make_refusal())
+
+
+def test_what_is_translated_is_a_sentence_of_the_answer() -> None:
+    answer = replace(make_answer(content="Ein Wal. [1]"), translated=("Ein Wal.",))
+    for wrong in ({"content": "A whale. [1]"}, {"translated": ("",)}, {"translated": (3,)}):
+        with pytest.raises(InvalidValue, match=r"Answer\.translated"):
+            replace(answer, **wrong)
+    with pytest.raises(InvalidValue, match=r"Answer\.translated must be empty on a refused question"):
+        replace(answer, refusal=make_refusal(), citations=())
 
 
 def test_a_short_answer_opens_the_answer_with_words_of_the_citation_that_it_names() -> None:

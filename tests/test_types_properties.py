@@ -23,7 +23,19 @@ from hypothesis import strategies as st
 
 from octavo import types, validation
 from octavo.errors import InvalidTransition, InvalidValue
-from octavo.types import BookMetadata, PageMark, Scope, ScopeType, ShortAnswer, Span, Trace, books
+from octavo.types import (
+    BookMetadata,
+    CatalogueStatement,
+    PageBox,
+    PageMark,
+    PrintedPage,
+    Scope,
+    ScopeType,
+    ShortAnswer,
+    Span,
+    Trace,
+    books,
+)
 from octavo.validation import TRANSITIONS, BookState, Delivery, QuestionStatus, advance, view
 from tests.support.builders import (
     NOON,
@@ -45,6 +57,8 @@ EXAMPLES = (
     make_book(),
     BookMetadata(subjects=("Whaling",), published="1851", identifiers=("isbn:9780142437247",)),
     PageMark(0, 1, "i"),
+    PageBox(0.1, 0.2, 0.3, 0.4),
+    PrintedPage(1, "i", 595.0, 842.0, (PageBox(0.0, 0.0, 1.0, 1.0),)),
     Span(0, 1),
     dataclasses.replace(make_section(pages=(PageMark(0, 1),)), blocks=(Span(0, 3),)),
     make_chunk(page_number=2, embedding=make_vector()),
@@ -53,6 +67,7 @@ EXAMPLES = (
     make_citation(),
     make_refusal(),
     ShortAnswer(text="whiteness", citation=1, start=4, end=13),
+    CatalogueStatement(text="The title is “Moby Dick” (from the catalogue).", book_id="moby-dick"),
     Trace(((Delivery.RECEIVED, NOON),)),
     make_answer(),
     make_message(),

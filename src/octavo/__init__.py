@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from octavo.types import BookContentChunk as BookContentChunk
     from octavo.types import ChatMessage as ChatMessage
     from octavo.types import Message as Message
+    from octavo.types import PageBox as PageBox
+    from octavo.types import PrintedPage as PrintedPage
     from octavo.types import Query as Query
     from octavo.types import QueryContext as QueryContext
     from octavo.types import QueryScope as QueryScope
@@ -117,6 +119,8 @@ _ALSO = (
     "GapReport",
     "MapDescriber",
     "Message",
+    "PageBox",
+    "PrintedPage",
     "Query",
     "QueryContext",
     "QueryScope",

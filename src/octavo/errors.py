@@ -126,7 +126,7 @@ BAD_BOOK_CODES = {
     "encrypted": "The PDF needs a password. Save a copy without one, and add the copy.",
     "html_limit": "The HTML is not a page that people read. Check where it comes from.",
     "html_too_deep": "The HTML is nested too deeply to be a book. Check where it comes from.",
-    "no_text": "It contains no text. If it is a scan, run OCR on it first.",
+    "no_text": "It contains no text. Octavo reads scanned pages of PDFs if Tesseract is installed.",
     "not_found": "Check the path; quote it if it has spaces.",
     "parser_crash": "The file crashed its parser. The library is unchanged; get another copy of the book.",
     "parser_limit": "It needs too much memory. If you trust it, raise OCTAVO_LIMITS__PARSER_MEMORY_MB.",
@@ -141,7 +141,7 @@ BAD_BOOK_CODES = {
     "unsafe_path": "The file refers to files outside itself. Get another copy.",
     "unsupported_format": (
         "Octavo reads EPUB, PDF, HTML, Markdown, Docusaurus, mdBook, MkDocs, GitBook, Sphinx, AsciiDoc, "
-        "Word, OpenDocument, FictionBook and plain text."
+        "Word, OpenDocument, FictionBook, Kindle books without DRM and plain text."
     ),
 }
 

@@ -139,11 +139,15 @@ class Working:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A sentence of the answer that the evidence supports, with the numbers of its citations."""
+    """A sentence of the answer that the evidence supports, with the numbers of its citations.
+
+    It is `translated` where it is in another language than the words that it cites.
+    """
 
     text: str
     citations: tuple[int, ...]
     marks: tuple[tuple[int, int], ...] = ()
+    translated: bool = False
     kind: Literal["claimed"] = "claimed"
 
 

@@ -42,6 +42,14 @@ class Limits:
     """Largest picture that is shown."""
     max_images_mb: int = 64
     """Most that the pictures of one book take together."""
+    max_page_pixels: int = 8_000_000
+    """Most pixels of a PDF's page that is drawn."""
+    page_seconds: float = 10.0
+    """CPU seconds for drawing a page."""
+    ocr_seconds: float = 60.0
+    """CPU seconds for reading a scanned page."""
+    ocr_pages: int = 2_000
+    """Most scanned pages that OCR reads in one book."""
     parser_memory_mb: int = 2_048
     """Address space of the parser's process."""
     parser_seconds: float = 60.0
@@ -85,7 +93,7 @@ class ServiceLimits:
     """The limits of a client of the service."""
 
     max_body_kb: int = 1_024
-    """Largest request body that is not an upload."""
+    """Largest request body that is not an upload or a cover."""
     request_seconds: float = 120.0
     stream_seconds: float = 300.0
     heartbeat_seconds: float = 15.0

@@ -107,7 +107,7 @@ class Settings(BaseSettings):
         0.2, gt=0, lt=1, description="share of the answers that may be wrong; lower, fewer are given"
     )
     model_risk: float = Field(
-        0.005,
+        0.01,
         ge=0,
         lt=1,
         description="share of a language model's false claims that may pass; 0 = rules by words only",
@@ -138,6 +138,13 @@ class Settings(BaseSettings):
     )
     limits: Limits = Field(default=Limits(), description="what a file may cost its parser, see `limits`")
     sites: SiteLimits = Field(default=SiteLimits(), description="how web sites are fetched, see `limits`")
+    ocr: Literal["auto", "off"] = Field(
+        "auto", description="read scanned pages of PDFs with Tesseract where it is installed"
+    )
+    ocr_languages: TextList = Field(
+        (),
+        description="languages of scans by Tesseract's names, e.g. 'eng,deu'; '' = that of the book",
+    )
     private_sites: bool = Field(
         False, description="also fetch sites at addresses of this machine and of private networks"
     )

@@ -29,10 +29,11 @@ from octavo.library import (
     TOOL_NAME,
     OnEvent,
 )
+from octavo.library.printed import PAGE_WIDTH
 from octavo.maintenance.background_check import StoreCheck
 from octavo.records.options import BookOptions
 from octavo.settings import Settings
-from octavo.types import TOP_K_DEFAULT, Answer, Book, Evidence, Question, Scope, Section, Session
+from octavo.types import TOP_K_DEFAULT, Answer, Book, Evidence, PrintedPage, Question, Scope, Section, Session
 from octavo.verification.check import Support
 
 if TYPE_CHECKING:
@@ -122,6 +123,21 @@ class Library:
         """
         return self._loop.run(self._library.book(name, among=among))
 
+    def tags(self) -> dict[str, tuple[str, ...]]:
+        """List the tags of each book that has some, by its id."""
+        return self._loop.run(self._library.tags())
+
+    def tag(self, name: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> tuple[str, ...]:
+        """Add tags to a book and take others away. Returns the tags that it has then."""
+        return self._loop.run(self._library.tag(name, add=add, remove=remove))
+
+    def tagged(self, tags: Sequence[str], *, among: Sequence[str] | None = None) -> tuple[str, ...]:
+        """List the ids of the books that have at least one of these tags, as `books` takes them.
+
+        Raises for a tag that no book has. With `among`, the library behaves as if it had only these books.
+        """
+        return self._loop.run(self._library.tagged(tags, among=among))
+
     def contents(self, name: str) -> list[Section]:
         """List the sections of a book in reading order."""
         return self._loop.run(self._library.contents(name))
@@ -133,6 +149,14 @@ class Library:
     def image(self, name: str, image: str) -> bytes:
         """Return a picture of a book by the name that its markup has for it: PNG, JPEG, GIF, WebP or SVG."""
         return self._loop.run(self._library.image(name, image))
+
+    def page(self, name: str, number: int, *, width: int = PAGE_WIDTH) -> bytes:
+        """Draw a page of a PDF as it is printed, as a PNG of this width. `number` counts from 1."""
+        return self._loop.run(self._library.page(name, number, width=width))
+
+    def pages(self, name: str, section_id: str, *, start: int = 0, end: int = 0) -> tuple[PrintedPage, ...]:
+        """List the pages of a section of a PDF, with boxes around its characters from `start` to `end`."""
+        return self._loop.run(self._library.pages(name, section_id, start=start, end=end))
 
     def map(self, name: str, *, up_to: str | None = None, limit: int = MAP_DEFAULT) -> BookMap:
         """Map a book: its people, places, things and terms, `limit` of each, and a gist of each chapter.
@@ -173,6 +197,15 @@ class Library:
         """
         return self._loop.run(self._library.evaluate(name, questions, limit=limit, on_answer=on_answer))
 
+    def edit(
+        self, name: str, *, title: str | None = None, base_url: str | None = None, cover: bytes | None = None
+    ) -> Book:
+        """Change the title, the web address or the cover of a book; what is None stays as it is.
+
+        An empty `base_url` or `cover` takes it away. Ids, passages and citations stay the same.
+        """
+        return self._loop.run(self._library.edit(name, title=title, base_url=base_url, cover=cover))
+
     def remove(self, name: str) -> Book:
         """Remove a book from the library, with everything that was stored of it."""
         return self._loop.run(self._library.remove(name))
@@ -205,8 +238,12 @@ class Library:
         selected_text: str | None = None,
         session_id: str | None = None,
         top_k: int = TOP_K_DEFAULT,
+        books: Sequence[str] | None = None,
     ) -> Answer:
-        """Answer a question with citations, or refuse and say why. Both are recorded."""
+        """Answer a question with citations, or refuse and say why. Both are recorded.
+
+        With `books`, the library behaves as if it had only these.
+        """
         return self._loop.run(
             self._library.ask(
                 question,
@@ -215,6 +252,7 @@ class Library:
                 selected_text=selected_text,
                 session_id=session_id,
                 top_k=top_k,
+                books=books,
             )
         )
 

@@ -169,6 +169,13 @@ def check_share(field: str, value: float) -> None:
         raise InvalidValue(field, "must be between 0 and 1", value)
 
 
+def check_size(field: str, value: float) -> None:
+    """Require a finite number above 0."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0.0 < value < math.inf:
+        raise InvalidValue(field, "must be a number above 0", value)
+
+
 def check_url(field: str, value: str) -> None:
     if not isinstance(value, str) or _NOT_IN_URL.search(value):
         raise InvalidValue(field, "must be a valid URL", value)

@@ -17,11 +17,12 @@ from typing import Any
 import pytest
 
 from octavo.cli import main
-from octavo.cli.ask import _describe_confidence, describe_place
+from octavo.cli.ask import _describe_confidence, describe_place, show_answer
+from octavo.events import Answered, Claimed
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from tests.support.answerers import add_tides, change_records
-from tests.support.builders import make_chunk, make_citation
+from tests.support.builders import make_answer, make_chunk, make_citation, make_question
 from tests.support.copies import copy_library
 from tests.support.patience import PATIENCE
 
@@ -225,6 +226,17 @@ def test_a_citation_shows_every_heading_above_it() -> None:
     path, location = ("Part One", "Weather", "Storm"), "Moby-Dick › Part One › Storm, p. 7"
     chunk = replace(make_chunk(), heading_path=path, source_title="Moby-Dick", source_location=location)
     assert describe_place(make_citation(chunk=chunk)) == "Moby-Dick › Part One › Weather › Storm, p. 7"
+
+
+def test_a_translated_sentence_is_printed_with_the_words_of_the_book(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    answer = replace(make_answer("Ein Wal. [1]"), translated=("Ein Wal.",))
+    claims = (Claimed("Ein Wal.", (1,), translated=True),)
+    show_answer(Answered(make_question(), answer, make_question().content, claims=claims))
+    printed = capsys.readouterr().out
+    assert "Ein Wal. (translated) [1]\n" in printed
+    assert f"      “{answer.citations[0].content_snippet}”\n" in printed
 
 
 def test_a_conversation_is_known_by_the_beginning_of_its_id(octavo: Octavo) -> None:

@@ -10,14 +10,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 
+from octavo.cli import octavo
 from octavo.cli.books import run_each
-from octavo.errors import BadBook, OctavoError, StorageLow
+from octavo.errors import BadBook, NotFound, OctavoError, StorageLow
 from octavo.ingest.worker import UPLOADS
 from octavo.records.database import Database
 from octavo.records.jobs import JobQueue, JobState
 from octavo.schemas import Json
 from tests.support import small_books
+from tests.support.answerers import fill_library
 from tests.support.patience import PATIENCE, wait_until
 
 OCTAVO = [sys.executable, "-m", "octavo.cli"]
@@ -131,3 +134,25 @@ def test_a_worker_that_is_told_to_stop_stops(tmp_path: Path) -> None:
     worker.send_signal(signal.SIGTERM)
     out, _ = worker.communicate(timeout=PATIENCE)
     assert (worker.returncode, out) == (0, "1 job done.\n")
+
+
+def test_tags_gather_books_into_collections(tmp_path: Path) -> None:
+    tides = small_books.write_markdown(tmp_path / "tides.md")
+    hills = small_books.write_markdown(tmp_path / "hills.md", {"Summit": "Goats were lost."}, title="Hills")
+    data = fill_library(tmp_path / "library", tides, hills)
+
+    def call(*words: str) -> Result:
+        return CliRunner().invoke(octavo, ["--data", str(data), *words])
+
+    assert call("tag", "hills", "High", "old").output == "Hills: high, old\n"
+    assert json.loads(call("tag", "hills", "--remove", "old", "--json").output) == {
+        "book_id": "hills",
+        "tags": ["high"],
+    }
+    assert call("tag", "the-tides").output == "The Tides: no tags\n"
+    assert [line.split()[0] for line in call("list", "--tag", "high").output.splitlines()] == ["hills"]
+    assert call("list").output.count("#high") == 1
+    shown = json.loads(call("list", "--json").output)["books"]
+    assert {book["id"]: book["tags"] for book in shown} == {"hills": ["high"], "the-tides": []}
+    nothing = call("search", "boats", "--tag", "low")
+    assert isinstance(nothing.exception, NotFound)

@@ -75,6 +75,32 @@ def test_ollama_is_found_and_its_address_written(
     assert Settings(data=tmp_path / "library").model == ""
 
 
+def test_a_key_of_openai_is_not_sent_to_ollama(
+    tmp_path: Path, ollama: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", ollama)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    assert setup(tmp_path, "--model", "qwen2.5:7b").exit_code == 0
+    settings = Settings(data=tmp_path / "library")
+    assert (settings.model_url, settings.model_key) == (f"http://{ollama}/v1", "ollama")
+    assert setup(tmp_path, "--model", "gpt-4.1-mini").exit_code == 0
+    settings = Settings(data=tmp_path / "library")
+    assert (settings.model_url, settings.model_key) == ("", "sk-secret")
+
+
+def test_the_key_of_another_vendor_becomes_a_comment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "library").mkdir()
+    file = tmp_path / "library" / "octavo.toml"
+    file.write_text('model = "mine"\nmodel_key = "for mine"\n[limits]\nmax_pages = 7\n', encoding="utf-8")
+    monkeypatch.setenv("GEMINI_API_KEY", "for gemini")
+    told = setup(tmp_path)
+    assert "is a comment now" in told.stderr
+    settings = Settings(data=tmp_path / "library")
+    assert (settings.model, settings.model_key) == ("gemini-2.5-flash", "for gemini")
+    assert '# model_key = "for mine"\n' in file.read_text(encoding="utf-8")
+    assert "comment" not in setup(tmp_path).stderr
+
+
 def test_a_key_in_the_env_file_is_used_and_written_nowhere(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("GEMINI_API_KEY=secret-of-mine\n", encoding="utf-8")
     told = setup(tmp_path, "--json")

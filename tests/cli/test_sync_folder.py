@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from octavo.cli.shelves import AddSummary, SourceBook, matches_metadata
+from octavo.cli.shelves import AddSummary, SourceBook
 from octavo.cli.sync_folder import _look, _sync
 from octavo.errors import BadBook
 from octavo.library import Library
 from octavo.schemas import SyncJson
 from octavo.testing import TinyEmbedder
 from octavo.types import BookMetadata
+from octavo.types.books import matches_metadata
 from tests.support import small_books
 from tests.support.builders import make_book
 from tests.support.calibre import add_entry, start_library
@@ -99,6 +100,28 @@ async def test_a_book_that_lies_in_another_synced_folder_too_is_kept(library: Li
     assert (await sync(library, shelf, delete=True)).removed == []
     (other / "cats.epub").unlink()
     assert (await sync(library, other, delete=True)).removed == ["cats"]
+
+
+async def test_a_dry_run_names_only_books_that_would_be_removed(
+    library: Library, shelf: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = shelf / "kept"
+    kept.mkdir()
+    small_books.write_epub(kept / "dogs.epub", DOGS, title="Dogs")
+    other = shelf.parent / "other"
+    other.mkdir()
+    small_books.write_epub(other / "cats.epub", CATS, title="Cats")
+    await sync(library, shelf)
+    await sync(library, other)
+    for name in ("a", "b", "c"):
+        small_books.write_markdown(kept / f"{name}.md", CATS, title=f"Note {name}")
+    for name in ("cats.epub", "tides.epub"):
+        (shelf / name).unlink()
+    await _sync(library, shelf, _look(shelf), delete=True, dry_run=True, quiet=False)
+    told = capsys.readouterr().out
+    assert f"gone: {shelf / 'cats.epub'} (cats)\n" in told
+    assert f"{kept / 'dogs.epub'}: its book is kept" in told
+    assert f"gone: {shelf / 'tides.epub'} (the-tides would be removed" in told
 
 
 async def test_a_file_that_is_still_there_is_not_taken_for_gone(library: Library, shelf: Path) -> None:

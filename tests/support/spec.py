@@ -65,6 +65,47 @@ DM Session Session: session_id start_time end_time query_count messages question
 """
 
 
+# document, ours: the fields that a value must have.
+REQUIRED = """
+S0 Question: id content timestamp
+S0 Chunk: id content book_id document_position
+S0 Answer: id question_id content timestamp
+S0 Citation: id answer_id relevance_score content_snippet
+S0 Chunk: source_location
+S1 Scope: type
+S2 Question: content timestamp id
+S2 Answer: content confidence processing_time_ms question_id timestamp
+S2 Session: session_id start_time query_count
+S3 Question: id content timestamp
+S3 Message: id role content timestamp
+S3 Citation: content_snippet confidence retrieved_content_id
+S4 Question: content timestamp
+S4 Answer: content timestamp question_id
+DM Book: id title format source_file content_hash index_fingerprint added_at updated_at
+DM Section: id book_id title level position url text
+DM Chunk: chunk_id chunk_index url source_file source_title start end created_at
+DM Evidence: chunk relevance_score rank state
+DM Citation: number link
+"""
+
+# document, ours: the fields that a value can do without, each followed by what stands for nothing.
+OPTIONAL = """
+S0 Question: book_id selected_text
+S0 Chunk: chapter="" page_number metadata={}
+S1 Scope: identifier
+S2 Question: user_context={}
+S2 Session: end_time
+S3 Question: session_id selected_text conversation_history=() user_preferences={} filters={}
+S3 Message: source_references=() query_id
+S4 Question: session_id user_id
+DM Book: base_url authors=() language=""
+DM Section: anchor=""
+DM Chunk: page_number page_label embedding
+DM Answer: refusal
+DM Session: end_time messages=() questions=() answers=()
+"""
+
+
 class Rule(NamedTuple):
     seed: str
     words: str
@@ -151,6 +192,8 @@ ELSEWHERE = """
 S0 chunk book_id exists in the catalogue :: prove_chunks_belong_to_books
 S0 answer question_id references an existing question :: prove_answers_belong_to_questions
 S0 one question has many references, one chunk many :: prove_references_point_to_chunks
+S0 a question has many references, and many point to one chunk :: prove_many_references
+S0 every chunk has its embedding :: prove_retrieve
 S0 one answer has exactly one question :: prove_one_answer_for_a_question
 S0 answer validated as based only on retrieved content :: prove_answers_are_grounded
 S0 snippet is a substring of its chunk, in the book :: prove_quotations_are_in_the_book
@@ -159,6 +202,12 @@ S1 every factual sentence has a citation :: prove_sentences_are_cited
 S1 responses grounded in retrieved content only :: prove_answers_are_grounded
 S1 scope identified and validated before retrieval :: prove_scope_comes_before_retrieval
 S1 chunk belongs to a response, source metadata is valid :: prove_answers_are_grounded
+S1 chunks validated for relevance before the response is drafted :: prove_only_used_evidence_is_validated
+S1 a response is connected to many chunks :: prove_many_references
+S1 the scope decides what is retrieved :: prove_filters_apply
+S2 one query generates one response, linked by request_id :: prove_answers_belong_to_questions
+S2 one response contains many citations :: prove_many_references
+S2 citations reference the collection :: prove_citations_are_in_the_store
 S2 QueryRequest question non-empty, top_k 1-20, default 5 :: prove_query_requests_are_checked
 S2 QueryResponse answer citations confidence processing_time_ms, and no other key :: prove_query_response
 S2 QueryResponse citation text url similarity_score chunk_id:int source_title :: prove_query_response
@@ -176,10 +225,27 @@ S3 source_file is a valid book content file :: prove_source_files_are_of_the_boo
 S3 a query results in many retrieved contents :: prove_retrieve
 S3 query pending, then processed :: prove_a_query_is_processed
 S3 retrieved content validated after checks :: prove_only_used_evidence_is_validated
+S3 a query exists within its context :: prove_a_query_has_its_context
+S3 a message references its sources, and its query :: prove_messages_have_sources
+S3 a reference points to retrieved content :: prove_references_point_to_chunks
 S4 query received, then processed :: prove_a_query_is_processed
 S4 response generating, then completed :: prove_answers_are_published
 S4 one query one response :: prove_one_answer_for_a_question
 S4 each citation corresponds to a retrieved chunk :: prove_answers_are_grounded
+S4 one response references many chunks, one chunk many responses :: prove_many_references
+S4 one response contains many citations :: prove_many_references
+DM book id the same for a new edition :: \
+tests/server/routes/test_books.py::test_a_new_edition_replaces_the_old_one
+DM a book without a web address has stable book:// addresses, and readable locations :: prove_addresses
+DM content is text[start:end] of its section, and so is a snippet :: prove_offsets
+DM citations numbered in the order of their first appearance :: prove_many_references
+DM a scope that names nothing is refused before retrieval :: prove_scope_comes_before_retrieval
+DM any other transition raises, none is skipped :: \
+tests/test_spec.py::test_every_step_of_a_machine_passes_and_every_other_pair_raises
+DM bad values are refused with field, rule and value :: \
+tests/test_spec.py::test_every_rule_takes_good_values_and_refuses_bad_ones_by_name
+DM a bm25 sparse vector, and payload keys of ours :: \
+tests/store/test_qdrant.py::test_a_collection_is_made_as_the_settings_say
 DM ids are the same for the same bytes; chunk_id derived from id :: prove_ids_are_stable
 DM embedding has as many numbers as the collection, 384 :: prove_retrieve
 DM no citation lies outside the scope :: prove_filters_apply

@@ -35,8 +35,8 @@ HELP = """Ask your books: every sentence of an answer has a footnote, or Octavo 
 
 \b
   octavo add moby-dick.epub            also PDF, HTML, Markdown, Word, Sphinx, MkDocs …
-  octavo ask "why is the whale white?"
-  octavo search "harpoon" --section "The Line"
+  octavo ask "Where does Queequeg come from?"
+  octavo search "harpoon" --book moby-dick --section "The Line"
 
 The library is one folder: --data, or $OCTAVO_DATA, or your user data directory.
 Every command takes --json. `octavo COMMAND --help` shows examples.
@@ -56,6 +56,7 @@ for command in (
     sync_folder.sync,
     books.list_,
     books.contents,
+    books.tag,
     maps.map_,
     ask.search,
     ask.ask,

@@ -53,6 +53,7 @@ def add_scope_options(command: Command) -> Command:
         ),
         click.option("--page", help="A page or a range: 12, xii, 12-15. #12 is the 12th physical page."),
         click.option("--section", help="A section with its subsections, by id, title or address."),
+        click.option("--tag", "tags", multiple=True, help="Only books with this tag. Can be repeated."),
         click.option(
             "--book", "names", multiple=True, help="Only this book, by id or title. Can be repeated."
         ),
@@ -69,11 +70,15 @@ def make_scope(section: str | None, page: str | None, up_to: str | None) -> Scop
     return Scope(type=chosen[0][0], identifier=chosen[0][1]) if chosen else None
 
 
-async def choose_books(library: Library, names: Sequence[str]) -> tuple[str | None, tuple[str, ...] | None]:
-    """Return the one book that is named, or the ids of several. Without a name, all books are meant."""
-    if len(names) < 2:
+async def choose_books(
+    library: Library, names: Sequence[str], tags: Sequence[str]
+) -> tuple[str | None, tuple[str, ...] | None]:
+    """Return the one book that is named by name or tag, or the ids of several. Without any, all are meant."""
+    if len(names) < 2 and not tags:
         return next(iter(names), None), None
-    return None, tuple([(await library.book(name)).id for name in names])
+    named = [(await library.book(name)).id for name in names]
+    chosen = tuple(dict.fromkeys((*named, *(await library.tagged(tags)))))
+    return (chosen[0], None) if len(chosen) == 1 else (None, chosen)
 
 
 @click.command(short_help="Find passages by meaning and by words.")
@@ -86,6 +91,7 @@ def search(
     context: GroupOptions,
     query: str,
     names: tuple[str, ...],
+    tags: tuple[str, ...],
     section: str | None,
     page: str | None,
     up_to: str | None,
@@ -100,13 +106,13 @@ def search(
       octavo search "why is the whale white?"
       octavo search "interest rates" --book annual-report --page 40-60
       octavo search "storms at sea" --book moby-dick --book typhoon
-      octavo search "who is Ishmael?" --up-to "Chapter 10"
+      octavo search "who is Ishmael?" --book moby-dick --up-to "Chapter 10"
     """
     within = make_scope(section, page, up_to)
     began = time.monotonic()
 
     async def work(library: Library) -> list[Evidence]:
-        book_id, books = await choose_books(library, names)
+        book_id, books = await choose_books(library, names, tags)
         return await library.search(
             query, book_id=book_id, scope=within, top_k=top_k, books=books, rerank=not no_rerank
         )
@@ -171,7 +177,8 @@ def _shorten_id(session_id: str) -> str:
 
 async def export_session(library: Library, session_id: str, *, as_json: bool) -> str:
     """Return one conversation with its citations, as Markdown or JSON."""
-    from octavo.answers.export import write_markdown
+    from octavo.answers.export import list_sections, write_markdown
+    from octavo.answers.export_blocks import find_sections
     from octavo.schemas import SessionExport
 
     session_id = await find_session_id(library, session_id)
@@ -184,7 +191,8 @@ async def export_session(library: Library, session_id: str, *, as_json: bool) ->
         return json.dumps(
             SessionExport.from_session(session, interpreted=meant).to_json(), ensure_ascii=False, indent=2
         )
-    return write_markdown(session, interpreted=meant)
+    quoted = await find_sections(list_sections(session), library.section)
+    return write_markdown(session, interpreted=meant, sections=quoted)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -210,6 +218,7 @@ def ask(
     context: GroupOptions,
     question: str,
     names: tuple[str, ...],
+    tags: tuple[str, ...],
     section: str | None,
     page: str | None,
     up_to: str | None,
@@ -222,7 +231,7 @@ def ask(
     """Answer QUESTION with the book's own sentences and footnotes, or say that the book does not answer it.
 
     \b
-      octavo ask "Why is the whale white?"
+      octavo ask "Where does Queequeg come from?"
       octavo ask "What was revenue in 2022?" --book annual-report --page 40-60
       octavo ask "Who is speaking?" --selected-text "Call me Ishmael."
     """
@@ -236,7 +245,7 @@ def ask(
         raise click.UsageError("--selected-text is empty; leave it out to ask the whole book.")
 
     async def work(library: Library) -> Answered:
-        book_id, books = await choose_books(library, names)
+        book_id, books = await choose_books(library, names, tags)
         asked = Question(
             content=question,
             book_id=book_id,
@@ -309,6 +318,8 @@ def show_answer(done: Answered) -> None:
         click.secho(f"Answered without the model: {reason}.", fg="yellow", err=True)
     answer = done.answer
     text = answer.content
+    for sentence in dict.fromkeys(answer.translated):
+        text = text.replace(sentence, f"{sentence} (translated)")
     if answer.short is not None:
         mark = f"[{answer.short.citation}]"
         opening, _, text = text.partition(mark)
@@ -325,8 +336,12 @@ def show_answer(done: Answered) -> None:
             click.secho(f"    {item.chunk.url}", dim=True)
         return
     click.secho(f"\n{_describe_confidence(answer.confidence)}", dim=True)
+    originals = {number for claim in done.claims if claim.translated for number in claim.citations}
     for citation in answer.citations:
         click.echo(f"  [{citation.number}] {describe_place(citation)}")
+        if citation.number in originals:
+            for line in textwrap.wrap(f"“{citation.content_snippet}”", width - 6, break_long_words=False):
+                click.echo(f"      {line}")
         click.secho(f"      {citation.link}", dim=True)
 
 
@@ -337,6 +352,10 @@ def verify(context: GroupOptions, answer: str | None, data: str | None, as_json:
     """Check the quotations of ANSWER, or of all answers, against the book, letter by letter.
 
     Exit code 0 if every quotation is in the book at its place, 1 if one is not.
+
+    \b
+      octavo verify
+      octavo verify --json
     """
     from octavo.schemas import VerificationJson
 

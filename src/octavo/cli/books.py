@@ -23,10 +23,11 @@ from octavo.cli.common import (
     run_with_library,
     show_json,
 )
-from octavo.cli.shelves import AddSummary, SourceBook, expand_paths, matches_metadata
-from octavo.errors import BadBook, OctavoError
+from octavo.cli.shelves import AddSummary, SourceBook, expand_paths
+from octavo.errors import BadBook, LibraryBusy, OctavoError
 from octavo.events import Compared, IngestEvent, Published
 from octavo.records.options import BookOptions
+from octavo.types.books import matches_metadata
 
 if TYPE_CHECKING:
     from octavo.library import Library
@@ -90,9 +91,15 @@ def work(context: GroupOptions, until_empty: bool, data: str | None, as_json: bo
 async def _work(library: Library, *, until_empty: bool) -> int:
     from octavo.ingest.worker import IDLE_SECONDS, Worker
     from octavo.records.jobs import JobQueue
+    from octavo.store.service_socket import is_served
 
-    await library.prepare()
     settings = library.settings
+    if not settings.store_url and is_served(settings.data):
+        raise LibraryBusy(
+            f"the library at {settings.data} is open in a running service, which adds the books that wait",
+            hint="Nothing has to be done. A second worker needs OCTAVO_STORE_URL.",
+        )
+    await library.prepare()
     queue = JobQueue(library.database, capacity=settings.service.queue)
     # An embedded store has one process: an earlier one is gone.
     alone = not settings.store_url
@@ -115,6 +122,8 @@ async def _work(library: Library, *, until_empty: bool) -> int:
     running = asyncio.ensure_future(run())
     for stop in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(stop, running.cancel)
+    if not until_empty:
+        click.echo("Waiting for books. Ctrl-C stops.", err=True)
     # The book that was being added goes back into the queue.
     with suppress(asyncio.CancelledError):
         await running
@@ -148,8 +157,8 @@ def add(
 ) -> None:
     """Add books, or new editions of them.
 
-    A PATH is a file (.epub .pdf .docx .odt .fb2 .html .md .rst .adoc .txt), the folder of a book (Docusaurus,
-    mdBook, MkDocs, Sphinx …, or pages), or the address of a web site or its sitemap, which is fetched.
+    A PATH is a file (.epub .pdf .mobi .azw3 .docx .odt .fb2 .html .md .rst .adoc .txt), the folder of a book
+    (Docusaurus, mdBook, MkDocs, Sphinx …, or pages), or the address of a web site or of its sitemap.
     A folder with several books and a Calibre library are added book by book, each once, in its best format.
     `-` reads paths from standard input, one a line. A book that fails does not stop the others.
     Adding the same book again does nothing; a new edition changes only what changed.
@@ -265,9 +274,16 @@ def _describe_size(book: Book) -> str:
 @click.option("--author", default="", help="Only books by an author with these words in the name.")
 @click.option("--subject", default="", help="Only books with these words in a subject or in the series.")
 @click.option("--language", default="", help="Only books in this language, such as `en`.")
+@click.option("--tag", "wanted", multiple=True, help="Only books with this tag. Can be repeated.")
 @add_common_options
 def list_(
-    context: GroupOptions, author: str, subject: str, language: str, data: str | None, as_json: bool
+    context: GroupOptions,
+    author: str,
+    subject: str,
+    language: str,
+    wanted: tuple[str, ...],
+    data: str | None,
+    as_json: bool,
 ) -> None:
     """Show the books of the library, or those that fit.
 
@@ -276,12 +292,18 @@ def list_(
       octavo list --author melville --language en
       octavo list --subject whaling --json
     """
-    found = run_with_library(context, data, lambda library: library.books())
+
+    async def work(library: Library) -> tuple[list[Book], dict[str, tuple[str, ...]], set[str] | None]:
+        chosen = set(await library.tagged(wanted)) if wanted else None
+        return await library.books(), await library.tags(), chosen
+
+    found, tags, chosen = run_with_library(context, data, work)
     books = [b for b in found if matches_metadata(b, author=author, subject=subject, language=language)]
+    books = [b for b in books if chosen is None or b.id in chosen]
     if as_json:
         from octavo.schemas import BookListJson
 
-        show_json(BookListJson.from_books(books))
+        show_json(BookListJson.from_books(books, tags))
     elif not found:
         click.echo("No books yet. `octavo add PATH` adds one.")
     elif not books:
@@ -290,7 +312,49 @@ def list_(
         wide = max(len(b.id) for b in books)
         for book in books:
             authors = f" by {', '.join(book.authors)}" if book.authors else ""
-            click.echo(f"{book.id:<{wide}}  {book.title}{authors} [{book.format}, {_describe_size(book)}]")
+            words = "".join(f" #{tag}" for tag in tags.get(book.id, ()))
+            size = _describe_size(book)
+            click.echo(f"{book.id:<{wide}}  {book.title}{authors} [{book.format}, {size}]{words}")
+
+
+@click.command(short_help="Put a book into collections.")
+@click.argument("book")
+@click.argument("tags", metavar="[TAG]...", nargs=-1)
+@click.option(
+    "--remove", "removed", multiple=True, metavar="TAG", help="Take this tag away. Can be repeated."
+)
+@add_common_options
+def tag(
+    context: GroupOptions,
+    book: str,
+    tags: tuple[str, ...],
+    removed: tuple[str, ...],
+    data: str | None,
+    as_json: bool,
+) -> None:
+    """Give BOOK each TAG, and show the tags that it has. Upper and lower case are the same.
+
+    Books with the same tag are a collection: ask, search, chat and list take --tag. Tags stay with the book
+    in new editions.
+
+    \b
+      octavo tag moby-dick sea whaling
+      octavo list --tag sea
+      octavo search "storms" --tag sea
+      octavo tag moby-dick --remove whaling
+    """
+
+    async def work(library: Library) -> tuple[Book, tuple[str, ...]]:
+        found = await library.book(book)
+        return found, await library.tag(found.id, add=tags, remove=removed)
+
+    found, now = run_with_library(context, data, work)
+    if as_json:
+        from octavo.schemas import TagsJson
+
+        show_json(TagsJson(book_id=found.id, tags=list(now)))
+    else:
+        click.echo(f"{found.title}: {', '.join(now) or 'no tags'}")
 
 
 @click.command(short_help="Show the table of contents of a book.")
@@ -327,7 +391,11 @@ def _format_section(section: Section) -> str:
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @add_common_options
 def remove(context: GroupOptions, book: str, yes: bool, data: str | None, as_json: bool) -> None:
-    """Remove BOOK from the library, with everything that is stored about it. Your own file stays."""
+    """Remove BOOK from the library, with everything that is stored about it. Your own file stays.
+
+    \b
+      octavo remove typhoon --yes
+    """
 
     async def work(library: Library) -> Book:
         found = await library.book(book)

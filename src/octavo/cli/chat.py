@@ -49,6 +49,7 @@ COMMANDS = """/scope SECTION        search only there; also /scope page 12, /sco
 def chat(
     context: GroupOptions,
     names: tuple[str, ...],
+    tags: tuple[str, ...],
     section: str | None,
     page: str | None,
     up_to: str | None,
@@ -69,7 +70,7 @@ def chat(
 
     async def work(library: Library) -> None:
         known = await find_session_id(library, session_id) if session_id else None
-        book_id, books = await choose_books(library, names)
+        book_id, books = await choose_books(library, names, tags)
         session = await library.conversations.start_session(known)
         click.secho(f"Session {session.session_id}. /quit ends it.", dim=True, err=True)
         try:
@@ -183,12 +184,12 @@ class Chat:
         """Prefer the books that the last answer quotes, if the question follows up on it."""
         from octavo.answers.followups import Turn, interpret
 
-        if self._last is None or self._book_id is not None or not self._last.answer.citations:
+        if self._last is None or self._book_id is not None or not self._last.answer.book_ids:
             return {}
         before = Turn(self._last.interpreted, self._last.answer.content)
         if interpret(question, [before]) == question:
             return {}
-        return {"books": sorted({citation.chunk.book_id for citation in self._last.answer.citations})}
+        return {"books": sorted(self._last.answer.book_ids)}
 
 
 def parse_scope(words: str) -> Scope | None:

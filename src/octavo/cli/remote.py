@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from octavo import __version__
-from octavo.errors import InvalidValue, MachineError
+from octavo.errors import InvalidValue, LibraryBusy, MachineError
 from octavo.ingest.site import is_web_address
 from octavo.library import SEARCH_DEFAULT, Library, OnEvent
 from octavo.schemas.wire import pack, unpack
@@ -23,6 +23,7 @@ from octavo.types import TOP_K_DEFAULT, Question
 
 if TYPE_CHECKING:
     from octavo.events import AskEvent, Compared
+    from octavo.ingest.context import LibraryContext
     from octavo.maintenance.doctor import Finding
     from octavo.records.options import BookOptions
     from octavo.store.qdrant_import import Source
@@ -106,6 +107,20 @@ class RemoteLibrary(Library):
         arguments = {"repair": repair, "treatment": treatment}
         findings: list[Finding] = await self._call("examine", arguments, on_event)
         return findings
+
+    async def prepare(self) -> None:
+        await self._call("prepare", {})
+
+    async def compact(self) -> bool:
+        compacted: bool = await self._call("compact", {})
+        return compacted
+
+    async def _context(self) -> LibraryContext:
+        """Refuse what is not done through the service: only one process can open the store."""
+        raise LibraryBusy(
+            f"the library at {self.settings.data} is open in a running service, which cannot do this",
+            hint="Stop the service first, or use its API.",
+        )
 
     async def _call(self, method: str, arguments: dict[str, Any], on_event: OnEvent | None = None) -> Any:
         result = None

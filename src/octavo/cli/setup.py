@@ -33,6 +33,8 @@ USUAL_MODELS = {
     "command-": "command-a-03-2025",
     "mistral-": "mistral-small-latest",
 }
+OLLAMA_KEY = "ollama"
+"""What stands in the place of a key. Ollama does not look at it."""
 OPENAI_MODEL, OPENAI_KEY = "gpt-4.1-mini", "OPENAI_API_KEY"
 _TABLE = re.compile(r"^\s*\[", re.MULTILINE)
 _SETTING = r"^[ \t]*{}[ \t]*=.*\n?"
@@ -70,7 +72,12 @@ def setup(context: GroupOptions, wanted: str | None, offline: bool, data: str | 
     use = None if offline else _choose(found, wanted)
     path = folder / FILE
     if use is not None or offline:
-        write_settings(path, {"model": use.model if use else "", "model_url": use.url if use else ""})
+        url = use.url if use else ""
+        if set_key_aside(path):
+            click.echo(f"The model_key in {path} was of another model. It is a comment now.", err=True)
+        # Without a key of its own, Ollama would be sent the OPENAI_API_KEY of the environment.
+        key = OLLAMA_KEY if url else ""
+        write_settings(path, {"model": use.model if use else "", "model_url": url, "model_key": key})
     used = Settings(data=folder).model
     if as_json:
         show_json(SetupJson(found=[one.model for one in found], model=used, settings=str(path)))
@@ -142,11 +149,21 @@ def _choose(found: list[FoundModel], wanted: str | None) -> FoundModel | None:
     return found[names.index(name)]
 
 
+def set_key_aside(path: Path) -> bool:
+    """Make a comment of the key of a model that was used before, so that no other vendor is sent it."""
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    head, rest = _split_tables(before)
+    found = re.search(_SETTING.format("model_key"), head, re.MULTILINE)
+    if found is None or json.dumps(OLLAMA_KEY) in found[0]:
+        return False
+    _replace_file(path, f"{head[: found.start()]}# {found[0].lstrip()}{head[found.end() :]}{rest}")
+    return True
+
+
 def write_settings(path: Path, values: Mapping[str, str]) -> None:
     """Set top-level texts in a TOML file, or take out those that are empty. All the rest stays as it is."""
     before = path.read_text(encoding="utf-8") if path.exists() else ""
-    table = _TABLE.search(before)
-    head, rest = (before[: table.start()], before[table.start() :]) if table else (before, "")
+    head, rest = _split_tables(before)
     for name, value in values.items():
         head = re.sub(_SETTING.format(re.escape(name)), "", head, flags=re.MULTILINE)
         if value:
@@ -156,12 +173,23 @@ def write_settings(path: Path, values: Mapping[str, str]) -> None:
     except tomllib.TOMLDecodeError as wrong:
         raise InvalidValue(str(path), "must be TOML", str(wrong)) from None
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _replace_file(path, head + rest)
+
+
+def _split_tables(text: str) -> tuple[str, str]:
+    """Split the top level of a TOML file from its tables."""
+    table = _TABLE.search(text)
+    return (text[: table.start()], text[table.start() :]) if table else (text, "")
+
+
+def _replace_file(path: Path, text: str) -> None:
     # A link stays a link, and a file that only its owner may read, as it may hold keys, stays so.
     place = path.resolve()
     fresh = place.with_name(f"{place.name}.new")
     fresh.unlink(missing_ok=True)
-    fresh.touch(mode=0o600 if before else 0o666)
-    fresh.write_text(head + rest, encoding="utf-8")
-    if before:
+    known = place.exists()
+    fresh.touch(mode=0o600 if known else 0o666)
+    fresh.write_text(text, encoding="utf-8")
+    if known:
         shutil.copymode(place, fresh)
     os.replace(fresh, place)

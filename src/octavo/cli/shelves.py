@@ -18,7 +18,6 @@ from octavo.records.options import BookOptions
 if TYPE_CHECKING:
     from octavo.ingest.shelves import FoundBook
     from octavo.schemas import AddedBookJson, FailedPathJson, PlannedBookJson
-    from octavo.types import Book
 
 T = TypeVar("T")
 STDIN = "-"
@@ -120,20 +119,3 @@ class AddSummary:
         click.echo(f"{format_count(self.total, 'book')}: {', '.join(counts)}")
         for path, error in self.failed:
             click.echo(f"  {path}: {error.message}")
-
-
-def matches_metadata(book: Book, *, author: str = "", subject: str = "", language: str = "") -> bool:
-    """Whether a book fits: words in one author's name, in one subject or the series, and the language."""
-    subjects = (*book.metadata.subjects, book.metadata.series)
-    spoken = book.language.casefold().replace("_", "-")
-    wanted = language.casefold().replace("_", "-")
-    return (
-        _has_words(book.authors, author)
-        and _has_words(subjects, subject)
-        and (not wanted or spoken == wanted or spoken.startswith(f"{wanted}-"))
-    )
-
-
-def _has_words(values: Sequence[str], wanted: str) -> bool:
-    words = wanted.casefold().split()
-    return not words or any(all(word in value.casefold() for word in words) for value in values)

@@ -27,10 +27,10 @@ from octavo.errors import OctavoError
 if TYPE_CHECKING:
     from octavo.ingest.shelves import FoundBook, SyncPlan
     from octavo.library import Library
-    from octavo.records.sources import BookSource
     from octavo.schemas import AddedBookJson, SyncJson
 
 Stamps = dict["FoundBook", str]
+STILL_THERE = "its book is kept, for the file is still there or cannot be looked at"
 
 
 @click.command(short_help="Make the library follow a folder of books.")
@@ -64,7 +64,7 @@ def sync(
     \b
       octavo sync ~/Books --dry-run
       octavo sync ~/Books --delete
-      octavo sync "~/Calibre Library" --watch
+      octavo sync ~/"Calibre Library" --watch
     """
     if watch and dry_run:
         raise click.UsageError("--watch and --dry-run do not go together.")
@@ -122,7 +122,8 @@ async def _sync(
     plan = plan_sync(stamps, known)
     summary = AddSummary(total=len(plan.new) + len(plan.changed))
     if dry_run:
-        _show_plan(plan, delete, quiet)
+        gone, ids = await _list_removable(library, plan, folder)
+        _show_plan(plan, gone, ids if delete else [], quiet)
         return _describe(folder, plan, [], [], summary, dry_run=True), summary
     added = await _add_all(library, plan, stamps, summary, quiet=quiet)
     removed = await _remove_gone(library, plan, folder, quiet=quiet) if delete else []
@@ -154,13 +155,10 @@ async def _add_all(
 
 
 async def _remove_gone(library: Library, plan: SyncPlan, folder: Path, *, quiet: bool) -> list[str]:
-    """Remove the books whose files are gone, unless another file that was synced is the same book."""
-    from octavo.records.sources import delete_sources, list_sources
+    """Remove the books whose files are gone."""
+    from octavo.records.sources import delete_sources
 
-    gone = {source.path for source in plan.gone if _is_gone(source.path)}
-    synced = await list_sources(library.database, Path(folder.anchor))
-    kept = {source.book_id for source in synced if source.path not in gone}
-    ids = list(dict.fromkeys(s.book_id for s in plan.gone if s.path in gone and s.book_id not in kept))
+    gone, ids = await _list_removable(library, plan, folder)
     present = {book.id for book in await library.books()}
     for book_id in ids:
         if book_id in present:
@@ -170,8 +168,20 @@ async def _remove_gone(library: Library, plan: SyncPlan, folder: Path, *, quiet:
     await delete_sources(library.database, gone)
     if not quiet:
         for path in sorted({source.path for source in plan.gone} - gone):
-            click.echo(f"{path}: its book is kept, for the file is still there or cannot be looked at")
+            click.echo(f"{path}: {STILL_THERE}")
     return ids
+
+
+async def _list_removable(library: Library, plan: SyncPlan, folder: Path) -> tuple[set[Path], list[str]]:
+    """List the files that are surely gone, and their books, unless another file that was synced is the same
+    book.
+    """
+    from octavo.records.sources import list_sources
+
+    gone = {source.path for source in plan.gone if _is_gone(source.path)}
+    synced = await list_sources(library.database, Path(folder.anchor))
+    kept = {source.book_id for source in synced if source.path not in gone}
+    return gone, list(dict.fromkeys(s.book_id for s in plan.gone if s.path in gone and s.book_id not in kept))
 
 
 def _is_gone(path: Path) -> bool:
@@ -185,17 +195,21 @@ def _is_gone(path: Path) -> bool:
         return False
 
 
-def _show_plan(plan: SyncPlan, delete: bool, quiet: bool) -> None:
+def _show_plan(plan: SyncPlan, gone: set[Path], removable: list[str], quiet: bool) -> None:
     lines = [f"new: {found.path}" for found in plan.new]
     lines += [f"changed: {found.path} ({book_id})" for found, book_id in plan.changed]
-    lines += [_describe_gone(source, delete) for source in plan.gone]
+    # Only reading a new file tells whether it is a book that was moved.
+    unless = ", unless a new file is the same book" if plan.new else ""
+    removed = dict.fromkeys(removable, f" would be removed{unless}")
+    lines += [
+        f"gone: {source.path} ({source.book_id}{removed.get(source.book_id, '')})"
+        for source in plan.gone
+        if source.path in gone
+    ]
+    lines += [f"{source.path}: {STILL_THERE}" for source in plan.gone if source.path not in gone]
     lines.append(f"{format_count(len(plan.same), 'book')} unchanged. Nothing was done.")
     if not quiet:
         click.echo("\n".join(lines))
-
-
-def _describe_gone(source: BookSource, delete: bool) -> str:
-    return f"gone: {source.path} ({source.book_id}{' would be removed' if delete else ''})"
 
 
 def _show_result(

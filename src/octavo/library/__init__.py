@@ -29,10 +29,10 @@ from octavo.events import AskEvent, Compared, IngestEvent, last
 from octavo.ingest import ingest, preview, run_steps
 from octavo.ingest.attach import attach
 from octavo.ingest.context import BOOKS, LibraryContext, join_instances, make_context
-from octavo.ingest.install import delete_removed
-from octavo.ingest.site.shelf import delete_shelf
 from octavo.ingest.source import locate_book
-from octavo.library.answerers import AnswererFactory
+from octavo.library.answerers import AnswererFactory, make_reranker
+from octavo.library.printed import PAGE_WIDTH, PrintedPages
+from octavo.library.shelf import edit, remove
 from octavo.maintenance.background_check import StoreCheck, check_store
 from octavo.maintenance.repair import (
     STORE_STATE,
@@ -43,34 +43,22 @@ from octavo.maintenance.repair import (
     require_embedder,
     save_store_state,
 )
-from octavo.models import weights
 from octavo.models.cross_encoders import LocalModels
 from octavo.models.loading import load_embedder
-from octavo.records import covers, markup
+from octavo.records import markup
 from octavo.records.catalogue import Records
 from octavo.records.conversations import Conversations
 from octavo.records.conversations_unrecorded import TolerantConversations
 from octavo.records.errors import translate_errors
-from octavo.records.gaps import delete_gaps_of, delete_old_gaps
-from octavo.records.notes import delete_notes_of
+from octavo.records.gaps import delete_old_gaps
 from octavo.records.options import BookOptions
-from octavo.records.sources import delete_sources_of
+from octavo.records.tags import change_tags, list_tags
 from octavo.search.cache import LRUCache
 from octavo.search.maps import MapReader, describe_map, look_up
-from octavo.search.rerank import Reranker
 from octavo.search.retrieval import Retriever
-from octavo.search.scope import ScopeResolver
+from octavo.search.scope import ScopeResolver, find_tagged
 from octavo.settings import LONGEST_KEPT_DAYS, Settings
-from octavo.types import (
-    TOP_K_DEFAULT,
-    Answer,
-    Book,
-    Evidence,
-    Question,
-    Scope,
-    Section,
-    Session,
-)
+from octavo.types import TOP_K_DEFAULT, Answer, Book, Evidence, PrintedPage, Question, Scope, Section, Session
 from octavo.verification.check import Support, check
 
 if TYPE_CHECKING:
@@ -120,6 +108,7 @@ class Library:
         self._maps = MapReader(records)
         self._found: LRUCache[tuple[Evidence, ...]] = LRUCache(most=1_000)
         self.models = LocalModels(settings)
+        self._printed = PrintedPages(records.database, settings.limits)
         self.database = records.database
         """Holds the records, the conversations and the tables of the service."""
         recording = TolerantConversations if settings.answer_unrecorded else Conversations
@@ -202,6 +191,21 @@ class Library:
         """
         return await self._scope_of(among).find_book(name)
 
+    async def tags(self) -> dict[str, tuple[str, ...]]:
+        """List the tags of each book that has some, by its id."""
+        return await list_tags(self.database)
+
+    async def tag(self, name: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> tuple[str, ...]:
+        """Add tags to a book and take others away. Returns the tags that it has then."""
+        return await change_tags(self.database, (await self.book(name)).id, add=add, remove=remove)
+
+    async def tagged(self, tags: Sequence[str], *, among: Sequence[str] | None = None) -> tuple[str, ...]:
+        """List the ids of the books that have at least one of these tags, as `books` takes them.
+
+        Raises for a tag that no book has. With `among`, the library behaves as if it had only these books.
+        """
+        return find_tagged(await self.tags(), tags, await self._scope_of(among).list_books())
+
     async def contents(self, name: str) -> list[Section]:
         """List the sections of a book in reading order."""
         return await self._records.list_sections((await self.book(name)).id)
@@ -216,6 +220,16 @@ class Library:
     async def image(self, name: str, image: str) -> bytes:
         """Return a picture of a book by the name that its markup has for it: PNG, JPEG, GIF, WebP or SVG."""
         return await markup.read_image(self.database, (await self.book(name)).id, image)
+
+    async def page(self, name: str, number: int, *, width: int = PAGE_WIDTH) -> bytes:
+        """Draw a page of a PDF as it is printed, as a PNG of this width. `number` counts from 1."""
+        return await self._printed.draw(await self.book(name), number, width=width)
+
+    async def pages(
+        self, name: str, section_id: str, *, start: int = 0, end: int = 0
+    ) -> tuple[PrintedPage, ...]:
+        """List the pages of a section of a PDF, with boxes around its characters from `start` to `end`."""
+        return await self._printed.locate(await self.section(name, section_id), start, end)
 
     async def map(self, name: str, *, up_to: str | None = None, limit: int = MAP_DEFAULT) -> BookMap:
         """Map a book: its people, places, things and terms, `limit` of each, and a gist of each chapter.
@@ -276,22 +290,26 @@ class Library:
         asked = await run_blocking(choose_questions, questions, sections, mapped, limit=limit)
         return await evaluate(book, asked, ask_once, settings=self.settings, on_answer=on_answer)
 
+    async def edit(
+        self,
+        name: str,
+        *,
+        title: str | None = None,
+        base_url: str | None = None,
+        cover: bytes | None = None,
+    ) -> Book:
+        """Change the title, the web address or the cover of a book; what is None stays as it is.
+
+        An empty `base_url` or `cover` takes it away. Ids, passages and citations stay the same.
+        """
+        async with self._changes() as context:
+            return await edit(await self.book(name), context, title=title, base_url=base_url, cover=cover)
+
     async def remove(self, name: str) -> Book:
         """Remove a book from the library, with everything that was stored of it."""
         book = await self.book(name)
         async with self._changes() as context:
-            await self._records.remove(book.id)
-            if not self.settings.keep_quotations:
-                await self.conversations.delete_answers_from(book.id)
-            # The book is gone now. What a full disk keeps from being cleaned up is deleted later.
-            with suppress(StorageLow):
-                await delete_gaps_of(self.database, book.id)
-                await delete_notes_of(self.database, book.id)
-                await covers.delete_cover(self.database, book.id)
-                await delete_sources_of(self.database, book.id)
-                await delete_removed(book.id, context)
-                await self._records.sweep()
-            await run_blocking(delete_shelf, self.settings.data, book.source_file)
+            await remove(book, context, self.conversations)
         return book
 
     async def search(
@@ -334,8 +352,12 @@ class Library:
         selected_text: str | None = None,
         session_id: str | None = None,
         top_k: int = TOP_K_DEFAULT,
+        books: Sequence[str] | None = None,
     ) -> Answer:
-        """Answer a question with citations, or refuse and say why. Both are recorded."""
+        """Answer a question with citations, or refuse and say why. Both are recorded.
+
+        With `books`, the library behaves as if it had only these.
+        """
         events = self.stream(
             question,
             book_id=book_id,
@@ -343,6 +365,7 @@ class Library:
             selected_text=selected_text,
             session_id=session_id,
             top_k=top_k,
+            books=books,
         )
         return await self.conversations.deliver((await last(events)).answer)
 
@@ -475,26 +498,9 @@ class Library:
 
     def _get_retriever(self, context: LibraryContext) -> Retriever:
         if self._retriever is None:
-            reranker = self._make_reranker()
+            reranker = make_reranker(self.settings, self.models)
             self._retriever = Retriever(context.store, self._records, *context.embedders, reranker=reranker)
         return self._retriever
-
-    def _make_reranker(self) -> Reranker | None:
-        """Make a reranker with the models that the settings name, or none if no model is to read."""
-        if not self.settings.local_models or self.settings.reader == "off":
-            return None
-        models, is_large = self.models, self.settings.reader == "large"
-        if self.settings.model:
-            # A missing file is told now, and not after a model was paid for an answer.
-            for needed in (weights.GATE, *((weights.GATE_LARGE,) if is_large else ())):
-                needed.find()
-        return Reranker(
-            models.reader,
-            opinion=models.verifier.score_support,
-            gate=models.gate.score_support,
-            gate_large=models.gate_large.score_support if is_large else None,
-            large=models.large if is_large else None,
-        )
 
     def _scope_of(self, books: Sequence[str] | None) -> ScopeResolver:
         return self._scope if books is None else replace(self._scope, books=books)

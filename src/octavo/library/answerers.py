@@ -1,4 +1,4 @@
-"""Chooses who answers: who was given, the language model of the settings, or the offline answerer."""
+"""Chooses who answers and who reads: the models of the settings, who was given, or the offline answerer."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from octavo.answers.offline import Answerer, OfflineAnswerer
 from octavo.concurrency import run_blocking
+from octavo.models import weights
+from octavo.search.rerank import Reranker
 
 if TYPE_CHECKING:
     from octavo.answers.steps import Rewrite
     from octavo.llm.agent import ModelAnswerer
     from octavo.llm.client import ModelEndpoint
+    from octavo.models.cross_encoders import LocalModels
     from octavo.protocols import Embedder
     from octavo.search.retrieval import Retriever
     from octavo.settings import Settings
@@ -46,6 +49,25 @@ class AnswererFactory:
     async def close(self) -> None:
         if self._endpoint is not None:
             await self._endpoint.close()
+
+
+def make_reranker(settings: Settings, models: LocalModels) -> Reranker | None:
+    """Make a reranker with the models that the settings name, or none if no model is to read."""
+    if not settings.local_models or settings.reader == "off":
+        return None
+    is_large = settings.reader == "large"
+    if settings.model:
+        # A missing file is told now, and not after a model was paid for an answer.
+        for needed in (weights.GATE, *((weights.GATE_LARGE,) if is_large else ())):
+            needed.find()
+    return Reranker(
+        models.reader,
+        opinion=models.verifier.score_support,
+        gate=models.gate.score_support,
+        gate_large=models.gate_large.score_support if is_large else None,
+        large=models.large if is_large else None,
+        multilingual=models.multilingual,
+    )
 
 
 def _load_language_model(name: str) -> tuple[type[ModelAnswerer], type[ModelEndpoint]]:

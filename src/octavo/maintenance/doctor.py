@@ -180,6 +180,8 @@ def _try_local_models(settings: Settings) -> list[str]:
     """Ask each model that the settings use something, and return their names."""
     models = LocalModels(settings)
     readers = [models.reader, models.large] if settings.reader == "large" else [models.reader]
+    if settings.embedder != "english":
+        readers.append(models.multilingual)
     for reader in readers:
         reader.read("Does the model answer?", [HeadedText("It does.")])
     # What a language model writes is judged by a verifier of its own.

@@ -40,11 +40,14 @@ from octavo.schemas.books import (
     JobJson,
     JobPageJson,
     PlannedBookJson,
+    PrintedPagesJson,
     QueuedBookJson,
     RemovedBookJson,
     SectionJson,
     SectionTextJson,
     SyncJson,
+    TaggedBookJson,
+    TagsJson,
 )
 from octavo.schemas.evaluation import EvaluationJson
 from octavo.schemas.export import SessionExport
@@ -115,6 +118,7 @@ __all__ = [
     "NotesExport",
     "NotesJson",
     "PlannedBookJson",
+    "PrintedPagesJson",
     "ProblemJson",
     "QueryJson",
     "QueuedBookJson",
@@ -135,6 +139,8 @@ __all__ = [
     "SnapshotJson",
     "SupportJson",
     "SyncJson",
+    "TaggedBookJson",
+    "TagsJson",
     "TraceJson",
     "TurnJson",
     "VerdictJson",

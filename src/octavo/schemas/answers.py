@@ -147,12 +147,23 @@ class ShortJson(Schema):
     end: int
 
 
+class CatalogueJson(Schema):
+    """A sentence of the answer that rests on the catalogue entry of a book, and not on its words."""
+
+    text: str
+    book_id: str
+
+
 class ClaimJson(Schema):
-    """A sentence of the answer, the numbers of its citations, and the stretches that are emphasised."""
+    """A sentence of the answer, the numbers of its citations, and the stretches that are emphasised.
+
+    `translated` is true where it is in another language than the words that it cites, and else left out.
+    """
 
     text: str
     citations: list[int]
     marks: list[tuple[int, int]]
+    translated: bool = omit_empty(False)
 
 
 class DroppedClaimJson(Schema):
@@ -174,8 +185,10 @@ class AnsweredJson(Schema):
 
     `states` are those of the question and of the answer, in the words of all source documents.
     `short` are the words that answer, and `answer` opens with them; it is left out where no few words do.
-    `interpreted` is left out when it is the question itself; `claims`, `dropped` and `session_id` when there
-    are none.
+    `catalogue` are the sentences that are from the catalogue; they have no citation.
+    `translated` are the sentences that are in another language than the words that they cite.
+    `interpreted` is left out when it is the question itself; `catalogue`, `translated`, `claims`, `dropped`
+    and `session_id` when there are none.
     """
 
     question_id: str
@@ -186,6 +199,8 @@ class AnsweredJson(Schema):
     short: ShortJson | None = omit_empty(None)
     confidence: float = Field(ge=0, le=1)
     citations: list[CitationJson]
+    catalogue: list[CatalogueJson] = omit_empty([])
+    translated: list[str] = omit_empty([])
     evidence: list[EvidenceJson]
     refusal: RefusalJson | None
     interpreted: str = omit_empty("")
@@ -208,6 +223,8 @@ class AnsweredJson(Schema):
             short=ShortJson.from_value(answer.short) if answer.short else None,
             confidence=round(answer.confidence, DIGITS),
             citations=[CitationJson.from_citation(citation) for citation in answer.citations],
+            catalogue=[CatalogueJson.from_value(stated) for stated in answer.catalogue],
+            translated=list(answer.translated),
             evidence=[EvidenceJson.from_evidence(item) for item in answer.evidence],
             refusal=RefusalJson.from_refusal(answer.refusal) if answer.refusal else None,
             interpreted=event.interpreted if event.interpreted != question.content else "",
@@ -224,8 +241,14 @@ class AnsweredJson(Schema):
         """Build the shape of a stored answer: the same as when it was given."""
         assert exchange.answer is not None
         dropped = tuple((text, reason) for text, reason in exchange.receipt.get("dropped", ()))  # type: ignore[attr-defined]
+        translated = {text for text, _ in exchange.receipt.get("translated", ())}  # type: ignore[attr-defined]
         claims = tuple(
-            Claimed(text, tuple(citations), tuple((start, end) for start, end in marks))
+            Claimed(
+                text,
+                tuple(citations),
+                tuple((start, end) for start, end in marks),
+                translated=text in translated,
+            )
             for text, citations, marks in exchange.receipt.get("told", ())  # type: ignore[attr-defined]
         )
         answerer = str(exchange.receipt.get("answerer", "offline"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Literal, Self
 
 from pydantic import Field
@@ -41,18 +42,33 @@ class BookJson(Schema):
     metadata: MetadataJson
 
 
-class BookWithCoverJson(BookJson):
-    """A book, and whether there is a cover image for it."""
+class TaggedBookJson(BookJson):
+    """A book with its tags."""
+
+    tags: list[str]
+
+
+class BookWithCoverJson(TaggedBookJson):
+    """A book, whether there is a cover image for it, and whether its pages can be drawn as printed."""
 
     cover: bool
+    printed: bool
 
 
 class BookListJson(Schema):
-    books: list[BookJson]
+    books: list[TaggedBookJson]
 
     @classmethod
-    def from_books(cls, books: list[Book]) -> BookListJson:
-        return cls(books=[BookJson.from_value(book) for book in books])
+    def from_books(cls, books: Sequence[Book], tags: Mapping[str, Sequence[str]]) -> BookListJson:
+        shown = [TaggedBookJson.from_value(book, tags=list(tags.get(book.id, ()))) for book in books]
+        return cls(books=shown)
+
+
+class TagsJson(Schema):
+    """The tags that a book has."""
+
+    book_id: str
+    tags: list[str]
 
 
 class BookPageJson(Schema):
@@ -153,6 +169,7 @@ class SectionJson(Schema):
     anchor: str
     page_start: int | None
     page_end: int | None
+    page_label: str | None
     source_file: str
     characters: int
 
@@ -198,6 +215,31 @@ class PageStartJson(Schema):
     offset: int
     number: int
     label: str | None
+
+
+class PageBoxJson(Schema):
+    """A part of a page: its edges in shares of the page's width and height, from its top left corner."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+class PrintedPageJson(Schema):
+    """A page of a PDF: its place in the file, its printed number, its size in points, and boxes on it."""
+
+    number: int
+    label: str | None
+    width: float
+    height: float
+    boxes: list[PageBoxJson]
+
+
+class PrintedPagesJson(Schema):
+    """The pages of a section, with boxes around the characters that were asked for."""
+
+    pages: list[PrintedPageJson]
 
 
 class SectionTextJson(SectionJson):

@@ -109,6 +109,13 @@ class AnswerExport(Schema):
     state: AnswerState
     trace: TraceExport
     short: ShortExport | None
+    catalogue: list[CatalogueExport]
+    translated: list[str]
+
+
+class CatalogueExport(Schema):
+    text: str
+    book_id: str
 
 
 class ShortExport(Schema):

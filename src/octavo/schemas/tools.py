@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from octavo.events import Answered
-from octavo.schemas.answers import AnsweredJson, EvidenceJson, ShortJson
+from octavo.schemas.answers import AnsweredJson, CatalogueJson, EvidenceJson, ShortJson
 from octavo.schemas.base import Schema
 from octavo.text.bookmap.model import BookMap, EntityDetails
 from octavo.types import Evidence
@@ -25,6 +25,7 @@ class ToolBook(Schema):
     format: str
     section_count: int
     page_count: int
+    tags: list[str] = Field(description="The collections that it is in.")
 
 
 class ToolSection(Schema):
@@ -180,6 +181,8 @@ class ToolAnswer(Schema):
     short: ShortJson | None = Field(description="The words that answer, if few do; `answer` opens with them.")
     confidence: float = Field(description="Probability that the answer is right.")
     citations: list[ToolCitation]
+    catalogue: list[CatalogueJson] = Field(description="Sentences from the catalogue, which no passage says.")
+    translated: list[str] = Field(description="Sentences in another language than the words that they cite.")
     evidence: list[ToolPassage] = Field(description="The passages that are quoted.")
     refusal: ToolRefusal | None
     answerer: str

@@ -32,7 +32,10 @@ from octavo.types.books import (
     BookFormat,
     BookMetadata,
     Chunk,
+    PageBox,
     PageMark,
+    PrintedLine,
+    PrintedPage,
     Section,
     Span,
 )
@@ -63,7 +66,10 @@ __all__ = [
     "ElementKind",
     "Evidence",
     "Message",
+    "PageBox",
     "PageMark",
+    "PrintedLine",
+    "PrintedPage",
     "Query",
     "QueryContext",
     "QueryScope",
@@ -234,6 +240,18 @@ class ShortAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogueStatement:
+    """A sentence of an answer that the catalogue states about a book and that no passage says."""
+
+    text: str
+    book_id: str
+
+    def __post_init__(self) -> None:
+        validation.check_text("CatalogueStatement.text", self.text)
+        validation.check_text("CatalogueStatement.book_id", self.book_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
     """Why the book does not answer, with the passages that come closest, each cut to a few sentences.
 
@@ -283,7 +301,9 @@ class Trace:
 class Answer(AnswerNames):
     """The reply to a question: text with evidence and citations, or a refusal.
 
-    Where the words that answer are known, `short` has them, and the text opens with them.
+    Where the words that answer are known, `short` has them, and the text opens with them. `catalogue` are the
+    sentences that rest on the catalogue alone; every other sentence has its citations. `translated` are those
+    that a model wrote in another language than the words that they cite.
     """
 
     id: str
@@ -298,6 +318,8 @@ class Answer(AnswerNames):
     state: AnswerState = AnswerState.DRAFT
     trace: Trace = Trace()
     short: ShortAnswer | None = None
+    catalogue: tuple[CatalogueStatement, ...] = ()
+    translated: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         validation.check_text("Answer.id", self.id)
@@ -312,15 +334,37 @@ class Answer(AnswerNames):
         if self.refusal is not None:
             validation.check_instance("Answer.refusal", self.refusal, Refusal)
         object.__setattr__(self, "state", validation.to_member("Answer.state", self.state, AnswerState))
-        if self.refusal is None and not self.evidence:
+        self._check_catalogue()
+        self._check_translated()
+        if self.refusal is None and not self.evidence and not self.catalogue:
             raise InvalidValue("Answer.evidence", "must not be empty on an answered question", ())
-        if self.refusal is None and not self.citations:
+        if self.refusal is None and not self.citations and not self.catalogue:
             raise InvalidValue("Answer.citations", "must not be empty on an answered question", ())
         if self.refusal is not None and self.citations:
             raise InvalidValue("Answer.citations", "must be empty on a refused question", self.citations)
         self._check_citations()
         if self.short is not None:
             self._check_short(self.short)
+
+    def _check_catalogue(self) -> None:
+        validation.check_tuple("Answer.catalogue", self.catalogue, CatalogueStatement)
+        if self.refusal is not None and self.catalogue:
+            raise InvalidValue("Answer.catalogue", "must be empty on a refused question", self.catalogue)
+        for statement in self.catalogue:
+            if statement.text not in self.content:
+                raise InvalidValue("Answer.catalogue", "must be sentences of the answer", statement.text)
+        # Without citations, the catalogue has to state all of the answer.
+        left = [part for part in self.content.split("\n\n") if part not in {s.text for s in self.catalogue}]
+        if self.catalogue and not self.citations and left:
+            raise InvalidValue("Answer.citations", "must not be empty where the catalogue is not all", left)
+
+    def _check_translated(self) -> None:
+        validation.check_tuple("Answer.translated", self.translated, str)
+        if self.refusal is not None and self.translated:
+            raise InvalidValue("Answer.translated", "must be empty on a refused question", self.translated)
+        for sentence in self.translated:
+            if not sentence or sentence not in self.content:
+                raise InvalidValue("Answer.translated", "must be sentences of the answer", sentence)
 
     def _check_short(self, short: ShortAnswer) -> None:
         validation.check_instance("Answer.short", short, ShortAnswer)
@@ -343,6 +387,13 @@ class Answer(AnswerNames):
             if found.get(cited.retrieved_content_id) != cited.chunk_id:
                 rule = "must each quote a chunk of the answer's own evidence"
                 raise InvalidValue("Answer.citations", rule, cited.retrieved_content_id)
+
+    @property
+    def book_ids(self) -> tuple[str, ...]:
+        """The books that the answer rests on."""
+        return tuple(
+            dict.fromkeys([*(c.chunk.book_id for c in self.citations), *(s.book_id for s in self.catalogue)])
+        )
 
     @property
     def sources(self) -> tuple[Citation, ...]:

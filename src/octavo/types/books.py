@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from octavo import validation
 from octavo.errors import InvalidValue
@@ -30,6 +30,7 @@ class BookFormat(StrEnum):
     DOCX = "docx"
     ODT = "odt"
     FB2 = "fb2"
+    MOBI = "mobi"
     RST = "rst"
     ASCIIDOC = "asciidoc"
     MKDOCS = "mkdocs"
@@ -110,6 +111,23 @@ class Book:
         validation.check_datetime("Book.updated_at", self.updated_at)
 
 
+def matches_metadata(book: Book, *, author: str = "", subject: str = "", language: str = "") -> bool:
+    """Whether a book fits: words in one author's name, in one subject or the series, and the language."""
+    subjects = (*book.metadata.subjects, book.metadata.series)
+    spoken = book.language.casefold().replace("_", "-")
+    wanted = language.casefold().replace("_", "-")
+    return (
+        _has_words(book.authors, author)
+        and _has_words(subjects, subject)
+        and (not wanted or spoken == wanted or spoken.startswith(f"{wanted}-"))
+    )
+
+
+def _has_words(values: Sequence[str], wanted: str) -> bool:
+    words = wanted.casefold().split()
+    return not words or any(all(word in value.casefold() for word in words) for value in values)
+
+
 def read_language(fingerprint: str) -> str:
     """Return the language whose rules an index with this fingerprint follows; "" for English."""
     found = _WORD_RULES.search(fingerprint)
@@ -131,6 +149,64 @@ class PageMark:
             validation.check_storable("PageMark.label", self.label)
 
 
+class PrintedLine(NamedTuple):
+    """From `offset` in a section's text on, the text is a line that is printed on physical page `page`.
+
+    On that page it is `length` characters from the character `first` on, as the page's own text counts them.
+    """
+
+    offset: int
+    page: int
+    first: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class PageBox:
+    """A part of a page: its edges in shares of the page's width and height, from its top left corner."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def __post_init__(self) -> None:
+        for name in ("left", "top", "right", "bottom"):
+            validation.check_share(f"PageBox.{name}", getattr(self, name))
+        if self.left > self.right or self.top > self.bottom:
+            raise InvalidValue("PageBox", "must have its edges in order", self)
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedPage:
+    """A page of a PDF: its physical number, its printed label, its size in points, and boxes around words."""
+
+    number: int
+    label: str | None
+    width: float
+    height: float
+    boxes: tuple[PageBox, ...] = ()
+
+    def __post_init__(self) -> None:
+        validation.check_integer("PrintedPage.number", self.number, least=1)
+        if self.label is not None:
+            validation.check_storable("PrintedPage.label", self.label)
+        for name in ("width", "height"):
+            validation.check_size(f"PrintedPage.{name}", getattr(self, name))
+        validation.check_tuple("PrintedPage.boxes", self.boxes, PageBox)
+
+
+def check_lines(field_name: str, lines: tuple[PrintedLine, ...], length: int) -> None:
+    """Raise unless the lines are in the order of a text of this length, and inside it."""
+    validation.check_tuple(field_name, lines, PrintedLine)
+    offsets = [line.offset for line in lines]
+    is_valid = all(isinstance(n, int) and n >= 0 for line in lines for n in line)
+    if not is_valid or offsets != sorted(offsets) or any(offset > length for offset in offsets):
+        raise InvalidValue(field_name, "must be in the order of the text and inside it", lines[:3])
+    if any(line.page < 1 or line.length < 1 for line in lines):
+        raise InvalidValue(field_name, "must have characters on a page", lines[:3])
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """A part of a section's text that belongs together: a code block, a table, a list."""
@@ -146,7 +222,8 @@ class Span:
 class Section:
     """An entry of the table of contents, with the text directly under its heading.
 
-    `blocks` are the parts of the text that a chunk keeps together; `markup` is how the text is drawn.
+    `blocks` are the parts of the text that a chunk keeps together; `markup` is how the text is drawn, and
+    `lines` say where it is printed, if it is from a PDF.
     """
 
     id: str
@@ -163,6 +240,7 @@ class Section:
     blocks: tuple[Span, ...] = ()
     ancestors: tuple[str, ...] = ()
     markup: tuple[Element, ...] = ()
+    lines: tuple[PrintedLine, ...] = ()
 
     def __post_init__(self) -> None:
         validation.check_text("Section.id", self.id)
@@ -191,6 +269,7 @@ class Section:
             raise InvalidValue("Section.blocks", rule, self.blocks)
         validation.check_tuple("Section.markup", self.markup, Element)
         check_nesting("Section.markup", self.markup, len(self.text))
+        check_lines("Section.lines", self.lines, len(self.text))
 
     @property
     def page_start(self) -> int | None:
@@ -199,6 +278,11 @@ class Section:
     @property
     def page_end(self) -> int | None:
         return self.pages[-1].number if self.pages else None
+
+    @property
+    def page_label(self) -> str | None:
+        """The number of its first page as it is printed, where the book has one."""
+        return self.pages[0].label if self.pages else None
 
     def page_at(self, offset: int) -> PageMark | None:
         """Return the page of the character at `offset`."""
@@ -275,6 +359,12 @@ class Chunk:
     def language(self) -> str:
         """The language whose rules its words follow; "" for English."""
         named = self.metadata.get("language", "")
+        return named if isinstance(named, str) else ""
+
+    @property
+    def context(self) -> str:
+        """The caption and the column headings of the table that it is a later part of; "" elsewhere."""
+        named = self.metadata.get("context", "")
         return named if isinstance(named, str) else ""
 
     @property

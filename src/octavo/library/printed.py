@@ -1,0 +1,108 @@
+"""The pages of PDFs as they are printed, drawn when they are asked for.
+
+Pages are drawn by the parser's process, two at a time, from the file that the records keep. Those drawn last
+stay in memory. A caller beyond those that may wait gets `Overloaded`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from octavo import validation
+from octavo.errors import NotFound, Overloaded
+from octavo.limits import MB
+from octavo.readers.printed import draw_page, find_boxes
+from octavo.records.files import find_file, read_file
+from octavo.records.markup import find_lines
+from octavo.records.scans import find_scans
+from octavo.search.cache import LRUCache
+
+if TYPE_CHECKING:
+    from octavo.limits import Limits
+    from octavo.records.database import Database
+    from octavo.types import Book, PrintedPage, Section
+
+PAGE_WIDTH, NARROWEST, WIDEST = 1_200, 100, 3_000
+AT_ONCE = 2
+WAITING = 32
+"""How many may wait for a page, besides those whose page is being drawn."""
+_KEPT_MB = 64
+_HINT = "Only PDFs have pages that can be shown. One from an earlier version must be added again."
+
+
+def make_page_tag(file: str, number: int, *, width: int, limits: Limits) -> str:
+    """Make a name for the picture of a page from what it is drawn from: another picture has another name."""
+    drawn_by = f"pypdfium2 {version('pypdfium2')} {limits.max_page_pixels}"
+    return sha256(f"{file} {number} {width} {drawn_by}".encode()).hexdigest()[:20]
+
+
+class PrintedPages:
+    def __init__(self, database: Database, limits: Limits) -> None:
+        self._database, self._limits = database, limits
+        self._drawing = asyncio.Semaphore(AT_ONCE)
+        self._callers = 0
+        self._drawn: LRUCache[bytes] = LRUCache(most=_KEPT_MB * MB, measure=len)
+
+    async def draw(self, book: Book, number: int, *, width: int) -> bytes:
+        """Return a page of a book as a PNG."""
+        validation.check_integer("width", width, least=NARROWEST, most=WIDEST)
+        validation.check_integer("number", number, least=1)
+        name = await find_file(self._database, book.id)
+        if not name or number > book.page_count:
+            raise NotFound("page", str(number), hint=_HINT)
+        key = f"{name} {number} {width}"
+        known = self._drawn.get(key)
+        if known is not None:
+            return known
+        async with self._wait():
+            # Another caller may have waited for the same page.
+            known = self._drawn.get(key)
+            if known is not None:
+                return known
+            data = await self._read(name)
+            drawn = await draw_page(data, number, width=width, limits=self._limits)
+        self._drawn.put(key, drawn)
+        return drawn
+
+    async def locate(self, section: Section, start: int, end: int) -> tuple[PrintedPage, ...]:
+        """Return the pages of a section, with boxes around its characters from `start` to `end`."""
+        if end:
+            validation.check_span("span", start, end)
+        name = await find_file(self._database, section.book_id)
+        if not name or not section.pages:
+            raise NotFound("page", section.id, hint=_HINT)
+        lines = await find_lines(self._database, section) if end > start else ()
+        pages = {mark.number for mark in section.pages}
+        scans = await find_scans(self._database, name, pages=pages) if lines else {}
+        async with self._wait():
+            data = await self._read(name)
+            return await find_boxes(
+                data, section, lines, start=start, end=end, limits=self._limits, scans=scans
+            )
+
+    @asynccontextmanager
+    async def _wait(self) -> AsyncIterator[None]:
+        """Wait for one of the places at which pages are drawn, unless too many wait already."""
+        if self._callers >= AT_ONCE + WAITING:
+            raise Overloaded(
+                f"{self._callers} callers wait for pages already",
+                retry_after=2,
+                hint="Ask for the page again in a moment.",
+            )
+        self._callers += 1
+        try:
+            async with self._drawing:
+                yield
+        finally:
+            self._callers -= 1
+
+    async def _read(self, name: str) -> bytes:
+        data = await read_file(self._database, name)
+        if not data:
+            raise NotFound("file", name, hint="Add the book again: its file in the records is damaged.")
+        return data
