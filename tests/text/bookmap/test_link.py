@@ -82,6 +82,23 @@ def test_the_words_around_a_name_tell_what_it_is(
     assert entity.kind is kind
 
 
+def test_in_a_manual_ordinary_words_and_fields_are_neither_people_nor_places() -> None:
+    """Nobody speaks in a manual, and "in" stands there before files and chapters."""
+    linked = link(
+        "All hooks run commands, as told in Hooks, and a list is given in Hooks. See what goes to Hooks.",
+        "The address is copied to X-Debbugs-CC and from X-Debbugs-CC. It was kept in Build-Depends once.",
+        "A field that Policy says is empty is left out. The order is that of Policy. Use it in Emacs.",
+        "Mail is taken by Exim or Postfix. Both Exim and Postfix can use Dovecot, and Postfix can use Cyrus.",
+        "We ship Exim, Postfix, Dovecot, Cyrus and Courier. With Courier or Cyrus no Dovecot is installed.",
+        "The office moved to Trondheim, and from Trondheim the mirror is served. A hook in Germany is one.",
+    ).linked
+    kinds = {entity.name: entity.kind for entity in linked.entities if entity.name[0].isupper()}
+    assert kinds.pop("Trondheim") is EntityKind.PLACE
+    assert kinds.pop("Germany") is EntityKind.PLACE
+    assert {"Hooks", "X-Debbugs-CC", "Build-Depends", "Policy", "Emacs"} <= kinds.keys()
+    assert set(kinds.values()) <= {EntityKind.THING, EntityKind.TERM}
+
+
 def test_people_who_share_a_last_name_stay_apart(books: dict[str, MapDescriber]) -> None:
     linked = books["story"].linked
     assert linked.find("Edda Marlow") is not linked.find("Tobias Marlow")

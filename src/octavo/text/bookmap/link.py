@@ -13,7 +13,14 @@ from dataclasses import dataclass, field
 from math import log
 from typing import TYPE_CHECKING
 
-from octavo.text.bookmap.entities import Group, find_kind, fold, group_forms, join_other_names
+from octavo.text.bookmap.entities import (
+    Group,
+    KindJudge,
+    fold,
+    group_forms,
+    join_other_names,
+    speaks_of_people,
+)
 from octavo.text.bookmap.forms import collect_forms, count_lower, is_title
 from octavo.text.bookmap.marks import Cue, How, SectionMarks
 from octavo.text.bookmap.model import EntityKind
@@ -82,7 +89,8 @@ def link_map(sections: Sequence[Section], marks: Sequence[SectionMarks]) -> Link
     phrases = [phrase for pair in loose for phrase in pair]
     terms = collect_terms(texts, [section.title for section in sections], marks, extra=phrases)
     _join_loose(terms, loose)
-    found = [*_make_names(groups, terms, texts), *(_make_term(term, texts) for term in terms.values())]
+    judge = KindJudge(peopled=speaks_of_people(groups.values()), lower=lower)
+    found = [*_make_names(groups, terms, texts, judge), *(_make_term(term, texts) for term in terms.values())]
     ranked = sorted(found, key=lambda entity: (-entity.weight, entity.places[0], entity.name))
     return LinkedMap(tuple(sections), tuple(marks), tuple(ranked), _index_names(ranked))
 
@@ -116,7 +124,10 @@ def _join_loose(terms: dict[tuple[str, ...], Term], loose: Sequence[tuple[str, s
 
 
 def _make_names(
-    groups: Mapping[str, Group], terms: dict[tuple[str, ...], Term], texts: Sequence[str]
+    groups: Mapping[str, Group],
+    terms: dict[tuple[str, ...], Term],
+    texts: Sequence[str],
+    judge: KindJudge,
 ) -> list[Entity]:
     """Make an entity of each group. It takes over the terms that are written like it."""
     made = []
@@ -133,7 +144,7 @@ def _make_names(
                 # "sperm whale" is the Sperm Whale, but "provides" is not the field Provides.
                 common += len({*term.places} - places)
                 places |= {*term.places}
-        kind = find_kind(group.forms, group.gender)
+        kind = judge.find_kind(group.forms, group.gender)
         defined = any(how in (How.GLOSSARY, How.IS) for *_, how in definitions)
         if common > len(places) / 4 or (defined and kind is EntityKind.THING):
             kind = EntityKind.TERM
