@@ -9,7 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octavo.readers.pdf.headings import OutlineEntry, detect_headings, locate_outline, split_into_runs
-from octavo.readers.pdf.layout import BookWords, PdfText, drop_boilerplate, lay_out, measure_leading
+from octavo.readers.pdf.layout import (
+    BookWords,
+    PdfText,
+    _find_right_edges,
+    drop_boilerplate,
+    lay_out,
+    measure_leading,
+)
 from octavo.readers.pdf.lines import PdfLine, PdfPage, Segment, count_figures
 
 WIDTH = 5.0  # of a letter
@@ -257,3 +264,60 @@ def test_any_lines_keep_their_letters_and_their_marks_stand_in_order(
     assert all(offset <= len(found.text) for offset in offsets)
     ends = [0, *(place for block in found.blocks for place in (block.start, block.end)), len(found.text)]
     assert ends == sorted(ends)
+
+
+def find_edge_of_column(line: PdfLine, page: Sequence[PdfLine]) -> float:
+    """What `_find_right_edges` promises, by comparing all lines of a page."""
+
+    def choose(ends: list[float]) -> float:
+        return max(ends) if len(ends) < 5 else sorted(ends)[-2]
+
+    furthest = choose([other.right for other in page])
+    if line.right > furthest - line.size:
+        return furthest
+    beside = [other.right for other in page if other.left < line.right and other.right > line.left]
+    return choose(beside or [line.right])
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 30), st.integers(-2, 12), st.integers(0, 1)).map(
+            lambda drawn: (drawn[0] * 10.0, drawn[1] * 10.0, drawn[2])
+        ),
+        max_size=25,
+    )
+)
+def test_the_edge_of_a_column_is_that_of_the_lines_beside_it(drawn: list[tuple[float, float, int]]) -> None:
+    page, found = 1, []
+    for left, width, turn in drawn:
+        page += turn
+        found.append(PdfLine(page, "word", left, left + width, 100, 10))
+    same_page = [[other for other in found if other.page == line.page] for line in found]
+    wanted = [find_edge_of_column(line, others) for line, others in zip(found, same_page, strict=True)]
+    assert _find_right_edges(found) == wanted
+
+
+def test_a_page_of_figures_is_not_compared_figure_by_figure() -> None:
+    compared = 0
+
+    class Place(float):
+        """A place on the page that counts how often it is compared."""
+
+        def __lt__(self, other: float) -> bool:
+            nonlocal compared
+            compared += 1
+            return float(self) < float(other)
+
+        def __gt__(self, other: float) -> bool:
+            nonlocal compared
+            compared += 1
+            return float(self) > float(other)
+
+    count = 1_000
+    figures = [
+        PdfLine(1, "7", Place(5 * (n % 100)), Place(5 * (n % 100) + 4), 700 - n // 100, 1)
+        for n in range(count)
+    ]
+    _find_right_edges(figures)
+    assert compared < 100 * count

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 import statistics
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -42,6 +43,8 @@ _LONE_NUMBER = re.compile(r"(?:page\s+)?(\d{1,5})(?:\s*(?:of|/)\s*\d{1,5})?", re
 _AROUND = " -–—|[]()"
 # Stands for the page's own number while lines are compared.
 _HERE = "\x00"
+# So many lines beside each other show where their column ends, although one of them sticks out.
+_MANY = 5
 LINE, _PARAGRAPH = "\n", "\n\n"
 # A gap between paragraphs, in units of the usual leading.
 _GAP = 1.3
@@ -351,17 +354,31 @@ def _find_right_edges(lines: Sequence[PdfLine]) -> list[float]:
         while end < len(lines) and lines[end].page == lines[start].page:
             end += 1
         page = lines[start:end]
-        furthest = _find_edge([ln.right for ln in page])
-        edges += [furthest if ln.right > furthest - ln.size else _find_column_edge(ln, page) for ln in page]
+        lefts = sorted(ln.left for ln in page)
+        ends = _find_furthest_ends(page)
+        furthest = _find_edge(ends[-1])
+        for line in page:
+            if line.right > furthest - line.size:
+                edges.append(furthest)
+            else:
+                before = ends[bisect_left(lefts, line.right)]
+                edges.append(_find_edge([right for right in before if right > line.left] or [line.right]))
         start = end
     return edges
 
 
-def _find_column_edge(line: PdfLine, page: Sequence[PdfLine]) -> float:
-    left, right = line.left, line.right
-    return _find_edge([other.right for other in page if other.left < right and other.right > left] or [right])
+def _find_furthest_ends(page: Sequence[PdfLine]) -> list[list[float]]:
+    """Return the furthest ends among the first n lines from the left, for each n from 0 to all.
+
+    The lines beside another are those that start left of its end and end right of its start. So their
+    furthest ends are among these, and a page of thousands of lines need not be compared pair by pair.
+    """
+    ends: list[list[float]] = [[]]
+    for line in sorted(page, key=lambda ln: ln.left):
+        ends.append(sorted((*ends[-1], line.right), reverse=True)[:_MANY])
+    return ends
 
 
-def _find_edge(ends: list[float]) -> float:
-    """Return the furthest end; of many lines the second furthest, because one may stick out."""
-    return max(ends) if len(ends) < 5 else sorted(ends)[-2]
+def _find_edge(ends: Sequence[float]) -> float:
+    """Return the first of the ends, which is the furthest; of many the second, because one may stick out."""
+    return ends[0] if len(ends) < _MANY else ends[1]
