@@ -16,7 +16,7 @@ from octavo.library import Library
 from octavo.limits import Limits
 from octavo.records.files import find_file
 from octavo.records.scans import find_scans, save_scan
-from octavo.records.tables import scans
+from octavo.records.tables import edition_files, scans
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from tests.readers.test_printed import box, read_section
@@ -222,3 +222,38 @@ async def test_pictures_without_words_are_no_book(tmp_path: Path) -> None:
     async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as library:
         with pytest.raises(BadBook, match="OCR has found no text"):
             await library.add(path)
+
+
+async def test_what_another_engine_has_read_stays_until_its_edition_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "ferry.pdf"
+    path.write_bytes(scan_book(pdf_files.make_book([OTHER]), resolution=120))
+    async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as library:
+
+        async def list_engines() -> set[str]:
+            async with library.database.connect() as connection:
+                return set(await connection.scalars(select(scans.c.engine)))
+
+        book = await library.add(path)
+        (engine,) = await list_engines()
+        # As if an earlier version of the OCR program had read the published edition.
+        async with library.database.begin() as connection:
+            for table in (scans, edition_files):
+                await connection.execute(table.update().values(engine="earlier"))
+        await library.preview(path)
+        assert await list_engines() == {"earlier", engine}
+        file = await find_file(library.database, book.id)
+        ((number, page),) = (await find_scans(library.database, file, engine=engine)).items()
+        changed = page.lines[0].words[0]._replace(text="Changed")
+        line = page.lines[0]._replace(words=(changed, *page.lines[0].words[1:]))
+        async with library.database.begin() as connection:
+            await connection.execute(scans.delete().where(scans.c.engine == engine))
+        await save_scan(library.database, file, number, engine, page._replace(lines=(line,)))
+        # The boxes of the published edition are where the earlier engine saw its words.
+        (entry, *_) = await library.contents(book.id)
+        text = (await library.section(book.id, entry.id)).text
+        first = len(text.split()[0])
+        (shown,) = await library.pages(book.id, entry.id, start=0, end=first)
+        assert shown.boxes
+        await library.add(path, book_id=book.id)
+        assert await list_engines() == {engine}
+        assert "Changed" in await read_text(library, book.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import zipfile
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ from octavo.readers import read_book
 from octavo.readers.parsed import COVER_MOST_MB, Cover, ParsedBook, find_picture_type, make_cover
 from octavo.readers.sandbox import parse
 from octavo.records import covers
+from octavo.records.database import Database
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from tests.support import small_books
@@ -217,3 +219,14 @@ async def test_the_books_with_covers_are_told_from_those_without(library: Librar
     }
     assert await covers.find_covered_books(library.database, [bare.id]) == set()
     assert await covers.find_covered_books(library.database, []) == set()
+
+
+async def test_a_cover_that_is_chosen_while_the_file_is_added_stays(database: Database) -> None:
+    for n in range(10):
+        book_id = f"book {n}"
+        await asyncio.gather(
+            covers.save_cover(database, book_id, Cover(PNG), replacing=True),
+            covers.choose_cover(database, book_id, Cover(GIF)),
+            covers.save_cover(database, book_id, Cover(JPEG)),
+        )
+        assert await covers.find_cover(database, book_id) == Cover(GIF)

@@ -10,7 +10,7 @@ from sqlalchemy import select, update
 from octavo.library import Library
 from octavo.readers.scans import ScannedLine, ScannedPage, ScannedWord
 from octavo.records.files import find_file
-from octavo.records.scans import KEPT_DAYS, find_scans, keep_engine, save_scan
+from octavo.records.scans import KEPT_DAYS, find_scans, save_scan
 from octavo.records.tables import scans
 from octavo.testing import TinyEmbedder
 from tests.records.test_files import WORDS, write_pdf
@@ -34,8 +34,6 @@ async def test_pages_are_found_by_file_engine_and_number(tmp_path: Path) -> None
         }
         assert await find_scans(database, "f" * 64, pages=[1]) == {1: make_page("newer")}
         assert await find_scans(database, "e" * 64) == {}
-        await keep_engine(database, "f" * 64, "one")
-        assert await find_scans(database, "f" * 64, engine="two") == {}
         async with database.begin() as connection:
             await connection.execute(update(scans).where(scans.c.page == 1).values(words=b"damaged"))
         assert await find_scans(database, "f" * 64) == {2: make_page("page2")}

@@ -27,5 +27,6 @@ async def test_sources_are_listed_by_folder_replaced_by_path_and_forgotten(datab
     await save_source(database, newer)
     assert await list_sources(database, Path("/b")) == [second, newer]
     await delete_sources(database, [second.path])
-    await delete_sources_of(database, "one")
+    async with database.begin() as connection:
+        await delete_sources_of(connection, "one")
     assert await list_sources(database, Path("/")) == [other]

@@ -28,7 +28,8 @@ async def test_tags_are_added_taken_away_and_deleted(database: Database) -> None
     assert await change_tags(database, "one", add=["sea", "old"], remove=["WHALING TRADE"]) == ("old", "sea")
     assert await change_tags(database, "two", add=["sea"], remove=["never there"]) == ("sea",)
     assert await list_tags(database) == {"one": ("old", "sea"), "two": ("sea",)}
-    await delete_tags_of(database, "one")
+    async with database.begin() as connection:
+        await delete_tags_of(connection, "one")
     assert await list_tags(database) == {"two": ("sea",)}
 
 

@@ -139,7 +139,7 @@ async def _save_looks(parsed: ParsedBook, identity: Identity, context: LibraryCo
         )
         await save_markup(database, identity.book_id, sections, parsed.images)
         if file:
-            await save_file(database, identity.book_id, file)
+            await save_file(database, identity.book_id, file, engine=parsed.scanner)
 
 
 async def _prepare(parsed: ParsedBook, identity: Identity, context: LibraryContext) -> Edition:

@@ -58,6 +58,7 @@ async def edit_book(book: Book, *, title: str, base_url: str | None, context: Li
         vector_keys=keys,
         images=await markup.read_images(records.database, book.id),
         file=await files.read_file(records.database, await files.find_file(records.database, book.id)),
+        scanner=await files.find_scanner(records.database, book.id),
     )
     async with aclosing(install(edition, context)) as steps:
         async for _ in steps:

@@ -86,6 +86,8 @@ class Edition:
     """The pictures that the markup of the sections names."""
     file: bytes = b""
     """The PDF whose pages are drawn."""
+    scanner: str = ""
+    """What has read the scanned pages of the PDF."""
 
 
 def make_fingerprint(settings: Settings, embedder: Embedder, *, language: str = "") -> str:
@@ -258,7 +260,7 @@ def prepare_edition(
         updated_at=now,
     )
     new = build_edition(book, sections, words_hash=identity.words_hash, embedder=embedder, settings=settings)
-    return replace(new, images=parsed.images)
+    return replace(new, images=parsed.images, scanner=parsed.scanner)
 
 
 def _choose_language(declared: str, found: str) -> str:

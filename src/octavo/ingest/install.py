@@ -57,6 +57,7 @@ async def install(new: Edition, context: LibraryContext) -> AsyncGenerator[Inges
         vector_keys=new.vector_keys,
         images=new.images,
         file=new.file,
+        scanner=new.scanner,
     )
     try:
         async for embedded in embed_missing(new, context):

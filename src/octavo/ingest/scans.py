@@ -23,7 +23,7 @@ from octavo.readers.printed import draw_scans
 from octavo.readers.sandbox import parse_with_scans
 from octavo.readers.scans import ScannedPage
 from octavo.readers.tesseract import HOW_TO_GET_IT, Engine, find_engine, recognize
-from octavo.records.scans import find_scans, keep_engine, save_scan
+from octavo.records.scans import find_scans, save_scan
 
 if TYPE_CHECKING:
     from octavo.ingest.context import LibraryContext
@@ -61,13 +61,13 @@ async def read_book(
     pages, lost = await job.read(book.scans, on_page)
     if not book.sections and not any(page.lines for page in pages.values()):
         raise BadBook("no_text", f"OCR has found no text on the {len(book.scans)} pages of {path.name}")
-    await keep_engine(context.records.database, book.file_hash, engine.name)
     # A page that could not be read is passed as one without words: it is no longer to be read.
     given = {**dict.fromkeys(lost, _NOTHING), **pages}
     read = await parse_with_scans(path, limits, given)
     if read.file_hash != book.file_hash or read.scans:
         raise _make_changed(path.name)
-    return replace(read, warnings=(*read.warnings, *_describe(pages, lost, engine)))
+    warnings = (*read.warnings, *_describe(pages, lost, engine))
+    return replace(read, warnings=warnings, scanner=engine.name)
 
 
 async def _find_engine(context: LibraryContext, language: str) -> Engine | str:

@@ -309,7 +309,7 @@ class Library:
         """Remove a book from the library, with everything that was stored of it."""
         book = await self.book(name)
         async with self._changes() as context:
-            await remove(book, context, self.conversations)
+            await remove(book, context)
         return book
 
     async def search(

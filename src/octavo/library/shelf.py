@@ -14,12 +14,10 @@ from octavo.ingest.site.shelf import delete_shelf
 from octavo.readers.parsed import Cover
 from octavo.records import covers
 from octavo.records.options import BookOptions
-from octavo.records.removal import delete_belongings
 from octavo.text.clean import clean, collapse
 
 if TYPE_CHECKING:
     from octavo.ingest.context import LibraryContext
-    from octavo.records.conversations import Conversations
     from octavo.types import Book
 
 
@@ -40,14 +38,11 @@ async def edit(
     return edited
 
 
-async def remove(book: Book, context: LibraryContext, conversations: Conversations) -> None:
+async def remove(book: Book, context: LibraryContext) -> None:
     """Remove a book with everything that was stored of it."""
-    await context.records.remove(book.id)
-    if not context.settings.keep_quotations:
-        await conversations.delete_answers_from(book.id)
+    await context.records.remove(book.id, keep_answers=context.settings.keep_quotations)
     # The book is gone now. What a full disk keeps from being cleaned up is deleted later.
     with suppress(StorageLow):
-        await delete_belongings(context.records.database, book.id)
         await delete_removed(book.id, context)
         await context.records.sweep()
     await run_blocking(delete_shelf, context.settings.data, book.source_file)

@@ -105,6 +105,8 @@ class ParsedBook:
     """The numbers of pages that OCR has still to read."""
     file_hash: str = ""
     """The SHA-256 of a PDF, whose pages are drawn from the file."""
+    scanner: str = ""
+    """What has read the scanned pages. The parser, which reads none, does not know it."""
 
     @property
     def characters(self) -> int:

@@ -44,6 +44,7 @@ from octavo.records.digests import list_undigested, save_digests
 from octavo.records.files import delete_file, insert_file
 from octavo.records.markup import delete_markup, insert_markup
 from octavo.records.queries import Queries, list_undigested_chunks
+from octavo.records.removal import delete_answers_from, delete_belongings
 from octavo.records.scans import sweep_scans
 from octavo.records.tables import (
     books,
@@ -171,6 +172,7 @@ class Records(Queries):
         digests: Mapping[str, str] | None = None,
         images: Mapping[str, bytes] | None = None,
         file: bytes = b"",
+        scanner: str = "",
     ) -> int:
         """Writes an edition that nobody sees yet, in the place of any other such; returns its number.
 
@@ -191,7 +193,7 @@ class Records(Queries):
             await connection.execute(insert(editions), entry)
             await _insert_sections(connection, sections, edition=number)
             await insert_markup(connection, book.id, number, sections, images or {})
-            await insert_file(connection, book.id, number, file)
+            await insert_file(connection, book.id, number, file, engine=scanner)
             await _insert_chunks(
                 connection, book.id, number, chunks, vector_keys=vector_keys, digests=digests or {}
             )
@@ -240,11 +242,19 @@ class Records(Queries):
             if found.state == BookState.SUPERSEDED:
                 await _delete_edition(connection, book_id, edition)
 
-    async def remove(self, book_id: str) -> tuple[str, ...]:
-        """Removes a book with all its editions; returns the chunks that the store must delete."""
+    async def remove(self, book_id: str, *, keep_answers: bool = True) -> tuple[str, ...]:
+        """Removes a book with all its editions and what belongs to it, all at once.
+
+        Without `keep_answers`, the answers go that show its passages. Returns the chunks that the store must
+        delete.
+        """
         try:
             async with self._change() as connection:
-                return await _remove(connection, book_id)
+                doomed = await _remove(connection, book_id)
+                await delete_belongings(connection, book_id)
+                if not keep_answers:
+                    await delete_answers_from(connection, book_id)
+                return doomed
         finally:
             self.generation += 1
 
@@ -323,6 +333,8 @@ async def _publish(connection: AsyncConnection, book_id: str, number: int) -> No
     entry = {c.name: getattr(new, c.name) for c in books.c if c.name in editions.c and c.name != "edition"}
     entry |= {"edition": number, "settled": 0}
     if old is None:
+        # An earlier version may have been killed before it had deleted all of another book of this id.
+        await delete_belongings(connection, book_id)
         await connection.execute(insert(books), entry | {"id": book_id})
     else:
         entry["added_at"] = old.added_at

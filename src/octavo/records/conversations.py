@@ -270,33 +270,6 @@ class Conversations:
             await _delete_questions(connection, questions.c.session_id == session_id)
             await connection.execute(delete(sessions).where(sessions.c.session_id == session_id))
 
-    async def delete_answers_from(self, book_id: str) -> int:
-        """Deletes the answers that show passages of a book, with their ratings; returns how many there were.
-
-        The questions stay. An answer is made of the book's words, so nothing of it can be kept.
-        """
-        count = 0
-        async with self._database.begin() as connection:
-            rows = (
-                await connection.execute(
-                    select(
-                        answers.c.id,
-                        answers.c.question_id,
-                        answers.c.evidence,
-                        answers.c.refusal,
-                        answers.c.receipt,
-                    )
-                )
-            ).all()
-            for row in rows:
-                shown = [item["chunk"] for item in (*row.evidence, *((row.refusal or {}).get("nearest", ())))]
-                if any(item["book_id"] == book_id for item in (*shown, *row.receipt.get("catalogue", ()))):
-                    await connection.execute(delete(feedback).where(feedback.c.answer_id == row.id))
-                    await connection.execute(delete(answers).where(answers.c.id == row.id))
-                    await delete_responses(connection, [row.question_id])
-                    count += 1
-        return count
-
     async def prune(self, *, before: datetime) -> int:
         """Deletes the questions that were asked before a time, and the sessions that are empty and as old.
 

@@ -16,6 +16,8 @@ from octavo.readers.parsed import Cover
 from octavo.records.tables import covers
 
 if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
     from octavo.records.database import Database
 
 
@@ -28,29 +30,37 @@ async def save_cover(
     """
     if cover is None and not replacing:
         return
-    async with database.connect() as connection:
-        known = await connection.scalar(select(covers.c.is_chosen).where(covers.c.book_id == book_id))
-    if known or await find_cover(database, book_id) == cover:
-        return
-    await _write_cover(database, book_id, cover, is_chosen=False)
+    async with database.begin(_make_turn(book_id)) as connection:
+        query = select(covers.c.is_chosen, covers.c.data).where(covers.c.book_id == book_id)
+        known = (await connection.execute(query)).one_or_none()
+        if known is not None and (known.is_chosen or (cover is not None and known.data == cover.data)):
+            return
+        await _write_cover(connection, book_id, cover, is_chosen=False)
 
 
 async def choose_cover(database: Database, book_id: str, cover: Cover | None) -> None:
     """Save the cover that a person has chosen. With None the book has no cover until its file brings one."""
-    await _write_cover(database, book_id, cover, is_chosen=True)
+    async with database.begin(_make_turn(book_id)) as connection:
+        await _write_cover(connection, book_id, cover, is_chosen=True)
 
 
-async def _write_cover(database: Database, book_id: str, cover: Cover | None, *, is_chosen: bool) -> None:
-    async with database.begin() as connection:
-        await connection.execute(delete(covers).where(covers.c.book_id == book_id))
-        if cover is not None:
-            entry = {
-                "book_id": book_id,
-                "media_type": cover.media_type,
-                "data": cover.data,
-                "is_chosen": is_chosen,
-            }
-            await connection.execute(insert(covers), entry)
+def _make_turn(book_id: str) -> str:
+    """Who reads a cover to decide whether to write it waits for all others who write it."""
+    return f"cover of {book_id}"
+
+
+async def _write_cover(
+    connection: AsyncConnection, book_id: str, cover: Cover | None, *, is_chosen: bool
+) -> None:
+    await delete_cover(connection, book_id)
+    if cover is not None:
+        entry = {
+            "book_id": book_id,
+            "media_type": cover.media_type,
+            "data": cover.data,
+            "is_chosen": is_chosen,
+        }
+        await connection.execute(insert(covers), entry)
 
 
 async def find_cover(database: Database, book_id: str) -> Cover | None:
@@ -67,6 +77,5 @@ async def find_covered_books(database: Database, book_ids: Collection[str]) -> s
         return set(found)
 
 
-async def delete_cover(database: Database, book_id: str) -> None:
-    async with database.begin() as connection:
-        await connection.execute(delete(covers).where(covers.c.book_id == book_id))
+async def delete_cover(connection: AsyncConnection, book_id: str) -> None:
+    await connection.execute(delete(covers).where(covers.c.book_id == book_id))

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, delete, exists, insert, select, text
+from sqlalchemy import and_, delete, exists, insert, select, text, update
 
 from octavo.concurrency import run_blocking
 from octavo.records.scans import delete_scans
@@ -29,15 +29,17 @@ _ADD_PART = text(
 _OF_READY = and_(edition_files.c.book_id == books.c.id, edition_files.c.edition == books.c.edition)
 
 
-async def insert_file(connection: AsyncConnection, book_id: str, edition: int, data: bytes) -> None:
-    """Write the file of an edition; b"" for one without."""
+async def insert_file(
+    connection: AsyncConnection, book_id: str, edition: int, data: bytes, *, engine: str = ""
+) -> None:
+    """Write the file of an edition, b"" for one without, and what has read its scans."""
     if not data:
         return
     name = (await run_blocking(sha256, data)).hexdigest()
     for part, start in enumerate(range(0, len(data), PART_BYTES)):
         values = {"hash": name, "part": part, "data": data[start : start + PART_BYTES]}
         await connection.execute(_ADD_PART, values)
-    entry = {"book_id": book_id, "edition": edition, "hash": name}
+    entry = {"book_id": book_id, "edition": edition, "hash": name, "engine": engine}
     await connection.execute(insert(edition_files), entry)
 
 
@@ -52,23 +54,34 @@ async def delete_file(connection: AsyncConnection, book_id: str, edition: int) -
         await delete_scans(connection, name)
 
 
-async def save_file(database: Database, book_id: str, data: bytes) -> bool:
+async def save_file(database: Database, book_id: str, data: bytes, *, engine: str = "") -> bool:
     """Give the edition that readers see the file that it was read from; return whether it was new."""
     name = (await run_blocking(sha256, data)).hexdigest()
     async with database.begin() as connection:
         edition = await connection.scalar(select(books.c.edition).where(books.c.id == book_id))
         here = (edition_files.c.book_id == book_id, edition_files.c.edition == edition)
         known = await connection.scalar(select(edition_files.c.hash).where(*here))
-        if edition is None or known == name:
+        if edition is None:
+            return False
+        if known == name:
+            await connection.execute(update(edition_files).where(*here).values(engine=engine))
+            await delete_scans(connection, name)
             return False
         await delete_file(connection, book_id, edition)
-        await insert_file(connection, book_id, edition, data)
+        await insert_file(connection, book_id, edition, data, engine=engine)
         return True
 
 
 async def find_file(database: Database, book_id: str) -> str:
     """Find the hash of the file that the edition readers see was read from; "" where none is stored."""
     query = select(edition_files.c.hash).join(books, _OF_READY).where(books.c.id == book_id)
+    async with database.connect() as connection:
+        return await connection.scalar(query) or ""
+
+
+async def find_scanner(database: Database, book_id: str) -> str:
+    """Find what read the scans of the edition readers see; "" where there are none, or it was not noted."""
+    query = select(edition_files.c.engine).join(books, _OF_READY).where(books.c.id == book_id)
     async with database.connect() as connection:
         return await connection.scalar(query) or ""
 

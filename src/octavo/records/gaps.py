@@ -99,9 +99,8 @@ async def delete_old_gaps(database: Database, *, before: datetime) -> None:
         await delete_gaps(connection, gaps.c.timestamp < before)
 
 
-async def delete_gaps_of(database: Database, book_id: str) -> None:
-    async with database.begin() as connection:
-        await delete_gaps(connection, gaps.c.book_id == book_id)
+async def delete_gaps_of(connection: AsyncConnection, book_id: str) -> None:
+    await delete_gaps(connection, gaps.c.book_id == book_id)
 
 
 async def list_gaps(database: Database, book_id: str, *, since: datetime) -> list[OpenQuestion]:

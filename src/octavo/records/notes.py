@@ -197,11 +197,10 @@ class Notes:
         return sorted(placed, key=order)
 
 
-async def delete_notes_of(database: Database, book_id: str) -> None:
+async def delete_notes_of(connection: AsyncConnection, book_id: str) -> None:
     """Deletes all notes and reading places in a book, of every reader."""
-    async with database.begin() as connection:
-        await connection.execute(delete(notes).where(notes.c.book_id == book_id))
-        await connection.execute(delete(reading_places).where(reading_places.c.book_id == book_id))
+    await connection.execute(delete(notes).where(notes.c.book_id == book_id))
+    await connection.execute(delete(reading_places).where(reading_places.c.book_id == book_id))
 
 
 def _parse(row: Any) -> Note:

@@ -1,8 +1,9 @@
 """What OCR has read on the pages of PDFs.
 
 A page is saved as soon as it is read, under the SHA-256 of its file, so that adding the book again after a
-kill goes on where it stopped. It is deleted with the last edition that was read from the file. What an add
-that was given up has left is deleted after `KEPT_DAYS`.
+kill goes on where it stopped. An edition says which engine, with which languages, has read its file. What
+engines have read is deleted with the last edition that needs it. What an add that was given up, or a preview,
+has left is deleted after `KEPT_DAYS`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, delete, exists, select, text
+from sqlalchemy import bindparam, delete, exists, or_, select, text
 
 from octavo.concurrency import run_blocking
 from octavo.readers.scans import ScannedPage, read_scanned_page, write_scanned_page
@@ -29,7 +30,11 @@ _ADD = text(
     "VALUES (:file, :page, :engine, :confidence, :words, :read_at) "
     "ON CONFLICT (file, page, engine) DO NOTHING"
 ).bindparams(bindparam("read_at", type_=Moment))
-_UNNEEDED = ~exists().where(edition_files.c.hash == scans.c.file)
+# An earlier version did not note the engine of an edition.
+_UNNEEDED = ~exists().where(
+    edition_files.c.hash == scans.c.file,
+    or_(edition_files.c.engine == "", edition_files.c.engine == scans.c.engine),
+)
 
 
 async def save_scan(database: Database, file: str, number: int, engine: str, page: ScannedPage) -> None:
@@ -64,14 +69,8 @@ def _unpack(rows: list[tuple[int, bytes]]) -> dict[int, ScannedPage]:
     return found
 
 
-async def keep_engine(database: Database, file: str, engine: str) -> None:
-    """Delete what other engines, or the same with other languages, have read in a file."""
-    async with database.begin() as connection:
-        await connection.execute(delete(scans).where(scans.c.file == file, scans.c.engine != engine))
-
-
 async def delete_scans(connection: AsyncConnection, file: str) -> None:
-    """Delete what was read in a file that no edition has."""
+    """Delete what was read in a file and no edition needs."""
     await connection.execute(delete(scans).where(scans.c.file == file, _UNNEEDED))
 
 

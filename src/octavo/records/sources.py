@@ -17,6 +17,8 @@ from octavo.records.rows import hash_text
 from octavo.records.tables import sources
 
 if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
     from octavo.records.database import Database
 
 
@@ -53,7 +55,6 @@ async def delete_sources(database: Database, paths: Collection[Path]) -> None:
         await connection.execute(delete(sources).where(sources.c.path_hash.in_(keys)))
 
 
-async def delete_sources_of(database: Database, book_id: str) -> None:
+async def delete_sources_of(connection: AsyncConnection, book_id: str) -> None:
     """Forget where a book came from that was removed."""
-    async with database.begin() as connection:
-        await connection.execute(delete(sources).where(sources.c.book_id == book_id))
+    await connection.execute(delete(sources).where(sources.c.book_id == book_id))

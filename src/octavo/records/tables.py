@@ -56,7 +56,7 @@ from sqlalchemy import (
     false,
 )
 
-HEAD = "0015"
+HEAD = "0016"
 """The newest revision under `migrations/versions`."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -470,6 +470,7 @@ edition_files = Table(
     Column("book_id", String(200), primary_key=True),
     Column("edition", Integer, primary_key=True, autoincrement=False),
     Column("hash", String(64), nullable=False),
+    Column("engine", Text, nullable=False, server_default=""),
     ForeignKeyConstraint(["book_id", "edition"], ["editions.book_id", "editions.edition"]),
     Index(None, "hash"),
 )

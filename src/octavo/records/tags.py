@@ -17,6 +17,8 @@ from octavo.records.tables import tags
 from octavo.text.clean import clean, collapse
 
 if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
     from octavo.records.database import Database
 
 TAG_MOST = 50
@@ -62,7 +64,6 @@ async def change_tags(
     return tuple(sorted(after))
 
 
-async def delete_tags_of(database: Database, book_id: str) -> None:
+async def delete_tags_of(connection: AsyncConnection, book_id: str) -> None:
     """Delete the tags of a book that was removed."""
-    async with database.begin() as connection:
-        await connection.execute(delete(tags).where(tags.c.book_id == book_id))
+    await connection.execute(delete(tags).where(tags.c.book_id == book_id))
