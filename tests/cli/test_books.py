@@ -156,3 +156,5 @@ def test_tags_gather_books_into_collections(tmp_path: Path) -> None:
     assert {book["id"]: book["tags"] for book in shown} == {"hills": ["high"], "the-tides": []}
     nothing = call("search", "boats", "--tag", "low")
     assert isinstance(nothing.exception, NotFound)
+    neither = call("search", "lost", "--tag", "high", "--book", "the-tides")
+    assert str(neither.exception) == "no book named the-tides with the tag 'high' here"

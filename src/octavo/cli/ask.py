@@ -53,7 +53,9 @@ def add_scope_options(command: Command) -> Command:
         ),
         click.option("--page", help="A page or a range: 12, xii, 12-15. #12 is the 12th physical page."),
         click.option("--section", help="A section with its subsections, by id, title or address."),
-        click.option("--tag", "tags", multiple=True, help="Only books with this tag. Can be repeated."),
+        click.option(
+            "--tag", "tags", multiple=True, help="Only books with this tag, of those named. Can be repeated."
+        ),
         click.option(
             "--book", "names", multiple=True, help="Only this book, by id or title. Can be repeated."
         ),
@@ -73,11 +75,18 @@ def make_scope(section: str | None, page: str | None, up_to: str | None) -> Scop
 async def choose_books(
     library: Library, names: Sequence[str], tags: Sequence[str]
 ) -> tuple[str | None, tuple[str, ...] | None]:
-    """Return the one book that is named by name or tag, or the ids of several. Without any, all are meant."""
+    """Return the one book that is chosen, or the ids of several. Names and tags narrow together.
+
+    Without any, all are meant.
+    """
     if len(names) < 2 and not tags:
         return next(iter(names), None), None
-    named = [(await library.book(name)).id for name in names]
-    chosen = tuple(dict.fromkeys((*named, *(await library.tagged(tags)))))
+    chosen = tuple(dict.fromkeys([(await library.book(name)).id for name in names]))
+    if tags:
+        from octavo.search.scope import keep_tagged
+
+        tagged = await library.tagged(tags)
+        chosen = keep_tagged(chosen, tagged, tags) if chosen else tagged
     return (chosen[0], None) if len(chosen) == 1 else (None, chosen)
 
 

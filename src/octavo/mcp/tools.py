@@ -15,7 +15,16 @@ from typing import Any, TypeVar
 from octavo.errors import NotFound
 from octavo.events import Answered, Asked, AskEvent, Claimed, Retrieved, Scoped, Working, last
 from octavo.library import Library
-from octavo.mcp.arguments import NEW, AskBook, ListBooks, MapBook, ReadSection, SearchBook, VerifyAnswer
+from octavo.mcp.arguments import (
+    NEW,
+    AskBook,
+    ListBooks,
+    MapBook,
+    ReadSection,
+    ScopeArguments,
+    SearchBook,
+    VerifyAnswer,
+)
 from octavo.schemas import Schema
 from octavo.schemas.tools import (
     ToolAnswer,
@@ -28,7 +37,7 @@ from octavo.schemas.tools import (
     ToolVerdict,
     ToolVerification,
 )
-from octavo.search.scope import find_section
+from octavo.search.scope import find_section, keep_tagged
 from octavo.types import Book
 
 Events = AsyncGenerator[AskEvent, None]
@@ -64,14 +73,22 @@ class ToolCall:
 Tool = Callable[[Any, ToolCall], Awaitable[Schema]]
 
 
-async def _choose_books(tag: str | None, call: ToolCall) -> tuple[str, ...] | None:
-    """Return the ids of the books with a tag, or of all that the visitor may read."""
+async def _choose_books(wanted: ListBooks | ScopeArguments, call: ToolCall) -> tuple[str, ...] | None:
+    """Return the ids of the books with the tag, or of all that the visitor may read.
+
+    A book that is named and has not the tag raises.
+    """
     among = call.visitor.books
-    return among if tag is None else await call.library.tagged([tag], among=among)
+    if wanted.tag is None:
+        return among
+    tagged = await call.library.tagged([wanted.tag], among=among)
+    if wanted.book is None:
+        return tagged
+    return keep_tagged([(await call.library.book(wanted.book, among=among)).id], tagged, [wanted.tag])
 
 
 async def list_books(wanted: ListBooks, call: ToolCall) -> ToolBooks:
-    library, among = call.library, await _choose_books(wanted.tag, call)
+    library, among = call.library, await _choose_books(wanted, call)
     tags = await library.tags()
     if wanted.book is not None:
         book = await library.book(wanted.book, among=among)
@@ -93,7 +110,7 @@ async def search_book(wanted: SearchBook, call: ToolCall) -> ToolPassages:
         book_id=wanted.book,
         scope=wanted.to_scope(),
         top_k=wanted.top_k,
-        books=await _choose_books(wanted.tag, call),
+        books=await _choose_books(wanted, call),
     )
     return ToolPassages.from_results(found)
 
@@ -131,7 +148,7 @@ async def map_book(wanted: MapBook, call: ToolCall) -> ToolMap:
 
 async def ask_book(wanted: AskBook, call: ToolCall) -> ToolAnswer:
     visitor = call.visitor
-    books = await _choose_books(wanted.tag, call)
+    books = await _choose_books(wanted, call)
     question = wanted.to_question(owner=visitor.owner)
     question = replace(question, session_id=await _find_session(wanted.session_id, call))
 

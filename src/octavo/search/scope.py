@@ -131,6 +131,18 @@ def find_tagged(
     return tuple(book.id for book in books if set(words) & set(tags.get(book.id, ())))
 
 
+def keep_tagged(named: Sequence[str], tagged: Sequence[str], tags: Sequence[str]) -> tuple[str, ...]:
+    """Return those of the named books that are tagged: names and tags narrow together. Raises for none."""
+    kept = tuple(dict.fromkeys(book for book in named if book in tagged))
+    if not kept:
+        raise NotFound(
+            f"book named {' or '.join(named[:MOST_CHOICES])} with the tag",
+            ", ".join(tags),
+            hint="Books and tags narrow together: leave out one of them, or give the book the tag.",
+        )
+    return kept
+
+
 @dataclass(frozen=True, slots=True)
 class ScopeResolver:
     """Resolves the scopes of one reader. Who may read only some `books` sees no others."""

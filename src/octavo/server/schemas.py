@@ -207,7 +207,11 @@ WantedLanguage = Annotated[
 ]
 TagNames = Annotated[
     list[TagName],
-    Field(min_length=1, max_length=TAGS_MOST, description="Only books with one of these tags, and `books`."),
+    Field(
+        min_length=1,
+        max_length=TAGS_MOST,
+        description="Only books with one of these tags. Books that are named must have one too.",
+    ),
 ]
 
 

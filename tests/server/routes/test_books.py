@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from octavo.library import Library
 from octavo.limits import MB
 from octavo.readers.parsed import COVER_MOST_MB
+from octavo.types import Book
 from tests.records.test_covers import BY_PROPERTY, PNG, write_epub_with_cover
 from tests.support import small_books
 from tests.support.book_service import Service, ServiceResponse, serve_books
@@ -224,7 +226,8 @@ def test_tags_choose_the_books_of_a_request(service: Service) -> None:
     for tags, books, wanted in (
         (["high"], None, {"hills"}),
         (["short"], None, {"hills", "the-tides"}),
-        (["high"], ["the-tides"], {"hills", "the-tides"}),
+        (["short"], ["the-tides"], {"the-tides"}),
+        (["high", "short"], ["the-tides", "hills"], {"hills", "the-tides"}),
     ):
         body = {"query": "goats, boats and tides", "top_k": 50, "tags": tags, "books": books}
         found = service.post("/v1/search", body).json["results"]
@@ -233,8 +236,31 @@ def test_tags_choose_the_books_of_a_request(service: Service) -> None:
         asked = service.post(path, {"question": "How many boats were lost?", "tags": ["high"]})
         assert asked.status == 200
         assert "boats" not in asked.json["answer"]
+    for named in ({"books": ["the-tides"]}, {"book_id": "the-tides"}):
+        neither = service.post("/v1/search", {"query": "goats", "tags": ["high"], **named})
+        assert (neither.status, neither.code) == (404, "not_found")
+        assert "no book named the-tides with the tag 'high' here" in neither.json["detail"]
     unknown = service.post("/v1/search", {"query": "goats", "tags": ["deep"]})
     assert (unknown.status, unknown.code) == (404, "not_found")
     assert service.post("/v1/search", {"query": "goats", "tags": ["x" * 51]}).status == 422
     assert change(service, {"tags": []}, book="hills").json["tags"] == []
     change(service, {"tags": []})
+
+
+def test_a_change_of_a_book_keeps_what_another_does_to_its_tags_meanwhile(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(service, {"tags": ["old", "kept", "gone"]}, book="hills")
+    library: Library = service.app.state.library
+    edit = library.edit
+
+    async def edit_beside_another(
+        name: str, *, title: str | None, base_url: str | None, cover: bytes | None
+    ) -> Book:
+        await library.tag(name, add=["theirs"], remove=["gone"])
+        return await edit(name, title=title, base_url=base_url, cover=cover)
+
+    monkeypatch.setattr(library, "edit", edit_beside_another)
+    changed = change(service, {"title": "Hills", "tags": ["kept", "gone", "mine"]}, book="hills")
+    assert (changed.status, changed.json["tags"]) == (200, ["kept", "mine", "theirs"])
+    change(service, {"tags": []}, book="hills")

@@ -237,5 +237,7 @@ async def test_a_tag_narrows_the_tools_to_its_books(closed: Closed) -> None:
         assert {item["book_id"] for item in found["results"]} == {"the-hills"}
         answered = await given(assistant, "ask_book", question=LOST, tag="high")
         assert {item["book_id"] for item in answered["evidence"]} == {"the-hills"}
+        for tool, words in (("search_book", {"query": "lost"}), ("ask_book", {"question": LOST})):
+            assert await code(assistant, tool, **words, book="the-tides", tag="high") == "not_found"
     async with client(closed.served, closed.hills) as assistant:
         assert await code(assistant, "search_book", query="lost", tag="low") == "not_found"

@@ -16,6 +16,7 @@ from octavo.library import Library
 from octavo.records.conversations import Conversations
 from octavo.records.idempotency import IdempotentRequests
 from octavo.schemas import AnsweredJson, QueryJson, SearchJson, SupportJson, describe_event
+from octavo.search.scope import keep_tagged
 from octavo.server.auth import PUBLIC, AskCaller, Caller, CurrentLibrary, ReadCaller, get_access
 from octavo.server.metrics import get_metrics
 from octavo.server.schemas import (
@@ -116,12 +117,15 @@ async def query(body: QueryBody, request: Request, library: CurrentLibrary, call
 async def _choose_books(
     body: AskBody | SearchBody, library: Library, caller: Caller
 ) -> tuple[str, ...] | None:
-    """Return the ids of the books that the request names by name or tag, or of those the caller may read."""
-    if body.books is None and body.tags is None:
+    """Return the ids of the books that the request names, of those with its tags, or all of the caller's."""
+    if body.tags is None and body.books is None:
         return caller.books
-    named = [(await library.book(name, among=caller.books)).id for name in body.books or ()]
-    tagged = await library.tagged(body.tags or (), among=caller.books)
-    return tuple(dict.fromkeys((*named, *tagged)))
+    names = [body.book_id] if body.books is None and body.book_id is not None else body.books or ()
+    named = tuple(dict.fromkeys([(await library.book(name, among=caller.books)).id for name in names]))
+    if body.tags is None:
+        return named
+    tagged = await library.tagged(body.tags, among=caller.books)
+    return keep_tagged(named, tagged, body.tags) if named else tagged
 
 
 async def _check_session(body: AskBody, library: Library, caller: Caller) -> None:

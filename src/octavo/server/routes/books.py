@@ -242,20 +242,21 @@ async def change(
 ) -> Response:
     """Changes title, web address, cover or tags. Ids, passages and citations stay the same.
 
-    A request that is refused changes nothing.
+    A request that is refused changes nothing. Tags that others give or take away meanwhile stay so.
     """
     found = await library.book(book_id, among=caller.books)
+    before = set((await library.tags()).get(found.id, ()))
     picture = None
     if body.cover is not None:
         try:
             picture = b64decode(body.cover, validate=True)
         except ValueError:
             raise InvalidValue("cover", "must be a picture in base64", body.cover[:40]) from None
-    tags = None if body.tags is None else [normalise_tag(tag) for tag in body.tags]
+    tags = before if body.tags is None else {normalise_tag(tag) for tag in body.tags}
     if (body.title, body.base_url, picture) != (None, None, None):
         found = await library.edit(found.id, title=body.title, base_url=body.base_url, cover=picture)
-    if tags is not None:
-        await library.tag(found.id, add=tags, remove=(await library.tags()).get(found.id, ()))
+    if tags != before:
+        await library.tag(found.id, add=sorted(tags - before), remove=sorted(before - tags))
     (described,) = await _describe_books(library, [found])
     return respond(described)
 
