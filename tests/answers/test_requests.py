@@ -10,6 +10,7 @@ from octavo.answers.requests import (
     PartRequest,
     Request,
     SeveralRequest,
+    read_reply_language,
     read_request,
 )
 
@@ -96,3 +97,21 @@ def test_two_questions_in_one_are_two_that_stand_alone() -> None:
 def test_a_plain_question_is_left_alone(question: str) -> None:
     read: Request | None = read_request(question)
     assert read is None or isinstance(read, SeveralRequest) == ("and which" in question)
+
+
+@pytest.mark.parametrize(
+    ("question", "asked", "language"),
+    [
+        ("Answer in Urdu: who is Ahab?", "who is Ahab?", "Urdu"),
+        ("please reply in german, what is a relay?", "what is a relay?", "German"),
+        ("Who is Ahab? (Answer in French, please)", "Who is Ahab?", "French"),
+        ("Who is Ahab? Respond in Chinese.", "Who is Ahab?", "Chinese"),
+        ("What is the ship called in German?", "What is the ship called in German?", ""),
+        ("Answer in short: who is Ahab?", "Answer in short: who is Ahab?", ""),
+        ("Did Ahab answer in Latin?", "Did Ahab answer in Latin?", ""),
+    ],
+)
+def test_the_language_that_a_reader_wants_is_no_part_of_the_question(
+    question: str, asked: str, language: str
+) -> None:
+    assert read_reply_language(question) == (asked, language)

@@ -465,12 +465,16 @@ async def test_a_rewriting_that_is_none_gives_way_to_the_words_of_the_talk(
 GERMAN = "Wie viele Boote gingen im Sturm verloren?"
 
 
-def in_german(text: str, gloss: str) -> Script:
+def writing_in_another_language(text: str, gloss: str) -> Script:
     def reply(request: ModelRequest) -> Reply:
         ids = [id_ for id_, said in request.sentences.items() if "Seven" in said]
         return Say(json.dumps({"claims": [{"text": text, "sentences": ids, "gloss": gloss}]}))
 
-    return answering(Say(LOST), reply)
+    return reply
+
+
+def in_german(text: str, gloss: str) -> Script:
+    return answering(Say(LOST), writing_in_another_language(text, gloss))
 
 
 async def test_a_question_in_another_language_is_answered_in_it_and_quotes_the_books(
@@ -523,6 +527,40 @@ async def test_a_gloss_carries_nothing_where_question_and_book_share_a_language(
         async with open_library_with_model(data, says(model, in_german(text, SEVEN))) as library:
             said = await ask_question(library, LOST)
         assert (said.answer.content, said.answerer[:7]) == (OFFLINE, "offline")
+
+
+URDU = "طوفان میں سات کشتیاں اپنے تمام جالوں سمیت ضائع ہو گئیں۔"
+
+
+@pytest.mark.parametrize("asked", [f"Answer in Urdu: {LOST}", f"{LOST} Please answer in Urdu."])
+async def test_an_answer_is_written_in_the_language_that_the_reader_wants(
+    data: Path, model: ScriptedModel, asked: str
+) -> None:
+    script = writing_in_another_language(URDU, SEVEN)
+    async with open_library_with_model(data, says(model, script)) as library:
+        said = await ask_question(library, asked)
+    assert said.answer.content == f"{URDU} [1]"
+    assert [c.content_snippet for c in said.answer.citations] == [SEVEN]
+    assert said.answer.translated == (URDU,)
+    assert f'\nIt means: {LOST}\nWrite "text" in Urdu' in model.requests[-1].question
+
+
+@pytest.mark.parametrize(
+    ("text", "gloss"),
+    [
+        (URDU, ""),
+        (URDU, "Nine boats were lost with all their nets."),
+        ("طوفان میں ۹ کشتیاں ضائع ہو گئیں، جالوں سمیت۔", SEVEN),
+    ],
+)
+async def test_an_answer_in_the_wanted_language_that_the_book_does_not_bear_out_is_dropped(
+    data: Path, model: ScriptedModel, text: str, gloss: str
+) -> None:
+    script = writing_in_another_language(text, gloss)
+    async with open_library_with_model(data, says(model, script)) as library:
+        said = await ask_question(library, f"Answer in Urdu: {LOST}")
+    assert said.answer.content == OFFLINE
+    assert {dropped for dropped, _ in said.dropped} == {text}
 
 
 async def test_an_order_about_a_selection_goes_to_the_model_and_its_claims_pass_the_gate(

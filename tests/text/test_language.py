@@ -60,6 +60,21 @@ def test_a_translation_has_the_numbers_of_its_gloss_and_about_its_length(text: s
 @pytest.mark.parametrize(
     ("text", "same"),
     [
+        ("بادشاہ کا انتقال ۱۵۴۷ میں ہوا۔", True),
+        ("بادشاہ کا انتقال ۱۵۴۸ میں ہوا۔", False),
+        ("国王于一五四七年去世了，很久以前。", True),
+        ("国王于一五四八年去世了，很久以前。", False),
+        ("国王于 1547 年去世了，很久以前。", True),
+    ],
+)
+def test_a_translation_may_write_a_number_in_the_digits_of_its_own_script(text: str, same: bool) -> None:
+    gloss = "The king died in 1547."
+    assert is_translation(text, gloss, gloss) is same
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
         ("Le capitaine Harrow a vu le phare en 1871.", True),
         ("Le capitaine Marlow a vu le phare en 1871.", False),
         ("Le capitaine Harrow et Bergström ont vu le phare en 1871.", False),

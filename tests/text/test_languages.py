@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from octavo.text.languages import (
     collect_words,
+    find_numbers,
+    find_numerals,
     get_direction,
     identify_language,
     prepare_words,
@@ -95,3 +97,18 @@ def test_any_text_has_words_and_preparing_it_again_changes_no_more(text: str, la
     assert isinstance(identify_language([text]), str)
     assert collect_words(text, language) is not None
     assert not any("\u0600" < c < "\u06ff" and c.isdigit() for c in prepared)
+
+
+@pytest.mark.parametrize(
+    ("written", "number"),
+    [
+        ("一五四七", "1547"),
+        ("三百二十", "320"),
+        ("十二", "12"),
+        ("两万五千", "25000"),
+        ("一亿零三", "100000003"),
+    ],
+)
+def test_chinese_characters_are_read_as_numbers(written: str, number: str) -> None:
+    assert find_numerals(f"约{written}人") == {number}
+    assert find_numbers(f"约{number}人، ۱۲") == {number, "12"}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import pytest
+
 from octavo.answers.workspace import CachedVerifier, number_sentences
 from octavo.search.scope import bound_by_books
 from octavo.verification.claims import Claim, GlossedClaim, Sentence
@@ -65,6 +67,31 @@ def test_a_claim_in_another_language_is_checked_by_its_gloss() -> None:
     text = SENTENCES["s1"].text
     assert verify_claim(GlossedClaim("Das Relais.", ("s1",), gloss=text), SENTENCES).supported
     assert not verify_claim(GlossedClaim(text, ("s1",), gloss="The relay has wheels."), SENTENCES).supported
+
+
+@pytest.mark.parametrize(
+    ("sentence", "claim", "kept"),
+    [
+        ("توفي الملك عام ١٥٤٧ في المدينة القديمة.", "توفي الملك عام 1547.", True),
+        ("توفي الملك عام ١٥٤٧ في المدينة القديمة.", "توفي الملك عام 1548.", False),
+        ("توفي الملك عام ١٥٤٧ في المدينة القديمة.", "لم يتوف الملك عام ١٥٤٧.", False),
+        ("国王于一五四七年在旧城去世。", "国王于一五四七年在旧城去世。", True),
+        ("国王于一五四七年在旧城去世。", "国王于一五四八年在旧城去世。", False),
+        ("那些旧船不能在冬天出海。", "那些旧船能在冬天出海。", False),
+        ("船は冬には海に出ません。", "船は冬には海に出ます。", False),
+        ("船は夏には海に出ます。", "船は夏には海に出ません。", False),
+        ("배는 여름에 바다로 나갑니다.", "배는 여름에 바다로 나가지 않습니다.", False),
+        ("Корабли не выходят в море зимой.", "Корабли выходят в море зимой.", False),
+        ("Корабли выходят в море летом.", "Корабли не выходят в море летом.", False),
+        ("Die Schiffe fahren im Sommer aus.", "Die Schiffe fahren im Sommer nicht aus.", False),
+        ("Los barcos no salen en invierno.", "Los barcos salen en invierno.", False),
+        ("Les navires sortent en été.", "Les navires ne sortent jamais en été.", False),
+    ],
+)
+def test_a_changed_number_and_a_changed_negation_pass_in_no_language(
+    sentence: str, claim: str, kept: bool
+) -> None:
+    assert verify_claim(Claim(claim, ("s1",)), make_sentences({(): sentence})).supported is kept
 
 
 # A trained verifier's opinion

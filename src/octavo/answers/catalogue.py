@@ -30,6 +30,7 @@ from octavo.answers.requests import (
 from octavo.answers.title_page import is_imprint, says_author, says_date, says_title
 from octavo.concurrency import run_blocking
 from octavo.text.language import detect_language
+from octavo.text.languages import LANGUAGE_NAMES
 from octavo.verification.claims import CatalogueClaim, Claim
 
 if TYPE_CHECKING:
@@ -47,54 +48,6 @@ FRONT_SECTIONS = 6
 FROM_CATALOGUE = "(from the catalogue)"
 WORDS_PER_MINUTE = 240
 _MEANT = frozenset(("", "it", "this", "that", "here", "there", "total", "this one"))
-_LANGUAGES = MappingProxyType(
-    {
-        "ar": "Arabic",
-        "bg": "Bulgarian",
-        "ca": "Catalan",
-        "cs": "Czech",
-        "cy": "Welsh",
-        "da": "Danish",
-        "de": "German",
-        "el": "Greek",
-        "en": "English",
-        "eo": "Esperanto",
-        "es": "Spanish",
-        "et": "Estonian",
-        "fa": "Persian",
-        "fi": "Finnish",
-        "fr": "French",
-        "ga": "Irish",
-        "he": "Hebrew",
-        "hi": "Hindi",
-        "hr": "Croatian",
-        "hu": "Hungarian",
-        "id": "Indonesian",
-        "is": "Icelandic",
-        "it": "Italian",
-        "ja": "Japanese",
-        "ko": "Korean",
-        "la": "Latin",
-        "lt": "Lithuanian",
-        "lv": "Latvian",
-        "nb": "Norwegian",
-        "nl": "Dutch",
-        "no": "Norwegian",
-        "pl": "Polish",
-        "pt": "Portuguese",
-        "ro": "Romanian",
-        "ru": "Russian",
-        "sk": "Slovak",
-        "sl": "Slovenian",
-        "sr": "Serbian",
-        "sv": "Swedish",
-        "tr": "Turkish",
-        "uk": "Ukrainian",
-        "ur": "Urdu",
-        "vi": "Vietnamese",
-        "zh": "Chinese",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +182,7 @@ class _BookReader:
         if not code:
             sample = max((section.text for section in self._seen), key=len, default="")
             code = await run_blocking(detect_language, sample)
-        name = _LANGUAGES.get(code, code.capitalize() if len(code) > 3 else "")
+        name = LANGUAGE_NAMES.get(code, code.capitalize() if len(code) > 3 else "")
         return await self._state(f"{self._name} is in {name}.") if name else []
 
     async def _state_count(self, noun: str, *, named: bool) -> list[Statement]:

@@ -16,6 +16,7 @@ from octavo.answers.followups import Turn, interpret
 from octavo.answers.parts import KINDS
 from octavo.text.clean import collapse
 from octavo.text.english import list_words
+from octavo.text.languages import LANGUAGE_NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,22 @@ class SeveralRequest:
     """Asks several things at once. Each is a question that can be understood by itself."""
 
     questions: tuple[str, ...]
+
+
+_REPLY_IN = r"(?:please )?(?:answer|reply|respond)(?: (?:me|it|this|the question))? in (?P<language>[a-z]+)"
+_REPLY_FIRST = re.compile(rf"{_REPLY_IN}(?: please)? ?[:,.;–—-] ?(?P<asked>.+)", re.IGNORECASE)
+_REPLY_LAST = re.compile(rf"(?P<asked>.+[?.!]) ?\(?{_REPLY_IN}(?:,? please)?[).!]*", re.IGNORECASE)
+_KNOWN_LANGUAGES = frozenset(LANGUAGE_NAMES.values())
+
+
+def read_reply_language(question: str) -> tuple[str, str]:
+    """Return a question without the wish for a language, and the language: "Answer in Urdu: who is Ahab?".
+
+    The language is "" if there is no such wish, and the question is then as it was.
+    """
+    found = _REPLY_FIRST.fullmatch(collapse(question)) or _REPLY_LAST.fullmatch(collapse(question))
+    language = found["language"].capitalize() if found else ""
+    return (found["asked"], language) if found and language in _KNOWN_LANGUAGES else (question, "")
 
 
 class CatalogueFact(StrEnum):

@@ -17,6 +17,7 @@ from octavo.answers.catalogue import answer_from_catalogue
 from octavo.answers.citations import CheckedReply, number_citations
 from octavo.answers.followups import Turn, interpret
 from octavo.answers.orders import find_order
+from octavo.answers.requests import read_reply_language
 from octavo.answers.short import lead_with_short
 from octavo.answers.workspace import Workspace
 from octavo.concurrency import run_blocking
@@ -75,20 +76,22 @@ class AskSteps:
         """Complete a follow-up from its session, or from the history that came with it, so that it can be
         understood by itself.
 
-        A language model also translates a question into the language of the book.
+        A language model also translates a question into the language of the book. In which language the
+        reader wants the answer is no part of what is looked for.
         """
         if find_order(question) is not None:
             return question.content
+        asked, _ = read_reply_language(question.content)
         turns = read_history(question.conversation_history)
         if question.session_id is not None:
             past = await self.conversations.list_turns(question.session_id, most=HISTORY)
             turns = [Turn(asked, answered) for asked, answered in past] or turns
         if self.rewrite is not None:
-            sample = await self._sample_book(question.content)
-            rewritten = await self.rewrite(question.content, turns, sample) if turns or sample else None
+            sample = await self._sample_book(asked)
+            rewritten = await self.rewrite(asked, turns, sample) if turns or sample else None
             if rewritten:
                 return rewritten
-        return interpret(question.content, turns)
+        return interpret(asked, turns)
 
     async def make_workspace(self, question: Question, bounds: Bounds) -> Workspace:
         """Make the place to work on a question, with what the reader prefers."""

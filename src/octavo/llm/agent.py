@@ -23,7 +23,7 @@ from agents.exceptions import AgentsException, ModelRefusalError
 
 from octavo.answers.offline import OfflineAnswerer, Reply
 from octavo.answers.orders import OrderKind, read_order
-from octavo.answers.requests import PartRequest, read_request
+from octavo.answers.requests import PartRequest, read_reply_language, read_request
 from octavo.concurrency import run_blocking
 from octavo.errors import ModelError
 from octavo.llm import prompts
@@ -75,7 +75,7 @@ class ModelAnswerer:
         quoted = await self._offline.reply(question, workspace)
         order = read_order(question) if workspace.is_selection else None
         translates = order is not None and order.kind is OrderKind.TRANSLATE
-        foreign = translates or _is_foreign(workspace)
+        foreign = translates or _is_foreign(workspace) or bool(read_reply_language(workspace.asked)[1])
         checker = _ClaimChecker(workspace, question, foreign=foreign, risk=self._risk)
         calls = ToolBudget(self._endpoint.limits.tool_calls, self._endpoint.limits.tool_seconds)
         try:
@@ -167,8 +167,9 @@ class ModelAnswerer:
         where = workspace.bounds.description
         own = [s for s in workspace if workspace.bounds.touches(s.chunk, s.start, s.end)]
         besides = [sentence for sentence in workspace if sentence not in own]
+        _, language = read_reply_language(workspace.asked)
         message = prompts.build_question(
-            workspace.asked, question, own, besides=besides, where=where, nonce=nonce
+            workspace.asked, question, own, besides=besides, where=where, nonce=nonce, language=language
         )
         run = await _run(agent, message, turns=limits.turns)
         said = prompts.parse_claims(run.text)

@@ -108,12 +108,15 @@ def build_question(
     besides: Sequence[Sentence] = (),
     where: str,
     nonce: str,
+    language: str = "",
 ) -> str:
     """Build the first message: the question in the reader's words, and the passages that were found first.
 
-    `besides` are sentences from outside of the reader's selection.
+    `besides` are sentences from outside of the reader's selection. `language` is the one that the reader
+    wants the answer in, if it is not that of the question.
     """
     meant = f"\nIt means: {collapse(interpreted)}" if collapse(interpreted) != collapse(asked) else ""
+    meant += f'\nWrite "text" in {language}, and "gloss" in the language of the book.' if language else ""
     more = f"\n\nElsewhere in the book:\n{format_passages(besides, nonce)}" if besides else ""
     found = format_passages(given, nonce)
     return f"Question: {collapse(asked)}{meant}\n\nFound in {collapse(where)}:\n{found}{more}"

@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 
 from octavo.text.english import are_alike, measure_rarity, stem
+from octavo.text.languages import find_numbers, find_numerals
 
 
 @cache
@@ -80,8 +81,9 @@ def is_translation(text: str, gloss: str, cited: str) -> bool:
 
     What the other words say cannot be told without knowing the language.
     """
-    numbers, glossed = (set(re.findall(r"\d+", one)) for one in (text, gloss))
-    if not glossed <= numbers or not numbers <= glossed | set(re.findall(r"\d+", cited)):
+    numbers, glossed = find_numbers(text), find_numbers(gloss)
+    known = glossed | find_numbers(cited) | find_numerals(f"{gloss} {cited}")
+    if not glossed <= numbers | find_numerals(text) or not numbers <= known:
         return False
     latin = detect_language(text) in _load_common_words()
     words = [word.casefold() for word in re.findall(r"\w+", text)]

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
+from types import MappingProxyType
 
 SAMPLES, SAMPLE = 12, 1_500
 """How many samples of a book are looked at, and how many characters each has."""
@@ -71,11 +72,66 @@ RIGHT_TO_LEFT = frozenset(("ar", "he", "fa", "ur", "ps", "sd", "ug", "yi", "dv",
 _ARABIC = str.maketrans(
     {"ي": "ی", "ك": "ک", "ى": "ی", "أ": "ا", "إ": "ا", "آ": "ا", "ٱ": "ا", "ة": "ه", "ـ": ""}
 )
+MYRIAD = 10_000
+_NUMERALS = dict(zip("〇零一二三四五六七八九两兩", (0, 0, *range(1, 10), 2, 2), strict=True))
+_POWERS = dict(zip("十百千万萬亿億", (10, 100, 1_000, MYRIAD, MYRIAD, 10**8, 10**8), strict=True))
+_NUMERAL = re.compile(f"[{''.join((*_NUMERALS, *_POWERS))}]+")
 _WORD = re.compile(r"\w+")
 # Digits and vowel marks of scripts that are not Latin; a Latin text is left as it is.
 _MARKED = re.compile(r"[^\x00-\u024f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 # The shortest word that endings are taken off, and how much of it stays.
 _ENDED, _STEM = 6, 5
+
+
+LANGUAGE_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "ar": "Arabic",
+        "bg": "Bulgarian",
+        "ca": "Catalan",
+        "cs": "Czech",
+        "cy": "Welsh",
+        "da": "Danish",
+        "de": "German",
+        "el": "Greek",
+        "en": "English",
+        "eo": "Esperanto",
+        "es": "Spanish",
+        "et": "Estonian",
+        "fa": "Persian",
+        "fi": "Finnish",
+        "fr": "French",
+        "ga": "Irish",
+        "he": "Hebrew",
+        "hi": "Hindi",
+        "hr": "Croatian",
+        "hu": "Hungarian",
+        "id": "Indonesian",
+        "is": "Icelandic",
+        "it": "Italian",
+        "ja": "Japanese",
+        "ko": "Korean",
+        "la": "Latin",
+        "lt": "Lithuanian",
+        "lv": "Latvian",
+        "nb": "Norwegian",
+        "nl": "Dutch",
+        "no": "Norwegian",
+        "pl": "Polish",
+        "pt": "Portuguese",
+        "ro": "Romanian",
+        "ru": "Russian",
+        "sk": "Slovak",
+        "sl": "Slovenian",
+        "sr": "Serbian",
+        "sv": "Swedish",
+        "tr": "Turkish",
+        "uk": "Ukrainian",
+        "ur": "Urdu",
+        "vi": "Vietnamese",
+        "zh": "Chinese",
+    }
+)
+"""What languages are called in English."""
 
 
 def identify_language(texts: Sequence[str], *, declared: str = "") -> str:
@@ -161,6 +217,46 @@ def get_direction(language: str) -> str:
     return "rtl" if get_base_code(language) in RIGHT_TO_LEFT else "ltr"
 
 
+def is_unspaced(text: str) -> bool:
+    """Say whether a text has characters of a script that is written without spaces."""
+    return not text.isascii() and _SPACELESS.search(text) is not None
+
+
+def write_digits(text: str) -> str:
+    """Write the digits of all scripts as 0 to 9."""
+    if text.isascii():
+        return text
+    return "".join(str(unicodedata.decimal(c, c)) if c.isdecimal() else c for c in text)
+
+
+def find_numbers(text: str) -> set[str]:
+    """Find the numbers that are written in digits, of whatever script."""
+    return set(re.findall(r"[0-9]+", write_digits(text)))
+
+
+def find_numerals(text: str) -> set[str]:
+    """Find the numbers that Chinese characters may write: 一五四七 as 1547, 三百二十 as 320.
+
+    They need not be meant as such: 一 is also "a".
+    """
+    return {str(_read_numeral(found)) for found in _NUMERAL.findall(text)}
+
+
+def _read_numeral(numeral: str) -> int:
+    if not any(c in _POWERS for c in numeral):
+        return int("".join(str(_NUMERALS[c]) for c in numeral))
+    total = part = digit = 0
+    for c in numeral:
+        power = _POWERS.get(c, 0)
+        if not power:
+            digit = _NUMERALS[c]
+        elif power < MYRIAD:
+            part, digit = part + (digit or 1) * power, 0
+        else:
+            total, part, digit = total + (part + digit or 1) * power, 0, 0
+    return total + part + digit
+
+
 def is_spaceless(language: str) -> bool:
     return language in ("zh", "ja", "ko", "th", "lo", "km", "my")
 
@@ -180,13 +276,11 @@ def prepare_words(text: str, language: str) -> str:
 
 def _drop_marks(text: str) -> str:
     """Write digits as 0 to 9, and leave out marks that change no letter: vowel points, tone marks, virama."""
-    kept = []
-    for c in text:
-        if c.isdigit() and not c.isascii() and (value := unicodedata.decimal(c, None)) is not None:
-            kept.append(str(value))
-        elif not (unicodedata.combining(c) and c > "\u036f" and not "\u3040" <= c <= "\u30ff"):
-            kept.append(c)
-    return "".join(kept)
+    return "".join(
+        c
+        for c in write_digits(text)
+        if not (unicodedata.combining(c) and c > "\u036f" and not "\u3040" <= c <= "\u30ff")
+    )
 
 
 def _pair_characters(found: re.Match[str]) -> str:

@@ -21,6 +21,7 @@ from octavo.text.english import (
     stem,
     write_out,
 )
+from octavo.text.languages import is_unspaced, write_digits
 
 ARTICLES = list_words("articles")
 PRONOUNS = list_words("pronouns")
@@ -84,15 +85,19 @@ def read_lexemes(text: str) -> tuple[Lexeme, ...]:
 
 
 def _read_lexeme(raw: str) -> Lexeme:
-    low = raw.replace(",", "") if raw[0].isdigit() else raw.casefold().removesuffix("'s")
+    low = write_digits(raw).replace(",", "") if raw[0].isdigit() else raw.casefold().removesuffix("'s")
     # "One" is seldom a number in a sentence: "the one who", "one of them".
     number = list_numbers("numbers").get(low) if low != "one" else None
     return Lexeme(raw, low, number or stem(low) or low)
 
 
 def is_among(word: Lexeme, others: Iterable[Lexeme]) -> bool:
-    """Say whether a word is there, in one form or another."""
-    return any(word.key == w.key or (not word.number and are_alike(word.key, w.key)) for w in others)
+    """Say whether a word is there, in one form or another.
+
+    In a script without spaces a "word" is a whole clause, and its end is where it is denied: it has no forms.
+    """
+    whole = word.number or is_unspaced(word.key)
+    return any(word.key == w.key or (not whole and are_alike(word.key, w.key)) for w in others)
 
 
 def find_decisive(text: Iterable[Lexeme]) -> list[str]:

@@ -23,6 +23,7 @@ from octavo.text.english import (
     stem,
     write_out,
 )
+from octavo.text.languages import write_digits
 
 # Scripts that put no spaces between words; then marks that belong to letters, and are none.
 _JOINED = (
@@ -117,7 +118,7 @@ def stem_words(raws: Sequence[str]) -> list[str]:
 def normalise(raw: str) -> str:
     """Return what a word is compared by: digits for numbers, a stem without accents for the rest."""
     if raw[0].isdigit():
-        digits = raw.rstrip("stndrh").replace(",", "")
+        digits = write_digits(raw).rstrip("stndrh").replace(",", "")
         return digits.rstrip("0").rstrip(".") if "." in digits else digits.lstrip("0") or "0"
     if raw == "%":
         return "percent"
