@@ -1,175 +1,348 @@
-"""How well books in other languages are found and answered, on one book in ten languages.
+"""How well books in other languages are found and answered, on one book in eight languages.
 
-    apt-get install debian-faq debian-faq-{de,fr,it,ja,ko,nl,pt,ru,zh-cn}
-    python -m benchmarks.languages [/usr/share/doc/debian/FAQ] [--bare] [--all] [--ask]
+    apt-get download debian-handbook && dpkg -x debian-handbook_*.deb MANUALS
+    python -m benchmarks.languages MANUALS --rows ROWS [--languages de,ar] [--ways same] [--part test]
 
-The Debian FAQ is the same book in every language: 112 questions, each with a section that answers it. The
-book is added once for each language. A section that was not translated is neither asked for nor searched for.
+The Debian Administrator's Handbook is the same book in every language. benchmarks/questions/handbook.jsonl
+has questions about it, each written once by its meaning and then in every language: those with a `place` are
+answered by that section, in the words of `answers` (`any` in every language), the others by no section. The
+book has the sections that all languages have, without the paragraphs that were left in English. A question
+is asked in a language if its answer stands in that language's section.
 
 - same: the questions of a language, to the book in that language.
 - from English: the English questions, to the book in that language.
-- to English: the questions of a language, to the English book.
+- to English: the questions of a language, to the English book, as with OCTAVO_EMBEDDER=multilingual.
 
-All books are embedded by the multilingual model, as with OCTAVO_EMBEDDER=multilingual; for the first two
-columns OCTAVO_EMBEDDER=auto is the same. `--bare` replaces the headings by numbers, so that what is asked is
-nowhere in the book. `--all` asks all books together, with OCTAVO_EMBEDDER=auto: the section of any language
-counts.
+An answer is correct if it has at most 80 words, and an answer of the list stands in it or shares half of its
+words. What was asked is kept in ROWS and not asked again. Sections are parted into `tune` and `test`: weights
+are fitted to the first (`benchmarks/multilingual_fit.py`) and reported for the other.
 
-`--ask` asks: each question is asked of its book, and of its book without the section that answers it. An
-answer is right if it cites that section. Whatever is said to the book without it is wrong.
+`--false` asks through `Library.ask` instead, and counts the citations that `Library.verify` does not find in
+the book, letter for letter. `--scale FAQ` compares the cosines of the two embedders on the Debian FAQ.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import re
 import statistics
 import tempfile
-from collections.abc import Mapping, Sequence
+import unicodedata
+import zlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from benchmarks.parallel import Entry, strip_tags
+import numpy as np
+
+from benchmarks.answering_fit import calibration_error
+from benchmarks.parallel import SHORTEST, Entry, read_entries, strip_tags
+from benchmarks.suite import rows
+from octavo.answers import calibration
+from octavo.answers.ask import LEAST_CONFIDENCE
+from octavo.answers.offline import Reply
+from octavo.answers.steps import AskSteps
 from octavo.library import Library
+from octavo.search.ranking import ReaderKind
 from octavo.settings import Settings
-from octavo.text.languages import identify_language
-from octavo.types import Evidence
+from octavo.text.languages import is_spaceless, prepare_words
+from octavo.types import Question
 
-LANGUAGES = ("en", "de", "fr", "it", "nl", "pt", "ru", "ja", "ko", "zh-cn")
-_SECTION = re.compile(r'<h2 class="title"[^>]*><a id="([^"]+)"></a>(.*?)</h2>', re.DOTALL)
-_NUMBER = re.compile(r"^[\d.\s\xa0]+")
-_END = re.compile(r'<div class="navfooter">.*', re.DOTALL)
-SHORTEST = 40
-
-
-def read_entries(folder: Path, language: str) -> dict[str, Entry]:
-    """Read the sections of one language that were translated and have some text."""
-    found: dict[str, Entry] = {}
-    for path in sorted(folder.rglob(f"*.{language}.html")):
-        page = _END.sub("", path.read_text(encoding="utf-8"))
-        parts = _SECTION.split(page)
-        for anchor, title, body in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
-            place = f"{path.name.split('.')[0]}-{anchor}"
-            question = " ".join(_NUMBER.sub("", strip_tags(title)).split())
-            text = strip_tags(body)
-            translated = bool(identify_language([text])) == (language != "en")
-            if len(text) >= SHORTEST and translated:
-                found[place] = Entry(place, question, text)
-    return found
+QUESTIONS = Path(__file__).parent / "questions" / "handbook.jsonl"
+EDITIONS = {
+    "en": "en-US",
+    "de": "de-DE",
+    "fr": "fr-FR",
+    "es": "es-ES",
+    "ru": "ru-RU",
+    "ja": "ja-JP",
+    "zh": "zh-CN",
+    "ar": "ar-MA",
+}
+OTHERS = tuple(EDITIONS)[1:]
+WAYS = ("same", "from English", "to English")
+PARTS = ("tune", "test")
+MOST_WORDS = 80
+# A paragraph of fewer words may be the same in two languages.
+LEAST_LEFT = 6
+_LATIN = "[0-9A-Za-z]"
 
 
-def write_book(
-    entries: Mapping[str, Entry],
-    language: str,
-    folder: Path,
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A question in every language, the section that answers it ("" for none), and its answers."""
+
+    id: int
+    questions: Mapping[str, str]
+    place: str = ""
+    answers: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def part(self) -> str:
+        return PARTS[zlib.crc32((self.place or str(self.id)).encode()) % 2]
+
+    def list_answers(self, language: str, text: str) -> list[str]:
+        """List the answers that stand in the text of a section."""
+        listed = (*self.answers.get("any", ()), *self.answers.get(language, ()))
+        return [answer for answer in listed if contains(text, answer)]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What came of one question: where its section was found (0 for nowhere), and what was said."""
+
+    language: str
+    way: str
+    id: int
+    part: str
+    answerable: bool
+    place: int
+    correct: bool
+    cited: bool
+    said: str
+    reader: ReaderKind
+    features: dict[str, float]
+
+
+def read_items(path: Path = QUESTIONS) -> list[Item]:
+    return [Item(**row) for row in rows(path)]
+
+
+def read_books(root: Path, languages: Iterable[str] = EDITIONS) -> dict[str, dict[str, Entry]]:
+    """Read the sections that every language has, without paragraphs that were left in English."""
+    entries = {code: read_entries(root, "handbook", EDITIONS[code]) for code in EDITIONS}
+    shared = [place for place in entries["en"] if all(place in own for own in entries.values())]
+    books: dict[str, dict[str, Entry]] = {}
+    for code in languages:
+        left = [(place, _drop_untranslated(entries[code][place], entries["en"][place])) for place in shared]
+        books[code] = {place: entry for place, entry in left if len(entry.text) >= SHORTEST}
+    return books
+
+
+def _drop_untranslated(entry: Entry, english: Entry) -> Entry:
+    known = {_squeeze(paragraph) for paragraph in english.text.split("\n\n")}
+    kept = [
+        paragraph
+        for paragraph in entry.text.split("\n\n")
+        if len(paragraph.split()) < LEAST_LEFT or _squeeze(paragraph) not in known
+    ]
+    return Entry(entry.place, entry.question, "\n\n".join(kept))
+
+
+def _squeeze(text: str) -> str:
+    """Write a text in one way: forms of letters, case, spaces, and marks that Arabic leaves out."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    marks = {c for c in plain if unicodedata.combining(c) and "\u0600" <= c <= "\u06ff"}
+    kept = "".join(c for c in plain if c not in marks and c != "\u0640")
+    return " ".join(kept.split())
+
+
+def contains(text: str, answer: str) -> bool:
+    """Say whether an answer stands in a text. One in Latin letters begins and ends with its words."""
+    wanted, there = _squeeze(answer), _squeeze(text)
+    if wanted.isascii():
+        return re.search(f"(?<!{_LATIN}){re.escape(wanted)}(?!{_LATIN})", there, re.IGNORECASE) is not None
+    return wanted in there or wanted.replace(" ", "") in there.replace(" ", "")
+
+
+def is_correct(said: str, answers: Sequence[str], language: str) -> bool:
+    words = _list_words(said, language)
+    if len(words) <= MOST_WORDS and any(contains(said, answer) for answer in answers):
+        return True
+    return any(_share(words, _list_words(answer, language)) >= 0.5 for answer in answers)
+
+
+def _list_words(text: str, language: str) -> list[str]:
+    words = re.findall(r"\w+", prepare_words(_squeeze(text), language))
+    # Pairs of characters overlap, and a word has about two characters.
+    return words[::2] if is_spaceless(language) else words
+
+
+def _share(said: Sequence[str], gold: Sequence[str]) -> float:
+    same = (Counter(said) & Counter(gold)).total()
+    return 2 * same / (len(said) + len(gold)) if same else 0.0
+
+
+def write_book(entries: Mapping[str, Entry], path: Path) -> None:
+    sections = [f"## {entry.place} {entry.question}\n\n{entry.text}" for entry in entries.values()]
+    path.write_text("# Debian\n\n" + "\n\n".join(sections) + "\n", encoding="utf-8")
+
+
+async def add_books(library: Library, books: Mapping[str, Mapping[str, Entry]], folder: Path) -> None:
+    for code, entries in books.items():
+        path = folder / f"{code}.md"
+        write_book(entries, path)
+        await library.add(path, book_id=code)
+
+
+def list_questions(
+    items: Sequence[Item], language: str, way: str, books: Mapping[str, Mapping[str, Entry]]
+) -> list[tuple[Item, str, str, list[str]]]:
+    """List what is asked in one way: the item, the question, the book, and the answers it may have."""
+    asked, book = ("en" if way == "from English" else language), ("en" if way == "to English" else language)
+    listed = []
+    for item in items:
+        entry = books[book].get(item.place)
+        answers = item.list_answers(book, entry.text) if entry else []
+        if answers or not item.place:
+            listed.append((item, item.questions[asked], book, answers))
+    return listed
+
+
+@contextmanager
+def _open_folder(data: Path | None) -> Iterator[Path]:
+    """Open the folder that books are kept in between runs, or one that is gone afterwards."""
+    if data is not None:
+        data.mkdir(parents=True, exist_ok=True)
+        yield data
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder)
+
+
+def _list_books(languages: Sequence[str], ways: Sequence[str]) -> list[str]:
+    return [*(languages if set(ways) - {"to English"} else ()), *(("en",) if "to English" in ways else ())]
+
+
+async def collect(
+    root: Path,
+    languages: Sequence[str],
+    ways: Sequence[str],
     *,
-    bare: bool = False,
-    without: Sequence[str] = (),
-) -> Path:
-    """Write the sections as one book, each with its question as the heading, or with a number if `bare`."""
-    kept = [(number, entry) for number, entry in _number(entries) if entry.place not in without]
-    sections = [f"## {number:03} {'' if bare else entry.question}\n\n{entry.text}" for number, entry in kept]
-    path = folder / f"faq-{language}.md"
-    path.write_text(f"# {language.upper()}\n\n" + "\n\n".join(sections) + "\n", encoding="utf-8")
-    return path
-
-
-def _number(entries: Mapping[str, Entry]) -> list[tuple[int, Entry]]:
-    return list(enumerate(entries.values(), start=1))
-
-
-def find_place(found: Evidence, entries: Mapping[str, Mapping[str, Entry]]) -> str:
-    """Return the place in all languages that a passage stands at."""
-    language = found.chunk.book_id.removeprefix("faq-")
-    number = int(found.chunk.section.split()[0])
-    return list(entries[language])[number - 1]
-
-
-async def measure_hits(
-    library: Library,
-    entries: Mapping[str, Mapping[str, Entry]],
-    *,
-    asked: str,
-    book: str | None,
-) -> tuple[float, float, int]:
-    """Return hit@1 and hit@5 of the questions in one language, and how many there were."""
-    known = entries[asked] if book is None else entries[book]
-    places = [place for place in entries[asked] if place in known]
-    first = five = 0
-    for place in places:
-        book_id = None if book is None else f"faq-{book}"
-        hits = await library.search(entries[asked][place].question, book_id=book_id, top_k=5)
-        there = [find_place(hit, entries) for hit in hits]
-        first += there[:1] == [place]
-        five += place in there
-    return first / len(places), five / len(places), len(places)
-
-
-async def measure_search(folder: Path, languages: Sequence[str], *, bare: bool, together: bool) -> None:
-    entries = {language: read_entries(folder, language) for language in ("en", *languages)}
-    with tempfile.TemporaryDirectory() as data:
-        settings = Settings(data=Path(data), embedder="auto" if together else "multilingual")
-        async with Library.open(settings=settings) as library:
-            for language in entries:
-                book = write_book(entries[language], language, Path(data), bare=bare)
-                await library.add(book, book_id=f"faq-{language}")
-            columns = ("all books",) if together else ("same", "from English", "to English")
-            print(f"hit@1 / hit@5\n| language | questions | {' | '.join(columns)} |")
-            print(f"|---|---{'|---' * len(columns)}|", flush=True)
+    known: Collection[tuple[str, str, int]],
+    part: str = "all",
+    data: Path | None = None,
+) -> Iterable[Row]:
+    """Ask what was not asked yet."""
+    books, items = read_books(root, _list_books(languages, ways)), read_items()
+    made: list[Row] = []
+    with _open_folder(data) as folder:
+        async with Library.open(settings=Settings(data=folder, embedder="multilingual")) as library:
+            await add_books(library, books, folder)
+            steps = await library._make_steps(None)
             for language in languages:
-                pairs = (
-                    ((language, None),)
-                    if together
-                    else ((language, language), ("en", language), (language, "en"))
-                )
-                cells = []
-                for asked, book_language in pairs:
-                    one, five, _ = await measure_hits(library, entries, asked=asked, book=book_language)
-                    cells.append(f"{one:.2f} / {five:.2f}")
-                print(f"| {language} | {len(entries[language])} | {' | '.join(cells)} |", flush=True)
+                for way in ways:
+                    for item, question, book, answers in list_questions(items, language, way, books):
+                        if (language, way, item.id) not in known and part in (item.part, "all"):
+                            made.append(await _ask(steps, item, question, book, answers, language, way))
+    return made
 
 
-async def measure_answers(folder: Path, languages: Sequence[str], limit: int) -> None:
-    """Ask every question of its book, and of the book without the section that answers it."""
-    print("| language | asked | answered | right | refused | asked in vain | refused |")
-    print("|---|---|---|---|---|---|---|")
-    for language in languages:
-        entries = read_entries(folder, language)
-        asked_for = list(entries)[:: max(1, len(entries) // limit)][:limit]
-        answered = right = silent = 0
-        with tempfile.TemporaryDirectory() as data:
-            async with Library.open(settings=Settings(data=Path(data))) as library:
-                await library.add(write_book(entries, language, Path(data)), book_id="whole")
-                numbers = {entry.place: f"{number:03}" for number, entry in _number(entries)}
-                for place in asked_for:
-                    answer = await library.ask(entries[place].question, book_id="whole")
-                    if answer.refusal is None:
-                        answered += 1
-                        right += any(c.chunk.section.startswith(numbers[place]) for c in answer.citations)
-                halves = [asked_for[0::2], asked_for[1::2]]
-                for number, gone in enumerate(halves):
-                    path = write_book(entries, f"{language}-{number}", Path(data), without=gone)
-                    await library.add(path, book_id=f"half-{number}")
-                    for place in gone:
-                        answer = await library.ask(entries[place].question, book_id=f"half-{number}")
-                        silent += answer.refusal is not None
-        asked = len(asked_for)
-        print(
-            f"| {language} | {asked} | {answered / asked:.2f} | {right / max(1, answered):.2f} | "
-            f"{1 - answered / asked:.2f} | {asked} | {silent / asked:.2f} |",
-            flush=True,
-        )
+async def _ask(
+    steps: AskSteps, item: Item, asked: str, book: str, answers: Sequence[str], language: str, way: str
+) -> Row:
+    question = Question(content=asked, book_id=book)
+    bounds = await steps.scope.resolve_question(question)
+    workspace = await steps.make_workspace(question, bounds)
+    await workspace.search(asked, top_k=question.top_k, reader="large")
+    found = tuple(workspace.evidence)
+    places = [evidence.chunk.section.split()[0] for evidence in found]
+    said = [step async for step in steps.answer(asked, workspace)][-1]
+    assert isinstance(said, Reply)
+    reply = await steps.verify(asked, workspace, said, found=found, name="offline")
+    cited = {
+        reply.sentences[id_].chunk.section.split()[0] for claim in reply.claims for id_ in claim.sentences
+    }
+    text = " ".join(claim.text for claim in reply.claims)
+    return Row(
+        language=language,
+        way=way,
+        id=item.id,
+        part=item.part,
+        answerable=bool(item.place),
+        place=places.index(item.place) + 1 if item.place in places else 0,
+        correct=bool(answers) and is_correct(text, answers, book),
+        cited=item.place in cited,
+        said=text,
+        reader=said.reader or steps.retriever.reader_size,
+        features=dict(said.features),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Whether one question was answered, and how sure the answer was."""
+
+    answered: bool
+    confidence: float
+
+
+def score(row: Row) -> Score:
+    """Decide as the library does with its calibration of today."""
+    sure = calibration.confidence(row.features, reader=row.reader)
+    enough = calibration.answerable(row.features, reader=row.reader) >= calibration.threshold(
+        reader=row.reader
+    )
+    return Score(bool(row.said) and enough and sure >= LEAST_CONFIDENCE, sure)
+
+
+def report(given: Sequence[Row], ways: Sequence[str], languages: Sequence[str]) -> None:
+    """Print a line for each way and language, and for all languages of a way."""
+    print("| way | language | asked | hit@1 | hit@5 | answered | correct of these | absent | refused | ECE |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for way in ways:
+        for language in (*languages, "all"):
+            own = [row for row in given if row.way == way and language in (row.language, "all")]
+            if own:
+                print(f"| {way} | {language} | {describe(own, [score(row) for row in own])} |")
+
+
+def describe(given: Sequence[Row], scores: Sequence[Score]) -> str:
+    can = [(r, s) for r, s in zip(given, scores, strict=True) if r.answerable]
+    absent = [s for r, s in zip(given, scores, strict=True) if not r.answerable]
+    answered = [r for r, s in can if s.answered]
+    told = [(s.confidence, r.correct) for r, s in zip(given, scores, strict=True) if s.answered]
+    error = calibration_error(np.array([c for c, _ in told]), np.array([t for _, t in told])) if told else 0.0
+    shares = (
+        statistics.mean(r.place == 1 for r, _ in can),
+        statistics.mean(0 < r.place <= 5 for r, _ in can),
+        len(answered) / len(can),
+        statistics.mean(r.correct for r in answered) if answered else 0.0,
+    )
+    refused = statistics.mean(not s.answered for s in absent)
+    cells = " | ".join(f"{share:.2f}" for share in shares)
+    return f"{len(can)} | {cells} | {len(absent)} | {refused:.2f} | {error:.2f}"
+
+
+async def count_false(
+    root: Path, languages: Sequence[str], ways: Sequence[str], *, part: str, data: Path | None
+) -> None:
+    """Ask as a reader does, and compare every citation with the book."""
+    books, items = read_books(root, _list_books(languages, ways)), read_items()
+    with _open_folder(data) as folder:
+        async with Library.open(settings=Settings(data=folder, embedder="multilingual")) as library:
+            await add_books(library, books, folder)
+            for language in languages:
+                answers = citations = false = 0
+                for way in ways:
+                    for item, question, book, _ in list_questions(items, language, way, books):
+                        if part not in (item.part, "all"):
+                            continue
+                        answer = await library.ask(question, book_id=book)
+                        verdicts = await library.verify(answer.id) if answer.refusal is None else []
+                        answers += answer.refusal is None
+                        citations += len(verdicts)
+                        false += sum(not verdict.true for verdict in verdicts)
+                print(f"{language}: {answers} answers, {citations} citations, {false} false", flush=True)
+
+
+_FAQ_SECTION = re.compile(r'<h2 class="title"[^>]*><a id="[^"]+"></a>(.*?)</h2>', re.DOTALL)
 
 
 def measure_scale(folder: Path) -> None:
     """Print where cosines of the two embedders lie, for `NEUTRAL` and `SCALE` of the multilingual one."""
-    import numpy as np
-
     from octavo.models.loading import load_embedder
     from octavo.models.multilingual import MultilingualEmbedder
 
-    entries = list(read_entries(folder, "en").values())
-    questions, texts = [e.question for e in entries], [e.text[:600] for e in entries]
+    questions, texts = [], []
+    for path in sorted(folder.rglob("*.en.html")):
+        parts = _FAQ_SECTION.split(path.read_text(encoding="utf-8"))
+        questions += [re.sub(r"^[\d.\s]+", "", strip_tags(title)) for title in parts[1::2]]
+        texts += [strip_tags(body)[:600] for body in parts[2::2]]
     english, other = load_embedder(Settings()), MultilingualEmbedder()
     for name, asked, read in (
         ("all-MiniLM-L6-v2", english.embed(questions), english.embed(texts)),
@@ -182,21 +355,31 @@ def measure_scale(folder: Path) -> None:
 
 def main() -> None:
     said = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    said.add_argument("folder", type=Path, nargs="?", default=Path("/usr/share/doc/debian/FAQ"))
-    said.add_argument("--ask", action="store_true", help="ask instead of searching")
+    said.add_argument("manuals", type=Path)
+    said.add_argument("--rows", type=Path, help="where what was asked is kept")
+    said.add_argument("--languages", default=",".join(OTHERS), help="which are asked, between commas")
+    said.add_argument("--ways", default=",".join(WAYS), help="how they are asked, between commas")
+    said.add_argument("--part", choices=("tune", "test", "all"), default="test", help="what is asked")
+    said.add_argument("--data", type=Path, help="a folder that keeps the books for the next run")
+    said.add_argument("--false", action="store_true", help="ask through the library and check citations")
     said.add_argument("--scale", action="store_true", help="compare the cosines of the two embedders")
-    said.add_argument("--bare", action="store_true", help="replace the headings by numbers")
-    said.add_argument("--all", action="store_true", help="search all books together")
-    said.add_argument("--languages", default=",".join(LANGUAGES[1:]), help="which are asked, between commas")
-    said.add_argument("--limit", type=int, default=200, help="how many questions are asked at most")
     given = said.parse_args()
-    languages = given.languages.split(",")
+    languages, ways = given.languages.split(","), given.ways.split(",")
     if given.scale:
-        measure_scale(given.folder)
-    elif given.ask:
-        asyncio.run(measure_answers(given.folder, languages, given.limit))
+        measure_scale(given.manuals)
+    elif given.false:
+        asyncio.run(count_false(given.manuals, languages, ways, part=given.part, data=given.data))
     else:
-        asyncio.run(measure_search(given.folder, languages, bare=given.bare, together=given.all))
+        there = [Row(**row) for row in rows(given.rows)] if given.rows.exists() else []
+        known = {(row.language, row.way, row.id) for row in there}
+        for language in languages:
+            made = asyncio.run(
+                collect(given.manuals, [language], ways, known=known, part=given.part, data=given.data)
+            )
+            with given.rows.open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in made)
+            there += made
+        report([row for row in there if given.part in (row.part, "all")], ways, languages)
 
 
 if __name__ == "__main__":
