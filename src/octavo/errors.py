@@ -71,13 +71,23 @@ class InvalidTransition(CallerError):
 
 
 class NotFound(CallerError, LookupError):
-    """Something that does not exist. The message names the closest things that do."""
+    """Something that does not exist. The message names what is close to it, or all of a few."""
 
     code = "not_found"
 
-    def __init__(self, what: str, name: str, *, nearest: tuple[str, ...] = (), hint: str = "") -> None:
+    def __init__(
+        self,
+        what: str,
+        name: str,
+        *,
+        nearest: tuple[str, ...] = (),
+        known: tuple[str, ...] = (),
+        hint: str = "",
+    ) -> None:
+        """`nearest` are names like this one; `known` are all there are, where they can be listed."""
         near = f"; the nearest are: {', '.join(nearest)}" if nearest else ""
-        super().__init__(f"no {what} {name!r} here{near}", hint=hint)
+        all_ = f"; there are: {', '.join(known)}" if known and not nearest else ""
+        super().__init__(f"no {what} {name!r} here{near or all_}", hint=hint)
         self.what, self.name, self.nearest = what, name, nearest
 
 

@@ -208,7 +208,8 @@ def test_counts_that_do_not_add_up_are_found_out_and_mended() -> None:
 
 
 def test_every_field_says_where_the_passage_stands() -> None:
-    pages = (PageMark(0, 11, "xi"), PageMark(300, 12, "xii"), PageMark(2_000, 13))
+    # The second page begins inside a sentence.
+    pages = (PageMark(0, 11, "xi"), PageMark(290, 12, "xii"), PageMark(2_000, 13))
     made = replace(section(PROSE * 40), pages=pages)
     chunks = cut(made)
     first = chunks[0]
@@ -224,6 +225,18 @@ def test_every_field_says_where_the_passage_stands() -> None:
         mark = made.page_at(chunk.start)
         assert mark is not None
         assert chunk.page_number == mark.number
+
+
+def test_a_passage_ends_with_its_page_where_it_can() -> None:
+    page = f"{PROSE * 6}".strip()
+    made = section(f"{page}\n\n{page}")
+    bounds = [c.end for c in cut(replace(made, pages=(PageMark(0, 1), PageMark(len(page) + 2, 2))))]
+    assert len(page) in bounds
+    # A few words at the top of a page are no passage of their own.
+    last = len(made.text) - len("and the tide was low.")
+    assert [c.start for c in cut(replace(made, pages=(PageMark(0, 1), PageMark(last, 2))))] == [
+        c.start for c in cut(made)
+    ]
 
 
 def test_a_book_without_pages_has_none_in_its_locations() -> None:

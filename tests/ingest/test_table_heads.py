@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from octavo.ingest.chunking import chunk_book, make_embedded_text
@@ -82,3 +83,21 @@ def test_a_long_head_keeps_its_beginning_and_its_end() -> None:
 
 def test_a_short_table_and_prose_need_no_head() -> None:
     assert [made.context for made in chunk(make_section(rows=2))] == [""]
+
+
+def test_every_part_of_a_table_has_the_caption_below_it_for_search() -> None:
+    section = make_section("| \nYear | Flour | Bran")
+    named = replace(section, text=f"{section.text}\n\nTable 3.1: What the mill sold\n\nThe mill closed.")
+    heads = find_table_heads(named)
+    assert [head.text.split(" · ")[0] for head in heads] == ["Table 3.1: What the mill sold"]
+    rows = [part for part in chunk(named) if "1000" in part.content or "1050" in part.content]
+    assert len(rows) == 2
+    assert all(part.context.startswith("Table 3.1: What the mill sold") for part in rows)
+
+
+def test_the_caption_below_a_captioned_table_is_the_next_ones() -> None:
+    section = make_section("Table 3.1: What the mill sold\nYear | Flour | Bran")
+    following = replace(section, text=f"{section.text}\n\nTable 3.2: What it bought\n")
+    assert [head.text.split(" · ")[0] for head in find_table_heads(following)] == [
+        "Table 3.1: What the mill sold"
+    ]

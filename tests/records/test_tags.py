@@ -74,7 +74,7 @@ async def test_tags_stay_with_a_book_in_editions_and_backups_and_go_with_it(tmp_
     async with Library.open(settings=settings, embedder=TinyEmbedder()) as library:
         await library.remove("the-tides")
         assert await library.tags() == {"the-hills": ("short",)}
-        with pytest.raises(NotFound, match="no tag 'sea' here; the nearest are: short"):
+        with pytest.raises(NotFound, match="no tag 'sea' here; there are: short"):
             await library.tagged(["sea"])
     restored = Settings(data=tmp_path / "restored")
     await asyncio.to_thread(restore, restored, tmp_path / "backup")

@@ -11,7 +11,14 @@ import pytest
 from octavo.errors import InvalidValue, NotFound
 from octavo.library import Library
 from octavo.protocols import Where
-from octavo.search.scope import Bounds, bound_by_books, bound_by_scope, find_pages, find_section
+from octavo.search.scope import (
+    Bounds,
+    bound_by_books,
+    bound_by_scope,
+    find_near_names,
+    find_pages,
+    find_section,
+)
 from octavo.testing import TinyEmbedder
 from octavo.types import Chunk, PageMark, Scope, ScopeType, Section
 from tests.support import small_books
@@ -91,11 +98,37 @@ def test_a_part_of_several_titles_names_none_of_them() -> None:
 
 
 @pytest.mark.parametrize("identifier", ["Prefase", "Epilogue", "🐳", "%", "p" * 10_000])
-def test_a_name_of_nothing_is_refused_with_the_nearest_names(identifier: str) -> None:
+def test_a_name_of_nothing_is_refused(identifier: str) -> None:
     with pytest.raises(NotFound) as refused:
         find_section(identifier, CONTENTS)
-    assert refused.value.nearest
     assert "contents" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("Lomings", ("Chapter 1. Loomings",)),
+        ("a bosom frend", ("Chapter 10. A Bosom Friend",)),
+        ("mobydick", ("moby-dick",)),
+        ("policy", ("debian-policy-manual",)),
+        ("Epilogue", ()),
+        ("the whale", ()),
+        ("🐳", ()),
+        ("of", ()),
+        ("p" * 10_000, ()),
+    ],
+)
+def test_only_names_that_are_near_are_called_nearest(name: str, near: tuple[str, ...]) -> None:
+    titles = ["Chapter 1. Loomings", "Chapter 10. A Bosom Friend", "moby-dick", "debian-policy-manual"]
+    assert find_near_names(name, [*titles, "Of ships", "Town and Water"]) == near
+
+
+def test_a_name_that_is_near_nothing_is_answered_with_all_of_a_few() -> None:
+    with pytest.raises(NotFound, match=r"no section 'Epilogue' here; there are: \w+"):
+        find_section("Epilogue", CONTENTS[:3])
+    many = [heading(f"s{n}", f"Heading {n}") for n in range(9)]
+    with pytest.raises(NotFound, match=r"no section 'Epilogue' here$"):
+        find_section("Epilogue", many)
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,10 @@ class AddSummary:
         return [FailedPathJson.from_value(error, path=path) for path, error in self.failed]
 
     def show(self, done: Sequence[AddedBookJson | PlannedBookJson]) -> None:
-        """Print how many books came in, and each that did not with the reason."""
+        """Print how many books came in, and the names of those that did not.
+
+        Why was said when it happened.
+        """
         same = sum(getattr(book, "unchanged", False) for book in done)
         planned = any(hasattr(book, "dry_run") for book in done)
         counts = [f"{len(done) - same} {'to add' if planned else 'added'}"]
@@ -117,5 +120,5 @@ class AddSummary:
         left = self.total - len(done) - len(self.failed)
         counts += [f"{left} not tried"] if left else []
         click.echo(f"{format_count(self.total, 'book')}: {', '.join(counts)}")
-        for path, error in self.failed:
-            click.echo(f"  {path}: {error.message}")
+        for path, _ in self.failed:
+            click.echo(f"  not added: {path}")

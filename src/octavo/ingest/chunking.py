@@ -6,8 +6,9 @@ characters. A shorter section has no chunk (readers see its text, search does no
 remainder of fewer than ten characters that fits into no neighbour.
 
 The borders of a section are chosen together, so that the sizes come close to the target. A border between
-paragraphs costs nothing, one between sentences little, one inside a code block or table more. Ids are made
-from book, section and content, so a change elsewhere in the book does not change them.
+paragraphs costs nothing, one between sentences little, one inside a code block or table more. A new page is
+a good place for a border, because a passage is cited by the page on which it begins. Ids are made from book,
+section and content, so a change elsewhere in the book does not change them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from octavo.text.sentences import split_long, split_sentences
 from octavo.types import CHUNK_LEAST, CHUNK_MOST, Chunk, PageMark, Section, Span
 from octavo.validation import LARGEST_EXACT_INTEGER
 
-CHUNKER_VERSION = "3"
+CHUNKER_VERSION = "4"
 NAMESPACE = UUID("6f1d6b1e-2d5c-5a0e-9a57-0c7a0b00c5e1")
 # About 40 word pieces of English, 48 of Chinese.
 HEADING_BYTES = 144
@@ -33,6 +34,8 @@ _ATOM_MOST = 1_000
 # In pieces. Smaller parts of one paragraph stay together.
 _TINY = 10
 _SENTENCE_BORDER, _LINE_BORDER, _BLOCK_BORDER = 0.15, 0.08, 0.3
+# What a chunk costs that goes on over a new page, where it could have ended.
+_NEW_PAGE = 0.5
 _LEFT_OUT = 50.0
 
 Pieces = Callable[[Sequence[str]], list[int]]
@@ -113,12 +116,16 @@ def _add_heading(heading: str, content: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Atom:
-    """A span that is not split any further, with its size in pieces and the cost of a border before it."""
+    """A span that is not split any further, with its size in pieces and the cost of a border before it.
+
+    `new_page` says that it is the first on its page.
+    """
 
     start: int
     end: int
     size: int
     border: float = 0.0
+    new_page: bool = False
 
     def join(self, other: _Atom) -> _Atom:
         return replace(self, end=other.end, size=self.size + other.size)
@@ -141,7 +148,9 @@ def _split_atoms(section: Section, pieces: Pieces, *, most: int) -> list[_Atom]:
         spans, sizes = again, pieces([text[a:b] for a, b in again]) if again else []
     found.sort(key=lambda atom: atom.start)
     for number, (before, atom) in enumerate(pairwise(found), start=1):
-        found[number] = replace(atom, border=_rate_border(section, text[before.end : atom.start], atom))
+        border = _rate_border(section, text[before.end : atom.start], atom)
+        new_page = _find_page(section, before.end - 1) != _find_page(section, atom.start)
+        found[number] = replace(atom, border=border, new_page=new_page)
     return found
 
 
@@ -186,7 +195,7 @@ def _merge_tiny(atoms: Sequence[_Atom], *, most: int) -> list[_Atom]:
     """Join tiny atoms to their neighbours, so that there are fewer borders to choose from."""
     made: list[_Atom] = []
     for atom in atoms:
-        if made and atom.end - made[-1].start <= _ATOM_MOST:
+        if made and not atom.new_page and atom.end - made[-1].start <= _ATOM_MOST:
             tiny = (made[-1].size < _TINY) + (atom.size < _TINY)
             size = made[-1].size + atom.size
             if size <= most and (tiny == 2 or (tiny == 1 and atom.border > 0 and size < 4 * _TINY)):
@@ -204,15 +213,17 @@ def _pack(atoms: Sequence[_Atom], *, room: int, target: int) -> list[_Atom]:
     for first in range(count):
         start, so_far = atoms[first].start, cost[first] + (atoms[first].border if first else 0.0)
         size = 0
+        pages = 0.0
         for last in range(first, count):
             size += atoms[last].size
+            pages += _NEW_PAGE if last > first and atoms[last].new_page else 0.0
             length = atoms[last].end - start
             if last > first and (size > room or length > CHUNK_MOST):
                 break
             short = length < CHUNK_LEAST
             if short and last > first:
                 continue
-            total = so_far + (_LEFT_OUT if short else (size / target - 1.0) ** 2)
+            total = so_far + (_LEFT_OUT if short else (size / target - 1.0) ** 2 + pages)
             if total < cost[last + 1]:
                 cost[last + 1], back[last + 1] = total, (first, not short)
     chosen: list[_Atom] = []
@@ -243,7 +254,7 @@ def _build_chunks(
     seen: dict[str, int] = {}
     heads = find_table_heads(section)
     for index, span in enumerate(spans):
-        context = find_head_above(heads, span.start)
+        context = find_head_above(heads, span.start, span.end)
         content = section.text[span.start : span.end]
         digest = hashlib.sha256(content.encode()).hexdigest()
         occurrence = seen[digest] = seen.get(digest, -1) + 1

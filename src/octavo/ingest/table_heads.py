@@ -1,11 +1,13 @@
 """The caption and the column headings of a section's tables, for chunks that are a later part of one.
 
 A long table becomes several chunks, and only the first has the headings. The others are found, and read by
-the models, with the head of their table above them.
+the models, with the head of their table above them. A caption that is printed below the table stands in none
+of its rows, so all of them have it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,15 +15,21 @@ from octavo.types import Element, ElementKind, Section
 
 # About 60 word pieces of English.
 HEAD_BYTES = 240
+# "Table 5.2: Address ranges", in any language.
+_NUMBERED = re.compile(r"\s*([^\W\d_]+\.? \d+(?:[.-]\d+)*(?:\s?[:.–—]\s|\s)[^\n]{3,140})(?:\n|$)")
 
 
 @dataclass(frozen=True, slots=True)
 class TableHead:
-    """The words above a table's rows. The rows are the characters [start, end) of the section."""
+    """The words above a table's rows. The rows are the characters [start, end) of the section.
+
+    `below` says that the caption is printed below the table, so that the first rows do not have it either.
+    """
 
     text: str
     start: int
     end: int
+    below: bool = False
 
 
 def find_table_heads(section: Section) -> list[TableHead]:
@@ -38,10 +46,25 @@ def find_table_heads(section: Section) -> list[TableHead]:
         while i < len(markup) and markup[i].depth > table.depth:
             i += 1
         above = _find_head(markup[first:i])
-        text = " · ".join(" ".join(section.text[e.start : e.end].split()) for e in above if e.end > e.start)
-        if text:
-            heads.append(TableHead(_shorten(text), above[-1].end, table.end))
+        texts = [" ".join(section.text[e.start : e.end].split()) for e in above if e.end > e.start]
+        below = _find_caption_below(section.text, table, texts)
+        if below:
+            text = _shorten(" · ".join((below, *texts)))
+            heads.append(TableHead(text, table.start, table.end, below=True))
+        elif texts:
+            heads.append(TableHead(_shorten(" · ".join(texts)), above[-1].end, table.end))
     return heads
+
+
+def _find_caption_below(text: str, table: Element, above: Sequence[str]) -> str:
+    """Return the line after a table if it names it by a number, and nothing above the table does."""
+    found = _NUMBERED.match(text, table.end)
+    if found is None or any(_NUMBERED.match(line) for line in above):
+        return ""
+    word = found[1].split()[0]
+    # What is numbered in the same way above the table is a caption above: then this is the next table's.
+    before = text[: table.start].rstrip().rsplit("\n", 1)[-1]
+    return "" if before.startswith(f"{word} ") and _NUMBERED.match(before) else " ".join(found[1].split())
 
 
 def _find_head(inside: Sequence[Element]) -> list[Element]:
@@ -72,6 +95,11 @@ def _shorten(text: str) -> str:
     return f"{start.rsplit(' ', 1)[0]} … {end.split(' ', 1)[-1]}"
 
 
-def find_head_above(heads: Sequence[TableHead], start: int) -> str:
-    """Return the head of the table in whose rows a chunk starts; "" if it starts elsewhere."""
-    return next((head.text for head in heads if head.start <= start < head.end), "")
+def find_head_above(heads: Sequence[TableHead], start: int, end: int) -> str:
+    """Return the head of the table in whose rows the chunk [start, end) begins; "" if it begins elsewhere.
+
+    A head with the caption from below also goes to a chunk that only ends in the table.
+    """
+    return next(
+        (h.text for h in heads if start < h.end and (h.start <= start or (h.below and h.start < end))), ""
+    )

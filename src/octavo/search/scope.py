@@ -36,6 +36,11 @@ _BETWEEN = r"[\W_]*"
 _DASH = re.compile(r"-|–|\.\.")
 # How many sections an error lists that fit a name.
 MOST_CHOICES = 8
+# How many names an error lists that are near, and how much two names or two words must be alike for that.
+MOST_NAMES = 5
+_ALIKE, _WORD_ALIKE = 0.6, 0.75
+_LONGEST_NAME = 100
+_WORD = re.compile(r"[^\W_]+")
 _ONE_PAGE = re.compile(r"^(?:p\.\s*|p\s+|page\s+|(?:p|page)(?=[#\d]))(\S+)$", re.IGNORECASE)
 
 
@@ -124,10 +129,7 @@ def find_tagged(
     known = sorted({tag for book in books for tag in tags.get(book.id, ())})
     for word in words:
         if word not in known:
-            near = get_close_matches(word, known, n=5, cutoff=0.3) or known[:5]
-            raise NotFound(
-                "tag", word, nearest=tuple(near), hint="`octavo list` shows the tags of the books."
-            )
+            raise _make_error("tag", word, known, hint="`octavo list` shows the tags of the books.")
     return tuple(book.id for book in books if set(words) & set(tags.get(book.id, ())))
 
 
@@ -161,8 +163,7 @@ class ScopeResolver:
         ]
         if len(matching) == 1:
             return matching[0]
-        near = get_close_matches(name, [b.id for b in books], n=5, cutoff=0.3) or [b.id for b in books[:5]]
-        raise NotFound("book", name, nearest=tuple(near), hint="`octavo list` shows the books.")
+        raise _make_error("book", name, [b.id for b in books], hint="`octavo list` shows the books.")
 
     async def resolve(self, scope: Scope, *, book_id: str | None = None) -> Bounds:
         """Resolve the scope of a search. Without a book and an identifier, it is every book."""
@@ -384,10 +385,30 @@ def find_section(identifier: str, sections: Sequence[Section]) -> Section:
     if len(partly) == 1:
         return partly[0]
     titles = list(dict.fromkeys(s.title for s in partly or sections))
-    near = get_close_matches(identifier, titles, n=5, cutoff=0.4) or titles[:5]
-    raise NotFound(
-        "section", identifier, nearest=tuple(near), hint="`octavo contents BOOK` lists the sections."
-    )
+    raise _make_error("section", identifier, titles, hint="`octavo contents BOOK` lists the sections.")
+
+
+def find_near_names(name: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Find the names that a mistyped one may stand for: those that have it, or are spelt like it.
+
+    Of a long title, one word that is spelt like one of the name is enough.
+    """
+    wanted = _fold(name[:_LONGEST_NAME])
+    folded = {known: _fold(known) for known in names}
+    holding = [known for known, text in folded.items() if len(wanted) > 2 and wanted in text]
+    alike = get_close_matches(wanted, folded.values(), n=MOST_NAMES, cutoff=_ALIKE)
+    words = [word for word in _WORD.findall(wanted) if len(word) > 3]
+    by_word = {word for text in folded.values() for word in _WORD.findall(text) if len(word) > 3}
+    spelt = {like for word in words for like in get_close_matches(word, by_word, n=3, cutoff=_WORD_ALIKE)}
+    sharing = [known for known, text in folded.items() if spelt & set(_WORD.findall(text))]
+    near = [*holding, *(known for text in alike for known in names if folded[known] == text), *sharing]
+    return tuple(dict.fromkeys(near))[:MOST_NAMES]
+
+
+def _make_error(what: str, name: str, names: Sequence[str], *, hint: str) -> NotFound:
+    """Make the error for a name of nothing, with the names that are near, or with all of a few."""
+    few = tuple(names) if len(names) <= MOST_NAMES else ()
+    return NotFound(what, name, nearest=find_near_names(name, names), known=few, hint=hint)
 
 
 def _choose_section(identifier: str, matching: Sequence[Section]) -> Section:
@@ -418,7 +439,7 @@ def find_pages(identifier: str, sections: Sequence[Section]) -> tuple[int, int]:
     if not marks:
         raise NotFound("page", identifier, hint="This book has no page numbers; narrow to a section instead.")
     numbers = [mark.number for mark in marks]
-    near = tuple(get_close_matches(wanted[:100], names, n=4, cutoff=0.3))
+    near = tuple(get_close_matches(wanted[:_LONGEST_NAME], names, n=MOST_NAMES, cutoff=_ALIKE))
     hint = f"The book has the physical pages #{min(numbers)} to #{max(numbers)}."
     raise NotFound("page", identifier, nearest=near, hint=hint)
 

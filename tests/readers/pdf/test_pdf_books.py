@@ -77,6 +77,16 @@ def test_running_heads_that_change_with_the_chapter_go(tmp_path: Path) -> None:
     assert join_texts(read_data(tmp_path, make_book(make_pages(24, head=head)))) == expect_text(24)
 
 
+def test_running_heads_that_count_the_pages_go(tmp_path: Path) -> None:
+    head = [f"Town and Water {n} / 24" for n in range(1, 25)]
+    assert join_texts(read_data(tmp_path, make_book(make_pages(24, head=head)))) == expect_text(24)
+
+
+def test_running_heads_that_change_on_every_other_page_go(tmp_path: Path) -> None:
+    head = [f"{1 + n // 8}.{1 + n // 2 % 4}. OF RIVERS" for n in range(24)]
+    assert join_texts(read_data(tmp_path, make_book(make_pages(24, head=head)))) == expect_text(24)
+
+
 @pytest.mark.parametrize(
     "foot",
     [

@@ -39,6 +39,8 @@ _ROMAN = re.compile(r"[ivxlcdm]+", re.IGNORECASE)
 _SMALL_ROMAN = re.compile(r"(?=.)c{0,3}(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
 _ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _LONE_NUMBER = re.compile(r"(?:page\s+)?(\d{1,5})(?:\s*(?:of|/)\s*\d{1,5})?", re.IGNORECASE)
+# The number of pages behind a page's own: `Reference 5 / 90`.
+_OF_ALL = re.compile(r"(?<=\d)\s*(?:of|/)\s*\d{1,5}$", re.IGNORECASE)
 # What printers put around a page number.
 _AROUND = " -–—|[]()"
 # Stands for the page's own number while lines are compared.
@@ -79,6 +81,7 @@ def drop_boilerplate(pages: Sequence[PdfPage]) -> list[PdfPage]:
     numbered = Counter(e.height for found in edges.values() for e in found if _has_page_number(e.words))
     large = 1.15 * statistics.median(line.size for page in pages for line in page.lines or (_NOTHING,))
     few = 3 if len(pages) <= 20 else 4
+    heads = _find_running_heads(edges.values())
 
     def is_boilerplate(edge: _EdgeLine) -> bool:
         if edge.words.strip(_AROUND) == _HERE:
@@ -88,7 +91,8 @@ def drop_boilerplate(pages: Sequence[PdfPage]) -> list[PdfPage]:
         if _has_page_number(edge.words) and numbered[edge.height] >= max(5, len(pages) // 20):
             return True
         often = max(few, len(pages) // (25 if edge.outermost else 10))
-        return count_figures(edge.words) < 2 and alike[edge.height, edge.words] >= often
+        running = edge.outermost and (edge.height, edge.words) in heads
+        return count_figures(edge.words) < 2 and (running or alike[edge.height, edge.words] >= often)
 
     kept = []
     for page in pages:
@@ -96,6 +100,28 @@ def drop_boilerplate(pages: Sequence[PdfPage]) -> list[PdfPage]:
         lines = tuple(line for line in page.lines if id(line) not in gone) if gone else page.lines
         kept.append(page._replace(lines=lines))
     return kept if any(page.lines for page in kept) else list(pages)
+
+
+def _find_running_heads(edges: Iterable[Sequence[_EdgeLine]]) -> set[tuple[int, str]]:
+    """Return heights and words of the lines where most pages begin or end with what other pages have there.
+
+    A running head may name the section, and change on every other page. Then the part that names the chapter
+    stays the same.
+    """
+    outermost = [[e for e in found if e.outermost] for found in edges]
+    alike = Counter(part for found in outermost for part in {part for e in found for part in _list_parts(e)})
+    repeated = [
+        {(e.height, e.words) for e in found if any(alike[part] > 1 for part in _list_parts(e))}
+        for found in outermost
+    ]
+    pages = Counter(height for found in repeated for height in {height for height, _ in found})
+    enough = max(5, 0.6 * sum(map(bool, outermost)))
+    return {head for found in repeated for head in found if pages[head[0]] >= enough}
+
+
+def _list_parts(edge: _EdgeLine) -> list[tuple[int, str]]:
+    """Return the words of a line, and those that wide gaps divide, each with the height of the line."""
+    return [(edge.height, words) for words in (edge.words, *(part.text for part in edge.line.segments))]
 
 
 def _has_page_number(words: str) -> bool:
@@ -133,7 +159,7 @@ def _find_numbering(pages: Sequence[PdfPage]) -> set[int]:
 
 def _read_numbers(text: str) -> set[int]:
     """Return the numbers of a line that may be its page's: the first word, the last, or all of it."""
-    tokens = text.split()
+    tokens = _OF_ALL.sub("", text).split()
     ends = {token.strip(_AROUND) for token in (tokens[:1] + tokens[-1:])}
     found = {int(token) for token in ends if _NUMBER.fullmatch(token)}
     alone = _read_lone_number(text)
@@ -165,13 +191,13 @@ def _mask_numbers(text: str, page: PdfPage, numbering: set[int]) -> str:
     alone = _read_lone_number(text)
     if alone is not None and alone - page.number in numbering:
         return _HERE
-    tokens = text.split()
+    tokens = _OF_ALL.sub("", text).split()
     for place in {0, len(tokens) - 1} if tokens else ():
         bare = tokens[place].strip(_AROUND)
         counts_along = bool(_NUMBER.fullmatch(bare)) and int(bare) - page.number in numbering
         if counts_along or (bare == page.label and bool(_ROMAN.fullmatch(bare) or bare[-1:].isdigit())):
             tokens[place] = _HERE
-    return " ".join(tokens)
+    return " ".join(tokens) if _HERE in tokens else text
 
 
 @dataclass(frozen=True, slots=True)
