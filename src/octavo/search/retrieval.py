@@ -1,10 +1,11 @@
 """Finds the passages of a library that answer a query, within the bounds of the reader's scope.
 
 The query is embedded, and its words are weighed by how rare they are in the library. Within one book they are
-counted in that book, where the name of its subject says nothing. Both halves of the search run in one round
-trip, and their scores are fused. The best chunks are read from the records: the store only points to them. A
-chunk outside of the bounds is dropped even if the store returned it. With a reranker, the models that come
-with Octavo decide which of the first come first.
+counted in that book, where the name of its subject says nothing, and half of the query's vector is made
+without that name. Both halves of the search run in one round trip, and their scores are fused. The best
+chunks are read from the records: the store only points to them. A chunk outside of the bounds is dropped even
+if the store returned it. With a reranker, the models that come with Octavo decide which of the first come
+first.
 
 Books of several embedders are searched each with a vector of its own (`search.groups`), and passages in
 several languages are read each by the model that knows theirs.
@@ -14,6 +15,7 @@ Vectors of queries and chunks are cached; chunks only as long as no edition chan
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -36,6 +38,7 @@ from octavo.search.ranking import (
     weigh_query,
 )
 from octavo.search.rerank import Ranking, Reranker
+from octavo.search.subject import leave_out_subject
 from octavo.store.bm25 import Bm25Encoder, weigh_by_rarity
 from octavo.text.clean import clean, collapse
 from octavo.types import Chunk, Evidence
@@ -122,9 +125,9 @@ class Retriever:
         for group in await self._list_groups():
             bound = group.bound(where)
             if bound is not None:
-                vector = await self.embed_query(query, group.embedder)
                 books = bound.any_of.get("book_id", ())
                 book = str(books[0]) if len(books) == 1 else None
+                vector = await self._embed_in_book(query, group, book)
                 words = await self.weigh_words(query, languages=group.languages, book_id=book)
                 hits = await self._store.search(vector, words, where=bound, limit=limit)
                 found.append(group.scale(hits))
@@ -181,6 +184,27 @@ class Retriever:
             self._vectors.put(key, known)
         return known
 
+    async def _embed_in_book(self, query: str, group: BookGroup, book_id: str | None) -> Sequence[float]:
+        """Return the vector of a query to one book: half of it without the name of the book's subject.
+
+        Only in English are the words with a capital names.
+        """
+        whole = await self.embed_query(query, group.embedder)
+        if book_id is None or any(group.languages):
+            return whole
+        self._forget_old_counts()
+        bare = leave_out_subject(query, await self._count_in_book(book_id), self._bm25)
+        if bare == query:
+            return whole
+        both = [a + b for a, b in zip(whole, await self.embed_query(bare, group.embedder), strict=True)]
+        length = math.hypot(*both)
+        return [x / length for x in both] if length > 0 else whole
+
+    def _forget_old_counts(self) -> None:
+        generation = self._records.generation
+        if generation != self._counted_at or len(self._counts) > COUNTS_KEPT:
+            self._counts, self._counted_at, self._book_counts = {}, generation, LRUCache(most=BOOKS_COUNTED)
+
     async def weigh_words(
         self, query: str, *, languages: Sequence[str] = ("",), book_id: str | None = None
     ) -> dict[int, float]:
@@ -189,9 +213,7 @@ class Retriever:
         They are counted in one book or, without `book_id`, in the library.
         """
         weights = self._bm25.encode_query(query, languages=languages)
-        generation = self._records.generation
-        if generation != self._counted_at or len(self._counts) > COUNTS_KEPT:
-            self._counts, self._counted_at, self._book_counts = {}, generation, LRUCache(most=BOOKS_COUNTED)
+        self._forget_old_counts()
         if book_id is not None and (own := await self._count_in_book(book_id)):
             return weigh_by_rarity(weights, own, passages=own.get(ANY_WORD, 0))
         counts = self._counts

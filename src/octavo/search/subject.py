@@ -1,0 +1,42 @@
+"""Leaves the name of a book's subject out of a question, so that the question can be embedded without it.
+
+A report on Boeing has "Boeing" on every other page. In a question to that report the name says nothing, but
+it draws the vector to pages that speak of the company in general. The search by words knows that, because a
+word that many passages have weighs little; the embedder does not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from octavo.records.words import ANY_WORD
+
+if TYPE_CHECKING:
+    from octavo.store.bm25 import Bm25Encoder
+
+# A name that one in so many passages has is that of the subject.
+ONE_IN = 7
+# With fewer words than this a question is left as it is.
+FEWEST_WORDS = 3
+_WORD = re.compile(r"[^\W_]+(?:[’'][^\W_]+)*")
+_POSSESSIVE = re.compile(r"[’']s$")
+
+
+def leave_out_subject(question: str, counts: Mapping[int, int], encoder: Bm25Encoder) -> str:
+    """Return the question without the names that many passages of the book have.
+
+    A name is a word with a capital, except the first. `counts` has how many passages have each word.
+    """
+    many = counts.get(ANY_WORD, 0) / ONE_IN
+
+    def keep(found: re.Match[str]) -> str:
+        word = _POSSESSIVE.sub("", found[0])
+        if not word[0].isupper() or (found.start() == 0 and not word.isupper()):
+            return found[0]
+        indices = encoder.encode_query(word)
+        return "" if indices and max(counts.get(index, 0) for index in indices) >= many else found[0]
+
+    bare = " ".join(_WORD.sub(keep, question).split())
+    return bare if len(_WORD.findall(bare)) >= FEWEST_WORDS else question

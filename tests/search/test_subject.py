@@ -1,0 +1,64 @@
+"""The name of a book's subject is left out of half of a question's vector, other names are not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from octavo.library import Library
+from octavo.records.words import ANY_WORD
+from octavo.search.subject import leave_out_subject
+from octavo.store.bm25 import Bm25Encoder
+from octavo.testing import TinyEmbedder
+from tests.support import small_books
+
+ENCODER = Bm25Encoder()
+
+
+def count(**words: int) -> dict[int, int]:
+    counts = {index: number for word, number in words.items() for index in ENCODER.encode_query(word)}
+    return {**counts, ANY_WORD: 100}
+
+
+@pytest.mark.parametrize(
+    ("question", "bare"),
+    [
+        ("How many ships did Norwick build in May?", "How many ships did build in May?"),
+        ("What is Norwick's largest ship?", "What is largest ship?"),
+        ("NORWICK built how many ships?", "built how many ships?"),
+        # The first word has a capital in any case, and a word without one is no name.
+        ("Norwick built how many ships?", "Norwick built how many ships?"),
+        ("does norwick build ships?", "does norwick build ships?"),
+        ("Who is Brandt of the yard?", "Who is Brandt of the yard?"),
+        ("Who owns Norwick?", "Who owns Norwick?"),
+        ("", ""),
+    ],
+)
+def test_only_names_that_many_passages_have_are_left_out(question: str, bare: str) -> None:
+    assert leave_out_subject(question, count(norwick=30, brandt=2, ships=60), ENCODER) == bare
+
+
+class RecordingEmbedder(TinyEmbedder):
+    """Remembers what it has embedded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
+        self.seen += texts
+        return super().embed(texts)
+
+
+async def test_a_question_to_one_book_is_embedded_with_and_without_its_subject(tmp_path: Path) -> None:
+    text = {f"Year {n}": f"In the year {n} Norwick built {n} ships of oak and sold them." for n in range(9)}
+    embedder = RecordingEmbedder()
+    async with Library.open(tmp_path / "library", embedder=embedder) as library:
+        book = await library.add(small_books.write_markdown(tmp_path / "yard.md", text))
+        embedder.seen.clear()
+        await library.search("How much oak did Norwick buy?")
+        assert embedder.seen == ["How much oak did Norwick buy?"]
+        await library.search("How much oak did Norwick sell?", book_id=book.id)
+        assert embedder.seen[1:] == ["How much oak did Norwick sell?", "How much oak did sell?"]
