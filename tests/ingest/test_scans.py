@@ -15,7 +15,7 @@ from octavo.ingest.scans import read_book
 from octavo.library import Library
 from octavo.limits import Limits
 from octavo.records.files import find_file
-from octavo.records.scans import find_scans, save_scan
+from octavo.records.scans import find_scans, list_scans, save_scan
 from octavo.records.tables import edition_files, scans
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
@@ -60,6 +60,9 @@ async def test_a_scan_is_read_and_a_citation_is_drawn_on_its_page(tmp_path: Path
         (parsed,) = (event for event in events if isinstance(event, Parsed))
         assert parsed.warnings[0].startswith("1 page was read by OCR, ")
         assert any(isinstance(event, Preparing) for event in events)
+        (summary,) = (await list_scans(library.database)).values()
+        assert (summary.pages, 0.8 < summary.confidence <= 1) == (1, True)
+        assert f", {summary.confidence:.0%} sure" in parsed.warnings[0]
 
         wanted = "it waits for the light"
         start = section.text.index(wanted)

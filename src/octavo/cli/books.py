@@ -31,6 +31,7 @@ from octavo.types.books import matches_metadata
 
 if TYPE_CHECKING:
     from octavo.library import Library
+    from octavo.records.scans import ScanSummary
     from octavo.schemas import AddedBookJson, PlannedBookJson
     from octavo.types import Book, Section
 
@@ -293,17 +294,21 @@ def list_(
       octavo list --subject whaling --json
     """
 
-    async def work(library: Library) -> tuple[list[Book], dict[str, tuple[str, ...]], set[str] | None]:
-        chosen = set(await library.tagged(wanted)) if wanted else None
-        return await library.books(), await library.tags(), chosen
+    async def work(
+        library: Library,
+    ) -> tuple[list[Book], dict[str, tuple[str, ...]], dict[str, ScanSummary], set[str] | None]:
+        from octavo.records.scans import list_scans
 
-    found, tags, chosen = run_with_library(context, data, work)
+        chosen = set(await library.tagged(wanted)) if wanted else None
+        return await library.books(), await library.tags(), await list_scans(library.database), chosen
+
+    found, tags, scans, chosen = run_with_library(context, data, work)
     books = [b for b in found if matches_metadata(b, author=author, subject=subject, language=language)]
     books = [b for b in books if chosen is None or b.id in chosen]
     if as_json:
         from octavo.schemas import BookListJson
 
-        show_json(BookListJson.from_books(books, tags))
+        show_json(BookListJson.from_books(books, tags, scans))
     elif not found:
         click.echo("No books yet. `octavo add PATH` adds one.")
     elif not books:
@@ -314,7 +319,12 @@ def list_(
             authors = f" by {', '.join(book.authors)}" if book.authors else ""
             words = "".join(f" #{tag}" for tag in tags.get(book.id, ()))
             size = _describe_size(book)
-            click.echo(f"{book.id:<{wide}}  {book.title}{authors} [{book.format}, {size}]{words}")
+            scan = _describe_scan(scans.get(book.id))
+            click.echo(f"{book.id:<{wide}}  {book.title}{authors} [{book.format}, {size}{scan}]{words}")
+
+
+def _describe_scan(scan: ScanSummary | None) -> str:
+    return f", OCR of {format_count(scan.pages, 'page')}, {scan.confidence:.0%} sure" if scan else ""
 
 
 @click.command(short_help="Put a book into collections.")

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, delete, exists, or_, select, text
+from sqlalchemy import bindparam, delete, exists, func, or_, select, text
 
 from octavo.concurrency import run_blocking
 from octavo.readers.scans import ScannedPage, read_scanned_page, write_scanned_page
-from octavo.records.tables import Moment, edition_files, scans
+from octavo.records.tables import Moment, books, edition_files, scans
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -30,11 +31,42 @@ _ADD = text(
     "VALUES (:file, :page, :engine, :confidence, :words, :read_at) "
     "ON CONFLICT (file, page, engine) DO NOTHING"
 ).bindparams(bindparam("read_at", type_=Moment))
+# On a page of which OCR is less sure it has found no words.
+_LEAST_SURE = 0.5
 # An earlier version did not note the engine of an edition.
-_UNNEEDED = ~exists().where(
-    edition_files.c.hash == scans.c.file,
-    or_(edition_files.c.engine == "", edition_files.c.engine == scans.c.engine),
+_OF_EDITION = (edition_files.c.hash == scans.c.file) & or_(
+    edition_files.c.engine == "", edition_files.c.engine == scans.c.engine
 )
+_UNNEEDED = ~exists().where(_OF_EDITION)
+
+
+@dataclass(frozen=True, slots=True)
+class ScanSummary:
+    """How many pages of a book OCR has read, and how sure it is of their words: the mean of the pages."""
+
+    pages: int
+    confidence: float
+
+
+async def list_scans(database: Database) -> dict[str, ScanSummary]:
+    """Sum up what OCR has read in each book that has scans, by the book's id."""
+    query = (
+        select(
+            books.c.id,
+            func.count(scans.c.page.distinct()).label("pages"),
+            func.avg(scans.c.confidence).label("confidence"),
+        )
+        .join(
+            edition_files,
+            (edition_files.c.book_id == books.c.id) & (edition_files.c.edition == books.c.edition),
+        )
+        .join(scans, _OF_EDITION)
+        .where(scans.c.confidence >= _LEAST_SURE)
+        .group_by(books.c.id)
+    )
+    async with database.connect() as connection:
+        rows = (await connection.execute(query)).all()
+    return {row.id: ScanSummary(row.pages, round(float(row.confidence), 4)) for row in rows}
 
 
 async def save_scan(database: Database, file: str, number: int, engine: str, page: ScannedPage) -> None:

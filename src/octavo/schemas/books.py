@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal, Self
 
 from pydantic import Field
 
 from octavo.events import Compared
 from octavo.records.jobs import Job, JobState
+from octavo.records.scans import ScanSummary
 from octavo.schemas.base import Schema, Time, omit_empty
 from octavo.types import Book, BookFormat, Element, ElementKind, Section
 
@@ -42,10 +44,22 @@ class BookJson(Schema):
     metadata: MetadataJson
 
 
+class ScanJson(Schema):
+    """How many pages of a book OCR has read, and how sure it is of their words, from 0 to 1."""
+
+    pages: int
+    confidence: float
+
+    @classmethod
+    def from_summary(cls, summary: ScanSummary | None) -> ScanJson | None:
+        return None if summary is None else cls(pages=summary.pages, confidence=summary.confidence)
+
+
 class TaggedBookJson(BookJson):
-    """A book with its tags."""
+    """A book with its tags, and what OCR has read in it if it was scanned."""
 
     tags: list[str]
+    scan: ScanJson | None = None
 
 
 class BookWithCoverJson(TaggedBookJson):
@@ -59,8 +73,18 @@ class BookListJson(Schema):
     books: list[TaggedBookJson]
 
     @classmethod
-    def from_books(cls, books: Sequence[Book], tags: Mapping[str, Sequence[str]]) -> BookListJson:
-        shown = [TaggedBookJson.from_value(book, tags=list(tags.get(book.id, ()))) for book in books]
+    def from_books(
+        cls,
+        books: Sequence[Book],
+        tags: Mapping[str, Sequence[str]],
+        scans: Mapping[str, ScanSummary] = MappingProxyType({}),
+    ) -> BookListJson:
+        shown = [
+            TaggedBookJson.from_value(
+                book, tags=list(tags.get(book.id, ())), scan=ScanJson.from_summary(scans.get(book.id))
+            )
+            for book in books
+        ]
         return cls(books=shown)
 
 

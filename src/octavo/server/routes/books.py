@@ -23,7 +23,7 @@ from octavo.library.printed import PAGE_WIDTH, make_page_tag
 from octavo.limits import MB
 from octavo.readers.parsed import COVER_MOST_MB
 from octavo.readers.pictures import find_image_type
-from octavo.records import covers, files
+from octavo.records import covers, files, scans
 from octavo.records.options import BookOptions
 from octavo.records.tags import TAGS_MOST, normalise_tag
 from octavo.schemas import (
@@ -33,6 +33,7 @@ from octavo.schemas import (
     JobJson,
     PrintedPagesJson,
     QueuedBookJson,
+    ScanJson,
     SectionTextJson,
 )
 from octavo.server.auth import AccessControl, AskCaller, Caller, CurrentAccess, CurrentLibrary, IngestCaller
@@ -116,10 +117,14 @@ async def _describe_books(library: Library, shown: Sequence[Book]) -> list[BookW
     ids = [book.id for book in shown]
     covered = await covers.find_covered_books(library.database, ids)
     printed = await files.list_books_with_files(library.database, ids)
-    tags = await library.tags()
+    tags, scanned = await library.tags(), await scans.list_scans(library.database)
     return [
         BookWithCoverJson.from_value(
-            book, tags=list(tags.get(book.id, ())), cover=book.id in covered, printed=book.id in printed
+            book,
+            tags=list(tags.get(book.id, ())),
+            scan=ScanJson.from_summary(scanned.get(book.id)),
+            cover=book.id in covered,
+            printed=book.id in printed,
         )
         for book in shown
     ]
