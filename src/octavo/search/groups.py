@@ -33,6 +33,8 @@ class BookGroup:
     languages: tuple[str, ...]
     alone: bool = True
     """Whether these are all books of the library."""
+    multilingual: bool = False
+    """Whether the embedder tells queries from passages, and has cosines on a scale of its own."""
 
     def bound(self, where: Where) -> Where | None:
         """Return the condition for the books of this group alone; None where it allows none of them."""
@@ -44,7 +46,7 @@ class BookGroup:
 
     def scale(self, found: StoreHits) -> StoreHits:
         """Put the cosines of this group on the scale of the English model."""
-        if not isinstance(self.embedder, QueryEmbedder):
+        if not self.multilingual or not isinstance(self.embedder, QueryEmbedder):
             return found
         scale = self.embedder.scale_cosine
         dense = (Hit(hit.id, round(scale(hit.score), _EXACT)) for hit in found.dense)
@@ -58,7 +60,9 @@ def group_books(books: Sequence[Book], first: Embedder, other: Embedder | None) 
         own = [b for b in books if find_embedder(b.index_fingerprint, first, other) is embedder]
         if own or (embedder is first and not books):
             languages = sorted({read_language(book.index_fingerprint) for book in own}) or [""]
-            made.append(BookGroup(first if embedder is None else embedder, _list_ids(own), tuple(languages)))
+            chosen = first if embedder is None else embedder
+            multilingual = isinstance(chosen, QueryEmbedder)
+            made.append(BookGroup(chosen, _list_ids(own), tuple(languages), multilingual=multilingual))
     return tuple(replace(group, alone=len(made) == 1) for group in made)
 
 

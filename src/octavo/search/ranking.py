@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from octavo.text import english, languages
 from octavo.text.english import measure_rarity, tokenize
@@ -42,8 +41,7 @@ _EXACT = 5
 _LEAST_WEIGHT = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A chunk that was found. `standing` compares its scores with the best ones.
 
     `cosine` is its own, or the highest that it can have if the search by meaning did not return it.
@@ -61,7 +59,7 @@ def fuse(found: StoreHits, *, dense_weight: float = DENSE_WEIGHT) -> list[Candid
     mixed = []
     for id_ in meaning.scores.keys() | words.scores.keys():
         cosine, bm25 = meaning.scores.get(id_, meaning.least), words.scores.get(id_, words.least)
-        score = meaning.scale(id_) + words.scale(id_)
+        score = meaning.scaled.get(id_, 0.0) + words.scaled.get(id_, 0.0)
         standing = max(0.0, cosine * meaning.share) + max(0.0, bm25 * words.share)
         mixed.append(Candidate(id_, score, standing, cosine))
     mixed.sort(key=lambda candidate: (-round(candidate.score, _EXACT), candidate.id))
@@ -75,15 +73,13 @@ class _SearchHalf:
         self.scores = {hit.id: hit.score for hit in hits}
         values = list(self.scores.values()) or [0.0]
         self.least, best = min(values), max(values)
-        self._weight, self._width = weight, best - self.least
         self.share = weight / best if best > 0 else 0.0
-
-    def scale(self, id_: str) -> float:
-        """Scale a score to between 0 and the weight of this half. If all scores are equal, all are best."""
-        score = self.scores.get(id_)
-        if score is None:
-            return 0.0
-        return self._weight * (score - self.least) / self._width if self._width > 0 else self._weight
+        least, width = self.least, best - self.least
+        self.scaled = {
+            id_: weight * (score - least) / width if width > 0 else weight
+            for id_, score in self.scores.items()
+        }
+        """The scores between 0 and the weight of this half. If all scores are equal, all are best."""
 
 
 def estimate_relevance(query: Mapping[str, float], stems: Collection[str], candidate: Candidate) -> float:
@@ -108,10 +104,16 @@ def weigh_query(query: str, *, language: str = "") -> dict[str, float]:
 
 def collect_stems(chunk: Chunk) -> frozenset[str]:
     """Collect the stems of a chunk's words and of the headings above it."""
-    texts = (chunk.content, *chunk.heading_path, chunk.context)
+    above = (*chunk.heading_path, chunk.context)
     if chunk.language:
-        return frozenset(languages.collect_words("\n".join(texts), chunk.language))
-    return frozenset().union(*map(english.collect_stems, texts))
+        return frozenset(languages.collect_words("\n".join((chunk.content, *above)), chunk.language))
+    return frozenset(english.collect_stems(chunk.content)).union(*map(_collect_stems_above, above))
+
+
+@lru_cache(maxsize=4_096)
+def _collect_stems_above(text: str) -> frozenset[str]:
+    """Collect the stems of a heading, which many chunks share."""
+    return frozenset(english.collect_stems(text))
 
 
 def measure_candidate(

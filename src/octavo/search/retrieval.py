@@ -22,7 +22,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from octavo.concurrency import run_blocking
-from octavo.protocols import QueryEmbedder, StoreHits, embed_queries
+from octavo.protocols import StoreHits, embed_queries
 from octavo.records.words import ANY_WORD
 from octavo.search.cache import LRUCache
 from octavo.search.cascade import LOOKED_AT
@@ -131,7 +131,7 @@ class Retriever:
                 words = await self.weigh_words(query, languages=group.languages, book_id=book)
                 hits = await self._store.search(vector, words, where=bound, limit=limit)
                 found.append(group.scale(hits))
-                if not isinstance(group.embedder, QueryEmbedder):
+                if not group.multilingual:
                     dense_weight = DENSE_WEIGHT
         return join_hits(found) if found else StoreHits((), ()), dense_weight
 
@@ -149,7 +149,9 @@ class Retriever:
         """Read the best candidates from the records. The next ones replace those gone or out of bounds."""
         evidence: list[Evidence] = []
         place = {id_: number for number, id_ in enumerate(ranking.relevance)}
-        rest = sorted(candidates, key=lambda candidate: place.get(candidate.id, len(place)))
+        rest = candidates
+        if place:
+            rest = sorted(candidates, key=lambda candidate: place.get(candidate.id, len(place)))
         most = 1.0
         while rest and len(evidence) < top_k:
             batch, rest = rest[: top_k - len(evidence)], rest[top_k - len(evidence) :]

@@ -72,6 +72,9 @@ class Bounds:
 
     def holds(self, chunk: Chunk) -> bool:
         """Whether a chunk satisfies `where`."""
+        where = self.where
+        if not (where.any_of or where.none_of or where.at_least or where.at_most):
+            return True
         values: dict[str, tuple[object, ...]] = {
             "book_id": (chunk.book_id,),
             "sections": (*chunk.ancestors, chunk.section_id),
@@ -80,7 +83,6 @@ class Bounds:
             "document_position": (chunk.document_position,),
             "source_file": (chunk.source_file,),
         }
-        where = self.where
         return (
             all(set(allowed) & set(values[key]) for key, allowed in where.any_of.items())
             and not any(set(denied) & set(values.get(key, ())) for key, denied in where.none_of.items())
