@@ -147,6 +147,10 @@ class ChunkStore(Protocol):
         """Reads every point with its note and its vector."""
         ...
 
+    async def count(self) -> int:
+        """Counts the points."""
+        ...
+
     async def find_lagging_copies(self) -> list[str]:
         """Names the copies of the store that may have missed a write; none where there is only one."""
         ...

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import closing
 from dataclasses import replace
@@ -25,6 +28,7 @@ from octavo.maintenance.repair import (
 from octavo.settings import Settings
 from octavo.store import locate_store, open_store
 from octavo.store.base import read_files_state
+from octavo.store.edge import EdgeStore
 from octavo.testing import TinyEmbedder
 from tests.support import small_books
 from tests.support.builders import make_chunk, make_vector
@@ -100,6 +104,62 @@ async def test_a_store_that_nobody_touched_is_not_compared(data: Path) -> None:
         await library.search("ships")
     async with Library.open(data, embedder=TinyEmbedder()) as library:
         assert await library._records.get_meta(STORE_STATE) == read_files_state(data)
+
+
+KILLED = """
+import asyncio, os, sys
+from pathlib import Path
+from octavo.library import Library
+from octavo.testing import TinyEmbedder
+
+async def work(data, book, moment):
+    async with Library.open(data, embedder=TinyEmbedder()) as library:
+        if moment == "prepared":
+            await library.prepare()
+        elif moment == "added":
+            await library.add(book)
+        else:
+            async with library._changes():
+                os._exit(9)
+        await library.search("the harbour master", rerank=False)
+        os._exit(9)
+
+asyncio.run(work(Path(sys.argv[1]), sys.argv[2], sys.argv[3]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("moment", "compares"), [("prepared", False), ("added", False), ("during a change", True)]
+)
+async def test_after_a_kill_all_is_compared_only_if_a_change_was_under_way(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, compares: bool
+) -> None:
+    hills = small_books.write_markdown(tmp_path / "hills.md", {"Top": "Goats graze there."}, title="Hills")
+    command = [sys.executable, "-c", KILLED, str(data), str(hills), moment]
+    killed = await asyncio.to_thread(subprocess.run, command, check=False)
+    assert killed.returncode == 9
+    read: list[str] = []
+    read_digests = EdgeStore.read_digests
+
+    async def count(store: EdgeStore) -> dict[str, str]:
+        read.append(store.place)
+        return await read_digests(store)
+
+    monkeypatch.setattr(EdgeStore, "read_digests", count)
+    async with Library.open(data, embedder=TinyEmbedder()) as library:
+        context = await library._context()
+        assert bool(read) == compares
+        assert not library.repaired
+        assert not await find_difference(context)
+
+
+async def test_a_point_that_the_engine_lost_without_a_trace_is_missed(data: Path) -> None:
+    await behind_its_back(data, drop=1)
+    async with Library.open(data, embedder=TinyEmbedder()) as library:
+        # As if the files were as they had been left.
+        await library._records.set_meta(STORE_STATE, read_files_state(data))
+        await library.prepare()
+        assert len(library.repaired.missing) == 1
 
 
 def test_the_state_changes_with_any_file_of_the_store(tmp_path: Path) -> None:

@@ -37,7 +37,8 @@ from octavo.maintenance.background_check import StoreCheck, check_store
 from octavo.maintenance.repair import (
     STORE_STATE,
     Difference,
-    note_lagging_copies,
+    note_order,
+    note_order_if_alone,
     open_repaired_store,
     recover,
     require_embedder,
@@ -507,7 +508,7 @@ class Library:
 
     async def prepare(self) -> None:
         """Open everything that the first search would otherwise open."""
-        await self._context()
+        await note_order_if_alone(await self._context())
 
     async def check_health(self) -> None:
         """Raise unless the records and the store respond."""
@@ -595,6 +596,5 @@ class Library:
                 # Finish a change that was cancelled too late to be undone.
                 await recover(context, state="")
                 yield context
-                if self.settings.store_url and self._store is not None:
-                    await note_lagging_copies(self._records, self._store)
-                    await save_store_state(self.settings, self._records)
+                if self._store is not None:
+                    await note_order(context)

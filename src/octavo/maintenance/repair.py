@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -162,7 +162,9 @@ async def recover(context: LibraryContext, *, state: str) -> Difference:
     for book_id, number in await records.list_pending():
         await records.abandon(book_id, number)
     unsettled, removals = await records.list_unsettled(), await records.list_removals()
-    if not unsettled and not removals and await records.get_meta(STORE_STATE) == state:
+    settled = not unsettled and not removals and await records.get_meta(STORE_STATE) == state
+    # After a kill the engine has replayed its log, and the number of points shows whether it lost any.
+    if settled and (not state or await context.store.count() == await records.count_chunks()):
         return Difference()
     try:
         mended = await repair_store(context)
@@ -220,6 +222,22 @@ async def save_store_state(settings: Settings, records: Records) -> None:
         await records.set_meta(
             STORE_STATE, await read_store_state(settings, library=await records.ensure_library_id())
         )
+
+
+async def note_order(context: LibraryContext) -> None:
+    """Make the store durable and save its state, while nothing is being changed and it stays open."""
+    # What a full disk keeps from being noted is compared at the next opening.
+    with suppress(StorageLow):
+        await context.store.commit()
+        await note_lagging_copies(context.records, context.store)
+        await save_store_state(context.settings, context.records)
+
+
+async def note_order_if_alone(context: LibraryContext) -> None:
+    """Do that after an opening, which writes to the files, unless another instance is changing the store."""
+    async with context.records.database.try_lock(BOOKS) as alone:
+        if alone:
+            await note_order(context)
 
 
 async def note_lagging_copies(records: Records, store: ChunkStore) -> None:

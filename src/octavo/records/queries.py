@@ -200,6 +200,12 @@ class Queries:
             found = await connection.execute(_READY_CHUNKS.where(chunks.c.book_id == book_id))
             return [_parse_chunk(row, False) for row in found]
 
+    async def count_chunks(self) -> int:
+        """Counts the chunks of the ready editions."""
+        query = select(func.count()).select_from(chunks).join(books, _READY)
+        async with self._database.connect() as connection:
+            return int(await connection.scalar(query) or 0)
+
     async def find_chunks(self, ids: Sequence[str]) -> list[Chunk]:
         """Finds those that are in ready editions, in the order of `ids`, without embeddings."""
         return await self._find_chunks(ids, embedded=False)
