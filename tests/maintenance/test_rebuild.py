@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from octavo.errors import RecordsError
+from octavo.errors import RecordsError, StoreError
 from octavo.library import Library
 from octavo.maintenance.repair import find_difference, find_stale_notes
 from octavo.settings import Settings
@@ -17,6 +17,7 @@ from octavo.store import open_store
 from octavo.testing import TinyEmbedder
 from octavo.types import Book, Chunk, Section
 from tests.support import small_books
+from tests.support.qdrant_server import QdrantServer
 
 PAGES = [[f"Page {n} of the log.", f"The wind was north by {n} points all day."] for n in range(1, 5)]
 Everything = list[tuple[Book, list[Section], list[Chunk]]]
@@ -175,3 +176,34 @@ async def test_doctor_says_that_a_library_of_an_earlier_version_has_no_second_co
         mended = {f.what: f for f in await library.examine(repair=True)}
         assert "wrote the second copy of the records of 1 books" in mended["repair"].said
         assert all(f.sound for f in mended.values())
+
+
+async def test_lost_records_come_back_from_a_server_and_a_foreign_collection_is_left_alone(
+    tmp_path: Path,
+) -> None:
+    with QdrantServer(tmp_path / "qdrant") as server:
+        settings = Settings(data=tmp_path / "library", store_url=server.url)
+        async with Library.open(settings=settings, embedder=TinyEmbedder()) as library:
+            await library.add(small_books.write_markdown(tmp_path / "tides.md"))
+            before = await read_everything(library)
+        other = Settings(data=tmp_path / "other", store_url=server.url, collection="other")
+        async with Library.open(settings=other, embedder=TinyEmbedder()) as library:
+            hills = {"Top": "Nine goats graze on the summit in spring."}
+            await library.add(small_books.write_markdown(tmp_path / "hills.md", hills, title="Hills"))
+            # A library that has books of its own takes nothing over.
+            wrong = other.model_copy(update={"collection": settings.collection})
+        async with Library.open(settings=wrong, embedder=TinyEmbedder()) as library:
+            found = await library.examine(treatment="rebuild")
+            assert "points of another Octavo library" in " ".join(each.said for each in found)
+            assert [book.id for book in await library.books()] == ["hills"]
+        for file in settings.data.glob("records.sqlite*"):
+            file.unlink()
+        async with Library.open(settings=settings, embedder=TinyEmbedder()) as library:
+            with pytest.raises(StoreError, match="another Octavo library") as refused:
+                await library.search("boats")
+            assert "octavo doctor --rebuild" in refused.value.hint
+        async with Library.open(settings=settings, embedder=TinyEmbedder()) as library:
+            found = await library.examine(treatment="rebuild")
+            assert all(each.sound for each in found), found
+            assert await read_everything(library) == before
+            assert await library.search("boats", rerank=False)

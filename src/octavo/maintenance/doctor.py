@@ -21,7 +21,7 @@ from octavo.events import IngestEvent
 from octavo.ingest.context import LibraryContext, make_context
 from octavo.limits import MB
 from octavo.maintenance.background_check import read_last_check, save_check
-from octavo.maintenance.rebuild import Rebuilt, drop_unknown, rebuild_records
+from octavo.maintenance.rebuild import Rebuilt, adopt_collection, drop_unknown, rebuild_records
 from octavo.maintenance.repair import (
     EMBEDDER,
     LAGGING,
@@ -113,6 +113,8 @@ async def _treat(
     if treatment is Treatment.REPAIR:
         return await _repair(settings, records, embedder, on_event)
     await records.set_meta(STORE_STATE, "")
+    if treatment is Treatment.REBUILD:
+        await adopt_collection(settings, records)
     async with _open_store(settings, records, embedder) as context:
         if treatment is Treatment.DROP_UNKNOWN:
             return Finding(treatment, f"deleted {await drop_unknown(context):,} passages")

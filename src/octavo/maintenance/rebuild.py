@@ -17,6 +17,8 @@ from octavo.errors import EmbedderMismatch
 from octavo.ingest.install import STORE_AT_ONCE, install, split_batches
 from octavo.ingest.notes import read_notes
 from octavo.maintenance.repair import compare_store
+from octavo.records.catalogue import LIBRARY
+from octavo.store import find_store_owner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from octavo.ingest.context import LibraryContext
     from octavo.ingest.notes import RecoveredEdition
     from octavo.protocols import StoredPoint
+    from octavo.records.catalogue import Records
+    from octavo.settings import Settings
     from octavo.types import Book
 
 
@@ -56,6 +60,15 @@ async def rebuild_records(context: LibraryContext) -> Rebuilt:
         if book_id in changed:
             await context.records.drop_superseded(book_id, changed[book_id])
     return Rebuilt(tuple(books), left)
+
+
+async def adopt_collection(settings: Settings, records: Records) -> None:
+    """Take the name of the library whose collection this is, if the records are new and have no name to lose.
+
+    On a server every point says whose it is. Records that were lost have lost the name of their library too.
+    """
+    if not await records.list_books() and (owner := await find_store_owner(settings)):
+        await records.set_meta(LIBRARY, owner)
 
 
 async def drop_unknown(context: LibraryContext) -> int:

@@ -94,6 +94,16 @@ async def read_store_state(settings: Settings, *, library: str = "") -> str:
     return await run_blocking(read_files_state, settings.data)
 
 
+async def find_store_owner(settings: Settings) -> str:
+    """Finds the library whose points the collection on a server holds; "" if that cannot be said."""
+    if not settings.store_url:
+        return ""
+    require_extra("qdrant")
+    from octavo.store.qdrant import find_owner
+
+    return await find_owner(settings)
+
+
 async def has_collection(settings: Settings) -> bool:
     """Says whether the collection that the settings name exists on their server. Changes nothing there."""
     require_extra("qdrant")

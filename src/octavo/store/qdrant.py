@@ -52,6 +52,7 @@ OVERSAMPLING = 3.0
 REPAIR = (
     "Run `octavo doctor --repair`: it rebuilds the collection from the records, with nothing embedded again."
 )
+LOST = "If the records of this library were lost, `octavo doctor --rebuild` reads its books back."
 ANOTHER = (
     "Choose another name with OCTAVO_COLLECTION. `octavo attach` reads a collection without writing to it."
 )
@@ -124,6 +125,31 @@ async def find_collection(settings: Settings) -> bool:
         )
     finally:
         await connection.close()
+
+
+async def find_owner(settings: Settings) -> str:
+    """Finds the library whose points the collection holds; "" if there is none, or not one alone."""
+    connection = QdrantConnection(settings.store_url, key=settings.store_key)
+    name = settings.collection
+    try:
+        if not await connection.call("say what it holds", lambda server: server.collection_exists(name)):
+            return ""
+        owner = await _read_owner(connection, name, None)
+        others = models.Filter(must_not=[_match_owner(owner)]) if owner else None
+        return owner if owner and await _read_owner(connection, name, others) is None else ""
+    finally:
+        await connection.close()
+
+
+async def _read_owner(connection: QdrantConnection, name: str, among: models.Filter | None) -> str | None:
+    """Reads the library of some point; "" for a point of another program, None where there is no point."""
+    found, _ = await connection.call(
+        "show its points",
+        lambda server: server.scroll(
+            name, scroll_filter=among, limit=1, with_payload=[LIBRARY], with_vectors=False
+        ),
+    )
+    return str((found[0].payload or {}).get(LIBRARY) or "") if found else None
 
 
 async def read_collection_state(settings: Settings, *, library: str) -> str:
@@ -418,23 +444,14 @@ async def _create(connection: QdrantConnection, config: CollectionConfig) -> Non
 
 async def _check_owner(connection: QdrantConnection, config: CollectionConfig) -> None:
     """Refuses a collection that holds a point of another library or program."""
-    foreign, _ = await connection.call(
-        "show its points",
-        lambda server: server.scroll(
-            config.name,
-            scroll_filter=models.Filter(must_not=[_match_owner(config.library)]),
-            limit=1,
-            with_payload=[LIBRARY],
-            with_vectors=False,
-        ),
-    )
-    if foreign:
-        other = (foreign[0].payload or {}).get(LIBRARY)
+    foreign = models.Filter(must_not=[_match_owner(config.library)])
+    other = await _read_owner(connection, config.name, foreign)
+    if other is not None:
         whose = "another Octavo library" if other else "another program"
         raise StoreError(
             f"the collection {config.name!r} at {connection.url} holds points of {whose}; "
             "nothing was changed",
-            hint=ANOTHER,
+            hint=f"{ANOTHER} {LOST}" if other else ANOTHER,
         )
 
 
