@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from octavo.text.languages import (
     collect_words,
+    count_words,
     find_numbers,
     find_numerals,
     get_direction,
@@ -112,3 +113,17 @@ def test_any_text_has_words_and_preparing_it_again_changes_no_more(text: str, la
 def test_chinese_characters_are_read_as_numbers(written: str, number: str) -> None:
     assert find_numerals(f"约{written}人") == {number}
     assert find_numbers(f"约{number}人، ۱۲") == {number, "12"}
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "count"),
+    [
+        ("The moon is round.", "", 4),
+        ("Die Sonne „scheint“ — auch heute.", "de", 6),
+        ("月は地球の唯一の衛星です。", "ja", 6),
+        ("使用 aptitude 安装软件包。", "zh", 4),
+        ("달은 둥글다.", "ko", 2),
+    ],
+)
+def test_words_are_counted_where_nothing_stands_between_them(text: str, language: str, count: int) -> None:
+    assert count_words(text, language) == count

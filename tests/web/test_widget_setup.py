@@ -119,3 +119,7 @@ def test_the_words_of_a_language_come_with_its_script(
     page.keyboard.press("Control+i")
     expect(find_inside(page, "#title")).to_have_text(title)
     assert find_inside(page, ".root").get_attribute("dir") == direction
+    field = find_inside(page, ".composer textarea")
+    assert field.evaluate("(n) => getComputedStyle(n).direction") == direction, "an empty field"
+    field.fill("Who?" if direction == "rtl" else "مَن؟")
+    assert field.evaluate("(n) => getComputedStyle(n).direction") != direction, "the words' own direction"

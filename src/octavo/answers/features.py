@@ -32,6 +32,7 @@ from octavo.answers.questions import (
     is_negative,
 )
 from octavo.text.english import BEGINNING, Token, are_alike, list_words, stem, tokenize
+from octavo.text.languages import count_words
 
 if TYPE_CHECKING:
     from octavo.verification.claims import Sentence
@@ -70,7 +71,7 @@ class SentenceMatch:
 
     @property
     def words(self) -> int:
-        return len(self.sentence.text.split())
+        return count_words(self.sentence.text, self.sentence.chunk.language)
 
 
 def weigh_focus(parsed: ParsedQuestion) -> tuple[float, ...]:

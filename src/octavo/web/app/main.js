@@ -162,15 +162,19 @@ function showPane(name) {
   for (const tab of getPart("tabs").querySelectorAll("button")) tab.setAttribute("aria-pressed", String(tab.dataset.pane === name));
 }
 
-/** @param {"books" | "book" | "gaps"} name */
-function showView(name, title = "") {
+/**
+ * @param {"books" | "book" | "gaps"} name
+ * @param {string} [title]
+ * @param {string} [language] that the title is in, if it is known
+ */
+function showView(name, title = "", language = "") {
   document.body.dataset.view = name;
   booksPane.hidden = name !== "books";
   readerBar.hidden = name !== "book";
   readerPane.hidden = name !== "book";
   gapsPane.hidden = name !== "gaps";
   getPart("side").hidden = name !== "book";
-  fill(getPart("where"), title);
+  fill(getPart("where"), title ? el("span", { dir: "auto", lang: language || false }, title) : "");
   document.title = title ? `${title} · ${S.name}` : S.name;
   const drawTab = (/** @type {string} */ to, /** @type {string} */ text) =>
     el("button", { type: "button", "data-pane": to, on: { click: () => showPane(to) } }, text);
@@ -221,7 +225,7 @@ function showBooks() {
 async function showGaps(id) {
   const book = books.books.find((other) => other.id === id);
   if (!book) return showMissing(id);
-  showView("gaps", book.title);
+  showView("gaps", book.title, book.language);
   showPane("main");
   return gaps.show(book);
 }
@@ -263,7 +267,7 @@ async function showBook(id, section, span) {
     if (!from && scope.kind === "all") scope.choose("book", { keep: false });
   }
   const { book, sections } = open;
-  showView("book", book.title);
+  showView("book", book.title, book.language);
   if (!from && !span) showPane("main");
   const kept = section || span ? null : places.get(book.id);
   const resumed = kept && sections.some((other) => other.id === kept.section_id) ? kept : null;
