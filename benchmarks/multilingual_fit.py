@@ -1,20 +1,23 @@
-"""Fits what is made of the multilingual reader's scores, and tells how it answers in each language.
+"""Fits what is made of the multilingual reader's scores, and tells how it answers other manuals.
 
-    python -m benchmarks.multilingual_fit MANUALS --rows ROWS [--limit 20] [--only faq:de] [--write]
+    python -m benchmarks.languages MANUALS --rows ROWS --part tune
+    python -m benchmarks.multilingual_fit ROWS [--write]
 
-MANUALS holds manuals of Debian in many languages (`benchmarks/parallel.py` says which). The title of a
-section is the question, and the section answers it. Each question is asked
+The weights are fitted on the tuning part of `benchmarks/languages.py`: natural questions, answerable or not,
+with correct answers. How sure the library must be is found with each answer judged by weights that have seen
+neither its language nor its section. `--write` replaces src/octavo/answers/confidence_multilingual.json.
 
-- same: of the book in its own language, in which numbers stand in the place of the titles (`bare`), and for
-  the manuals that are only reported also of the book as it is (`titled`);
+    python -m benchmarks.multilingual_fit ROWS --manuals MANUALS --others OTHERS --limit 12 [--only faq:ko]
+
+reports manuals that no weight has seen (`benchmarks/parallel.py` says which). The title of a section is the
+question, and the section answers it. Each question is asked
+
+- bare: of the book in its own language, in which numbers stand in the place of the titles;
+- titled: of the book as it is;
 - from English: in English, of the book as it is. Title and question are translations of each other.
 
 Each is asked twice: with all passages, and without those of the section that answers. An answer is right if
-it cites that section; whatever is answered without it is wrong.
-
-The weights are fitted on the manuals of FITTED, and reported for those of REPORTED, which no weight has seen.
-What was measured is kept in ROWS, one line for each question, and read from there the next time. `--write`
-replaces src/octavo/answers/confidence_multilingual.json.
+it cites that section; whatever is answered without it is wrong. What was asked is kept in OTHERS.
 """
 
 from __future__ import annotations
@@ -28,11 +31,13 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.answering_fit import Weighted, auroc, calibration_error, logistic, platt
+from benchmarks.answering_fit import Weighted, auroc, calibration_error, logistic, platt, squash
+from benchmarks.languages import Row, read_items
 from benchmarks.parallel import Entry, read_entries
 from benchmarks.suite import rows
 from octavo.answers.ask import LEAST_CONFIDENCE
@@ -46,10 +51,6 @@ from octavo.settings import Settings
 from octavo.types import Evidence, Scope
 from octavo.verification.gate import verify_claims
 
-FITTED = (
-    *(f"securing:{code}" for code in ("de-DE", "fr-FR", "it-IT", "pt-BR", "es-ES", "ja-JP", "zh-CN")),
-    *(f"installation:{code}" for code in ("ru", "ko", "el", "zh_CN")),
-)
 REPORTED = (
     *(f"faq:{code}" for code in ("de", "fr", "it", "nl", "pt", "ru", "ja", "ko", "zh-cn")),
     *(f"handbook:{code}" for code in ("ar-MA", "fa-IR", "es-ES")),
@@ -60,12 +61,24 @@ SECTIONS = 40
 FOUND, USED = 12, 5
 LEAST_QUESTION = 12
 PACKAGE = Path(__file__).parent.parent / "src" / "octavo"
-COMMAND = "python -m benchmarks.multilingual_fit MANUALS --rows ROWS --write"
-SIGNS = {"able": 1, "able_most": 1, "margin_read": 1, "rank_read": 1, "stated": 1, "covered": 1, "across": 0}
-RIGHT = {"odds": 1, "margin": 1, "margin_read": 1, "rank_read": 1, "covered": 1, "across": 0}
+COMMAND = "python -m benchmarks.multilingual_fit ROWS --write"
+SIGNS = {"margin_read": 1, "rank_read": 1, "stated": 1, "covered": 1, "across": 0}
+FOLDS = 4
 ABSENT = 1 / 2
 """The share of questions that the book does not answer, for which the risk is told."""
+CERTAIN = 9.0
 Numbers = NDArray[np.float64]
+
+
+class Answered(Protocol):
+    """What an answer was measured by, and what came of it."""
+
+    @property
+    def features(self) -> dict[str, float]: ...
+    @property
+    def answerable(self) -> bool: ...
+    @property
+    def correct(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +126,7 @@ async def collect(root: Path, book: str, limit: int, known: set[tuple[str, str, 
     entries = choose(read_entries(root, document, language), english)
     numbers = {place: f"{number:03}" for number, place in enumerate(entries, start=1)}
     ways = [("bare", True, entries, limit), ("from English", False, english, (limit + 1) // 2)]
-    if book in REPORTED:
-        ways.append(("titled", False, entries, limit))
+    ways.append(("titled", False, entries, limit))
     found: list[Outcome] = []
     with tempfile.TemporaryDirectory() as data:
         async with Library.open(settings=Settings(data=Path(data))) as library:
@@ -166,33 +178,47 @@ async def _reply(
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    answerable: Weighted
-    right: Weighted
-    slope: float
-    offset: float
+    """The chance that the answer is correct, and the slope and offset that make a confidence of it."""
 
-    def chance(self, given: Sequence[Outcome]) -> Numbers:
-        return self.answerable(o.features for o in given)
+    chance: Weighted
+    slope: float = 1.0
+    offset: float = 0.0
 
-    def confidence(self, given: Sequence[Outcome]) -> Numbers:
-        both = self.chance(given) * self.right(o.features for o in given)
-        return np.asarray(1 / (1 + np.exp(-(self.offset + self.slope * np.log(both / (1 - both))))))
+    def estimate(self, given: Sequence[Answered]) -> Numbers:
+        return self.chance(one.features for one in given)
 
-
-def fit(given: Sequence[Outcome]) -> Fit:
-    """Fit the chance that the right section is cited, of all questions and of those that have one."""
-    can = np.array([o.correct for o in given], dtype=float)
-    answerable = logistic([o.features for o in given], can, signs=SIGNS, weight=np.ones(len(given)))
-    told = [o for o in given if o.answerable]
-    did = np.array([o.correct for o in told], dtype=float)
-    right = logistic([o.features for o in told], did, signs=RIGHT, weight=np.ones(len(told)))
-    both = answerable(o.features for o in given) * right(o.features for o in given)
-    return Fit(answerable, right, *platt(np.log(both / (1 - both)), can, weight=np.ones(len(given))))
+    def confidence(self, given: Sequence[Answered]) -> Numbers:
+        return squash(self.offset + self.slope * _find_odds(self.estimate(given)))
 
 
-def draw_points(made: Fit, given: Sequence[Outcome]) -> list[tuple[float, float, float]]:
+def _find_odds(chance: Numbers) -> Numbers:
+    return np.log(chance / (1 - chance))
+
+
+def _balance(given: Sequence[Answered]) -> Numbers:
+    """Weigh questions so that `ABSENT` of them have no answer."""
+    can = np.array([one.answerable for one in given])
+    return np.where(can, (1 - ABSENT) / can.sum(), ABSENT / (~can).sum()) * len(given)
+
+
+def fit(given: Sequence[Answered]) -> Weighted:
+    did = np.array([one.correct for one in given], dtype=float)
+    return logistic([one.features for one in given], did, signs=SIGNS, weight=_balance(given))
+
+
+def estimate_unseen(given: Sequence[Row]) -> Numbers:
+    """Estimate the chance of each answer by weights that saw neither its language nor its section."""
+    folds = {item.id: zlib.crc32((item.place or str(item.id)).encode()) // 2 % FOLDS for item in read_items()}
+    chance = np.zeros(len(given))
+    for language, fold in {(row.language, folds[row.id]) for row in given}:
+        made = fit([row for row in given if row.language != language and folds[row.id] != fold])
+        own = [n for n, row in enumerate(given) if (row.language, folds[row.id]) == (language, fold)]
+        chance[own] = made(given[n].features for n in own)
+    return chance
+
+
+def draw_points(chance: Numbers, given: Sequence[Answered]) -> list[tuple[float, float, float]]:
     """Return for each threshold the share of wrong answers, and of questions that were answered."""
-    chance = made.chance(given)
     can, did = (np.array([getattr(o, name) for o in given]) for name in ("answerable", "correct"))
     points = []
     for limit in np.arange(0.0, 1.0, 0.01):
@@ -214,7 +240,7 @@ def report(made: Fit, given: Sequence[Outcome], limit: float) -> None:
     for way in dict.fromkeys(o.way for o in given):
         own = [o for o in given if o.way == way]
         print(_describe("all", way, made, own, limit))
-    chance, sure = made.chance(given), made.confidence(given)
+    chance, sure = made.estimate(given), made.confidence(given)
     did = np.array([o.correct for o in given])
     kept = (chance >= limit) & (sure >= LEAST_CONFIDENCE)
     error = calibration_error(sure[kept], did[kept])
@@ -222,7 +248,7 @@ def report(made: Fit, given: Sequence[Outcome], limit: float) -> None:
 
 
 def _describe(book: str, way: str, made: Fit, given: Sequence[Outcome], limit: float) -> str:
-    kept = (made.chance(given) >= limit) & (made.confidence(given) >= LEAST_CONFIDENCE)
+    kept = (made.estimate(given) >= limit) & (made.confidence(given) >= LEAST_CONFIDENCE)
     can, did = (np.array([getattr(o, name) for o in given]) for name in ("answerable", "correct"))
     places = np.array([o.place for o in given if o.answerable])
     shares = [
@@ -236,14 +262,15 @@ def _describe(book: str, way: str, made: Fit, given: Sequence[Outcome], limit: f
     return f"| {book} | {way} | {int(can.sum())} | {cells} | {sum(o.false for o in given)} |"
 
 
-def write(made: Fit, given: Sequence[Outcome], points: list[tuple[float, float, float]]) -> None:
-    origin = {"made_by": COMMAND, "fitted_on": sorted({o.book for o in given})}
+def write(made: Fit, given: Sequence[Row], points: list[tuple[float, float, float]]) -> None:
     stored = {
-        "version": 1,
-        **origin,
+        "version": 2,
+        "made_by": COMMAND,
+        "fitted_on": sorted({f"handbook:{row.language}, {row.way}" for row in given}),
         "sentence": dict(load_calibration(reader="multilingual").sentence.weights),
-        "answerable": made.answerable.stored(),
-        "right": made.right.stored(),
+        "answerable": made.chance.stored(),
+        # Whether there is an answer and whether this is it are one question here.
+        "right": {"constant": CERTAIN},
         "calibration": {"slope": round(made.slope, 4), "offset": round(made.offset, 4)},
         "curve": points,
     }
@@ -257,34 +284,44 @@ def main() -> None:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    options.add_argument("manuals", type=Path)
-    options.add_argument("--rows", type=Path, required=True)
-    options.add_argument("--limit", type=int, default=0, help="ask so many of each book and way, if not yet")
-    options.add_argument("--only", default="", help="the books that are asked, between commas")
+    options.add_argument("rows", type=Path, help="what benchmarks.languages asked")
     options.add_argument("--write", action="store_true")
+    options.add_argument("--manuals", type=Path, help="other manuals to report")
+    options.add_argument("--others", type=Path, help="where what was asked of them is kept")
+    options.add_argument("--limit", type=int, default=0, help="ask so many of each manual, if not yet")
+    options.add_argument("--only", default=",".join(REPORTED), help="the manuals, between commas")
     said = options.parse_args()
-    given = [Outcome(**row) for row in rows(said.rows)] if said.rows.exists() else []
-    known = {(o.book, o.way, o.question) for o in given}
-    wanted = said.only.split(",") if said.only else [*FITTED, *REPORTED]
-    for book in wanted if said.limit else ():
-        made = asyncio.run(collect(said.manuals, book, said.limit, known))
-        with said.rows.open("a", encoding="utf-8") as file:
-            file.writelines(json.dumps(asdict(o), ensure_ascii=False) + "\n" for o in made)
-        given += made
-        print(f"{book}: {len(made)} rows", flush=True)
-    learnt = [o for o in given if o.book in FITTED]
-    if not learnt:
-        return
-    fitted = fit(learnt)
-    points = draw_points(fitted, learnt)
+    learnt = [row for row in map(_read_row, rows(said.rows)) if row.part == "tune" and row.features]
+    learnt = [row for row in learnt if row.reader == "multilingual"]
+    unseen = estimate_unseen(learnt)
+    did = np.array([row.correct for row in learnt])
+    points = draw_points(unseen, learnt)
     limit = next((t for t, wrong, _ in points if wrong <= RISK), 1.0)
-    print(f"{len(learnt)} rows; threshold at risk {RISK}: {limit}; {fitted.answerable.stored()}")
-    report(fitted, learnt, limit)
-    reported = [o for o in given if o.book in REPORTED]
-    if reported:
-        report(fitted, reported, limit)
+    made = Fit(fit(learnt), *platt(_find_odds(unseen), did.astype(float), weight=_balance(learnt)))
+    print(f"{len(learnt)} rows; threshold at risk {RISK}: {limit}; {made}")
+    answered = next(kept for at, _, kept in points if at == limit)
+    print(f"unseen languages and sections: AUROC {auroc(unseen, did):.3f}, answered {answered}")
     if said.write:
-        write(fitted, learnt, points)
+        write(made, learnt, points)
+    if said.manuals:
+        report_others(made, limit, said)
+
+
+def _read_row(stored: Mapping[str, Any]) -> Row:
+    return Row(**stored)
+
+
+def report_others(made: Fit, limit: float, said: argparse.Namespace) -> None:
+    """Ask other manuals what was not asked yet, and report them."""
+    given = [Outcome(**row) for row in rows(said.others)] if said.others.exists() else []
+    known = {(o.book, o.way, o.question) for o in given}
+    for book in said.only.split(",") if said.limit else ():
+        asked = asyncio.run(collect(said.manuals, book, said.limit, known))
+        with said.others.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(asdict(o), ensure_ascii=False) + "\n" for o in asked)
+        given += asked
+        print(f"{book}: {len(asked)} rows", flush=True)
+    report(made, given, limit)
 
 
 if __name__ == "__main__":
