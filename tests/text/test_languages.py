@@ -13,8 +13,10 @@ from octavo.text.languages import (
     find_numerals,
     get_direction,
     identify_language,
+    is_unspaced,
     prepare_words,
     weigh_words,
+    write_digits,
 )
 
 MOON = {
@@ -127,3 +129,10 @@ def test_chinese_characters_are_read_as_numbers(written: str, number: str) -> No
 )
 def test_words_are_counted_where_nothing_stands_between_them(text: str, language: str, count: int) -> None:
     assert count_words(text, language) == count
+
+
+@given(st.text(st.characters(max_codepoint=0x24F)))
+def test_nothing_of_this_changes_how_english_is_read(text: str) -> None:
+    assert not is_unspaced(text)
+    assert write_digits(text) == text
+    assert count_words(text, "") == len(text.split())
