@@ -198,7 +198,7 @@ def _find_odds(chance: Numbers) -> Numbers:
 def _balance(given: Sequence[Answered]) -> Numbers:
     """Weigh questions so that `ABSENT` of them have no answer."""
     can = np.array([one.answerable for one in given])
-    return np.where(can, (1 - ABSENT) / can.sum(), ABSENT / (~can).sum()) * len(given)
+    return np.asarray(np.where(can, (1 - ABSENT) / can.sum(), ABSENT / (~can).sum()) * len(given))
 
 
 def fit(given: Sequence[Answered]) -> Weighted:
