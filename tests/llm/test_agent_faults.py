@@ -4,7 +4,7 @@ import asyncio
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +180,13 @@ def _lie(seed: int, shown: Mapping[str, str]) -> tuple[str, list[str]]:
     )
 
 
+_SHOWN = [f"s{number}" for number in range(1, 60)]
+
+
+def _with_ids(claims: Iterable[tuple[str, list[str]]]) -> list[tuple[str, list[str]]]:
+    return [(text, ids) for text, ids in claims if ids and text in WATCH["The Lighthouse"]]
+
+
 async def test_of_five_hundred_bad_citations_none_is_published(data: Path) -> None:
     told_lies: dict[int, list[tuple[str, list[str]]]] = {}
 
@@ -201,9 +208,12 @@ async def test_of_five_hundred_bad_citations_none_is_published(data: Path) -> No
     assert len(answers) == len(said), said
     published = [text for one in answers for text in list_unsupported(one)]
     assert not published, f"{len(published)} of {LIES}: {published}"
-    for one in answers:
+    for number, one in said.items():
+        assert isinstance(one, ToldAnswer)
         assert_true_to_the_book(one, {"The Lighthouse": WATCH["The Lighthouse"]})
-        assert len(one.claims) <= 1, one.claims
+        # Beside the honest one only what stands in the book and was cited beside its place.
+        moved = [text for text, (id_, *more) in _with_ids(told_lies[number]) if not more and id_ in _SHOWN]
+        assert all(claim.text in moved for claim in one.claims[1:]), one.claims
     assert sum(one.answerer == MODEL for one in answers) > 0.8 * len(answers)
     assert sum(len(one.claims) for one in answers) >= 10, "nothing at all is published: this proves nothing"
 

@@ -40,6 +40,8 @@ RISK = 0.01
 _MOST_GAP = 4
 # How many sentences back may tell who "it" is, and how many are quoted in the place of a claim.
 _MOST_EARLIER, _MOST_QUOTED = 4, 3
+# How many sentences are tried if a claim names the wrong ones.
+_MOST_TRIED = 40
 _WORSE: tuple[Decision, ...] = ("publish", "quote", "drop")
 
 
@@ -147,6 +149,22 @@ def _decide_by_meaning(
     # That a word is new is nothing to tell: it was not what decided.
     reasons = tuple(reason for reason in support.reasons if not reason.endswith(NEW_WORD))
     return Ruling(decision, replace(support, supported=False, score=weighed.score, reasons=reasons))
+
+
+def cite_carrier(claim: Claim, sentences: Mapping[str, Sentence], *, given: str = "") -> Claim:
+    """Return the claim with the one sentence that says it by itself, if there is one that strictly does.
+
+    A small model often makes a true claim and points beside it, or at a whole page. The sentences that it
+    names come first. A claim that names what does not exist is left as it is, to be dropped.
+    """
+    if not claim.sentences or any(id_ not in sentences for id_ in claim.sentences):
+        return claim
+    holds = verify_claim(claim, sentences, given=given).supported
+    tried = claim.sentences if holds else (*claim.sentences, *tuple(sentences)[:_MOST_TRIED])
+    if holds and len(claim.sentences) == 1:
+        return claim
+    each = (replace(claim, sentences=(id_,)) for id_ in dict.fromkeys(tried))
+    return next((one for one in each if verify_claim(one, sentences, given=given).supported), claim)
 
 
 def quote_claim(
