@@ -28,11 +28,12 @@ from octavo.concurrency import run_blocking
 from octavo.errors import ModelError
 from octavo.llm import prompts
 from octavo.llm.client import BudgetExhausted, CallFailed, MeteredModel, ModelEndpoint, Unsupported
+from octavo.llm.confidence import estimate_confidence, measure_answer
 from octavo.llm.prompts import ModelClaim
 from octavo.llm.tools import ToolBudget, make_tool, make_tools
 from octavo.text.language import is_foreign, is_translation
 from octavo.verification.claims import Claim, GlossedClaim
-from octavo.verification.gate import decide, quote_claim, verify_claim
+from octavo.verification.gate import cite_carrier, decide, quote_claim
 
 if TYPE_CHECKING:
     from octavo.answers.followups import Turn
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
     from octavo.verification.claims import Sentence
 
 NOTHING_HELD = "none of what the model said is borne out by the book"
-# So many sentences are tried if a claim names the wrong ones.
-_MOST_TRIED = 40
 
 
 class ModelAnswerer:
@@ -82,25 +81,39 @@ class ModelAnswerer:
             mode = await self._ask(order.words if order else question, workspace, checker, calls)
         except ModelError as failure:
             return self._fall_back(quoted, failure.message, checker, calls)
-        notes = {"mode": mode, "tool_calls": calls.made, "gathered": len(workspace.evidence)}
         if checker.said and not checker.claims:
             return self._fall_back(quoted, NOTHING_HELD, checker, calls)
-        # A passage that the reader chose needs not answer anything.
-        cited = 1.0 if order else await self._estimate_answerable(question, workspace, checker)
-        if isinstance(read_request(question), PartRequest):
-            # The gist of a part answers no question by itself, so it is as sure as the offline one.
-            cited = max(cited, quoted.confidence)
+        sure = await self._estimate(question, workspace, checker, quoted, is_order=order is not None)
+        notes = {"mode": mode, "tool_calls": calls.made, "gathered": len(workspace.evidence)}
         return Reply(
             tuple(checker.claims),
-            answerable=max(quoted.answerable, cited),
-            confidence=cited * checker.support,
+            answerable=max(quoted.answerable, sure.answerable),
+            confidence=sure.confidence,
             features=quoted.features,
             dropped=tuple(checker.dropped),
             checking=checker.checking,
             readers=quoted.readers,
             short=None if checker.foreign else quoted.short,
-            notes={"name": self.name, **notes, **checker.notes(), **self._ledger.notes()},
+            notes={"name": self.name, **notes, **sure.notes, **checker.notes(), **self._ledger.notes()},
         )
+
+    async def _estimate(
+        self, question: str, workspace: Workspace, checker: _ClaimChecker, quoted: Reply, *, is_order: bool
+    ) -> _Estimate:
+        """Estimate how likely it is that the cited passages answer, and that the claims are right."""
+        if is_order:
+            # A passage that the reader chose needs not answer anything.
+            return _Estimate(1.0, checker.support)
+        there = await self._reply_from_cited(question, workspace, checker)
+        if isinstance(read_request(question), PartRequest):
+            # The gist of a part answers no question by itself, so it is as sure as the offline one.
+            cited = max(there.answerable, quoted.confidence)
+            return _Estimate(cited, cited * checker.support)
+        if not quoted.readers or checker.foreign:
+            # The weights were fitted with the local models, on answers in the book's language.
+            return _Estimate(there.answerable, there.answerable * checker.support)
+        measures = measure_answer(checker.claims, checker.scores, checker.sentences, quoted, there)
+        return _Estimate(there.answerable, estimate_confidence(measures), {"measures": measures})
 
     def _fall_back(self, quoted: Reply, why: str, checker: _ClaimChecker, calls: ToolBudget) -> Reply:
         """Return the offline answer, marked as such with the reason."""
@@ -178,9 +191,7 @@ class ModelAnswerer:
             return
         workspace.report("mending", "the form" if said is None else f"{len(failed)} of {len(said)} claims")
         try:
-            correction = _user_message(
-                prompts.build_correction(await run_blocking(checker.add_pointers, failed))
-            )
+            correction = _user_message(prompts.build_correction(failed))
             again = await _run(agent, [*run.history, correction], turns=limits.turns)
         except ModelError:
             if said is None:
@@ -192,13 +203,18 @@ class ModelAnswerer:
             raise _Unreadable
         await run_blocking(checker.accept_corrections, failed, mended or [], whole=said is None)
 
-    async def _estimate_answerable(
-        self, question: str, workspace: Workspace, checker: _ClaimChecker
-    ) -> float:
-        """Estimate, as offline, the probability that the cited passages answer the question."""
+    async def _reply_from_cited(self, question: str, workspace: Workspace, checker: _ClaimChecker) -> Reply:
+        """Answer offline from the cited passages alone."""
         cited = {checker.sentences[id_].chunk.id for claim in checker.claims for id_ in claim.sentences}
         more = [sentence for sentence in workspace if sentence.chunk.id in cited]
-        return (await self._offline.reply(question, more)).answerable if more else 0.0
+        return await self._offline.reply(question, more) if more else Reply((), 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Estimate:
+    answerable: float
+    confidence: float
+    notes: Mapping[str, object] = field(default_factory=dict)
 
 
 class _Unreadable(ModelError):
@@ -243,6 +259,7 @@ class _ClaimChecker:
             if claim is None:
                 failed.append((one, why))
                 continue
+            claim = cite_carrier(claim, sentences, given=self.question)
             ruling = decide(
                 claim, sentences, given=self.question, opinions=self.workspace.opinions, risk=self.risk
             )
@@ -275,23 +292,6 @@ class _ClaimChecker:
         if not is_translation(text, gloss, cited):
             return None, "the claim and its gloss do not say the same"
         return GlossedClaim(text, one.sentences, gloss=gloss), ""
-
-    def add_pointers(self, failed: Sequence[tuple[ModelClaim, str]]) -> list[tuple[ModelClaim, str]]:
-        """Replace the reason of a claim that names the wrong sentences by the sentence that supports it.
-
-        A small model often makes a true claim with the wrong ids. It has to make it again with the right one.
-        """
-        sentences = self.sentences
-        carriers = [self._find_support(one, sentences) for one, _ in failed]
-        reasons = [f'these ids are wrong: {id_} is the sentence for it, write ["{id_}"]' for id_ in carriers]
-        return [(one, reasons[n] if carriers[n] else why) for n, (one, why) in enumerate(failed)]
-
-    def _find_support(self, one: ModelClaim, sentences: Mapping[str, Sentence]) -> str:
-        for id_ in list(sentences)[:_MOST_TRIED]:
-            claim, _ = self._make_claim(replace(one, sentences=(id_,)), sentences)
-            if claim is not None and verify_claim(claim, sentences, given=self.question).supported:
-                return id_
-        return ""
 
     def accept_corrections(
         self, failed: Sequence[tuple[ModelClaim, str]], mended: Sequence[ModelClaim], *, whole: bool
