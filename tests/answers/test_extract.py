@@ -116,6 +116,20 @@ def test_a_comparison_has_a_sentence_for_each_side() -> None:
     assert "A smart pointer owns" in said(draft)
 
 
+@pytest.mark.parametrize(
+    ("question", "after", "turned"),
+    [
+        ("what is a skiff?", "However, it has no sail of its own.", True),
+        ("is a skiff a small boat?", "But it is larger than a dinghy.", True),
+        ("what is a skiff?", "Many of them lie in the harbour.", False),
+        ("which boat is called a skiff?", "But the fog came that night.", False),
+    ],
+)
+def test_a_sentence_that_turns_the_one_before_comes_with_it(question: str, after: str, turned: bool) -> None:
+    draft = asked(question, passage(f"A skiff is a small boat. {after} The pier was broken.", title="Boats"))
+    assert (after in draft.claims[0].text) is turned
+
+
 def test_a_yes_or_no_question_gets_the_sentence_that_states_it() -> None:
     draft = asked("Were the Normans descended from Norse raiders?", passage(NORMANS))
     assert "descended from Norse raiders" in said(draft)

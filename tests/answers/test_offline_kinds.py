@@ -176,6 +176,22 @@ async def test_a_comparison_says_what_each_side_is(library: Library) -> None:
     assert "A glaze is a thin coat of glass." in answer.content
 
 
+async def test_a_comparison_tells_the_difference_that_the_book_states(
+    library: Library, tmp_path: Path
+) -> None:
+    book = tmp_path / "uploads.md"
+    book.write_text(
+        "# Uploads\n\n## Kinds\n\nA plain upload is a crate that is sent by somebody who is not its keeper. "
+        "A bare upload is a crate of the same sort. However, it has no drawings.\n\n"
+        "## Speed\n\nThe plain upload takes a day, whereas the bare upload takes an hour.\n"
+    )
+    await library.add(book)
+    question = "What is the difference between a plain upload and a bare upload?"
+    answer = await ask(library, question, book="uploads")
+    assert "However, it has no drawings." in answer.content
+    assert "whereas the bare upload takes an hour" in answer.content
+
+
 async def test_two_questions_in_one_are_both_answered(library: Library) -> None:
     question = "What is a glaze, and who is the head of the glaze room?"
     answer = await ask(library, question, book="the-pottery")

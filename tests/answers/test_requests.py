@@ -61,6 +61,8 @@ def test_a_question_of_who_or_what_something_is_names_it(question: str, name: st
         ("raid 0 vs raid 1, whats the difference", ("raid 0", "raid 1")),
         ("How does cron differ from anacron?", ("cron", "anacron")),
         ("compare the harbour with the river", ("harbour", "river")),
+        ("difference between single and double quotes in muttrc", ("single quotes", "double quotes")),
+        ("how do skiffs and dinghies differ?", ("skiffs", "dinghies")),
     ],
 )
 def test_a_comparison_names_its_two_sides(question: str, sides: tuple[str, str]) -> None:

@@ -31,7 +31,8 @@ NATIVE = "Queequeg was a native of Rokovoko, an island far away to the West and 
 def choose(question: str, text: str, words: str, *, margin: float = 9.0) -> str | None:
     (sentence,) = number_sentences([make_evidence(make_chunk(text))], bound_by_books())
     at = text.index(words)
-    found = choose_short(parse_question(question), sentence, SentenceScore(0, 0, margin, at, at + len(words)))
+    seen = SentenceScore(0, 0, margin, at, at + len(words))
+    found = choose_short(parse_question(question), sentence, seen, around=text)
     return sentence.text[found.start : found.end] if found else None
 
 
@@ -43,6 +44,13 @@ def choose(question: str, text: str, words: str, *, margin: float = 9.0) -> str 
         ("where does queequeg come from", NATIVE, " Rokovoko, ", "Rokovoko"),
         ("How many boats were lost?", BOATS, "Seven", "Seven"),
         ("what broke the pier?", "Ann’s storm broke the northern pier.", "Ann’s storm", "Ann’s storm"),
+        (
+            "how did Pew escape?",
+            "That night Pew escaped in a shore boat.",
+            "in a shore boat",
+            "in a shore boat",
+        ),
+        ("what is the longest delay?", "A delay of up to 15 days can be chosen here.", "15 days", "15 days"),
     ],
 )
 def test_the_readers_words_are_taken_as_whole_words(
@@ -57,6 +65,12 @@ def test_the_readers_words_are_taken_as_whole_words(
         ("why was he feared?", NATIVE, "Rokovoko"),
         ("how do I get to the island?", NATIVE, "Rokovoko"),
         ("Is Queequeg a native of Rokovoko?", NATIVE, "Rokovoko"),
+        # The text has no word of the question.
+        ("what is the purpose of the book?", NATIVE, "island far away"),
+        # A beggar is no way to die.
+        ("how did Pew die?", "Pew was that sort, and he died a beggar in the end.", "a beggar"),
+        # A minimum says nothing about the longest.
+        ("what is the longest delay?", "After 21 days of delay the minimum is seven days.", "21 days"),
         ("who was a native?", NATIVE, "native"),
         ("where does queequeg come from", NATIVE, "native of"),
         ("where does queequeg come from", NATIVE, "and South"),

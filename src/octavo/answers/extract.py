@@ -2,9 +2,10 @@
 
 Every sentence of the evidence is scored against the question. The best one is the answer. The next ones are
 added only while the choice is open, up to three claims and eighty words. A claim is verbatim: one sentence
-with what it cannot be understood without. That is the sentence before if it begins with "This" or "He", or
-the items after a lead-in that ends with a colon. Claims of one section stand in the order of the book. The
-words that answer (the date for "when", the name for "who") are marked where they can be recognised.
+with what it cannot be understood without. That is the sentence before if it begins with "This" or "He", the
+one after if it turns what was said ("However, …"), or the items after a lead-in that ends with a colon.
+Claims of one section stand in the order of the book. The words that answer (the date for "when", the name
+for "who") are marked where they can be recognised.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from octavo.answers.features import (
     weigh_matches,
 )
 from octavo.answers.questions import Expected, ParsedQuestion, QuestionKind, parse_question
-from octavo.answers.short import choose_short
+from octavo.answers.short import choose_short, has_extreme
 from octavo.answers.voting import add_votes
 from octavo.text.english import tokenize
 from octavo.text.layout import ITEM
@@ -77,6 +78,15 @@ _EXERCISES = re.compile(
     r"|credits|works cited|sources)\W*(?:[\d.]+\W*)?",
     re.IGNORECASE,
 )
+# What a sentence says may be turned by the next one, and these questions are not answered without it.
+_TURNED = frozenset(
+    (QuestionKind.COMPARISON, QuestionKind.HOW_TO, QuestionKind.YES_NO, QuestionKind.DEFINITION)
+)
+_TURN = re.compile(
+    r"(?:however|but|instead|nevertheless|nonetheless|conversely|(?:in|by) contrast|unlike|otherwise"
+    r"|on the other hand|the difference is|(?:this|that|it) means|in other words|note,? (?:that|however))\b",
+    re.IGNORECASE,
+)
 _DEFINES = re.compile(r"\b(?:is|are|was|were|means?|refers? to|denotes?)\b")
 _SIDES = re.compile(
     r"\b(?:between\s+)?(.+?)\s+(?:and|or|versus|vs\.?|than|from|with|to)\s+(.+)", re.IGNORECASE
@@ -89,6 +99,7 @@ class Extraction:
 
     `words` are those that answer, by the trained reader. `around` is the sentence that they stand in, with
     its heading and the sentence before it. `short` are the same words, if they answer by themselves.
+    `has_extreme` says that the longest or highest was not asked for, or that `around` has one.
     """
 
     claims: tuple[Claim, ...]
@@ -96,6 +107,7 @@ class Extraction:
     words: str = ""
     around: str = ""
     short: Phrase | None = None
+    has_extreme: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,12 +187,13 @@ def compose(
         features |= measure_reader([seen[r.sentence.id] for r in matches], best=parts[0].core)
         marks = {parts[0]: _mark_reader_words(best)}
         words, around = _find_reader_words(matches, parts[0].core, best)
-        short = choose_short(parsed, matches[parts[0].core].sentence, best)
+        short = choose_short(parsed, matches[parts[0].core].sentence, best, around=around)
     else:
         sure = next((p for p in parts if matches[p.core].sure), None)
         marks = {sure: tuple(_mark_expected(parsed, matches[sure.core]))} if sure else {}
     claims = (_make_claim(matches, p, marks=marks.get(p, ())) for p in _sort_runs(matches, parts))
-    return Extraction(tuple(claims), MappingProxyType(features), words, around, short)
+    limited = not around or has_extreme(parsed, around)
+    return Extraction(tuple(claims), MappingProxyType(features), words, around, short, limited)
 
 
 def _score_form(parsed: ParsedQuestion, match: SentenceMatch) -> float:
@@ -314,7 +327,9 @@ def _find_sides(
 def _add_context(
     parsed: ParsedQuestion, matches: Sequence[SentenceMatch], n: int, *, words_left: int, chosen: Set[int]
 ) -> _SentenceRun:
-    """Add the sentence that this one refers back to, or the items that follow, within the limit of words.
+    """Add the sentence that this one refers back to, the one that turns it, or the items that follow.
+
+    All within the limit of words.
 
     What was chosen already is not added again.
     """
@@ -326,9 +341,24 @@ def _add_context(
                 break
             last += 1
             left -= matches[last].words
+    elif last + 1 not in chosen and _is_turned(parsed, matches, n) and matches[n + 1].words <= left:
+        last += 1
+        left -= matches[last].words
     if n - 1 not in chosen and _needs_before(parsed, matches, n) and matches[n - 1].words <= left:
         first -= 1
     return _SentenceRun(first, last, n)
+
+
+def _is_turned(parsed: ParsedQuestion, matches: Sequence[SentenceMatch], n: int) -> bool:
+    """Whether the next sentence of the paragraph turns what this one says: "However, …", "This means …".
+
+    Without it, what something is, whether it is so, or how it is done would be told by half.
+    """
+    if parsed.kind not in _TURNED or not _follows(matches, n):
+        return False
+    here, after = matches[n].sentence, matches[n + 1].sentence
+    between = here.chunk.content[here.end - here.chunk.start : after.start - here.chunk.start]
+    return "\n\n" not in between and _TURN.match(after.text) is not None
 
 
 def _follows(matches: Sequence[SentenceMatch], n: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,14 @@ DEFINES, DESCRIBES, INTRODUCES = 3.0, 2.5, 0.5
 OPENS, SPOKEN = 0.7, -1.5
 # How much a sentence about one side of a comparison counts more in a passage about both.
 BESIDE = 2.5
+# How much a sentence counts more that sets the two sides of a comparison against each other.
+CONTRASTS = 2.5
+_CONTRAST = re.compile(
+    r"\b(?:differ(?:s|ence|ences|ent|ently)?|unlike|whereas|while|(?:in|by) contrast|as opposed to"
+    r"|rather than|instead|on the other hand|however|but|only|not|same|similar|more|less|faster|slower"
+    r"|better|former|latter)\b",
+    re.IGNORECASE,
+)
 # Of the places in the map, so many are read.
 MOST_PLACES = 6
 # With so many of the names that occur most with a name of the question the book is searched again.
@@ -115,6 +124,21 @@ def weigh_sides(side: str, sides: Sequence[str], sentences: Sequence[Sentence]) 
         here = passages[chunk.id] and own <= _collect_stems(sentence.text)
         if here and not is_reference(sentence.text):
             found[sentence] = BESIDE
+    return found
+
+
+def weigh_contrast(sides: Sequence[str], sentences: Sequence[Sentence]) -> dict[Sentence, float]:
+    """Find the sentences that set one side of a comparison against the other, in passages that have both."""
+    every = _collect_stems(" ".join(sides))
+    found: dict[Sentence, float] = {}
+    for sentence in sentences:
+        chunk, stems = sentence.chunk, _collect_stems(sentence.text)
+        if not _CONTRAST.search(sentence.text) or is_reference(sentence.text):
+            continue
+        named = sum(_collect_stems(side) <= stems for side in sides)
+        beside = every <= _collect_stems(" ".join((*chunk.heading_path, chunk.content)))
+        if named == len(sides) or (named and beside):
+            found[sentence] = CONTRASTS * named / len(sides)
     return found
 
 

@@ -16,10 +16,18 @@ from octavo.answers import calibration
 from octavo.answers.extract import MOST_WORDS, Extraction, extract_answer, shortlist
 from octavo.answers.features import SentenceScore, state_answer
 from octavo.answers.foreign import measure_language
-from octavo.answers.identity import find_described, list_companions, tell_more, weigh_sides, weigh_speech
+from octavo.answers.identity import (
+    find_described,
+    list_companions,
+    tell_more,
+    weigh_contrast,
+    weigh_sides,
+    weigh_speech,
+)
 from octavo.answers.lists import complete_lists, wants_several
 from octavo.answers.orders import OrderKind, obey, read_order
 from octavo.answers.overview import find_part, tell_part
+from octavo.answers.own_name import ask_in_own_word
 from octavo.answers.questions import Expected, parse_question
 from octavo.answers.requests import (
     ComparisonRequest,
@@ -52,6 +60,11 @@ _ASKS_WHAT = re.compile(r"\W*(?:who|what)", re.IGNORECASE)
 # A name that is less sure than this is looked for once more.
 UNSURE = 0.5
 _NAME = re.compile(r"\b(?:names?|called)\b", re.IGNORECASE)
+# So many passages are found for each side of a comparison.
+SIDE_PASSAGES = 3
+# How much of its confidence an answer keeps that has no extreme, if the question asks for the longest or the
+# like: of 22 such answers to public questions 7 were right, at a mean confidence of 0.51.
+WITHOUT_EXTREME = 0.65
 # How often the gist of a part has what readers ask of it.
 PART_CONFIDENCE = 0.6
 # How often an order about a selection is carried out as the reader meant it.
@@ -132,6 +145,8 @@ class OfflineAnswerer:
         reply = await self._answer(question, given, given)
         if isinstance(given, Workspace) and reply.confidence < UNSURE and _asks_name(question):
             reply = await self._look_again(question, reply, given)
+        if isinstance(given, Workspace):
+            reply = await self._ask_in_own_word(question, reply, given)
         if isinstance(given, Workspace) and reply.claims and wants_several(question):
             reply = replace(reply, claims=await complete_lists(reply.claims, given), short=None)
         return reply
@@ -148,6 +163,18 @@ class OfflineAnswerer:
         sentences = await workspace.search(wider, top_k=TOP_K_DEFAULT, reader="large")
         again = await self._answer(question, sentences, workspace)
         return max(reply, again, key=lambda one: one.confidence)
+
+    async def _ask_in_own_word(self, question: str, reply: Reply, workspace: Workspace) -> Reply:
+        """Ask about the book also in its own word for itself; keep that answer if it is no less sure.
+
+        A sure answer in the book's own word is kept in any case.
+        """
+        own = await ask_in_own_word(question, workspace)
+        if own is None:
+            return reply
+        sentences = await workspace.search(own, top_k=TOP_K_DEFAULT, reader="large")
+        again = await self._answer(own, sentences, workspace)
+        return again if again.confidence >= min(UNSURE, reply.confidence) else reply
 
     async def _tell_part(self, name: str, workspace: Workspace) -> Reply | None:
         """Tell what a part of the book says, in sentences of its own."""
@@ -168,8 +195,10 @@ class OfflineAnswerer:
         return replace(reply, claims=tell_more(name, reply.claims, described, workspace))
 
     async def _compare(self, question: str, sides: tuple[str, str], workspace: Workspace) -> Reply | None:
-        """Say what each side is, then what is said of both."""
-        both = await self._answer(question, workspace, workspace)
+        """Say what each side is, then what the book says of both, best where it sets them apart."""
+        for side in sides:
+            await workspace.search(f"What is {side}?", top_k=SIDE_PASSAGES, reader="large")
+        both = await self._answer(question, workspace, workspace, favoured=weigh_contrast(sides, workspace))
         each = [await self._describe_side(side, sides, workspace) for side in sides]
         if not all(reply.claims for reply in each):
             return both
@@ -302,10 +331,11 @@ def join_replies(replies: Sequence[Reply], *, claims_each: int) -> Reply | None:
 
 def _make_reply(extraction: Extraction, features: Mapping[str, float], *, reader: ReaderKind) -> Reply:
     short, claims = fit_short(extraction.short, extraction.claims, most=MOST_WORDS)
+    confidence = calibration.confidence(features, reader=reader)
     return Reply(
         claims,
         answerable=calibration.answerable(features, reader=reader),
-        confidence=calibration.confidence(features, reader=reader),
+        confidence=confidence if extraction.has_extreme else confidence * WITHOUT_EXTREME,
         features=features,
         short=short,
     )

@@ -134,6 +134,7 @@ _COMPARISONS = tuple(
         r"(?:compare|distinguish|contrast)(?: between)? (?P<one>.+?) (?:and|with|to|from|vs\.?|against) "
         r"(?P<other>.+)",
         r"how (?:does|do|is|are|did|was|were) (?P<one>.+?) (?:differ|different) from (?P<other>.+)",
+        r"how (?:do|are|did|were) (?P<one>.+?) and (?P<other>.+?) (?:differ|different)(?: from each other)?",
         r"(?P<one>.+?) (?:vs\.?|versus) (?P<other>.+?)",
     )
 )
@@ -141,6 +142,7 @@ _TAIL = re.compile(
     r"(?:,? ?(?:what(?:['’]?s| is| are)? the difference|compare them|differences?|in (?:this|the) book))$",
     re.IGNORECASE,
 )
+_WHERE = re.compile(r" (?:in|within|for|under|according to) (?:the |this |a )?\S+$", re.IGNORECASE)
 _ARTICLE = re.compile(r"^(?:an?|the) ", re.IGNORECASE)
 _ASKS = r"(?:what|which|who|whom|whose|where|when|why|how)\b"
 _SEVERAL = re.compile(
@@ -264,10 +266,23 @@ def _read_comparison(said: str) -> ComparisonRequest | None:
     for pattern in _COMPARISONS:
         found = pattern.fullmatch(_TAIL.sub("", said))
         if found:
-            sides = tuple(_ARTICLE.sub("", found[side]).strip(" \"“”'") for side in ("one", "other"))
+            sides = _share_noun(*(_ARTICLE.sub("", found[side]).strip(" \"“”'") for side in ("one", "other")))
             if all(0 < len(side.split()) <= _SIDE_MOST for side in sides):
-                return ComparisonRequest((sides[0], sides[1]))
+                return ComparisonRequest(sides)
     return None
+
+
+def _share_noun(one: str, other: str) -> tuple[str, str]:
+    """Give both sides the noun that they share: "single and double quotes in muttrc" compares two quotes.
+
+    Where the comparison holds ("in muttrc") is not part of the second side.
+    """
+    other = _WHERE.sub("", other) or other
+    words = other.split()
+    plural = words[-1].endswith("s") and not words[-1].endswith(("ss", "us", "is"))
+    if len(words) == 2 and len(one.split()) == 1 and plural and not one.endswith("s"):
+        one = f"{one} {words[-1]}"
+    return one, other
 
 
 def _read_several(said: str) -> SeveralRequest | None:

@@ -1,8 +1,10 @@
 """Chooses the words that open an answer: a name, a number, a date or a phrase, cut from the book.
 
 The trained reader points at the words. They are taken only if it clearly prefers them to "no answer", if the
-question asks for something that a few words can say, and if they read as an answer: whole words, not those
-of the question, at most half of the sentence, without a loose end. Other answers have no short form.
+question asks for something that a few words can say, if the text around them speaks of what is asked, and if
+they read as an answer: whole words, not those of the question, at most half of the sentence, without a loose
+end. How something came about is answered by a manner ("in a shore boat"), and the longest or highest by a
+text that has an extreme or a limit. Other answers have no short form.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from octavo.answers.features import match_focus
 from octavo.answers.questions import Expected, QuestionKind
 from octavo.text.english import Token, list_words, tokenize
 from octavo.verification.claims import Phrase
@@ -28,17 +31,64 @@ _BROKEN = re.compile(r"[\n|\[\]{}<>`]")
 _EDGE = " \t,;:–—-"
 _PAIRS = (("(", ")"), ("“", "”"), ("‘", "’"))
 _WORD = re.compile(r"\w+")
+_HOW = re.compile(r"\s*how (?:do|does|did|is|are|was|were|has|have|had|can|could)\b", re.IGNORECASE)
+_EITHER_LIMIT = r"between|limit(?:s|ed)?|ever|record|than any|of all|most|least"
+_MOST_LIMIT = re.compile(
+    rf"\b(?:up to|at most|no (?:more|longer|later) than|max(?:imum)?|{_EITHER_LIMIT})\b", re.IGNORECASE
+)
+_LEAST_LIMIT = re.compile(
+    rf"\b(?:at least|no (?:less|fewer|sooner) than|min(?:imum)?|{_EITHER_LIMIT})\b", re.IGNORECASE
+)
+_LOW = frozenset(["shortest", "smallest", "lowest", "fewest", "earliest", "youngest", "lightest", "cheapest"])
 _JOINS = frozenset(["and", "or", "but", "nor", "that", "which", "who", "whose", "so", "than"])
 _LOOSE_ENDS = _JOINS | {"by", "as"} | list_words("determiners", "prepositions", "being")
 
 
-def choose_short(parsed: ParsedQuestion, sentence: Sentence, seen: SentenceScore) -> Phrase | None:
-    """Choose the reader's words if it is sure of them and they answer by themselves."""
+def choose_short(
+    parsed: ParsedQuestion, sentence: Sentence, seen: SentenceScore, *, around: str
+) -> Phrase | None:
+    """Choose the reader's words if it is sure of them and they answer by themselves.
+
+    `around` is the sentence with its heading and the one before it.
+    """
     if parsed.kind not in _ASKED or parsed.expected in _TOLD or seen.margin < LEAST_MARGIN:
+        return None
+    if not _speaks_of_it(parsed, around) or not has_extreme(parsed, around):
         return None
     start, end = _widen_to_words(sentence.text, seen.start, seen.end)
     text = sentence.text[start:end]
-    return Phrase(sentence.id, start, end) if _reads_well(parsed, text, sentence.text) else None
+    fits = _reads_well(parsed, text, sentence.text) and _is_manner(parsed, text)
+    return Phrase(sentence.id, start, end) if fits else None
+
+
+def _speaks_of_it(parsed: ParsedQuestion, around: str) -> bool:
+    """Whether a text has at least one of the words that matter in the question."""
+    return not parsed.focus or any(match_focus(parsed.focus, (t.stem for t in tokenize(around))))
+
+
+def has_extreme(parsed: ParsedQuestion, around: str) -> bool:
+    """Whether a text has an extreme or a limit, if the question asks for the longest or the like.
+
+    A minimum says nothing about the longest.
+    """
+    asked = [focus.text.lower() for focus in parsed.focus if _is_superlative(focus.text)]
+    if not asked:
+        return True
+    limit = _LEAST_LIMIT if any(word in _LOW for word in asked) else _MOST_LIMIT
+    return limit.search(around) is not None or any(_is_superlative(token.text) for token in tokenize(around))
+
+
+def _is_superlative(word: str) -> bool:
+    low = word.lower()
+    return low.endswith("est") and len(low) > 4 and low not in list_words("not_extremes")
+
+
+def _is_manner(parsed: ParsedQuestion, text: str) -> bool:
+    """Whether words can say how something came about, if that is asked."""
+    if not _HOW.match(parsed.text) or parsed.expected is not Expected.ANYTHING:
+        return True
+    first = tokenize(text)[0].text.lower()
+    return first in list_words("prepositions") or first.endswith(("ing", "ly"))
 
 
 def _widen_to_words(text: str, start: int, end: int) -> tuple[int, int]:
