@@ -190,6 +190,17 @@ def test_a_name_is_remembered_over_a_turn_that_has_none() -> None:
     assert interpret("When was he born?", history) == "When was Captain Ahab born?"
 
 
+def test_they_are_what_the_last_two_questions_asked_for() -> None:
+    history = [Turn("What is a skiff?", "A boat."), Turn("What is a dinghy?", "A small boat for two.")]
+    meant = "What is the difference between a skiff and a dinghy?"
+    assert interpret("what is the difference between them?", history) == meant
+
+
+def test_nobody_is_an_it() -> None:
+    history = [Turn("What is the Pequod?", "A ship."), Turn("Who is Captain Ahab?", "Ahab is her captain.")]
+    assert interpret("Where did it sink?", history) == "Where did the Pequod sink?"
+
+
 def test_no_question_grows_beyond_what_a_question_may_have() -> None:
     long = Turn("Is " + "the very long tale " * 52 + "white?", "Yes.")
     assert interpret("Why?", [long]) == "Why?"

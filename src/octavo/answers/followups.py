@@ -61,6 +61,19 @@ _PRONOUN = re.compile(
     r"(?i)\b(?:(?P<he>he|him|his)|(?P<she>she|hers|her)|(?P<they>they|them|theirs|their|these|those)|"
     r"(?P<there>there)|(?P<it>(?:this|that) one|its|it|this|that))(?![\w'’-])"
 )
+_DEFINED = re.compile(
+    r"(?i)(?:what|who)(?: is| was|['’]s) "
+    r"(?P<name>(?:an? |the )?[\w.+-]+(?: (?!of\b|for\b|in\b)[\w.+-]+){0,2})"
+)
+_KIND_ASKED = re.compile(
+    r"(?i)(?:which|what) (?P<kinds>(?:(?!of\b)[\w-]+ ){0,2}[\w-]+s) "
+    r"(?:are|were|do|does|did|can|could|should|must|may|have)\b"
+)
+_ASKS_WHO = re.compile(r"(?i)who(?: is| was|['’]s)\b")
+_PROPERTY = re.compile(
+    r"(?i)(?:the )?(?:name|title|purpose|meaning|definition|number|date|size|length|colou?r|cost|price|age"
+    r"|aim|goal|role|function) of (?=\w)"
+)
 _REFUSED = re.compile(r"(?i)\b(?:(?:do|does) not|(?:do|does)n['’]t|can ?not) (?:say|answer|find|mention)\b")
 _SENTENCE = re.compile(r"(?<!\bMr)(?<!\bMrs)(?<!\bDr)(?<!\b[A-Z])[.!?]+[\"”’)]*\s+(?=[\"“‘(]?[A-Z0-9])")
 _ITEM = re.compile(r"(?m)^[ \t]*(?:[-*•]|\(?(?:\d{1,2}|[a-z])[.)])[ \t]+(.+)$")
@@ -355,6 +368,9 @@ def replace_pronouns(text: str, turns: Sequence[Turn]) -> str | None:
     After: Who wrote Moby Dick? | Melville wrote it. | When was he born? | When was Melville born?
     After: Is the whale white? | Yes. | What does it eat? | What does the whale eat?
     After: Where does Ahab live? | In Nantucket. | What does he do there? | What does Ahab do in Nantucket?
+    After: What is piuparts? | It is a testing tool. | How does it work? | How does piuparts work?
+    After: What is the name of the ship? | The Dove. | Who owns it? | Who owns the ship?
+    After: Which mail formats does it read? | Four. | List them | List the mail formats
     """
     made, at, seen, taken = "", 0, set[str](), list[str]()
     for found in _PRONOUN.finditer(text):
@@ -369,7 +385,13 @@ def replace_pronouns(text: str, turns: Sequence[Turn]) -> str | None:
 
 
 def _find_antecedent(kind: str, turns: Sequence[Turn], taken: Sequence[str] = ()) -> Phrase | None:
-    """Return what a pronoun means: the last question's subject, its other phrases, then the answer's."""
+    """Return what a pronoun means: the last question's subject, its other phrases, then the answer's.
+
+    "Them" may be what the last two questions asked for, one each.
+    """
+    pair = _find_asked_pair(turns) if kind == "they" else None
+    if pair:
+        return pair
     for turn in turns:
         for phrase in _list_candidates(kind, turn):
             if _agrees(kind, phrase) and phrase.text not in taken:
@@ -377,10 +399,38 @@ def _find_antecedent(kind: str, turns: Sequence[Turn], taken: Sequence[str] = ()
     return None
 
 
+def _find_asked_pair(turns: Sequence[Turn]) -> Phrase | None:
+    """Join what the last two questions asked for: "What is a skiff?" and "What is a dinghy?"."""
+    asked = [found["name"] for turn in turns[:2] if (found := _DEFINED.fullmatch(turn.question))]
+    if len(asked) < 2 or asked[0].lower() == asked[1].lower():
+        return None
+    return Phrase(f"{asked[1]} and {asked[0]}", 0, 0, "", name=False)
+
+
+def _list_asked(question: str) -> list[Phrase]:
+    """Return the phrases of a question, what it is about before its name or purpose."""
+    both = [p._replace(text=f"{p.text} and {q.text}") for p, q in find_coordinated(question, "and")]
+    phrases = find_phrases(question)
+    owners = [
+        phrase._replace(text=phrase.text[found.end() :], start=phrase.start + found.end())
+        for phrase in phrases
+        if (found := _PROPERTY.match(phrase.text))
+    ]
+    found = _KIND_ASKED.match(question)
+    kinds = (
+        [Phrase(f"the {found['kinds']}", found.start("kinds"), found.end("kinds"), "", name=False)]
+        if found
+        else []
+    )
+    return [*both, *owners, *phrases, *kinds]
+
+
 def _list_candidates(kind: str, turn: Turn) -> list[Phrase]:
     """Return the phrases of a turn; the answer's come first where the question asked who or where."""
-    both = [p._replace(text=f"{p.text} and {q.text}") for p, q in find_coordinated(turn.question, "and")]
-    asked = [*both, *find_phrases(turn.question)]
+    if kind == "it" and _ASKS_WHO.match(turn.question):
+        # Who somebody is was asked, and nobody is an "it".
+        return []
+    asked = _list_asked(turn.question)
     question = turn.question.lower()
     told = [p for p in find_phrases(_read_answer(turn.answer)) if p.text.lower() not in question]
     parsed, wanted = parse_question(turn.question), Expected.PLACE if kind == "there" else Expected.PERSON
@@ -392,7 +442,9 @@ def _list_candidates(kind: str, turn: Turn) -> list[Phrase]:
 def _agrees(kind: str, phrase: Phrase) -> bool:
     """Say whether a pronoun can stand for a phrase: "they" for a plural, "she" for no king."""
     place = phrase.sort == "place" or phrase.lead in ("in", "at", "from", "near")
-    if phrase.sort == "time" or (kind != "there" and (kind == "they") != phrase.plural):
+    # "What is piuparts" asks for one thing, whatever its last letter.
+    plural = phrase.plural and phrase.lead not in ("is", "was")
+    if phrase.sort == "time" or (kind != "there" and (kind == "they") != plural):
         return False
     if kind in ("they", "there"):
         named = phrase.name and phrase.lead in ("to", "of", "on") and not phrase.sort
