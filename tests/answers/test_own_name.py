@@ -54,7 +54,8 @@ class OwnWord:
     [
         ("What is the purpose of the book?", "What is the purpose of this document?"),
         ("who is this manual for", "who is this document for"),
-        ("what is the purpose of the document?", None),
+        ("what is the purpose of this document?", None),
+        ("what does the reference point to?", None),
         ("what was the book of the sea for?", None),
         ("what is the purpose of bells?", None),
     ],

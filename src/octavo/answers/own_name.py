@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from octavo.answers.workspace import Workspace
 
-_KINDS = (
-    "book|manual|document|guide|handbook|reference|tutorial|documentation|text|textbook|paper|report|work"
-    "|novel"
+_KINDS = "book|manual|document|guide|handbook|reference|tutorial|documentation|textbook|report|paper"
+# "The document" and "the reference" may be things that a book speaks of.
+_ASKED = re.compile(
+    rf"\b(?:the (?P<the>book|manual|handbook|textbook)|this (?P<this>{_KINDS}))\b(?! of\b)", re.IGNORECASE
 )
-_ASKED = re.compile(rf"\b(?:the|this) (?P<kind>{_KINDS})\b(?! of\b)", re.IGNORECASE)
 _OWN = re.compile(rf"\b[Tt]his (?P<kind>{_KINDS})\b")
 # So often a book has to call itself by a word.
 LEAST = 2
@@ -34,7 +34,7 @@ async def ask_in_own_word(question: str, workspace: Workspace) -> str | None:
         return None
     sections, visible = await workspace.list_sections()
     own = await run_blocking(find_own_word, [s.text for s in sections if s.id in visible])
-    if own is None or own == asked["kind"].lower():
+    if own is None or own == (asked["the"] or asked["this"]).lower():
         return None
     return f"{question[: asked.start()]}this {own}{question[asked.end() :]}"
 
