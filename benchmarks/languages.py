@@ -118,8 +118,10 @@ def read_books(root: Path, languages: Iterable[str] = EDITIONS) -> dict[str, dic
     shared = [place for place in entries["en"] if all(place in own for own in entries.values())]
     books: dict[str, dict[str, Entry]] = {}
     for code in languages:
-        left = [(place, _drop_untranslated(entries[code][place], entries["en"][place])) for place in shared]
-        books[code] = {place: entry for place, entry in left if len(entry.text) >= SHORTEST}
+        own = {place: entries[code][place] for place in shared}
+        if code != "en":
+            own = {place: _drop_untranslated(entry, entries["en"][place]) for place, entry in own.items()}
+        books[code] = {place: entry for place, entry in own.items() if len(entry.text) >= SHORTEST}
     return books
 
 
