@@ -1,4 +1,5 @@
-"""Retrieval on the development suite: hit@1, hit@5 and hit@10 of each half of the search, and of both.
+"""Retrieval on the development suite: hit@1, hit@5 and hit@10 of each half of the search, of both, and with
+the small reader.
 
     python -m benchmarks.retrieval SUITE [--only rust_book] [--limit 300] [--data DIR]
 
@@ -30,6 +31,8 @@ class Trial:
 
     question: str
     found: StoreHits
+    read: tuple[str, ...]
+    """What a search returns, with the small reader."""
     gold: frozenset[str]
     chunks: dict[str, Chunk]
 
@@ -45,13 +48,16 @@ async def trials(suite: Path, name: str, limit: int, data: Path) -> list[Trial]:
 
 async def _trial(library: Library, item: Item, ids: dict[str, str]) -> Trial:
     context = await library._context()
+    retriever = library._get_retriever(context)
     bounds = await library._scope.resolve(Scope(), book_id=ids[item.book] if item.book else None)
-    (vector,) = context.embedder.embed([item.question])
-    words = await library._get_retriever(context).weigh_words(item.question)
-    found = await context.store.search(vector, words, where=bounds.where, limit=CANDIDATES)
-    chunks = await context.records.find_chunks(list({h.id for h in (*found.dense, *found.lexical)}))
+    found, _ = await retriever._search_groups(item.question, bounds.where, CANDIDATES)
+    read = await retriever.search(item.question, bounds=bounds, top_k=10)
+    wanted = {hit.id for hit in (*found.dense, *found.lexical)} | {evidence.chunk.id for evidence in read}
+    chunks = await context.records.find_chunks(list(wanted))
     gold = frozenset(c.id for c in chunks if item.is_gold(c))
-    return Trial(item.question, found, gold, {c.id: c for c in chunks})
+    return Trial(
+        item.question, found, tuple(evidence.chunk.id for evidence in read), gold, {c.id: c for c in chunks}
+    )
 
 
 def hits(ranked: Iterable[tuple[Sequence[str], frozenset[str]]]) -> str:
@@ -65,7 +71,8 @@ def report(name: str, made: list[Trial]) -> str:
     dense = hits(([h.id for h in t.found.dense], t.gold) for t in made)
     lexical = hits(([h.id for h in t.found.lexical], t.gold) for t in made)
     both = hits(([f.id for f in fuse(t.found)], t.gold) for t in made)
-    return f"| {name} ({len(made)}) | {lexical} | {dense} | {both} |"
+    read = hits((t.read, t.gold) for t in made)
+    return f"| {name} ({len(made)}) | {lexical} | {dense} | {both} | {read} |"
 
 
 def main() -> None:
@@ -77,7 +84,8 @@ def main() -> None:
     options.add_argument("--limit", type=int, default=0)
     options.add_argument("--data", type=Path)
     said = options.parse_args()
-    print("| set (questions) | BM25 hit@1 / @5 / @10 | embedder | both |\n|---|---|---|---|", flush=True)
+    head = "| set (questions) | BM25 hit@1 / @5 / @10 | embedder | both | with the reader |"
+    print(f"{head}\n|---|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory(prefix="octavo-retrieval-") as temporary:
         data = said.data or Path(temporary)
         for name in said.only.split(","):

@@ -64,6 +64,7 @@ def load(suite: Path, name: str, limit: int) -> QuestionSet:
         "fairytaleqa": _fairytale,
         "rust_book": _rust,
         "financebench_pdf": _finance,
+        "pdf_manuals": _manuals,
     }
     books, items = made[name](suite / name)
     chosen = items if not limit or len(items) <= limit else random.Random(5).sample(items, limit)
@@ -99,10 +100,24 @@ def _rust(base: Path) -> tuple[list[tuple[str, Path]], list[Item]]:
     return [("rust-book", base / "book_md")], items
 
 
-def _finance(base: Path) -> tuple[list[tuple[str, Path]], list[Item]]:
-    def on_page(pages: set[int]) -> Callable[[Chunk], bool]:
-        return lambda chunk: chunk.page_number in pages
+def on_page(pages: set[int]) -> Callable[[Chunk], bool]:
+    return lambda chunk: chunk.page_number in pages
 
+
+def _manuals(base: Path) -> tuple[list[tuple[str, Path]], list[Item]]:
+    """Our own questions to manuals that Debian 12 packages; `base` has their PDFs.
+
+    They are `debian-reference.en.pdf` of debian-reference-en and `sdccman.pdf` of sdcc-doc.
+    """
+    asked = (Path(__file__).parent / "pdf_questions.tsv").read_text(encoding="utf-8").splitlines()
+    items = [
+        Item(question, name, on_page({int(page)}))
+        for name, page, question in (line.split("\t") for line in asked)
+    ]
+    return [(name, base / f"{name}.pdf") for name in sorted({item.book or "" for item in items})], items
+
+
+def _finance(base: Path) -> tuple[list[tuple[str, Path]], list[Item]]:
     books = [(p.stem.lower().replace("_", "-"), p) for p in sorted((base / "pdfs").glob("*.pdf"))]
     names = {name for name, _ in books}
     items = []

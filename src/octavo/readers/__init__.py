@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 # 2: folders of HTML follow the site's own navigation; a page with several top headings is one chapter. Paths
 # and web addresses that a line of a PDF breaks after a slash are whole again.
 # 3: tables of a PDF have cells: ` | ` stands between them, and their headings above them.
-# 4: running heads of a PDF that name the section, or count the pages as `5 / 90`, are left out.
+# 4: running heads of a PDF that name the section, or count the pages as `5 / 90`, are left out. Bold headings
+# of columns begin no section.
 READERS_VERSION = "4"
 _PICTURE_FOLDERS = ("", "static", "docs", "src", "public")
 # The reader of an archive resolves them while it is open.

@@ -175,6 +175,31 @@ def test_figures_at_the_end_of_a_line_are_counted(row: str, count: int) -> None:
     assert count_figures(row) == count
 
 
+KINDS = ("barley", "millet", "oats", "rye", "wheat")
+
+
+def divide(text: str, row: int, *, bold: bool = False) -> PdfLine:
+    """A line whose words stand in columns 150 points apart."""
+    whole = line(text.replace("|", ""), row)._replace(bold=bold)
+    cells = [cell.strip() for cell in text.split("|")]
+    places = [72 + 150 * n for n in range(len(cells))]
+    segments = [Segment(c, x, x + WIDTH * len(c), 0, len(c)) for c, x in zip(cells, places, strict=True)]
+    return whole._replace(right=segments[-1].right, segments=tuple(segments))
+
+
+def test_the_bold_headings_of_columns_are_no_headings_of_sections() -> None:
+    given_lines: list[PdfLine] = []
+    for row, kind in zip(range(0, 30, 6), KINDS, strict=True):
+        given_lines += [
+            line(f"Of {kind}", row)._replace(bold=True),
+            line("Grain is sold by weight.", row + 1),
+        ]
+        given_lines += [divide("Commodity | Volume | Place", row + 2, bold=True)]
+        given_lines += [divide("Barley | a few tons | Norwick", row + n) for n in (3, 4, 5)]
+    found = detect_headings(given_lines, pages=1)
+    assert [heading.path[-1] for heading in found] == [f"Of {kind}" for kind in KINDS]
+
+
 def test_the_usual_leading_is_that_of_most_lines() -> None:
     assert measure_leading(lines("a", "b", "c", "d")) == pytest.approx(1.2)
     assert measure_leading([]) == pytest.approx(1.2)

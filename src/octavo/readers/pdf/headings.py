@@ -224,6 +224,18 @@ def _classify(line: PdfLine, body: float) -> tuple[int, float, bool]:
     return (0 if named.group("top") else 2 + dots if named.group("note") else 1 + dots), 0.0, False
 
 
+def _heads_columns(lines: Sequence[PdfLine], i: int) -> bool:
+    """Whether wide gaps divide both a line and the one below it: the headings of columns, and a row.
+
+    The number of a heading may stand far before its words.
+    """
+    line = lines[i]
+    if len(line.segments) < 2 or _NAMED.match(line.text) or not line.segments[0].text[-1:].isalpha():
+        return False
+    below = lines[i + 1] if i + 1 < len(lines) else None
+    return below is not None and below.page == line.page and len(below.segments) > 1
+
+
 def _stands_out(lines: Sequence[PdfLine], i: int, body: float) -> bool:
     """Whether a short line in larger or bold type, no row or sentence, has ordinary text soon below it."""
     line = lines[i]
@@ -235,6 +247,8 @@ def _stands_out(lines: Sequence[PdfLine], i: int, body: float) -> bool:
     ):
         return False
     if line.size < body * 1.15 and not (line.bold and line.size >= body * 0.95):
+        return False
+    if _heads_columns(lines, i):
         return False
     below = next(
         (o for o in lines[i + 1 : i + 4] if not (o.bold == line.bold and abs(o.size - line.size) < 0.6)), None
