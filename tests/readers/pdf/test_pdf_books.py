@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
@@ -85,6 +86,45 @@ def test_running_heads_that_count_the_pages_go(tmp_path: Path) -> None:
 def test_running_heads_that_change_on_every_other_page_go(tmp_path: Path) -> None:
     head = [f"{1 + n // 8}.{1 + n // 2 % 4}. OF RIVERS" for n in range(24)]
     assert join_texts(read_data(tmp_path, make_book(make_pages(24, head=head)))) == expect_text(24)
+
+
+def test_running_heads_go_whose_chapter_stays_while_the_section_changes(tmp_path: Path) -> None:
+    pages = make_pages(24, head=[f"Part {1 + n // 8}. Of rivers" for n in range(24)])
+    sections = ["source", "bank", "ford", "weir", "lock", "mill", "bridge", "mouth"]
+    for n, page in enumerate(pages):
+        page.insert(1, Text(400, 800, f"The {sections[n % 8]}", 8))
+    assert join_texts(read_data(tmp_path, make_book(pages))) == expect_text(24)
+
+
+TOWNS = ["Oslo", "Bergen", "Voss", "Hamar", "Bodo", "Moss", "Narvik", "Skien"]
+NAMES = [f"{a}{b}{c}sen" for a in "BDFGH" for b in "aeiou" for c in "lmnrstvkp"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "gap", "in_a_row"),
+    [
+        pytest.param((72, 220, 400), 0, 1, id="a directory by name"),
+        pytest.param((72, 220, 400), 0, 6, id="a directory by town"),
+        pytest.param((72, 220, 400), 20, 6, id="a table whose first row stands apart"),
+        pytest.param((72,), 0, 3, id="a list of towns"),
+        pytest.param((80, 300), 20, 1, id="letters with place and name"),
+    ],
+)
+def test_first_and_last_lines_stay_although_their_words_recur(
+    tmp_path: Path, columns: tuple[int, ...], gap: int, in_a_row: int
+) -> None:
+    pages, expected = [], []
+    for n in range(24):
+        page = []
+        for k in range(7):
+            name, town = NAMES[7 * n + k], TOWNS[n // in_a_row % (8 if in_a_row == 3 else 4)]
+            cells = [town, name, f"{name[:3]} lane"] if k in (0, 6) or len(columns) == 3 else [f"To {name}"]
+            y = 700 - 14 * k + (0 if k else gap)
+            page += [Text(x, y, words) for x, words in zip(columns, cells, strict=False)]
+            expected += cells[: len(columns)]
+        pages.append(page)
+    words = join_texts(read_data(tmp_path, make_book(pages))).split()
+    assert Counter(word for cell in expected for word in cell.split()) - Counter(words) == Counter()
 
 
 @pytest.mark.parametrize(

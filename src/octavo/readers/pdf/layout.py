@@ -3,7 +3,8 @@
 A PDF knows glyphs at places, not paragraphs; the reader passes one `PdfLine` for each printed line.
 `drop_boilerplate` recognises running heads and feet: page numbers that count along with the pages, lines at
 the edge of the page that carry such a number, and lines with the same words at the same height on page after
-page. Rows of figures are never boilerplate.
+page. A head whose words change is recognised only by a gap to the text, and never if it stands like a row of
+a table. Rows of figures are never boilerplate.
 
 `lay_out` joins the lines of a paragraph, also over a page. Words broken at the end of a line become whole
 again. A break is kept where the printer meant one: a gap, an indent, a change of type, a line that ends
@@ -17,7 +18,7 @@ import re
 import statistics
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, pairwise
@@ -45,6 +46,10 @@ _OF_ALL = re.compile(r"(?<=\d)\s*(?:of|/)\s*\d{1,5}$", re.IGNORECASE)
 _AROUND = " -–—|[]()"
 # Stands for the page's own number while lines are compared.
 _HERE = "\x00"
+# A part of a running head is the same on so many pages in a row.
+_PAGES_IN_A_ROW = 3
+# What begins or ends right above something else is not further from it to the side, in points.
+_SAME_PLACE = 2.0
 # So many lines beside each other show where their column ends, although one of them sticks out.
 _MANY = 5
 LINE, _PARAGRAPH = "\n", "\n\n"
@@ -81,7 +86,7 @@ def drop_boilerplate(pages: Sequence[PdfPage]) -> list[PdfPage]:
     numbered = Counter(e.height for found in edges.values() for e in found if _has_page_number(e.words))
     large = 1.15 * statistics.median(line.size for page in pages for line in page.lines or (_NOTHING,))
     few = 3 if len(pages) <= 20 else 4
-    heads = _find_running_heads(edges.values())
+    heads = _find_running_heads(pages, edges)
 
     def is_boilerplate(edge: _EdgeLine) -> bool:
         if edge.words.strip(_AROUND) == _HERE:
@@ -91,7 +96,7 @@ def drop_boilerplate(pages: Sequence[PdfPage]) -> list[PdfPage]:
         if _has_page_number(edge.words) and numbered[edge.height] >= max(5, len(pages) // 20):
             return True
         often = max(few, len(pages) // (25 if edge.outermost else 10))
-        running = edge.outermost and (edge.height, edge.words) in heads
+        running = id(edge.line) in heads
         return count_figures(edge.words) < 2 and (running or alike[edge.height, edge.words] >= often)
 
     kept = []
@@ -102,21 +107,31 @@ def drop_boilerplate(pages: Sequence[PdfPage]) -> list[PdfPage]:
     return kept if any(page.lines for page in kept) else list(pages)
 
 
-def _find_running_heads(edges: Iterable[Sequence[_EdgeLine]]) -> set[tuple[int, str]]:
-    """Return heights and words of the lines where most pages begin or end with what other pages have there.
+def _find_running_heads(pages: Sequence[PdfPage], edges: Mapping[int, Sequence[_EdgeLine]]) -> set[int]:
+    """Return the ids of outermost lines with words of the pages beside them, where most pages have such.
 
     A running head may name the section, and change on every other page. Then the part that names the chapter
     stays the same.
     """
-    outermost = [[e for e in found if e.outermost] for found in edges]
-    alike = Counter(part for found in outermost for part in {part for e in found for part in _list_parts(e)})
+    apart = _find_lines_apart(pages)
+    places: dict[tuple[int, str], list[int]] = {}
+    for at, page in enumerate(pages):
+        for part in {part for e in edges[page.number] if id(e.line) in apart for part in _list_parts(e)}:
+            places.setdefault(part, []).append(at)
+
+    def is_repeated(edge: _EdgeLine, at: int) -> bool:
+        whole, *parts = _list_parts(edge)
+        return _runs_on(places[whole], at, 2) or any(
+            _runs_on(places[part], at, _PAGES_IN_A_ROW) for part in parts
+        )
+
     repeated = [
-        {(e.height, e.words) for e in found if any(alike[part] > 1 for part in _list_parts(e))}
-        for found in outermost
+        [e for e in edges[page.number] if id(e.line) in apart and is_repeated(e, at)]
+        for at, page in enumerate(pages)
     ]
-    pages = Counter(height for found in repeated for height in {height for height, _ in found})
-    enough = max(5, 0.6 * sum(map(bool, outermost)))
-    return {head for found in repeated for head in found if pages[head[0]] >= enough}
+    often = Counter(height for found in repeated for height in {e.height for e in found})
+    enough = max(5, 0.6 * sum(bool(page.lines) for page in pages))
+    return {id(e.line) for found in repeated for e in found if often[e.height] >= enough}
 
 
 def _list_parts(edge: _EdgeLine) -> list[tuple[int, str]]:
@@ -124,15 +139,56 @@ def _list_parts(edge: _EdgeLine) -> list[tuple[int, str]]:
     return [(edge.height, words) for words in (edge.words, *(part.text for part in edge.line.segments))]
 
 
+def _runs_on(places: Sequence[int], at: int, least: int) -> bool:
+    """Whether the page at `at` is one of at least so many pages in a row, or of every other page."""
+    here = bisect_left(places, at)
+    first = last = here
+    while first and last - first < least and places[first] - places[first - 1] <= 2:
+        first -= 1
+    while last + 1 < len(places) and last - first < least and places[last + 1] - places[last] <= 2:
+        last += 1
+    return last - first + 1 >= least
+
+
+def _find_lines_apart(pages: Sequence[PdfPage]) -> set[int]:
+    """Return the ids of first and last lines with a gap to the text that are no row of a table."""
+    rows = [_list_rows(page) for page in pages]
+    steps = [[b[0].y - a[0].y for a, b in pairwise(found)] for found in rows]
+    everywhere = [step for found in steps for step in found]
+    usual = statistics.median_low(everywhere) if everywhere else 0.0
+    apart: set[int] = set()
+    for found, gaps in zip(rows, steps, strict=True):
+        for inwards, gap, others in ((found, gaps[:1], gaps[1:]), (found[::-1], gaps[-1:], gaps[:-1])):
+            # Too few rows do not show how far apart the rows of a page are.
+            step = statistics.median_low(others) if len(others) >= _EDGE_ROWS else usual
+            if not gap or gap[0] <= _GAP * step:
+                continue
+            if not any(_share_columns(inwards[0], row) for row in inwards[1 : 1 + _EDGE_ROWS]):
+                apart.update(id(line) for line in inwards[0])
+    return apart
+
+
+def _share_columns(row: Sequence[PdfLine], other: Sequence[PdfLine]) -> bool:
+    """Whether two parts of a row begin, or end, right above or below parts of another."""
+    parts, others = ([part for line in lines for part in line.segments or (line,)] for lines in (row, other))
+    lefts = sum(any(abs(a.left - b.left) < _SAME_PLACE for b in others) for a in parts)
+    rights = sum(any(abs(a.right - b.right) < _SAME_PLACE for b in others) for a in parts)
+    return max(lefts, rights) > 1
+
+
 def _has_page_number(words: str) -> bool:
     return words.startswith(_HERE) or words.endswith(_HERE)
 
 
+def _list_rows(page: PdfPage) -> list[list[PdfLine]]:
+    """Return the lines of a page by their height, from the bottom up."""
+    ordered = sorted(page.lines, key=attrgetter("y"))
+    return [list(row) for _, row in groupby(ordered, key=lambda line: round(line.y))]
+
+
 def _find_edge_lines(page: PdfPage) -> Iterator[tuple[PdfLine, bool]]:
     """Yield the lines of a page's outermost rows, and whether theirs is the very first or last."""
-    rows = [
-        list(row) for _, row in groupby(sorted(page.lines, key=attrgetter("y")), key=lambda ln: round(ln.y))
-    ]
+    rows = _list_rows(page)
     low, high = page.bottom + _EDGE_SHARE * page.height, page.bottom + (1 - _EDGE_SHARE) * page.height
     last = len(rows) - 1
     for i in sorted({*range(min(_EDGE_ROWS, last + 1)), *range(max(0, last + 1 - _EDGE_ROWS), last + 1)}):
