@@ -54,6 +54,13 @@ def test_a_question_of_who_or_what_something_is_names_it(question: str, name: st
 
 
 @pytest.mark.parametrize(
+    "question", ['Compare ships and "', "ships vs “”", 'What is the difference between a and "" ?']
+)
+def test_a_comparison_without_a_second_side_is_none(question: str) -> None:
+    assert not isinstance(read_request(question), ComparisonRequest)
+
+
+@pytest.mark.parametrize(
     ("question", "sides"),
     [
         ("What is the difference between Send and Sync?", ("Send", "Sync")),

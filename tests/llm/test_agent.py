@@ -12,10 +12,14 @@ from typing import Any
 
 import pytest
 
+from octavo.answers.workspace import number_sentences
 from octavo.events import Answered, Asked, Claimed, Retrieved, Scoped, Working
 from octavo.library import Library
 from octavo.limits import AgentLimits
+from octavo.llm.agent import _ClaimChecker
+from octavo.llm.prompts import ModelClaim
 from octavo.schemas import AnsweredJson
+from octavo.search.scope import bound_by_books
 from octavo.settings import Settings
 from octavo.testing import (
     Call,
@@ -29,7 +33,9 @@ from octavo.testing import (
     TinyEmbedder,
 )
 from octavo.types import RefusalReason, Scope, ScopeType
+from octavo.verification.claims import Sentence
 from tests.support.answerers import add_tides, assert_well_cited, query_records
+from tests.support.builders import make_chunk, make_evidence
 from tests.support.copies import copy_library
 from tests.support.model_answers import MODEL, ask_question, open_library_with_model
 
@@ -574,3 +580,18 @@ async def test_an_order_about_a_selection_goes_to_the_model_and_its_claims_pass_
         says(model, quoting("Seven", said="Nine boats were lost with all their nets."))
         again = await library.ask("eli5", selected_text=SEVEN)
         assert "Nine" not in again.content
+
+
+def test_a_translation_is_compared_again_with_the_sentence_that_it_is_cited_with() -> None:
+    class Found(list[Sentence]):
+        opinions = None
+
+    evidence = [make_evidence(make_chunk("The town was founded in 1547. The king died in the old castle."))]
+    workspace: Any = Found(number_sentences(evidence, bound_by_books()))
+    checker = _ClaimChecker(workspace, "国王是怎么死的？", foreign=True, risk=0.0)
+    gloss = "The king died in the old castle."
+    ids = ("s1",)
+    lie = ModelClaim("国王于1547年在旧城堡里去世了。", ids, gloss)
+    truth = ModelClaim("国王在旧城堡里去世了。", ids, gloss)
+    assert [one for one, _ in checker.accept([lie, truth])] == [lie]
+    assert [(claim.text, claim.sentences) for claim in checker.claims] == [(truth.text, ("s2",))]

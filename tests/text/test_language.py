@@ -65,6 +65,7 @@ def test_a_translation_has_the_numbers_of_its_gloss_and_about_its_length(text: s
         ("国王于一五四七年去世了，很久以前。", True),
         ("国王于一五四八年去世了，很久以前。", False),
         ("国王于 1547 年去世了，很久以前。", True),
+        ("国王于一五四七年去世，享年九十九岁。", False),
     ],
 )
 def test_a_translation_may_write_a_number_in_the_digits_of_its_own_script(text: str, same: bool) -> None:
@@ -86,6 +87,12 @@ def test_a_translation_may_write_a_number_in_the_digits_of_its_own_script(text: 
 )
 def test_a_translation_has_the_names_of_its_gloss(text: str, same: bool) -> None:
     gloss = "In 1871 Captain Harrow saw the lighthouse."
+    assert is_translation(text, gloss, gloss) is same
+
+
+@pytest.mark.parametrize(("text", "same"), [("二十一艘船失踪了。", True), ("九百九十九艘船失踪了。", False)])
+def test_a_numeral_of_several_characters_is_compared_with_number_words(text: str, same: bool) -> None:
+    gloss = "Twenty-one boats were lost."
     assert is_translation(text, gloss, gloss) is same
 
 

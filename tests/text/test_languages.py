@@ -114,6 +114,7 @@ def test_any_text_has_words_and_preparing_it_again_changes_no_more(text: str, la
 )
 def test_chinese_characters_are_read_as_numbers(written: str, number: str) -> None:
     assert find_numerals(f"约{written}人") == {number}
+    assert find_numerals("一" * 5_000) == {"1" * 5_000}
     assert find_numbers(f"约{number}人، ۱۲") == {number, "12"}
 
 

@@ -10,7 +10,7 @@ import pytest
 from octavo.answers.workspace import CachedVerifier, number_sentences
 from octavo.search.scope import bound_by_books
 from octavo.verification.claims import Claim, GlossedClaim, Sentence
-from octavo.verification.gate import SURE_TRANSLATION, decide, verify_claim, verify_claims
+from octavo.verification.gate import SURE_TRANSLATION, cite_carrier, decide, verify_claim, verify_claims
 from octavo.verification.meaning import Opinions, load_judges
 from tests.support.builders import make_chunk, make_evidence
 from tests.support.paraphrases_in_context import SHELF
@@ -46,6 +46,20 @@ def test_a_claim_that_names_no_sentence_of_the_evidence_does_not_pass() -> None:
         support = verify_claim(Claim(SENTENCES["s1"].text, ids), SENTENCES)
         assert (support.supported, support.score) == (False, 0.0)
         assert support.reasons[0].startswith("names no sentence of the evidence")
+
+
+def test_a_claim_is_cited_with_the_one_sentence_that_says_it() -> None:
+    evidence = [make_evidence(make_chunk("Ahab has one leg. The ship has three masts."))]
+    sentences = {s.id: s for s in number_sentences(evidence, bound_by_books())}
+    claim = Claim("The ship has three masts.", ("s1",))
+    cited = [
+        cite_carrier(
+            replace(claim, sentences=ids), sentences, recite=lambda id_: replace(claim, sentences=(id_,))
+        )
+        for ids in (("s1",), ("s1", "s2"), ("s2",), ("s1", "s99"))
+    ]
+    assert [one.sentences for one in cited] == [("s2",), ("s2",), ("s2",), ("s1", "s99")]
+    assert cite_carrier(claim, sentences, recite=lambda _: None) == claim
 
 
 def test_a_lead_in_is_no_claim_and_the_reason_is_told() -> None:

@@ -266,8 +266,9 @@ def _read_comparison(said: str) -> ComparisonRequest | None:
     for pattern in _COMPARISONS:
         found = pattern.fullmatch(_TAIL.sub("", said))
         if found:
-            sides = _share_noun(*(_ARTICLE.sub("", found[side]).strip(" \"“”'") for side in ("one", "other")))
-            if all(0 < len(side.split()) <= _SIDE_MOST for side in sides):
+            one, other = (_ARTICLE.sub("", found[side]).strip(" \"“”'") for side in ("one", "other"))
+            sides = _share_noun(one, other) if one and other else ()
+            if sides and all(0 < len(side.split()) <= _SIDE_MOST for side in sides):
                 return ComparisonRequest(sides)
     return None
 

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agents import Agent, AgentOutputSchemaBase, RunConfig, Runner
@@ -259,7 +260,8 @@ class _ClaimChecker:
             if claim is None:
                 failed.append((one, why))
                 continue
-            claim = cite_carrier(claim, sentences, given=self.question)
+            recite = partial(self._recite, one, sentences)
+            claim = cite_carrier(claim, sentences, recite=recite, given=self.question)
             ruling = decide(
                 claim, sentences, given=self.question, opinions=self.workspace.opinions, risk=self.risk
             )
@@ -278,6 +280,11 @@ class _ClaimChecker:
             if claim.text not in {kept.text for kept in self.claims}:
                 self.claims.append(claim)
                 self.scores.append(score)
+
+    def _recite(self, one: ModelClaim, sentences: Mapping[str, Sentence], id_: str) -> Claim | None:
+        """Make the claim anew with one sentence, so that all that is compared with it is compared again."""
+        claim, _ = self._make_claim(replace(one, sentences=(id_,)), sentences)
+        return claim
 
     def _make_claim(self, one: ModelClaim, sentences: Mapping[str, Sentence]) -> tuple[Claim | None, str]:
         cited = " ".join(sentences[id_].text for id_ in one.sentences if id_ in sentences)

@@ -171,11 +171,31 @@ def list_words(*names: str) -> frozenset[str]:
     return frozenset(word for name in names for word in _load_lists()[name])
 
 
+_HUNDRED = 100
+
+
 @cache
 def list_numbers(name: str) -> Mapping[str, Any]:
     """Return what words say as numbers: "numbers" ("seven" is "7"), "ordinals" ("third" is "3") or "scales"
     ("million" is 1000000)."""
     return MappingProxyType(_load_lists()[name])
+
+
+def find_number_words(text: str) -> set[str]:
+    """Find the numbers that are written in words: "nine hundred and ninety-nine" is 999."""
+    numbers, scales = list_numbers("numbers"), list_numbers("scales")
+    found, total, part, reading = set[str](), 0, 0, False
+    for word in (*re.findall(r"[a-z]+", text.lower()), ""):
+        if word in numbers:
+            part, reading = part + int(numbers[word]), True
+        elif word in scales:
+            part, reading = (part or 1) * scales[word], True
+            if scales[word] > _HUNDRED:
+                total, part = total + part, 0
+        elif reading and word != "and":
+            found.add(str(total + part))
+            total, part, reading = 0, 0, False
+    return found
 
 
 @cache

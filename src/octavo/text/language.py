@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 
-from octavo.text.english import are_alike, measure_rarity, stem
-from octavo.text.languages import find_numbers, find_numerals
+from octavo.text.english import are_alike, find_number_words, measure_rarity, stem
+from octavo.text.languages import find_numbers, find_numerals, find_sure_numerals
 
 
 @cache
@@ -83,7 +83,10 @@ def is_translation(text: str, gloss: str, cited: str) -> bool:
     """
     numbers, glossed = find_numbers(text), find_numbers(gloss)
     known = glossed | find_numbers(cited) | find_numerals(f"{gloss} {cited}")
+    in_words = find_number_words(gloss) | find_number_words(cited)
     if not glossed <= numbers | find_numerals(text) or not numbers <= known:
+        return False
+    if not find_sure_numerals(text) <= known | in_words:
         return False
     latin = detect_language(text) in _load_common_words()
     words = [word.casefold() for word in re.findall(r"\w+", text)]

@@ -239,12 +239,17 @@ def find_numerals(text: str) -> set[str]:
 
     They need not be meant as such: 一 is also "a".
     """
-    return {str(_read_numeral(found)) for found in _NUMERAL.findall(text)}
+    return {_read_numeral(found) for found in _NUMERAL.findall(text)}
 
 
-def _read_numeral(numeral: str) -> int:
+def find_sure_numerals(text: str) -> set[str]:
+    """Find those of them that can hardly mean anything but a number: several characters, as in 九十九."""
+    return {_read_numeral(found) for found in _NUMERAL.findall(text) if len(found) > 1}
+
+
+def _read_numeral(numeral: str) -> str:
     if not any(c in _POWERS for c in numeral):
-        return int("".join(str(_NUMERALS[c]) for c in numeral))
+        return "".join(str(_NUMERALS[c]) for c in numeral).lstrip("0") or "0"
     total = part = digit = 0
     for c in numeral:
         power = _POWERS.get(c, 0)
@@ -254,7 +259,7 @@ def _read_numeral(numeral: str) -> int:
             part, digit = part + (digit or 1) * power, 0
         else:
             total, part, digit = total + (part + digit or 1) * power, 0, 0
-    return total + part + digit
+    return str(total + part + digit)
 
 
 def is_spaceless(language: str) -> bool:

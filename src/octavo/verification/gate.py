@@ -9,7 +9,7 @@ sentences that it names take its place, so that a reader loses the words and not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -151,20 +151,25 @@ def _decide_by_meaning(
     return Ruling(decision, replace(support, supported=False, score=weighed.score, reasons=reasons))
 
 
-def cite_carrier(claim: Claim, sentences: Mapping[str, Sentence], *, given: str = "") -> Claim:
+def cite_carrier(
+    claim: Claim, sentences: Mapping[str, Sentence], *, recite: Callable[[str], Claim | None], given: str = ""
+) -> Claim:
     """Return the claim with the one sentence that says it by itself, if there is one that strictly does.
 
     A small model often makes a true claim and points beside it, or at a whole page. The sentences that it
-    names come first. A claim that names what does not exist is left as it is, to be dropped.
+    names come first. A claim that names what does not exist is left as it is, to be dropped. `recite` makes
+    the claim anew with one sentence, or None if it may not stand with that one.
     """
     if not claim.sentences or any(id_ not in sentences for id_ in claim.sentences):
         return claim
     holds = verify_claim(claim, sentences, given=given).supported
-    tried = claim.sentences if holds else (*claim.sentences, *tuple(sentences)[:_MOST_TRIED])
     if holds and len(claim.sentences) == 1:
         return claim
-    each = (replace(claim, sentences=(id_,)) for id_ in dict.fromkeys(tried))
-    return next((one for one in each if verify_claim(one, sentences, given=given).supported), claim)
+    tried = claim.sentences if holds else (*claim.sentences, *tuple(sentences)[:_MOST_TRIED])
+    for one in map(recite, dict.fromkeys(tried)):
+        if one is not None and verify_claim(one, sentences, given=given).supported:
+            return one
+    return claim
 
 
 def quote_claim(
