@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from octavo.errors import EmbedderMismatch, StorageLow
+from octavo.errors import EmbedderMismatch, OctavoError, StorageLow, StoreError
 from octavo.ingest.context import LibraryContext
 from octavo.library import Library
 from octavo.maintenance.repair import (
@@ -110,10 +111,21 @@ KILLED = """
 import asyncio, os, sys
 from pathlib import Path
 from octavo.library import Library
+from octavo.store.base import read_files_state
 from octavo.testing import TinyEmbedder
+
+async def stand_still(data):
+    # After an opening, a thread of the engine may be making the next file of its log.
+    before, same = read_files_state(data), 0
+    while same < 10:
+        await asyncio.sleep(0.02)
+        now = read_files_state(data)
+        before, same = now, same + 1 if now == before else 0
 
 async def work(data, book, moment):
     async with Library.open(data, embedder=TinyEmbedder()) as library:
+        await library.search("the harbour master", rerank=False)
+        await stand_still(data)
         if moment == "prepared":
             await library.prepare()
         elif moment == "added":
@@ -171,6 +183,51 @@ def test_the_state_changes_with_any_file_of_the_store(tmp_path: Path) -> None:
         file.write_text(content)
         states.append(read_files_state(tmp_path))
     assert len(set(states)) == 4
+
+
+def test_a_state_that_cannot_be_read_is_like_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = locate_store(tmp_path) / "a"
+    file.parent.mkdir(parents=True)
+    is_file = Path.is_file
+
+    def find_and_delete(path: Path) -> bool:
+        found = is_file(path)
+        path.unlink()
+        return found
+
+    monkeypatch.setattr(Path, "is_file", find_and_delete)
+    states = set()
+    for _ in range(2):
+        file.touch()
+        states.add(read_files_state(tmp_path))
+    assert len(states) == 2
+
+
+@pytest.mark.parametrize("error", [StoreError("The server is gone."), FileNotFoundError("a log")])
+async def test_a_change_is_done_even_if_the_state_cannot_be_noted_after_it(
+    library: Library,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    error: OctavoError | OSError,
+) -> None:
+    async def fail(_: EdgeStore) -> tuple[str, ...]:
+        raise error
+
+    assert await library._records.get_meta(STORE_STATE)
+    with monkeypatch.context() as patched, caplog.at_level(logging.WARNING):
+        patched.setattr(EdgeStore, "find_lagging_copies", fail)
+        await library.prepare()
+        # The state of before would not be that of the store any more.
+        assert await library._records.get_meta(STORE_STATE) == ""
+        hills = small_books.write_markdown(tmp_path / "hills.md", {"Top": "Goats graze."}, title="Hills")
+        assert (await library.add(hills)).title == "Hills"
+    assert await library._records.get_meta(STORE_STATE) == ""
+    assert str(error) in caplog.text
+    await library.prepare()
+    assert await library._records.get_meta(STORE_STATE)
 
 
 async def test_a_pending_edition_is_dropped_and_a_removal_finished(library: Library) -> None:

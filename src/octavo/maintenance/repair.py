@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from octavo.concurrency import run_blocking
-from octavo.errors import EmbedderMismatch, RecordsError, StorageLow
+from octavo.errors import EmbedderMismatch, OctavoError, RecordsError, StorageLow
 from octavo.ingest.context import BOOKS, LibraryContext
 from octavo.ingest.edition import build_edition, make_fingerprint
 from octavo.ingest.install import STORE_AT_ONCE, install, split_batches
@@ -225,12 +225,21 @@ async def save_store_state(settings: Settings, records: Records) -> None:
 
 
 async def note_order(context: LibraryContext) -> None:
-    """Make the store durable and save its state, while nothing is being changed and it stays open."""
-    # What a full disk keeps from being noted is compared at the next opening.
-    with suppress(StorageLow):
+    """Make the store durable and save its state, while nothing is being changed and it stays open.
+
+    The change before it is done, whatever fails here. A store without a saved state is compared with the
+    records at the next opening.
+    """
+    try:
         await context.store.commit()
         await note_lagging_copies(context.records, context.store)
         await save_store_state(context.settings, context.records)
+    except (OctavoError, OSError) as error:
+        # A full disk is nothing that the log must repeat after every change.
+        level = logging.INFO if isinstance(error, StorageLow) else logging.WARNING
+        log.log(level, "The state of the store could not be noted; the next opening compares it: %s", error)
+        with suppress(OctavoError, OSError):
+            await context.records.set_meta(STORE_STATE, "")
 
 
 async def note_order_if_alone(context: LibraryContext) -> None:

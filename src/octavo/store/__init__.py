@@ -81,7 +81,7 @@ async def replace_store(
 
 
 async def read_store_state(settings: Settings, *, library: str = "") -> str:
-    """Names the state of the store, before it is opened or after it was closed.
+    """Names the state of the store, whether it is open or not.
 
     The state of an embedded store stays the same while nothing writes to its files; that of a server while
     the collection has as many points of ours. A state that cannot be read gets a unique name.

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Any, TypeVar
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from octavo import validation
 from octavo.errors import InvalidValue, LibraryBusy, StorageLow, StoreError
@@ -382,11 +382,16 @@ def locate_store(data: Path) -> Path:
 
 
 def read_files_state(data: Path) -> str:
-    """Names the state of the store's files: the same as long as nothing has written to them."""
+    """Names the state of the store's files: the same as long as nothing has written to them.
+
+    The store may be open. A file that goes away meanwhile makes a state that is like no other.
+    """
     path = locate_store(data)
-    files = sorted(file for file in path.rglob("*") if file.is_file())
     states = []
-    for file in files:
-        found = file.stat()
-        states.append(f"{file.relative_to(path)} {found.st_size} {found.st_mtime_ns}")
+    try:
+        for file in sorted(file for file in path.rglob("*") if file.is_file()):
+            found = file.stat()
+            states.append(f"{file.relative_to(path)} {found.st_size} {found.st_mtime_ns}")
+    except OSError:
+        return f"unknown {uuid4()}"
     return sha256("\n".join(states).encode()).hexdigest()
