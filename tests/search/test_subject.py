@@ -17,9 +17,9 @@ from tests.support import small_books
 ENCODER = Bm25Encoder()
 
 
-def count(**words: int) -> dict[int, int]:
+def count(passages: int = 100, **words: int) -> dict[int, int]:
     counts = {index: number for word, number in words.items() for index in ENCODER.encode_query(word)}
-    return {**counts, ANY_WORD: 100}
+    return {**counts, ANY_WORD: passages}
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,24 @@ def test_only_names_that_many_passages_have_are_left_out(question: str, bare: st
     assert leave_out_subject(question, count(norwick=30, brandt=2, ships=60), ENCODER) == bare
 
 
+@pytest.mark.parametrize(
+    ("counts", "left_out"),
+    [
+        # The words of the book were never counted.
+        ({}, False),
+        # In a book of a few passages a name in one of them, or in all, proves nothing.
+        (count(passages=7, norwick=1), False),
+        (count(passages=19, norwick=19), False),
+        (count(passages=20, norwick=4), False),
+        (count(passages=20, norwick=5), True),
+    ],
+)
+def test_a_name_is_the_subject_only_if_enough_passages_say_so(counts: dict[int, int], left_out: bool) -> None:
+    question = "How many ships did Norwick build?"
+    bare = "How many ships did build?" if left_out else question
+    assert leave_out_subject(question, counts, ENCODER) == bare
+
+
 class RecordingEmbedder(TinyEmbedder):
     """Remembers what it has embedded."""
 
@@ -53,7 +71,7 @@ class RecordingEmbedder(TinyEmbedder):
 
 
 async def test_a_question_to_one_book_is_embedded_with_and_without_its_subject(tmp_path: Path) -> None:
-    text = {f"Year {n}": f"In the year {n} Norwick built {n} ships of oak and sold them." for n in range(9)}
+    text = {f"Year {n}": f"In the year {n} Norwick built {n} ships of oak and sold them." for n in range(20)}
     embedder = RecordingEmbedder()
     async with Library.open(tmp_path / "library", embedder=embedder) as library:
         book = await library.add(small_books.write_markdown(tmp_path / "yard.md", text))

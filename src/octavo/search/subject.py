@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # A name that one in so many passages has is that of the subject.
 ONE_IN = 7
+# Fewer passages, with the name or in all, prove nothing.
+FEWEST_WITH_NAME, FEWEST_PASSAGES = 5, 20
 # With fewer words than this a question is left as it is.
 FEWEST_WORDS = 3
 _WORD = re.compile(r"[^\W_]+(?:[’'][^\W_]+)*")
@@ -27,9 +29,13 @@ _POSSESSIVE = re.compile(r"[’']s$")
 def leave_out_subject(question: str, counts: Mapping[int, int], encoder: Bm25Encoder) -> str:
     """Return the question without the names that many passages of the book have.
 
-    A name is a word with a capital, except the first. `counts` has how many passages have each word.
+    A name is a word with a capital, except the first. `counts` has how many passages have each word; it is
+    empty if nobody has counted the words of the book.
     """
-    many = counts.get(ANY_WORD, 0) / ONE_IN
+    passages = counts.get(ANY_WORD, 0)
+    if passages < FEWEST_PASSAGES:
+        return question
+    many = max(passages / ONE_IN, FEWEST_WITH_NAME)
 
     def keep(found: re.Match[str]) -> str:
         word = _POSSESSIVE.sub("", found[0])
