@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import SupportsIndex
+
+import pytest
 
 from octavo.ingest.chunking import chunk_book, make_embedded_text
 from octavo.ingest.table_heads import HEAD_BYTES, find_table_heads
@@ -101,3 +104,50 @@ def test_the_caption_below_a_captioned_table_is_the_next_ones() -> None:
     assert [head.text.split(" · ")[0] for head in find_table_heads(following)] == [
         "Table 3.1: What the mill sold"
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "is_caption"),
+    [
+        ("Table 3.1 What the mill sold", True),
+        ("Table 3. What the mill sold, in tons.", True),
+        ("Tab. 3 – Umsatz der Mühle", True),
+        ("Exhibit 4: What the mill sold", True),
+        ("表3：磨坊的销售额", True),
+        ("表 3-1 磨坊的销售额", True),
+        ("In 1990 the mill burned down and was not built again", False),
+        ("In 1990 Anna Berg sold the mill", False),
+        ("Mill 3: it burned down, and nobody built it again.", False),
+        ("Table 3 shows what the mill sold", False),
+        ("Table 3 Ada Berg had not seen.", False),
+    ],
+)
+def test_prose_below_a_table_is_no_caption(line: str, is_caption: bool) -> None:
+    section = make_section("| \nYear | Flour | Bran")
+    (head,) = find_table_heads(replace(section, text=f"{section.text}\n\n{line}\n\nThe mill closed."))
+    assert head.below is is_caption
+    assert head.text.startswith(line) is is_caption
+
+
+class WatchedText(str):
+    """A text that remembers how much of it was copied."""
+
+    def __init__(self, _: str) -> None:
+        self.copied = 0
+
+    def __getitem__(self, at: SupportsIndex | slice) -> str:
+        found = super().__getitem__(at)
+        self.copied += len(found)
+        return found
+
+
+@pytest.mark.parametrize("between", [" ", "\n"])
+def test_what_is_copied_for_a_caption_does_not_grow_with_the_text_before_the_table(between: str) -> None:
+    section = make_section("| \nYear | Flour | Bran")
+    before = f"{between.join(['The mill was old.'] * 5_000)}\n\n"
+    text = WatchedText(f"{before}{section.text}\n\nTable 3.1: What the mill sold")
+    moved = [replace(e, start=e.start + len(before), end=e.end + len(before)) for e in section.markup]
+    assert [head.below for head in find_table_heads(replace(section, text=text, markup=tuple(moved)))] == [
+        True
+    ]
+    assert 0 < text.copied < 1_000

@@ -15,8 +15,20 @@ from octavo.types import Element, ElementKind, Section
 
 # About 60 word pieces of English.
 HEAD_BYTES = 240
-# "Table 5.2: Address ranges", in any language.
-_NUMBERED = re.compile(r"\s*([^\W\d_]+\.? \d+(?:[.-]\d+)*(?:\s?[:.–—]\s|\s)[^\n]{3,140})(?:\n|$)")
+# What tables are called in captions. After other words, a number is followed by a mark: "Exhibit 4: Sales".
+_TABLE = (
+    "table|tab|tbl|tabelle|tableau|tabla|tabela|tabella|tabel|tabell|tabulka|taulukko|tablo|táblázat|bảng"
+    "|таблица|табл|таблиця|πίνακας|جدول|טבלה|表格|表|표|ตาราง"
+)
+# "Table 5.2: Address ranges".
+_NUMBERED = re.compile(
+    rf"\s*((?P<label>(?P<table>{_TABLE})(?=\.?\s?\d)|[^\W\d_]+(?=\.? ))\.?\s?\d+(?:[.-]\d+)*"
+    r"(?:(?P<mark>\s?[:.–—]\s|\s?：\s*)|\s)(?P<title>[^\n]{3,140}))(?:\n|$)",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"[.!?…。！？؟۔।][\"'”’»)\]]*\s*$")
+# No line with a caption is longer.
+_LONGEST_LINE = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +70,32 @@ def find_table_heads(section: Section) -> list[TableHead]:
 
 def _find_caption_below(text: str, table: Element, above: Sequence[str]) -> str:
     """Return the line after a table if it names it by a number, and nothing above the table does."""
-    found = _NUMBERED.match(text, table.end)
+    found = _read_caption(text, table.end)
     if found is None or any(_NUMBERED.match(line) for line in above):
         return ""
-    word = found[1].split()[0]
     # What is numbered in the same way above the table is a caption above: then this is the next table's.
-    before = text[: table.start].rstrip().rsplit("\n", 1)[-1]
-    return "" if before.startswith(f"{word} ") and _NUMBERED.match(before) else " ".join(found[1].split())
+    before = _read_caption(_find_line_before(text, table.start), 0)
+    return "" if before and before["label"] == found["label"] else " ".join(found[1].split())
+
+
+def _read_caption(text: str, start: int) -> re.Match[str] | None:
+    """Read the line at `start` as a caption; None for prose ("In 1990 the mill …", "Table 3 shows …")."""
+    found = _NUMBERED.match(text, start)
+    if found is None:
+        return None
+    sentence = _SENTENCE_END.search(found["title"]) is not None
+    if found["mark"]:
+        return found if found["table"] or not sentence else None
+    return found if found["table"] and not sentence and not found["title"][0].islower() else None
+
+
+def _find_line_before(text: str, end: int) -> str:
+    """Return the last line with words before `end`, or "" if it is too long for a caption."""
+    while end and text[end - 1].isspace():
+        end -= 1
+    least = max(0, end - _LONGEST_LINE)
+    start = text.rfind("\n", least, end) + 1
+    return text[start:end] if start or not least else ""
 
 
 def _find_head(inside: Sequence[Element]) -> list[Element]:
