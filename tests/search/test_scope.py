@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import random
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from difflib import SequenceMatcher
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -121,6 +127,54 @@ def test_a_name_of_nothing_is_refused(identifier: str) -> None:
 def test_only_names_that_are_near_are_called_nearest(name: str, near: tuple[str, ...]) -> None:
     titles = ["Chapter 1. Loomings", "Chapter 10. A Bosom Friend", "moby-dick", "debian-policy-manual"]
     assert find_near_names(name, [*titles, "Of ships", "Town and Water"]) == near
+
+
+@contextmanager
+def count_comparisons() -> Iterator[Counter[str]]:
+    """Count the names that this thread compares by their letters."""
+    found: Counter[str] = Counter()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code is SequenceMatcher.real_quick_ratio.__code__:
+            found["compared"] += 1
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        yield found
+    finally:
+        sys.setprofile(before)
+
+
+def test_a_mistyped_name_is_compared_with_a_bounded_number_of_names() -> None:
+    chance = random.Random(7)
+    syllables = ["ka", "lo", "mi", "ne", "ru", "so", "ta", "vi"]
+    titles = [" ".join("".join(chance.choices(syllables, k=4)) for _ in range(4)) for _ in range(3_000)]
+    name = " ".join("".join(chance.choices(syllables, k=4)) for _ in range(10))
+    with count_comparisons() as found:
+        find_near_names(name, titles)
+    assert 0 < found["compared"] <= 2_000
+    assert find_near_names("The Histry of Harbors", [*titles, "A history of the harbour"]) == (
+        "A history of the harbour",
+    )
+
+
+async def test_mistyped_names_are_compared_outside_the_event_loop(tmp_path: Path) -> None:
+    async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as library:
+        book = await library.add(small_books.write_markdown(tmp_path / "tides.md"))
+        await library.tag(book.id, add=["water"])
+        wanted = Scope(type=ScopeType.SECTION, identifier="Harbor")
+        with count_comparisons() as found:
+            for asked in (
+                library.book(f"{book.id}s"),
+                library.tagged(["watter"]),
+                library.search("ships", book_id=book.id, scope=wanted),
+                library.map(book.id, up_to="Harbor"),
+            ):
+                with pytest.raises(NotFound) as refused:
+                    await asked
+                assert refused.value.nearest
+        assert found["compared"] == 0
 
 
 def test_a_name_that_is_near_nothing_is_answered_with_all_of_a_few() -> None:

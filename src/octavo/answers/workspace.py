@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, overload
 
+from octavo.concurrency import run_blocking
 from octavo.errors import NotFound
 from octavo.models.weights import GATE, GATE_LARGE, MULTILINGUAL_READER, VERIFIER
 from octavo.records.markup import find_markup
@@ -310,13 +311,13 @@ class Workspace(Sequence[Sentence]):
     async def _find(self, name: str) -> Section:
         sections = await self._list_visible()
         try:
-            return find_section(name, sections)
+            return await run_blocking(find_section, name, sections)
         except NotFound:
             _, title, rest = name.partition(" › ")
             if not title:
                 raise
             # `contents` puts the title of the book before a heading if there are several books.
-            return find_section(rest, sections)
+            return await run_blocking(find_section, rest, sections)
 
     async def _list_visible(self) -> list[Section]:
         """List the sections that have something within the bounds."""

@@ -57,7 +57,7 @@ from octavo.records.tags import change_tags, list_tags
 from octavo.search.cache import LRUCache
 from octavo.search.maps import MapReader, describe_map, look_up
 from octavo.search.retrieval import Retriever
-from octavo.search.scope import ScopeResolver, find_tagged
+from octavo.search.scope import ScopeResolver
 from octavo.settings import LONGEST_KEPT_DAYS, Settings
 from octavo.types import TOP_K_DEFAULT, Answer, Book, Evidence, PrintedPage, Question, Scope, Section, Session
 from octavo.verification.check import Support, check
@@ -205,7 +205,7 @@ class Library:
 
         Raises for a tag that no book has. With `among`, the library behaves as if it had only these books.
         """
-        return find_tagged(await self.tags(), tags, await self._scope_of(among).list_books())
+        return await self._scope_of(among).find_tagged(await self.tags(), tags)
 
     async def contents(self, name: str) -> list[Section]:
         """List the sections of a book in reading order."""

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from octavo.concurrency import run_blocking
 from octavo.errors import NotFound
 from octavo.events import Answered, Asked, AskEvent, Claimed, Retrieved, Scoped, Working, last
 from octavo.library import Library
@@ -118,7 +119,7 @@ async def search_book(wanted: SearchBook, call: ToolCall) -> ToolPassages:
 async def read_section(wanted: ReadSection, call: ToolCall) -> ToolReading:
     book = await call.library.book(wanted.book, among=call.visitor.books)
     sections = await call.library.contents(book.id)
-    section = find_section(wanted.section, sections)
+    section = await run_blocking(find_section, wanted.section, sections)
     at = sections.index(section)
     end = min(wanted.offset + wanted.limit, len(section.text))
     return ToolReading(

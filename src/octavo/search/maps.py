@@ -73,7 +73,7 @@ class MapReader:
             if not read:
                 return [], []
             return _split_at(sections, read[-1].section_id, read[-1].end)
-        wanted = find_section(up_to, sections)
+        wanted = await run_blocking(find_section, up_to, sections)
         return [s for s in sections if s.position <= wanted.position or wanted.id in s.ancestors], []
 
 

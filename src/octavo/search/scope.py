@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import get_close_matches
+from heapq import nlargest
 from typing import TYPE_CHECKING
 from uuid import NAMESPACE_URL, uuid5
 
@@ -40,6 +41,8 @@ MOST_CHOICES = 8
 MOST_NAMES = 5
 _ALIKE, _WORD_ALIKE = 0.6, 0.75
 _LONGEST_NAME = 100
+# How many names, how many words of a name, and how many words for each of these are compared by letters.
+_MOST_COMPARED, _MOST_WORDS, _MOST_COMPARED_WORDS = 500, 4, 200
 _WORD = re.compile(r"[^\W_]+")
 _ONE_PAGE = re.compile(r"^(?:p\.\s*|p\s+|page\s+|(?:p|page)(?=[#\d]))(\S+)$", re.IGNORECASE)
 
@@ -157,6 +160,10 @@ class ScopeResolver:
     async def list_books(self) -> list[Book]:
         return [b for b in await self.records.list_books() if self.books is None or b.id in self.books]
 
+    async def find_tagged(self, tags: Mapping[str, Sequence[str]], wanted: Sequence[str]) -> tuple[str, ...]:
+        """Find the reader's books that have one of the wanted tags. `tags` has those of each book."""
+        return await run_blocking(find_tagged, tags, wanted, await self.list_books())
+
     async def find_book(self, name: str) -> Book:
         """Find a book by its id, or by its title if exactly one book has it."""
         books = await self.list_books()
@@ -165,7 +172,8 @@ class ScopeResolver:
         ]
         if len(matching) == 1:
             return matching[0]
-        raise _make_error("book", name, [b.id for b in books], hint="`octavo list` shows the books.")
+        ids, hint = [b.id for b in books], "`octavo list` shows the books."
+        raise await run_blocking(_make_error, "book", name, ids, hint=hint)
 
     async def resolve(self, scope: Scope, *, book_id: str | None = None) -> Bounds:
         """Resolve the scope of a search. Without a book and an identifier, it is every book."""
@@ -229,7 +237,8 @@ class ScopeResolver:
             return bound_by_scope(scope, book=book, sections=(), ends={})
         sections = await self.records.list_outline(book.id)
         ends = await self.records.find_section_ends(book.id)
-        return bound_by_scope(scope, book=book, sections=sections, ends=ends)
+        # A name of nothing is compared with all others.
+        return await run_blocking(bound_by_scope, scope, book=book, sections=sections, ends=ends)
 
     async def _bound_to_selection(self, question: Question, book: Book | None) -> Bounds:
         """Find the selection in the book, or in any book. If none has it, it stands alone."""
@@ -393,18 +402,37 @@ def find_section(identifier: str, sections: Sequence[Section]) -> Section:
 def find_near_names(name: str, names: Sequence[str]) -> tuple[str, ...]:
     """Find the names that a mistyped one may stand for: those that have it, or are spelt like it.
 
-    Of a long title, one word that is spelt like one of the name is enough.
+    Of a long title, one word that is spelt like one of the name is enough. Letters are compared only in
+    those names and words that have most in common, so that the time does not grow with the library.
     """
     wanted = _fold(name[:_LONGEST_NAME])
     folded = {known: _fold(known) for known in names}
     holding = [known for known, text in folded.items() if len(wanted) > 2 and wanted in text]
-    alike = get_close_matches(wanted, folded.values(), n=MOST_NAMES, cutoff=_ALIKE)
-    words = [word for word in _WORD.findall(wanted) if len(word) > 3]
-    by_word = {word for text in folded.values() for word in _WORD.findall(text) if len(word) > 3}
-    spelt = {like for word in words for like in get_close_matches(word, by_word, n=3, cutoff=_WORD_ALIKE)}
-    sharing = [known for known, text in folded.items() if spelt & set(_WORD.findall(text))]
+    texts = _find_most_alike(wanted, dict.fromkeys(folded.values()), most=_MOST_COMPARED)
+    alike = get_close_matches(wanted, texts, n=MOST_NAMES, cutoff=_ALIKE)
+    words = sorted((word for word in _WORD.findall(wanted) if len(word) > 3), key=len, reverse=True)
+    by_word = {text: frozenset(word for word in _WORD.findall(text) if len(word) > 3) for text in texts}
+    known_words = sorted(frozenset().union(*by_word.values()))
+    spelt: set[str] = set()
+    for word in words[:_MOST_WORDS]:
+        like = _find_most_alike(word, known_words, most=_MOST_COMPARED_WORDS)
+        spelt.update(get_close_matches(word, like, n=3, cutoff=_WORD_ALIKE))
+    sharing = [known for known, text in folded.items() if spelt & by_word.get(text, frozenset())]
     near = [*holding, *(known for text in alike for known in names if folded[known] == text), *sharing]
     return tuple(dict.fromkeys(near))[:MOST_NAMES]
+
+
+def _find_most_alike(wanted: str, texts: Iterable[str], *, most: int) -> list[str]:
+    """Return the texts that share the most runs of three letters with one, of those that share any."""
+    grams = _list_grams(wanted)
+    shared = {text: len(grams & _list_grams(text)) for text in texts}
+    return nlargest(most, (text for text, count in shared.items() if count), key=shared.__getitem__)
+
+
+def _list_grams(text: str) -> set[str]:
+    # The spaces make the first two letters and the last two count as well.
+    padded = f" {text[:_LONGEST_NAME]} "
+    return {padded[at : at + 3] for at in range(len(padded) - 2)}
 
 
 def _make_error(what: str, name: str, names: Sequence[str], *, hint: str) -> NotFound:
