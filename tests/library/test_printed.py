@@ -66,3 +66,30 @@ async def test_a_page_that_cannot_be_drawn_is_not_tried_at_every_request(
         with pytest.raises(BadBook):
             await library.page(book.id, 2, width=500)
         assert tried == [500, 300, 500, 500]
+
+
+async def test_a_page_that_was_drawn_is_shown_though_a_smaller_one_failed_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = True
+
+    async def draw_unless_busy(data: bytes, number: int, *, width: int, limits: Limits) -> bytes:
+        if busy and width == 300:
+            raise BadBook("parser_timeout", "the parser did not go on")
+        return await draw_page(data, number, width=width, limits=limits)
+
+    monkeypatch.setattr(printed, "draw_page", draw_unless_busy)
+    words = pdf_files.column(["The ferry leaves the north pier at seven."])
+    (tmp_path / "ferry.pdf").write_bytes(pdf_files.make_book([words], title="The Ferry"))
+    async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as library:
+        book = await library.add(tmp_path / "ferry.pdf")
+        drawn = await library.page(book.id, 1, width=500)
+        with pytest.raises(BadBook):
+            await library.page(book.id, 1, width=300)
+        assert await library.page(book.id, 1, width=500) == drawn
+        busy = False
+        with pytest.raises(BadBook):
+            await library.page(book.id, 1, width=300)
+        # The machine was busy: that is forgotten sooner than that the page is damaged.
+        monkeypatch.setattr(printed, "BUSY_SECONDS", 0.0)
+        assert (await library.page(book.id, 1, width=300)).startswith(b"\x89PNG")

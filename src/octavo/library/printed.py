@@ -34,8 +34,8 @@ AT_ONCE = 2
 WAITING = 32
 """How many may wait for a page, besides those whose page is being drawn."""
 _KEPT_MB = 64
-FAILED_SECONDS = 600.0
-"""How long a page that could not be drawn is not tried again: the machine may only have been busy."""
+FAILED_SECONDS, BUSY_SECONDS = 600.0, 30.0
+"""How long a page that could not be drawn is not tried again, and one that only took too long."""
 _HINT = "Only PDFs have pages that can be shown. One from an earlier version must be added again."
 
 
@@ -89,10 +89,15 @@ class PrintedPages:
 
     def _find(self, key: str, page: str, width: int) -> bytes | None:
         """Find a page that was drawn. Raises if it could not be drawn in this width or a smaller one."""
+        drawn = self._drawn.get(key)
         failed = self._failed.get(page)
-        if failed and width >= failed.width and time.monotonic() - failed.at < FAILED_SECONDS:
+        if drawn is not None or failed is None or width < failed.width:
+            return drawn
+        # A page that took too long may have been drawn on a busy machine.
+        kept = BUSY_SECONDS if failed.error.code == "parser_timeout" else FAILED_SECONDS
+        if time.monotonic() - failed.at < kept:
             raise BadBook(failed.error.code, failed.error.message, hint=failed.error.hint)
-        return self._drawn.get(key)
+        return None
 
     async def locate(self, section: Section, start: int, end: int) -> tuple[PrintedPage, ...]:
         """Return the pages of a section, with boxes around its characters from `start` to `end`."""
