@@ -10,7 +10,7 @@ from sqlalchemy import select, update
 from octavo.library import Library
 from octavo.readers.scans import ScannedLine, ScannedPage, ScannedWord
 from octavo.records.files import find_file
-from octavo.records.scans import KEPT_DAYS, find_scans, save_scan
+from octavo.records.scans import KEPT_DAYS, ScanSummary, find_scans, list_scans, save_scan
 from octavo.records.tables import scans
 from octavo.testing import TinyEmbedder
 from tests.records.test_files import WORDS, write_pdf
@@ -52,3 +52,15 @@ async def test_pages_go_with_their_file_and_those_of_no_book_after_a_month(tmp_p
         await library.remove(book.id)
         async with database.connect() as connection:
             assert list(await connection.scalars(select(scans.c.file))) == ["new"]
+
+
+async def test_scans_are_summed_up_for_the_books_that_are_asked_for(tmp_path: Path) -> None:
+    async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as library:
+        database = library.database
+        ferry = await library.add(write_pdf(tmp_path / "ferry.pdf", *WORDS))
+        other = await library.add(write_pdf(tmp_path / "other.pdf", "Another boat leaves at nine."))
+        for book in (ferry, other):
+            await save_scan(database, await find_file(database, book.id), 1, "one", make_page("pier"))
+        assert await list_scans(database, [ferry.id]) == {ferry.id: ScanSummary(1, 0.9)}
+        assert set(await list_scans(database)) == {ferry.id, other.id}
+        assert await list_scans(database, []) == {}

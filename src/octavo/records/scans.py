@@ -48,8 +48,8 @@ class ScanSummary:
     confidence: float
 
 
-async def list_scans(database: Database) -> dict[str, ScanSummary]:
-    """Sum up what OCR has read in each book that has scans, by the book's id."""
+async def list_scans(database: Database, book_ids: Collection[str] | None = None) -> dict[str, ScanSummary]:
+    """Sum up what OCR has read in each book that has scans, or in each of `book_ids`, by the book's id."""
     query = (
         select(
             books.c.id,
@@ -64,6 +64,8 @@ async def list_scans(database: Database) -> dict[str, ScanSummary]:
         .where(scans.c.confidence >= _LEAST_SURE)
         .group_by(books.c.id)
     )
+    if book_ids is not None:
+        query = query.where(books.c.id.in_(book_ids))
     async with database.connect() as connection:
         rows = (await connection.execute(query)).all()
     return {row.id: ScanSummary(row.pages, round(float(row.confidence), 4)) for row in rows}

@@ -117,7 +117,7 @@ async def _describe_books(library: Library, shown: Sequence[Book]) -> list[BookW
     ids = [book.id for book in shown]
     covered = await covers.find_covered_books(library.database, ids)
     printed = await files.list_books_with_files(library.database, ids)
-    tags, scanned = await library.tags(), await scans.list_scans(library.database)
+    tags, scanned = await library.tags(), await scans.list_scans(library.database, ids)
     return [
         BookWithCoverJson.from_value(
             book,
