@@ -202,6 +202,7 @@ async def test_lost_records_come_back_from_a_server_and_a_foreign_collection_is_
             with pytest.raises(StoreError, match="another Octavo library") as refused:
                 await library.search("boats")
             assert "octavo doctor --rebuild" in refused.value.hint
+            assert "only if no other library uses the collection" in refused.value.hint
         async with Library.open(settings=settings, embedder=TinyEmbedder()) as library:
             found = await library.examine(treatment="rebuild")
             assert all(each.sound for each in found), found

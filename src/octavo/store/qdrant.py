@@ -52,7 +52,10 @@ OVERSAMPLING = 3.0
 REPAIR = (
     "Run `octavo doctor --repair`: it rebuilds the collection from the records, with nothing embedded again."
 )
-LOST = "If the records of this library were lost, `octavo doctor --rebuild` reads its books back."
+LOST = (
+    "If the records of this library were lost, `octavo doctor --rebuild` reads its books back. Run it "
+    "only if no other library uses the collection: what one removes, the other loses."
+)
 ANOTHER = (
     "Choose another name with OCTAVO_COLLECTION. `octavo attach` reads a collection without writing to it."
 )
