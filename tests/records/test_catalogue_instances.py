@@ -7,6 +7,7 @@ unique, steps are taken once, nothing is counted twice, and each instance sees w
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import subprocess
 import sys
@@ -277,3 +278,20 @@ async def test_a_change_that_is_cancelled_leaves_no_turn_taken(pair: Pair) -> No
             await asyncio.wait_for(begin(pair[1], "walden", *SAID), PATIENCE)
         except OctavoError as error:
             pytest.fail(str(error))
+
+
+async def test_a_lock_that_is_cancelled_at_any_moment_leaves_no_connection_open(pair: Pair) -> None:
+    async def hold() -> None:
+        async with pair[0].database.try_lock("the books"):
+            await asyncio.sleep(0.002)
+
+    for trial in range(30):
+        task = asyncio.create_task(hold())
+        await asyncio.sleep(0.001 * trial)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    # The garbage collector warns of a connection that nobody closed, and a warning is an error here.
+    del task
+    gc.collect()
+    async with pair[1].database.try_lock("the books", wait=PATIENCE) as granted:
+        assert granted

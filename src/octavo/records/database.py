@@ -70,6 +70,7 @@ SERVER_SETTINGS = {
     "idle_in_transaction_session_timeout": "120000",
     "jit": "off",
 }
+_CLOSE_SECONDS = 5.0
 _LOCK_PAUSE = 0.1
 # A lock of the session, or of the transaction; exclusive, or shared.
 _TRY_LOCK = {
@@ -288,7 +289,7 @@ class Locks:
         connection = self._engine.connect()
         try:
             with translate_errors(self._place):
-                await connection.start()
+                await _start(connection)
                 if self._pooled:
                     # The transaction is open as long as the lock is held.
                     await connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
@@ -297,8 +298,7 @@ class Locks:
             yield granted
         finally:
             # A connection that is gone holds no lock.
-            with suppress(SQLAlchemyError, OSError):
-                await asyncio.shield(connection.close())
+            await _close(connection)
 
 
 async def _wait_for_lock(
@@ -335,8 +335,14 @@ async def _start(connection: AsyncConnection) -> None:
 
 async def _close(connection: AsyncConnection) -> None:
     """Returns a connection to the pool, or drops it if it was cut off, even if the caller is cancelled."""
-    with suppress(SQLAlchemyError, OSError):
-        await asyncio.shield(asyncio.ensure_future(connection.close()))
+    closing = asyncio.ensure_future(connection.close())
+    try:
+        with suppress(SQLAlchemyError, OSError):
+            await asyncio.shield(closing)
+    except asyncio.CancelledError:
+        # The program may end right after this, and half a closing would leave the connection open.
+        await asyncio.wait([closing], timeout=_CLOSE_SECONDS)
+        raise
 
 
 async def _apply_settings(connection: AsyncConnection) -> None:
