@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from octavo.concurrency import LoopThread, RetryPolicy, retry, run_to_completion
+from octavo.concurrency import LoopThread, RetryPolicy, complete, retry, run_to_completion
 from octavo.errors import LibraryBusy, StoreError, WeightsError
 from octavo.library import Library
 from octavo.maintenance.repair import find_difference
@@ -344,6 +344,54 @@ async def test_work_that_must_not_be_cut_short_ends_before_a_cancellation_is_rai
     result, cancelled = await task
     assert result == "done"
     assert isinstance(cancelled, asyncio.CancelledError)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_work_is_completed_however_often_its_caller_is_cancelled(fails: bool) -> None:
+    begun, finish, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        await finish.wait()
+        ended.set()
+        if fails:
+            raise StoreError("the disk is full")
+
+    task = asyncio.create_task(complete(work()))
+    await begun.wait()
+    for _ in range(3):
+        task.cancel()
+        await asyncio.sleep(0)
+        assert not task.done()
+    finish.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended.is_set()
+
+
+def test_work_that_a_program_begins_as_it_ends_is_completed() -> None:
+    ended: list[str] = []
+    tasks: list[asyncio.Task[None]] = []
+
+    async def work() -> None:
+        await asyncio.sleep(0)
+        ended.append("closed")
+
+    async def main() -> None:
+        # The last turn of the loop gives the work a task of its own, which has not begun when the loop ends.
+        tasks.append(asyncio.create_task(complete(work())))
+
+    asyncio.run(main())
+    assert ended == ["closed"]
+
+
+async def test_completed_work_returns_its_result_or_raises_its_error() -> None:
+    async def fail() -> None:
+        raise StoreError("the disk is full")
+
+    assert await complete(asyncio.sleep(0, "done")) == "done"
+    with pytest.raises(StoreError, match="the disk is full"):
+        await complete(fail())
 
 
 def test_a_call_on_the_thread_of_the_loop_raises_instead_of_waiting_for_itself() -> None:

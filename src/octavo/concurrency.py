@@ -6,6 +6,7 @@ This is the only module that owns worker threads.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import math
 import random
 import threading
@@ -14,7 +15,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Gene
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -128,13 +129,34 @@ async def run_to_completion(work: Coroutine[Any, Any, T]) -> tuple[T, asyncio.Ca
 
     The caller re-raises the cancellation when it has dealt with the result.
     """
-    task, late = asyncio.ensure_future(work), None
+    task, late = asyncio.ensure_future(_run_as_task(work)), None
     while not task.done():
         try:
             await asyncio.wait([task])
         except asyncio.CancelledError as cancelled:
             late = cancelled
+        if task.cancelled() and inspect.getcoroutinestate(work) == inspect.CORO_CREATED:
+            # The loop is ending: it cancels every task, this one before it had begun.
+            task = asyncio.ensure_future(_run_as_task(work))
     return task.result(), late
+
+
+async def complete(work: Awaitable[T]) -> T:
+    """Runs `work` to its end, even if the caller is cancelled meanwhile, and returns its result.
+
+    Raises the cancellation, if one came, when the work has ended; else the error of the work, if it failed.
+    """
+
+    async def catch() -> tuple[T | None, Exception | None]:
+        try:
+            return await work, None
+        except Exception as error:
+            return None, error
+
+    (result, failed), late = await run_to_completion(catch())
+    if error := late or failed:
+        raise error
+    return cast(T, result)
 
 
 async def retry(

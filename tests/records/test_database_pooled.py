@@ -106,9 +106,11 @@ async def use_undeclared(url: str) -> None:
                 await connection.execute(text("SELECT key FROM meta WHERE key = :key"), {"key": "a"})
 
     try:
-        await asyncio.gather(*(read() for _ in range(6)))
+        ended = await asyncio.gather(*(read() for _ in range(6)), return_exceptions=True)
     finally:
         await database.close()
+    for error in filter(None, ended):
+        raise error
 
 
 async def test_a_wrong_value_of_the_option_is_told() -> None:

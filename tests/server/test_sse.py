@@ -12,7 +12,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,8 @@ from fastapi import Request
 from octavo.answers.offline import Reply
 from octavo.limits import ServiceLimits
 from octavo.server.auth import Caller
-from octavo.server.sse import Event, EventProducer, make_event_stream
+from octavo.server.load import Load
+from octavo.server.sse import Event, EventProducer, EventStream, make_event_stream
 from octavo.verification.claims import Sentence
 from tests.support.answerers import AllSentencesAnswerer, FailingAnswerer, add_tides, fill_library
 from tests.support.patience import PATIENCE, wait_until
@@ -183,6 +184,40 @@ async def test_a_flow_tells_its_end_and_its_failure() -> None:
     with pytest.raises(ZeroDivisionError):
         await flow.next()
     await flow.stop()
+
+
+async def test_a_stream_that_is_cancelled_while_it_cleans_up_gives_back_its_slot() -> None:
+    cleaning, may_end, held = asyncio.Event(), asyncio.Event(), ExitStack()
+    given_back: list[bool] = []
+    held.callback(lambda: given_back.append(may_end.is_set()))
+
+    async def events() -> AsyncGenerator[Event, None]:
+        try:
+            yield "one", {}
+            await asyncio.Event().wait()
+        finally:
+            cleaning.set()
+            await may_end.wait()
+
+    sent: asyncio.Queue[Any] = asyncio.Queue()
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    stream = EventStream(
+        EventProducer(events()), [], ended=False, held=held, load=Load(), limits=ServiceLimits()
+    )
+    running = asyncio.create_task(stream({"type": "http", "state": {}}, receive, sent.put))
+    for _ in range(2):
+        await sent.get()
+    running.cancel()
+    await cleaning.wait()
+    running.cancel()
+    await asyncio.sleep(0)
+    may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert given_back == [True]
 
 
 class Mistaken(AllSentencesAnswerer):

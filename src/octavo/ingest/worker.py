@@ -21,7 +21,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
-from octavo.concurrency import RetryPolicy, retry, run_blocking
+from octavo.concurrency import RetryPolicy, complete, retry, run_blocking
 from octavo.errors import BadBook, OctavoError
 from octavo.events import Compared, Embedding, Fetched, IngestEvent, Parsed, Preparing, Published, Storing
 from octavo.records.jobs import Job, JobProgress, JobQueue
@@ -100,7 +100,7 @@ class Worker:
         try:
             await self._run_job(job)
         except asyncio.CancelledError:
-            if await asyncio.shield(self._queue.give_back(job)):
+            if await complete(self._queue.give_back(job)):
                 _LOG.info("job %s is back in the queue: the worker stops", job.id)
             else:
                 self.remove_upload(job)
@@ -153,7 +153,7 @@ class Worker:
             adding.cancel()
             await asyncio.wait([adding])
             if ended or published is not None:
-                await asyncio.shield(self._record_end(job, published, adding))
+                await complete(self._record_end(job, published, adding))
 
     async def _renew(self, job: Job, latest: JobProgress) -> bool:
         """Save the progress; return False if the job is not this worker's any more."""

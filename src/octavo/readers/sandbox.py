@@ -21,7 +21,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from octavo.concurrency import run_blocking
+from octavo.concurrency import complete, run_blocking
 from octavo.errors import BAD_BOOK_CODES, BadBook, MachineError
 from octavo.limits import MB, Limits
 from octavo.readers.finish import LINK_SCHEMES
@@ -108,7 +108,7 @@ async def run_child(
     except TimeoutError:
         raise BadBook("parser_timeout", f"the parser of {name} did not go on for {seconds:g} s") from None
     finally:
-        await asyncio.shield(_stop(process))
+        await complete(_stop(process))
     if code != 0 or not answer:
         _raise_exit_error(code, name)
     return answer

@@ -45,7 +45,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from octavo.concurrency import RetryPolicy, retry
+from octavo.concurrency import RetryPolicy, complete, retry
 from octavo.errors import LibraryBusy, RecordsError, require_extra
 from octavo.records.errors import is_lost, report_damage, translate_errors
 from octavo.records.tables import HEAD
@@ -197,7 +197,7 @@ class Database:
                         yield connection
                     await (connection.commit() if self._pooled else connection.exec_driver_sql("COMMIT"))
                 except BaseException:
-                    await asyncio.shield(_roll_back(connection, pooled=self._pooled))
+                    await complete(_roll_back(connection, pooled=self._pooled))
                     raise
 
     @asynccontextmanager
@@ -325,24 +325,19 @@ async def _retry_lost(work: Callable[[], Awaitable[T]]) -> T:
 
 async def _start(connection: AsyncConnection) -> None:
     """Connects. If cancelled, waits for the connection first: half a connection could not be closed."""
-    starting = asyncio.ensure_future(connection.start())
-    try:
-        await asyncio.shield(starting)
-    except asyncio.CancelledError:
-        await asyncio.wait([starting])
-        raise
+    await complete(connection.start())
 
 
 async def _close(connection: AsyncConnection) -> None:
     """Returns a connection to the pool, or drops it if it was cut off, even if the caller is cancelled."""
-    closing = asyncio.ensure_future(connection.close())
-    try:
-        with suppress(SQLAlchemyError, OSError):
-            await asyncio.shield(closing)
-    except asyncio.CancelledError:
+
+    async def close() -> None:
+        async with asyncio.timeout(_CLOSE_SECONDS):
+            await connection.close()
+
+    with suppress(SQLAlchemyError, OSError):
         # The program may end right after this, and half a closing would leave the connection open.
-        await asyncio.wait([closing], timeout=_CLOSE_SECONDS)
-        raise
+        await complete(close())
 
 
 async def _apply_settings(connection: AsyncConnection) -> None:

@@ -8,7 +8,6 @@ so that it can be sent again.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,6 +19,7 @@ from sqlalchemy import ColumnElement, Select, bindparam, delete, select, text, u
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from octavo import validation
+from octavo.concurrency import complete
 from octavo.errors import Conflict
 from octavo.records.tables import Moment, requests
 
@@ -77,7 +77,7 @@ class IdempotentRequests:
         try:
             yield claimed
         finally:
-            await asyncio.shield(asyncio.ensure_future(self._end(key, owner, claimed.response)))
+            await complete(self._end(key, owner, claimed.response))
 
     async def _begin(self, key: str, owner: str, digest: str) -> Any | None:
         mine = (requests.c.owner == owner, requests.c.key == key)

@@ -19,6 +19,7 @@ from fastapi import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from octavo.concurrency import complete
 from octavo.errors import OctavoError, Overloaded
 from octavo.limits import ServiceLimits
 from octavo.schemas import Json
@@ -87,7 +88,7 @@ async def make_event_stream(
             while len(begun) < first and (event := await producer.next()) is not None:
                 begun.append(event)
         except BaseException:
-            await producer.stop()
+            await complete(producer.stop())
             raise
         ended = len(begun) < first
         return EventStream(producer, begun, ended=ended, held=held.pop_all(), load=load, limits=limits)
@@ -124,8 +125,11 @@ class EventStream(Response):
         finally:
             gone.cancel()
             closing.cancel()
-            await asyncio.shield(asyncio.ensure_future(self._producer.stop()))
-            self._held.close()
+            try:
+                await complete(self._producer.stop())
+            finally:
+                # A cancellation that comes meanwhile is raised when the work has ended.
+                self._held.close()
 
     async def _run(
         self, scope: Scope, send: Send, gone: asyncio.Future[None], closing: asyncio.Future[Literal[True]]
@@ -195,4 +199,4 @@ async def run_while_connected(request: Request, work: Coroutine[Any, Any, T]) ->
     finally:
         gone.cancel()
         working.cancel()
-        await asyncio.shield(asyncio.gather(working, gone, return_exceptions=True))
+        await complete(asyncio.gather(working, gone, return_exceptions=True))
