@@ -208,11 +208,16 @@ def fit(given: Sequence[Answered]) -> Weighted:
 
 def estimate_unseen(given: Sequence[Row]) -> Numbers:
     """Estimate the chance of each answer by weights that saw neither its language nor its section."""
-    folds = {item.id: zlib.crc32((item.place or str(item.id)).encode()) // 2 % FOLDS for item in read_items()}
+    folds = {
+        (book, item.id): zlib.crc32((item.place or str(item.id)).encode()) // 2 % FOLDS
+        for book in {row.book for row in given}
+        for item in read_items(book)
+    }
+    pairs = [(row, folds[row.book, row.id]) for row in given]
     chance = np.zeros(len(given))
-    for language, fold in {(row.language, folds[row.id]) for row in given}:
-        made = fit([row for row in given if row.language != language and folds[row.id] != fold])
-        own = [n for n, row in enumerate(given) if (row.language, folds[row.id]) == (language, fold)]
+    for language, fold in {(row.language, at) for row, at in pairs}:
+        made = fit([row for row, at in pairs if row.language != language and at != fold])
+        own = [n for n, (row, at) in enumerate(pairs) if (row.language, at) == (language, fold)]
         chance[own] = made(given[n].features for n in own)
     return chance
 
@@ -266,7 +271,7 @@ def write(made: Fit, given: Sequence[Row], points: list[tuple[float, float, floa
     stored = {
         "version": 2,
         "made_by": COMMAND,
-        "fitted_on": sorted({f"handbook:{row.language}, {row.way}" for row in given}),
+        "fitted_on": sorted({f"{row.book}:{row.language}, {row.way}" for row in given}),
         "sentence": dict(load_calibration(reader="multilingual").sentence.weights),
         "answerable": made.chance.stored(),
         # Whether there is an answer and whether this is it are one question here.

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from training.pair_graph import build_pair_graph
+from training.passages import find_part
 
 from octavo.errors import WeightsError
 from octavo.models import graph
@@ -142,3 +143,19 @@ def test_weights_that_are_not_whole_are_refused() -> None:
     lacking = {name: array for name, array in WEIGHTS.items() if "token_type" not in name}
     with pytest.raises(WeightsError, match="token_type"):
         build_pair_graph(lacking, RECIPE, at_first=AT_FIRST, precision="fp32")
+
+
+@pytest.mark.parametrize(
+    ("book", "part"),
+    [
+        ("charlotte-bronte_jane-eyre", "fit"),
+        ("question-passages", "fit"),
+        ("bram-stoker_dracula", "tune"),
+        ("encyclopaedia-Huguenot", "tune"),
+        ("andersen-fairybook", "test"),
+        ("encyclopaedia-Warsaw", ""),
+        ("blue-fairybook", ""),
+    ],
+)
+def test_no_book_of_the_suite_is_learnt_from(book: str, part: str) -> None:
+    assert find_part(book) == part

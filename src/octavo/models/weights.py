@@ -130,18 +130,18 @@ LARGE = LargeShippedModel(
     "6e5de445326ccf77cfb8de31891d6552f390045247624100808416673e082128",
 )
 MULTILINGUAL = MultilingualModel(
-    "multilingual-e5-small",
+    "multilingual-e5-small-2",
     "multilingual-int8.onnx",
-    "4439cc72a8da64048e424adfb58136cfb3c5c073b74fe38cfcb373dc5f598959",
+    "2bed99830f4db74e8bb5621bb7f17c84e91655656fc236148956487b4397efe3",
     "multilingual-words.npy",
     "60311eeefc63ce2416e568147d6ed5a9bbafe379a5c4c969a057698d7546d07d",
     "multilingual-vocabulary.xz",
     "b8e20816c14f8bd8c9c89b31a277ada2323c7d27754851f5d7ecd11685fe6b66",
 )
 MULTILINGUAL_READER = MultilingualModel(
-    "multilingual-reader-1",
+    "multilingual-reader-2",
     "multilingual-reader-int8.onnx",
-    "ac5c088a2edb428229aa31c632da807080a9ad17b44f68c36f6e4830b11cfe4b",
+    "1bdb5fd334ed9528647414fa260ee4ae29532d0cd3f7f1f55702aab49b83524c",
     MULTILINGUAL.words_file,
     MULTILINGUAL.words_sha256,
     MULTILINGUAL.vocabulary_file,
