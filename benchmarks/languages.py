@@ -1,13 +1,16 @@
-"""How well books in other languages are found and answered, on one book in eight languages.
+"""How well books in other languages are found and answered, on books that are the same in each of theirs.
 
-    apt-get download debian-handbook && dpkg -x debian-handbook_*.deb MANUALS
+    apt-get download debian-handbook gnucash-docs
+    for package in *.deb; do dpkg -x "$package" MANUALS; done
     python -m benchmarks.languages MANUALS --rows ROWS [--languages de,ar] [--ways same] [--part test]
+    python -m benchmarks.languages MANUALS --rows ROWS --book gnucash
 
-The Debian Administrator's Handbook is the same book in every language. benchmarks/questions/handbook.jsonl
-has questions about it, each written once by its meaning and then in every language: those with a `place` are
-answered by that section, in the words of `answers` (`any` in every language), the others by no section. The
-book has the sections that all languages have, without the paragraphs that were left in English. A question
-is asked in a language if its answer stands in that language's section.
+The Debian Administrator's Handbook is read in eight languages, the GnuCash Tutorial and Concepts Guide in
+five. benchmarks/questions/handbook.jsonl and gnucash.jsonl have questions about them, each written once by
+its meaning and then in every language: those with a `place` are answered by that section, in the words of
+`answers` (`any` in every language), the others by no section. A book has the sections that all its languages
+have, without the paragraphs that were left in English. A question is asked in a language if its answer stands
+in that language's section.
 
 - same: the questions of a language, to the book in that language.
 - from English: the English questions, to the book in that language.
@@ -32,15 +35,15 @@ import tempfile
 import unicodedata
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.answering_fit import calibration_error
-from benchmarks.parallel import SHORTEST, Entry, read_entries, strip_tags
+from benchmarks.parallel import SHORTEST, Entry, read_anchored, read_entries, strip_tags
 from benchmarks.suite import rows
 from octavo.answers import calibration
 from octavo.answers.ask import LEAST_CONFIDENCE
@@ -52,7 +55,7 @@ from octavo.settings import Settings
 from octavo.text.languages import is_spaceless, prepare_words
 from octavo.types import Question
 
-QUESTIONS = Path(__file__).parent / "questions" / "handbook.jsonl"
+QUESTIONS = Path(__file__).parent / "questions"
 EDITIONS = {
     "en": "en-US",
     "de": "de-DE",
@@ -64,12 +67,32 @@ EDITIONS = {
     "ar": "ar-MA",
 }
 OTHERS = tuple(EDITIONS)[1:]
+HANDBOOK = "handbook"
 WAYS = ("same", "from English", "to English")
 PARTS = ("tune", "test")
 MOST_WORDS = 80
 # A paragraph of fewer words may be the same in two languages.
 LEAST_LEFT = 6
 _LATIN = "[0-9A-Za-z]"
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """A book: its name, what its editions are called, English first, and how one is read."""
+
+    title: str
+    editions: Mapping[str, str]
+    read: Callable[[Path, str, str], dict[str, Entry]]
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        return tuple(self.editions)[1:]
+
+
+BOOKS = {
+    HANDBOOK: Book("Debian", EDITIONS, read_entries),
+    "gnucash": Book("GnuCash", {code: code for code in ("en", "de", "it", "ja", "pt")}, read_anchored),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,18 +129,23 @@ class Row:
     said: str
     reader: ReaderKind
     features: dict[str, float]
+    # Rows that were kept before there was another book are of this one.
+    book: str = HANDBOOK
 
 
-def read_items(path: Path = QUESTIONS) -> list[Item]:
-    return [Item(**row) for row in rows(path)]
+def read_items(book: str = HANDBOOK) -> list[Item]:
+    return [Item(**row) for row in rows(QUESTIONS / f"{book}.jsonl")]
 
 
-def read_books(root: Path, languages: Iterable[str] = EDITIONS) -> dict[str, dict[str, Entry]]:
+def read_books(
+    root: Path, languages: Iterable[str] | None = None, *, book: str = HANDBOOK
+) -> dict[str, dict[str, Entry]]:
     """Read the sections that every language has, without paragraphs that were left in English."""
-    entries = {code: read_entries(root, "handbook", EDITIONS[code]) for code in EDITIONS}
+    known = BOOKS[book]
+    entries = {code: known.read(root, book, edition) for code, edition in known.editions.items()}
     shared = [place for place in entries["en"] if all(place in own for own in entries.values())]
     books: dict[str, dict[str, Entry]] = {}
-    for code in languages:
+    for code in languages or known.editions:
         own = {place: entries[code][place] for place in shared}
         if code != "en":
             own = {place: _drop_untranslated(entry, entries["en"][place]) for place, entry in own.items()}
@@ -169,15 +197,17 @@ def _share(said: Sequence[str], gold: Sequence[str]) -> float:
     return 2 * same / (len(said) + len(gold)) if same else 0.0
 
 
-def write_book(entries: Mapping[str, Entry], path: Path) -> None:
+def write_book(entries: Mapping[str, Entry], path: Path, *, title: str) -> None:
     sections = [f"## {entry.place} {entry.question}\n\n{entry.text}" for entry in entries.values()]
-    path.write_text("# Debian\n\n" + "\n\n".join(sections) + "\n", encoding="utf-8")
+    path.write_text(f"# {title}\n\n" + "\n\n".join(sections) + "\n", encoding="utf-8")
 
 
-async def add_books(library: Library, books: Mapping[str, Mapping[str, Entry]], folder: Path) -> None:
+async def add_books(
+    library: Library, books: Mapping[str, Mapping[str, Entry]], folder: Path, *, title: str
+) -> None:
     for code, entries in books.items():
         path = folder / f"{code}.md"
-        write_book(entries, path)
+        write_book(entries, path, title=title)
         await library.add(path, book_id=code)
 
 
@@ -216,22 +246,23 @@ async def collect(
     ways: Sequence[str],
     *,
     known: Collection[tuple[str, str, int]],
+    book: str = HANDBOOK,
     part: str = "all",
     data: Path | None = None,
-) -> Iterable[Row]:
+) -> list[Row]:
     """Ask what was not asked yet."""
-    books, items = read_books(root, _list_books(languages, ways)), read_items()
+    books, items = read_books(root, _list_books(languages, ways), book=book), read_items(book)
     made: list[Row] = []
     with _open_folder(data) as folder:
         async with Library.open(settings=Settings(data=folder, embedder="multilingual")) as library:
-            await add_books(library, books, folder)
+            await add_books(library, books, folder, title=BOOKS[book].title)
             steps = await library._make_steps(None)
             for language in languages:
                 for way in ways:
-                    for item, question, book, answers in list_questions(items, language, way, books):
+                    for item, question, asked, answers in list_questions(items, language, way, books):
                         if (language, way, item.id) not in known and part in (item.part, "all"):
-                            made.append(await _ask(steps, item, question, book, answers, language, way))
-    return made
+                            made.append(await _ask(steps, item, question, asked, answers, language, way))
+    return [replace(row, book=book) for row in made]
 
 
 async def _ask(
@@ -311,20 +342,20 @@ def describe(given: Sequence[Row], scores: Sequence[Score]) -> str:
 
 
 async def count_false(
-    root: Path, languages: Sequence[str], ways: Sequence[str], *, part: str, data: Path | None
+    root: Path, languages: Sequence[str], ways: Sequence[str], *, book: str, part: str, data: Path | None
 ) -> None:
     """Ask as a reader does, and compare every citation with the book."""
-    books, items = read_books(root, _list_books(languages, ways)), read_items()
+    books, items = read_books(root, _list_books(languages, ways), book=book), read_items(book)
     with _open_folder(data) as folder:
         async with Library.open(settings=Settings(data=folder, embedder="multilingual")) as library:
-            await add_books(library, books, folder)
+            await add_books(library, books, folder, title=BOOKS[book].title)
             for language in languages:
                 answers = citations = false = 0
                 for way in ways:
-                    for item, question, book, _ in list_questions(items, language, way, books):
+                    for item, question, asked, _ in list_questions(items, language, way, books):
                         if part not in (item.part, "all"):
                             continue
-                        answer = await library.ask(question, book_id=book)
+                        answer = await library.ask(question, book_id=asked)
                         verdicts = await library.verify(answer.id) if answer.refusal is None else []
                         answers += answer.refusal is None
                         citations += len(verdicts)
@@ -355,32 +386,52 @@ def measure_scale(folder: Path) -> None:
         print(f"{name}: belong together {statistics.mean(own):.3f}, do not {statistics.mean(rest):.3f}")
 
 
+def ask_rest(
+    root: Path,
+    path: Path,
+    languages: Sequence[str],
+    ways: Sequence[str],
+    book: str,
+    part: str,
+    data: Path | None,
+) -> list[Row]:
+    """Ask what is not kept yet, keep it, and return everything that was asked about the book."""
+    there = read_rows(path, book) if path.exists() else []
+    known = {(row.language, row.way, row.id) for row in there}
+    for language in languages:
+        made = asyncio.run(collect(root, [language], ways, known=known, book=book, part=part, data=data))
+        with path.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in made)
+        there += made
+    return there
+
+
+def read_rows(path: Path, book: str) -> list[Row]:
+    return [row for row in (Row(**kept) for kept in rows(path)) if row.book == book]
+
+
 def main() -> None:
     said = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     said.add_argument("manuals", type=Path)
     said.add_argument("--rows", type=Path, help="where what was asked is kept")
-    said.add_argument("--languages", default=",".join(OTHERS), help="which are asked, between commas")
+    said.add_argument("--book", choices=tuple(BOOKS), default=HANDBOOK, help="what is asked about")
+    said.add_argument("--languages", help="which are asked, between commas; all of the book by default")
     said.add_argument("--ways", default=",".join(WAYS), help="how they are asked, between commas")
     said.add_argument("--part", choices=("tune", "test", "all"), default="test", help="what is asked")
-    said.add_argument("--data", type=Path, help="a folder that keeps the books for the next run")
+    said.add_argument("--data", type=Path, help="a folder that keeps this book for the next run")
     said.add_argument("--false", action="store_true", help="ask through the library and check citations")
     said.add_argument("--scale", action="store_true", help="compare the cosines of the two embedders")
     given = said.parse_args()
-    languages, ways = given.languages.split(","), given.ways.split(",")
+    languages = given.languages.split(",") if given.languages else list(BOOKS[given.book].others)
+    ways = given.ways.split(",")
     if given.scale:
         measure_scale(given.manuals)
     elif given.false:
-        asyncio.run(count_false(given.manuals, languages, ways, part=given.part, data=given.data))
+        asyncio.run(
+            count_false(given.manuals, languages, ways, book=given.book, part=given.part, data=given.data)
+        )
     else:
-        there = [Row(**row) for row in rows(given.rows)] if given.rows.exists() else []
-        known = {(row.language, row.way, row.id) for row in there}
-        for language in languages:
-            made = asyncio.run(
-                collect(given.manuals, [language], ways, known=known, part=given.part, data=given.data)
-            )
-            with given.rows.open("a", encoding="utf-8") as file:
-                file.writelines(json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in made)
-            there += made
+        there = ask_rest(given.manuals, given.rows, languages, ways, given.book, given.part, given.data)
         report([row for row in there if given.part in (row.part, "all")], ways, languages)
 
 

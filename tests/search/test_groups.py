@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from sqlalchemy import update
+
+from octavo.ingest.edition import find_section_language
 from octavo.library import Library
 from octavo.models.multilingual import MultilingualEmbedder
-from octavo.protocols import EVERYWHERE, Hit, StoreHits, Where
+from octavo.protocols import EVERYWHERE, Hit, StoreHits, Where, is_made_by
+from octavo.records.tables import books as book_table
 from octavo.search.groups import group_books, join_hits
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
@@ -65,6 +69,32 @@ def test_books_are_grouped_by_the_embedder_that_made_their_vectors() -> None:
     assert len(group_books([], first, other)) == 1
 
 
+async def test_a_chapter_in_another_language_has_the_words_of_its_own(tmp_path: Path) -> None:
+    english = "The ships came home before the storm, and the harbour master counted them in the evening. "
+    german = (
+        "Die Häuser der Fischer standen am Hafen, und die Netze hingen vor den Türen in der Sonne. "
+        "Sie waren nicht aus Stein, sondern aus Holz, das man mit dem Schiff von einer Insel geholt hatte. "
+    )
+    chapters = {"One": english * 6, "Zwei": german * 4, "Three": english.replace("ships", "boats") * 6}
+    pages = "".join(f"## {title}\n\n{text}\n\n" for title, text in chapters.items())
+    (tmp_path / "book.md").write_text(f"# The Harbour\n\n{pages}", encoding="utf-8")
+    async with Library.open(settings=Settings(data=tmp_path / "data", reader="off")) as library:
+        book = await library.add(tmp_path / "book.md")
+        assert "words-en+de-1 all-MiniLM-L6-v2" in book.index_fingerprint
+        # "Haus" is the stem that "Häuser" has in German alone.
+        (first, *_) = await library.search("Haus eines Fischers", book_id=book.id)
+        assert (first.chunk.section, first.chunk.language) == ("Zwei", "de")
+        (first, *_) = await library.search("counting a boat", book_id=book.id)
+        assert (first.chunk.section, first.chunk.language) == ("Three", "")
+        sections = {section.title: section for section in await library.contents(book.id)}
+        spoken = {title: find_section_language(book, sections[title]) for title in chapters}
+        assert spoken == {"One": "", "Zwei": "de", "Three": ""}
+        (group,) = group_books([book], TinyEmbedder(), None)
+        assert (group.languages, group.main) == (("", "de"), ("",))
+        assert (await library.add(tmp_path / "book.md")).updated_at == book.updated_at
+        assert all(finding.sound for finding in await library.examine())
+
+
 def test_hits_are_joined_best_first_and_ties_by_id() -> None:
     one = StoreHits((Hit("c", 0.5),), (Hit("c", 3.0),))
     two = StoreHits((Hit("b", 0.5), Hit("a", 0.1)), ())
@@ -114,6 +144,34 @@ async def test_one_library_holds_books_of_both_embedders(tmp_path: Path) -> None
         assert hit.chunk.section == "Kapitel drei"
         found = await library.examine(repair=True)
         assert all(finding.sound for finding in found), found
+
+
+async def test_books_of_an_earlier_version_are_found_and_embedded_again(tmp_path: Path) -> None:
+    (tmp_path / "german.md").write_text(GERMAN, encoding="utf-8")
+    async with Library.open(settings=Settings(data=tmp_path / "data")) as library:
+        book = await library.add(tmp_path / "german.md")
+        (earlier, *_) = MultilingualEmbedder().replaces
+        words = book.index_fingerprint.removesuffix(MultilingualEmbedder().fingerprint)
+        async with library._records.database.begin() as connection:
+            await connection.execute(update(book_table).values(index_fingerprint=words + earlier))
+        await library._records.save_missing_digests()
+        (hit, *_) = await library.search("Where does the cat sleep?")
+        assert hit.chunk.section == "Kapitel drei"
+        found = {finding.what: finding for finding in await library.examine()}
+        assert not found["other languages"].sound
+        assert book.title in found["other languages"].said
+        found = {finding.what: finding for finding in await library.examine(repair=True)}
+        assert "other languages" not in found
+        (renewed,) = await library.books()
+        assert renewed.index_fingerprint == book.index_fingerprint
+
+
+def test_an_index_belongs_to_the_embedder_that_made_it_or_to_the_next_version_of_that() -> None:
+    embedder = MultilingualEmbedder()
+    for made_by in (embedder.fingerprint, *embedder.replaces):
+        assert is_made_by(f"readers-5 chunks-1-200 words-de-1 {made_by}", embedder)
+    assert not is_made_by("readers-5 chunks-1-200 words-de-1 another:int8:0:264:384", embedder)
+    assert not is_made_by(f"readers-5 {embedder.fingerprint}", TinyEmbedder())
 
 
 async def test_an_english_book_can_be_asked_in_another_language(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy import delete, func, select
 
 from octavo.errors import InvalidValue, NotFound
 from octavo.library import Library
-from octavo.records.tables import text_marks
+from octavo.records.tables import markup, text_marks
 from octavo.search.maps import cut_section
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
@@ -213,3 +213,42 @@ async def test_an_answerer_can_ask_an_open_map(story: Library) -> None:
     assert gist is not None
     assert all(quote.text in STORY["The Letter"] for quote in gist.gist)
     assert opened.find_gist(sections[-1].id) is None
+
+
+BREAK = (
+    "<!doctype html><title>Ropes</title><h1>Ropes</h1><p>The master of the Grey Heron told Edda that on<br>"
+    "1. May he would sail for Saltmere, with her and<br>2. other captains beside.</p>"
+)
+
+
+async def test_the_sentences_of_a_map_follow_the_markup_and_not_the_look_of_a_line(
+    library: Library, tmp_path: Path
+) -> None:
+    (tmp_path / "ropes.html").write_text(BREAK)
+    await library.add(tmp_path / "ropes.html")
+    for _ in ("as it was added", "as an older library has it"):
+        [mention] = (await library.look_up("ropes", "Saltmere")).mentions
+        assert mention.sentence.startswith("The master")
+        assert mention.sentence.endswith("captains beside.")
+        async with library.database.begin() as connection:
+            await connection.execute(delete(text_marks))
+        library._maps._opened._known.clear()
+
+
+async def test_a_book_that_gets_markup_later_is_marked_anew(library: Library, tmp_path: Path) -> None:
+    (tmp_path / "ropes.html").write_text(BREAK)
+    await library.add(tmp_path / "ropes.html")
+    async with library.database.begin() as connection:
+        await connection.execute(delete(text_marks))
+        await connection.execute(delete(markup))
+    assert not (await library.look_up("ropes", "Saltmere")).mentions[0].sentence.startswith("The master")
+    await library.add(tmp_path / "ropes.html")
+    library._maps._opened._known.clear()
+    assert (await library.look_up("ropes", "Saltmere")).mentions[0].sentence.startswith("The master")
+
+
+async def test_what_was_read_of_a_section_is_marked_by_its_markup(library: Library, tmp_path: Path) -> None:
+    (tmp_path / "ropes.html").write_text(BREAK.replace("</p>", "</p>" + "<p>More of it.</p>" * 400))
+    await library.add(tmp_path / "ropes.html")
+    found = await library.look_up("ropes", "Saltmere", up_to="0")
+    assert found.mentions[0].sentence.startswith("The master")

@@ -147,3 +147,8 @@ def test_an_addition_to_a_list_repeats_nothing_of_it(name: str) -> None:
 )
 def test_contractions_are_written_out(text: str, expected: str) -> None:
     assert write_out(text) == expected
+
+
+@given(text=st.text(alphabet="ab1 2._'’,;k²٣é%-(s\n", max_size=200))
+def test_stems_collected_at_once_are_those_of_the_words(text: str) -> None:
+    assert collect_stems(text) == {token.stem for token in tokenize(text)}

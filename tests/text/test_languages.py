@@ -13,6 +13,8 @@ from octavo.text.languages import (
     find_numerals,
     get_direction,
     identify_language,
+    identify_languages,
+    identify_sections,
     is_unspaced,
     prepare_words,
     weigh_words,
@@ -51,6 +53,28 @@ def test_a_language_is_named_by_its_letters_and_commonest_words(code: str) -> No
 def test_an_english_book_with_foreign_pages_and_code_is_english() -> None:
     pages = [MOON[""] * 5] * 8 + [MOON["de"] * 5, MOON["zh"] * 5, "fn main() { let x = 5; }\n" * 30]
     assert identify_language(pages) == ""
+
+
+def test_sections_in_other_languages_are_told_from_those_of_the_book() -> None:
+    french, chinese, code = MOON["fr"] * 4, MOON["zh"] * 8, "fn main() { let x = 5; }\n" * 30
+    names = "Der Freischütz, Die Zauberflöte and Così fan tutte are operas that were played here. " * 8
+    pages = [MOON[""] * 5, french, names, chinese, code, MOON["de"]]
+    languages = identify_languages(pages * 3 + [MOON[""] * 5] * 12)
+    assert languages == ("", "fr", "zh")
+    # A section that is too short to tell has the language of its book.
+    assert identify_sections(pages, languages=languages) == ["", "fr", "", "zh", "", ""]
+    assert identify_sections(pages, languages=("",)) == [""] * 6
+
+
+def test_letters_in_a_listing_are_no_language() -> None:
+    code = "k(0, a); k(1, k); z = k(a);\n" * 30
+    assert identify_languages([MOON[""] * 5] * 5 + [code]) == ("",)
+
+
+def test_an_english_section_of_a_japanese_book_is_english() -> None:
+    pages = [MOON["ja"] * 9] * 8 + [MOON[""] * 4, "octavo add book.epub\n" * 40]
+    assert identify_languages(pages) == ("ja", "")
+    assert identify_sections(pages, languages=("ja", "")) == ["ja"] * 8 + ["", "ja"]
 
 
 def test_commands_and_names_do_not_make_a_chinese_manual_english() -> None:

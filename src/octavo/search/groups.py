@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from octavo.protocols import Hit, QueryEmbedder, StoreHits, find_embedder
-from octavo.types.books import read_language
+from octavo.types.books import read_languages
 
 if TYPE_CHECKING:
     from octavo.protocols import Embedder, Where
@@ -33,6 +33,8 @@ class BookGroup:
     languages: tuple[str, ...]
     alone: bool = True
     """Whether these are all books of the library."""
+    main: tuple[str, ...] = ("",)
+    """The languages of the books as a whole; some of their sections may be in others."""
     multilingual: bool = False
     """Whether the embedder tells queries from passages, and has cosines on a scale of its own."""
 
@@ -59,10 +61,17 @@ def group_books(books: Sequence[Book], first: Embedder, other: Embedder | None) 
     for embedder in (first, other):
         own = [b for b in books if find_embedder(b.index_fingerprint, first, other) is embedder]
         if own or (embedder is first and not books):
-            languages = sorted({read_language(book.index_fingerprint) for book in own}) or [""]
+            spoken = [read_languages(book.index_fingerprint) for book in own] or [("",)]
             chosen = first if embedder is None else embedder
-            multilingual = isinstance(chosen, QueryEmbedder)
-            made.append(BookGroup(chosen, _list_ids(own), tuple(languages), multilingual=multilingual))
+            made.append(
+                BookGroup(
+                    chosen,
+                    _list_ids(own),
+                    languages=tuple(sorted({code for codes in spoken for code in codes})),
+                    main=tuple(sorted({codes[0] for codes in spoken})),
+                    multilingual=isinstance(chosen, QueryEmbedder),
+                )
+            )
     return tuple(replace(group, alone=len(made) == 1) for group in made)
 
 

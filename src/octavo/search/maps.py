@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 from octavo.concurrency import run_blocking
 from octavo.errors import NotFound
+from octavo.records.markup import find_markup
 from octavo.records.text_marks import ensure_marks
 from octavo.search.cache import LRUCache
 from octavo.search.scope import find_page_name, find_pages, find_section, is_number
+from octavo.text.blocks import cut_blocks, list_section_blocks
 from octavo.text.bookmap.describe import MapDescriber
 from octavo.text.bookmap.link import link_map
 from octavo.text.bookmap.model import BookMap, EntityDetails
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from octavo.records.catalogue import Records
-    from octavo.types import Book
+    from octavo.text.bookmap.marks import SectionMarks
+    from octavo.types import Book, Element
 
 # How many maps stay linked in memory. One of a long novel takes about 10 MB.
 OPEN_MAPS = 8
@@ -49,11 +52,17 @@ class MapReader:
             else:
                 whole, last = await self._split_read(book, sections, up_to)
                 marks, _ = await ensure_marks(self._records.database, whole)
-                marks += [await run_blocking(mark_section, part.text, part.blocks) for part in last]
+                marks += [await self._mark_part(sections, part) for part in last]
                 sections = [*whole, *last]
             known = MapDescriber(await run_blocking(link_map, sections, marks))
             self._opened.put(key, known)
         return known
+
+    async def _mark_part(self, sections: Sequence[Section], part: Section) -> SectionMarks:
+        """Mark a section that was cut, by the blocks that it has as a whole."""
+        whole = next(section for section in sections if section.id == part.id)
+        markup = await find_markup(self._records.database, whole)
+        return await run_blocking(_mark_cut, whole, markup, part)
 
     async def build(self, book: Book) -> int:
         """Make the marks that a book lacks; return how many sections were marked."""
@@ -91,6 +100,11 @@ def _split_at_page(sections: Sequence[Section], last: int) -> tuple[list[Section
         if beyond is not None:
             return list(sections[:number]), [cut_section(section, beyond)] if beyond else []
     return list(sections), []
+
+
+def _mark_cut(whole: Section, markup: Sequence[Element], part: Section) -> SectionMarks:
+    blocks = cut_blocks(list_section_blocks(whole, markup), 0, len(part.text))
+    return mark_section(part.text, part.blocks, blocks)
 
 
 def cut_section(section: Section, end: int) -> Section:

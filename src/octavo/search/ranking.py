@@ -56,14 +56,15 @@ class Candidate(NamedTuple):
 def fuse(found: StoreHits, *, dense_weight: float = DENSE_WEIGHT) -> list[Candidate]:
     """Fuse all candidates of both halves, best first."""
     meaning, words = _SearchHalf(found.dense, dense_weight), _SearchHalf(found.lexical, 1 - dense_weight)
-    mixed = []
+    mixed: list[tuple[float, str, float, float, float]] = []
     for id_ in meaning.scores.keys() | words.scores.keys():
         cosine, bm25 = meaning.scores.get(id_, meaning.least), words.scores.get(id_, words.least)
         score = meaning.scaled.get(id_, 0.0) + words.scaled.get(id_, 0.0)
         standing = max(0.0, cosine * meaning.share) + max(0.0, bm25 * words.share)
-        mixed.append(Candidate(id_, score, standing, cosine))
-    mixed.sort(key=lambda candidate: (-round(candidate.score, _EXACT), candidate.id))
-    return mixed
+        # No two ids are equal, so nothing after them is compared.
+        mixed.append((-round(score, _EXACT), id_, score, standing, cosine))
+    mixed.sort()
+    return [Candidate(id_, score, standing, cosine) for _, id_, score, standing, cosine in mixed]
 
 
 class _SearchHalf:

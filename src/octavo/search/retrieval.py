@@ -81,7 +81,8 @@ class Retriever:
         self.reranker, self._multilingual = reranker, multilingual
         self._groups: tuple[BookGroup, ...] = ()
         self._vectors: LRUCache[tuple[float, ...]] = LRUCache()
-        self._chunks: LRUCache[tuple[Chunk, frozenset[str]]] = LRUCache()
+        self._chunks: LRUCache[Chunk] = LRUCache()
+        self._stems: LRUCache[frozenset[str]] = LRUCache()
         self._generation = self._counted_at = self._grouped_at = -1
         self._counts: dict[int, int] = {}
         self._book_counts: LRUCache[Mapping[int, int]] = LRUCache(most=BOOKS_COUNTED)
@@ -157,11 +158,12 @@ class Retriever:
             batch, rest = rest[: top_k - len(evidence)], rest[top_k - len(evidence) :]
             loaded = await self._load_chunks([candidate.id for candidate in batch])
             for candidate in batch:
-                chunk, stems = loaded.get(candidate.id, (None, frozenset[str]()))
+                chunk = loaded.get(candidate.id)
                 if chunk is not None and bounds.holds(chunk):
                     score = ranking.relevance.get(candidate.id)
                     if score is None:
-                        score = estimate_relevance(_weigh_words_of(query, chunk.language), stems, candidate)
+                        words = _weigh_words_of(query, chunk.language)
+                        score = estimate_relevance(words, self._collect_stems(chunk), candidate)
                     most = min(most, score)
                     evidence.append(Evidence(chunk=chunk, relevance_score=most, rank=len(evidence) + 1))
         return evidence
@@ -173,7 +175,7 @@ class Retriever:
         if self.reranker is None or reader == "off" or not candidates:
             return Ranking()
         loaded = await self._load_chunks([candidate.id for candidate in candidates[:LOOKED_AT]])
-        chunks = {id_: chunk for id_, (chunk, _) in loaded.items() if bounds.holds(chunk)}
+        chunks = {id_: chunk for id_, chunk in loaded.items() if bounds.holds(chunk)}
         return await self.reranker.rank(query, candidates, chunks, reader=reader)
 
     async def embed_query(self, query: str, embedder: Embedder | None = None) -> tuple[float, ...]:
@@ -192,7 +194,7 @@ class Retriever:
         Only in English are the words with a capital names.
         """
         whole = await self.embed_query(query, group.embedder)
-        if book_id is None or any(group.languages):
+        if book_id is None or any(group.main):
             return whole
         self._forget_old_counts()
         bare = leave_out_subject(query, await self._count_in_book(book_id), self._bm25)
@@ -231,19 +233,27 @@ class Retriever:
             self._book_counts.put(book_id, known)
         return known
 
-    async def _load_chunks(self, ids: Sequence[str]) -> dict[str, tuple[Chunk, frozenset[str]]]:
-        """Load chunks of published editions, each with the stems of its words."""
+    async def _load_chunks(self, ids: Sequence[str]) -> dict[str, Chunk]:
+        """Load chunks of published editions."""
         generation = self._records.generation
         if generation != self._generation:
-            self._chunks, self._generation = LRUCache(), generation
+            self._chunks, self._stems, self._generation = LRUCache(), LRUCache(), generation
         loaded = {id_: known for id_ in ids if (known := self._chunks.get(id_)) is not None}
         unknown = [id_ for id_ in ids if id_ not in loaded]
         if unknown:
             for chunk in await self._records.find_chunks(unknown):
-                loaded[chunk.id] = (chunk, collect_stems(chunk))
+                loaded[chunk.id] = chunk
                 if generation == self._records.generation:
-                    self._chunks.put(chunk.id, loaded[chunk.id])
+                    self._chunks.put(chunk.id, chunk)
         return loaded
+
+    def _collect_stems(self, chunk: Chunk) -> frozenset[str]:
+        """Collect the stems of a chunk's words, once for each chunk."""
+        known = self._stems.get(chunk.id)
+        if known is None:
+            known = collect_stems(chunk)
+            self._stems.put(chunk.id, known)
+        return known
 
 
 @lru_cache(maxsize=64)

@@ -259,7 +259,12 @@ class ScopeResolver:
 
 
 def _no_book() -> InvalidValue:
-    return InvalidValue("book_id", "must say which book the scope is in", None)
+    return InvalidValue(
+        "book_id",
+        "must say which book the scope is in, because there are several",
+        None,
+        hint="On the command line, name the book with --book. `octavo list` shows the books.",
+    )
 
 
 def locate_selection(selected: str, sections: Iterable[Section]) -> Location | None:

@@ -21,6 +21,7 @@ BEGINNING = 4
 """How many letters two forms of a word share at least."""
 NUMBER_ENDINGS = frozenset(["", "st", "nd", "rd", "th", "s"])
 """What may be written onto a number without changing it: "21st", "1960s"."""
+LONGEST_KEPT = 64
 _PIECE = re.compile(r"(\d+(?:[.,]\d+)*)(\w*)|([^\W\d_]+(?:['’][^\W\d_]+)?)|(_\w*)|([%,;:—–()])")
 _RUN = re.compile(r"\d+|[^\W\d_]+")
 _NOT = re.compile(r"n't\b")
@@ -67,18 +68,18 @@ def tokenize(text: str) -> tuple[Token, ...]:
 
 def collect_stems(text: str) -> set[str]:
     """Return the stems of a text's words, where nothing else about them is wanted."""
-    stems: set[str] = set()
-    # A text repeats many of its words, and each is looked at once.
-    for number, tail, word, code, mark in set(_PIECE.findall(text)):
-        if tail in NUMBER_ENDINGS:
-            if not mark:
-                stems.add(stem(number + tail + word + code))
-        else:
-            head, last = split_number(number)
-            if head:
-                stems.add(stem(head))
-            stems.add(stem(last + tail))
+    # No word has a space in it, and a text repeats many of its words: each is looked at once.
+    runs = set(text.split())
+    # What has no space for so long is no word, and would fill the memory.
+    long = {run for run in runs if len(run) > LONGEST_KEPT}
+    stems = set[str]().union(*map(_collect_stems_between_spaces, runs - long if long else runs))
+    stems.update(stem(word) for run in long for word, _ in _find_words(run))
     return stems
+
+
+@lru_cache(maxsize=50_000)
+def _collect_stems_between_spaces(run: str) -> frozenset[str]:
+    return frozenset(stem(word) for word, _ in _find_words(run))
 
 
 def _find_words(text: str) -> Iterator[tuple[str, int]]:

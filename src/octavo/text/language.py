@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 
 from octavo.text.english import are_alike, find_number_words, measure_rarity, stem
-from octavo.text.languages import find_numbers, find_numerals, find_sure_numerals
+from octavo.text.languages import find_numbers, find_numerals
 
 
 @cache
@@ -86,7 +86,7 @@ def is_translation(text: str, gloss: str, cited: str) -> bool:
     in_words = find_number_words(gloss) | find_number_words(cited)
     if not glossed <= numbers | find_numerals(text) or not numbers <= known:
         return False
-    if not find_sure_numerals(text) <= known | in_words:
+    if not find_numerals(text, least=2) <= known | in_words:
         return False
     latin = detect_language(text) in _load_common_words()
     words = [word.casefold() for word in re.findall(r"\w+", text)]

@@ -29,6 +29,10 @@ ENGLISH_LEAD = 1.25
 OTHER_SCRIPT, DENSE = 0.4, 3
 """The share of a text that must be in another script, where a character that stands for a syllable or a word
 counts as three letters. English names and commands stand in technical books of every language."""
+LEAST_SECTION, LEAST_COMMON, SURE_SHARE, SURE_LEAD, SURE_SCRIPT = 300, 6, 0.16, 2.5, 0.6
+"""When a section is in another language than its book: how many letters it has at least, how many different
+words of it and which share of all are among the commonest of that language, how many times more these are
+than the book's own, or the share of its letters that are in another script."""
 WORDS_VERSION = "1"
 # Scripts that are written without spaces, and the code of the language where the script alone tells.
 _SPACELESS = re.compile(
@@ -140,13 +144,51 @@ def identify_language(texts: Sequence[str], *, declared: str = "") -> str:
     What the file declares decides only between languages that the letters do not tell apart.
     """
     sample = " ".join(_take_samples(texts))
-    scripts = Counter(_name_script(c) for c in sample if c.isalpha())
-    for script in _DENSE_SCRIPTS & scripts.keys():
-        scripts[script] *= DENSE
-    letters = sum(scripts.values())
+    scripts = _count_scripts(sample)
+    letters = scripts.total()
     if letters - scripts["LATIN"] > OTHER_SCRIPT * letters:
         return _identify_by_script(sample, scripts, declared)
     return _identify_latin(sample, declared) if letters else ""
+
+
+def identify_languages(texts: Sequence[str], *, declared: str = "") -> tuple[str, ...]:
+    """Return the language of a book with these sections, and then the other languages of some of them."""
+    book = identify_language(texts, declared=declared)
+    others = {_identify_clearly(text, book) for text in texts} - {book}
+    return (book, *sorted(others))
+
+
+def identify_sections(texts: Sequence[str], *, languages: Sequence[str]) -> list[str]:
+    """Return the language of each section, one of those that `identify_languages` has found."""
+    book, *others = languages
+    found = (_identify_clearly(text, book) if others else book for text in texts)
+    return [language if language in others else book for language in found]
+
+
+def _identify_clearly(text: str, book: str) -> str:
+    """Return the language of a section: that of its book, unless it is long and clearly in another.
+
+    Names, commands, quotations and lists of words in other languages stand in books of every language.
+    """
+    (sample,) = _take_samples([text])
+    words = _count_words(sample)
+    own = _measure_share(words, book)
+    # Nearly every section ends here, so nothing else is counted before.
+    if own >= SURE_SHARE:
+        return book
+    scripts = _count_scripts(sample)
+    if scripts.total() < LEAST_SECTION:
+        return book
+    found = identify_language([sample], declared=book)
+    if (found or "en") in _load_common():
+        share = _measure_share(words, found)
+        # One letter in a listing of code is a word of some language.
+        common = {word for word in _load_common()[found or "en"] if len(word) > 1 and words[word]}
+        clear = share >= max(SURE_SHARE, SURE_LEAD * own) and len(common) >= LEAST_COMMON
+        return found if clear else book
+    latin = scripts["LATIN"] / scripts.total()
+    same = _get_script_code(found) == _get_script_code(book)
+    return book if same or latin > 1 - SURE_SCRIPT else found
 
 
 def _take_samples(texts: Sequence[str]) -> Iterable[str]:
@@ -156,6 +198,14 @@ def _take_samples(texts: Sequence[str]) -> Iterable[str]:
     for text in long[::step][: 2 * SAMPLES]:
         begin = max(0, len(text) // 2 - SAMPLE // 2)
         yield text[begin : begin + SAMPLE]
+
+
+def _count_scripts(sample: str) -> Counter[str]:
+    """Count the letters of each script. Those that stand for a syllable or a word count more."""
+    scripts = Counter(_name_script(c) for c in sample if c.isalpha())
+    for script in _DENSE_SCRIPTS & scripts.keys():
+        scripts[script] *= DENSE
+    return scripts
 
 
 def _identify_by_script(sample: str, scripts: Counter[str], declared: str) -> str:
@@ -181,11 +231,8 @@ def _get_script_code(code: str) -> str:
 
 
 def _identify_latin(sample: str, declared: str) -> str:
-    words = Counter(_WORD.findall(sample.casefold()))
-    total = sum(count for word, count in words.items() if word[0].isalpha())
-    found = {
-        code: sum(words[word] for word in listed) / max(1, total) for code, listed in _load_common().items()
-    }
+    words = _count_words(sample)
+    found = {code: _measure_share(words, code) for code in _load_common()}
     best = max(found, key=lambda code: (found[code], code))
     declared = get_base_code(declared)
     # Close relatives (Danish and Norwegian, say) share most of their common words.
@@ -194,6 +241,16 @@ def _identify_latin(sample: str, declared: str) -> str:
     if best == "en" or found[best] < LEAST_SHARE or found[best] < ENGLISH_LEAD * found["en"]:
         return ""
     return best
+
+
+def _count_words(sample: str) -> Counter[str]:
+    return Counter(word for word in _WORD.findall(sample.casefold()) if word[0].isalpha())
+
+
+def _measure_share(words: Counter[str], language: str) -> float:
+    """Return the share of the words that are among the commonest of a language in Latin letters."""
+    listed = _load_common().get(language or "en", ())
+    return sum(words[word] for word in listed) / max(1, words.total())
 
 
 @cache
@@ -234,17 +291,12 @@ def find_numbers(text: str) -> set[str]:
     return set(re.findall(r"[0-9]+", write_digits(text)))
 
 
-def find_numerals(text: str) -> set[str]:
-    """Find the numbers that Chinese characters may write: 一五四七 as 1547, 三百二十 as 320.
+def find_numerals(text: str, *, least: int = 1) -> set[str]:
+    """Find the numbers that at least so many Chinese characters write: 一五四七 as 1547, 三百二十 as 320.
 
-    They need not be meant as such: 一 is also "a".
+    A single one need not be meant as such: 一 is also "a".
     """
-    return {_read_numeral(found) for found in _NUMERAL.findall(text)}
-
-
-def find_sure_numerals(text: str) -> set[str]:
-    """Find those of them that can hardly mean anything but a number: several characters, as in 九十九."""
-    return {_read_numeral(found) for found in _NUMERAL.findall(text) if len(found) > 1}
+    return {_read_numeral(found) for found in _NUMERAL.findall(text) if len(found) >= least}
 
 
 def _read_numeral(numeral: str) -> str:
