@@ -11,9 +11,11 @@ from sqlalchemy import func, select
 
 from octavo.errors import BadBook
 from octavo.events import IngestEvent, Parsed, Preparing
-from octavo.ingest.scans import read_book
+from octavo.ingest.scans import _describe, read_book
 from octavo.library import Library
 from octavo.limits import Limits
+from octavo.readers.scans import ScannedLine, ScannedPage, ScannedWord
+from octavo.readers.tesseract import Engine
 from octavo.records.files import find_file
 from octavo.records.scans import find_scans, list_scans, save_scan
 from octavo.records.tables import edition_files, scans
@@ -44,6 +46,23 @@ def flatten(text: str) -> str:
 async def read_text(library: Library, book_id: str) -> str:
     parts = [await library.section(book_id, entry.id) for entry in await library.contents(book_id)]
     return flatten(" ".join(f"{part.title} {part.text}" for part in parts))
+
+
+async def test_adding_and_listing_are_equally_sure_though_one_page_has_more_words(tmp_path: Path) -> None:
+    word = ScannedWord("tide", 0.1, 0.1, 0.2, 0.2)
+    pages = {
+        number: ScannedPage(sure, (ScannedLine(0.2, 0.1, (word,) * words),))
+        for number, sure, words in ((1, 0.9, 40), (2, 0.7, 2))
+    }
+    (note,) = _describe(pages, (), Engine("tesseract", "", "eng"))
+    path = tmp_path / "ferry.pdf"
+    path.write_bytes(pdf_files.make_book([PAGE]))
+    async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as library:
+        await library.add(path)
+        for number, page in pages.items():
+            await save_scan(library.database, sha256(path.read_bytes()).hexdigest(), number, "", page)
+        (summary,) = (await list_scans(library.database)).values()
+    assert note == f"2 pages were read by OCR, {summary.confidence:.0%} sure"
 
 
 async def test_a_scan_is_read_and_a_citation_is_drawn_on_its_page(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ DOCX = archive({"[Content_Types].xml": "<Types/>", "word/document.xml": "<w/>"})
 XLSX = archive({"[Content_Types].xml": "<Types/>", "xl/workbook.xml": "<w/>"})
 ODT = archive({"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": "<x/>"})
 ZIP = archive({"notes/readme": "hello"})
+PASSWORDS = archive({"password/document.xml": "x", "word/documents/a.md": "See word/document.xml there."})
 HTML = b"<!DOCTYPE html><html><body><h1>A</h1><p>Words.</p></body></html>"
 
 
@@ -60,6 +61,8 @@ def catch_refusal(folder: Path, name: str, data: bytes) -> BadBook:
         ("book.pdf", b"rubbish before it\n" + make_prose(1), "pdf"),
         ("book.epub", EPUB, "epub"),
         ("book", EPUB, "epub"),
+        ("book", DOCX, "docx"),
+        ("book.docx", archive({"a/b.md": "x" * 400_000, "word/document2.xml": "<w/>"}), "docx"),
         ("book.epub", LATE_EPUB, "epub"),
         ("book.epub", EPUB[: len(EPUB) // 2], "epub"),
         ("page.html", HTML, "html"),
@@ -152,6 +155,7 @@ def test_words_that_begin_like_a_program_are_words(tmp_path: Path) -> None:
         ("a.jpg", b"\xff\xd8\xff\xe0....", "picture", "OCR"),
         ("a.ps", b"%!PS-Adobe-3.0", "PostScript", "PDF"),
         ("a.zip", ZIP, "zip archive", "Unpack"),
+        ("a.zip", PASSWORDS, "zip archive", "Unpack"),
         ("a.gz", b"\x1f\x8b\x08....", "archive", "Unpack"),
         ("a.bin", b"\0\1\2\3" * 99, "binary", "Octavo reads"),
         ("a.kfx", b"words that are not a Kindle book", "Kindle", "EPUB"),
@@ -289,3 +293,8 @@ def test_a_sitemap_is_no_book_and_the_error_says_what_to_add(tmp_path: Path) -> 
     with pytest.raises(BadBook, match="list of a web site's pages") as refused:
         detect_format(path)
     assert "octavo add https://" in refused.value.hint
+
+
+def test_a_word_document_that_may_be_protected_says_what_to_do(tmp_path: Path) -> None:
+    error = catch_refusal(tmp_path, "book.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
+    assert "password" in error.hint

@@ -140,7 +140,8 @@ JAPANESE_PAGE = """<html xmlns="http://www.w3.org/1999/xhtml" lang="ja"><head><t
 </body></html>"""
 URDU_PAGE = """<html lang="ur" dir="rtl"><head><title>Samandar</title></head><body><h1>Samandar</h1>
 <p>طوفان میں سات کشتیاں اپنے جالوں سمیت ڈوب گئیں۔</p>
-<ol start="4"><li>جال کی مرمت کریں۔</li><li>رسی لپیٹیں۔</li></ol></body></html>"""
+<ol start="4"><li>جال کی مرمت کریں۔</li><li>رسی لپیٹیں۔</li></ol>
+<p>Octavo کی کتاب میں سمندر اور کشتیوں کا ذکر ہے۔</p></body></html>"""
 
 
 def write_foreign_books(folder: Path) -> tuple[Path, Path]:

@@ -32,7 +32,7 @@ from octavo.ingest.source import read_source_file
 from octavo.records import covers
 from octavo.records.files import save_file
 from octavo.records.markup import save_markup
-from octavo.text.languages import identify_language
+from octavo.text.languages import identify_languages
 
 if TYPE_CHECKING:
     from octavo.ingest.context import Changes, LibraryContext
@@ -120,9 +120,9 @@ async def _identify(
     parsed: ParsedBook, path: Path, context: LibraryContext, options: BookOptions
 ) -> Identity:
     texts = [section.text for section in parsed.sections]
-    language = await run_blocking(identify_language, texts, declared=parsed.language)
-    embedder = context.choose_embedder(language)
-    fingerprint = make_fingerprint(context.settings, embedder, language=language)
+    languages = await run_blocking(identify_languages, texts, declared=parsed.language)
+    embedder = context.choose_embedder(languages[0])
+    fingerprint = make_fingerprint(context.settings, embedder, languages=languages)
     return await identify(
         parsed, path.name, options=options, records=context.records, fingerprint=fingerprint
     )

@@ -22,6 +22,8 @@ from itertools import pairwise
 from uuid import UUID, uuid5
 
 from octavo.ingest.table_heads import find_head_above, find_table_heads
+from octavo.text.blocks import list_section_blocks, split_code
+from octavo.text.languages import identify_sections
 from octavo.text.sentences import split_long, split_sentences
 from octavo.types import CHUNK_LEAST, CHUNK_MOST, Chunk, PageMark, Section, Span
 from octavo.validation import LARGEST_EXACT_INTEGER
@@ -49,17 +51,22 @@ def chunk_book(
     max_pieces: int,
     target: int,
     created_at: datetime,
-    language: str = "",
+    languages: Sequence[str] = ("",),
 ) -> list[Chunk]:
-    """Return every chunk of the book, in reading order. `language` is "" for English."""
+    """Return every chunk of the book, in reading order.
+
+    `languages` are that of the book, and those that some of its sections may be in; "" is English.
+    """
     made: list[Chunk] = []
-    for section in sections:
+    spoken = identify_sections([section.text for section in sections], languages=languages)
+    for section, language in zip(sections, spoken, strict=True):
         spans = split_section(section, pieces=pieces, max_pieces=max_pieces, target=target)
-        made += _build_chunks(book_title, section, spans, position=len(made), created_at=created_at)
-    # English chunks are as they always were.
-    if not language:
-        return made
-    return [replace(chunk, metadata={**chunk.metadata, "language": language}) for chunk in made]
+        chunks = list(_build_chunks(book_title, section, spans, position=len(made), created_at=created_at))
+        # English chunks are as they always were.
+        if language:
+            chunks = [replace(chunk, metadata={**chunk.metadata, "language": language}) for chunk in chunks]
+        made += chunks
+    return made
 
 
 def split_section(section: Section, *, pieces: Pieces, max_pieces: int, target: int) -> list[Span]:
@@ -134,7 +141,8 @@ class _Atom:
 def _split_atoms(section: Section, pieces: Pieces, *, most: int) -> list[_Atom]:
     """Return the sentences, and the parts of those that are too long for a chunk."""
     text = section.text
-    spans = [(s.start, s.end) for s in split_sentences(text, blocks=section.blocks)]
+    blocks = split_code(text, list_section_blocks(section))
+    spans = [(s.start, s.end) for s in split_sentences(text, blocks=blocks)]
     sizes = pieces([text[a:b] for a, b in spans])
     found: list[_Atom] = []
     while spans:

@@ -32,9 +32,9 @@ from octavo.readers import READERS_VERSION
 from octavo.readers.parsed import NO_IMAGES, ParsedBook, ParsedSection
 from octavo.records.rows import hash_text
 from octavo.text.clean import clean, collapse, make_slug
-from octavo.text.languages import WORDS_VERSION, get_base_code
+from octavo.text.languages import WORDS_VERSION, get_base_code, identify_sections
 from octavo.types import NO_METADATA, Book, Chunk, Element, Section
-from octavo.types.books import read_language
+from octavo.types.books import read_languages
 
 if TYPE_CHECKING:
     from octavo.protocols import Embedder
@@ -90,9 +90,13 @@ class Edition:
     """What has read the scanned pages of the PDF."""
 
 
-def make_fingerprint(settings: Settings, embedder: Embedder, *, language: str = "") -> str:
-    """Name everything that shapes an index besides the book itself. `language` is "" for English."""
-    words = f"words-{language}-{WORDS_VERSION} " if language else ""
+def make_fingerprint(settings: Settings, embedder: Embedder, *, languages: Sequence[str] = ("",)) -> str:
+    """Name everything that shapes an index besides the book itself.
+
+    `languages` are that of the book, and those of sections in others; "" is English.
+    """
+    codes = "+".join(language or "en" for language in languages)
+    words = f"words-{codes}-{WORDS_VERSION} " if any(languages) else ""
     return (
         f"readers-{READERS_VERSION} chunks-{CHUNKER_VERSION}-{settings.chunk_tokens} "
         f"{words}{embedder.fingerprint}"
@@ -140,7 +144,7 @@ async def identify(
         fingerprint=fingerprint,
         known=known,
         unchanged=unchanged,
-        language=read_language(fingerprint),
+        language=read_languages(fingerprint)[0],
     )
 
 
@@ -268,6 +272,13 @@ def _choose_language(declared: str, found: str) -> str:
     return declared if not found or get_base_code(declared) == found else found
 
 
+def find_section_language(book: Book, section: Section) -> str:
+    """Return the language of a section, by its code, or that of the book; "" if neither is known."""
+    languages = read_languages(book.index_fingerprint)
+    (spoken,) = identify_sections([section.text], languages=languages)
+    return book.language if spoken == languages[0] else spoken or "en"
+
+
 def build_edition(
     book: Book, sections: Sequence[Section], *, words_hash: str, embedder: Embedder, settings: Settings
 ) -> Edition:
@@ -279,7 +290,7 @@ def build_edition(
         max_pieces=embedder.max_pieces,
         target=settings.chunk_tokens,
         created_at=book.updated_at,
-        language=read_language(book.index_fingerprint),
+        languages=read_languages(book.index_fingerprint),
     )
     if not chunks:
         raise BadBook("no_text", f"{book.source_file} has no passage long enough to be found")
@@ -391,6 +402,7 @@ async def compare(new: Edition, records: Records) -> Compared:
     changed = sum(before[id_] != after[id_] for id_ in shared)
     stored = (await records.read_manifest(new.book.id)).keys()
     ids = {chunk.id for chunk in new.chunks}
+    known = await records.find_book(new.book.id)
     return Compared(
         book_id=new.book.id,
         title=new.book.title,
@@ -400,4 +412,5 @@ async def compare(new: Edition, records: Records) -> Compared:
         kept=len(shared) - changed,
         chunks_new=len(ids - stored),
         chunks_gone=len(stored - ids),
+        replaces=known.format if known else "",
     )

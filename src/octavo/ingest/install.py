@@ -18,7 +18,7 @@ from octavo.events import Embedding, IngestEvent, Published, Storing
 from octavo.ingest.notes import read_recorded_notes, write_notes
 from octavo.records import covers, text_marks
 from octavo.store.base import digest_chunk, require_space
-from octavo.types.books import read_language
+from octavo.types.books import read_languages
 
 if TYPE_CHECKING:
     from octavo.ingest.context import LibraryContext
@@ -41,7 +41,7 @@ async def install(new: Edition, context: LibraryContext) -> AsyncGenerator[Inges
     records, book_id = context.records, new.book.id
     before = await records.read_manifest(book_id)
     known = await records.find_book(book_id)
-    reworded = known is not None and read_language(known.index_fingerprint) != read_language(
+    reworded = known is not None and read_languages(known.index_fingerprint) != read_languages(
         new.book.index_fingerprint
     )
     old_notes = await read_recorded_notes(records, book_id)

@@ -171,8 +171,8 @@ def _describe(pages: ScannedPages, lost: Sequence[int], engine: Engine) -> tuple
     said: list[str] = []
     read = [page for page in pages.values() if page.lines]
     if read:
-        words = sum(page.word_count for page in read)
-        sure = sum(page.confidence * page.word_count for page in read) / words
+        # The same figure as `octavo list` has: every page counts the same.
+        sure = sum(page.confidence for page in read) / len(read)
         were = "1 page was" if len(read) == 1 else f"{len(read)} pages were"
         said.append(f"{were} read by OCR, {sure:.0%} sure")
     if lost:

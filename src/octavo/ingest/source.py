@@ -20,7 +20,7 @@ from octavo.errors import BadBook
 from octavo.ingest.site import fetch_site, is_web_address
 from octavo.ingest.worker import UPLOADS
 from octavo.limits import MB
-from octavo.readers.detect import BY_SUFFIX
+from octavo.readers.detect import BY_SUFFIX, WORD_TEXT
 from octavo.readers.files import Archive, find_files
 from octavo.readers.folders import find_single
 from octavo.store.base import require_space
@@ -30,11 +30,8 @@ if TYPE_CHECKING:
     from octavo.limits import Limits
     from octavo.settings import Settings
 
-# Formats that are archives inside: EPUB, Word, Excel, PowerPoint. OpenDocument has `content.xml`.
-_BOOKS_IN_ARCHIVES = (
-    *("META-INF/container.xml", "word/document.xml", "xl/workbook.xml"),
-    "ppt/presentation.xml",
-)
+# Formats that are archives inside: EPUB, Excel, PowerPoint. Word has `WORD_TEXT`, OpenDocument `content.xml`.
+_BOOKS_IN_ARCHIVES = ("META-INF/container.xml", "xl/workbook.xml", "ppt/presentation.xml")
 
 
 @asynccontextmanager
@@ -73,6 +70,7 @@ def _is_folder_archive(path: Path) -> bool:
         with zipfile.ZipFile(path) as archive:
             names = archive.NameToInfo
             document = "content.xml" in names and "mimetype" in names
+            document = document or any(WORD_TEXT.fullmatch(name) for name in names)
             return not document and not any(name in names for name in _BOOKS_IN_ARCHIVES)
     except (zipfile.BadZipFile, OSError, ValueError):
         return False

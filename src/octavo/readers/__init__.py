@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 # 3: tables of a PDF have cells: ` | ` stands between them, and their headings above them.
 # 4: running heads of a PDF that name the section, or count the pages as `5 / 90`, are left out. Bold headings
 # of columns begin no section.
-READERS_VERSION = "4"
+# 5: a page of a manual that a list of figures names stays in its chapter. Boxes that DocBook draws as tables
+# are text.
+READERS_VERSION = "5"
 _PICTURE_FOLDERS = ("", "static", "docs", "src", "public")
 # The reader of an archive resolves them while it is open.
 _FINISHED = frozenset((BookFormat.EPUB, BookFormat.MOBI))

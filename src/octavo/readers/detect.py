@@ -148,13 +148,16 @@ _BINARY_MAGIC = (
     (0, b"RIFF", "media"),
     (0, b"BM", "picture"),
 )
+# The text of a Word document. Word on the web writes `document2.xml`.
+WORD_TEXT = re.compile(r"word/document\d*\.xml")
+# The name of a member stands after its head in the archive, and again in the archive's list.
+_MEMBER_HEAD = rb"(?s:PK\x03\x04.{26}|PK\x01\x02.{42})"
 _IN_ARCHIVE = (
-    (b"application/epub+zip", "epub"),
-    (b"META-INF/container.xml", "epub"),
-    (b"word/document.xml", "docx"),
-    (b"xl/workbook.xml", "xlsx"),
-    (b"ppt/presentation.xml", "pptx"),
-    (b"application/vnd.oasis.opendocument.", "odt"),
+    (re.compile(rb"application/epub\+zip|META-INF/container\.xml"), "epub"),
+    (re.compile(_MEMBER_HEAD + WORD_TEXT.pattern.encode()), "docx"),
+    (re.compile(rb"xl/workbook\.xml"), "xlsx"),
+    (re.compile(rb"ppt/presentation\.xml"), "pptx"),
+    (re.compile(rb"application/vnd\.oasis\.opendocument\."), "odt"),
 )
 _HTML = re.compile(
     rb"\s*(?:<\?xml[^>]*>\s*)?(?>(?>(?:<!--.*?-->|<\?.*?\?>)\s*)*)<(?:!doctype\s+html|html|head|body)\b",
@@ -186,6 +189,8 @@ def _describe_mismatch(path: Path, named: str, found: str) -> BadBook:
         if found in ("html", "text"):
             # What a site sends in place of a book often says why.
             advice = f"A failed download can leave this: look into the file, or download it again. {advice}"
+    if (named, found) == ("docx", "office"):
+        advice = f"If a password protects it, save it without one and add it again. Otherwise: {advice}"
     message = f"{path.name} is named like {NAMES[named]}, but its content is {NAMES[found]}"
     return BadBook("type_mismatch", message, hint=advice)
 
@@ -226,7 +231,7 @@ def _detect_content(path: Path, named: str | None) -> str:
 
 def _detect_archive(seen: bytes, named: str | None) -> str:
     for mark, kind in _IN_ARCHIVE:
-        if mark in seen:
+        if mark.search(seen):
             return kind
     return named if named in ("epub", "odt") else "zip"
 

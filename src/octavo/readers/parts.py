@@ -203,6 +203,11 @@ def mark_lines(
     return parts
 
 
+def shift_element(element: Element, by: int) -> Part:
+    """Return an element of a stretch as a part of the text that the stretch begins `by` characters into."""
+    return Part(element.kind, element.start + by, element.end + by, element.depth, element.attributes)
+
+
 def build_elements(parts: Iterable[Part]) -> tuple[Element, ...]:
     """Return the parts as checked elements, without what is too deep and attributes that are too long."""
     return tuple(

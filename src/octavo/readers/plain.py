@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING
 from octavo.errors import BadBook
 from octavo.readers.files import check_sections, load_file
 from octavo.readers.parsed import ParsedBook, ParsedSection
-from octavo.readers.parts import Part, build_elements, mark_lines
+from octavo.readers.parts import Part, build_elements, mark_lines, shift_element
 from octavo.readers.sections import SectionBuilder, nest_sections
 from octavo.readers.titles import clean_line, make_title
 from octavo.text.clean import clean, decode
+from octavo.text.layout import read_prose
 from octavo.types import BookFormat, ElementKind
 
 if TYPE_CHECKING:
@@ -211,8 +212,10 @@ def _build_sections(
         if lines:
             text, is_block = reflow(lines, wrapped)
             if text.strip():
-                markup = _mark_block(text, lines, is_block=is_block)
+                markup = _mark_block(text, is_block=is_block)
                 built[-1].body.add(text, block=is_block, markup=markup)
+    for builder in built:
+        builder.body.markup = _mark_prose(builder.body.text, builder.body.markup)
     sections = nest_sections([b.build() for b in built[1:]], path=(), source_file=name)
     opening = built[0].build()
     if opening.text:
@@ -480,16 +483,27 @@ def _reflow_prose(lines: Sequence[str], wrapped: int) -> tuple[str, bool]:
     return "\n".join(line[shift:] for line in lines).strip("\n"), deep
 
 
-def _mark_block(text: str, lines: Sequence[str], *, is_block: bool) -> list[Part]:
-    """Say what a block is: a listing, a list, verse or paragraphs."""
+def _mark_block(text: str, *, is_block: bool) -> list[Part]:
+    """Say that a block is a listing or verse; () if it is a list or paragraphs."""
     if is_block:
         return [Part(ElementKind.CODE, 0, len(text))]
-    if len(lines) > 1 and (_ITEM.match(lines[0]) or sum(1 for line in lines if _ITEM.match(line)) > 1):
-        # The items keep the marks that the text has, so no list draws others.
+    is_list = any(element.kind is ElementKind.LIST for element in read_prose(text))
+    if "\n" in text and "\n\n" not in text and not is_list:
         return [Part(ElementKind.VERSE, 0, len(text)), *mark_lines(text, "\n", depth=1)]
-    if "\n" in text and "\n\n" not in text:
-        return [Part(ElementKind.VERSE, 0, len(text)), *mark_lines(text, "\n", depth=1)]
-    return mark_lines(text, "\n\n")
+    return []
+
+
+def _mark_prose(text: str, marked: Sequence[Part]) -> list[Part]:
+    """Add the paragraphs and lists that stand between the listings and verse of a section."""
+    found: list[Part] = []
+    at = 0
+    for part in (*marked, Part(ElementKind.BREAK, len(text), len(text))):
+        if part.depth == 0:
+            found += (shift_element(element, at) for element in read_prose(text[at : part.start]))
+            at = part.end
+        if part.end > part.start:
+            found.append(part)
+    return found
 
 
 def _is_verse(lines: Sequence[str]) -> bool:

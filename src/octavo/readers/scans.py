@@ -46,10 +46,6 @@ class ScannedPage(NamedTuple):
     def text(self) -> str:
         return "\n".join(line.text for line in self.lines)
 
-    @property
-    def word_count(self) -> int:
-        return sum(len(line.words) for line in self.lines)
-
 
 ScannedPages = Mapping[int, ScannedPage]
 """The pages that OCR has read, by their number, which counts from 1."""

@@ -11,7 +11,7 @@ import pytest
 from octavo.errors import BadBook, InvalidValue, LibraryBusy
 from octavo.events import Fetched, IngestEvent
 from octavo.ingest.site import ASKED_PER_PAGE, SPARE, fetch_site
-from octavo.ingest.site.shelf import SITES, delete_shelf
+from octavo.ingest.site.shelf import SITES, StoredPage, delete_shelf, open_shelf
 from octavo.ingest.source import locate_book
 from octavo.library import Library
 from octavo.limits import SiteLimits
@@ -76,6 +76,48 @@ async def test_pages_below_the_address_become_sections_with_their_addresses(
     }
     assert not [s.title for s in sections if "rights" in s.text or "/docs" in s.text]
     assert not {"/docs/secret", "/shop/", "/docs/trap"} & {path for path, _ in site.asked}
+
+
+async def test_the_page_of_a_folder_is_taken_once_and_stays_first(tmp_path: Path) -> None:
+    home = make_page("Lamps", "This is about lamps and nights.", nav='<li><a href="/docs/pier.html">p</a>')
+    pages = {
+        "/docs/": home,
+        "/docs/index.html": home,
+        "/docs/pier.html": make_page("Pier", PIER, nav='<li><a href="/docs/index.html">h</a>'),
+    }
+    with serve_site(pages) as site:
+        async with open_library(tmp_path) as library:
+            book = await library.add(f"{site.url}/docs/")
+            sections = await library.contents(book.id)
+        found = [(section.title, section.url.removeprefix(site.url)) for section in sections]
+    assert found == [("Lamps", "/docs/"), ("Pier", "/docs/pier.html")]
+
+
+class CountedAddress(str):
+    """An address that counts how often one is compared with another."""
+
+    __slots__ = ()
+    compared = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        CountedAddress.compared += 1
+        return str.__eq__(self, other)
+
+
+def test_copies_are_found_by_their_bytes_with_few_comparisons(tmp_path: Path) -> None:
+    CountedAddress.compared = 0
+    names = [f"https://example.org/{number}" for number in range(200)]
+    with open_shelf(tmp_path / "shelf") as shelf:
+        for number, name in enumerate(names):
+            shelf.put(StoredPage(address=CountedAddress(f"{name}/")), b"A page")
+            second = b"A page" if number % 2 else b"A page "
+            shelf.put(StoredPage(address=CountedAddress(f"{name}/index.html")), second)
+        addresses = list(shelf.pages)
+        CountedAddress.compared = 0
+        copies = shelf.find_index_copies(addresses)
+        assert CountedAddress.compared < 10 * len(addresses)
+    assert copies == {f"{name}/index.html": f"{name}/" for name in names[1::2]}
 
 
 async def test_adding_again_asks_only_for_changes_and_embeds_only_them(tmp_path: Path, site: WebSite) -> None:

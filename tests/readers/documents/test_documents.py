@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
@@ -150,6 +151,50 @@ def test_a_fictionbook_has_its_parts_verse_notes_cover_and_title_page(tmp_path: 
 
 BOMB = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'
 OUTSIDE = '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
+
+
+def test_a_word_document_is_found_by_its_relationships_as_word_on_the_web_writes_it(tmp_path: Path) -> None:
+    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    document = f"<w:document {W}><w:body>{paragraph('Tides', style='X')}{paragraph('Seven boats.')}</w:body>"
+    styles = f'<w:styles {W}><w:style w:styleId="X"><w:name w:val="heading 1"/></w:style></w:styles>'
+    parts = {
+        "[Content_Types].xml": "<Types/>",
+        "_rels/.rels": f'<R><Relationship Type="{kind}/officeDocument" Target="/word/document2.xml"/></R>',
+        "word/_rels/document2.xml.rels": f'<R><Relationship Type="{kind}/styles" Target="styles2.xml"/></R>',
+        "word/document2.xml": f"{document}</w:document>",
+        "word/styles2.xml": styles,
+    }
+    path = tmp_path / "web.docx"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+    book = read(path)
+    assert [(section.title, section.text) for section in book.sections] == [("Tides", "Seven boats.")]
+
+
+def relate(kind: str, target: str) -> str:
+    types = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    return f'<R><Relationship Type="{types}/{kind}" Target="{target}"/></R>'
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"_rels/.rels": relate("officeDocument", r"word\document.xml")},
+        {"_rels/.rels": relate("officeDocument", "word/document2.xml")},
+        {"_rels/.rels": ""},
+        {"_rels/.rels": "words"},
+        {"word/_rels/document.xml.rels": ""},
+        {"word/_rels/document.xml.rels": relate("styles", "styles2.xml")},
+    ],
+)
+def test_a_word_document_with_wrong_relationships_is_found_by_the_usual_names(
+    tmp_path: Path, members: dict[str, str]
+) -> None:
+    body = paragraph("Tides", style="H1") + paragraph("Seven boats.")
+    book = read(write_docx(tmp_path / "a.docx", body, members))
+    assert outline(book) == outline(read(write_docx(tmp_path / "b.docx", body)))
+    assert [section.text for section in book.sections] == ["Seven boats."]
 
 
 @pytest.mark.parametrize("declared", [BOMB, OUTSIDE])

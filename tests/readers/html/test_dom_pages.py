@@ -165,6 +165,14 @@ def test_gutenberg() -> None:
     assert [b.label for p in made.pieces for b in p.breaks] == ["9"]
 
 
+def test_a_box_that_docbook_draws_as_a_table_is_text() -> None:
+    body = """<h1>Shares</h1><div class="note"><table border="0"><tr><td rowspan="2"><img src="note.png"></td>
+      <th>Note</th></tr><tr><td colspan="2"><p>The assistant cannot do this.</p></td></tr></table></div>
+      <p>Enter the price by hand.</p>"""
+    wanted = ["# Shares ()", "Note", "The assistant cannot do this.", "Enter the price by hand."]
+    assert write_pieces(page(f"<html><body>{body}</body></html>")) == wanted
+
+
 def test_a_docusaurus_page_keeps_its_admonitions_and_tabs() -> None:
     body = """<div id="__docusaurus"><nav class="navbar">Menu</nav><main><article><nav
 class="theme-doc-breadcrumbs">

@@ -47,6 +47,34 @@ def make_index(pages: list[str]) -> str:
     return f"<h1>Index</h1><dl>{''.join(entries)}</dl>"
 
 
+def test_a_list_of_figures_takes_no_page_out_of_its_chapter(tmp_path: Path) -> None:
+    toc = """<div class="toc"><dl><dt><a href="zoo.html">I. Zoo</a></dt><dd><dl><dt><a href="lion.html">
+      1. Lion</a></dt></dl></dd></dl></div><div class="list-of-figures"><dl>
+      <dt><a href="claw.html#f1">A claw</a></dt></dl></div>"""
+    local = """<div class="toc"><dl><dt><a href="mane.html">Mane</a></dt>
+      <dt><a href="claw.html">Claw</a></dt><dt><a href="tail.html">Tail</a></dt></dl></div>"""
+    small = {
+        name: docbook(title, f"<h2>{title}</h2>{tell(name)}", up="lion.html", following=following)
+        for name, title, following in (
+            ("mane.html", "Mane", "claw.html"),
+            ("claw.html", "Claw", "tail.html"),
+            ("tail.html", "Tail", ""),
+        )
+    }
+    pages = {
+        "index.html": docbook("Beasts", f"<h1>Beasts</h1>{tell('it')}{toc}", following="zoo.html"),
+        "zoo.html": docbook(
+            "I. Zoo", f"<h1>I. Zoo</h1>{tell('zoo')}", up="index.html", following="lion.html"
+        ),
+        "lion.html": docbook(
+            "1. Lion", f"<h2>1. Lion</h2>{tell('lion')}{local}", up="zoo.html", following="mane.html"
+        ),
+        **small,
+    }
+    found = [path for path in paths(read(tmp_path, pages)) if path[-1] in ("Mane", "Claw", "Tail")]
+    assert found == [("I. Zoo", "1. Lion", name) for name in ("Mane", "Claw", "Tail")]
+
+
 def test_up_and_next_links_make_the_tree_and_an_index_never_does(tmp_path: Path) -> None:
     toc = """<div class="toc"><dl><dt><a href="zoo.html">I. Zoo</a></dt><dd><dl><dt><a href="lion.html">
       1. Lion</a></dt></dl></dd><dt><a href="bookindex.html">Index</a></dt></dl></div>"""

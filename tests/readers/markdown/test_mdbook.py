@@ -235,3 +235,15 @@ def test_the_caption_of_a_listing_is_kept() -> None:
     )
     assert write_listing_captions("<Listing>x</Listing>").strip() == "x"
     assert len(write_listing_captions('<Listing a="' * 5000)) == 5000 * len('<Listing a="')
+
+
+@pytest.mark.parametrize(
+    "link", ["/docs/Async Actions.md", "/docs/Async%20Actions.md", "docs/Async Actions.md"]
+)
+def test_a_link_of_a_gitbook_may_begin_at_its_folder(tmp_path: Path, link: str) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "Async Actions.md").write_text("# Async\n\nActions may wait.\n")
+    (tmp_path / "SUMMARY.md").write_text(f"# Summary\n\n* [Async Actions]({link})\n")
+    (tmp_path / "book.json").write_text('{"title": "Actions"}')
+    book = mdbook.read_mdbook(tmp_path, Limits())
+    assert [(each.title, each.text) for each in book.sections] == [("Async Actions", "Actions may wait.")]

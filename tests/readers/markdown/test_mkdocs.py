@@ -86,14 +86,19 @@ def test_admonitions_and_tabs_are_text_and_code_stays_code() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "addresses"),
+    ("name", "settings", "title", "addresses"),
     [
-        (".gitbook.yaml", "root: ./pages/\n", ["", "guide/start"]),
-        ("book.json", '{"title": "Sea Docs", "root": "pages"}', ["index.html", "guide/start.html"]),
+        (".gitbook.yaml", "root: ./pages/\n", "Hello", ["", "guide/start"]),
+        (
+            "book.json",
+            '{"title": "Sea Docs", "root": "pages"}',
+            "Sea Docs",
+            ["index.html", "guide/start.html"],
+        ),
     ],
 )
 def test_a_gitbook_comes_in_the_order_of_its_summary(
-    tmp_path: Path, name: str, settings: str, addresses: list[str]
+    tmp_path: Path, name: str, settings: str, title: str, addresses: list[str]
 ) -> None:
     (tmp_path / "pages" / "guide").mkdir(parents=True)
     (tmp_path / name).write_text(settings)
@@ -104,6 +109,6 @@ def test_a_gitbook_comes_in_the_order_of_its_summary(
     hint = '{% hint style="info" %}\nMind the tide.\n{% endhint %}\n'
     (tmp_path / "pages" / "guide" / "start.md").write_text(f"# Start\n\n{hint}")
     book = read_book(tmp_path, Limits())
-    assert book.format is BookFormat.GITBOOK
+    assert (book.format, book.title) == (BookFormat.GITBOOK, title)
     assert [(s.title, s.url) for s in book.sections] == list(zip(("Hello", "Start"), addresses, strict=True))
     assert book.sections[1].text == "Mind the tide."

@@ -208,6 +208,11 @@ def test_only_the_fields_below_the_title_are_no_text(tmp_path: Path) -> None:
     assert "a mile" in text
 
 
+def test_the_class_of_a_heading_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "one.rst").write_text(".. rst-class:: hide-header\n\nFish\n====\n\nWords.\n")
+    assert [(s.title, s.text) for s in read(tmp_path / "one.rst").sections] == [("Fish", "Words.")]
+
+
 async def test_pages_that_include_themselves_or_never_end_are_read_or_refused(tmp_path: Path) -> None:
     home = tmp_path / "loop"
     home.mkdir()

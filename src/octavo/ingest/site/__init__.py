@@ -2,7 +2,8 @@
 
 `fetch_site` starts at one address, and takes the pages below it that its links and sitemaps name; given the
 address of a sitemap, the pages that this lists. It stays on the host, keeps to `robots.txt`, sends one
-request at a time and pauses between them. A page that names another as its canonical address is taken once.
+request at a time and pauses between them. A page that names another as its canonical address is taken once,
+and so is one that `…/` and `…/index.html` both give, byte for byte.
 A fetch that was stopped continues; a later one asks only for what changed.
 """
 
@@ -288,7 +289,10 @@ class _Crawl:
         hidden = [address for address in kept if self._links[address].no_index]
         if hidden:
             self._notes.append(f"{len(hidden)} pages ask not to be indexed and are left out")
-        kept = [address for address in kept if address not in hidden]
+        left_out = set(hidden)
+        copies = self._shelf.find_index_copies([address for address in kept if address not in left_out])
+        left_out.update(copies)
+        kept = [address for address in kept if address not in left_out]
         if not kept:
             raise BadBook("no_text", f"{self._start} has no page that could be read")
         if left := len(self._waiting):
@@ -297,7 +301,8 @@ class _Crawl:
         if self._failures > NOTES:
             self._notes.append(f"{self._failures} pages could not be fetched; add the site again to try them")
         moved = {p.address: p.moved for p in self._shelf.pages.values() if p.moved}
-        moved |= {a: c for a in pages if a not in kept and (c := self._links[a].canonical)}
+        taken = set(kept)
+        moved |= {a: c for a in pages if a not in taken and (c := self._links[a].canonical)} | copies
         self._shelf.forget([address for address in self._shelf.pages if address not in self._known])
         return self._shelf.finish(
             FetchedSite(

@@ -26,6 +26,7 @@ from octavo.text.clean import make_slug
 SITES = "sites"
 _LOG, _LOCK, _NEW = ".fetched.jsonl", ".lock", ".new"
 _LONGEST = 80
+_INDEX = re.compile(r"/index\.x?html?$", re.IGNORECASE)
 # A stopped fetch that is older starts again; what did not change is not sent again.
 _FRESH_SECONDS = 86_400.0
 
@@ -107,6 +108,21 @@ class Shelf:
         self.fresh.add(page.address)
         self._append(asdict(page))
         return page
+
+    def find_index_copies(self, addresses: Iterable[str]) -> dict[str, str]:
+        """Return each `…/index.html` among the addresses whose stored page is that of `…/`, byte for byte.
+
+        `…/` must be among the addresses too; it is the value. `.htm` and `.xhtml` count as well, in any case
+        of letters; an address with a query does not.
+        """
+        known = dict.fromkeys(addresses)
+        copies: dict[str, str] = {}
+        for address in known:
+            folder = _INDEX.sub("/", address)
+            is_index = folder != address and folder in known
+            if is_index and self.read(self.pages[folder]) == self.read(self.pages[address]):
+                copies[address] = folder
+        return copies
 
     def finish(self, site: FetchedSite) -> Path:
         """Write the manifest, delete what no longer belongs to the site, and return the folder to read."""

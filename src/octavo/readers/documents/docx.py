@@ -1,11 +1,13 @@
 """Read Word documents (`.docx`): headings by their styles, lists by their numbering, tables, notes.
 
 Text that was deleted under change tracking is left out, text that was inserted is read. A generated table of
-contents, headers and footers are left out. Notes stand after the paragraph that calls them.
+contents, headers and footers are left out. Notes stand after the paragraph that calls them. The parts of the
+file are found by their relationships (Word on the web writes `document2.xml`), or else by their usual names.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
 from dataclasses import dataclass, field
 from html import escape
@@ -73,10 +75,11 @@ class _Notes:
 def read_docx(path: Path, limits: Limits) -> ParsedBook:
     """Read the book in a `.docx` file."""
     with Archive(path, limits) as archive:
-        reader = _DocumentReader(archive)
-        body = find_first(parse_xml(reader.load(_DOCUMENT), name=_DOCUMENT, code=CODE), "body")
+        document = _find_related(archive).get("officeDocument", _DOCUMENT)
+        reader = _DocumentReader(archive, document)
+        body = find_first(parse_xml(reader.load(document), name=document, code=CODE), "body")
         if body is None:
-            raise BadBook(CODE, f"{path.name}: {_DOCUMENT} has no body")
+            raise BadBook(CODE, f"{path.name}: {document} has no body")
         markup = "".join(reader.write_blocks(body))
         core = reader.load_part("docProps/core.xml")
     pieces = read_markup(markup, limits, name=path.name)
@@ -103,14 +106,16 @@ def read_docx(path: Path, limits: Limits) -> ParsedBook:
 class _DocumentReader:
     """Writes the body of one document as HTML."""
 
-    def __init__(self, archive: Archive) -> None:
+    def __init__(self, archive: Archive, document: str = _DOCUMENT) -> None:
         self._archive = archive
         self.title = ""
-        self._styles = _read_styles(self.load_part("word/styles.xml"))
-        self._ordered = _read_numbering(self.load_part("word/numbering.xml"))
+        parts = {name: f"word/{name}.xml" for name in ("styles", "numbering", "footnotes", "endnotes")}
+        parts |= _find_related(archive, document)
+        self._styles = _read_styles(self.load_part(parts["styles"]))
+        self._ordered = _read_numbering(self.load_part(parts["numbering"]))
         self._notes = _Notes()
         for kind in ("footnote", "endnote"):
-            root = self.load_part(f"word/{kind}s.xml")
+            root = self.load_part(parts[f"{kind}s"])
             for note in find_all(root, kind) if root is not None else ():
                 if get_attribute(note, "type") in ("", "normal"):
                     self._notes.texts[kind, get_attribute(note, "id")] = self._write_runs(note).strip()
@@ -251,6 +256,33 @@ class _DocumentReader:
         self._notes.count += 1
         self._notes.called.append((self._notes.count, (kind, number)))
         return f"[{self._notes.count}]"
+
+
+def _find_related(archive: Archive, part: str = "") -> dict[str, str]:
+    """Return the parts that one part, or the file itself, says belong to it, by the kind of each.
+
+    A part that is named but is not there is left out; so are all if what names them cannot be read.
+    """
+    folder, _, name = part.rpartition("/")
+    root = _load_relations(archive, f"{folder}/_rels/{name}.rels".removeprefix("/"))
+    related: dict[str, str] = {}
+    for relation in find_all(root, "Relationship") if root is not None else ():
+        target = get_attribute(relation, "Target").replace("\\", "/")
+        inside = target.removeprefix("/") if target.startswith("/") else f"{folder}/{target}".lstrip("/")
+        found = archive.find(posixpath.normpath(inside))
+        if found is not None and get_attribute(relation, "TargetMode") != "External":
+            related.setdefault(get_attribute(relation, "Type").rpartition("/")[2], found)
+    return related
+
+
+def _load_relations(archive: Archive, name: str) -> Element | None:
+    found = archive.find(name)
+    try:
+        return parse_xml(archive.read(found), name=found, code=CODE) if found else None
+    except BadBook as unreadable:
+        if unreadable.code not in (CODE, "damaged_archive"):
+            raise
+        return None
 
 
 def _list_blocks(parent: Element, *names: str) -> list[Element]:

@@ -323,6 +323,7 @@ class _PageWalker:
             builder.write(write_math(node))
             return False
         elif tag == "rt":
+            self._open_mark(frame, ElementKind.READING, writing)
             builder.write("(")
             frame.after = ")"
         elif kind is not None:

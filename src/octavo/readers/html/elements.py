@@ -15,6 +15,7 @@ from selectolax.lexbor import LexborNode
 from octavo.readers.html.tags import split_names
 from octavo.readers.parts import Container, describe_writing
 from octavo.types import ElementKind
+from octavo.types.markup import LIST_STYLES
 
 if TYPE_CHECKING:
     from octavo.readers.addresses import Locate
@@ -28,6 +29,7 @@ _INLINE = {
     **dict.fromkeys(("del", "s", "strike"), ElementKind.DELETED),
     "sup": ElementKind.SUPERSCRIPT,
     "sub": ElementKind.SUBSCRIPT,
+    "ruby": ElementKind.RUBY,
 }
 _CONTAINERS = {
     **dict.fromkeys(("ul", "ol", "dir"), ElementKind.LIST),
@@ -87,7 +89,9 @@ def make_container(tag: str, attributes: Attributes, *, verse: bool, in_list: bo
     if tag == "ol":
         start = attributes.get("start") or "1"
         number = int(start) if start.isascii() and start.isdigit() and len(start) < 9 else 1
+        style = attributes.get("type") or ""
         writing |= {"ordered": 1} | ({"start": number} if number != 1 else {})
+        writing |= {"style": style} if style in LIST_STYLES else {}
     return Container(kind, writing)
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborNode
 
+from octavo.readers.html.tags import split_names
 from octavo.readers.parts import MarkedRuns, Part
 from octavo.text.clean import clean
 from octavo.types import ElementKind
@@ -44,6 +45,8 @@ _UNSEEN = frozenset(("script", "style", "annotation", "annotation-xml", "rp", "t
 _BREAKS = re.compile(BREAK)
 _EDGE = re.compile(rf"^[ {BREAK}]+|[ {BREAK}]+$")
 _SILENT = re.compile(rf"^({BREAK}+)\n|\n({BREAK}+)\Z", re.MULTILINE)
+# DocBook draws these boxes as tables: a sign, a title and the text.
+_BOXES = frozenset(("note", "tip", "warning", "caution", "important"))
 _HIGHLIGHT = frozenset(("highlighttable", "rouge-table", "hljs-ln"))
 
 
@@ -176,7 +179,9 @@ def is_layout_table(table: LexborNode) -> bool:
     attributes = table.attributes
     if (attributes.get("role") or "") in ("presentation", "none"):
         return True
-    if _HIGHLIGHT & set((attributes.get("class") or "").split()):
+    if _HIGHLIGHT & split_names(attributes.get("class") or ""):
+        return True
+    if table.parent is not None and _BOXES & split_names(table.parent.attributes.get("class") or ""):
         return True
     if table.css_first("table table, h1, h2, h3, h4") is not None or _has_inner_table(table):
         return True

@@ -118,8 +118,12 @@ class PageTree:
     def place_lines(self, lines: Iterable[ContentsLine]) -> None:
         """Place the lines of the contents, in their order."""
         listed = {line.file: self._drop_heads(line.above) for line in lines}
+        # A list of figures names a page beside the parts, which it stands inside by its own word.
+        astray = {file for file, above in listed.items() if not above and listed.get(self._find_up(file))}
         early: list[str] = []
         for file, above in listed.items():
+            if file in astray:
+                continue
             # A small list may name a page before the large one that says where its parent stands.
             if any(part.file in listed and part.file not in self._nodes for part in above):
                 early.append(file)

@@ -78,7 +78,7 @@ def read_mdbook(path: Path, limits: Limits) -> ParsedBook:
     reader = _ChapterReader(path, summary.parent, limits, warnings, gitbook=str(settings.get(GITBOOK, "")))
     authors = book.get("authors")
     return ParsedBook(
-        title=clean_line(str(book.get("title") or "")) or title or make_title(path.resolve().name),
+        title=clean_line(str(book.get("title") or "")) or title or _find_title(path, summary.parent, limits),
         format=BookFormat.GITBOOK if GITBOOK in settings else BookFormat.MDBOOK,
         sections=check_sections(reader.read_sections(entries), limits, name=path.name or "the book"),
         authors=tuple(line for a in authors if (line := clean_line(str(a))))
@@ -87,6 +87,16 @@ def read_mdbook(path: Path, limits: Limits) -> ParsedBook:
         language=clean_line(str(book.get("language") or "")),
         warnings=tuple(warnings),
     )
+
+
+def _find_title(path: Path, source: Path, limits: Limits) -> str:
+    """Find the title where settings and summary have none: the heading of README.md, or the folder's name."""
+    file = source / "README.md"
+    if file.is_file():
+        headed = _PART.search(open_page(file, limits, name=file.name).body.lstrip().partition("\n")[0])
+        if headed:
+            return _read_name(headed.group(1))
+    return make_title(path.resolve().name)
 
 
 def _list_sources(path: Path, settings: dict[str, Any]) -> tuple[Path, ...]:
@@ -188,6 +198,10 @@ class _ChapterReader:
             summary = (self._source / "SUMMARY.md").relative_to(self._root).as_posix()
             return [ParsedSection(title=title, heading_path=entry.path, text="", source_file=summary)]
         file = resolve_inside(self._root, self._source, name)
+        if file is None and name.startswith("/"):
+            # GitBook takes such a link from the folder of the book on.
+            within = resolve_inside(self._root, self._source, name.lstrip("/"))
+            file = within if within is not None and within.is_file() else None
         if file is None or not file.is_file():
             why = "is outside the book" if file is None else "is missing"
             self._warnings.append(f"SUMMARY.md: left out {name[:100]}, which {why}")

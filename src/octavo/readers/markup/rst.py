@@ -101,6 +101,7 @@ _PLAIN = frozenset(
         "container",
         "compound",
         "class",
+        "rst-class",
         "epigraph",
         "pull-quote",
         "highlights",

@@ -25,10 +25,11 @@ from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
-from octavo.readers.parts import Part, mark_lines
+from octavo.readers.parts import Part, shift_element
 from octavo.readers.pdf.cells import write_table
 from octavo.readers.pdf.lines import ITEM, PdfLine, PdfPage, count_figures, shorten_leaders
 from octavo.readers.pdf.tables import find_tables
+from octavo.text.layout import read_prose
 from octavo.types import PageMark, PrintedLine, Span
 
 # Boilerplate is among the outermost rows of a page. Except for the very first and last row, it is also within
@@ -353,9 +354,8 @@ def lay_out(
 
 
 def _mark_prose(text: str, start: int) -> list[Part]:
-    """Return the paragraphs of a text that begins at `start`."""
-    prose = mark_lines(text, _PARAGRAPH)
-    return [part._replace(start=part.start + start, end=part.end + start) for part in prose]
+    """Return the paragraphs and lists of a text that begins at `start`."""
+    return [shift_element(element, start) for element in read_prose(text)]
 
 
 def _join_line(parts: list[str], text: str, hyphen: bool, words: BookWords) -> int:
