@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octavo.protocols import Embedder
+from octavo.text.blocks import find_block, list_blocks
 from octavo.text.english import tokenize
 from octavo.text.sentences import split_sentences
 from octavo.types import CHUNK_LEAST, CHUNK_MOST, Chunk
@@ -195,10 +196,12 @@ def _read_question(
     found: list[Sentence] = []
     for rank, (n, cosines) in enumerate(row["found"], start=1):
         chunk = chunks[n]
+        blocks = list_blocks(chunk.content) if chunk else ()
         for (a, b), cosine in zip(spans[n], cosines, strict=True):
             if chunk is not None and b <= chunk.end:
                 text = chunk.content[a:b]
-                found.append(Sentence(f"s{len(found) + 1}", chunk, a, b, text, cosine, rank, 0.0))
+                block = find_block(blocks, a)
+                found.append(Sentence(f"s{len(found) + 1}", chunk, a, b, text, cosine, rank, 0.0, block))
     return Asked(row["question"], tuple(row["golds"]), row["answerable"], row["gold"], tuple(found))
 
 

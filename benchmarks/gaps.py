@@ -1,4 +1,6 @@
-"""Whether the gap report names what is missing: python -m benchmarks.gaps SUITE [--book tales] [--others 250]
+"""Whether the gap report names what is missing.
+
+    python -m benchmarks.gaps SUITE [--book tales] [--others 250] [--seed 17]
 
 Takes 20 sections out of a book of the development suite, asks the questions about them and some others, and
 reads the report. A missing section is named when it is what at least half of the questions of one of the
@@ -59,6 +61,27 @@ def make_tales(base: Path, folder: Path, chance: random.Random, *, others: int) 
     return Trial(_choose(asked, missing, chance, others=others), missing)
 
 
+def make_stories(base: Path, folder: Path, chance: random.Random, *, others: int) -> Trial:
+    """Every story or article is a section; five questions about each, of those that only one of them has."""
+    found = [(r["question"], r["context_id"]) for r in rows(base / "qa.jsonl") if r["answerable"]]
+    counts = Counter(question for question, _ in found)
+    by_section: dict[str, list[str]] = {}
+    for question, section in found:
+        if counts[question] == 1:
+            by_section.setdefault(section, []).append(question)
+    missing = set(chance.sample(sorted(by_section), MISSING))
+    for row in rows(base / "contexts.jsonl"):
+        if row["context_id"] not in missing:
+            page = folder / f"{row['context_id']}.md"
+            page.write_text(f"# {row['title']}\n\n{row['text']}\n", encoding="utf-8")
+    asked = [
+        (question, section)
+        for section, all_ in sorted(by_section.items())
+        for question in chance.sample(all_, min(5, len(all_)))
+    ]
+    return Trial(_choose(asked, missing, chance, others=others), missing)
+
+
 def _choose(
     asked: list[tuple[str, str]], missing: set[str], chance: random.Random, *, others: int
 ) -> list[tuple[str, str]]:
@@ -69,7 +92,11 @@ def _choose(
     return chosen
 
 
-BOOKS = {"encyclopaedia": ("squad2_book", make_encyclopaedia), "tales": ("fairytaleqa", make_tales)}
+BOOKS = {
+    "encyclopaedia": ("squad2_book", make_encyclopaedia),
+    "tales": ("fairytaleqa", make_tales),
+    "stories": ("quail", make_stories),
+}
 
 
 def find_named(entries: Iterable[Iterable[str]], trial: Trial) -> set[str]:
@@ -83,12 +110,12 @@ def find_named(entries: Iterable[Iterable[str]], trial: Trial) -> set[str]:
     return named
 
 
-async def measure(suite: Path, name: str, *, others: int) -> None:
+async def measure(suite: Path, name: str, *, others: int, seed: int = SEED) -> None:
     part, make = BOOKS[name]
     with tempfile.TemporaryDirectory() as folder:
         pages = Path(folder) / "book"
         pages.mkdir()
-        trial = make(suite / part, pages, random.Random(SEED), others=others)
+        trial = make(suite / part, pages, random.Random(seed), others=others)
         async with Library.open(settings=Settings(data=Path(folder) / "data", reader="small")) as library:
             book = await library.add(pages, title=name)
             for question, _ in trial.asked:
@@ -110,8 +137,9 @@ def main() -> None:
     parser.add_argument("suite", type=Path)
     parser.add_argument("--book", choices=sorted(BOOKS), default="encyclopaedia")
     parser.add_argument("--others", type=int, default=250)
+    parser.add_argument("--seed", type=int, default=SEED, help="which sections are taken out")
     given = parser.parse_args()
-    asyncio.run(measure(given.suite, given.book, others=given.others))
+    asyncio.run(measure(given.suite, given.book, others=given.others, seed=given.seed))
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from benchmarks.groundedness import measure_auroc
 from octavo.models.cross_encoders import Verifier
 from octavo.models.weights import GATE, GATE_LARGE
+from octavo.text.blocks import find_block, list_blocks
 from octavo.types import Chunk
 from octavo.verification.claims import Claim, Sentence
 from octavo.verification.gate import Ruling, cite_texts, decide, verify_claim
@@ -51,10 +52,12 @@ def make_sentences(row: Row) -> dict[str, Sentence]:
     """The sentences of a passage, as an answerer would have found them."""
     text = " ".join(row["sentences"])
     chunk = make_chunk(row["id"], text, row["heading"])
+    blocks = list_blocks(text)
     found: dict[str, Sentence] = {}
     at = 0
     for n, sentence in enumerate(row["sentences"], 1):
-        found[f"s{n}"] = Sentence(f"s{n}", chunk, at, at + len(sentence), sentence, 0.5, 1, 0.5)
+        end, block = at + len(sentence), find_block(blocks, at)
+        found[f"s{n}"] = Sentence(f"s{n}", chunk, at, end, sentence, 0.5, 1, 0.5, block)
         at += len(sentence) + 1
     return found
 

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.answering_fit import auroc, calibration_error, squash
 from benchmarks.suite import bare, rows
 from octavo.answers import ask
 from octavo.library import Library
@@ -197,15 +198,17 @@ def fit(work: Path, *, write: bool) -> None:
     kinds = np.array([row["kind"] for row in seen])
     unseen = np.zeros(len(seen))
     for kind in dict.fromkeys(kinds):
-        unseen[kinds == kind] = _apply(table[kinds == kind], _fit(table[kinds != kind], right[kinds != kind]))
+        unseen[kinds == kind] = squash(
+            table[kinds == kind] @ _fit(table[kinds != kind], right[kinds != kind])
+        )
     print(f"{'kind':14} {'answers':>8} {'right':>6} {'mean':>6} {'error':>6} {'before':>7}")
     before = np.array([row["confidence"] for row in seen])
     for kind in (*dict.fromkeys(kinds), ""):
         chosen = kinds == kind if kind else kinds != ""
-        errors = [_calibration_error(one[chosen], right[chosen]) for one in (unseen, before)]
+        errors = [calibration_error(one[chosen], right[chosen] > 0) for one in (unseen, before)]
         means = (right[chosen].mean(), unseen[chosen].mean(), *errors)
         print(f"{kind or 'all':14} {chosen.sum():8} " + " ".join(f"{value:6.3f}" for value in means))
-    print(f"AUROC {_auroc(unseen, right):.3f}, before {_auroc(before, right):.3f}")
+    print(f"AUROC {auroc(unseen, right > 0):.3f}, before {auroc(before, right > 0):.3f}")
     weights = _fit(table, right)
     for name, weight in zip(("bias", *names), weights, strict=True):
         print(f"{name:22} {weight:7.3f}")
@@ -220,27 +223,11 @@ def _fit(table: Floats, right: Floats, *, ridge: float = 2.0) -> Floats:
     held = np.full(table.shape[1], ridge)
     held[0] = 1e-6
     for _ in range(60):
-        likely = _apply(table, weights)
+        likely = squash(table @ weights)
         slope = table.T @ (right - likely) - held * weights
         bend = (table * (likely * (1 - likely))[:, None]).T @ table + np.diag(held)
         weights = weights + np.linalg.solve(bend, slope)
     return weights
-
-
-def _apply(table: Floats, weights: Floats) -> Floats:
-    return np.asarray(1 / (1 + np.exp(-np.clip(table @ weights, -30, 30))))
-
-
-def _calibration_error(likely: Floats, right: Floats, *, bins: int = 10) -> float:
-    """The mean distance between what was said and what was true, over bins of equal width."""
-    places = np.minimum((likely * bins).astype(int), bins - 1)
-    parts = (places == n for n in range(bins))
-    return float(sum(abs(likely[p].mean() - right[p].mean()) * p.mean() for p in parts if p.any()))
-
-
-def _auroc(likely: Floats, right: Floats) -> float:
-    yes, no = likely[right == 1], likely[right == 0]
-    return float(((yes[:, None] > no[None]) + 0.5 * (yes[:, None] == no[None])).mean())
 
 
 def main() -> None:

@@ -183,6 +183,22 @@ async def test_an_author_is_cited_only_where_the_whole_name_stands(library: Libr
     assert answer.citations == ()
 
 
+async def test_without_an_author_in_the_catalogue_what_the_book_says_of_its_authors_is_quoted(
+    library: Library, tmp_path: Path
+) -> None:
+    told = "Three pilots of Ness wrote these pages. They have sailed for twenty years."
+    licence = "You must list the authors of the document on the title page of every changed copy."
+    book = tmp_path / "ropes.md"
+    text = f"# Ropes\n\n{NORTH}\n\n## About the Authors\n\n{told}\n\n## Licence\n\n{licence}\n"
+    book.write_text(text, encoding="utf-8")
+    added = await library.add(book)
+    answer = await ask(library, "Who are the authors of this book?", book=added.id)
+    assert [citation.content_snippet for citation in answer.citations] == [
+        "Three pilots of Ness wrote these pages.",
+        "They have sailed for twenty years.",
+    ]
+
+
 async def test_two_facts_are_told_in_one_answer(library: Library) -> None:
     answer = await ask(library, "Who wrote it and how many chapters does it have?", book="winds")
     assert answer.content == (

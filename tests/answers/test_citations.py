@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from octavo.answers.citations import AnswerText, CheckedReply, number_citations, write_footnotes
 from octavo.answers.workspace import number_sentences
 from octavo.search.scope import bound_by_books
+from octavo.types import Evidence
 from octavo.verification.claims import Claim, GlossedClaim, Sentence
 from tests.support.builders import make_chunk, make_evidence
 
@@ -26,10 +28,14 @@ def made(*claims: tuple[str, tuple[str, ...]]) -> AnswerText:
     return write(tuple(Claim(text, ids) for text, ids in claims))
 
 
-def write(said: tuple[Claim, ...]) -> AnswerText:
+def write(
+    said: tuple[Claim, ...],
+    sentences: Mapping[str, Sentence] = SENTENCES,
+    evidence: Sequence[Evidence] = EVIDENCE,
+) -> AnswerText:
     reply = CheckedReply(
-        evidence=tuple(EVIDENCE),
-        sentences=SENTENCES,
+        evidence=tuple(evidence),
+        sentences=sentences,
         claims=said,
         numbers=number_citations(said),
         dropped=(),
@@ -39,7 +45,7 @@ def write(said: tuple[Claim, ...]) -> AnswerText:
         notes={},
         checking=0.0,
     )
-    return write_footnotes("a1", reply, links={id_: link(s) for id_, s in SENTENCES.items()})
+    return write_footnotes("a1", reply, links={id_: link(s) for id_, s in sentences.items()})
 
 
 def test_a_claim_ends_with_its_marks_and_a_sentence_used_twice_keeps_its_number() -> None:
@@ -67,6 +73,15 @@ def test_a_translated_claim_is_named() -> None:
 def test_a_claim_of_several_lines_stands_by_itself() -> None:
     done = made(("There are:\n- ships\n- a lamp", ("s2", "s3")), ("Full.", ("s1",)))
     assert done.content == "There are:\n- ships\n- a lamp [1][2]\n\nFull. [3]"
+
+
+def test_items_and_rows_have_lines_of_their_own_but_not_what_is_said_of_them() -> None:
+    evidence = [make_evidence(make_chunk("There are these:\n\n- ships\n- a lamp\n\na | b"))]
+    sentences = {s.id: s for s in number_sentences(evidence, bound_by_books())}
+    listed = tuple(Claim(s.text, (s.id,)) for s in list(sentences.values())[1:])
+    assert write(listed, sentences, evidence).content == "- ships [1]\n\n- a lamp [2]\n\na | b [3]"
+    told = (Claim("It has ships.", ("s2",)), Claim("It has a lamp.", ("s3",)))
+    assert write(told, sentences, evidence).content == "It has ships. [1] It has a lamp. [2]"
 
 
 def test_ids_of_citations_come_from_the_answer_and_the_number() -> None:

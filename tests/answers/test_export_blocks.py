@@ -80,6 +80,19 @@ def test_an_item_from_the_middle_of_a_list_keeps_its_number(tmp_path: Path) -> N
     assert said == "4. Tie the knot."
 
 
+def test_items_with_letters_keep_them(tmp_path: Path) -> None:
+    text = "a) clean oil from a can\nb) water. It is cold.\nc) rags"
+    (tmp_path / "mill.txt").write_text(f"The Mill\n\nChapter 1\n\nIt needs:\n\n{text}\n\nThat is all.\n")
+    read = next(s for s in read_book(tmp_path / "mill.txt", Limits()).sections if text in s.text)
+    section = make_section(read.text, read.markup)
+    for words, written in (
+        (text, "- a) clean oil from a can\n- b) water. It is cold.\n- c) rags"),
+        ("It is cold.", "- b) It is cold."),
+    ):
+        start = section.text.index(words)
+        assert write_passage(section, start, start + len(words), escape=escape_line) == written
+
+
 def test_part_of_a_row_is_a_row_and_prose_is_left_to_the_quotation(tmp_path: Path) -> None:
     section = read_section(tmp_path, "Tides")
     start = section.text.index("four fathoms")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from octavo.answers.calibration import answerable, confidence
 from octavo.answers.extract import Extraction, extract_answer, is_apparatus, is_reference, shortlist
 from octavo.answers.features import SentenceScore
+from octavo.text.blocks import find_block, list_blocks
 from octavo.verification.claims import Claim, Sentence
 from tests.support.builders import make_chunk
 
@@ -31,8 +32,19 @@ def passage(text: str, *, rank: int = 1, title: str = "Normans", start: int = 0)
     """A passage parted after full stops and at line ends, as the evidence of one rank."""
     chunk = make_chunk(text, section_id=f"section-{title}", heading_path=(title,), start=start)
     spans = [m.span() for m in re.finditer(r"[^\s.][^.\n]*(?:\.|(?=\n|$))", text)]
+    blocks = [block.shift(start) for block in list_blocks(text)]
     return [
-        Sentence(f"r{rank}s{n}", chunk, a + start, b + start, text[a:b], 0.5, rank, 0.8)
+        Sentence(
+            f"r{rank}s{n}",
+            chunk,
+            a + start,
+            b + start,
+            text[a:b],
+            0.5,
+            rank,
+            0.8,
+            find_block(blocks, a + start),
+        )
         for n, (a, b) in enumerate(spans, start=1)
     ]
 
@@ -93,6 +105,13 @@ def test_a_lead_in_brings_its_items_however_they_are_marked(marks: str) -> None:
     text = f"There are three kinds of rock:\n{items}\nIt rained."
     draft = asked("What are the kinds of rock?", passage(text))
     assert draft.claims[0].text == text.removesuffix("\nIt rained.")
+
+
+@pytest.mark.parametrize("line", ["112", "[D]"])
+def test_a_line_without_words_is_no_item(line: str) -> None:
+    text = f"Building an image has few requirements:\n{line}\nRain fell on the pier."
+    draft = asked("What are the requirements for building an image?", passage(text, title="Building"))
+    assert draft.claims[0].text == "Building an image has few requirements:"
 
 
 def test_an_introduced_line_of_code_comes_along() -> None:
@@ -169,6 +188,7 @@ def test_the_words_that_answer_are_told_once() -> None:
         ("What is a reference?", "Code", '{"reference": {"is": "reference", "a": <reference>}};'),
         ("What is a reference?", "Prose", "A reference is described in References and how to lead them."),
         ("What is the name of Rollo's reference?", "Tale", "ROLLO THE NORMAN REFERENCE"),
+        ("Where did Rollo lead men?", "4.2 Where Rollo lead men", "4.2 Where Rollo lead men"),
     ],
 )
 def test_what_is_no_statement_is_no_answer(question: str, title: str, refused: str) -> None:

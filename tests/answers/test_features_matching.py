@@ -15,6 +15,7 @@ from octavo.answers.features import (
     weigh_matches,
 )
 from octavo.answers.questions import parse_question
+from octavo.text.blocks import find_block, list_blocks
 from octavo.verification.claims import Sentence
 from tests.support.builders import make_chunk
 
@@ -28,7 +29,10 @@ def parted(text: str, *, rank: int = 1, heading: tuple[str, ...] = ("Normans",))
     start = 0
     for piece in text.split(". "):
         end = start + len(piece) + (1 if start + len(piece) < len(text) else 0)
-        found.append(Sentence(f"p{rank}s{len(found)}", chunk, start, end, text[start:end], 0.5, rank, 0.5))
+        block = find_block(list_blocks(text), start)
+        found.append(
+            Sentence(f"p{rank}s{len(found)}", chunk, start, end, text[start:end], 0.5, rank, 0.5, block)
+        )
         start = end + 1
     return found
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from octavo.answers.gaps import Gap, group_questions
+from octavo.answers.gaps import Gap, choose_groups, group_questions
 from octavo.answers.offline import Reply
 from octavo.library import Library
 from octavo.records.conversations import Rating
@@ -115,6 +115,27 @@ async def test_an_answer_that_is_rated_down_is_listed_until_it_is_not(data: Path
         assert await list_gaps(library) == []
 
 
+async def test_a_question_counts_once_however_often_its_answer_is_continued(data: Path) -> None:
+    async with opened(data) as library:
+        talks, answer = library.conversations, await library.ask(KNOWN, book_id="tides")
+        (copy,) = (await talks.continue_answer(answer.id)).answers
+        (of_copy,) = (await talks.continue_answer(copy.id)).answers
+        await talks.rate(Rating(of_copy.id, "down"), owner="")
+        for rated in (copy, answer):
+            report = await library.gaps("tides")
+            assert (report.question_count, report.open_count) == (1, 1)
+            assert report.weeks[-1].count == 1
+            await talks.rate(Rating(rated.id, "down"), owner="")
+        (gap,) = await list_gaps(library)
+        assert (gap.count, gap.disliked, gap.questions) == (1, 1, (KNOWN,))
+        for rated in (of_copy, copy, answer):
+            assert len(await list_gaps(library)) == 1
+            await talks.rate(Rating(rated.id, "up"), owner="")
+        assert await list_gaps(library) == []
+        await library.ask(KNOWN, book_id="tides")
+        assert (await library.gaps("tides")).question_count == 2
+
+
 async def test_a_question_leaves_with_its_conversation_its_time_or_its_book(data: Path) -> None:
     async with opened(data) as library:
         await library.ask("Who is the keeper?", book_id="tides", session_id="talk")
@@ -152,3 +173,30 @@ def test_groups_are_alike_on_average_and_have_every_question_once() -> None:
         assert sorted(n for group in groups for n in group) == list(range(size))
         between = [likeness[np.ix_(a, b)].mean() for a in groups for b in groups if a is not b]
         assert all(mean < 0.4 + 1e-5 for mean in between)
+
+
+def test_an_entry_that_is_like_one_before_it_comes_after_something_else() -> None:
+    groups = [[0, 1, 2], [3, 4], [5], [6]]
+    likeness = np.eye(7, dtype=np.float32)
+    # The second group is about nearly the same as the first.
+    likeness[np.ix_([0, 1, 2], [3, 4])] = likeness[np.ix_([3, 4], [0, 1, 2])] = 0.6
+    weights = np.array([1, 1, 1, 1, 1, 0.9, 0.1], dtype=np.float32)
+    assert choose_groups(groups, likeness, weights, limit=4) == [[0, 1, 2], [5], [3, 4], [6]]
+    assert choose_groups(groups, likeness, weights, limit=2) == [[0, 1, 2], [5]]
+    assert choose_groups([], likeness[:0, :0], weights[:0], limit=2) == []
+
+
+def test_the_groups_are_those_that_add_most_when_each_is_counted_anew() -> None:
+    chance = np.random.default_rng(5)
+    points = np.abs(chance.normal(size=(60, 4)).astype(np.float32))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    likeness, weights = points @ points.T, chance.random(60, dtype=np.float32)
+    groups = group_questions(likeness, alike=0.95)
+    covers = np.stack([likeness[:, group].mean(axis=1) for group in groups])
+    for n, group in enumerate(groups):
+        covers[n, group] = 1
+    covered = np.zeros(60, dtype=np.float32)
+    for chosen in choose_groups(groups, likeness, weights, limit=len(groups)):
+        adds = np.clip(covers - covered, 0, None) @ weights
+        assert adds[groups.index(chosen)] >= adds.max() - 1e-4
+        covered = np.maximum(covered, covers[groups.index(chosen)])

@@ -36,6 +36,23 @@ def choose(question: str, text: str, words: str, *, margin: float = 9.0) -> str 
     return sentence.text[found.start : found.end] if found else None
 
 
+HOLD = "Hold makes later commands ignore a package, while keep merely cancels all planned actions."
+
+
+@pytest.mark.parametrize(
+    ("question", "words", "taken"),
+    [
+        ("What does hold do to commands?", "cancels all planned actions", False),
+        ("What does keep do?", "cancels all planned actions", True),
+        ("What does hold do?", "later commands ignore a package", True),
+    ],
+)
+def test_words_on_the_other_side_of_a_contrast_say_nothing_of_what_is_asked(
+    question: str, words: str, taken: bool
+) -> None:
+    assert (choose(question, HOLD, words) is not None) is taken
+
+
 @pytest.mark.parametrize(
     ("question", "text", "words", "expected"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.answers.title_page import says_author, says_date, says_title
+from octavo.answers.title_page import is_credits, says_author, says_date, says_title
 
 AUTHORS = ("Ada Berg", "Olaf Lind")
 
@@ -67,3 +67,18 @@ def test_an_imprint_may_say_the_date_in_any_words() -> None:
     line = "The second printing, published in Ness in 1987"
     assert says_date(line, imprint=True)
     assert not says_date(line, imprint=False)
+
+
+@pytest.mark.parametrize(
+    ("title", "inside", "at_edge"),
+    [
+        ("About the Authors", True, True),
+        ("1.2 About the authors", True, True),
+        ("Authors", False, True),
+        ("B. Contributors", False, True),
+        ("Tax credits", False, False),
+        ("Greek writers", False, False),
+    ],
+)
+def test_a_section_about_the_authors_is_known_by_its_title(title: str, inside: bool, at_edge: bool) -> None:
+    assert (is_credits(title, at_edge=False), is_credits(title, at_edge=True)) == (inside, at_edge)

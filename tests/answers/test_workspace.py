@@ -252,6 +252,9 @@ async def test_tools_show_sentences_between_the_marks_and_say_what_they_do(
         ("look_up_name", {"name": 7}, "(nothing)"),
         ("look_up_name", {}, "(nothing)"),
         ("read_gist", {"part": "the part on dragons"}, "no such part"),
+        ("read_list", {"sentence": "s999"}, "Give the id"),
+        ("read_list", {}, "Give the id"),
+        ("read_list", {"sentence": "s1"}, "<<<book"),
     ],
 )
 async def test_a_model_that_calls_a_tool_wrongly_is_told_so(
@@ -288,8 +291,8 @@ async def test_a_name_and_a_gist_stay_within_the_bounds(visiting: tuple[Library,
     assert {code[0] for code in codes(workspace)} == {"1"}
 
 
-def test_the_tools_are_five_and_none_of_them_takes_a_scope() -> None:
+def test_the_tools_are_six_and_none_of_them_takes_a_scope() -> None:
     made = make_tools(None, ToolBudget(1, 1.0), nonce="ab12")  # type: ignore[arg-type]
     assert tuple(t.name for t in made) == TOOL_NAMES
     taken = [set(t.params_json_schema["properties"]) for t in made]
-    assert taken == [{"query", "top_k"}, {"section", "around"}, set(), {"name"}, {"part"}]
+    assert taken == [{"query", "top_k"}, {"section", "around"}, set(), {"name"}, {"part"}, {"sentence"}]

@@ -104,6 +104,21 @@ def test_a_rewriting_is_one_line_that_brings_in_nothing_from_elsewhere(
     assert prompts.parse_rewrite(reply, "And when?", turns, translated=False) == expected
 
 
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (' "Who keeps the clock?"\n', "Who keeps the clock?"),
+        ("時計は誰のものですか？", "時計は誰のものですか？"),
+        ("Sure! Here is a question:\n\nWho keeps the clock?", None),
+        ("Who keeps the clock?\nWhere does it stand?", None),
+        ("The clock is kept.", None),
+        ("What does the passage say?", None),
+    ],
+)
+def test_a_question_about_a_text_is_one_line_that_stands_alone(reply: str, expected: str | None) -> None:
+    assert prompts.parse_question(reply) == expected
+
+
 def test_a_translated_question_may_have_other_words() -> None:
     asked = "How many boats were lost in the storm?"
     assert prompts.parse_rewrite(asked, "Wie viele Boote gingen verloren?", [], translated=True) == asked

@@ -10,14 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from octavo.text.blocks import list_blocks, split_code
+from octavo.text.layout import read_layout
 from octavo.text.sentences import SENTENCE_MOST, UNBROKEN_MOST, split_sentences
 from octavo.types import Span
+from octavo.types.markup import check_nesting
 
 LETTERS = st.sampled_from(list("abZ .!?,;\n\t-|#>1)(\"'”。！」と、漢ถ؟।é\u0301👩\u200d👧\u00a0…[]"))
 
 
 def split(text: str, *, blocks: tuple[Span, ...] = ()) -> list[str]:
-    return [text[s.start : s.end] for s in split_sentences(text, blocks=blocks)]
+    """Split a text whose lines of code and tables are known, each line of code by itself."""
+    lines = split_code(text, list_blocks(text, read_layout(text, kept=blocks)))
+    return [text[s.start : s.end] for s in split_sentences(text, blocks=lines)]
 
 
 def assert_exact(text: str, spans: list[Span]) -> None:
@@ -48,7 +53,10 @@ def test_sentences_cover_any_text_with_blocks_exactly(stretches: list[str], data
         if data.draw(st.booleans()):
             blocks.append(Span(len(text), len(text) + len(stretch)))
         text += stretch
-    assert_exact(text, split_sentences(text, blocks=blocks))
+    layout = read_layout(text, kept=blocks)
+    check_nesting("layout", layout, len(text))
+    assert_exact(text, split_sentences(text, blocks=list_blocks(text, layout)))
+    assert_exact(text, split_sentences(text, blocks=split_code(text, list_blocks(text, layout))))
 
 
 @settings(max_examples=20, deadline=None)

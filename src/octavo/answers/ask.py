@@ -12,7 +12,6 @@ then it may still be corrected or give way to a refusal. What a reader has seen 
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
@@ -36,6 +35,7 @@ from octavo.answers.citations import (
 from octavo.answers.excerpts import cut_excerpts
 from octavo.answers.orders import OrderKind, find_order
 from octavo.answers.workspace import Sources
+from octavo.concurrency import complete
 from octavo.errors import OctavoError
 from octavo.events import Answered, Asked, AskEvent, Retrieved, Scoped, Working
 from octavo.types import Answer, Question, Refusal, Trace
@@ -169,10 +169,9 @@ async def _record_failure(
     if steps.settings.tracing:
         tracing.record({}, ids=_list_ids(question, None), stages=timer.stages, failed=name)
     reason = str(failure) or "stopped before there was an answer"
-    recording = asyncio.ensure_future(steps.conversations.fail(question, f"{name}: {reason}"))
     # The first failure is the one to raise.
     with suppress(OctavoError):
-        await asyncio.shield(recording)
+        await complete(steps.conversations.fail(question, f"{name}: {reason}"))
 
 
 def _list_ids(question: Question, answer: Answer | None) -> dict[str, str]:

@@ -15,7 +15,6 @@ reason. So has the multilingual reader (`benchmarks/multilingual_fit.py`).
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -24,7 +23,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from octavo import validation
-from octavo.text.scoring import logistic
+from octavo.text.scoring import logistic, take_log_odds
 
 if TYPE_CHECKING:
     from octavo.answers.features import SentenceScore
@@ -88,7 +87,7 @@ def confidence(features: Mapping[str, float], *, reader: ReaderKind = "off") -> 
         return 0.0
     model = load_calibration(reader=reader)
     both = logistic(model.answerable(features)) * logistic(model.right(features))
-    return logistic(model.offset + model.slope * _logit(both))
+    return logistic(model.offset + model.slope * take_log_odds(both))
 
 
 def threshold(risk: float = RISK, *, reader: ReaderKind = "off") -> float:
@@ -99,11 +98,6 @@ def threshold(risk: float = RISK, *, reader: ReaderKind = "off") -> float:
     """
     validation.check_share("risk", risk)
     return next((limit for limit, beyond, _ in load_calibration(reader=reader).curve if beyond <= risk), 1.0)
-
-
-def _logit(share: float) -> float:
-    kept = min(max(share, 1e-9), 1 - 1e-9)
-    return math.log(kept / (1 - kept))
 
 
 @cache

@@ -3,7 +3,8 @@
 A fact of the catalogue is stated in a sentence of our own. It is cited where the book itself says it: the
 line of the title page that names the author, the chapter with that heading. Otherwise it has no citation, and
 the sentence ends with "(from the catalogue)". Where the catalogue does not know when a book was published,
-the line of the title page that tells it is quoted. A question that names something else in the place of a
+the line of the title page that tells it is quoted. Where it knows no author, what the book says under a
+heading such as "About the authors" is. A question that names something else in the place of a
 book ("who is the author of the letter?") is left to the answerer, and so is one that the
 catalogue cannot answer.
 """
@@ -27,7 +28,7 @@ from octavo.answers.requests import (
     read_catalogue_request,
     read_request,
 )
-from octavo.answers.title_page import is_imprint, says_author, says_date, says_title
+from octavo.answers.title_page import is_credits, is_imprint, says_author, says_date, says_title
 from octavo.concurrency import run_blocking
 from octavo.text.language import detect_language
 from octavo.text.languages import LANGUAGE_NAMES
@@ -45,6 +46,10 @@ BOOKS_MOST = 8
 CHAPTERS_MOST = 40
 # Title page, imprint and dedication are among the first sections.
 FRONT_SECTIONS = 6
+# So many of the last sections may tell who made a book.
+BACK_SECTIONS = 4
+# So many sentences are quoted of what a book says of its authors.
+CREDITS_MOST = 5
 FROM_CATALOGUE = "(from the catalogue)"
 WORDS_PER_MINUTE = 240
 _MEANT = frozenset(("", "it", "this", "that", "here", "there", "total", "this one"))
@@ -161,7 +166,7 @@ class _BookReader:
     async def _state_authors(self) -> list[Statement]:
         authors = [author for author in self._book.authors if author.strip()]
         if not authors:
-            return []
+            return await self._quote_credits()
         text = f"{self._name} is by {_join_names(authors)}."
         first = next((section.id for section in self._seen if section.text.strip()), "")
 
@@ -170,6 +175,21 @@ class _BookReader:
             return says_author(line, author, authors=authors, alone=alone)
 
         return await self._state(text, *(partial(says, author) for author in authors))
+
+    async def _quote_credits(self) -> list[Statement]:
+        """Quote what the book says of its authors under a heading of their own."""
+        inner = {section.id for section in self._seen[FRONT_SECTIONS:-BACK_SECTIONS]}
+        credits = [
+            section
+            for section in self._seen
+            if section.text.strip() and is_credits(section.title, at_edge=section.id not in inner)
+        ]
+        if not credits:
+            return []
+        section = max(credits, key=lambda one: len(one.text))
+        sentences = await self._workspace.look_through(section)
+        told = [sentence for sentence in sentences if sentence.text != section.title][:CREDITS_MOST]
+        return [Statement(s.text, self._book.id, (s,), quoted=True) for s in told]
 
     async def _state_title(self) -> list[Statement]:
         def says(_: Section, line: str) -> bool:

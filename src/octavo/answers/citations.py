@@ -25,6 +25,7 @@ from octavo.types import (
     CatalogueStatement,
     Chunk,
     Citation,
+    ElementKind,
     Evidence,
     Refusal,
     RefusalReason,
@@ -39,8 +40,9 @@ if TYPE_CHECKING:
     from octavo.verification.claims import Claim, Phrase, Sentence
 
 NAMESPACE = UUID("0c7a0b00-71c0-5a0e-9a57-6f1d6b1e2d5c")
-# A book's own "[3]" must not look like one of our marks.
+_LINES = frozenset((ElementKind.ITEM, ElementKind.ROW, ElementKind.CODE))
 _STOPS = (".", "!", "?", "…")
+# A book's own "[3]" must not look like one of our marks.
 _OWN_MARK, _PLAIN = re.compile(r"\[(\d+)\]"), r"(\1)"
 
 
@@ -117,6 +119,12 @@ def number_citations(claims: Sequence[Claim], *, short: Phrase | None = None) ->
     return numbers
 
 
+def _quotes_line(claim: Claim, sentences: Mapping[str, Sentence]) -> bool:
+    """Whether a claim is an item of a list, a row of a table or code, in the book's own words."""
+    quoted = (sentences[id_] for id_ in claim.sentences)
+    return any(sentence.kind in _LINES and sentence.text in claim.text for sentence in quoted)
+
+
 async def cite(reply: CheckedReply, sources: Sources) -> AnswerText:
     """Write the answer with its footnotes, every quotation copied by offset."""
     links = {id_: await _find_link(reply.sentences[id_], sources) for id_ in reply.numbers}
@@ -142,9 +150,9 @@ def write_footnotes(answer_id: str, reply: CheckedReply, *, links: Mapping[str, 
     for claim in reply.claims:
         marks = "".join(f"[{number}]" for number in sorted({reply.numbers[id_] for id_ in claim.sentences}))
         parts.append(f"{_OWN_MARK.sub(_PLAIN, claim.text)} {marks}".rstrip())
-    # Lists and code keep their lines, and each fact of the catalogue has its own.
-    facts = any(isinstance(claim, CatalogueClaim) for claim in reply.claims)
-    apart = "\n\n" if facts or any("\n" in part for part in parts) else " "
+    # Lists, rows and code keep their lines, and each fact of the catalogue has its own.
+    own_line = any(isinstance(c, CatalogueClaim) or _quotes_line(c, reply.sentences) for c in reply.claims)
+    apart = "\n\n" if own_line or any("\n" in part for part in parts) else " "
     catalogue = tuple(
         CatalogueStatement(text=_OWN_MARK.sub(_PLAIN, claim.text), book_id=claim.book_id)
         for claim in reply.claims

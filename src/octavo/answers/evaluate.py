@@ -1,10 +1,11 @@
 """Tests how well a book is answered, with questions made from the book itself or brought along.
 
-Questions are made from definitions ("What is X?"), from what the map says about people and things, and from
-headings; each knows the sections that answer it. Some more ask for what the book never mentions: those must
-be refused. A question is right if it was answered from such a section (or with one of the answers that came
-with it), and, where the book has no answer, if it was refused. The same book gives the same questions, so two
-evaluations can be compared, question by question: of two settings, two models or two editions.
+Questions are made from definitions ("What is X?"), from what the map says about people and things, from
+headings, and by the language model if there is one; each knows the sections that answer it. Some more ask for
+what the book never mentions: those must be refused. A question is right if it was answered from such a
+section (or with one of the answers that came with it), and, where the book has no answer, if it was refused.
+Without a language model, the same book gives the same questions, so two evaluations can be compared, question
+by question: of two settings, two models or two editions.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
+from octavo.concurrency import run_blocking
 from octavo.errors import InvalidValue
 from octavo.text.english import collect_stems, list_words, tokenize
 from octavo.validation import check_integer
@@ -33,6 +35,8 @@ BINS = 5
 LEAST_TEXT = 200
 # One question in so many asks for what the book does not mention.
 BEYOND = 8
+# One question in so many is written by the language model, if there is one.
+WRITTEN = 4
 ENTITIES = 200
 # What few books mention. A question is asked if none of its telling words is in the book.
 _ELSEWHERE = (
@@ -52,7 +56,10 @@ _ELSEWHERE = (
 _NUMBERING = re.compile(
     r"^(?:(?:chapter|section|part|appendix)\s+[\divxlc]+|[\d.]+|[ivxlc]+)[.:)\s—–-]+", re.I
 )
-Source = Literal["definition", "map", "heading", "beyond", "yours"]
+Source = Literal["definition", "map", "heading", "model", "beyond", "yours"]
+Write = Callable[[str], Awaitable[str | None]]
+"""Writes a question that a text answers, or None."""
+T = TypeVar("T")
 Ask = Callable[[str], Awaitable["Answer"]]
 OnAnswer = Callable[[int, int], None]
 
@@ -127,14 +134,27 @@ class Comparison:
     lost: tuple[str, ...]
 
 
-def choose_questions(
-    path: str | Path | None, sections: Sequence[Section], mapped: MapDescriber, *, limit: int
+async def choose_questions(
+    path: str | Path | None, sections: Sequence[Section], mapped: MapDescriber, write: Write, *, limit: int
 ) -> list[TestQuestion]:
     """Read the questions in a file, or make some from the book."""
     check_integer("limit", limit, least=1, most=QUESTIONS_MOST)
-    if path is None:
-        return make_questions(sections, mapped, limit=limit)
-    return read_questions(Path(path), sections)
+    if path is not None:
+        return await run_blocking(read_questions, Path(path), sections)
+    written = await _have_written(sections, write, most=limit // WRITTEN)
+    made = await run_blocking(make_questions, sections, mapped, limit=limit - len(written))
+    return list({each.question: each for each in [*written, *made]}.values())
+
+
+async def _have_written(sections: Sequence[Section], write: Write, *, most: int) -> list[TestQuestion]:
+    """Have a question written for each of up to `most` sections, spread over the whole book."""
+    told = [section for section in sections if len(section.text) >= LEAST_TEXT]
+    written = []
+    for section in _spread(told, most):
+        question = await write(section.text)
+        if question is not None:
+            written.append(TestQuestion(question, "model", (section.id,)))
+    return written
 
 
 def make_questions(sections: Sequence[Section], mapped: MapDescriber, *, limit: int) -> list[TestQuestion]:
@@ -157,7 +177,7 @@ def _telling(question: str) -> set[str]:
     return {t.stem for t in tokenize(question)[1:] if t.text.lower() not in common and len(t.text) > 6}
 
 
-def _spread(items: Sequence[TestQuestion], most: int) -> list[TestQuestion]:
+def _spread(items: Sequence[T], most: int) -> list[T]:
     if len(items) <= most:
         return list(items)
     return [items[n * len(items) // most] for n in range(most)]
@@ -253,7 +273,7 @@ def _parse_question(row: Mapping[str, Any], sections: Sequence[Section]) -> Test
     source = row.get("source", "yours")
     return TestQuestion(
         question.strip(),
-        source if source in ("definition", "map", "heading", "beyond") else "yours",
+        source if source in get_args(Source) else "yours",
         tuple(id_ for name in names for id_ in _find_sections(str(name), sections)),
         accepted,
         bool(row.get("answerable", True)),

@@ -118,13 +118,23 @@ def _write_table(table: _Node, text: str, escape: Escape) -> str:
 
 
 def _write_items(list_: _Node, text: str, escape: Escape, indent: str = "") -> Iterator[str]:
-    first = int(list_.element.attributes.get("start", 1))
     for item in list_.children:
-        marker = f"{first + max(0, item.number - 1)}. " if list_.element.attributes.get("ordered") else "- "
+        marker = _mark_item(list_.element, item, text)
         inner = [child for child in item.children if child.element.kind is ElementKind.LIST]
         end = inner[0].start if inner else item.end
         words = [child for child in item.children if child.element.kind in _LEAVES and child.start < end]
         said = " ".join(text[leaf.start : leaf.end] for leaf in words) or text[item.start : end]
         yield f"{indent}{marker}{escape(collapse(said))}"
         for nested in inner:
-            yield from _write_items(nested, text, escape, indent + " " * len(marker))
+            yield from _write_items(nested, text, escape, indent + " " * (marker.index(" ") + 1))
+
+
+def _mark_item(list_: Element, item: _Node, text: str) -> str:
+    """Write what stands before an item. Markdown has only numbers: letters stay as they are."""
+    if not list_.attributes.get("ordered"):
+        return "- "
+    words = item.children[0].element.start if item.children else item.element.start
+    own = text[item.element.start : words].strip()
+    if list_.attributes.get("style") and any(sign.isalpha() for sign in own):
+        return f"- {own} "
+    return f"{int(list_.attributes.get('start', 1)) + max(0, item.number - 1)}. "

@@ -30,10 +30,11 @@ from octavo.answers.features import (
     weigh_matches,
 )
 from octavo.answers.questions import Expected, ParsedQuestion, QuestionKind, parse_question
+from octavo.answers.references import is_caption, points_back
 from octavo.answers.short import choose_short, has_extreme
 from octavo.answers.voting import add_votes
 from octavo.text.english import tokenize
-from octavo.text.layout import ITEM
+from octavo.types import ElementKind
 from octavo.verification.claims import Claim
 
 if TYPE_CHECKING:
@@ -65,10 +66,11 @@ _REFERENCE = re.compile(
     r" (?:(?:in|under) (?:(?:the )?(?i:chapter|section|appendix|part|page)\b|[“\"‘§\d]|[A-Z][\w’'-]* \w)"
     r"|(?:below|above|later|earlier)\b)|^\W*(?:[Ss]ee|[Rr]efer to|[Cc]f\.) ",
 )
+# The name of a figure tells nothing, and what is said of "this" does not decide whether something is so.
+CAPTION, POINTS_BACK = -3.0, -3.0
 # What something is, and why, is said in prose and not in code.
-CODE, CODE_SHARE = -3.0, 0.06
+CODE = -3.0
 _IN_PROSE = frozenset((QuestionKind.DEFINITION, QuestionKind.WHY, QuestionKind.COMPARISON))
-_CODE = re.compile(r"[{}<>;=$\"\\|]")
 _ASKS_BACK = re.compile(r"\?[”\"’')\]]*(?:\s*$|(?<=[”\"’'])\s+\w+)")
 _EXERCISES = re.compile(
     r"\W*(?:[\d.]+ )?(?:(?:chapter|end|more|suggested|selected|general|subject) )?"
@@ -87,6 +89,7 @@ _TURN = re.compile(
     r"|on the other hand|the difference is|(?:this|that|it) means|in other words|note,? (?:that|however))\b",
     re.IGNORECASE,
 )
+_WORDS = re.compile(r"[^\W\d_]+")
 _DEFINES = re.compile(r"\b(?:is|are|was|were|means?|refers? to|denotes?)\b")
 _SIDES = re.compile(
     r"\b(?:between\s+)?(.+?)\s+(?:and|or|versus|vs\.?|than|from|with|to)\s+(.+)", re.IGNORECASE
@@ -204,16 +207,20 @@ def _score_form(parsed: ParsedQuestion, match: SentenceMatch) -> float:
         score += ASKS_BACK
     if is_apparatus(match.sentence.chunk.section):
         score += EXERCISE
-    if is_headline(text):
+    if is_headline(text) or says_nothing(match.sentence):
         score += HEADLINE
-    if parsed.kind in _IN_PROSE and is_reference(text):
+    if parsed.kind is QuestionKind.YES_NO and points_back(text):
+        score += POINTS_BACK
+    if is_caption(match.sentence):
+        score += CAPTION
+    if parsed.kind in (*_IN_PROSE, QuestionKind.HOW_TO, QuestionKind.YES_NO) and is_reference(text):
         score += REFERENCE
-    if parsed.kind in _IN_PROSE and len(_CODE.findall(text)) > CODE_SHARE * len(text):
+    if parsed.kind in _IN_PROSE and match.sentence.kind is ElementKind.CODE:
         score += CODE
     if parsed.kind is QuestionKind.LIST:
         return score + 1.0 * bool(_ENUMERATES.search(text))
     if parsed.kind is QuestionKind.HOW_TO:
-        return score + 0.7 * bool(_STEP.search(text)) + 0.5 * is_list_item(text)
+        return score + 0.7 * bool(_STEP.search(text)) + 0.5 * is_list_item(match.sentence)
     if parsed.kind is QuestionKind.DEFINITION and parsed.focus:
         return score + 1.5 * _score_definition(parsed, match)
     return score
@@ -234,6 +241,14 @@ def is_headline(text: str) -> bool:
     return first.isupper() and " " in first and not text.rstrip().endswith((".", "!", "?", "”", '"'))
 
 
+def says_nothing(sentence: Sentence) -> bool:
+    """Whether a line has no words ("112", "[D]"), or only repeats the heading of its section."""
+    if sentence.kind in (ElementKind.CODE, ElementKind.ROW, ElementKind.ITEM):
+        return False
+    words = _WORDS.findall(sentence.text.casefold())
+    return len("".join(words)) <= 1 or words == _WORDS.findall(sentence.chunk.section.casefold())
+
+
 def is_apparatus(title: str) -> bool:
     """Whether a section is by its title no text of the book: exercises, references, contents."""
     return _EXERCISES.fullmatch(title) is not None
@@ -244,9 +259,9 @@ def is_reference(text: str) -> bool:
     return _REFERENCE.search(text) is not None
 
 
-def is_list_item(text: str) -> bool:
+def is_list_item(sentence: Sentence) -> bool:
     """Whether a sentence is an item of a list or a row of a table."""
-    return ITEM.match(text) is not None or text.lstrip().startswith("|")
+    return sentence.kind in (ElementKind.ITEM, ElementKind.ROW)
 
 
 def _score_definition(parsed: ParsedQuestion, match: SentenceMatch) -> float:
@@ -275,7 +290,8 @@ def _choose(
     parts: list[_SentenceRun] = []
     for n in [*_find_sides(parsed, matches, order), *order]:
         held = any(p.first <= n <= p.last for p in parts)
-        held = held or (bool(parts) and is_headline(matches[n].sentence.text))
+        here = matches[n].sentence
+        held = held or (bool(parts) and (is_headline(here.text) or says_nothing(here)))
         if held or (parts and matches[n].words > words_left) or _is_repeated(matches, parts, n, seen):
             continue
         wanted = parsed.kind is QuestionKind.COMPARISON and len(parts) < 2
@@ -337,7 +353,10 @@ def _add_context(
     left = words_left - matches[n].words
     if matches[n].sentence.text.rstrip().endswith(":"):
         while _follows(matches, last) and last + 1 not in chosen and matches[last + 1].words <= left:
-            if last > n and not is_list_item(matches[last + 1].sentence.text):
+            after = matches[last + 1].sentence
+            if is_caption(after) or says_nothing(after):
+                break
+            if last > n and not is_list_item(matches[last + 1].sentence):
                 break
             last += 1
             left -= matches[last].words
@@ -349,6 +368,11 @@ def _add_context(
     return _SentenceRun(first, last, n)
 
 
+def explains(text: str) -> bool:
+    """Whether a sentence turns or explains the one before it."""
+    return _TURN.match(text) is not None
+
+
 def _is_turned(parsed: ParsedQuestion, matches: Sequence[SentenceMatch], n: int) -> bool:
     """Whether the next sentence of the paragraph turns what this one says: "However, …", "This means …".
 
@@ -357,8 +381,7 @@ def _is_turned(parsed: ParsedQuestion, matches: Sequence[SentenceMatch], n: int)
     if parsed.kind not in _TURNED or not _follows(matches, n):
         return False
     here, after = matches[n].sentence, matches[n + 1].sentence
-    between = here.chunk.content[here.end - here.chunk.start : after.start - here.chunk.start]
-    return "\n\n" not in between and _TURN.match(after.text) is not None
+    return here.block == after.block and explains(after.text)
 
 
 def _follows(matches: Sequence[SentenceMatch], n: int) -> bool:

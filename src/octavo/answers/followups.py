@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from octavo.answers.questions import Expected, QuestionKind, parse_question
 from octavo.text.clean import collapse
 from octavo.text.english import list_words, stem, tokenize
+from octavo.text.layout import list_items
 from octavo.text.phrases import (
     Phrase,
     find_coordinated,
@@ -57,6 +58,7 @@ _EMPTY_IT = re.compile(
     r"(?i)\b(?:is|was|will|does|did|ma[dk]e) it (?:\w+ly )?(?:be )?(?:(?:\w+ )?(?:to|that|if|for|like)\b|"
     r"rain|sa[iy]|from\b|take\b(?! place))|did it work|\bit(?:['’]s| is| was| \w+ be) (?:\w+ )?(?:that|to)\b"
 )
+_WHO_ARE = re.compile(r"(?i)\s*who (?:are|were)\b")
 _PRONOUN = re.compile(
     r"(?i)\b(?:(?P<he>he|him|his)|(?P<she>she|hers|her)|(?P<they>they|them|theirs|their|these|those)|"
     r"(?P<there>there)|(?P<it>(?:this|that) one|its|it|this|that))(?![\w'’-])"
@@ -74,9 +76,9 @@ _PROPERTY = re.compile(
     r"(?i)(?:the )?(?:name|title|purpose|meaning|definition|number|date|size|length|colou?r|cost|price|age"
     r"|aim|goal|role|function) of (?=\w)"
 )
+_OWNER = re.compile(r"['’]s?$")
 _REFUSED = re.compile(r"(?i)\b(?:(?:do|does) not|(?:do|does)n['’]t|can ?not) (?:say|answer|find|mention)\b")
 _SENTENCE = re.compile(r"(?<!\bMr)(?<!\bMrs)(?<!\bDr)(?<!\b[A-Z])[.!?]+[\"”’)]*\s+(?=[\"“‘(]?[A-Z0-9])")
-_ITEM = re.compile(r"(?m)^[ \t]*(?:[-*•]|\(?(?:\d{1,2}|[a-z])[.)])[ \t]+(.+)$")
 _SERIES = re.compile(r"(?:\b(?:are|were|includes?|included|named)|:)\s+([^.;:]+?,? (?:and|or) [^.;,]+)")
 _CITATION = re.compile(r"\s*\[\d+(?:,\s*\d+)*\]")
 # Characters that are read of a question and of an answer, turns that are looked back, and the longest
@@ -293,7 +295,7 @@ def _find_items(last: Turn) -> list[str]:
     answer = _CITATION.sub("", last.answer)
     runs, sentences = _SERIES.findall(collapse(answer)), _SENTENCE.split(collapse(answer))
     series = [re.split(r",\s+(?:and |or )?|\s+(?:and|or)\s+", run) for run in runs]
-    return next((items for items in [_ITEM.findall(answer), *series, sentences] if len(items) > 1), [])
+    return next((items for items in [list_items(answer), *series, sentences] if len(items) > 1), [])
 
 
 def _find_pair(last: Turn) -> list[str]:
@@ -371,6 +373,8 @@ def replace_pronouns(text: str, turns: Sequence[Turn]) -> str | None:
     After: What is piuparts? | It is a testing tool. | How does it work? | How does piuparts work?
     After: What is the name of the ship? | The Dove. | Who owns it? | Who owns the ship?
     After: Which mail formats does it read? | Four. | List them | List the mail formats
+    After: What is Ahab's leg like? | White. | Who was his father? | Who was Ahab's father?
+    After: Who are the mates? | Flask was one of the wrought ones. | List them | List the mates
     """
     made, at, seen, taken = "", 0, set[str](), list[str]()
     for found in _PRONOUN.finditer(text):
@@ -395,7 +399,7 @@ def _find_antecedent(kind: str, turns: Sequence[Turn], taken: Sequence[str] = ()
     for turn in turns:
         for phrase in _list_candidates(kind, turn):
             if _agrees(kind, phrase) and phrase.text not in taken:
-                return phrase._replace(text=_lower_first(phrase.text))
+                return phrase._replace(text=_lower_first(_OWNER.sub("", phrase.text)))
     return None
 
 
@@ -435,6 +439,8 @@ def _list_candidates(kind: str, turn: Turn) -> list[Phrase]:
     told = [p for p in find_phrases(_read_answer(turn.answer)) if p.text.lower() not in question]
     parsed, wanted = parse_question(turn.question), Expected.PLACE if kind == "there" else Expected.PERSON
     late = kind != "it" and parsed.expected is wanted and parsed.kind is not QuestionKind.DEFINITION
+    # "Who are the mates?" says itself who "they" are.
+    late = late and not (kind == "they" and _WHO_ARE.match(turn.question) is not None)
     late = late or (kind == "there" and not any(is_listed(p.lead, "phrase_leads") for p in asked))
     return [*told, *asked] if late else [*asked, *told]
 

@@ -4,10 +4,15 @@ Questions are grouped by what they say: by the meaning of their words, by the na
 and by the sections that came nearest to answering them. Two groups are joined while their questions are alike
 on average, so that a group is about one thing. A group is named by the words that its questions share, and
 says in which sections the author would look for the answer. No model is asked and nothing is made up.
+
+The questions about one missing section often make several groups, which are near to each other. So the next
+entry of the report is the group that stands for most of what the entries before it do not stand for.
 """
 
 from __future__ import annotations
 
+import heapq
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,6 +43,8 @@ ALIKE = 0.45
 MEANING, WORDS, PLACES = 0.6, 0.25, 0.15
 # A word that is less rare than this does not name what a question is about.
 NAMING = 0.35
+# Less confidence than this says no more: it is not measured that finely.
+LEAST_CONFIDENCE = 0.02
 # How many questions are embedded at once.
 BATCH = 32
 
@@ -130,10 +137,8 @@ def write_report(
     """Group the questions, and order the groups by how much is missing."""
     known = {section.id: section for section in sections}
     likeness = compare_questions(asked, vectors)
-    groups = sorted(
-        group_questions(likeness),
-        key=lambda group: (-sum(_weigh_question(asked[n]) for n in group), min(group)),
-    )
+    groups = group_questions(likeness)
+    weights = np.array([_weigh_question(each) for each in asked], dtype=np.float32)
     return GapReport(
         book_id=book.id,
         title=book.title,
@@ -142,13 +147,49 @@ def write_report(
         open_count=len(asked),
         gap_count=len(groups),
         weeks=_count_weeks(asked),
-        gaps=tuple(_describe_group(group, asked, likeness, known) for group in groups[:limit]),
+        gaps=tuple(
+            _describe_group(group, asked, likeness, known)
+            for group in choose_groups(groups, likeness, weights, limit=limit)
+        ),
     )
 
 
 def _weigh_question(question: OpenQuestion) -> float:
-    """Return how likely it is that the reader got no right answer."""
-    return 1.0 if question.kind == "disliked" else 1.0 - question.confidence
+    """Return how much a question says that something is missing.
+
+    It is the logarithm of the confidence, without its sign. The sum over a group then tells how unlikely it
+    is that the book answered all of its questions.
+    """
+    confidence = 0.0 if question.kind == "disliked" else question.confidence
+    return -math.log(max(confidence, LEAST_CONFIDENCE))
+
+
+def choose_groups(
+    groups: Sequence[list[int]], likeness: Grid, weights: NDArray[np.float32], *, limit: int
+) -> list[list[int]]:
+    """Choose the groups that stand for most of what is missing, each next to those chosen before.
+
+    A group stands for its own questions, and for others as far as they are like its own on average.
+    """
+    if not groups:
+        return []
+    covers = np.stack([likeness[:, group].mean(axis=1) for group in groups])
+    for n, group in enumerate(groups):
+        covers[n, group] = 1
+    covered = np.zeros(len(weights), dtype=np.float32)
+    # What a group adds only gets less, so one that still adds most when it is counted anew is the best.
+    waiting = [(-float(covers[n] @ weights), min(group), n) for n, group in enumerate(groups)]
+    heapq.heapify(waiting)
+    chosen: list[list[int]] = []
+    while waiting and len(chosen) < limit:
+        _, first, n = heapq.heappop(waiting)
+        adds = float(np.clip(covers[n] - covered, 0, None) @ weights)
+        if waiting and (-adds, first, n) > waiting[0]:
+            heapq.heappush(waiting, (-adds, first, n))
+        else:
+            chosen.append(groups[n])
+            covered = np.maximum(covered, covers[n])
+    return chosen
 
 
 def compare_questions(asked: Sequence[OpenQuestion], vectors: Sequence[Sequence[float]]) -> Grid:

@@ -92,7 +92,7 @@ def tell_more(
     kept = list(claims)
     left = MOST_WORDS - sum(len(claim.text.split()) for claim in claims)
     for sentence in dict.fromkeys(more):
-        if sentence.id in told or not sentence.text.endswith(_ENDS) or is_list_item(sentence.text):
+        if sentence.id in told or not sentence.text.endswith(_ENDS) or is_list_item(sentence):
             continue
         left -= len(sentence.text.split())
         if left < 0 or len(kept) == MOST_CLAIMS:

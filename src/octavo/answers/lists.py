@@ -1,20 +1,13 @@
-"""Complete a list of which an answer quotes a part: its lead-in, and all of its items in order.
-
-The markup of the section says what is a list. In a book that was added without markup, its lines do.
-"""
+"""Complete a list of which an answer quotes a part: its lead-in, and all of its items in order."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from octavo.answers.extract import is_list_item
+from octavo.answers.workspace import READ_MOST, Workspace
 from octavo.types.markup import Element, ElementKind
 from octavo.verification.claims import Claim, Sentence
-
-if TYPE_CHECKING:
-    from octavo.answers.workspace import Workspace
 
 MOST_WORDS = 150
 # How far before and after a quotation its list is looked for, in characters.
@@ -54,16 +47,54 @@ async def complete_lists(claims: Sequence[Claim], workspace: Workspace) -> tuple
     return tuple(claims)
 
 
+async def read_list(sentence: Sentence, workspace: Workspace) -> tuple[list[Sentence], int]:
+    """Read the list that a sentence belongs to or leads in to, with its lead-in, or the sentence alone.
+
+    It is read from its start, or from the sentence if that lies further on, up to `READ_MOST` passages.
+    Returns its sentences, and how many of its items are not wholly among them.
+    """
+    items = await _find_items([sentence], workspace)
+    if not items:
+        return [sentence], 0
+    seen = await workspace.look_around(sentence)
+    lead = _find_lead(seen, items)
+    inside = [s for s in seen if s.start < items[-1][1] and s.end > items[0][0]]
+    kept = _limit_passages([lead, *inside] if lead else inside)
+    if all(s.start != sentence.start for s in kept):
+        kept = _limit_passages([s for s in inside if s.start >= sentence.start])
+    places = {(s.start, s.end) for s in kept}
+    rest = [s for s in inside if (s.start, s.end) not in places]
+    left_out = sum(any(s.start < end and s.end > start for s in rest) for start, end in items)
+    taken = await workspace.take(kept)
+    return [sentence if s.start == sentence.start else s for s in taken] or [sentence], left_out
+
+
+def _limit_passages(sentences: Sequence[Sentence]) -> list[Sentence]:
+    """Keep the sentences of the first few passages."""
+    passages = list(dict.fromkeys(sentence.chunk.id for sentence in sentences))[:READ_MOST]
+    return [sentence for sentence in sentences if sentence.chunk.id in passages]
+
+
 async def _find_rest(quoted: Sequence[Sentence], workspace: Workspace) -> Rest:
     """Find the items before a quotation up to the lead-in, and those after it."""
+    items = await _find_items(quoted, workspace)
+    if not items:
+        return [], []
+    around = await workspace.read_around(quoted[0], quoted[-1], reach=REACH)
+    return _select_items(quoted, around, items)
+
+
+async def _find_items(quoted: Sequence[Sentence], workspace: Workspace) -> list[Span]:
+    """Find where the items are of the list that a quotation belongs to or leads in to."""
     markup = await workspace.read_markup(quoted[0])
     place = quoted[0].start, quoted[-1].end
-    leads = _is_of_list(quoted[-1]) or _LEADS.search(quoted[-1].text) is not None
-    items = next((items for items in _find_lists(markup) if _belongs(place, items, leads=leads)), [])
-    if items or (not markup and (_is_of_list(quoted[-1]) or is_list_item(quoted[0].text))):
-        around = await workspace.read_around(quoted[0], quoted[-1], reach=REACH)
-        return _select_items(quoted, around, items) if items else _select_lines(quoted, around)
-    return [], []
+    last = quoted[-1].text.rstrip()
+    leads = last.endswith(":") or _LEADS.search(last) is not None
+    return next((items for items in _find_lists(markup) if _belongs(place, items, leads=leads)), [])
+
+
+def _find_lead(around: Sequence[Sentence], items: Sequence[Span]) -> Sentence | None:
+    return next((s for s in reversed(around) if 0 <= items[0][0] - s.end <= GAP), None)
 
 
 def _find_lists(markup: Sequence[Element]) -> Iterator[list[Span]]:
@@ -96,7 +127,7 @@ def _belongs(place: Span, items: Sequence[Span], *, leads: bool) -> bool:
 def _select_items(quoted: Sequence[Sentence], around: Sequence[Sentence], items: Sequence[Span]) -> Rest:
     """Select the lead-in and the first sentence of each item, within the limit of words."""
     firsts = [next((s for s in around if s.start < end and s.end > start), None) for start, end in items]
-    lead = next((s for s in reversed(around) if 0 <= items[0][0] - s.end <= GAP), None)
+    lead = _find_lead(around, items)
     wanted = list(dict.fromkeys(s for s in (lead, *firsts) if s is not None and s not in quoted))
     left = MOST_WORDS - sum(_count_words(sentence) for sentence in quoted)
     kept = list[Sentence]()
@@ -106,41 +137,6 @@ def _select_items(quoted: Sequence[Sentence], around: Sequence[Sentence], items:
             break
         kept.append(sentence)
     return [s for s in kept if s.end <= quoted[0].start], [s for s in kept if s.start >= quoted[-1].end]
-
-
-def _select_lines(quoted: Sequence[Sentence], around: Sequence[Sentence]) -> Rest:
-    """Select the items by how the lines of a text without markup begin."""
-    left = MOST_WORDS - sum(_count_words(sentence) for sentence in quoted)
-    after: list[Sentence] = []
-    last = quoted[-1]
-    for sentence in (s for s in around if s.start >= quoted[-1].end):
-        if is_list_item(sentence.text):
-            left -= _count_words(sentence)
-            if left < 0:
-                break
-            after.append(sentence)
-        elif sentence.start - last.end > 1:
-            # A new paragraph that is no item ends the list. The rest of an item is left out.
-            break
-        last = sentence
-    before: list[Sentence] = []
-    for sentence in reversed([s for s in around if s.end <= quoted[0].start]):
-        left -= _count_words(sentence)
-        if left < 0 or not is_list_item(quoted[0].text) or not _is_of_list(sentence):
-            break
-        before.insert(0, sentence)
-        if not is_list_item(sentence.text):
-            break
-    # A single item is no list: a line that begins with a dash may be a signature.
-    items = [sentence for sentence in (*before, *quoted, *after) if is_list_item(sentence.text)]
-    if len(items) < 2:
-        return [], []
-    return before, after
-
-
-def _is_of_list(sentence: Sentence) -> bool:
-    """Whether a sentence is an item of a list or leads in to one."""
-    return is_list_item(sentence.text) or sentence.text.rstrip().endswith(":")
 
 
 def _list_ids(sentences: Sequence[Sentence]) -> set[str]:

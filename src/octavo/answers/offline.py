@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from octavo.answers import calibration
-from octavo.answers.extract import MOST_WORDS, Extraction, extract_answer, shortlist
+from octavo.answers.extract import MOST_WORDS, Extraction, explains, extract_answer, shortlist
 from octavo.answers.features import SentenceScore, state_answer
 from octavo.answers.foreign import measure_language
 from octavo.answers.identity import (
@@ -28,7 +28,8 @@ from octavo.answers.lists import complete_lists, wants_several
 from octavo.answers.orders import OrderKind, obey, read_order
 from octavo.answers.overview import find_part, tell_part
 from octavo.answers.own_name import ask_in_own_word
-from octavo.answers.questions import Expected, parse_question
+from octavo.answers.questions import Expected, QuestionKind, parse_question
+from octavo.answers.references import add_antecedents, points_back
 from octavo.answers.requests import (
     ComparisonRequest,
     IdentityRequest,
@@ -36,7 +37,7 @@ from octavo.answers.requests import (
     SeveralRequest,
     read_request,
 )
-from octavo.answers.short import fit_short
+from octavo.answers.short import LONGEST, fit_short, lead_with_short
 from octavo.answers.workspace import Workspace
 from octavo.concurrency import run_blocking
 from octavo.text.language import is_other_language
@@ -65,6 +66,11 @@ SIDE_PASSAGES = 3
 # How much of its confidence an answer keeps that has no extreme, if the question asks for the longest or the
 # like: of 22 such answers to public questions 7 were right, at a mean confidence of 0.51.
 WITHOUT_EXTREME = 0.65
+# How much of its confidence an answer to a yes-or-no question keeps that says it of "this" or "it": so little
+# that it is shown as a guess. Chosen, not measured: the public questions have none of these.
+POINTS_BACK = 0.4
+# The most words of an answer in several parts, with the sentences that they point back to.
+MOST_JOINED = 120
 # How often the gist of a part has what readers ask of it.
 PART_CONFIDENCE = 0.6
 # How often an order about a selection is carried out as the reader meant it.
@@ -119,9 +125,10 @@ class OfflineAnswerer:
     async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
         """Answer in the way of the question's kind, or in the plain way where that finds nothing.
 
-        The kinds are those of English questions to English books.
+        The kinds are those of English questions to English books, which may have passages in other languages.
         """
-        if any(is_other_language(question, sentence.chunk.language) for sentence in given):
+        other = sum(is_other_language(question, sentence.chunk.language) for sentence in given)
+        if other > len(given) / 2:
             return await self._answer_in_any_language(question, given)
         order = read_order(question) if isinstance(given, Workspace) and given.is_selection else None
         if isinstance(given, Workspace) and order is not None:
@@ -129,7 +136,8 @@ class OfflineAnswerer:
             if claims or order.kind is not OrderKind.DEFINE:
                 return Reply(claims, answerable=float(bool(claims)), confidence=ORDER_CONFIDENCE)
         if isinstance(given, Workspace) and given.bounds.within is None and given.bounds.passage is None:
-            match read_request(question):
+            request = read_request(question)
+            match request:
                 case PartRequest(part):
                     reply = await self._tell_part(part, given)
                 case ComparisonRequest(sides):
@@ -141,15 +149,21 @@ class OfflineAnswerer:
                 case None:
                     reply = None
             if reply is not None:
-                return reply
+                whole = isinstance(request, ComparisonRequest | SeveralRequest)
+                is_gist = isinstance(request, PartRequest)
+                return reply if is_gist else await _add_context(question, reply, given, several=whole)
+        if other:
+            return await self._answer_in_any_language(question, given)
         reply = await self._answer(question, given, given)
-        if isinstance(given, Workspace) and reply.confidence < UNSURE and _asks_name(question):
+        if not isinstance(given, Workspace):
+            return reply
+        if reply.confidence < UNSURE and _asks_name(question):
             reply = await self._look_again(question, reply, given)
-        if isinstance(given, Workspace):
-            reply = await self._ask_in_own_word(question, reply, given)
-        if isinstance(given, Workspace) and reply.claims and wants_several(question):
+        reply = await self._ask_in_own_word(question, reply, given)
+        listed = bool(reply.claims) and wants_several(question)
+        if listed:
             reply = replace(reply, claims=await complete_lists(reply.claims, given), short=None)
-        return reply
+        return await _add_context(question, reply, given, several=listed)
 
     async def _look_again(self, question: str, reply: Reply, workspace: Workspace) -> Reply:
         """Search also with the names that occur most with those of the question; keep the surer answer.
@@ -308,6 +322,32 @@ class OfflineAnswerer:
     async def _embed(self, question: str) -> tuple[float, ...]:
         (vector,) = await run_blocking(self._embedder.embed, [question])
         return vector
+
+
+async def _add_context(question: str, reply: Reply, workspace: Workspace, *, several: bool = False) -> Reply:
+    """Quote what the claims point back to. Where one that points back decides yes or no, it is less sure.
+
+    An answer with `several` parts may be longer.
+    """
+    if not reply.claims:
+        return reply
+    sentences = {sentence.id: sentence for sentence in workspace}
+    unsure = parse_question(question).kind is QuestionKind.YES_NO and points_back(
+        _find_chosen(reply.claims[0], sentences).words
+    )
+    most = MOST_JOINED if several else MOST_WORDS - (LONGEST if reply.short else 0)
+    # The claim with the short answer comes first, and its context with it.
+    _, claims = lead_with_short(reply.short, reply.claims, sentences)
+    claims = await add_antecedents(claims, workspace, most=most)
+    return replace(reply, claims=claims, confidence=reply.confidence * (POINTS_BACK if unsure else 1.0))
+
+
+def _find_chosen(claim: Claim, sentences: Mapping[str, Sentence]) -> Sentence:
+    """Find the sentence of a claim that was chosen: the last, without one that explains it."""
+    quoted = [sentences[id_] for id_ in claim.sentences]
+    while len(quoted) > 1 and explains(quoted[-1].text):
+        quoted.pop()
+    return quoted[-1]
 
 
 def _asks_name(question: str) -> bool:

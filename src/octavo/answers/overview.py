@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from octavo.concurrency import run_blocking
 from octavo.text.bookmap.blocks import Blocks
 from octavo.text.bookmap.gist import choose_gist
 from octavo.text.bookmap.marks import Stretch
+from octavo.types import ElementKind
 from octavo.verification.claims import Claim
 
 if TYPE_CHECKING:
@@ -28,6 +30,9 @@ SECTIONS_MOST = 24
 _LAST_SHARE, _LAST_LEAST = 0.15, 16
 # With so many sentences a part ends, whatever they say, if they have no more words than this.
 _LAST_SENTENCES, _LAST_WORDS = 2, 80
+_PROSE = frozenset((ElementKind.PARAGRAPH, ElementKind.TERM, ElementKind.VERSE))
+# What a program says of the file, in the last section, is no part of what the book tells.
+_METADATA = re.compile(r"(?:\W*(?:meta-?data|document information))+\W*", re.IGNORECASE)
 _ENDS = (".", "!", "?", "…", "”", "’", '"', "'", ")")
 
 
@@ -41,12 +46,14 @@ async def find_part(name: str, workspace: Workspace) -> Part | None:
 async def tell_part(part: Part, workspace: Workspace) -> tuple[Claim, ...]:
     """Choose the sentences that say most of a part, in the order of the book."""
     written = [s for s in part.sections if s.text.strip()] or list(part.sections)
+    if len(written) > 1 and _METADATA.fullmatch(written[-1].title):
+        written = written[:-1]
     sections = [s for s in written if not is_apparatus(s.title)] or written
-    read: list[tuple[Section, list[Sentence]]] = []
-    for section in _thin_out(sections, SECTIONS_MOST):
-        sentences = await workspace.look_through(section)
-        if sentences:
-            read.append((section, sentences))
+    seen = [(s, await workspace.look_through(s)) for s in _thin_out(sections, SECTIONS_MOST)]
+    prose = [(section, [s for s in sentences if s.kind in _PROSE]) for section, sentences in seen]
+    whole = sum(s.text.rstrip().endswith(_ENDS) for _, kept in prose for s in kept)
+    # A part that is mostly lists and tables is told with those too.
+    read = [one for one in (prose if whole >= MOST_SENTENCES else seen) if one[1]]
     if part.extent is Extent.END:
         read = _cut_to_end(read)
         closing = _find_closing(*read[-1]) if read else []
@@ -65,7 +72,7 @@ def _find_closing(section: Section, sentences: Sequence[Sentence]) -> list[Sente
         for sentence in sentences
         if not inside.hold(sentence.start)
         and not is_headline(sentence.text)
-        and not is_list_item(sentence.text)
+        and not is_list_item(sentence)
         and sentence.text.rstrip().endswith(_ENDS)
     ]
     closing = prose[-_LAST_SENTENCES:]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from octavo.answers.features import match_focus
@@ -32,6 +33,7 @@ _EDGE = " \t,;:–—-"
 _PAIRS = (("(", ")"), ("“", "”"), ("‘", "’"))
 _WORD = re.compile(r"\w+")
 _HOW = re.compile(r"\s*how (?:do|does|did|is|are|was|were|has|have|had|can|could)\b", re.IGNORECASE)
+_CONTRASTED = re.compile(r",? (?:while|whereas|but not|in contrast to|unlike|rather than)\b")
 _EITHER_LIMIT = r"between|limit(?:s|ed)?|ever|record|than any|of all|most|least"
 _MOST_LIMIT = re.compile(
     rf"\b(?:up to|at most|no (?:more|longer|later) than|max(?:imum)?|{_EITHER_LIMIT})\b", re.IGNORECASE
@@ -58,6 +60,7 @@ def choose_short(
     start, end = _widen_to_words(sentence.text, seen.start, seen.end)
     text = sentence.text[start:end]
     fits = _reads_well(parsed, text, sentence.text) and _is_manner(parsed, text)
+    fits = fits and not _is_contrasted(parsed, sentence.text, start)
     return Phrase(sentence.id, start, end) if fits else None
 
 
@@ -89,6 +92,18 @@ def _is_manner(parsed: ParsedQuestion, text: str) -> bool:
         return True
     first = tokenize(text)[0].text.lower()
     return first in list_words("prepositions") or first.endswith(("ing", "ly"))
+
+
+def _is_contrasted(parsed: ParsedQuestion, sentence: str, start: int) -> bool:
+    """Whether words stand on the other side of a contrast than all that the question names.
+
+    "Hold keeps a package as it is, while keep cancels all actions" says of hold not what comes last.
+    """
+    turns = [0, *(found.start() for found in _CONTRASTED.finditer(sentence)), len(sentence)]
+    sides = [sentence[first:last] for first, last in pairwise(turns)]
+    own = next(number for number, end in enumerate(turns[1:]) if start < end)
+    named = [any(match_focus(parsed.focus, (t.stem for t in tokenize(side)))) for side in sides]
+    return len(sides) > 1 and not named[own] and any(named)
 
 
 def _widen_to_words(text: str, start: int, end: int) -> tuple[int, int]:

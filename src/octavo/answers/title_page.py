@@ -34,6 +34,23 @@ _PARTICIPLE = r"(?<![a-z]ed )"
 _AUTHOR = r"\b(?:written|authored) by|\bauthors?(?:\s+is|\s+are)?\s*:?"
 
 
+_CREDITS = re.compile(
+    r"\W*(?-i:(?:\d[\d.]*|[A-Z]\.?)\s+)?(?P<about>about )?(?:the |this )?"
+    r"(?:authors?|contributors?|writers|credits)(?: and contributors)?\W*",
+    re.IGNORECASE,
+)
+
+
+def is_credits(title: str, *, at_edge: bool) -> bool:
+    """Whether a section is by its title one about the authors.
+
+    "Authors" alone may be a chapter of a manual, and counts only at the edge of a book: near its beginning or
+    end.
+    """
+    found = _CREDITS.fullmatch(title)
+    return found is not None and (at_edge or bool(found["about"]))
+
+
 def is_imprint(title: str) -> bool:
     """Whether a section is by its title one that tells who made a book, and when."""
     return bool(_IMPRINT.search(title))

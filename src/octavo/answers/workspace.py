@@ -19,6 +19,8 @@ from octavo.models.weights import GATE, GATE_LARGE, MULTILINGUAL_READER, VERIFIE
 from octavo.records.markup import find_markup
 from octavo.search.preferences import NO_PREFERENCES, Preferences
 from octavo.search.scope import Bounds, find_section
+from octavo.text.blocks import cut_blocks, find_block, list_blocks
+from octavo.text.layout import read_layout
 from octavo.text.sentences import split_sentences
 from octavo.types import CHUNK_LEAST, Book, Chunk, Evidence, Section
 from octavo.verification.claims import Sentence
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from octavo.search.ranking import ReaderSize
     from octavo.search.rerank import Reranker
     from octavo.search.retrieval import Retriever
+    from octavo.text.blocks import Block
     from octavo.text.bookmap.describe import MapDescriber
     from octavo.text.bookmap.model import MapPlace
     from octavo.types.markup import Element
@@ -48,6 +51,8 @@ class Sources:
     books: dict[str, Book | None] = field(default_factory=dict)
     sections: dict[tuple[str, str], Section | None] = field(default_factory=dict)
     pages: dict[tuple[str, str], str] = field(default_factory=dict)
+    layouts: dict[tuple[str, str], tuple[Element, ...]] = field(default_factory=dict)
+    parts: dict[tuple[str, str], tuple[Block, ...]] = field(default_factory=dict)
 
     async def book(self, chunk: Chunk) -> Book | None:
         if chunk.book_id not in self.books:
@@ -59,6 +64,25 @@ class Sources:
         if place not in self.sections:
             self.sections[place] = await self.records.find_section(*place)
         return self.sections[place]
+
+    async def markup(self, chunk: Chunk) -> tuple[Element, ...]:
+        """Return what the parts of the passage's section are. Where nothing else says so, its lines do."""
+        place = (chunk.book_id, chunk.section_id)
+        if place not in self.layouts:
+            section = await self.section(chunk)
+            found = await find_markup(self.records.database, section) if section else ()
+            if section and not found:
+                found = await run_blocking(read_layout, section.text, kept=section.blocks)
+            self.layouts[place] = found
+        return self.layouts[place]
+
+    async def blocks(self, chunk: Chunk) -> tuple[Block, ...]:
+        """Return the blocks of the passage's section; () if there is no such section."""
+        place = (chunk.book_id, chunk.section_id)
+        if place not in self.parts:
+            section, markup = await self.section(chunk), await self.markup(chunk)
+            self.parts[place] = await run_blocking(list_blocks, section.text, markup) if section else ()
+        return self.parts[place]
 
     async def page(self, chunk: Chunk) -> str:
         """Return the whole text of the web page that the passage is on."""
@@ -224,8 +248,17 @@ class Workspace(Sequence[Sentence]):
         They have no numbers of this workspace: `take` adds those that are wanted.
         """
         chunks = await self._records.find_chunks_within(section.book_id, section.id, 0, len(section.text))
-        found = number_sentences(self._hold(chunks), self.bounds)
+        blocks = await self._sources.blocks(chunks[0]) if chunks else ()
+        found = number_sentences(self._hold(chunks), self.bounds, blocks=blocks)
         return list({(sentence.start, sentence.end): sentence for sentence in reversed(found)}.values())[::-1]
+
+    async def look_around(self, sentence: Sentence) -> list[Sentence]:
+        """Return the sentences under the heading of one that the reader may see, without adding them."""
+        if self.bounds.passage is not None:
+            return list(self)
+        section = await self._sources.section(sentence.chunk)
+        found = await self.look_through(section) if section else []
+        return sorted(found, key=lambda other: other.start)
 
     async def take(self, seen: Sequence[Sentence]) -> list[Sentence]:
         """Add the passages of sentences that were looked through, and return these sentences."""
@@ -247,9 +280,8 @@ class Workspace(Sequence[Sentence]):
         return [by_place[place] for place in sorted(by_place)]
 
     async def read_markup(self, sentence: Sentence) -> tuple[Element, ...]:
-        """Read what the parts of a sentence's section are: () where that is not known."""
-        section = await self._sources.section(sentence.chunk)
-        return await find_markup(self._records.database, section) if section else ()
+        """Read what the parts of a sentence's section are. Where nothing else says so, its lines do."""
+        return await self._sources.markup(sentence.chunk)
 
     async def read_places(self, book_id: str, places: Iterable[MapPlace]) -> list[Sentence]:
         """Read the passages around places of a book's map; return the sentences at these places."""
@@ -353,7 +385,8 @@ class Workspace(Sequence[Sentence]):
             if part is not None:
                 last = self.evidence[-1].rank if self.evidence else 0
                 part = replace(part, rank=max(part.rank, last + 1))
-                known = number_sentences([part], bounds, after=len(self._sentences))
+                blocks = await self._sources.blocks(item.chunk)
+                known = number_sentences([part], bounds, after=len(self._sentences), blocks=blocks)
                 self.evidence.append(part)
                 self._sentences += known
             taken += known
@@ -380,20 +413,29 @@ async def _trim_to_bounds(item: Evidence, bounds: Bounds, sources: Sources) -> E
     """Cut off what is out of bounds: a passage may begin before a page or selection, or end after it."""
     chunk, place = item.chunk, bounds.within
     if place is not None:
-        return trim_evidence(item, place.start, place.end)
+        return trim_evidence(item, place.start, place.end, blocks=await sources.blocks(chunk))
     first, last = bounds.where.at_least.get("page_end"), bounds.where.at_most.get("page_number")
     if first is None or last is None or chunk.page_number == chunk.page_end:
         return item
     section = await sources.section(chunk)
-    return trim_to_pages(item, section, first, last) if section else None
+    if section is None:
+        return None
+    return trim_to_pages(item, section, first, last, blocks=await sources.blocks(chunk))
 
 
-def number_sentences(evidence: Sequence[Evidence], bounds: Bounds, *, after: int = 0) -> list[Sentence]:
-    """Number the sentences of the evidence that are within the bounds. The first is `after` + 1."""
+def number_sentences(
+    evidence: Sequence[Evidence], bounds: Bounds, *, after: int = 0, blocks: Sequence[Block] = ()
+) -> list[Sentence]:
+    """Number the sentences of the evidence that are within the bounds. The first is `after` + 1.
+
+    `blocks` are those of the section that all of it is from. Without them, the lines of each passage tell.
+    """
     found: list[Sentence] = []
     for item in evidence:
         chunk = item.chunk
-        for span in split_sentences(chunk.content):
+        own = blocks or [block.shift(chunk.start) for block in list_blocks(chunk.content)]
+        inside = cut_blocks(own, chunk.start, chunk.end)
+        for span in split_sentences(chunk.content, blocks=inside):
             start, end = chunk.start + span.start, chunk.start + span.end
             if bounds.touches(chunk, start, end):
                 found.append(
@@ -406,17 +448,20 @@ def number_sentences(evidence: Sequence[Evidence], bounds: Bounds, *, after: int
                         similarity=0.0,
                         evidence_rank=item.rank,
                         evidence_score=item.relevance_score,
+                        block=find_block(own, start),
                     )
                 )
     return found
 
 
-def trim_evidence(item: Evidence, start: int, end: int) -> Evidence | None:
+def trim_evidence(item: Evidence, start: int, end: int, *, blocks: Sequence[Block] = ()) -> Evidence | None:
     """Keep those sentences of the evidence that overlap a stretch of its section."""
     chunk = item.chunk
     if start <= chunk.start and chunk.end <= end:
         return item
-    spans = [(chunk.start + s.start, chunk.start + s.end) for s in split_sentences(chunk.content)]
+    inside = cut_blocks(blocks, chunk.start, chunk.end) if blocks else None
+    found = split_sentences(chunk.content, blocks=inside)
+    spans = [(chunk.start + s.start, chunk.start + s.end) for s in found]
     kept = [(a, b) for a, b in spans if a < end and b > start]
     if not kept:
         return None
@@ -427,11 +472,14 @@ def trim_evidence(item: Evidence, start: int, end: int) -> Evidence | None:
     return replace(item, chunk=replace(chunk, content=content, start=first, end=last))
 
 
-def trim_to_pages(item: Evidence, section: Section, first: int, last: int) -> Evidence | None:
+def trim_to_pages(
+    item: Evidence, section: Section, first: int, last: int, *, blocks: Sequence[Block] = ()
+) -> Evidence | None:
     """Keep those sentences of the evidence that stand on physical pages `first` to `last`."""
     begins = [mark.offset for mark in section.pages if mark.number >= first]
     after = [mark.offset for mark in section.pages if mark.number > last]
-    part = trim_evidence(item, min(begins), min(after, default=len(section.text))) if begins else None
+    end = min(after, default=len(section.text))
+    part = trim_evidence(item, min(begins), end, blocks=blocks) if begins else None
     if part is None:
         return None
     seen = [mark for mark in section.pages if first <= mark.number <= last and mark.offset < part.chunk.end]

@@ -28,10 +28,11 @@ from octavo.answers.requests import PartRequest, read_reply_language, read_reque
 from octavo.concurrency import run_blocking
 from octavo.errors import ModelError
 from octavo.llm import prompts
-from octavo.llm.client import BudgetExhausted, CallFailed, MeteredModel, ModelEndpoint, Unsupported
+from octavo.llm.client import BudgetExhausted, CallFailed, Ledger, MeteredModel, ModelEndpoint, Unsupported
 from octavo.llm.confidence import estimate_confidence, measure_answer
 from octavo.llm.prompts import ModelClaim
 from octavo.llm.tools import ToolBudget, make_tool, make_tools
+from octavo.llm.ways import describe_way
 from octavo.text.language import is_foreign, is_translation
 from octavo.verification.claims import Claim, GlossedClaim
 from octavo.verification.gate import cite_carrier, decide, quote_claim
@@ -58,17 +59,10 @@ class ModelAnswerer:
         """Complete a question, in the language of `sample`. Returns None if the model does not help."""
         nonce = secrets.token_hex(4)
         instructions, message = prompts.build_rewrite(question, turns, sample=sample, nonce=nonce)
-        model = MeteredModel(self._endpoint, self._ledger)
-        try:
-            self._endpoint.breaker.check()
-            async with asyncio.timeout(max(0.001, self._ledger.seconds_left)):
-                run = await _run(
-                    Agent(name="rewriting", instructions=instructions, model=model), message, turns=1
-                )
-        except (ModelError, TimeoutError):
-            # If the model is down, the answer will say so.
+        reply = await write_text(self._endpoint, self._ledger, instructions, message)
+        if reply is None:
             return None
-        return prompts.parse_rewrite(run.text, question, turns, translated=bool(sample))
+        return prompts.parse_rewrite(reply, question, turns, translated=bool(sample))
 
     async def reply(self, question: str, workspace: Workspace) -> Reply:
         """Return the model's claims that hold, or the offline answer if the model fails."""
@@ -183,7 +177,14 @@ class ModelAnswerer:
         besides = [sentence for sentence in workspace if sentence not in own]
         _, language = read_reply_language(workspace.asked)
         message = prompts.build_question(
-            workspace.asked, question, own, besides=besides, where=where, nonce=nonce, language=language
+            workspace.asked,
+            question,
+            own,
+            besides=besides,
+            where=where,
+            nonce=nonce,
+            language=language,
+            way="" if workspace.is_selection else describe_way(question),
         )
         run = await _run(agent, message, turns=limits.turns)
         said = prompts.parse_claims(run.text)
@@ -339,6 +340,27 @@ def _report_writing(workspace: Workspace) -> Any:
 class _RunResult:
     text: str
     history: list[Any]
+
+
+async def write_question(endpoint: ModelEndpoint, passage: str) -> str | None:
+    """Write a question that a passage answers. Returns None if the model does not help."""
+    instructions, message = prompts.build_examination(passage, nonce=secrets.token_hex(4))
+    reply = await write_text(endpoint, endpoint.ledger(), instructions, message)
+    return None if reply is None else prompts.parse_question(reply)
+
+
+async def write_text(endpoint: ModelEndpoint, ledger: Ledger, instructions: str, message: str) -> str | None:
+    """Return what the model writes in one turn without tools, or None if it does not answer in time."""
+    try:
+        endpoint.breaker.check()
+        async with asyncio.timeout(max(0.001, ledger.seconds_left)):
+            agent = Agent[Any](
+                name="writing", instructions=instructions, model=MeteredModel(endpoint, ledger)
+            )
+            return (await _run(agent, message, turns=1)).text
+    except (ModelError, TimeoutError):
+        # If the model is down, the answer will say so.
+        return None
 
 
 async def _run(agent: Agent[Any], message: str | list[Any], *, turns: int) -> _RunResult:

@@ -10,14 +10,13 @@ the same sentence and the same words are chosen. `confidence.json` has the weigh
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from octavo.text.english import tokenize
-from octavo.text.scoring import logistic
+from octavo.text.scoring import logistic, take_log_odds
 
 if TYPE_CHECKING:
     from octavo.answers.offline import Reply
@@ -40,8 +39,8 @@ def measure_answer(
     said = " ".join(claim.text for claim in claims)
     ids = {id_ for claim in claims for id_ in claim.sentences}
     found = {
-        "support": _take_log_odds(sum(scores) / len(scores)) if scores else 0.0,
-        "answerable_there": _take_log_odds(there.answerable),
+        "support": take_log_odds(sum(scores) / len(scores), least=_LEAST) if scores else 0.0,
+        "answerable_there": take_log_odds(there.answerable, least=_LEAST),
         "same_sentence": float(any(ids & set(claim.sentences) for claim in quoted.claims)),
         "same_sentence_there": float(any(ids & set(claim.sentences) for claim in there.claims)),
         "same_words_there": float(_has_short(said, there, sentences)),
@@ -69,8 +68,3 @@ def _has_short(said: str, reply: Reply, sentences: Mapping[str, Sentence]) -> bo
     words = [token.stem for token in tokenize(sentences[short.sentence].text[short.start : short.end])]
     have = {token.stem for token in tokenize(said)}
     return bool(words) and all(word in have for word in words)
-
-
-def _take_log_odds(share: float) -> float:
-    kept = min(1 - _LEAST, max(_LEAST, share))
-    return math.log(kept / (1 - kept))

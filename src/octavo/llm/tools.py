@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from octavo.answers.identity import find_described
+from octavo.answers.lists import read_list
 from octavo.answers.overview import find_part, tell_part
 from octavo.answers.workspace import FOUND_MOST, LISTED_MOST, QUERY_MOST, Workspace
 from octavo.errors import NotFound
@@ -35,6 +36,7 @@ def make_tools(workspace: Workspace, calls: ToolBudget, *, nonce: str) -> list[F
         "list_contents": lambda given: _list_contents(workspace, given, nonce),
         "look_up_name": lambda given: _look_up_name(workspace, given, nonce),
         "read_gist": lambda given: _read_gist(workspace, given, nonce),
+        "read_list": lambda given: _read_list(workspace, given, nonce),
     }
     return [make_tool(name, work[name], calls) for name in prompts.TOOL_NAMES]
 
@@ -79,6 +81,17 @@ async def _read_gist(workspace: Workspace, given: Mapping[str, Any], nonce: str)
     return prompts.format_passages([sentence for sentence in workspace if sentence.id in ids], nonce)
 
 
+async def _read_list(workspace: Workspace, given: Mapping[str, Any], nonce: str) -> str:
+    id_ = str(given.get("sentence") or "").strip()
+    sentence = next((sentence for sentence in workspace if sentence.id == id_), None)
+    if sentence is None:
+        return "Give the id of a `sentence` that you were shown, such as s12."
+    workspace.report("reading", "a list")
+    listed, left_out = await read_list(sentence, workspace)
+    more = f"… {left_out} more item{'' if left_out == 1 else 's'}" if left_out else ""
+    return prompts.format_passages(listed, nonce, more=more)
+
+
 _WHAT = {
     "search_book": (
         "Finds the passages of the book that fit a query best.",
@@ -102,6 +115,15 @@ _WHAT = {
     "read_gist": (
         "Reads the sentences that say most of a part, in order.",
         {"part": {"type": "string", "description": 'such as "chapter 3", a title, "the end", "the book"'}},
+    ),
+    "read_list": (
+        "Reads a list with the words that lead in to it. Of a very long one, says how many items are left.",
+        {
+            "sentence": {
+                "type": "string",
+                "description": "id of an item or of the lead-in, such as s12",
+            }
+        },
     ),
 }
 

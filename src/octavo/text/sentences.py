@@ -1,31 +1,29 @@
 """Split text into sentences, as spans: every character that is not blank lies in exactly one, in order.
 
-Blank lines, list items, table rows and the lines of `blocks` (code, tables) always end a sentence. Within a
-paragraph nupunkt decides about full stops, so abbreviations, initials, decimals and versions stay whole;
-scripts with marks of their own (。 । ؟ ።) are parted at those. A sentence of more than 1,000 characters is
-parted at a clause or a space, and a run without either is cut at 2,000, so no sentence is longer than that.
-The time taken grows with the length of the text and with nothing else.
+No sentence goes over the end of a block: a paragraph, an item of a list, a row of a table. The code between
+two blank lines is one. In the other blocks nupunkt decides about full stops, so abbreviations, initials,
+decimals and versions stay whole; scripts with marks of their own (。 । ؟ ።) are parted at those. A sentence
+of more than 1,000 characters is parted at a clause or a space, and a run without either is cut at 2,000, so
+that no sentence is longer. The time taken grows with the length of the text and with nothing else.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import pairwise
 from typing import Any
 from unicodedata import combining
 
+from octavo.text.blocks import Block, list_blocks
 from octavo.text.english import list_words
-from octavo.text.layout import MARKER
-from octavo.types import Span
+from octavo.types import ElementKind, Span
 
 SENTENCE_MOST = 1_000
 UNBROKEN_MOST = 2_000
 # Nupunkt is quadratic on some runs of marks: it never sees more than this at once.
 _WINDOW = 10_000
-_STARTS_NEW = re.compile(rf"[ \t]*(?:{MARKER}[ \t]|\||#{{1,6}} |>)")
 _MARKS = re.compile(
     r"[。！？｡．؟۔।॥።፧။།។]++(?:(?![」』）〕】》〉”’\"')\]])|[」』）〕】》〉”’\"')\]]++(?![とっ、，]))"
 )
@@ -40,11 +38,15 @@ _NOT_PROSE = re.compile(r"[.!?…]{40}")
 _JOINS = frozenset("\u200d\u200c\ufe0e\ufe0f") | {chr(c) for c in range(0x1F3FB, 0x1F400)}
 
 
-def split_sentences(text: str, *, blocks: Sequence[Span] = ()) -> list[Span]:
-    """Return the sentences of a section's text. The lines of `blocks` (code, tables) stay apart."""
+def split_sentences(text: str, *, blocks: Iterable[Block] | None = None) -> list[Span]:
+    """Return the sentences of a text. Without its `blocks`, those are taken that its lines show."""
     found: list[Span] = []
-    for start, end in _find_stretches(text, blocks):
-        for first, last in _split_prose(text, start, end):
+    for block in list_blocks(text) if blocks is None else blocks:
+        code = block.kind is ElementKind.CODE
+        # The line's own end tells whether a mark stands at it.
+        end = block.end + (text[block.end : block.end + 1] == "\n")
+        stretches = [(block.start, block.end)] if code else _split_prose(text, block.start, end)
+        for first, last in stretches:
             found += (Span(a, b) for a, b in split_long(text, first, last))
     return found
 
@@ -93,34 +95,6 @@ def _cut(text: str, start: int, end: int, *, most: int, unbroken: int) -> int:
 
 def _is_joiner(character: str) -> bool:
     return character in _JOINS or combining(character) != 0
-
-
-def _find_stretches(text: str, blocks: Sequence[Span]) -> Iterator[tuple[int, int]]:
-    """Yield runs of lines that no rule of layout parts."""
-    starts = [block.start for block in blocks]
-    begun = at = 0
-    # Whether the line before ended what it was part of.
-    ended = True
-    for line in text.split("\n"):
-        after = at + len(line) + 1
-        blank = not line or line.isspace()
-        alone = blank or _is_row(line) or _is_within(blocks, starts, at, after)
-        if (alone or ended or _STARTS_NEW.match(line)) and not (blank and ended):
-            if at > begun:
-                yield begun, at
-            begun = at
-        ended, at = alone, after
-    if begun < len(text):
-        yield begun, len(text)
-
-
-def _is_row(line: str) -> bool:
-    return "\t" in line or " | " in line or line.lstrip().startswith("|")
-
-
-def _is_within(blocks: Sequence[Span], starts: list[int], at: int, after: int) -> bool:
-    holder = bisect_right(starts, after - 1) - 1
-    return holder >= 0 and blocks[holder].end > at
 
 
 def _split_prose(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

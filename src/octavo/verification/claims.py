@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from octavo.types import ElementKind
+
 if TYPE_CHECKING:
+    from octavo.text.blocks import Block
     from octavo.types import Chunk
 
 
@@ -21,6 +24,19 @@ class Sentence:
     similarity: float
     evidence_rank: int
     evidence_score: float
+    block: Block
+    """The block of the section's text that it stands in: a paragraph, an item, a row of a table."""
+
+    @property
+    def kind(self) -> ElementKind:
+        """What it is by its block. In an item of a list, only the first sentence is an item."""
+        is_rest = self.block.kind is ElementKind.ITEM and not self.block.begins(self.start)
+        return ElementKind.PARAGRAPH if is_rest else self.block.kind
+
+    @property
+    def words(self) -> str:
+        """Its text, without the mark before an item."""
+        return self.text[max(0, self.block.words - self.start) :]
 
 
 @dataclass(frozen=True, slots=True)

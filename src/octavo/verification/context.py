@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from octavo.text.layout import ITEM
 from octavo.verification.lexemes import ARTICLES, PRONOUNS, Lexeme, is_among, is_circumstance, read_lexemes
 
 _KINDS = tuple(
@@ -38,11 +37,13 @@ class CitedSentence:
 
     `before` is the sentence just before it, where that is cited too: it tells who "he" is. `earlier` are the
     sentences before it in its paragraph, the nearest first, cited or not. `lead` is the line over a list that
-    it is an item of. The `headings` over it may tell who or where, and the last of them is its `topic`.
-    `passage` are the sentences before it in its passage, in any paragraph, the nearest first.
+    it is an item of, and `words` are then its own, without the mark before the item. The `headings` over it
+    may tell who or where, and the last of them is its `topic`. `passage` are the sentences before it in its
+    passage, in any paragraph, the nearest first.
     """
 
     text: str
+    words: str = ""
     before: str = ""
     headings: str = ""
     earlier: tuple[str, ...] = ()
@@ -55,7 +56,7 @@ def join_lists(cited: Sequence[CitedSentence]) -> list[CitedSentence]:
     """Join the items of one list that are cited together into the one sentence that they are."""
     found = list[CitedSentence]()
     for lead, group in groupby(cited, key=lambda one: one.lead):
-        items = [ITEM.sub("", one.text, count=1).rstrip(".;, ") for one in group]
+        items = [one.words.rstrip(".;, ") for one in group]
         if lead and len(items) > 1 and not _CHOICE.search(lead):
             found.append(CitedSentence(f"{_strip_colon(lead)} {', '.join(items[:-1])} and {items[-1]}."))
     return found
@@ -70,8 +71,8 @@ def write_readings(said: Sequence[Lexeme], one: CitedSentence, given: Sequence[L
     if nobody := _NOBODY.fullmatch(one.text):
         yield f"{nobody[2]} was not {nobody[1]}{nobody[3]}"
     text = one.text
-    if one.lead and ITEM.match(text) and not _CHOICE.search(one.lead):
-        text = f"{_strip_colon(one.lead)} {ITEM.sub('', text, count=1)}"
+    if one.lead and not _CHOICE.search(one.lead):
+        text = f"{_strip_colon(one.lead)} {one.words}"
         yield text
     full = text
     for run in _find_missing(said, read_lexemes(text))[:_MOST_RUNS]:

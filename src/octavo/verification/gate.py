@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from octavo.text.language import detect_language
-from octavo.text.layout import ITEM
 from octavo.text.sentences import split_sentences
+from octavo.types import ElementKind
 from octavo.verification.check import Support, check, claims_something
 from octavo.verification.claims import CatalogueClaim, Claim, GlossedClaim
 from octavo.verification.context import CitedSentence
@@ -247,6 +247,7 @@ def _cite(named: Sequence[Sentence], evidence: Iterable[Sentence]) -> list[Cited
         found.append(
             CitedSentence(
                 one.text,
+                words=one.words,
                 before=last.text if last and _follows(one, last) else "",
                 headings=" . ".join(headings),
                 earlier=tuple(_find_earlier(one, above)),
@@ -266,18 +267,17 @@ def _follows(one: Sentence, last: Sentence) -> bool:
 
 def _find_earlier(one: Sentence, above: Sequence[Sentence]) -> Iterator[str]:
     """Yield the sentences before it in its paragraph, the nearest first."""
-    after = one
     for before in above[:_MOST_EARLIER]:
-        content, start = one.chunk.content, one.chunk.start
-        if "\n\n" in content[before.end - start : after.start - start] or ITEM.match(after.text):
+        if before.block != one.block:
             return
         yield before.text
-        after = before
 
 
 def _find_lead(one: Sentence, above: Sequence[Sentence]) -> str:
     """Return the line over the list that a sentence is an item of: one that does not end by itself."""
-    if not ITEM.match(one.text):
+    if one.kind is not ElementKind.ITEM:
         return ""
-    over = next((before.text for before in above if not ITEM.match(before.text)), "")
-    return "" if over.endswith((".", "!", "?")) or "|" in over else over
+    over = next((before for before in above if before.kind is not ElementKind.ITEM), None)
+    if over is None or over.kind is ElementKind.ROW or over.text.endswith((".", "!", "?")):
+        return ""
+    return over.text

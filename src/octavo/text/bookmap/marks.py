@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from octavo.errors import InvalidValue
 
-MARKS_VERSION = 4
+MARKS_VERSION = 5
 """Changes with everything that is marked. Marks of another version are made again."""
 # Marks of the longest section take less.
 _MOST_BYTES = 64 * 1024 * 1024
