@@ -40,8 +40,8 @@ def test_a_result_has_the_names_of_the_search_contract() -> None:
 
 
 def test_a_change_counts_sections_and_passages() -> None:
-    change = Compared("b", "B", added=1, changed=2, removed=3, kept=4, chunks_new=5, chunks_gone=6)
-    assert list(ChangeJson.from_value(change).to_json().values()) == [1, 2, 3, 4, 5, 6]
+    change = Compared("b", "B", 1, 2, 3, 4, 5, 6, replaces="pdf")
+    assert list(ChangeJson.from_value(change).to_json().values()) == [1, 2, 3, 4, 5, 6, "pdf"]
 
 
 def test_an_error_has_a_code_a_sentence_and_advice() -> None:

@@ -54,7 +54,7 @@ class InvalidValue(CallerError, ValueError):
 
     code = "invalid_value"
 
-    def __init__(self, field: str, rule: str, value: object) -> None:
+    def __init__(self, field: str, rule: str, value: object, *, hint: str = "") -> None:
         try:
             shown = repr(value)
         except (ValueError, RecursionError):
@@ -62,7 +62,7 @@ class InvalidValue(CallerError, ValueError):
             shown = f"a {type(value).__name__}"
         if len(shown) > 80:
             shown = f"{shown[:77]}..."
-        super().__init__(f"{field} {rule}; got {shown}")
+        super().__init__(f"{field} {rule}; got {shown}", hint=hint)
         self.field, self.rule, self.value = field, rule, value
 
 

@@ -54,7 +54,10 @@ class Parsed:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The new edition was compared with the one in the library: its sections, and their chunks."""
+    """The new edition was compared with the one in the library: its sections, and their chunks.
+
+    `replaces` is the format of the one in the library; empty for a new book.
+    """
 
     book_id: str
     title: str
@@ -65,6 +68,7 @@ class Compared:
     chunks_new: int
     chunks_gone: int
     kind: Literal["compared"] = "compared"
+    replaces: str = ""
 
     @classmethod
     def unchanged(cls, book: Book) -> Compared:

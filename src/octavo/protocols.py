@@ -56,10 +56,21 @@ class QueryEmbedder(Embedder, Protocol):
         """Returns where a cosine of this model stands on the scale of the English one."""
         ...
 
+    @property
+    def replaces(self) -> Collection[str]:
+        """The fingerprints of earlier versions, whose vectors this one's can still be compared with."""
+        ...
+
 
 def find_embedder(fingerprint: str, first: Embedder, other: Embedder | None) -> Embedder:
-    """Finds the one of two embedders that an index was made with; the first if neither says so."""
-    return other if other is not None and fingerprint.endswith(f" {other.fingerprint}") else first
+    """Finds the one of two embedders that made an index, it or an earlier version; else the first."""
+    return other if other is not None and is_made_by(fingerprint, other) else first
+
+
+def is_made_by(fingerprint: str, embedder: Embedder) -> bool:
+    """Says whether an embedder made an index, or an earlier version of it that can be compared with it."""
+    earlier = embedder.replaces if isinstance(embedder, QueryEmbedder) else ()
+    return any(fingerprint.endswith(f" {one}") for one in (embedder.fingerprint, *earlier))
 
 
 def embed_queries(embedder: Embedder, texts: Sequence[str]) -> list[tuple[float, ...]]:

@@ -229,7 +229,8 @@ def check_json_object(field: str, value: Mapping[str, object]) -> None:
     try:
         if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
             raise TypeError
-        json.dumps(dict(value), allow_nan=False)
+        if value:
+            json.dumps(dict(value), allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         raise InvalidValue(field, "must be a JSON object", value) from None
 

@@ -11,8 +11,9 @@ from octavo.readers.parsed import Cover
 from octavo.records.catalogue import Records
 from octavo.records.covers import choose_cover
 from octavo.records.notes import Notes
+from octavo.records.removal import BATCH
 from octavo.records.sources import BookSource, save_source
-from octavo.records.tables import answers, covers, gaps, notes, reading_places, sources, tags
+from octavo.records.tables import answers, covers, gaps, notes, questions, reading_places, sources, tags
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from tests.records.test_covers import PNG
@@ -57,6 +58,37 @@ async def test_a_kill_right_after_the_removal_leaves_nothing_to_the_next_book_of
         # All that a killed `library.remove` has done.
         await library._records.remove(book.id, keep_answers=False)
         assert set((await count(library._records)).values()) == {0}
+
+
+async def copy_answer(library: Library, times: int) -> None:
+    """Store the one answer of a library again and again, each time to a question of its own."""
+    async with library.database.begin() as connection:
+        asked = (await connection.execute(select(questions))).one()._asdict()
+        answered = (await connection.execute(select(answers))).one()._asdict()
+        for number in range(times):
+            id_ = f"copy-{number:04}"
+            await connection.execute(
+                questions.insert(), asked | {"id": id_, "number": asked["number"] + 1 + number}
+            )
+            await connection.execute(answers.insert(), answered | {"id": id_, "question_id": id_})
+
+
+async def test_all_answers_from_a_removed_book_are_deleted_and_no_others(
+    tmp_path: Path, place: RecordsPlace
+) -> None:
+    records_url = place.url if "://" in place.url else ""
+    settings = Settings(data=tmp_path / "library", records_url=records_url, keep_quotations=False)
+    async with Library.open(settings=settings, embedder=TinyEmbedder()) as library:
+        book = await library.add(small_books.write_markdown(tmp_path / "tides.md"), book_id="tides")
+        await library.ask("How many boats were lost?", book_id=book.id)
+        await copy_answer(library, 2 * BATCH + 3)
+        hills = small_books.write_markdown(tmp_path / "hills.md", {"Tides": "The hills know no tides."})
+        await library.add(hills, book_id="hills")
+        kept = await library.ask("What do the hills know of tides?", book_id="hills")
+        await library._records.remove("tides", keep_answers=False)
+        async with library.database.connect() as connection:
+            left = list(await connection.scalars(select(answers.c.id)))
+    assert left == [kept.id]
 
 
 async def test_a_new_book_does_not_inherit_what_an_earlier_version_left(tmp_path: Path) -> None:

@@ -287,8 +287,8 @@ class Library:
             await self.conversations.delete_question(answer.question_id)
             return answer
 
-        sections, mapped = await self.contents(book.id), await self.open_map(book)
-        asked = await run_blocking(choose_questions, questions, sections, mapped, limit=limit)
+        known = await self.contents(book.id), await self.open_map(book)
+        asked = await choose_questions(questions, *known, self._answerers.write_question, limit=limit)
         return await evaluate(book, asked, ask_once, settings=self.settings, on_answer=on_answer)
 
     async def edit(

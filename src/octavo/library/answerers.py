@@ -10,6 +10,8 @@ from octavo.models import weights
 from octavo.search.rerank import Reranker
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from octavo.answers.steps import Rewrite
     from octavo.llm.agent import ModelAnswerer
     from octavo.llm.client import ModelEndpoint
@@ -27,6 +29,14 @@ class Answerers(NamedTuple):
     rewrite: Rewrite | None = None
 
 
+class LanguageModel(NamedTuple):
+    """What asks a language model."""
+
+    answerer: type[ModelAnswerer]
+    endpoint: type[ModelEndpoint]
+    write_question: Callable[[ModelEndpoint, str], Awaitable[str | None]]
+
+
 class AnswererFactory:
     """Chooses who answers: who was given, the language model that the settings name, or the offline answerer.
 
@@ -39,12 +49,28 @@ class AnswererFactory:
 
     async def choose(self, retriever: Retriever, embedder: Embedder) -> Answerers:
         offline = OfflineAnswerer(embedder, embed_query=retriever.embed_query, reranker=retriever.reranker)
-        if self._given is not None or not self._settings.model:
+        language_model = await self._load_model()
+        if language_model is None:
             return Answerers(self._given or offline)
-        model_answerer, endpoint = await run_blocking(_load_language_model, self._settings.model)
-        self._endpoint = self._endpoint or endpoint(self._settings)
-        model = model_answerer(self._settings, self._endpoint, offline)
+        loaded, endpoint = language_model
+        model = loaded.answerer(self._settings, endpoint, offline)
         return Answerers(model, offline=offline, rewrite=model.rewrite)
+
+    async def write_question(self, passage: str) -> str | None:
+        """Have the language model write a question that a passage answers. Without a model, return None."""
+        language_model = await self._load_model()
+        if language_model is None:
+            return None
+        loaded, endpoint = language_model
+        return await loaded.write_question(endpoint, passage)
+
+    async def _load_model(self) -> tuple[LanguageModel, ModelEndpoint] | None:
+        """Load the language model and open its endpoint, if it is the one that answers."""
+        if self._given is not None or not self._settings.model:
+            return None
+        loaded = await run_blocking(_load_language_model, self._settings.model)
+        self._endpoint = self._endpoint or loaded.endpoint(self._settings)
+        return loaded, self._endpoint
 
     async def close(self) -> None:
         if self._endpoint is not None:
@@ -70,11 +96,11 @@ def make_reranker(settings: Settings, models: LocalModels) -> Reranker | None:
     )
 
 
-def _load_language_model(name: str) -> tuple[type[ModelAnswerer], type[ModelEndpoint]]:
+def _load_language_model(name: str) -> LanguageModel:
     """Import what asks a language model. It is heavy, and only loaded where a model is set."""
-    from octavo.llm.agent import ModelAnswerer
+    from octavo.llm.agent import ModelAnswerer, write_question
     from octavo.llm.client import LITELLM, ModelEndpoint, load_litellm
 
     if name.startswith(LITELLM):
         load_litellm()
-    return ModelAnswerer, ModelEndpoint
+    return LanguageModel(ModelAnswerer, ModelEndpoint, write_question)

@@ -38,12 +38,14 @@ from octavo.maintenance.repair import (
 )
 from octavo.models.cross_encoders import HeadedText, LocalModels
 from octavo.models.loading import load_embedder
+from octavo.protocols import is_made_by
 from octavo.store import open_store, replace_store
 
 if TYPE_CHECKING:
     from octavo.protocols import ChunkStore, Embedder
     from octavo.records.catalogue import Records
     from octavo.settings import Settings
+    from octavo.types import Book
 
 REPAIR = "Run `octavo doctor --repair`."
 HALF_DONE = "two embedders (a repair was interrupted)"
@@ -238,12 +240,27 @@ async def _check_store(settings: Settings, records: Records, embedder: Embedder)
             stale = {} if found else await find_stale_notes(records, context.store)
             copies = await _check_copies(records, context.store, compared=not found)
             last = await read_last_check(records.database)
+            books = await records.list_books()
             if not found:
                 await save_check(records, passages=len(await records.read_digests()), repaired=0)
     except OctavoError as error:
         return [_report_error("store", error)]
     checked = [Finding("check before this one", str(last))] if last else []
-    return [*_describe_store(found, stale), *copies, *checked]
+    return [*_describe_store(found, stale), *copies, *_describe_earlier(context, books), *checked]
+
+
+def _describe_earlier(context: LibraryContext, books: Sequence[Book]) -> list[Finding]:
+    """Name the books that an earlier version of the multilingual embedder embedded."""
+    other = context.multilingual
+    if other is None:
+        return []
+    own = [book for book in books if is_made_by(book.index_fingerprint, other)]
+    named = [book.title for book in own if not book.index_fingerprint.endswith(f" {other.fingerprint}")]
+    if not named:
+        return []
+    said = f"embedded by an earlier version, and found less well: {', '.join(named[:5])}"
+    more = f" and {len(named) - 5} more" if len(named) > 5 else ""
+    return [Finding("other languages", said + more, sound=False, hint=REPAIR)]
 
 
 async def _check_copies(records: Records, store: ChunkStore, *, compared: bool) -> list[Finding]:

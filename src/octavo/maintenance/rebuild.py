@@ -17,6 +17,7 @@ from octavo.errors import EmbedderMismatch
 from octavo.ingest.install import STORE_AT_ONCE, install, split_batches
 from octavo.ingest.notes import read_notes
 from octavo.maintenance.repair import compare_store
+from octavo.protocols import is_made_by
 from octavo.records.catalogue import LIBRARY
 from octavo.store import find_store_owner
 
@@ -98,7 +99,7 @@ async def _group_points(
 def _require_same_embedder(found: RecoveredEdition, context: LibraryContext) -> None:
     book = found.edition.book
     embedder = context.find_embedder(book.index_fingerprint)
-    if not book.index_fingerprint.endswith(embedder.fingerprint):
+    if not is_made_by(book.index_fingerprint, embedder):
         raise EmbedderMismatch(
             f"{book.title!r} was indexed by {book.index_fingerprint}, and the settings ask for "
             f"{embedder.fingerprint}",

@@ -26,7 +26,7 @@ from octavo.ingest.install import STORE_AT_ONCE, install, split_batches
 from octavo.ingest.notes import read_recorded_notes
 from octavo.records.rows import hash_text
 from octavo.store import Store, open_store, read_store_state
-from octavo.types.books import read_language
+from octavo.types.books import read_languages
 
 if TYPE_CHECKING:
     from octavo.events import IngestEvent
@@ -275,14 +275,14 @@ def _choose_again(book: Book, context: LibraryContext) -> Embedder:
     before = context.find_embedder(book.index_fingerprint)
     if book.index_fingerprint.endswith(f" {before.fingerprint}"):
         return before
-    return context.choose_embedder(read_language(book.index_fingerprint))
+    return context.choose_embedder(read_languages(book.index_fingerprint)[0])
 
 
 async def reindex(context: LibraryContext) -> AsyncGenerator[IngestEvent, None]:
     """Rebuild, from its recorded text, each book that another embedder or chunker indexed."""
     for book in await context.records.list_books():
-        language, embedder = read_language(book.index_fingerprint), _choose_again(book, context)
-        fingerprint = make_fingerprint(context.settings, embedder, language=language)
+        languages, embedder = read_languages(book.index_fingerprint), _choose_again(book, context)
+        fingerprint = make_fingerprint(context.settings, embedder, languages=languages)
         if book.index_fingerprint == fingerprint:
             continue
         sections = await context.records.list_sections(book.id)

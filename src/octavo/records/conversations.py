@@ -37,6 +37,7 @@ from octavo.records.answer_rows import (
     build_answer,
     build_receipt,
     build_trace,
+    checksum_answer,
     parse_answer,
     parse_stored_answer,
 )
@@ -103,6 +104,29 @@ class Conversations:
                 again = update(sessions).where(sessions.c.session_id == wanted).values(end_time=None)
                 await connection.execute(again)
             return replace(found, end_time=None)
+
+    async def continue_answer(self, answer_id: str, *, owner: str = "") -> Session:
+        """Starts a session that begins with a copy of an answer and of its question."""
+        exchange = await self.find_exchange(answer_id, owner=owner)
+        if exchange.answer is None:
+            raise _make_answer_error(answer_id)
+        [stored] = await self.list_stored_answers(exchange.answer.id)
+        session = await self.start_session(owner=owner)
+        copied = _copy_answer(exchange.answer)
+        # An answer that was changed afterwards stays one in its copy.
+        is_sound = stored.receipt.get("seal") == checksum_answer(stored)
+        receipt = {**stored.receipt, **({"seal": checksum_answer(copied)} if is_sound else {})}
+        async with self._database.begin("the numbers of questions") as connection:
+            query = select(questions).where(questions.c.id == exchange.question.id)
+            asked = (await connection.execute(query)).one()._asdict()
+            number = (await connection.scalar(select(func.max(questions.c.number))) or 0) + 1
+            asked |= {"copy_of": asked["copy_of"] or asked["id"], "number": number}
+            asked |= {"id": copied.question_id, "session_id": session.session_id}
+            await connection.execute(insert(questions), asked)
+            await connection.execute(insert(answers), build_answer(copied, receipt=receipt))
+            counted = update(sessions).where(sessions.c.session_id == session.session_id)
+            await connection.execute(counted.values(query_count=1))
+        return await self.find_session(session.session_id, owner=owner)
 
     async def end_session(self, session_id: str, *, owner: str | None = None) -> Session:
         async with self._database.begin() as connection:
@@ -441,6 +465,13 @@ def _build_messages(question: Question, answer: Answer | None) -> tuple[Message,
         source_references=answer.citations,
     )
     return asked, replied
+
+
+def _copy_answer(answer: Answer) -> Answer:
+    """Return an answer with ids of its own."""
+    id_ = str(uuid4())
+    citations = tuple(replace(cited, answer_id=id_) for cited in answer.citations)
+    return replace(answer, id=id_, question_id=str(uuid4()), citations=citations)
 
 
 def _make_answer_error(id_: str) -> NotFound:

@@ -3,7 +3,8 @@
 A question is listed when it was refused, when its answer had little confidence, or when a reader rated the
 answer down. The log has no words of its own: the question stays with its conversation, and leaves the log
 when that is deleted. Who asked is not part of it. A question that was refused because its answer lies outside
-the scope is not listed: the book does answer it.
+the scope is not listed: the book does answer it. A question and the copies of it, with which conversations go
+on from its answer, count as one.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ NEAREST = 5
 """How many sections are kept with a question."""
 MOST = 2_000
 """How many questions a report is made of, the newest ones."""
+_ASKED = func.coalesce(questions.c.copy_of, questions.c.id)
+"""The question that was asked: the same for it and for its copies."""
 _NO_GAP = (RefusalReason.NOT_IN_SCOPE, RefusalReason.EMPTY_LIBRARY)
 
 
@@ -106,8 +109,10 @@ async def delete_gaps_of(connection: AsyncConnection, book_id: str) -> None:
 async def list_gaps(database: Database, book_id: str, *, since: datetime) -> list[OpenQuestion]:
     """Lists the questions of a book since a time, the newest first, at most `MOST`."""
     columns = (questions.c.interpreted, gaps.c.kind, gaps.c.confidence, gaps.c.sections, gaps.c.timestamp)
-    query = select(*columns).join(questions, gaps.c.question_id == questions.c.id)
-    query = query.where(gaps.c.book_id == book_id, gaps.c.timestamp >= since)
+    listed = gaps.join(questions, gaps.c.question_id == questions.c.id)
+    wanted = (gaps.c.book_id == book_id, gaps.c.timestamp >= since)
+    first = select(func.min(questions.c.number)).select_from(listed).where(*wanted).group_by(_ASKED)
+    query = select(*columns).select_from(listed).where(questions.c.number.in_(first))
     async with database.connect() as connection:
         newest = query.order_by(gaps.c.timestamp.desc(), questions.c.number).limit(MOST)
         return [
@@ -118,6 +123,8 @@ async def list_gaps(database: Database, book_id: str, *, since: datetime) -> lis
 
 async def count_questions(database: Database, book_id: str, *, since: datetime) -> int:
     """Counts the questions that were asked of a book since a time, answered or not."""
-    query = select(func.count()).where(questions.c.book_id == book_id, questions.c.timestamp >= since)
+    query = select(func.count(_ASKED.distinct())).where(
+        questions.c.book_id == book_id, questions.c.timestamp >= since
+    )
     async with database.connect() as connection:
         return await connection.scalar(query) or 0

@@ -4,7 +4,8 @@ The lines of a PDF's section, which say where it is printed, are stored with its
 
 Both belong to an edition and go with it. A picture is stored once, under the SHA-256 of its bytes, for every
 edition that shows it. Nothing but the page needs them: a section whose markup is missing or damaged is shown
-as text. A book that was added before markup was stored gets its own when the same file is added again.
+as text. A book that was added before markup was stored gets its own when the same file is added again, and
+what was marked in its texts for the map is marked anew.
 """
 
 from __future__ import annotations
@@ -12,23 +13,25 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import and_, delete, insert, select, text
 
 from octavo.concurrency import run_blocking
 from octavo.errors import InvalidValue, NotFound
-from octavo.records.tables import books, edition_images, images, markup, sections
+from octavo.records.tables import books, edition_images, images, markup, sections, text_marks
 from octavo.types import PrintedLine
 from octavo.types.books import check_lines
 from octavo.types.markup import check_nesting, decode_markup, encode_markup
 
 if TYPE_CHECKING:
+    from sqlalchemy import Column
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from octavo.records.database import Database
     from octavo.types import Element, Section
 
+T = TypeVar("T")
 BATCH = 128
 Packed = dict[str, tuple[bytes, bytes | None]]
 """From the id of a section to its markup and its lines."""
@@ -80,6 +83,9 @@ async def save_markup(
             return False
         await delete_markup(connection, book_id, edition)
         await _insert_packed(connection, book_id, edition, packed, pictures)
+        # The map's sentences follow the markup.
+        marked = select(sections.c.text_hash).where(*of_edition)
+        await connection.execute(delete(text_marks).where(text_marks.c.hash.in_(marked)))
         return True
 
 
@@ -91,18 +97,36 @@ async def delete_markup(connection: AsyncConnection, book_id: str, edition: int)
 
 async def find_markup(database: Database, section: Section) -> tuple[Element, ...]:
     """Find the markup of a section of the edition that readers see; () where there is none that fits."""
-    query = (
-        select(markup.c.markup)
-        .join(books, _OF_READY)
-        .where(markup.c.book_id == section.book_id, markup.c.section_id == section.id)
-    )
-    async with database.connect() as connection:
-        stored = await connection.scalar(query)
-    if stored is None:
-        return ()
+    return _decode(await _read_packed(database, markup.c.markup, section), len(section.text))
+
+
+async def list_markup(database: Database, of: Sequence[Section]) -> dict[str, tuple[Element, ...]]:
+    """Find the markup of sections of one book that have none with them, as `find_markup` does."""
+    wanted = {section.id: len(section.text) for section in of if not section.markup}
+    found: dict[str, tuple[Element, ...]] = {}
+    for some in _split(list(wanted)):
+        query = (
+            select(markup.c.section_id, markup.c.markup)
+            .join(books, _OF_READY)
+            .where(markup.c.book_id == of[0].book_id, markup.c.section_id.in_(some))
+        )
+        async with database.connect() as connection:
+            rows = [(row.section_id, row.markup) for row in await connection.execute(query)]
+        found |= await run_blocking(_decode_all, rows, wanted)
+    return found
+
+
+def _decode_all(
+    rows: Iterable[tuple[str, bytes]], lengths: Mapping[str, int]
+) -> dict[str, tuple[Element, ...]]:
+    return {section_id: _decode(stored, lengths[section_id]) for section_id, stored in rows}
+
+
+def _decode(stored: bytes | None, length: int) -> tuple[Element, ...]:
+    """Return markup that fits a text of this length; () for none, and for damage."""
     try:
-        found = decode_markup(json.loads(zlib.decompress(stored)))
-        check_nesting("markup", found, len(section.text))
+        found = decode_markup(_unpack(stored))
+        check_nesting("markup", found, length)
     except (zlib.error, ValueError, InvalidValue):
         return ()
     return found
@@ -110,21 +134,28 @@ async def find_markup(database: Database, section: Section) -> tuple[Element, ..
 
 async def find_lines(database: Database, section: Section) -> tuple[PrintedLine, ...]:
     """Find where a section of the edition that readers see is printed; () where that is not known."""
-    query = (
-        select(markup.c.lines)
-        .join(books, _OF_READY)
-        .where(markup.c.book_id == section.book_id, markup.c.section_id == section.id)
-    )
-    async with database.connect() as connection:
-        stored = await connection.scalar(query)
-    if stored is None:
-        return ()
+    stored = await _read_packed(database, markup.c.lines, section)
     try:
-        found = tuple(PrintedLine(*line) for line in json.loads(zlib.decompress(stored)))
+        found = tuple(PrintedLine(*line) for line in _unpack(stored))
         check_lines("lines", found, len(section.text))
     except (zlib.error, ValueError, TypeError, InvalidValue):
         return ()
     return found
+
+
+async def _read_packed(database: Database, column: Column[bytes], section: Section) -> bytes | None:
+    """Read what a column has of a section of the edition that readers see."""
+    query = (
+        select(column)
+        .join(books, _OF_READY)
+        .where(markup.c.book_id == section.book_id, markup.c.section_id == section.id)
+    )
+    async with database.connect() as connection:
+        return await connection.scalar(query)
+
+
+def _unpack(stored: bytes | None) -> list[Any]:
+    return [] if stored is None else list(json.loads(zlib.decompress(stored)))
 
 
 async def read_image(database: Database, book_id: str, name: str) -> bytes:
@@ -177,5 +208,5 @@ async def _insert_packed(
         await connection.execute(insert(edition_images), some)
 
 
-def _split(rows: list[dict[str, object]]) -> Iterator[list[dict[str, object]]]:
+def _split(rows: list[T]) -> Iterator[list[T]]:
     return (rows[start : start + BATCH] for start in range(0, len(rows), BATCH))

@@ -6,7 +6,8 @@ embedder and of the text it was made from, so nothing is ever embedded twice. `r
 the store must still delete.
 
 A session has questions, and a question one answer, stored as the reader got it, with its evidence, its
-citations and a receipt of how it was made; `feedback` has the readers' ratings.
+citations and a receipt of how it was made; `feedback` has the readers' ratings. A question that was copied
+into another session, where its answer is continued, is a `copy_of` the one that was asked.
 
 A key is stored as a hash and found by its public id. A job is a book that waits to be added; the process that
 takes it renews `seen_at`, so that a job whose worker died can be taken by another. `requests` are those that
@@ -56,7 +57,7 @@ from sqlalchemy import (
     false,
 )
 
-HEAD = "0016"
+HEAD = "0017"
 """The newest revision under `migrations/versions`."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -243,6 +244,7 @@ questions = Table(
     Column("timestamp", Moment, nullable=False),
     Column("status", String(32), nullable=False),
     Column("error", Text),
+    Column("copy_of", String(64)),
     Index(None, "session_id"),
     Index(None, "number", unique=True),
 )

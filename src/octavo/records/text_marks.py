@@ -1,7 +1,8 @@
 """The marks of the texts: what maps of books are made from, stored once for every text.
 
-A text that several editions share is marked once, so a new edition marks only what changed. Marks that are
-missing, of an earlier version or damaged are made again when they are needed. They go with their text.
+A text that several editions share is marked once, by the markup of the first of them, so a new edition marks
+only what changed. Marks that are missing, of an earlier version or damaged are made again when they are
+needed. They go with their text, and when its markup is replaced.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ from sqlalchemy import bindparam, select, text
 
 from octavo.concurrency import run_blocking
 from octavo.errors import InvalidValue
+from octavo.records.markup import list_markup
 from octavo.records.rows import hash_text
 from octavo.records.tables import text_marks, texts
+from octavo.text.blocks import list_section_blocks
 from octavo.text.bookmap.marks import MARKS_VERSION, SectionMarks, decode_marks, encode_marks
 from octavo.text.bookmap.scan import mark_section
 
 if TYPE_CHECKING:
     from octavo.records.database import Database
-    from octavo.types import Section
+    from octavo.types import Element, Section
 
 BATCH = 500
 # How many characters are marked before the marks are saved: about half a second of work.
@@ -41,7 +44,8 @@ async def ensure_marks(database: Database, sections: Sequence[Section]) -> tuple
     known = await find_marks(database, hashes)
     missing = {key: section for key, section in zip(hashes, sections, strict=True) if key not in known}
     for batch in _split_by_length(missing):
-        made = await run_blocking(_mark_all, batch)
+        markup = await list_markup(database, list(batch.values()))
+        made = await run_blocking(_mark_all, batch, markup)
         await save_marks(database, made)
         known |= made
     return [known[key] for key in hashes], len(missing)
@@ -51,8 +55,16 @@ def _hash_texts(sections: Iterable[Section]) -> list[str]:
     return [hash_text(section.text) for section in sections]
 
 
-def _mark_all(sections: Mapping[str, Section]) -> dict[str, SectionMarks]:
-    return {key: mark_section(section.text, section.blocks) for key, section in sections.items()}
+def _mark_all(
+    sections: Mapping[str, Section], markup: Mapping[str, Sequence[Element]]
+) -> dict[str, SectionMarks]:
+    """Mark sections by their hash. `markup` is what the records have, by the ids of the sections."""
+    return {
+        key: mark_section(
+            section.text, section.blocks, list_section_blocks(section, markup.get(section.id, ()))
+        )
+        for key, section in sections.items()
+    }
 
 
 def _split_by_length(sections: Mapping[str, Section]) -> Iterator[dict[str, Section]]:

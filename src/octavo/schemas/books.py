@@ -103,7 +103,10 @@ class BookPageJson(Schema):
 
 
 class ChangeJson(Schema):
-    """What a new edition changes: sections, and the passages behind them."""
+    """What a new edition changes: sections, and the passages behind them.
+
+    `replaces` is the format of the edition that was in the library; empty for a new book.
+    """
 
     added: int
     changed: int
@@ -111,6 +114,7 @@ class ChangeJson(Schema):
     kept: int
     chunks_new: int
     chunks_gone: int
+    replaces: str = ""
 
 
 class AddedBookJson(BookJson):
@@ -267,17 +271,21 @@ class PrintedPagesJson(Schema):
 
 
 class SectionTextJson(SectionJson):
-    """A section with its text. `markup` is how it is drawn; a section without markup is shown as text."""
+    """A section with its text. `markup` is how it is drawn; a section without markup is shown as text.
 
+    `language` is that of the section, or of the book where the section does not clearly have another.
+    """
+
+    language: str
     text: str
     blocks: list[BlockJson]
     pages: list[PageStartJson]
     markup: list[ElementJson]
 
     @classmethod
-    def from_section(cls, section: Section) -> Self:
+    def from_section(cls, section: Section, language: str = "") -> Self:
         markup = [ElementJson.from_element(element) for element in section.markup]
-        return cls.from_value(section, characters=len(section.text), markup=markup)
+        return cls.from_value(section, characters=len(section.text), markup=markup, language=language)
 
 
 class ProgressJson(Schema):

@@ -3,9 +3,9 @@
 The engine writes new points into a segment that is kept in memory and compared vector by vector. That is
 exact, and quick enough for `EXACT_MOST` passages. In a larger store the segments are rewritten: read from the
 disk as they are needed, with two bits for each number of a vector. A search compares these codes of all
-vectors, and then the vectors themselves of the best ones, `OVERSAMPLING` times as many as were asked for. No
-graph is built, so the same passages have the same codes in whichever order they came, and rewriting costs
-little.
+vectors, and then, in each segment, the vectors themselves of the best ones: more than were asked for, so that
+all segments together compare at least `OVERSAMPLING` times as many. No graph is built, so the same passages
+have the same codes in whichever order they came, and rewriting costs little.
 
 The engine lets no other thread run while it rewrites. So a child process copies the store's folder and
 rewrites the copy, while this process goes on searching, and adding as soon as the copy is made. Then the copy
@@ -50,7 +50,8 @@ from octavo.store.edge_files import REPAIR, is_empty, load, sync_files, sync_pat
 
 EXACT_MOST = 100_000
 """How many passages a search compares vector by vector."""
-OVERSAMPLING = 4.0
+OVERSAMPLING, LEAST_OVERSAMPLING = 4.0, 1.5
+"""How many times more vectors than asked for are compared: in all segments, and in each of many."""
 LOOSE_LEAST, LOOSE_SHARE = 50_000, 0.1
 """New points are worth rewriting when there are so many, and so large a share of all."""
 SEGMENT_POINTS = 200_000
@@ -64,7 +65,15 @@ _COPIED = b"copied\n"
 _SET_DEATH_SIGNAL = 1
 _REPLACED, _DRAFT = ".before-compaction", ".compaction-"
 EXACT = SearchParams(exact=True, quantization=QuantizationSearchParams(ignore=True))
-BY_CODES = SearchParams(quantization=QuantizationSearchParams(rescore=True, oversampling=OVERSAMPLING))
+
+
+def search_by_codes(segments: int) -> SearchParams:
+    """Builds the parameters that compare codes first, and then the vectors of the best in each segment.
+
+    Vectors are read from the disk, and most of the best are in a few of the segments only.
+    """
+    factor = max(LEAST_OVERSAMPLING, OVERSAMPLING / max(1, segments))
+    return SearchParams(quantization=QuantizationSearchParams(rescore=True, oversampling=factor))
 
 
 def is_compact(path: Path) -> bool:

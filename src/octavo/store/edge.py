@@ -296,7 +296,9 @@ class EdgeStore:
             return None
         with self._engine() as shard:
             points = shard.count(CountRequest(exact=False, filter=allowed))
-        return compaction.EXACT if points <= self._exact_most else compaction.BY_CODES
+            if points > self._exact_most:
+                return compaction.search_by_codes(shard.info().segments_count)
+        return compaction.EXACT
 
     def _note_touched(self, ids: Collection[str]) -> None:
         if self._touched is not None:

@@ -16,7 +16,7 @@ from octavo.types.markup import Element, check_nesting
 
 CHUNK_LEAST, CHUNK_MOST = 10, 2000
 EMPTY: Mapping[str, object] = MappingProxyType({})
-_WORD_RULES = re.compile(r" words-([a-z]{2,3})-\w+ ")
+_WORD_RULES = re.compile(r" words-([a-z]{2,3}(?:\+[a-z]{2,3})*)-\w+ ")
 
 
 class BookFormat(StrEnum):
@@ -128,10 +128,13 @@ def _has_words(values: Sequence[str], wanted: str) -> bool:
     return not words or any(all(word in value.casefold() for word in words) for value in values)
 
 
-def read_language(fingerprint: str) -> str:
-    """Return the language whose rules an index with this fingerprint follows; "" for English."""
+def read_languages(fingerprint: str) -> tuple[str, ...]:
+    """Return the languages whose rules an index with this fingerprint follows; "" for English.
+
+    The first is that of the book, the others those of some of its sections.
+    """
     found = _WORD_RULES.search(fingerprint)
-    return found[1] if found else ""
+    return tuple("" if code == "en" else code for code in found[1].split("+")) if found else ("",)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,14 +59,18 @@ class ElementKind(StrEnum):
     LINK = "link"
     NOTE_REFERENCE = "note_reference"
     SPAN = "span"
+    # Words with their reading, which stands in brackets after each part of them: 東(とう)京(きょう).
+    RUBY = "ruby"
+    READING = "reading"
 
 
 ATTRIBUTES: Mapping[ElementKind, frozenset[str]] = {
     # `section` and `offset` are the place that a link leads to; `url` is an address outside the book.
     ElementKind.LINK: frozenset(("url", "section", "offset")),
     ElementKind.NOTE_REFERENCE: frozenset(("url", "section", "offset")),
-    # `ordered` is 1 for a numbered list, and `start` its first number.
-    ElementKind.LIST: frozenset(("ordered", "start")),
+    # `ordered` is 1 for a numbered list, `start` is its first number, and `style` is one of `LIST_STYLES`
+    # where letters or roman numerals stand for the numbers.
+    ElementKind.LIST: frozenset(("ordered", "start", "style")),
     ElementKind.NOTE: frozenset(("label",)),
     ElementKind.HEADING: frozenset(("level",)),
     # `header` is 1 for a header cell; `columns` and `rows` are how many it spans.
@@ -77,6 +81,7 @@ ATTRIBUTES: Mapping[ElementKind, frozenset[str]] = {
     # `mathml` is a tree in JSON: [tag, {attributes}, child, …]. `display` is 1 for a formula on its own line.
     ElementKind.FORMULA: frozenset(("mathml", "tex", "display")),
 }
+LIST_STYLES = frozenset(("a", "A", "i", "I"))
 ANYWHERE = frozenset(("lang", "dir"))
 """The language and the writing direction (`ltr`, `rtl` or `auto`), which every element may have."""
 SHOWN_EMPTY = frozenset(
