@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.answerers import add_tides
+from tests.support.copies import copy_library
 
 if TYPE_CHECKING:
-    from tests.support.browser import BrowserThread
-from tests.support.copies import copy_library
+    from tests.support.browser import BrowserThread, PageVisit
 
 
 @pytest.fixture(scope="session")
@@ -26,6 +26,16 @@ def stage() -> Iterator[BrowserThread]:
     made = BrowserThread()
     yield made
     made.close()
+
+
+@pytest.fixture
+def visit(stage: BrowserThread, base: str) -> Iterator[PageVisit]:
+    """A page of one's own at the module's `base`. In the end it must have had no error."""
+    from tests.support.browser import open_page
+
+    with open_page(stage, base) as opened:
+        yield opened
+        stage.call(opened.assert_clean)
 
 
 @pytest.fixture(scope="session")

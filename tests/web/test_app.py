@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from octavo.verification.claims import Sentence
 from tests.support import small_books
 from tests.support.answerers import AllSentencesAnswerer, FailingAnswerer, ScriptedAnswerer, fill_library
 from tests.support.browser import BrowserThread, PageVisit, open_page, serve_page
+from tests.support.patience import PATIENCE
 
 LOST = "How many boats were lost?"
 PAGES = [
@@ -73,17 +75,11 @@ class Gated:
     name = "gated"
 
     def __init__(self) -> None:
-        self.gate = asyncio.Event()
-        self.loop: asyncio.AbstractEventLoop | None = None
+        self.gate = threading.Event()
 
     async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
-        self.loop = asyncio.get_running_loop()
-        await self.gate.wait()
+        await asyncio.to_thread(self.gate.wait, PATIENCE)
         return await AllSentencesAnswerer("boats").reply(question, given)
-
-    def let(self) -> None:
-        assert self.loop is not None
-        self.loop.call_soon_threadsafe(self.gate.set)
 
 
 def test_while_it_works_the_steps_are_named_and_then_make_room(stage: BrowserThread, tides: Path) -> None:
@@ -95,7 +91,7 @@ def test_while_it_works_the_steps_are_named_and_then_make_room(stage: BrowserThr
         expect(page.locator(".steps")).to_contain_text("Looking in The Tides")
         expect(page.locator(".ask")).to_have_text("Stop")
         page.locator(".steps li").nth(1).wait_for()
-        answerer.let()
+        answerer.gate.set()
         expect(page.locator(".claim").first).to_contain_text("Seven boats")
         expect(page.locator(".steps")).to_have_count(0)
         expect(page.locator(".ask")).to_have_text("Ask")
@@ -203,6 +199,9 @@ def test_what_was_left_out_is_told_on_request(stage: BrowserThread, tides: Path)
         expect(left.locator("li").first).to_be_hidden()
         left.locator("summary").click()
         expect(left.locator("li").first).to_contain_text("Goats can fly.")
+        page.reload()
+        left.locator("summary").click()
+        expect(left.locator("li").first).to_contain_text("Goats can fly.")
         visit.assert_clean()
 
 
@@ -270,6 +269,36 @@ def test_a_shared_link_opens_the_answer_and_its_passage(stage: BrowserThread, vi
         there.click("text=Back to your conversation")
         expect(there.locator(".welcome")).to_be_visible()
         other.assert_clean()
+
+
+def test_a_shared_answer_is_continued_and_exported_in_a_conversation_of_ones_own(
+    stage: BrowserThread, visit: PageVisit
+) -> None:
+    page = visit.go()
+    visit.ask(LOST)
+    page.get_by_role("button", name="Share").click()
+    link = page.evaluate("navigator.clipboard.readText()")
+    with open_page(stage, visit.base) as other:
+        there = other.go(link.removeprefix(visit.base))
+        expect(there.locator(".shared")).to_be_visible()
+        other.ask("Why?")
+        expect(there.locator(".turn")).to_have_count(2)
+        expect(there.locator(".turn").last.locator(".interpreted")).to_contain_text("boats")
+        expect(there.locator(".shared")).to_have_count(0)
+        there.reload()
+        expect(there.locator(".turn .question")).to_have_text([LOST, "Why?"])
+        other.assert_clean()
+    # The conversation that it was shared from does not go on.
+    page.reload()
+    expect(page.locator(".turn .question")).to_have_text([LOST])
+    with open_page(stage, visit.base) as third:
+        there = third.go(link.removeprefix(visit.base))
+        expect(there.locator(".shared")).to_be_visible()
+        there.get_by_role("button", name="Export").click()
+        with there.expect_download() as download:
+            there.get_by_role("button", name="Markdown").click()
+        assert "Seven boats were lost" in Path(download.value.path()).read_text()
+        third.assert_clean()
 
 
 def test_a_follow_up_says_how_it_was_understood(visit: PageVisit) -> None:

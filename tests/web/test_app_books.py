@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import re
+import time
 import zipfile
+from datetime import datetime, timedelta
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from octavo.library import Library
 from octavo.records.keys import Keyring
@@ -38,6 +42,69 @@ def empty(tmp_path: Path) -> Path:
 
 def upload(page: Page, *paths: Path) -> None:
     page.set_input_files("#file", [str(path) for path in paths])
+
+
+def test_a_file_that_takes_the_place_of_a_book_says_so(
+    stage: BrowserThread, empty: Path, tmp_path: Path
+) -> None:
+    book = tmp_path / "rain.md"
+    with serve_page(empty) as base, open_page(stage, base) as visit:
+        page = visit.go()
+        for text, said in (
+            ("It rained.", "has been added"),
+            ("It rained.", "Nothing has changed"),
+            ("It snowed.", "has taken the place of the old one"),
+        ):
+            book.write_text(f"# The Rain\n\n## One\n\n{text}\n")
+            upload(page, book)
+            expect(page.locator("#toast")).to_contain_text(said)
+        expect(page.locator(".book")).to_have_count(1)
+        expect(page.locator(".book")).to_contain_text("1 section")
+        expect(page.locator(".book")).not_to_contain_text("1 sections")
+
+
+def test_a_new_book_is_new_though_the_list_names_it_before_its_job_is_seen_to_end(
+    stage: BrowserThread, empty: Path, tmp_path: Path
+) -> None:
+    embedder = GatedEmbedder(100)
+    for name in ("Ebb", "Flow"):
+        small_books.write_markdown(tmp_path / f"{name}.md", {"One": f"This is about {name}."}, title=name)
+    with serve_page(empty, embedder=embedder) as base, open_page(stage, base) as visit:
+        page = visit.page
+        page.clock.install()
+        visit.go()
+
+        def wait_for_jobs(count: int) -> None:
+            def count_done() -> int:
+                with urlopen(f"{base}/v1/jobs") as reply:
+                    return sum(job["state"] == "done" for job in json.load(reply)["jobs"])
+
+            patience = time.monotonic() + PATIENCE / 1000
+            while count_done() < count and time.monotonic() < patience:
+                time.sleep(0.05)
+            assert count_done() == count
+
+        def finish_second(route: Route) -> None:
+            embedder.gate.set()
+            wait_for_jobs(2)
+            route.continue_()
+
+        # The page's clock stands still: it asks how the jobs stand when the test says so.
+        expect(page.locator(".empty")).to_be_visible()
+        page.clock.pause_at(datetime.now() + timedelta(minutes=1))
+        upload(page, tmp_path / "Ebb.md")
+        expect(page.locator(".job[data-job]")).to_have_count(1)
+        wait_for_jobs(1)
+        embedder.free = 0
+        upload(page, tmp_path / "Flow.md")
+        expect(page.locator(".job[data-job]")).to_have_count(2)
+        page.route("**/v1/books*", finish_second, times=1)
+        page.clock.run_for(1_000)
+        expect(page.locator(".book")).to_have_count(2)
+        expect(page.locator("#toast")).to_contain_text("“Ebb” has been added.")
+        page.clock.run_for(1_000)
+        expect(page.locator("#toast")).to_contain_text("“Flow” has been added.")
+        visit.assert_clean()
 
 
 def test_a_book_is_added_by_upload_asked_and_read_with_everything_real(

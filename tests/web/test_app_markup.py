@@ -6,12 +6,16 @@ Hostile pictures, drawings, formulas and links do nothing: no script runs, and n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
+from octavo.answers.offline import Reply
+from octavo.types import ElementKind
+from octavo.verification.claims import Claim, Sentence
 from tests.support import illustrated
 from tests.support.answerers import AllSentencesAnswerer, fill_library
 from tests.support.browser import BrowserThread, PageVisit, open_page, serve_page
@@ -26,16 +30,13 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("illustrated")
     hostile = (*illustrated.write_hostile_books(folder), *illustrated.write_hostile_formulas(folder))
     plain = (*illustrated.write_books(folder), *illustrated.write_foreign_books(folder))
-    filled = fill_library(folder / "library", *plain, *hostile)
+    steps = folder / "steps.html"
+    steps.write_text(
+        "<title>Steps</title><h1>Steps</h1><ol start=0><li>Look at the sea for an hour.</li></ol>"
+    )
+    filled = fill_library(folder / "library", *plain, *hostile, steps)
     with serve_page(filled, answerer=AllSentencesAnswerer()) as address:
         yield address
-
-
-@pytest.fixture
-def visit(stage: BrowserThread, base: str) -> Iterator[PageVisit]:
-    with open_page(stage, base) as opened:
-        yield opened
-        stage.call(opened.assert_clean)
 
 
 def list_sections(visit: PageVisit, book: str) -> list[dict[str, Any]]:
@@ -93,6 +94,147 @@ def test_an_answer_shows_a_table_as_a_table_and_code_as_code(visit: PageVisit) -
     visit.wait_for_cited("Northern quay | four fathoms")
 
 
+def test_the_card_of_a_footnote_shows_the_paragraph_as_the_book_has_it(visit: PageVisit) -> None:
+    page = visit.go("/#/books/the-sea-chart")
+    visit.ask("How is the tide of the harbour read?")
+    page.locator(".claim", has_text="Water is H").locator("button.cite").first.hover()
+    card = page.locator(".preview-quote")
+    expect(card.locator("em")).to_have_text("tide")
+    expect(card.locator("code")).to_have_text("tide --now")
+    expect(card.locator("sub")).to_have_text("2")
+    expect(card.locator("mark.preview-words").first).to_contain_text("Water is H")
+    expect(card.locator("p")).to_have_count(1)
+    expect(card.locator("a[href], button")).to_have_count(0)
+
+
+class ListAnswerer:
+    """Quotes the items that it is given as one claim."""
+
+    name = "list"
+
+    async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
+        items = [sentence for sentence in given if sentence.kind is ElementKind.ITEM]
+        text = "\n".join(item.text for item in items)
+        return Reply((Claim(text, tuple(item.id for item in items)),), 1.0, 0.9)
+
+
+@pytest.fixture
+def cellar(tmp_path: Path) -> Iterator[str]:
+    text = "# The cellar\n\nIt holds these goods:\n\n1. dry salt\n2. old tar\n"
+    (tmp_path / "cellar.md").write_text(text)
+    data = fill_library(tmp_path / "library", tmp_path / "cellar.md")
+    with serve_page(data, answerer=ListAnswerer()) as address:
+        yield address
+
+
+def test_a_claim_of_several_items_is_drawn_as_their_list(cellar: str, stage: BrowserThread) -> None:
+    with open_page(stage, cellar) as visit:
+        page = visit.go("/#/books/the-cellar")
+        visit.ask("What does it hold?")
+        expect(page.locator(".claim.quoted ol > li")).to_have_text(
+            ["dry salt", "old tar"], use_inner_text=True
+        )
+        expect(page.locator(".claim.quoted button.cite")).to_have_count(2)
+        stage.call(visit.assert_clean)
+
+
+TEX = """async (all) => {
+  const { drawFormula } = await import("/static/app/formula.js");
+  return all.map((tex) => drawFormula({ tex }, true)?.innerHTML ?? null);
+}"""
+DRAWN = {
+    r"x = \frac{-b \pm \sqrt{b^2 - 4ac}}{2a}": (
+        "<mi>x</mi><mo>=</mo><mfrac><mrow><mo>−</mo><mi>b</mi><mo>±</mo><msqrt><mrow><msup><mi>b</mi><mn>2</mn></msup>"
+        "<mo>−</mo><mn>4</mn><mi>a</mi><mi>c</mi></mrow></msqrt></mrow><mrow><mn>2</mn><mi>a</mi></mrow></mfrac>"
+    ),
+    r"\sum_{i=1}^n x_i'": (
+        '<munderover><mo largeop="true" movablelimits="false">∑</mo><mrow><mi>i</mi><mo>=</mo>'
+        "<mn>1</mn></mrow><mi>n</mi></munderover><msubsup><mi>x</mi><mi>i</mi><mo>′</mo></msubsup>"
+    ),
+    r"\mathbb{R} \to \mathcal L": "<mi>ℝ</mi><mo>→</mo><mi>ℒ</mi>",
+    r"\text{if } 3.14 \not= \pi": "<mtext>if&nbsp;</mtext><mn>3.14</mn><mo>≠</mo><mi>π</mi>",
+    r"\begin{pmatrix} a & b \\ c & d \end{pmatrix}": (
+        '<mrow><mo fence="true" stretchy="true">(</mo><mtable><mtr><mtd columnalign="center"><mi>a</mi></mtd>'
+        '<mtd columnalign="center"><mi>b</mi></mtd></mtr><mtr><mtd columnalign="center"><mi>c</mi></mtd>'
+        '<mtd columnalign="center"><mi>d</mi></mtd></mtr></mtable><mo fence="true" stretchy="true">)</mo>'
+        "</mrow>"
+    ),
+    r"\frac12 m v^2": "<mfrac><mn>1</mn><mn>2</mn></mfrac><mi>m</mi><msup><mi>v</mi><mn>2</mn></msup>",
+    "x^10": "<msup><mi>x</mi><mn>1</mn></msup><mn>0</mn>",
+    r"\mathbf 12": "<mn>𝟏</mn><mn>2</mn>",
+    r"\pi*r": "<mi>π</mi><mo>∗</mo><mi>r</mi>",
+    r"\operatorname*{argmax}": '<mi mathvariant="normal">argmax</mi>',
+    r"\mathrm{a\,b}": (
+        '<mrow><mi mathvariant="normal">a</mi><mspace width=".17em"></mspace>'
+        '<mi mathvariant="normal">b</mi></mrow>'
+    ),
+    r"\text{5\% of~all}": "<mtext>5% of&nbsp;all</mtext>",
+    "x''^2": "<msup><mi>x</mi><mrow><mo>′′</mo><mn>2</mn></mrow></msup>",
+    r"\begin{matrix} a \\[4pt] b \\* c \\ [0, 1] \end{matrix}": (
+        '<mrow><mtable><mtr><mtd columnalign="center"><mi>a</mi></mtd></mtr><mtr><mtd columnalign="center">'
+        '<mi>b</mi></mtd></mtr><mtr><mtd columnalign="center"><mi>c</mi></mtd></mtr><mtr>'
+        '<mtd columnalign="center"><mo stretchy="false">[</mo><mn>0</mn><mo>,</mo><mn>1</mn>'
+        '<mo stretchy="false">]</mo></mtd></mtr></mtable></mrow>'
+    ),
+}
+NOT_UNDERSTOOD = (
+    r"\href{javascript:alert(1)}{x}",
+    r"\frac{a",
+    "a }",
+    r"\left( a",
+    "{" * 40,
+    "",
+    r"\begin{tikz}\end{tikz}",
+    r"\text{if $x>0$}",
+    r"\text{a \textbf{b}}",
+    r"\text{a\,b}",
+    r"\text{a\\b}",
+    "x_a_b",
+    "x^a^b",
+    "x^2'",
+    "x^^2",
+    r"\displaystyle^2",
+    r"\begin{matrix} a \\[\jot] b \end{matrix}",
+    r"\begin{matrix} a \\ [4pt] b \end{matrix}",
+    r"\begin{matrix} a \\[4pt",
+    r"\begin{aligned}[t] a \end{aligned}",
+)
+
+
+def test_formulas_in_tex_are_drawn_and_others_stay_as_they_are_written(visit: PageVisit) -> None:
+    page = visit.go()
+    assert dict(zip(DRAWN, page.evaluate(TEX, list(DRAWN)), strict=True)) == DRAWN
+    assert page.evaluate(TEX, list(NOT_UNDERSTOOD)) == [None] * len(NOT_UNDERSTOOD)
+
+
+@pytest.fixture
+def algebra(tmp_path: Path) -> Iterator[str]:
+    (tmp_path / "algebra.md").write_text(
+        "# Algebra\n\nIt says, where $a \\neq 0$, that $b \\unknown c$ holds.\n\n$$x = \\frac{a}{b}$$\n"
+    )
+    data = fill_library(tmp_path / "library", tmp_path / "algebra.md")
+    with serve_page(data, answerer=AllSentencesAnswerer()) as address:
+        yield address
+
+
+def test_a_formula_stands_in_its_line_in_the_book_and_in_the_answer(
+    algebra: str, stage: BrowserThread
+) -> None:
+    with open_page(stage, algebra) as visit:
+        page = visit.go("/#/books/algebra")
+        sentence = page.locator(".leaf p", has_text="It says")
+        expect(sentence.locator("math mo")).to_have_text("≠")
+        expect(sentence.locator(".formula.written")).to_have_text(r"$b \unknown c$")
+        assert sentence.evaluate("(p) => p.getBoundingClientRect().height < 60")
+        expect(page.locator(".leaf .formula.display mfrac")).to_have_count(1)
+        visit.ask("What does it say?")
+        expect(page.locator(".claim.quoted math mo").first).to_have_text("≠")
+        page.locator(".claim.quoted button.cite").first.click()
+        visit.wait_for_cited(r"It says, where $a \neq 0$, that $b \unknown c$ holds.")
+        expect(page.locator(".leaf .formula.cited math")).to_be_visible()
+        stage.call(visit.assert_clean)
+
+
 def test_a_link_leads_to_its_place_in_a_long_section(visit: PageVisit) -> None:
     page = visit.go("/#/books/the-sea-chart")
     page.locator(".listing a", has_text="the tides").click()
@@ -133,6 +275,11 @@ def test_the_cited_words_are_lit_in_every_kind_of_block(visit: PageVisit) -> Non
     assert {"cell", "code", "item", "link", "formula", "note", "caption", "row", "table", "image"} <= kinds
 
 
+def test_a_list_that_begins_with_zero_is_counted_from_there(visit: PageVisit) -> None:
+    page = visit.go("/#/books/steps")
+    expect(page.locator("ol[start='0'] > li")).to_contain_text("Look at the sea for an hour.")
+
+
 def test_japanese_that_was_set_from_top_to_bottom_is_read_in_lines_that_wrap(visit: PageVisit) -> None:
     page = visit.go("/#/books/shio")
     expect(page.locator(".leaf p").first).to_contain_text("漁師(りょうし)たちは")
@@ -148,6 +295,8 @@ def test_urdu_stands_at_the_right_and_its_signs_point_there(visit: PageVisit) ->
     visit.page.add_init_script("localStorage.setItem('octavo.language', 'ur')")
     page = visit.go("/#/books/samandar")
     expect(page.locator(".to-books")).to_have_text(re.compile("^→"))
+    # Most of the letters decide, and not the first one.
+    expect(page.locator(".leaf p", has_text="Octavo")).to_have_attribute("dir", "rtl")
     visit.ask("رسی")
     item = page.locator(".claim.quoted", has_text="رسی لپیٹیں")
     expect(item.locator("ol")).to_have_attribute("start", "5")

@@ -34,13 +34,6 @@ def base(data: Path) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture
-def visit(stage: BrowserThread, base: str) -> Iterator[PageVisit]:
-    with open_page(stage, base) as opened:
-        yield opened
-        stage.call(opened.assert_clean)
-
-
 def test_a_passage_is_highlighted_noted_listed_exported_and_removed(visit: PageVisit) -> None:
     page = visit.go("/#/books/the-tides")
     expect(page.locator(".leaf")).to_contain_text(BOATS)

@@ -10,7 +10,7 @@ from playwright.sync_api import Response, Route, expect
 
 from tests.support import pdf_files
 from tests.support.answerers import AllSentencesAnswerer, fill_library
-from tests.support.browser import BrowserThread, PageVisit, open_page, serve_page
+from tests.support.browser import PageVisit, serve_page
 
 FIRST = (
     "The pilot of the estuary kept seven lanterns in his house. Two of them were",
@@ -55,13 +55,6 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     made = fill_library(folder / "library", folder / "estuary.pdf")
     with serve_page(made, answerer=AllSentencesAnswerer("boats")) as address:
         yield address
-
-
-@pytest.fixture
-def visit(stage: BrowserThread, base: str) -> Iterator[PageVisit]:
-    with open_page(stage, base) as opened:
-        yield opened
-        stage.call(opened.assert_clean)
 
 
 def wait_for_pages(visit: PageVisit) -> list[list[Any]]:

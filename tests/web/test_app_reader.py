@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from tests.support import small_books
 from tests.support.answerers import AllSentencesAnswerer, fill_library
-from tests.support.browser import BrowserThread, PageVisit, open_page, serve_page
+from tests.support.browser import PageVisit, serve_page
 
 CHAPTERS = {
     "Harbour 🚢": "🌊🌊 The harbour master counted the boats at dawn 🌅. He wrote each name down.\n\n"
@@ -49,13 +49,6 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         fill_library(folder / "library", *books), answerer=AllSentencesAnswerer("boats")
     ) as address:
         yield address
-
-
-@pytest.fixture
-def visit(stage: BrowserThread, base: str) -> Iterator[PageVisit]:
-    with open_page(stage, base) as opened:
-        yield opened
-        stage.call(opened.assert_clean)
 
 
 def contents(visit: PageVisit, book: str) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -27,13 +28,6 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         fill_library(folder / "library", tides, marsh), answerer=AllSentencesAnswerer("boats")
     ) as address:
         yield address
-
-
-@pytest.fixture
-def visit(stage: BrowserThread, base: str) -> Iterator[PageVisit]:
-    with open_page(stage, base) as opened:
-        yield opened
-        stage.call(opened.assert_clean)
 
 
 def test_an_exported_citation_opens_its_exact_words_again(visit: PageVisit) -> None:
@@ -177,6 +171,10 @@ def test_the_page_speaks_german_and_urdu_from_right_to_left(visit: PageVisit) ->
     assert talk is not None
     assert side["x"] > talk["x"]
     assert page.locator(".leaf .section").first.evaluate("(n) => getComputedStyle(n).direction") == "ltr"
+    page.locator("[role=treeitem]", has_text="Harbour").click()
+    page.select_option("#scope", "section")
+    visit.ask(LOST)
+    expect(page.locator(".refusal p").nth(1)).to_contain_text("سوال")
     assert visit.axe() == []
     visit.shot("app-urdu")
 
@@ -235,3 +233,35 @@ def test_questions_are_suggested_before_and_after_and_one_press_asks_them(visit:
     expect(page.locator(".tools-row")).to_be_visible()
     visit.ask(LOST)
     expect(page.locator(".turns-list > .suggestions .suggestion").last).to_have_text("What is “Storm” about?")
+
+
+WEATHER = """# Weather
+
+## Clouds
+
+A cloud seed is a grain of dust in the air. Rain is a kind of water that falls from a cloud seed. The rain of
+May is warm, and rain fills the wells. Every cloud seed makes rain.
+
+## III.
+
+The end of it.
+"""
+
+
+@pytest.fixture
+def weather(tmp_path: Path) -> Iterator[str]:
+    (tmp_path / "weather.md").write_text(WEATHER)
+    data = fill_library(tmp_path / "library", tmp_path / "weather.md")
+    with serve_page(data, answerer=AllSentencesAnswerer()) as address:
+        yield address
+
+
+def test_everyday_words_and_numerals_are_not_asked_about(weather: str, stage: BrowserThread) -> None:
+    with open_page(stage, weather) as visit:
+        page = visit.go("/#/books/weather")
+        expect(page.locator(".starters .suggestion").first).to_be_visible()
+        assert "What is “III.” about?" not in page.locator(".starters .suggestion").all_inner_texts()
+        visit.ask("What falls?")
+        offered = page.locator(".turns-list > .suggestions .suggestion")
+        expect(offered.first).to_have_text("What is cloud seed?")
+        assert "What is rain?" not in offered.all_inner_texts()

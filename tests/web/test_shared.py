@@ -271,13 +271,35 @@ def test_every_translation_has_every_word_in_the_same_shape(visit: PageVisit) ->
 def test_the_sentence_that_fits_a_search_is_found_in_its_passage(visit: PageVisit) -> None:
     code = """async (given) => {
       const { findBestSentence } = await import("/static/app/find.js");
-      const { cutParagraph } = await import("/static/app/paragraph.js");
       const [start, end] = findBestSentence(given, ["boats", "lost"]);
-      const part = cutParagraph(given, 11, 23, "Two it lost.");
-      return [given.slice(start, end), part, cutParagraph(given, 0, 3, "Two")];
+      return given.slice(start, end);
     }"""
     text = "🌊 One.\n\n“A Two it lost. Three.\n\nBoats! The boats were lost. Four."
-    sentence, part, wrong = visit.page.evaluate(code, text)
-    assert sentence == "The boats were lost."
-    assert part == {"before": "“A ", "words": "Two it lost.", "after": " Three."}
-    assert wrong is None
+    assert visit.page.evaluate(code, text) == "The boats were lost."
+
+
+DRAW_AROUND = """async ([text, words, markup]) => {
+  const { drawAround } = await import("/static/app/passage.js");
+  const start = [...text.slice(0, text.indexOf(words))].length;
+  const made = drawAround({ text, markup, pages: [] }, start, start + [...words].length, "book");
+  return [made.textContent, made.querySelector("mark").textContent, made.className];
+}"""
+
+
+def test_a_sentence_stands_in_the_paragraph_that_the_markup_says(visit: PageVisit) -> None:
+    text = "🌊 One.\n\nTwo it lost.\n\n" + "word " * 100 + "Three."
+    paragraphs = [{"kind": "paragraph", "start": 0, "end": 20, "depth": 0}]
+    paragraphs.append({"kind": "paragraph", "start": 22, "end": len(text), "depth": 0})
+    found = visit.page.evaluate(DRAW_AROUND, [text, "Two it lost.", paragraphs])
+    # A blank line in a paragraph does not end it.
+    assert found == ["🌊 One.\n\nTwo it lost.", "Two it lost.", "text"]
+    said, words, name = visit.page.evaluate(DRAW_AROUND, [text, "Three.", paragraphs])
+    assert (words, name) == ("Three.", "text cut-before")
+    assert said.startswith("word word")
+    assert 250 < len(said) < 270
+
+
+def test_a_sentence_of_a_book_without_markup_stands_between_blank_lines(visit: PageVisit) -> None:
+    text = "🌊 One.\n\n“A Two it lost. Three.\n\nFour."
+    found = visit.page.evaluate(DRAW_AROUND, [text, "Two it lost.", []])
+    assert found == ["“A Two it lost. Three.", "Two it lost.", "text"]

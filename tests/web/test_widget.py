@@ -68,7 +68,7 @@ def page(stage: BrowserThread, scene: Scene) -> Iterator[Page]:
 
 def cited(page: Page, words: str) -> Locator:
     """The mark behind these words of the last answer."""
-    said = find_inside(page, ".turn >> nth=-1").locator(".said p", has_text=words).first
+    said = find_inside(page, ".turn >> nth=-1").locator(".said p, .said li", has_text=words).first
     number = re.search(re.escape(words) + r"\s*(\d+)", said.inner_text())
     assert number, said.inner_text()
     return said.locator(".cite", has_text=re.compile(rf"^{number[1]}$"))

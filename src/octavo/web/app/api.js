@@ -32,7 +32,7 @@ import { tabStorage } from "./storage.js";
  * @property {string} url
  */
 /** @typedef {{offset: number, number: number, label?: string}} PageStart */
-/** @typedef {Section & {text: string, heading_path: string[], blocks: {start: number, end: number}[], pages: PageStart[], markup?: Element[]}} SectionBody */
+/** @typedef {Section & {text: string, language: string, heading_path: string[], blocks: {start: number, end: number}[], pages: PageStart[], markup?: Element[]}} SectionBody */
 /** @typedef {{left: number, top: number, right: number, bottom: number}} PageBox  shares of the page's width and height */
 /** @typedef {{number: number, label: string | null, width: number, height: number, boxes: PageBox[]}} PrintedPage */
 /** @typedef {{kind: string, start: number, end: number, depth: number, attributes?: Record<string, string | number>}} Element */

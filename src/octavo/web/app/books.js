@@ -43,10 +43,8 @@ export class BookList {
     this.#config = config;
     this.#uploads = new Uploads(this.#jobs, {
       mostMb: () => this.#config().upload_mb || 100,
-      onAdded: async (job) => {
-        await this.load();
-        showToast(S.added(this.#findTitle(job)));
-      },
+      listBooks: () => this.books,
+      onAdded: (job, listed) => this.#tellAdded(job, listed),
     });
     const showShelf = () => { location.hash = "#/"; };
     acceptDrops(() => this.#canAdd(), {
@@ -72,9 +70,17 @@ export class BookList {
     return (this.#config().may || []).includes("ingest");
   }
 
-  /** @param {Job} job */
-  #findTitle(job) {
-    return (this.books.find((book) => book.id === job.book_id) || { title: job.name }).title;
+  /**
+   * Say what became of an upload.
+   * @param {Job} job
+   * @param {readonly Book[]} listed  the books that were here when it was sent
+   */
+  async #tellAdded(job, listed) {
+    await this.load();
+    const [before, after] = [listed, this.books].map((books) => books.find((book) => book.id === job.book_id));
+    const title = after?.title || job.name;
+    const isSame = before && before.content_hash === after?.content_hash;
+    showToast(isSame ? S.addedBefore(title) : before ? S.replaced(title) : S.added(title));
   }
 
   async load() {
@@ -110,7 +116,7 @@ export class BookList {
   /** @param {Book} book */
   #drawBook(book) {
     const cover = el("span", { class: `cover cloth-${hashText(book.id) % COVER_COLOURS}`, "aria-hidden": "true" },
-      el("span", { class: "cover-title" }, book.title),
+      el("span", { class: "cover-title", lang: book.language || false }, book.title),
       book.authors.length ? el("span", { class: "cover-author" }, book.authors.join(", ")) : null);
     if (book.cover) this.#showCover(cover, book);
     const remove = { "aria-label": S.removeOne(book.title), title: S.removeOne(book.title), on: { click: () => this.#remove(book) } };

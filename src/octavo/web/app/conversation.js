@@ -24,6 +24,7 @@ import { TurnView } from "./turnview.js";
  * @property {() => boolean} hasManyBooks
  * @property {() => void} onKeyRefused
  * @property {() => Book | null} getBook
+ * @property {() => void} onContinued  the shared answer that was shown is part of a conversation now
  * @property {(final: Answered) => Promise<string[]>} suggestNext
  */
 
@@ -36,7 +37,8 @@ export class Conversation {
   #asking = null;
   /** @type {TurnView[]} */
   #turns = [];
-  #isShared = false;
+  /* The id of the shared answer that is shown by itself. */
+  #shared = "";
   /** @type {Promise<void>} */
   #restored = Promise.resolve();
   /** @type {Promise<unknown>} */
@@ -143,7 +145,7 @@ export class Conversation {
   async openTalk(session) {
     this.stop();
     this.#showTalks(false);
-    this.#isShared = false;
+    this.#shared = "";
     browserStorage.set(SESSION, session);
     this.#turns = [];
     fill(this.#list, el("p", { class: "loading" }, S.loading));
@@ -191,7 +193,7 @@ export class Conversation {
       const final = await api.getAnswer(id);
       fill(this.#list, el("p", { class: "shared" }, S.sharedAnswer, " · ", el("a", { href: "#/" }, S.backToTalk)));
       this.#addFinished(final);
-      this.#isShared = true;
+      this.#shared = final.answer_id;
       this.#showTools();
       return final;
     } catch (error) {
@@ -201,10 +203,20 @@ export class Conversation {
   }
 
   async leaveShared() {
-    if (!this.#isShared) return;
-    this.#isShared = false;
+    if (!this.#shared) return;
+    this.#shared = "";
     this.#showWelcome();
     await this.restore();
+  }
+
+  /** Go on from the shared answer in a conversation of one's own, which begins with a copy of it. */
+  async #continueShared() {
+    if (!this.#shared) return;
+    const session = await api.continueAnswer(this.#shared);
+    this.#shared = "";
+    browserStorage.set(SESSION, session);
+    this.#list.querySelector(":scope > .shared")?.remove();
+    this.#surroundings.onContinued();
   }
 
   /** @param {Asked} asked */
@@ -267,7 +279,7 @@ export class Conversation {
   async ask(asked, replaced) {
     this.stop();
     await this.#restored;
-    await this.leaveShared();
+    await this.#continueShared().catch(() => this.leaveShared());
     if (replaced) {
       this.#turns = this.#turns.filter((view) => view !== replaced);
       replaced.root.remove();
@@ -349,6 +361,7 @@ export class Conversation {
   #offerExport() {
     const save = async (/** @type {"md" | "json"} */ format) => {
       try {
+        await this.#continueShared();
         saveFile(await api.exportSession(this.#session || "", format), `${S.exportName}.${format}`);
       } catch (error) {
         showToast(Problem.wrap(error).message);

@@ -1,6 +1,8 @@
 // @ts-check
-/* A formula from a book, drawn as MathML: only the elements and attributes named here are ever made, and lengths
+/* A formula from a book, in MathML or TeX, drawn as MathML: only the elements and attributes named here are ever made, and lengths
    and levels only within bounds, so that a formula stays where it stands. */
+
+import { readTex } from "./tex.js";
 
 const SPACE = "http://www.w3.org/1998/Math/MathML";
 const DEEPEST = 60;
@@ -36,14 +38,15 @@ function isModest(value) {
 }
 
 /**
- * Draw a formula from its tree in JSON; null for one that cannot be drawn.
- * @param {string} json
+ * Draw a formula from its tree in JSON, or from its TeX; null for one that cannot be drawn.
+ * @param {Record<string, unknown>} written
  * @param {boolean} display
  */
-export function drawFormula(json, display) {
+export function drawFormula({ mathml, tex }, display) {
   try {
     const budget = { left: MOST };
-    const made = build(JSON.parse(json), 0, budget);
+    const tree = typeof mathml === "string" ? JSON.parse(mathml) : typeof tex === "string" ? readTex(tex, display) : null;
+    const made = build(tree, 0, budget);
     if (made?.localName !== "math") return null;
     if (display) made.setAttribute("display", "block");
     return made;

@@ -89,6 +89,8 @@ const talk = new Conversation(getPart("talk"), {
   hasManyBooks: () => books.books.length > 1,
   onKeyRefused: () => askForKey(S.keyWrong),
   getBook: () => open && open.book,
+  /* A reload shows the conversation then, and not the answer that it began with. */
+  onContinued: () => history.replaceState(null, "", open ? `#/books/${encodeURIComponent(open.book.id)}` : "#/"),
   suggestNext: (final) =>
     suggestNext(final, books.books.find((book) => book.id === final.citations[0]?.book_id), scope.limit),
 });
@@ -336,8 +338,7 @@ async function begin(wrong = "") {
   try {
     config = await api.getConfig();
     if (config.keys_required && !key.get()) return askForKey();
-    await places.load();
-    await books.load();
+    await Promise.all([places.load(), books.load()]);
     delete document.body.dataset.locked;
     fill(getPart("tools"), key.get() ? drawForgetKey() : null, finder.button, drawLanguages(), drawThemeButton(), drawPaneButton("talk"));
     const isShared = location.hash.startsWith("#/answers/");

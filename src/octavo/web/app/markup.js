@@ -23,9 +23,9 @@ import { S } from "./strings.js";
 const COPY = "M9 9h11v11H9zM5 15H4V4h11v1";
 const WORDS = /[\p{L}\p{N}]/u;
 const INLINE = new Set(["emphasis", "strong", "inline_code", "superscript", "subscript", "deleted", "link",
-  "note_reference", "span", "image", "formula"]);
+  "note_reference", "span", "image", "formula", "ruby", "reading"]);
 /** @type {Record<string, keyof HTMLElementTagNameMap>} */
-const TAGS = { emphasis: "em", strong: "strong", inline_code: "code", superscript: "sup", subscript: "sub", deleted: "del", span: "span" };
+const TAGS = { emphasis: "em", strong: "strong", inline_code: "code", superscript: "sup", subscript: "sub", deleted: "del", span: "span", ruby: "ruby" };
 /** @type {Record<string, [keyof HTMLElementTagNameMap, string]>} */
 const HOLDERS = { quotation: ["blockquote", ""], aside: ["div", "aside"], note: ["div", "note"], verse: ["div", "verse"],
   definition: ["div", "definition"], figure: ["figure", ""], item: ["li", ""] };
@@ -144,8 +144,10 @@ function writing({ attributes: { lang, dir } }) {
  * @param {Drawing} drawing
  */
 function drawList(parent, node, drawing) {
-  const { ordered, start } = node.attributes;
-  const list = el(ordered ? "ol" : "ul", { class: "marked", ...writing(node), ...(ordered && start ? { start } : {}) });
+  const { ordered, start, style } = node.attributes;
+  const type = ["a", "A", "i", "I"].includes(String(style)) ? { type: style } : {};
+  const numbered = ordered ? { ...(start === undefined ? {} : { start }), ...type } : {};
+  const list = el(ordered ? "ol" : "ul", { class: "marked", ...writing(node), ...numbered });
   parent.append(list);
   drawBlocks(list, node.children, node.start, node.end, drawing);
 }
@@ -274,12 +276,31 @@ function drawInline(parent, node, drawing) {
   if (kind === "image") return drawImage(parent, node, drawing);
   if (kind === "formula") return drawFormulaOf(parent, node, drawing);
   if (kind === "break") return parent.append(el("br"));
+  if (kind === "reading") return drawReading(parent, node, drawing);
   const made = kind === "link" || kind === "note_reference" ? makeLink(node, drawing) : el(TAGS[kind] || "span", writing(node));
   parent.append(made);
   /* A power is written with a sign in plain text: 10^9. */
   const sign = kind === "superscript" && drawing.text[start] === "^" ? 1 : 0;
   if (sign) drawing.putHidden(made, start, start + 1);
   drawLine(made, children, start + sign, end, drawing);
+}
+
+/**
+ * Draw the reading of the words before it above them. Its brackets in the text are not shown there.
+ * @param {HTMLElement} parent
+ * @param {Node} node
+ * @param {Drawing} drawing
+ */
+function drawReading(parent, node, drawing) {
+  const { start, end, children } = node;
+  const first = drawing.text[start] === "(" ? start + 1 : start;
+  const last = end > first && drawing.text[end - 1] === ")" ? end - 1 : end;
+  const made = el("rt", writing(node));
+  const [before, after] = [el("rp"), el("rp")];
+  parent.append(before, made, after);
+  if (first > start) drawing.put(before, start, first);
+  drawLine(made, children, first, last, drawing);
+  if (end > last) drawing.put(after, last, end);
 }
 
 /**
@@ -344,9 +365,9 @@ async function showPicture(picture, book, image) {
  * @param {Drawing} drawing
  */
 function drawFormulaOf(parent, node, drawing) {
-  const { mathml, display } = node.attributes;
-  const drawn = typeof mathml === "string" ? drawFormula(mathml, Boolean(display)) : null;
-  const holder = el("span", { class: `formula${display ? " display" : ""}${drawn ? "" : " source"}`, dir: "ltr" });
+  const { display } = node.attributes;
+  const drawn = drawFormula(node.attributes, Boolean(display));
+  const holder = el("span", { class: `formula${display ? " display" : ""}${drawn ? "" : " written"}`, dir: "ltr" });
   parent.append(holder);
   if (drawn) {
     holder.append(drawn);

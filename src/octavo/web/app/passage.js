@@ -1,40 +1,114 @@
 // @ts-check
-/* A passage of a book outside of the reader: what is a table, code or a list in the book is one here as well. */
+/* A passage of a book outside of the reader: what is a table, code, a list or a formula in the book is one here too, and
+   around a sentence stands its own paragraph, as the book's markup has it. */
 
 import { SectionText } from "./sectiontext.js";
 
 /** @import { Element, SectionBody } from "./api.js" */
 /** @import { Span } from "../shared/text.js" */
 
-const STRUCTURE = new Set(["table", "code", "list"]);
-/** What is shown around a few words of it: the row, the item or the code. */
+const STRUCTURE = new Set(["table", "code", "list", "formula"]);
+/** What is shown whole around a few words of it. */
 const WHOLE = new Set(["row", "item", "code"]);
+/** What is shown around a few words elsewhere, as far as `AROUND` on each side. */
+const PROSE = new Set(["paragraph", "heading", "term", "caption", "verse"]);
+const AROUND = 260;
 
 /**
- * Draw the characters of a section from `start` to `end`; null where its markup has no table, code or list there.
- * With `around`, the rows, items or code that hold them are drawn too, and the characters are marked.
+ * Draw the characters of a section from `start` to `end`; null where its markup has no table, code, list or formula there.
  * @param {SectionBody} section
  * @param {number} start
  * @param {number} end
  * @param {string} book
  */
-export function drawPassage(section, start, end, book, { around = false } = {}) {
+export function drawPassage(section, start, end, book) {
+  const isStructured = listTouched(section, STRUCTURE, start, end).length > 0;
+  return isStructured ? drawPart(section, [start, end], null, book) : null;
+}
+
+/**
+ * Draw the characters of a section from `start` to `end`, marked, with the row, item, code or paragraph around them.
+ * @param {SectionBody} section
+ * @param {number} start
+ * @param {number} end
+ * @param {string} book
+ */
+export function drawAround(section, start, end, book) {
+  const text = [...section.text];
+  const whole = listTouched(section, WHOLE, start, end);
+  const [first, last] = join(whole.length ? whole : findParagraphs(section, text, start, end), start, end);
+  const from = whole.length || start - first <= AROUND ? first : findWord(text, start - AROUND, start);
+  const to = whole.length || last - end <= AROUND ? last : findWord(text, end + AROUND, end);
+  const root = drawPart(section, [from, to], [start - from, end - from], book);
+  root.classList.toggle("cut-before", from > first);
+  root.classList.toggle("cut-after", to < last);
+  makeStill(root);
+  return root;
+}
+
+/**
+ * @param {SectionBody} section
+ * @param {Set<string>} kinds
+ * @param {number} start
+ * @param {number} end
+ */
+function listTouched(section, kinds, start, end) {
+  return (section.markup || []).filter((element) => kinds.has(element.kind) && element.start < end && element.end > start);
+}
+
+/**
+ * Find the paragraphs of a stretch. A book from before markup was kept has them between blank lines, as it is drawn.
+ * @param {SectionBody} section
+ * @param {string[]} text
+ * @param {number} start
+ * @param {number} end
+ * @returns {{start: number, end: number}[]}
+ */
+function findParagraphs(section, text, start, end) {
+  if (section.markup?.length) return listTouched(section, PROSE, start, end);
+  const isBlank = (/** @type {number} */ at) => text[at] === "\n" && text[at + 1] === "\n";
+  let [first, last] = [start, end];
+  while (first > 0 && !isBlank(first - 2)) first -= 1;
+  while (last < text.length && !isBlank(last)) last += 1;
+  return [{ start: first, end: last }];
+}
+
+/**
+ * @param {{start: number, end: number}[]} parts
+ * @param {number} start
+ * @param {number} end
+ * @returns {Span}
+ */
+function join(parts, start, end) {
+  return [Math.min(start, ...parts.map((part) => part.start)), Math.max(end, ...parts.map((part) => part.end))];
+}
+
+/**
+ * Find the nearest place between `at` and `to` where no word is cut.
+ * @param {string[]} text
+ * @param {number} at
+ * @param {number} to
+ */
+function findWord(text, at, to) {
+  const step = Math.sign(to - at);
+  for (let place = at; place !== to; place += step)
+    if (!text[place - 1]?.trim() || !text[place]?.trim()) return place;
+  return at;
+}
+
+/**
+ * @param {SectionBody} section
+ * @param {Span} span
+ * @param {Span | null} marked
+ * @param {string} book
+ */
+function drawPart(section, [from, to], marked, book) {
   const markup = section.markup || [];
-  if (!markup.some((element) => STRUCTURE.has(element.kind) && element.start < end && element.end > start)) return null;
-  let [from, to] = [start, end];
-  if (around)
-    for (const element of markup)
-      if (WHOLE.has(element.kind) && element.start < end && element.end > start)
-        [from, to] = [Math.min(from, element.start), Math.max(to, element.end)];
   const part = { ...section, text: [...section.text].slice(from, to).join(""), blocks: [], pages: [],
     markup: markup.map((element, at) => (element.kind === "list" ? countOn(markup, at, from) : element))
       .filter((element) => element.start < to && element.end > from)
       .map((element) => ({ ...element, start: Math.max(from, element.start) - from, end: Math.min(to, element.end) - from })) };
-  /** @type {Span | null} */
-  const marked = around ? [start - from, end - from] : null;
-  const { root } = new SectionText(part, marked, book);
-  if (around) makeStill(root);
-  return root;
+  return new SectionText(part, marked, book).root;
 }
 
 /**

@@ -187,7 +187,7 @@ export class Reader {
       const depth = /** @type {2 | 3 | 4 | 5 | 6} */ (Math.min(6, 2 + Math.max(0, section.level - texts[0].level)));
       const heading = el(`h${depth}`, { class: "section-title", tabindex: "-1" }, section.title);
       const isBare = !text.text.trim() && texts.length === 1;
-      const node = el("section", { class: "section", "data-section": section.id, lang: book.language || false, dir: "auto" },
+      const node = el("section", { class: "section", "data-section": section.id, lang: section.language || false, dir: "auto" },
         heading, isBare ? el("p", { class: "hint" }, S.emptySection) : text.root);
       return { section, text, heading, node };
     });

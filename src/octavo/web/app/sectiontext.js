@@ -6,7 +6,7 @@
    in the book, and what a reader selects can be given as offsets again. A section with markup is drawn by it; a book
    that was added before markup was kept is drawn by how its text looks. */
 
-import { el } from "../shared/dom.js";
+import { el, settleDirection } from "../shared/dom.js";
 import { measure } from "../shared/text.js";
 import { drawMarkup, nest } from "./markup.js";
 import { S } from "./strings.js";
@@ -43,6 +43,7 @@ export class SectionText {
     } else {
       this.#draw(section.blocks || []);
     }
+    for (const drawn of this.root.querySelectorAll("[dir=auto]")) settleDirection(drawn);
   }
 
   /** @param {{start: number, end: number}[]} blocks */
@@ -68,7 +69,7 @@ export class SectionText {
       const lines = this.text.slice(at, end).split("\n");
       if (lines.some((line) => line.trim())) {
         const isVerse = lines.length > 2 && !lines.every((line) => ITEM.test(line));
-        const paragraph = el("p", { class: isVerse ? "lines" : "" });
+        const paragraph = el("p", { class: isVerse ? "lines" : "", dir: "auto" });
         this.#put(paragraph, at, end);
         this.#putHidden(paragraph, end, next);
         this.root.append(paragraph);

@@ -17,7 +17,7 @@ const OF_EACH_KIND = 12;
 /** How many books the questions of the shelf are made from. */
 const OF_SHELF = 2;
 /** Headings that say nothing about what stands under them. */
-const EMPTY = /^(?:contents|table of contents|index|preface|foreword|introduction|appendix|glossary|notes|title page|cover|copyright|about.*|\W*\d*\W*|(?:chapter|part|section|book)\W+[\divxlc]+\W*)$/i;
+const EMPTY = /^(?:contents|table of contents|index|preface|foreword|introduction|overview|summary|conclusions?|appendix|glossary|notes|references|bibliography|further reading|exercises|acknowledge?ments|learning objectives|title page|cover|copyright|about.*|\W*\d*\W*|(?:chapter|part|section|book)\W+[\divxlc]+\W*)$/i;
 
 /** A kind of names is asked about if its first has this share of the mentions of the book's first name. */
 const LEAST_SHARE = 0.1;
@@ -26,6 +26,7 @@ const SPECIAL = /[\s\d\p{Lu}_.-]/u;
 /** A number before a heading, and signs that are no words. */
 const NUMBERED = /^[\d.]+\s+/;
 const SIGNS = /[*_`<>{}|\\]/;
+const ROMAN = /^[IVXLC]+\W*$/;
 
 /** @type {Map<string, Promise<Entity[]>>} */
 const maps = new Map();
@@ -50,6 +51,14 @@ function askAbout({ name, kind }) {
   return kind === "person" ? S.suggest.who(name) : kind === "place" ? S.suggest.where(name) : S.suggest.what(name);
 }
 
+/**
+ * Whether a name is worth a question: the book has it more than once, and a term is no everyday word.
+ * @param {Entity} entity
+ */
+function isWorth({ name, kind, mention_count }) {
+  return mention_count > 1 && isUsable(name) && (kind !== "term" || SPECIAL.test(name));
+}
+
 /** @param {string} title */
 function askAboutHeading(title) {
   const line = shorten(title.replace(NUMBERED, ""), 200);
@@ -58,7 +67,7 @@ function askAboutHeading(title) {
 
 /** @param {string} text */
 function isUsable(text) {
-  return text.length >= 3 && text.length <= LONGEST && !EMPTY.test(text.trim());
+  return text.length >= 3 && text.length <= LONGEST && !EMPTY.test(text.trim()) && !ROMAN.test(text.trim());
 }
 
 /**
@@ -68,10 +77,9 @@ function isUsable(text) {
  * @param {string} upTo  "" for the whole book
  */
 export async function suggestFirst(book, sections, upTo) {
-  const entities = (await loadEntities(book, upTo)).filter(({ name, mention_count }) => mention_count > 1 && isUsable(name));
+  const entities = await loadEntities(book, upTo);
   const least = LEAST_SHARE * Math.max(0, ...entities.map(({ mention_count }) => mention_count));
-  const worth = entities.filter(({ name, kind, mention_count }) =>
-    mention_count >= least && (kind !== "term" || SPECIAL.test(name)));
+  const worth = entities.filter((entity) => entity.mention_count >= least && isWorth(entity));
   const kinds = ["person", "term", "thing", "place"].map((kind) => worth.find((entity) => entity.kind === kind));
   const names = kinds.filter((entity) => entity !== undefined).map(askAbout);
   const last = upTo ? sections.findIndex((section) => section.id === upTo) : sections.length - 1;
@@ -103,7 +111,7 @@ export async function suggestNext(final, book, upTo) {
   const said = `${final.answer} ${final.citations.map((cited) => cited.content_snippet).join(" ")}`.toLowerCase();
   const isNew = (/** @type {string} */ name) => !asked.includes(name.toLowerCase());
   const names = (await loadEntities(book, upTo))
-    .filter(({ name }) => isUsable(name) && isNew(name) && said.includes(name.toLowerCase()))
+    .filter((entity) => isWorth(entity) && isNew(entity.name) && said.includes(entity.name.toLowerCase()))
     .slice(0, 2).map(askAbout);
   const section = final.citations[0].section || "";
   const heading = isUsable(section) && isNew(section) && section !== book.title ? [askAboutHeading(section)] : [];

@@ -10,7 +10,7 @@ import { Tooltip } from "../shared/tooltip.js";
 import { describePlace, gradeConfidence } from "../shared/turn.js";
 import { FeedbackView } from "./feedback.js";
 import { announce, copyText, drawProblem } from "./notices.js";
-import { drawQuoted, findParagraph } from "./paragraph.js";
+import { drawInParagraph, drawQuoted } from "./paragraph.js";
 import { S, describeStep } from "./strings.js";
 
 /** @import { Answered, Asked, Citation, Claim, Place, Turn } from "../shared/turn.js" */
@@ -122,11 +122,17 @@ export class TurnView {
    */
   #drawClaim(claim) {
     const drawn = this.#drawSentence(claim);
-    const cited = this.#turn.citations.find(({ number }) => number === claim.citations[0]);
-    if (this.#turn.final && cited && claim.citations.length === 1 && claim.text.trim() === cited.content_snippet.trim())
-      drawQuoted(cited).then((passage) => {
-        if (passage) drawn.replaceWith(el("div", { class: "claim quoted", dir: getComputedStyle(drawn).direction }, passage, this.#drawFootnote(cited.number)));
+    const cited = this.#turn.citations.filter(({ number }) => claim.citations.includes(number));
+    const here = cited.every((place) => place.book_id === cited[0].book_id && place.section_id === cited[0].section_id &&
+      place.start !== undefined && place.end !== undefined && claim.text.includes(place.content_snippet.trim()));
+    if (this.#turn.final && cited.length && here) {
+      const start = Math.min(...cited.map((place) => Number(place.start)));
+      const end = Math.max(...cited.map((place) => Number(place.end)));
+      drawQuoted({ ...cited[0], start, end, content_snippet: claim.text.trim() }).then((passage) => {
+        if (passage) drawn.replaceWith(el("div", { class: "claim quoted", dir: getComputedStyle(drawn).direction }, passage,
+          claim.citations.map((number) => this.#drawFootnote(number))));
       });
+    }
     return drawn;
   }
 
@@ -227,15 +233,17 @@ export class TurnView {
       return el("li", {}, button);
     });
     const heading = S.refusals[reason] || S.refused;
+    // The server writes English.
+    const why = S.refusalReasons[reason] || message;
     fill(this.#said,
       this.#drawInterpreted(),
       el("div", { class: "refusal" },
         el("p", { class: "refusal-title" }, heading),
-        el("p", {}, message),
+        el("p", { dir: "auto" }, why),
         near.length ? [el("p", { class: "refusal-near" }, S.nearest), el("ul", {}, near)] : null,
         this.#drawWider(reason, nearest)));
     fill(this.#foot, this.#drawDropped(), this.#drawTools(final));
-    announce(`${heading}. ${message}`);
+    announce(`${heading}. ${why}`);
   }
 
   /**
@@ -261,10 +269,9 @@ export class TurnView {
  */
 function drawCard(cited) {
   const words = el("div", { class: "preview-quote", dir: "auto" }, drawQuotation(shorten(cited.content_snippet, 320)));
-  Promise.all([drawQuoted(cited, { around: true }), findParagraph(cited)]).then(([drawn, found]) => {
-    if (!(drawn || found) || !words.isConnected) return;
-    if (drawn) fill(words, drawn);
-    else if (found) fill(words, found.before, el("mark", { class: "preview-words" }, found.words), found.after);
+  drawInParagraph(cited).then((drawn) => {
+    if (!drawn || !words.isConnected) return;
+    fill(words, drawn);
     tooltip.follow();
   });
   return [words, el("span", { class: "preview-place" }, describeWithTitle(cited, " · "))];

@@ -11,9 +11,10 @@ import { drawProblem, showToast } from "./notices.js";
 import { S } from "./strings.js";
 import { chooseBookFiles, isFolder, readFolder, zipFolder } from "./zip.js";
 
-/** @import { Job } from "./api.js" */
+/** @import { Book, Job } from "./api.js" */
 /** @import { FolderFile } from "./zip.js" */
 /** @typedef {{root: HTMLElement, bar: HTMLProgressElement, step: HTMLElement, tools: HTMLElement}} Row */
+/** @typedef {{row: Row, listed: readonly Book[]}} Watched  a job with the books that were listed when it was queued */
 
 const OVER = new Set(["done", "failed", "cancelled"]);
 const POLL_MS = 700;
@@ -26,21 +27,23 @@ const wait = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(r
 export class Uploads {
   #root;
   #onAdded;
+  #listBooks;
   #mostMb;
   /** @type {(() => Promise<void>)[]} */
   #waiting = [];
   #sending = 0;
-  /** @type {Map<string, Row>} */
+  /** @type {Map<string, Watched>} */
   #watched = new Map();
   #isPolling = false;
 
   /**
    * @param {HTMLElement} root
-   * @param {{onAdded: (job: Job) => unknown, mostMb: () => number}} given
+   * @param {{onAdded: (job: Job, listed: readonly Book[]) => unknown, listBooks: () => readonly Book[], mostMb: () => number}} given
    */
-  constructor(root, { onAdded, mostMb }) {
+  constructor(root, { onAdded, listBooks, mostMb }) {
     this.#root = root;
     this.#onAdded = onAdded;
+    this.#listBooks = listBooks;
     this.#mostMb = mostMb;
     /* What is queued on the server goes on by itself; what is still being sent would be lost. */
     addEventListener("beforeunload", (event) => {
@@ -152,7 +155,8 @@ export class Uploads {
    * @param {Row} row
    */
   #watch(job, row) {
-    this.#watched.set(job.job_id, row);
+    // When this job has ended, the list that an earlier one has loaded may name its book already.
+    this.#watched.set(job.job_id, { row, listed: this.#listBooks() });
     row.root.dataset.job = job.job_id;
     this.#drawCancel(row, () => api.cancelJob(job.job_id).catch((error) => showToast(Problem.wrap(error).message)));
     this.#showProgress(row, job);
@@ -165,13 +169,13 @@ export class Uploads {
     while (this.#watched.size) {
       await wait(POLL_MS);
       const jobs = await api.listJobs().catch(() => []);
-      for (const [id, row] of [...this.#watched]) {
+      for (const [id, { row, listed }] of [...this.#watched]) {
         const job = jobs.find((other) => other.job_id === id) || await api.getJob(id).catch(() => null);
         if (!job) continue;
         this.#showProgress(row, job);
         if (!OVER.has(job.state)) continue;
         this.#watched.delete(id);
-        this.#finish(row, job);
+        this.#finish(row, job, listed);
       }
     }
     this.#isPolling = false;
@@ -192,15 +196,16 @@ export class Uploads {
   /**
    * @param {Row} row
    * @param {Job} job
+   * @param {readonly Book[]} listed
    */
-  #finish(row, job) {
+  #finish(row, job, listed) {
     if (job.state === "failed") {
       const { detail = "", message = "", hint = "" } = typeof job.error === "object" ? job.error || {} : { message: job.error };
       this.#showFailed(row, { message: detail || message || S.steps.failed, hint });
       return;
     }
     row.root.remove();
-    if (job.state === "done") this.#onAdded(job);
+    if (job.state === "done") this.#onAdded(job, listed);
     else showToast(S.steps.cancelled);
   }
 

@@ -20,6 +20,7 @@ const ATTRIBUTES = new Set([
   "name", "open", "placeholder", "readonly", "rel", "required", "role", "rows", "rowspan", "scope", "selected", "spellcheck", "start",
   "tabindex", "target", "title", "type", "value", "viewBox", "width", "d", "part", "popover",
 ]);
+const RIGHT_TO_LEFT = /[\u0590-\u05ff\u0600-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/g;
 const PICTURE = /^data:image\/(png|jpeg|gif|webp);base64,/;
 const ADDRESS = /^(https?:\/\/|mailto:|#|\/(?!\/)|\.\/|\?)/i;
 
@@ -35,7 +36,19 @@ export function el(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   setAttributes(made, attributes);
   append(made, children);
+  if (attributes.dir === "auto") settleDirection(made);
   return made;
+}
+
+/**
+ * Give an element with `dir="auto"` the direction of most of its letters. A browser takes that of the first letter, and many an Arabic
+ * sentence begins with a Latin name.
+ * @param {Element} node
+ */
+export function settleDirection(node) {
+  const text = node.textContent || "";
+  const right = text.match(RIGHT_TO_LEFT)?.length || 0;
+  if (right) node.setAttribute("dir", 2 * right > (text.match(/\p{L}/gu)?.length || 0) ? "rtl" : "ltr");
 }
 
 /**

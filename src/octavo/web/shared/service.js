@@ -95,6 +95,15 @@ export class Service {
   }
 
   /**
+   * Start a conversation that begins with an answer.
+   * @param {string} answer
+   * @returns {Promise<string>} its id
+   */
+  async continueAnswer(answer) {
+    return (await this.json("POST", "v1/sessions", { answer_id: answer })).session_id;
+  }
+
+  /**
    * @param {string} id
    * @returns {Promise<Session | null>}
    */

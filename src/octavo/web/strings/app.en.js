@@ -5,6 +5,9 @@
 import { SURE, fillIn } from "../shared/strings.js";
 import { TURN_WORDS as T } from "./widget.en.js";
 
+/** @param {number} n @param {string} one @param {string} many */
+const count = (n, one, many) => (n === 1 ? `1 ${one}` : `${n} ${many}`);
+
 export const APP_WORDS = {
   turn: /** @type {Record<keyof typeof T, string>} */ (T),
   name: "Octavo",
@@ -41,7 +44,7 @@ export const APP_WORDS = {
   countBooks: (/** @type {number} */ count) => (count === 1 ? "1 book" : `${count} books`),
   by: (/** @type {string[]} */ authors) => `by ${authors.join(", ")}`,
   extent: (/** @type {{page_count: number, section_count: number}} */ book) =>
-    (book.page_count ? `${book.page_count} pages` : `${book.section_count} sections`),
+    (book.page_count ? count(book.page_count, "page", "pages") : count(book.section_count, "section", "sections")),
   remove: "Remove",
   removeOne: (/** @type {string} */ title) => `Remove ${title}`,
   editBook: {
@@ -58,6 +61,8 @@ export const APP_WORDS = {
   removeText: "The book is removed from this library with everything stored about it. Your own file stays where it is.",
   removed: (/** @type {string} */ title) => `“${title}” has been removed.`,
   added: (/** @type {string} */ title) => `“${title}” has been added.`,
+  addedBefore: (/** @type {string} */ title) => `“${title}” is here already. Nothing has changed.`,
+  replaced: (/** @type {string} */ title) => `“${title}” was here already. The new file has taken the place of the old one.`,
   keep: "Keep it",
   save: "Save",
   delete: "Delete",
@@ -275,6 +280,8 @@ export const APP_WORDS = {
     below_confidence: T.refusedUnsure,
     empty_library: T.refusedEmpty,
   }),
+  /** What is said instead of the server's own words, which are English and tell more. */
+  refusalReasons: /** @type {Record<string, string>} */ ({ not_in_book: "", not_in_scope: "", below_confidence: "", empty_library: "" }),
   nearest: T.nearest,
   widen: T.widen,
   widenAll: "Search all books",
