@@ -51,6 +51,8 @@ def render(context: Mapping[str, Any]) -> int:
     options = context["config"]["output"]["octavo"]
     command = [*shlex.split(options.get("octavo", "octavo")), "push", context["root"]]
     command += ["--url", _require(options, "url"), "--id", _require(options, "book")]
+    if options.get("site"):
+        command += ["--base-url", str(options["site"])]
     if options.get("key-file"):
         command += ["--key-file", str(options["key-file"])]
     return subprocess.run(command, cwd=context["root"], check=False).returncode

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from octavo.cli.ask import find_session_id
-from octavo.cli.chat import Chat, InputLines, parse_scope
+from octavo.cli.chat import Chat, InputLines, parse_scope, was_book_named
 from octavo.library import Library
 from octavo.testing import TinyEmbedder
-from octavo.types import Scope, ScopeType
+from octavo.types import Question, Scope, ScopeType
 from tests.support.answerers import AllSentencesAnswerer, FailingAnswerer
 from tests.support.patience import PATIENCE
 from tests.support.small_books import write_markdown
@@ -178,3 +178,71 @@ async def test_a_resumed_conversation_shows_where_it_stopped(
         assert await find_session_id(library, "last") == "monday"
         await Chat(library, "monday", None, None, as_json=False).resume()
     assert "Last question: How many boats were lost?" in capsys.readouterr().err
+
+
+async def test_a_resumed_conversation_goes_on_in_its_book_and_section(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("How many boats came back?\n/scope\nWhere are boats?\n"))
+    answerer = AllSentencesAnswerer("boats")
+    async with Library.open(tmp_path / "library", embedder=TinyEmbedder(), answerer=answerer) as library:
+        sea = {"Harbour": "Seven boats were lost that year.", "Quay": "Two boats came back to the quay."}
+        await library.add(write_markdown(tmp_path / "sea.md", sea, title="The Sea"))
+        await library.add(write_markdown(tmp_path / "hills.md", title="The Hills"))
+        part = Scope(type=ScopeType.SECTION, identifier="Quay")
+        await library.ask("How many boats?", session_id="monday", book_id="the-sea", scope=part)
+        talk = Chat(library, "monday", None, None, as_json=False)
+        await talk.resume()
+        await talk.run()
+        asked = [entry.question for entry in await library.conversations.list_exchanges("monday")]
+    told = capsys.readouterr().err
+    assert told.index("Searching in The Sea › Quay") < told.index("Searching in The Sea.")
+    assert [(one.book_id, one.scope.type) for one in asked] == [
+        ("the-sea", ScopeType.SECTION),
+        ("the-sea", ScopeType.SECTION),
+        ("the-sea", ScopeType.FULL_BOOK),
+    ]
+
+
+QUAY = Scope(type=ScopeType.SECTION, identifier="Quay")
+SUMMIT = Scope(type=ScopeType.SECTION, identifier="Summit")
+
+
+@pytest.mark.parametrize(
+    ("places", "named"),
+    [
+        ([("the-sea", None)], True),
+        ([("the-sea", QUAY), ("the-sea", QUAY)], True),
+        ([("the-sea", None), ("the-sea", QUAY)], True),
+        ([("the-hills", SUMMIT), ("the-sea", QUAY)], True),
+        ([(None, None), ("the-sea", QUAY), ("the-sea", QUAY)], False),
+        ([(None, None), ("the-sea", None), ("the-sea", QUAY)], True),
+        ([(None, QUAY)], False),
+    ],
+)
+def test_a_resumed_conversation_keeps_the_book_that_was_named(
+    places: list[tuple[str | None, Scope | None]], named: bool
+) -> None:
+    asked = [Question(content="How many?", book_id=book, scope=scope or Scope()) for book, scope in places]
+    assert was_book_named(asked) is named
+
+
+async def test_a_scope_is_in_the_book_that_the_last_answer_quotes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed = "/scope Quay\nHow many boats were lost?\n/scope Quay\nHow many boats came back?\n"
+    monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+    answerer = AllSentencesAnswerer("boats")
+    async with Library.open(tmp_path / "library", embedder=TinyEmbedder(), answerer=answerer) as library:
+        sea = {"Harbour": "Seven boats were lost that year.", "Quay": "Two boats came back to the quay."}
+        await library.add(write_markdown(tmp_path / "sea.md", sea, title="The Sea"))
+        hills = {"Summit": "Nine goats were lost on the summit in spring."}
+        await library.add(write_markdown(tmp_path / "hills.md", hills, title="The Hills"))
+        await Chat(library, (await library.session("talk")).session_id, None, None, as_json=True).run()
+        asked = [entry.question for entry in await library.conversations.list_exchanges("talk")]
+    told = capsys.readouterr().err
+    assert told.index("name the book with --book") < told.index("Searching in The Sea › Quay")
+    assert [(one.book_id, one.scope.identifier is None) for one in asked] == [
+        (None, True),
+        ("the-sea", False),
+    ]

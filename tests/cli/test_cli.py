@@ -19,6 +19,7 @@ from octavo.cli import main
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from tests.support import small_books
+from tests.support.epub_files import make_package, write_epub
 from tests.support.patience import PATIENCE
 
 
@@ -63,6 +64,25 @@ def embed_with(embedder: TinyEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def tides(tmp_path: Path) -> Path:
     return small_books.write_markdown(tmp_path / "tides.md")
+
+
+def test_what_takes_the_place_of_a_book_says_so(octavo: Octavo, tides: Path, tmp_path: Path) -> None:
+    octavo("add", tides)
+    tides.write_text(tides.read_text() + "\n\nThe ledger was closed in spring.\n")
+    assert octavo("add", tides).out.startswith("The Tides: new edition of 'the-tides' (4 sections")
+    text = "<title>The Boats</title><h1>The Boats</h1><h2>One</h2><p>Seven boats were lost.</p><h2>Two</h2>"
+    (tmp_path / "boats.html").write_text(f"{text}<p>The eighth came home.</p>")
+    octavo("add", tmp_path / "boats.html")
+    boats = tmp_path / "boats.epub"
+    pages = {"1.xhtml": f"{text}<p>The eighth came home in May.</p>"}
+    write_epub(boats, pages, opf=make_package(["1.xhtml"], title="The Boats"))
+    [kept] = octavo("add", boats, "--id", "boats-epub", "--json").json["books"]
+    assert (kept["id"], kept["change"]["replaces"]) == ("boats-epub", "")
+    pages = {"1.xhtml": f"{text}<p>The eighth came home in June.</p>"}
+    write_epub(boats, pages, opf=make_package(["1.xhtml"], title="The Boats"))
+    said = octavo("add", boats, "--id", "the-boats").out
+    assert said.startswith("The Boats: replaced the html of 'the-boats' with this epub (")
+    assert said.endswith("To keep both, add one of them with --id.\n")
 
 
 def test_a_book_goes_in_is_listed_searched_and_taken_out(octavo: Octavo, tides: Path) -> None:

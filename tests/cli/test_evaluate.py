@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from octavo.cli import octavo
+from octavo.testing import ModelRequest, Say, ScriptedModel
 from tests.support import mapped_books
 
 HOSTILE = "Who is <script>alert(1)</script> & co?"
@@ -24,9 +25,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(data: Path, *arguments: str) -> Result:
+def run(data: Path, *arguments: str, **variables: str) -> Result:
     quick = {"OCTAVO_LOCAL_MODELS": "false"}
-    return CliRunner(env=quick).invoke(octavo, ["--data", str(data / "library"), *arguments])
+    return CliRunner(env=quick | variables).invoke(octavo, ["--data", str(data / "library"), *arguments])
 
 
 def test_a_book_is_tested_with_its_own_questions_and_nothing_stays(data: Path, tmp_path: Path) -> None:
@@ -82,3 +83,29 @@ def test_own_questions_are_judged_by_section_answer_or_refusal_and_shown_as_text
     mine.write_text('{"question": "Who?", "section": "No such section"}')
     refused = run(data, "eval", "the-tide-clock", "--questions", str(mine))
     assert "octavo contents BOOK" in str(refused.exception)
+
+
+def test_a_language_model_writes_some_of_the_questions(data: Path, tmp_path: Path) -> None:
+    written = iter(("Who keeps the clock?", "Here are two questions.", "What does the passage say?"))
+
+    def script(request: ModelRequest) -> Say:
+        asked = "one question that a reader" in request.messages[0].text
+        return Say(next(written) if asked else "nothing that can be read")
+
+    with ScriptedModel(script) as model:
+        variables = {"OCTAVO_MODEL": "scripted-1", "OCTAVO_MODEL_URL": model.url, "OCTAVO_MODEL_KEY": "k"}
+        done = run(data, "eval", "the-tide-clock", "--top", "12", "--json", **variables)
+        texts = [request.messages[1].text for request in model.requests[:3]]
+    assert done.exit_code == 0, done.output
+    results = json.loads(done.stdout)["results"]
+    (row,) = [row for row in results if row["source"] == "model"]
+    # What is no question, or cannot be asked without the text, is left out.
+    assert row["question"] == "Who keeps the clock?"
+    assert len(row["sections"]) == 1
+    assert len(results) > 3
+    assert all("<<<text" in text for text in texts)
+
+    before = tmp_path / "before.json"
+    before.write_text(done.stdout)
+    again = json.loads(run(data, "eval", "the-tide-clock", "--compare", str(before), "--json").stdout)
+    assert "model" in {row["source"] for row in again["results"]}

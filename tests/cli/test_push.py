@@ -54,6 +54,24 @@ def test_a_folder_is_sent_added_and_updated(tmp_path: Path, site: Path) -> None:
     assert list((data / "uploads").iterdir()) == []
 
 
+def test_the_source_of_a_sphinx_project_is_sent_with_its_settings(tmp_path: Path) -> None:
+    project, data = tmp_path / "harbour", tmp_path / "library"
+    (project / "docs").mkdir(parents=True)
+    (project / "docs" / "conf.py").write_text('project = "The Harbour"\n')
+    (project / "docs" / "index.rst").write_text("Harbour\n=======\n\n.. toctree::\n\n   pier\n")
+    (project / "docs" / "pier.rst").write_text(
+        "Pier\n====\n\nA storm broke the northern pier in one night.\n"
+    )
+    (project / "setup.py").write_text("secret = 1\n")
+    with serve_library(data) as service:
+        done = push(str(project), "--url", f"http://127.0.0.1:{service.port}", "--id", "harbour")
+        assert done.exit_code == 0, done.output
+        (found,) = service.post("/v1/search", {"query": "storm"}).json["results"]
+        (book,) = service.get("/v1/books").json["books"]
+    assert (book["title"], book["format"]) == ("The Harbour", "rst")
+    assert found["section"] == "Pier"
+
+
 async def test_an_archive_that_leads_out_of_its_folder_stays_inside(tmp_path: Path) -> None:
     path = tmp_path / "site.zip"
     with zipfile.ZipFile(path, "w") as archive:
@@ -88,6 +106,20 @@ def test_the_plugin_puts_the_widget_on_every_page_and_refuses_a_wrong_address() 
     expected = {"tagName": "script", "attributes": attributes | {"data-book": "guide", "data-key": "octv_1"}}
     assert tags == [expected]
     assert "must be the address of an Octavo service" in wrong
+
+
+@pytest.mark.parametrize(
+    ("member", "is_book"),
+    [("word/document.xml", True), ("word/document2.xml", True), ("password/document.xml", False)],
+)
+async def test_a_word_document_that_is_called_an_archive_is_not_unpacked(
+    tmp_path: Path, member: str, is_book: bool
+) -> None:
+    path = tmp_path / "letter.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(member, "<w/>")
+    async with locate_book(path, Settings(data=tmp_path / "library")) as place:
+        assert (place == path) == is_book
 
 
 @pytest.mark.parametrize("names", [("a", "a/b.md"), (f"{'x' * 300}.md",)])

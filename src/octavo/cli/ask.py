@@ -10,6 +10,7 @@ import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -340,7 +341,9 @@ def show_answer(done: Answered) -> None:
     if answer.refusal is not None:
         for item, excerpt in zip(answer.refusal.nearest, answer.refusal.excerpts, strict=True):
             click.echo(f"\n  {item.chunk.source_location}")
-            for line in textwrap.wrap(excerpt, width - 4, break_long_words=False):
+            # Code, lists and tables keep their lines.
+            lines = (textwrap.wrap(line, width - 4, break_long_words=False) for line in excerpt.split("\n"))
+            for line in chain.from_iterable(lines):
                 click.echo(f"    {line}")
             click.secho(f"    {item.chunk.url}", dim=True)
         return

@@ -264,7 +264,15 @@ def _describe_added(book: Book, change: Compared, *, unchanged: bool) -> str:
     if unchanged:
         return f"{book.title}: already in the library as {book.id!r}, nothing to do"
     pages = f", {format_count(book.page_count, 'page')}" if book.page_count else ""
-    return f"{book.title}: added as {book.id!r} ({_describe_size(book)}{pages}); {summarise_change(change)}"
+    size = f"({_describe_size(book)}{pages}); {summarise_change(change)}"
+    if not change.replaces:
+        return f"{book.title}: added as {book.id!r} {size}"
+    if change.replaces == book.format:
+        return f"{book.title}: new edition of {book.id!r} {size}"
+    keep = "To keep both, add one of them with --id."
+    return (
+        f"{book.title}: replaced the {change.replaces} of {book.id!r} with this {book.format} {size}. {keep}"
+    )
 
 
 def _describe_size(book: Book) -> str:

@@ -27,7 +27,7 @@ from octavo.cli.ask import (
     show_answer,
 )
 from octavo.cli.common import GroupOptions, add_common_options, run_with_library, show_json
-from octavo.types import Question, Scope
+from octavo.types import Question, Scope, ScopeType
 
 if TYPE_CHECKING:
     from octavo.events import Answered
@@ -100,14 +100,44 @@ class Chat:
         self._books, self._as_json = books, as_json
         self._lines = EditedLines() if EditedLines.are_possible() else InputLines(sys.stdin)
         self._last: Answered | None = None
+        # The book that a scope of the conversation is in, where no book was named.
+        self._scope_book: str | None = None
 
     async def resume(self) -> None:
-        """Bring back the questions of the conversation, and show where it stopped."""
+        """Bring back the questions of the conversation and where it searched, and show where it stopped.
+
+        A book or a part of one that is named now is searched instead of the one before.
+        """
         turns = await self._library.conversations.list_turns(self._session_id, most=HISTORY_MOST)
         if isinstance(self._lines, EditedLines):
             self._lines.remember([question for question, _ in turns])
+        if self._book_id is None and self._books is None and self._scope is None:
+            await self._search_as_before()
         if turns:
             click.secho(f"Last question: {turns[-1][0]}\n{turns[-1][1]}", dim=True, err=True)
+
+    async def _search_as_before(self) -> None:
+        """Search in the book and the part of it that the last question was about, if they are still there."""
+        from octavo.errors import CallerError
+
+        asked = [
+            entry.question for entry in await self._library.conversations.list_exchanges(self._session_id)
+        ]
+        if not asked:
+            return
+        book_id, before = asked[-1].book_id, asked[-1].scope
+        # What a reader selected is not kept for the next question either.
+        scope = None if before.identifier is None or before.type is ScopeType.SELECTION else before
+        if book_id is None and scope is None:
+            return
+        try:
+            where = await self._library.describe(scope or Scope(), book_id=book_id)
+        except CallerError:
+            return
+        self._scope, self._scope_book = scope, book_id
+        if was_book_named(asked):
+            self._book_id = book_id
+        click.secho(_say_where(where), dim=True, err=True)
 
     async def run(self) -> None:
         from octavo.answers.followups import is_small_talk
@@ -132,9 +162,13 @@ class Chat:
         name, _, rest = line.partition(" ")
         if name == "/scope":
             wanted = parse_scope(rest)
-            where = await self._library.describe(wanted, book_id=self._book_id) if wanted else "everything"
-            self._scope = wanted
-            click.echo(f"Searching in {where}.", err=True)
+            quoted = self._book_id or self._find_quoted_book()
+            if wanted or self._book_id:
+                where = await self._library.describe(wanted or Scope(), book_id=quoted)
+            else:
+                where = "everything" if self._books is None else "the chosen books"
+            self._scope, self._scope_book = wanted, quoted
+            click.echo(_say_where(where), err=True)
         elif name == "/sources" and self._last is not None:
             for citation in self._last.answer.citations:
                 click.echo(
@@ -169,7 +203,7 @@ class Chat:
 
         asked = Question(
             content=question,
-            book_id=self._book_id,
+            book_id=self._book_id or (self._scope_book if self._scope else None),
             scope=self._scope or Scope(),
             session_id=self._session_id,
             user_preferences=self._prefer_book(question),
@@ -179,6 +213,11 @@ class Chat:
             show_json(AnsweredJson.from_event(self._last))
         else:
             show_answer(self._last)
+
+    def _find_quoted_book(self) -> str | None:
+        """Return the book that the conversation is about: the only one that the last answer quotes."""
+        quoted = self._last.answer.book_ids if self._last else ()
+        return next(iter(quoted)) if len(quoted) == 1 else self._scope_book
 
     def _prefer_book(self, question: str) -> dict[str, object]:
         """Prefer the books that the last answer quotes, if the question follows up on it."""
@@ -190,6 +229,26 @@ class Chat:
         if interpret(question, [before]) == question:
             return {}
         return {"books": sorted(self._last.answer.book_ids)}
+
+
+def _say_where(where: str) -> str:
+    """Say where it searches. The title of a section may end with a full stop of its own."""
+    return f"Searching in {where.removesuffix('.')}."
+
+
+def was_book_named(asked: Sequence[Question]) -> bool:
+    """Whether the book of the last question was named with --book, and not taken from an answer.
+
+    A part of a book can be in the book that the answer before quotes. Then a question before it names no
+    book.
+    """
+    book_id = asked[-1].book_id
+    for question in reversed(asked):
+        if question.book_id != book_id:
+            return question.book_id is not None
+        if question.scope.identifier is None:
+            break
+    return book_id is not None
 
 
 def parse_scope(words: str) -> Scope | None:

@@ -54,6 +54,8 @@ def eval_(
 ) -> None:
     """Test how well BOOK is answered, with questions made from its definitions, its map and its headings.
 
+    A language model, if one is set, writes some of them.
+
     Shown are how often the right section was found (hit@k), how many questions were answered, how many
     answers come from the right place, how many questions beyond the book were refused, and whether
     confidence is true. Nothing of it stays in the library. To compare settings, models or editions, save one

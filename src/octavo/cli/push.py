@@ -20,9 +20,12 @@ from octavo.errors import BadBook, InvalidValue, MachineError
 SENT = frozenset(
     (
         *(".md", ".mdx", ".markdown", ".html", ".htm", ".xhtml", ".txt", ".text"),
+        *(".rst", ".rest", ".adoc", ".asciidoc"),
         *(".json", ".js", ".cjs", ".mjs", ".ts", ".toml", ".yml", ".yaml"),
     )
 )
+# Settings that are told by their names.
+SENT_NAMES = ("conf.py", ".gitbook.yaml")
 POLL_SECONDS, CALL_SECONDS = 0.5, 120.0
 POLL_TRIES = 10
 
@@ -54,8 +57,8 @@ def push(
 ) -> None:
     """Send FOLDER, or the file of a book, to a running service, and wait until it was added there.
 
-    The texts and settings of a Docusaurus, mdBook, Markdown or HTML folder are sent as one archive. Run it
-    after each build of a site: the service embeds only what changed.
+    The texts and settings of a folder (Docusaurus, mdBook, MkDocs, Sphinx, AsciiDoc, GitBook, Markdown, HTML)
+    are sent as one archive. Run it after each build of a site: the service embeds only what changed.
 
     \b
       octavo push . --url https://octavo.example.org --key-file key.txt
@@ -93,6 +96,8 @@ def _pack(source: Path, room: Path) -> Path:
     files = find_files(source, SENT, Limits())
     if not files:
         raise BadBook("no_text", f"{source} has no file that Octavo reads")
+    named = (folder / name for folder in sorted({source, *(f.parent for f in files)}) for name in SENT_NAMES)
+    files += [file for file in named if file.is_file() and not file.is_symlink()]
     target = room / f"{source.name or 'book'}.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in files:

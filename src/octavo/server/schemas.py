@@ -328,6 +328,14 @@ class SessionBody(Body):
     title: str = Field(max_length=200, pattern=r"^[^\x00-\x1f]*$", examples=["The storm"])
 
 
+class StartBody(Body):
+    """How a conversation begins."""
+
+    answer_id: str | None = Field(
+        default=None, max_length=64, description="Begin with a copy of this answer and its question."
+    )
+
+
 class FeedbackBody(Body):
     """What a reader thought of an answer."""
 

@@ -49,6 +49,30 @@ def test_a_session_is_started_asked_in_read_and_ended(closed: RunningService) ->
         assert ann.get(f"/v1/answers/{answer['answer_id']}").status == 404
 
 
+def test_a_conversation_goes_on_from_a_copy_of_an_answer(closed: RunningService) -> None:
+    ann, ben = with_key(closed, "carla"), with_key(closed, "dora")
+    first = ann.post(
+        "/v1/ask", {"question": LOST, "session_id": ann.call("POST", "/v1/sessions").json["session_id"]}
+    )
+    answer = first.json["answer_id"]
+    started = ann.post("/v1/sessions", {"answer_id": answer})
+    assert (started.status, started.json["query_count"]) == (201, 1)
+    id_ = started.json["session_id"]
+    [copy] = ann.get(f"/v1/sessions/{id_}").json["turns"]
+    assert copy["answer_id"] != answer
+    same = ("answer", "evidence", "confidence", "question")
+    assert {name: copy[name] for name in same} == {name: first.json[name] for name in same}
+    assert [cited["content_snippet"] for cited in copy["citations"]] == [
+        cited["content_snippet"] for cited in first.json["citations"]
+    ]
+    assert ann.get(f"/v1/answers/{copy['answer_id']}/verification").json["true"]
+    later = ann.post("/v1/ask", {"question": "Why?", "session_id": id_}).json
+    assert "boats" in later["interpreted"]
+    assert ann.call("DELETE", f"/v1/sessions/{id_}").status == 204
+    assert ann.get(f"/v1/answers/{answer}").status == 200
+    assert ben.post("/v1/sessions", {"answer_id": answer}).status == 404
+
+
 def test_a_foreign_session_and_an_unknown_one_look_the_same_to_every_route(closed: RunningService) -> None:
     ann, ben = with_key(closed, "ann"), with_key(closed, "ben")
     foreign = ann.call("POST", "/v1/sessions").json["session_id"]

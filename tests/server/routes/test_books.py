@@ -66,6 +66,7 @@ def test_a_section_comes_with_its_text_and_the_places_in_it(service: Service) ->
     read = service.get(f"/v1/books/the-tides/sections/{storm['id']}").json
     assert read["text"] == small_books.TIDES["Storm"]
     assert (read["blocks"], read["pages"], read["characters"]) == ([], [], len(read["text"]))
+    assert read["language"] == ""
     assert service.get("/v1/books/the-tides/sections/nothing").code == "not_found"
 
 

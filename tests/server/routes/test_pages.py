@@ -83,6 +83,28 @@ def test_every_file_that_the_page_names_is_there_with_its_type(port: int) -> Non
     assert served - seen == {"static/app/index.html"}, "every file is used"
 
 
+def test_the_page_lists_the_modules_that_its_script_imports(port: int) -> None:
+    listed = re.findall(r'<link rel="modulepreload" href="static/([^"]+)">', text(port, "/"))
+    assert len(listed) == len(set(listed))
+    # Another language is only loaded where it is chosen.
+    modules = {name for name in pages.load_files() if name.endswith(".js")} - {"app/main.js", "app/theme.js"}
+    assert modules - set(listed) == {
+        name
+        for name in modules
+        if re.fullmatch(r"strings/(?:app|widget)\.(?!en)..\.js|strings/turn\.js", name)
+    }
+
+
+def test_modules_that_import_each_other_are_listed_once() -> None:
+    bodies = {
+        "app/main.js": 'import { a } from "./a.js";\nimport {\n  b,\n} from "../shared/b.js";\n',
+        "app/a.js": 'import { b } from "../shared/b.js";\nconst said = "from elsewhere";\n',
+        "shared/b.js": 'export { a } from "../app/a.js";\nimport { c } from "./c.js";\n',
+        "shared/c.js": "",
+    }
+    assert pages.list_modules("app/main.js", bodies) == ["app/a.js", "shared/b.js", "shared/c.js"]
+
+
 def text(port: int, path: str) -> str:
     return get(port, path)[2].decode()
 

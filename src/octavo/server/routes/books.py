@@ -16,7 +16,7 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import Field
 
 from octavo.errors import AccessDenied, BadBook, InvalidValue, NotFound
-from octavo.ingest.edition import TITLE_MOST
+from octavo.ingest.edition import TITLE_MOST, find_section_language
 from octavo.ingest.worker import UPLOADS
 from octavo.library import Library
 from octavo.library.printed import PAGE_WIDTH, make_page_tag
@@ -294,7 +294,7 @@ async def section(
 ) -> Response:
     found = await library.book(book_id, among=caller.books)
     text = await library.section(found.id, section_id)
-    return respond(SectionTextJson.from_section(text))
+    return respond(SectionTextJson.from_section(text, find_section_language(found, text)))
 
 
 @router.get(

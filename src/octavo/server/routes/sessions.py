@@ -22,6 +22,7 @@ from octavo.server.schemas import (
     PageParameters,
     SessionBody,
     SessionId,
+    StartBody,
     describe,
     describe_errors,
     respond,
@@ -33,11 +34,17 @@ _MARKDOWN = {"text/markdown": {"schema": {"type": "string"}}}
 
 
 @router.post(
-    "", status_code=201, response_model=SessionJson, responses=describe("The new session.", status=201)
+    "", status_code=201, response_model=SessionJson, responses=describe("The new session.", 404, status=201)
 )
-async def start(library: CurrentLibrary, caller: AskCaller) -> Response:
-    """Its id goes into the body of each question of the conversation."""
-    session = await library.conversations.start_session(owner=caller.owner)
+async def start(library: CurrentLibrary, caller: AskCaller, body: StartBody | None = None) -> Response:
+    """Its id goes into the body of each question of the conversation.
+
+    With an answer that was shared, the conversation goes on from there, and the one it is from does not.
+    """
+    if body and body.answer_id:
+        session = await library.conversations.continue_answer(body.answer_id, owner=caller.owner)
+    else:
+        session = await library.conversations.start_session(owner=caller.owner)
     return respond(SessionJson.from_value(session), status=201)
 
 
