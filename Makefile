@@ -2,14 +2,13 @@
 # make test   set up, check, run every test
 # make dist   build the wheels of octavo and octavo-models in dist/
 # make test-llm   ask two real language models (fetches about 1.3 GB, takes 10 to 40 minutes)
-# make test-docusaurus   make a Docusaurus site as docs/docusaurus.md says, and ask it (fetches packages, takes minutes)
 PY ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
 DIST ?= dist
 
-.PHONY: setup system demo test test-llm test-docusaurus check bench bench-scale dist clean
+.PHONY: setup system demo test test-llm check bench bench-scale dist clean
 
 setup: $(STAMP)
 
@@ -36,9 +35,6 @@ test: system check
 
 test-llm: setup
 	$(BIN)/python -m pytest -p no:xdist -s tests/llm/real_models.py
-
-test-docusaurus: setup
-	$(BIN)/python -m pytest -p no:xdist -s tests/web/real_docusaurus.py
 
 bench: setup
 	$(BIN)/python -m benchmarks

@@ -1,12 +1,14 @@
 """Open random citations on the page, and count those that light exactly their words.
 
-    python -m benchmarks.lit_words BOOK … [--count 1000] [--seed 1]
+    python -m benchmarks.lit_words BOOK … [--count 1000] [--seed 1] [--text]
 
 A library with the books is served to a real browser. A citation is a sentence, or two in a row, anywhere in a
 book. It counts when what is marked is the cited text, character by character, and some of it can be seen on
-the screen. The last line is how long the first chapter of the first book takes in a fresh window, from its
-address to its text on the screen: by the clock, which wants a quiet machine, and the CPU time of the page's
-own thread in it, which does not.
+the screen. A PDF opens at its printed page, where the box must stand for the cited text and be on the screen
+(`benchmarks.pdf_boxes` measures what is in the box); with `--text` it opens as text like the others. The last
+line is how long the first chapter of the first book takes in a fresh window, from its address to its text on
+the screen: by the clock, which wants a quiet machine, and the CPU time of the page's own thread in it, which
+does not.
 """
 
 from __future__ import annotations
@@ -31,20 +33,24 @@ from octavo.library import Library
 from octavo.server.app import make_app
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
+from octavo.text.blocks import list_section_blocks
 from octavo.text.sentences import split_sentences
 from octavo.types import Section
 
 WINDOWS = 7
 LIT = """(text) => {
+  const isSeen = ({ height, bottom, top }) => height > 0 && bottom > 0 && top < innerHeight;
+  const boxes = [...document.querySelectorAll(".leaf .page-box")];
+  if (boxes.length)
+    return boxes[0].textContent === text && boxes.some((box) => isSeen(box.getBoundingClientRect()));
   const marks = [...document.querySelectorAll(".leaf mark.cited")];
   if (marks.map((mark) => mark.textContent).join("") !== text) return false;
   const drawn = document.querySelectorAll(".leaf mark.cited, .leaf .formula.cited, .leaf .picture.cited");
-  return [...drawn].some((mark) => {
-    const box = mark.getBoundingClientRect();
-    return !mark.closest(".unseen") && box.height > 0 && box.bottom > 0 && box.top < innerHeight;
-  });
+  return [...drawn].some((mark) => !mark.closest(".unseen") && isSeen(mark.getBoundingClientRect()));
 }"""
-PAINTED = "() => document.querySelector('.leaf .text p')?.getBoundingClientRect().height > 0"
+PAINTED = (
+    "() => document.querySelector('.leaf .text p, .sheet-image[src]')?.getBoundingClientRect().height > 0"
+)
 
 
 async def add_books(data: Path, books: Sequence[Path]) -> list[list[Section]]:
@@ -71,7 +77,7 @@ def serve(data: Path) -> Iterator[str]:
 def choose(sections: Sequence[Section], chance: random.Random) -> tuple[str, str]:
     """Choose a citation: its address on the page, and its words."""
     section = chance.choices(sections, [len(section.text) for section in sections])[0]
-    spans = split_sentences(section.text, blocks=section.blocks)
+    spans = split_sentences(section.text, blocks=list_section_blocks(section))
     first = chance.randrange(len(spans))
     last = min(len(spans) - 1, first + chance.randint(0, 1))
     start, end = spans[first].start, spans[last].end
@@ -112,6 +118,7 @@ def main() -> None:
     options.add_argument("books", type=Path, nargs="+")
     options.add_argument("--count", type=int, default=1000)
     options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--text", action="store_true", help="open PDFs as text")
     said = options.parse_args()
     chance = random.Random(said.seed)
     with tempfile.TemporaryDirectory(prefix="octavo-lit-") as folder:
@@ -122,6 +129,8 @@ def main() -> None:
                 executable_path=shutil.which("chromium"), args=["--no-sandbox"]
             )
             page = browser.new_page()
+            if said.text:
+                page.add_init_script("localStorage.setItem('octavo.view', 'text')")
             page.goto(f"{base}/")
             page.locator(".book").first.wait_for()
             print("| book | lit exactly |\n|---|---|")

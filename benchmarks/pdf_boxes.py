@@ -30,6 +30,7 @@ from octavo.readers import read_book
 from octavo.readers.messages import WantedPage
 from octavo.readers.pdf.page import Box, find_boxes
 from octavo.readers.printed import draw_page, select_lines
+from octavo.text.blocks import list_section_blocks
 from octavo.text.sentences import split_sentences
 from octavo.types import Section
 
@@ -45,7 +46,7 @@ def list_sentences(path: Path) -> list[Cited]:
     return [
         (path, section, span.start, span.end)
         for section in sections
-        for span in split_sentences(section.text, blocks=section.blocks)
+        for span in split_sentences(section.text, blocks=list_section_blocks(section))
         if sum(c.isalnum() for c in section.text[span.start : span.end]) >= 3
     ]
 

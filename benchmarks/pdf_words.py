@@ -5,7 +5,8 @@
 Counts the publisher's words, with how often each occurs, and says which share of them Octavo has read. Both
 sides are compared in lower case and without hyphens at line ends, so that a word counts as found however
 it was broken; headings count, running heads and page numbers do not. The second share leaves numbers out:
-a PDF may number its sections in another way than the text.
+a PDF may number its sections in another way than the text. The last two say how many of the publisher's words
+are in the PDF at all, by the characters on its pages, and which share of these Octavo has read.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+
+import pypdfium2
 
 from octavo.limits import Limits
 from octavo.readers.parsed import ParsedBook
@@ -38,6 +41,13 @@ def recall(book: ParsedBook, published: str) -> tuple[float, Counter[str]]:
     return 1 - missing.total() / max(1, wanted.total()), missing
 
 
+def list_characters(pdf: Path) -> str:
+    """All characters on the pages, as the PDF library gives them. U+FFFE is a hyphen at a line end."""
+    with pypdfium2.PdfDocument(pdf) as document:
+        pages = [page.get_textpage().get_text_range() for page in document]
+    return "\n".join(pages).replace("\r\n", "\n").replace("\ufffe\n", "").replace("\ufffe", "")
+
+
 def main(pdf: str, txt: str) -> None:
     started = time.process_time()
     book = read_pdf(Path(pdf), Limits())
@@ -48,6 +58,9 @@ def main(pdf: str, txt: str) -> None:
     lettered = sum(count for word, count in missing.items() if not word.isdigit())
     total = sum(count for word, count in wanted.items() if not word.isdigit())
     print(f"without numbers {1 - lettered / max(1, total):.4%}")
+    there = wanted & words(list_characters(Path(pdf)))
+    kept = 1 - (there - (wanted - missing)).total() / there.total()
+    print(f"in the PDF {there.total() / wanted.total():.4%}, of these read {kept:.4%}")
     print(f"word recall {share:.4%}; most often missing: {missing.most_common(12)}")
 
 

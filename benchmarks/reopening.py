@@ -43,7 +43,7 @@ async def fill(data: Path, size: int) -> None:
     made = MadeUp(size)
     async with open_library(data) as library:
         for number in range(size // A_BOOK):
-            texts, vectors = made.make_texts(A_BOOK, WORDS), made.make_vectors(A_BOOK)
+            texts, vectors = made.make_texts(A_BOOK, *WORDS), made.make_vectors(A_BOOK)
             made_up = [make_chunk(number * A_BOOK + n, texts[n], vectors[n]) for n in range(A_BOOK)]
             await _add(library, f"book-{number}", made_up)
 

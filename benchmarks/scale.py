@@ -2,9 +2,9 @@
 
     python -m benchmarks.scale [--sizes 10000,100000] [--memory-gb 4] [--seconds 600]
 
-Vectors and texts are made up: clusters in 48 dimensions put into 384, and words with the frequencies of a
-language. Each size runs in a process of its own, and only if memory is left and the time is not up; a size
-that did not run is named. Times are CPU time of the process, so that a busy machine changes them little.
+Vectors and texts are made up: clusters in 48 dimensions put into 384, and 40 to 80 words with the frequencies
+of a language. Each size runs in a process of its own, and only if memory is left and the time is not up; a
+size that did not run is named. Times are CPU time of the process, so that a busy machine changes them little.
 What the processes cost that rewrite a large store is listed apart. Searching is measured in a process that
 has only opened the store, with its memory. The share of the best ten that the search finds is counted against
 a search that compares every vector, of the same queries in the same run.
@@ -34,7 +34,7 @@ from octavo.store.bm25 import Bm25Encoder
 from octavo.store.edge import EdgeStore
 from octavo.types import Chunk
 
-SIZE, LATENT, WORDS, VOCABULARY = 384, 48, 60, 30_000
+SIZE, LATENT, WORDS, VOCABULARY = 384, 48, (40, 80), 30_000
 A_BOOK, AT_ONCE, QUERIES, LIMIT = 2_000, 1_000, 60, 50
 # What a passage takes in memory while a store is filled and rewritten, with a margin.
 BYTES_A_PASSAGE = 4_000
@@ -58,9 +58,14 @@ class MadeUp:
         unit = (raw / np.linalg.norm(raw, axis=1, keepdims=True)).astype(np.float32)
         return [tuple(vector) for vector in unit.tolist()]
 
-    def make_texts(self, count: int, words: int) -> list[str]:
-        numbers = self._random.choice(VOCABULARY, size=(count, words), p=self._frequencies)
-        return [" ".join(f"w{number}x" for number in row) for row in numbers]
+    def make_texts(self, count: int, fewest: int, most: int) -> list[str]:
+        """Make texts of so many words. Were all of one length, BM25 would give most of them equal scores."""
+        numbers = self._random.choice(VOCABULARY, size=(count, most), p=self._frequencies)
+        lengths = self._random.integers(fewest, most + 1, size=count)
+        return [
+            " ".join(f"w{number}x" for number in row[:length])
+            for row, length in zip(numbers, lengths, strict=True)
+        ]
 
 
 def make_chunk(number: int, text: str, vector: tuple[float, ...]) -> Chunk:
@@ -94,7 +99,7 @@ async def measure_adding(count: int, data: Path) -> dict[str, float]:
     adding: list[float] = []
     for start in range(0, count, AT_ONCE):
         some = min(AT_ONCE, count - start)
-        texts, vectors = made.make_texts(some, WORDS), made.make_vectors(some)
+        texts, vectors = made.make_texts(some, *WORDS), made.make_vectors(some)
         chunks = [make_chunk(start + n, texts[n], vectors[n]) for n in range(some)]
         began = time.process_time()
         await store.upsert(chunks, edition=1)
@@ -114,7 +119,7 @@ async def measure_adding(count: int, data: Path) -> dict[str, float]:
 async def measure_searches(count: int, data: Path) -> dict[str, float]:
     """Open a store of so many passages and search it, in a process that has done nothing else."""
     made, encoder = MadeUp(count, seed=8), Bm25Encoder()
-    queries = list(zip(made.make_vectors(QUERIES), made.make_texts(QUERIES, 8), strict=True))
+    queries = list(zip(made.make_vectors(QUERIES), made.make_texts(QUERIES, 8, 8), strict=True))
     one_book = Where(any_of={"book_id": (f"book-{count // A_BOOK // 2}",)})
     began = time.process_time()
     store = await open_store(Settings(data=data, free_space_mb=0), dimension=SIZE, expected=True)
