@@ -12,9 +12,12 @@ import pytest
 from octavo.errors import BadBook, InvalidValue, NotFound, StoreError
 from octavo.events import Compared, Embedding, IngestEvent, Parsed, Published
 from octavo.library import Library
+from octavo.models.multilingual import MultilingualEmbedder
+from octavo.protocols import EVERYWHERE
 from octavo.records.options import BookOptions
 from octavo.schemas import QueryJson
 from octavo.settings import Settings
+from octavo.store.bm25 import Bm25Encoder
 from octavo.store.qdrant_import import Source
 from octavo.store.qdrant_payloads import PayloadKeys
 from octavo.testing import TinyEmbedder
@@ -189,6 +192,57 @@ async def test_a_changed_vector_alone_is_taken_over(tmp_path: Path, server: Qdra
         after = await robots._records.read_digests()
         assert before.keys() == after.keys()
         assert sum(before[id] != after[id] for id in before) == 1
+        assert all(finding.sound for finding in await robots.examine())
+
+
+GERMAN = (
+    ForeignPoint(1, "Der Roboter ist eine Maschine, die ihre Umgebung wahrnimmt und sich dann bewegt."),
+    ForeignPoint(2, "Der Greifer schließt sich mit einer Kraft, die für das Heben von Flaschen reicht."),
+    ForeignPoint(3, "Die Kamera sieht alle Farben, aber im Dunkeln ist sie blind.", "sensoren", "Sensoren"),
+)
+
+
+async def test_a_collection_in_another_language_is_found_by_the_words_and_the_model_of_it(
+    tmp_path: Path, server: QdrantServer
+) -> None:
+    embedder = MultilingualEmbedder()
+    fill_collection(server, GERMAN, embedder=embedder)
+    fill_collection(server, ROBOTS, embedder=None, collection="english")
+    events = list[IngestEvent]()
+    async with Library.open(settings=Settings(data=tmp_path / "library", free_space_mb=0)) as robots:
+        book = await robots.attach(source(server), on_event=events.append)
+        english = await robots.attach(Source(url=server.url, collection="english"))
+        assert (book.language, english.language) == ("de", "")
+        assert book.index_fingerprint.endswith(f"words-de-1 {embedder.fingerprint}")
+        assert "words-" not in english.index_fingerprint
+        (parsed,) = [event for event in events if isinstance(event, Parsed)]
+        assert parsed.warnings == (), "the vectors are those of the model for German"
+        chunks = await robots._records.list_chunks(book.id)
+        assert {chunk.language for chunk in chunks} == {"de"}
+        assert {chunk.language for chunk in await robots._records.list_chunks(english.id)} == {""}
+        found = await robots.search("eine Flasche heben", book_id=book.id)
+        assert found[0].chunk.chunk_id == 2
+        assert (await robots.attach(source(server))) == book
+        assert all(finding.sound for finding in await robots.examine())
+
+
+async def test_a_passage_gets_new_words_when_the_language_of_its_collection_changes(
+    tmp_path: Path, server: QdrantServer
+) -> None:
+    fill_collection(server, [*ROBOTS, *GERMAN[2:]], embedder=TinyEmbedder())
+    async with library(tmp_path) as robots:
+        book = await robots.attach(source(server))
+        before = {chunk.content: chunk for chunk in await robots._records.list_chunks(book.id)}
+        assert (book.language, before[GERMAN[2].text].language) == ("", "")
+        delete_points(server, [1, 2, 3, 4, 5])
+        book = await robots.attach(source(server))
+        (chunk,) = await robots._records.list_chunks(book.id)
+        assert (book.language, chunk.language) == ("de", "de")
+        assert chunk.id == before[GERMAN[2].text].id
+        words = Bm25Encoder().encode_query("Farbe", languages=["de"])
+        store = (await robots._context()).store
+        found = await store.search(TinyEmbedder().embed(["?"])[0], words, where=EVERYWHERE, limit=1)
+        assert [hit.id for hit in found.lexical] == [chunk.id], "a stem that only German has"
         assert all(finding.sound for finding in await robots.examine())
 
 

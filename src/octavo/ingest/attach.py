@@ -3,8 +3,8 @@
 The points are read once and copied, and nothing is ever written to that collection. Each web address becomes
 a section, whose text is that of its points in their order. Each point becomes a chunk that is a part of that
 text, so its quotations can be checked like any other. The vectors are reused if a sample shows that the
-library's own embedder makes the same ones; otherwise the texts are embedded again. Attaching the collection
-again updates what changed and removes what is gone.
+embedder of the book's language makes the same ones; otherwise the texts are embedded again. Attaching the
+collection again updates what changed and removes what is gone.
 """
 
 from __future__ import annotations
@@ -40,8 +40,10 @@ from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.records.rows import hash_text
 from octavo.store.qdrant_payloads import PayloadKeys
 from octavo.text.clean import clean, collapse, make_slug
+from octavo.text.languages import identify_languages, identify_sections
 from octavo.text.sentences import split_long
 from octavo.types import CHUNK_LEAST, CHUNK_MOST, Book, BookFormat, Chunk, Section
+from octavo.types.books import read_languages
 from octavo.validation import LARGEST_EXACT_INTEGER
 
 if TYPE_CHECKING:
@@ -87,20 +89,23 @@ async def attach(
     title = collapse(clean(wanted))[:TITLE_MOST].strip()
     pages = await run_blocking(_build_pages, found, title)
     parsed = _build_parsed(title, pages)
+    texts = [section.text for section in parsed.sections]
+    languages = await run_blocking(identify_languages, texts)
     async with changes() as context:
-        own, notes = await run_blocking(_check_vectors, found, context.embedder)
+        embedder = context.choose_embedder(languages[0])
+        own, notes = await run_blocking(_check_vectors, found, embedder)
         if keys != USUAL_KEYS:
             notes = (f"read {keys.describe()}", *notes)
         yield Parsed(title, len(pages), parsed.characters, 0, notes)
         label = f"{urlsplit(source.url).netloc}/{source.collection}"
         known = await _find_known(label, options, context.records)
         id = known.id if known else options.book_id or await choose_id(make_slug(title), context.records)
-        fingerprint = make_fingerprint(context.settings, context.embedder)
+        fingerprint = make_fingerprint(context.settings, embedder, languages=languages)
         book = _build_book(id, title, label, found, fingerprint, options.base_url)
         if known and (known.content_hash, known.index_fingerprint) == (book.content_hash, fingerprint):
             yield Published(known, unchanged=True)
             return
-        new, vectors = await run_blocking(_build_edition, book, parsed, pages, context.embedder, own)
+        new, vectors = await run_blocking(_build_edition, book, parsed, pages, embedder, own)
         yield await compare(new, context.records)
         for batch in split_batches(list(vectors.items()), STORE_AT_ONCE):
             await context.records.save_vectors({key: tuple(vector) for key, vector in batch})
@@ -214,6 +219,7 @@ def _build_book(
     return Book(
         id=id,
         title=title,
+        language=read_languages(fingerprint)[0],
         format=BookFormat.HTML,
         source_file=label,
         base_url=base_url,
@@ -229,8 +235,14 @@ def _build_edition(
 ) -> tuple[Edition, Mapping[str, Sequence[float]]]:
     """Build the edition, and return it with the vectors that came with the collection, by their keys."""
     sections = build_sections(parsed, book_id=book.id, base_url=book.base_url)
-    by_page = zip((section for section in sections if section.text), pages, strict=True)
-    made = [pair for section, page in by_page for pair in _build_chunks(book, section, page)]
+    written = [section for section in sections if section.text]
+    spoken = identify_sections(
+        [section.text for section in written], languages=read_languages(book.index_fingerprint)
+    )
+    by_page = zip(written, pages, spoken, strict=True)
+    made = [
+        pair for section, page, language in by_page for pair in _build_chunks(book, section, page, language)
+    ]
     if not made:
         raise BadBook("no_text", f"{book.source_file} has no passage long enough to be found")
     chunks = [replace(chunk, document_position=n) for n, (chunk, _) in enumerate(made)]
@@ -254,7 +266,11 @@ def _build_edition(
     return new, vectors
 
 
-def _build_chunks(book: Book, section: Section, page: _Page) -> Iterator[tuple[Chunk, _Stretch]]:
+def _build_chunks(
+    book: Book, section: Section, page: _Page, language: str
+) -> Iterator[tuple[Chunk, _Stretch]]:
+    # English chunks are as they always were.
+    spoken = {"language": language} if language else {}
     seen: Counter[str] = Counter()
     for index, stretch in enumerate(page.stretches):
         content, passage = section.text[stretch.start : stretch.end], stretch.passage
@@ -281,6 +297,6 @@ def _build_chunks(book: Book, section: Section, page: _Page) -> Iterator[tuple[C
             created_at=book.updated_at,
             heading_path=section.heading_path,
             ancestors=section.ancestors,
-            metadata={"point_id": passage.point_id, "chunk_id": passage.chunk_id},
+            metadata={"point_id": passage.point_id, "chunk_id": passage.chunk_id, **spoken},
         )
         yield chunk, stretch
