@@ -20,7 +20,7 @@ from typing import Any, Literal
 import uvicorn
 from playwright.sync_api import Locator, Page, expect
 
-from octavo.answers.offline import Reply
+from octavo.answers.offline import Answerer, Reply
 from octavo.library import Library
 from octavo.server.app import make_app
 from octavo.server.routes.widget import ENTRY, WEB, bundle
@@ -48,6 +48,7 @@ MORNING = """# Morning
 
 In the morning the gulls came back. Nobody spoke of the boats until the bells had rung.
 """
+BOOK = {"storm.md": STORM, "morning.md": MORNING}
 STORM_TEXT = """<h1 id="storm">Storm</h1>
 <h2 id="the-northern-pier">The northern pier<a class="hash-link" href="#the-northern-pier">\u200b</a></h2>
 <p>A storm broke the <em>northern
@@ -147,11 +148,11 @@ def serve_site() -> Iterator[Site]:
         server.server_close()
 
 
-def fill_library(data: Path, folder: Path, *, base_url: str) -> None:
+def fill_library(data: Path, folder: Path, *, base_url: str, pages: Mapping[str, str] = BOOK) -> None:
     """A library with the book that the site shows."""
     folder.mkdir()
-    (folder / "storm.md").write_text(STORM, encoding="utf-8")
-    (folder / "morning.md").write_text(MORNING, encoding="utf-8")
+    for name, text in pages.items():
+        (folder / name).write_text(text, encoding="utf-8")
 
     async def add() -> None:
         async with Library.open(settings=Settings(data=data), embedder=TinyEmbedder()) as library:
@@ -161,8 +162,8 @@ def fill_library(data: Path, folder: Path, *, base_url: str) -> None:
 
 
 @contextmanager
-def serve_library(settings: Settings) -> Iterator[str]:
-    app = make_app(settings, embedder=TinyEmbedder(), answerer=QuotingAnswerer())
+def serve_library(settings: Settings, *, answerer: Answerer | None = None) -> Iterator[str]:
+    app = make_app(settings, embedder=TinyEmbedder(), answerer=answerer or QuotingAnswerer())
     config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
@@ -217,10 +218,10 @@ def make_script_tag(server: str, **attributes: str) -> str:
     return f'<script src="{server}/widget.js" data-book="the-tides"{given}></script>'
 
 
-def make_page(text: str, tag: str, *, head: str = "", html: str = "") -> str:
+def make_page(text: str, tag: str, *, head: str = "", html: str = "", lang: str = "en") -> str:
     top = '<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Tides</title>'
     body = f"<body><main>{text}</main>{tag}</body>"
-    return f'<!doctype html><html lang="en" {html}><head>{top}{head}</head>{body}</html>'
+    return f'<!doctype html><html lang="{lang}" {html}><head>{top}{head}</head>{body}</html>'
 
 
 LIT = "[...(CSS.highlights.get('octavo-quote') || [])].map((range) => range.toString())"
