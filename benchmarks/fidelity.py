@@ -5,24 +5,28 @@
 The source is read by its own tags, in the documents that the book's sections come from, without menus,
 contents, headers and footers, and without links that only mark a heading. Each thing in it is looked for in
 the markup by its words: a picture by its bytes, a table by its first row, a formula by its symbols. A picture
-counts when it lies in the book, a link when the page can follow it. Things with the same words are matched
-one to one. `--lost` prints what was not found. The last column is the CPU time of reading.
+counts when it lies in the book, a link when the page can follow it, a formula when the page draws it: those
+in TeX are read by the page's own script in a browser. Things with the same words are matched one to one.
+`--lost` prints what was not found. The last column is the CPU time of reading.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import posixpath
 import re
+import shutil
 import sys
 import time
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
+from playwright.sync_api import sync_playwright
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from octavo.limits import Limits
@@ -54,6 +58,17 @@ _ANCHOR = re.compile(r"<a\b[^>]*\bhref=[^>]*>(.*?)</a>|<(https?:[^<>\s]+)>", re.
 _TABLE = re.compile(r"^[ \t]*(\|?[^\n]*\|[^\n]*)\n[ \t]*\|?(?:[ \t]*:?-+:?[ \t]*\|)+", re.MULTILINE)
 _NOTE = re.compile(r"\[\^([^\]]+)\](?!:)")
 _FORMULA = re.compile(r"\$\$([^$]*\\[^$]*)\$\$|(?<!\$)\$([^$\s][^$\n]*\\[^$\n]*)\$(?!\$)")
+_MATH_ROLE = re.compile(r":math:`((?:[^`\\]|\\.)+)`", re.DOTALL)
+_MATH_DIRECTIVE = re.compile(r"^( *)\.\. math::(.*(?:\n(?:\1 +\S.*| *(?=\n)))*)", re.MULTILINE)
+_FIELDS = re.compile(r"^ *:\w+:.*$", re.MULTILINE)
+_BETWEEN_SIGNS = re.compile(r"\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
+_SCRIPT = re.compile(r"<script[^>]*(?:mathjax|katex)", re.IGNORECASE)
+_FORMULA_IMAGES = "img.math, .math img, img.formulaInl, img.formulaDsp, img.tex, img.latex"
+_TEX_SCRIPT = Path(__file__).parent.parent / "src/octavo/web/app/tex.js"
+_READ_ALL = """async ([script, all]) => {
+  const { readTex } = await import(`data:text/javascript;base64,${script}`);
+  return all.map(([tex, display]) => readTex(tex, display) !== null);
+}"""
 
 
 def squash(words: str) -> str:
@@ -95,7 +110,13 @@ def _make_loader(document: str, read: Load) -> Load:
 def list_source(name: str, text: str, load: Load) -> Things:
     """Return what a document has by its own tags."""
     is_markdown = name.endswith((".md", ".mdx", ".markdown"))
-    things, pictures = _list_markdown(text) if is_markdown else _list_html(text)
+    things, pictures = (
+        _list_markdown(text)
+        if is_markdown
+        else (_list_restructured_text(text), [])
+        if name.endswith((".rst", ".txt"))
+        else _list_html(text)
+    )
     shown = [data for source in pictures if (data := load(source))]
     return things + Counter(("pictures", name_picture(data)) for data in shown)
 
@@ -120,6 +141,14 @@ def _list_markdown(text: str) -> tuple[Things, list[str]]:
     return +things, [*_PICTURE.findall(body), *_IMG.findall(body)]
 
 
+def _list_restructured_text(text: str) -> Things:
+    """Return the formulas of a document; other things are not counted in this form."""
+    blocks = (_FIELDS.sub("", found[1]) for found in _MATH_DIRECTIVE.findall(text))
+    formulas = [tex for block in blocks for tex in re.split(r"\n[ \t]*\n", block)]
+    formulas += _MATH_ROLE.findall(_MATH_DIRECTIVE.sub("", text))
+    return Counter(("formulas", words) for tex in formulas if (words := squash(tex)))
+
+
 def _list_html(text: str) -> tuple[Things, list[str]]:
     body = LexborHTMLParser(re.sub(r"<a\b([^<>]*)/>", r"<a\1></a>", text)).body
     if body is None:
@@ -138,7 +167,28 @@ def _list_html(text: str) -> tuple[Things, list[str]]:
         for note in formula.css("annotation, annotation-xml"):
             note.decompose()
         things["formulas", squash(formula.text(deep=True))] += 1
+    things += _list_tex(
+        body, is_drawn_by_script=re.search(r"<script[^>]*(?:mathjax|katex)", text, re.I) is not None
+    )
     return things, [picture.attributes.get("src") or "" for picture in body.css("img[src]")]
+
+
+def _list_tex(body: LexborNode, *, is_drawn_by_script: bool) -> Things:
+    """Return the formulas in TeX: those of pictures, of elements that say so, and of the text around them."""
+    pictures = [squash(picture.attributes.get("alt") or "") for picture in body.css(_FORMULA_IMAGES)]
+    formulas = [words for words in pictures if words]
+    for number in body.css(".math .eqno"):
+        number.decompose()
+    formulas += [
+        squash(each.text(deep=True))
+        for each in body.css("span.math, div.math")
+        if each.css_first("img") is None and each.text(deep=True).strip()
+    ]
+    if is_drawn_by_script:
+        for gone in body.css("pre, code, .math"):
+            gone.decompose()
+        formulas += [squash(inline or display) for inline, display in _BETWEEN_SIGNS.findall(body.text())]
+    return Counter(("formulas", words) for words in formulas)
 
 
 def _is_note(link: LexborNode) -> bool:
@@ -149,6 +199,7 @@ def _is_note(link: LexborNode) -> bool:
 def list_markup(book: ParsedBook) -> Things:
     """Return what the markup of a book has and the page draws."""
     things: Things = Counter()
+    written: list[tuple[str, bool]] = []
     for section in book.sections:
         for number, element in enumerate(section.markup):
             attributes = element.attributes
@@ -159,11 +210,26 @@ def list_markup(book: ParsedBook) -> Things:
                 things["tables", _read_first_row(section.markup[number + 1 :], section.text)] += 1
             elif element.kind is ElementKind.FORMULA:
                 mathml = attributes.get("mathml")
-                symbols = _flatten(json.loads(mathml)) if isinstance(mathml, str) else attributes["tex"]
-                things["formulas", squash(str(symbols))] += 1
+                if isinstance(mathml, str):
+                    things["formulas", squash(_flatten(json.loads(mathml)))] += 1
+                else:
+                    written.append((str(attributes["tex"]), "display" in attributes))
             elif {"section", "url"} & attributes.keys():
                 things["notes" if element.kind is ElementKind.NOTE_REFERENCE else "links", words] += 1
-    return things
+    drawn = (tex for (tex, _), is_drawn in zip(written, try_tex(written), strict=True) if is_drawn)
+    return things + Counter(("formulas", squash(re.sub(r"\\tag\{.*?\}", "", tex))) for tex in drawn)
+
+
+def try_tex(formulas: Sequence[tuple[str, bool]]) -> list[bool]:
+    """Return which formulas in TeX the page draws."""
+    if not formulas:
+        return []
+    script = base64.b64encode(_TEX_SCRIPT.read_bytes()).decode()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        drawn: list[bool] = browser.new_page().evaluate(_READ_ALL, [script, list(formulas)])
+        browser.close()
+    return drawn
 
 
 def _read_first_row(elements: tuple[Element, ...], text: str) -> str:

@@ -169,6 +169,24 @@ DRAWN = {
         '<mi mathvariant="normal">b</mi></mrow>'
     ),
     r"\text{5\% of~all}": "<mtext>5% of&nbsp;all</mtext>",
+    r"\text{if $x>0$}": "<mrow><mtext>if&nbsp;</mtext><mi>x</mi><mo>&gt;</mo><mn>0</mn></mrow>",
+    r"\text{a \textbf{b}}": "<mrow><mtext>a&nbsp;</mtext><mtext>b</mtext></mrow>",
+    r"\mbox{\bf R}^n": "<msup><mtext>𝐑</mtext><mi>n</mi></msup>",
+    r"{n \choose 2}": (
+        '<mrow><mo>(</mo><mfrac linethickness="0"><mrow><mi>n</mi></mrow><mrow><mn>2</mn></mrow></mfrac>'
+        "<mo>)</mo></mrow>"
+    ),
+    r"\newcommand{\half}[1]{\frac{#1}{2}} \half{a}": "<mfrac><mi>a</mi><mn>2</mn></mfrac>",
+    r"\DeclareMathOperator{\op}{op} \op x": '<mi mathvariant="normal">op</mi><mi>x</mi>',
+    r"\begin{array}[t]{l|r} a & b \end{array}": (
+        '<mrow><mtable><mtr><mtd columnalign="left"><mi>a</mi></mtd><mtd columnalign="right"><mi>b</mi></mtd>'
+        "</mtr></mtable></mrow>"
+    ),
+    r"a &= b \\ c &= d": (
+        '<mtable><mtr><mtd columnalign="right"><mi>a</mi></mtd><mtd columnalign="left"><mo>=</mo><mi>b</mi>'
+        '</mtd></mtr><mtr><mtd columnalign="right"><mi>c</mi></mtd><mtd columnalign="left"><mo>=</mo>'
+        "<mi>d</mi></mtd></mtr></mtable>"
+    ),
     "x''^2": "<msup><mi>x</mi><mrow><mo>′′</mo><mn>2</mn></mrow></msup>",
     r"\begin{matrix} a \\[4pt] b \\* c \\ [0, 1] \end{matrix}": (
         '<mrow><mtable><mtr><mtd columnalign="center"><mi>a</mi></mtd></mtr><mtr><mtd columnalign="center">'
@@ -185,8 +203,6 @@ NOT_UNDERSTOOD = (
     "{" * 40,
     "",
     r"\begin{tikz}\end{tikz}",
-    r"\text{if $x>0$}",
-    r"\text{a \textbf{b}}",
     r"\text{a\,b}",
     r"\text{a\\b}",
     "x_a_b",
@@ -198,6 +214,13 @@ NOT_UNDERSTOOD = (
     r"\begin{matrix} a \\ [4pt] b \end{matrix}",
     r"\begin{matrix} a \\[4pt",
     r"\begin{aligned}[t] a \end{aligned}",
+    r"\newcommand{\x}{\x\x} \x",
+    r"\newcommand{\x}[1]{#1} \x",
+    r"\newcommand{\x",
+    r"\mbox{if $x}",
+    "{a \\\\ b}",
+    r"\begin{array}[x]{l} a \end{array}",
+    r"a \end{matrix}",
 )
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # of columns begin no section.
 # 5: a page of a manual that a list of figures names stays in its chapter. Boxes that DocBook draws as tables
 # are text.
-READERS_VERSION = "5"
+READERS_VERSION = "6"
 _PICTURE_FOLDERS = ("", "static", "docs", "src", "public")
 # The reader of an archive resolves them while it is open.
 _FINISHED = frozenset((BookFormat.EPUB, BookFormat.MOBI))

@@ -260,6 +260,65 @@ def test_a_formula_keeps_its_powers_and_fractions_apart(formula: str, text: str)
     assert texts(f"<p>So <math>{formula}</math> holds.</p>") == [f"So {text} holds."]
 
 
+def list_formulas(body: str) -> list[tuple[str, dict[str, object]]]:
+    """Return the formulas of a page: their words in the text, and what is known of them."""
+    return [
+        (piece.text[part.start : part.end], dict(part.attributes))
+        for piece in page(body).pieces
+        if isinstance(piece, Text)
+        for part in piece.markup
+        if part.kind is ElementKind.FORMULA
+    ]
+
+
+def test_a_formula_that_is_a_picture_has_its_source_as_words() -> None:
+    body = """<p>The variables are <img class="math" src="x.png" alt="x"/> and
+      <img class="formulaInl" src="s.png" alt="$s \\in C$"/>, see
+      <img src="y.png" alt="a small boat at sea"/>.</p>
+      <div class="math"><p><img src="z.png" alt="z = \\frac{a}
+      {b}"/></p></div>"""
+    assert texts(body) == [
+        "The variables are x and s \\in C, see a small boat at sea .",
+        "z = \\frac{a} {b}",
+    ]
+    assert [(words, made["tex"], made.get("display")) for words, made in list_formulas(body)] == [
+        ("x", "x", None),
+        ("s \\in C", "s \\in C", None),
+        ("z = \\frac{a} {b}", "z = \\frac{a}\n      {b}", 1),
+    ]
+    images = [
+        p
+        for piece in page(body).pieces
+        if isinstance(piece, Text)
+        for p in piece.markup
+        if "image" in p.attributes
+    ]
+    assert [image.attributes["image"] for image in images] == ["x.png", "s.png", "y.png", "z.png"]
+
+
+def test_a_script_that_draws_formulas_finds_them_in_text_and_not_in_code() -> None:
+    text = (
+        r"<p>So \(a_1\) is <code>\(b\)</code>.</p><p>\[c &lt; d\]</p><table><tr><th>\(e\)</th></tr></table>"
+    )
+    script = '<head><script src="https://example.org/MathJax.js?config=x"></script></head>'
+    assert list_formulas(text) == []
+    assert list_formulas(script + text) == [
+        (r"\(a_1\)", {"tex": "a_1"}),
+        (r"\[c < d\]", {"tex": "c < d", "display": 1}),
+        (r"\(e\)", {"tex": "e"}),
+    ]
+    assert texts(script + text) == texts(text)
+
+
+def test_the_number_of_an_equation_stands_beside_it() -> None:
+    body = r"""<div class="math"><span class="eqno">(2.1)<a class="headerlink">¶</a></span>\[a = b\]</div>
+      <p>See <span class="math">\(a\)</span>.</p>"""
+    assert [made for _, made in list_formulas(body)] == [
+        {"tex": r"a = b\tag{2.1}", "display": 1},
+        {"tex": "a"},
+    ]
+
+
 def test_arabic_keeps_its_words_and_loses_the_direction_marks() -> None:
     body = '<html dir="rtl" lang="ar"><body><p dir="rtl">\u202bكان يا ما كان\u202c،\u200f في قديم الزمان.</p>'
     made = page(body)

@@ -8,7 +8,7 @@ from octavo.limits import Limits
 from octavo.readers import read_book
 from octavo.readers.parsed import ParsedBook
 from octavo.readers.sandbox import parse
-from octavo.types import BookFormat
+from octavo.types import BookFormat, ElementKind
 
 PAGE = """\
 = The Sea Book
@@ -156,3 +156,19 @@ def test_what_is_not_included_is_said(tmp_path: Path) -> None:
     assert left == "1 of 4 files are left out, book.adoc does not include them"
     (alone,) = read(book).warnings
     assert "a.adoc, b.adoc, gone.adoc" in alone
+
+
+def test_formulas_in_tex_are_known_and_those_in_another_form_stay_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "tex.adoc").write_text(
+        "= Waves\n:stem: latexmath\n\nIt is stem:[\\alpha_1, x[0\\]].\n\n"
+        "[stem]\n++++\n\\frac{a}{b}\n++++\n\nEnd.\n"
+    )
+    (tmp_path / "other.adoc").write_text("= Waves\n\nIt is stem:[sqrt(4) = 2, y] and latexmath:[x_1].\n")
+
+    def read(name: str) -> tuple[str, list[object]]:
+        (section,) = read_book(tmp_path / name, Limits()).sections
+        formulas = [element for element in section.markup if element.kind is ElementKind.FORMULA]
+        return section.text, [element.attributes["tex"] for element in formulas]
+
+    assert read("tex.adoc")[1] == [r"\alpha_1, x[0]", r"\frac{a}{b}"]
+    assert read("other.adoc") == (r"It is sqrt(4) = 2, y and \(x_1\).", ["x_1"])

@@ -11,7 +11,7 @@ from octavo.limits import Limits
 from octavo.readers import read_book
 from octavo.readers.parsed import ParsedBook
 from octavo.readers.sandbox import parse
-from octavo.types import BookFormat
+from octavo.types import BookFormat, ElementKind
 
 PAGE = """\
 ============
@@ -231,3 +231,21 @@ async def test_pages_that_include_themselves_or_never_end_are_read_or_refused(tm
     assert (await parse(tmp_path / "nasty.rst", Limits(parser_seconds=20))).sections
     with pytest.raises(BadBook):
         read_book(home, Limits(max_members=2))
+
+
+def test_formulas_keep_their_signs_and_stand_in_their_line_or_alone(tmp_path: Path) -> None:
+    (tmp_path / "waves.rst").write_text(
+        "Waves\n=====\n\nA speed :math:`\\alpha_1 < c` of :math:`\\{1,2\\}`.\n\n.. math:: e = mc^2\n\n"
+        ".. math::\n   :label: wave\n\n   a &= b \\\\\n   c &= d\n\n   y = z\n\nAfter.\n"
+    )
+    (section,) = read_book(tmp_path / "waves.rst", Limits()).sections
+    made = [element.attributes for element in section.markup if element.kind is ElementKind.FORMULA]
+    assert section.text.startswith(r"A speed \(\alpha_1 < c\) of \(\{1,2\}\).")
+    assert section.text.endswith("After.")
+    assert [(each["tex"], each.get("display")) for each in made] == [
+        (r"\alpha_1 < c", None),
+        (r"\{1,2\}", None),
+        ("e = mc^2", 1),
+        ("a &= b \\\\\nc &= d", 1),
+        ("y = z", 1),
+    ]

@@ -41,6 +41,15 @@ def write_code(lines: Sequence[str]) -> str:
     return f"<pre>\n{escape(text)}</pre>" if text.strip() else ""
 
 
+def write_formula(tex: str, *, display: bool = False) -> str:
+    """Return a formula in TeX as a page has it that leaves drawing to a script."""
+    if not tex.strip():
+        return ""
+    if display:
+        return f'<div class="math">\\[{escape(tex.strip())}\\]</div>'
+    return f'<span class="math">\\({escape(tex.strip())}\\)</span>'
+
+
 def read_markup(markup: str, limits: Limits, *, name: str) -> tuple[Piece, ...]:
     """Read the pieces of a document that was written as HTML."""
     tree = parse_page(f"<!DOCTYPE html><html><body>{markup}</body></html>", limits, name=name)

@@ -27,12 +27,16 @@ from octavo.readers.html.elements import (
     LEAVES,
     describe_formula,
     describe_link,
+    describe_pictured_tex,
     describe_tex,
     find_code_language,
     find_inline_kind,
+    has_tex_script,
+    is_prose,
     is_tex,
     make_container,
     read_writing,
+    split_tex,
 )
 from octavo.readers.html.guard import check_markup
 from octavo.readers.html.inline import (
@@ -132,8 +136,11 @@ def read_page(
     )
     body = tree.body
     start = find_article(body) if site and body is not None else body
+    tex = has_tex_script(tree)
     walk = (
-        _PageWalker(start, site=site, page_ids=page_ids or {}, locate=locate) if start is not None else None
+        _PageWalker(start, site=site, page_ids=page_ids or {}, locate=locate, tex=tex)
+        if start is not None
+        else None
     )
     pieces = walk.run() if walk else ()
     if body is not None and not site and not any(p.text for p in pieces):
@@ -181,6 +188,7 @@ class _PageWalker:
     """Walk over one page and build its pieces.
 
     `page_ids` are the ids that a page list names, with their labels. `bars` are the paging bars, if known.
+    With `tex`, a script of the page draws the formulas that stand between signs in its text.
     """
 
     def __init__(
@@ -191,8 +199,9 @@ class _PageWalker:
         page_ids: Mapping[str, str],
         locate: Locate,
         bars: set[int] | None = None,
+        tex: bool = False,
     ) -> None:
-        self.body, self.page_ids, self.locate = body, page_ids, locate
+        self.body, self.page_ids, self.locate, self.tex = body, page_ids, locate, tex
         self.bars = find_paging_bars(body) if bars is None else bars
         self.site = site
         self.has_article = site and body.css_first("main, article, [role=main]") is not None
@@ -222,7 +231,7 @@ class _PageWalker:
         frame = _OpenNode(tag)
         self._open_nodes.append(frame)
         if tag == "-text":
-            self._write(read_text_node(node))
+            self._write_text(node)
             return False
         if tag.startswith(("-", "!")):
             return False
@@ -243,7 +252,7 @@ class _PageWalker:
             return False
         elif tag in _BLOCK_TAGS or tag in _HEADINGS:
             self._open_block(frame, attributes)
-            if is_tex(attributes):
+            if is_tex(node, attributes):
                 self._open_mark(frame, ElementKind.FORMULA, describe_tex(node))
         else:
             return self._open_inline(node, frame, attributes)
@@ -302,6 +311,15 @@ class _PageWalker:
         number = read_page_number(node, attributes)
         return (listed or number, bool(number)) if number or listed is not None else (None, False)
 
+    def _write_text(self, node: LexborNode) -> None:
+        text = read_text_node(node)
+        for words, formula in split_tex(text) if self.tex and is_prose(node) else [(text, None)]:
+            if formula is not None:
+                self.builder.marks.open(ElementKind.FORMULA, formula)
+            self._write(words)
+            if formula is not None:
+                self.builder.marks.close()
+
     def _write(self, text: str) -> None:
         self.builder.write(text)
         if self._links and not self.builder.in_heading:
@@ -315,9 +333,7 @@ class _PageWalker:
         if tag == "br":
             builder.write(" " if builder.in_heading else LINE)
         elif tag == "img":
-            alt = attributes.get("alt") if builder.in_heading else read_alt_text(node)
-            self._open_mark(frame, ElementKind.IMAGE, self._describe_image(attributes))
-            builder.write(f" {alt} " if alt else "")
+            self._open_picture(node, frame, attributes)
         elif tag == "math":
             self._open_mark(frame, ElementKind.FORMULA, describe_formula(node))
             builder.write(write_math(node))
@@ -340,7 +356,7 @@ class _PageWalker:
             if is_note_mark(node, attributes):
                 builder.write("[")
                 frame.after = "]"
-        elif is_tex(attributes):
+        elif is_tex(node, attributes):
             self._open_mark(frame, ElementKind.FORMULA, describe_tex(node))
         elif writing:
             self._open_mark(frame, ElementKind.SPAN, writing)
@@ -349,6 +365,17 @@ class _PageWalker:
     def _open_mark(self, frame: _OpenNode, kind: ElementKind, attributes: Mapping[str, Attribute]) -> None:
         self.builder.marks.open(kind, attributes)
         frame.marks += 1
+
+    def _open_picture(self, node: LexborNode, frame: _OpenNode, attributes: Attributes) -> None:
+        formula = describe_pictured_tex(node)
+        if formula:
+            self._open_mark(frame, ElementKind.FORMULA, formula)
+            words = str(formula["tex"])
+        else:
+            alt = attributes.get("alt") if self.builder.in_heading else read_alt_text(node)
+            words = f" {alt} " if alt else ""
+        self._open_mark(frame, ElementKind.IMAGE, self._describe_image(attributes))
+        self.builder.write(words)
 
     def _describe_image(self, attributes: Attributes) -> dict[str, Attribute]:
         source = attributes.get("src") or attributes.get("data-src") or attributes.get("xlink:href") or ""
@@ -479,9 +506,12 @@ class _PageWalker:
 
         def read(cell: LexborNode) -> tuple[str, list[Part]]:
             only = cell.first_child
-            if only is not None and only.tag == "-text" and only.next is None and not cell.attributes:
+            is_bare = only is not None and only.tag == "-text" and only.next is None and not cell.attributes
+            if is_bare and not self.tex:
                 return read_line(cell), []
-            walk = _PageWalker(cell, site=False, page_ids=self.page_ids, locate=self.locate, bars=self.bars)
+            walk = _PageWalker(
+                cell, site=False, page_ids=self.page_ids, locate=self.locate, bars=self.bars, tex=self.tex
+            )
             pieces = walk.run()
             self.linked += walk.linked
             labels.extend(broken.label for piece in pieces for broken in piece.breaks)

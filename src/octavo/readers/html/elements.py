@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from selectolax.lexbor import LexborNode
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from octavo.readers.html.tags import split_names
 from octavo.readers.parts import Container, describe_writing
@@ -61,6 +62,11 @@ _MATH_ATTRIBUTES = split_names(
 )
 _DEEPEST_FORMULA = 40
 _TEX_SIGNS = re.compile(r"^\s*(?:\\[(\[]|\$\$?)|(?:\\[)\]]|\$\$?)\s*$")
+_TEX_BETWEEN_SIGNS = re.compile(r"(\\\(|\\\[|\$\$?)(.*)(?:\\\)|\\\]|\$\$?)", re.DOTALL)
+_TEX_IN_TEXT = re.compile(r"\\\((.{1,4000}?)\\\)|\\\[(.{1,4000}?)\\\]", re.DOTALL)
+_NO_TEX = split_names("code pre kbd samp tt script style textarea")
+_EQUATION_NUMBER = re.compile(r"\(([\w.]+)\)")
+_FORMULA_PICTURES = split_names("math tex latex formulaInl formulaDsp")
 
 
 def read_writing(attributes: Attributes) -> dict[str, Attribute]:
@@ -144,14 +150,56 @@ def describe_formula(node: LexborNode) -> dict[str, Attribute]:
 
 def describe_tex(node: LexborNode) -> dict[str, Attribute]:
     """Return the formula that a page leaves to a script: its source is the text of the element."""
-    tex = _TEX_SIGNS.sub("", node.text(deep=True)).strip()
-    made: dict[str, Attribute] = {"tex": tex}
+    text = node.text(deep=True)
+    found = _TEX_BETWEEN_SIGNS.search(text)
+    tex = found.group(2) if found else text
+    number = node.css_first(".eqno")
+    label = _EQUATION_NUMBER.search(number.text(deep=True)) if number is not None else None
+    made: dict[str, Attribute] = {"tex": tex.strip() + (f"\\tag{{{label.group(1)}}}" if label else "")}
     return made | {"display": 1} if node.tag == "div" else made
 
 
-def is_tex(attributes: Attributes) -> bool:
+def is_tex(node: LexborNode, attributes: Attributes) -> bool:
     """Whether an element holds the source of a formula, as Sphinx and Pandoc write it."""
-    return "math" in (attributes.get("class") or "").split()
+    return "math" in (attributes.get("class") or "").split() and node.css_first("img") is None
+
+
+def has_tex_script(tree: LexborHTMLParser) -> bool:
+    """Whether a page loads MathJax or KaTeX, which find formulas in its text."""
+    sources = ((script.attributes.get("src") or "").lower() for script in tree.css("script[src]"))
+    return any("mathjax" in source or "katex" in source for source in sources)
+
+
+def is_prose(node: LexborNode) -> bool:
+    """Whether such a script looks for formulas in a text: not in code, nor in what is a formula already."""
+    parent = node.parent
+    return parent is None or not (parent.tag in _NO_TEX or is_tex(parent, parent.attributes))
+
+
+def split_tex(text: str) -> Iterator[tuple[str, dict[str, Attribute] | None]]:
+    """Split a text at the formulas between the signs of TeX; each comes with what it says."""
+    end = 0
+    for found in _TEX_IN_TEXT.finditer(text):
+        yield text[end : found.start()], None
+        inline, display = found.groups()
+        yield found.group(), {"tex": inline.strip()} if inline else {"tex": display.strip(), "display": 1}
+        end = found.end()
+    yield text[end:], None
+
+
+def describe_pictured_tex(node: LexborNode) -> dict[str, Attribute]:
+    """Return the formula that a picture shows, whose source is its other text; empty for other pictures."""
+    around = [node]
+    while len(around) < 3 and (parent := around[-1].parent) is not None:
+        around.append(parent)
+    classes = [split_names(each.attributes.get("class") or "") for each in around]
+    tex = _TEX_SIGNS.sub("", node.attributes.get("alt") or "").strip()
+    if not tex or not (classes[0] & _FORMULA_PICTURES or any("math" in names for names in classes)):
+        return {}
+    is_display = "formulaDsp" in classes[0] or any(
+        "math" in names and each.tag == "div" for each, names in zip(around, classes, strict=True)
+    )
+    return {"tex": tex, "display": 1} if is_display else {"tex": tex}
 
 
 def _build_formula(node: LexborNode, depth: int = 0) -> list[object] | None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
-from octavo.readers.documents.book import write_code, write_element, write_heading
+from octavo.readers.documents.book import write_code, write_element, write_formula, write_heading
 
 _ATTRIBUTE = re.compile(r":(!?)([\w-]{1,100})(!?):(?:\s+(.*))?$")
 _SECTION = re.compile(r"(={1,6}|#{1,6})\s+(\S.*)$")
@@ -33,7 +33,7 @@ _INLINE = re.compile(
     r"|(?P<cross><<(?P<target>[^<>,]{1,300})(?:,(?P<crosstext>[^<>]{0,500}))?>>)"
     r"|(?P<link>(?:link:|xref:|mailto:|(?=https?://|ftp://))(?P<address>[^\s\[\]<>]{1,1000})\[(?P<linktext>[^\]]{0,1000})\])"
     r"|(?P<macro>(?P<macroname>kbd|btn|menu|footnote|image|icon|stem|latexmath|asciimath|indexterm2?|anchor):?"
-    r"(?P<macrotarget>[^\s\[\]]{0,300})\[(?P<macrotext>[^\]]{0,2000})\])"
+    r"(?P<macrotarget>[^\s\[\]]{0,300})\[(?P<macrotext>(?:\\\]|[^\]]){0,2000})\])"
     r"|(?P<index>\(\(\([^()]{1,500}\)\)\))"
     r"|(?P<anchor>\[\[[^\[\]]{1,200}\]\])"
     r"|(?P<name>\{(?P<attribute>[\w-]{1,100})\})"
@@ -213,14 +213,14 @@ class AdocPage:
             end += 1
         body = lines[at + 1 : end]
         kind = style.split(",")[0].split("%")[0].strip()
+        if kind in ("stem", "latexmath"):
+            return self._write_stem(kind, "\n".join(body), display=True), end + 1
         if fence[0] in _SILENT_FENCES:
             return "", end + 1
         if fence[0] in "|,:!":
             return self._write_table(body, style, fence[0]), end + 1
         if (fence[0] in "-.`" and fence != "--") or kind in _CODE_STYLES:
             return write_code([re.sub(r"\s*<(?:\d+|\.)>\s*$", "", line) for line in body]), end + 1
-        if kind in ("stem", "latexmath"):
-            return write_code(body), end + 1
         inner = self._write_blocks(body, depth=depth + 1)
         label = f"<p>{kind.capitalize()}:</p>" if kind in _LABELS else ""
         return label + (write_element("blockquote", inner) if fence[0] == "_" else inner), end + 1
@@ -342,7 +342,7 @@ class AdocPage:
             words = said["linktext"].split(",role=")[0].split(",window=")[0].strip('^" ')
             return escape(self._substitute(words or said["address"]))
         if said["macro"]:
-            return self._write_macro(said["macroname"], said["macrotext"])
+            return self._write_macro(said["macroname"], said["macrotext"].replace("\\]", "]"))
         if said["name"]:
             value = (_WORDS | self.attributes).get(said["attribute"])
             return escape(value if value is not None else found.group())
@@ -356,7 +356,15 @@ class AdocPage:
             return f"[{len(self.notes)}]"
         if name.startswith("indexterm"):
             return escape(text) if name.endswith("2") else ""
+        if name in ("stem", "latexmath"):
+            return self._write_stem(name, text)
         return "" if name == "anchor" else escape(text.split(",")[0])
+
+    def _write_stem(self, kind: str, text: str, *, display: bool = False) -> str:
+        """Write a formula in TeX. One in AsciiMath, which the others are, stays as it is written."""
+        if kind == "latexmath" or self.attributes.get("stem") in ("latexmath", "tex"):
+            return write_formula(text, display=display)
+        return write_code(text.split("\n")) if display else escape(text)
 
     def _take_notes(self) -> list[str]:
         """Return the notes of the block that was just written; each keeps its number."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
-from octavo.readers.documents.book import write_code, write_element, write_heading
+from octavo.readers.documents.book import write_code, write_element, write_formula, write_heading
 from octavo.readers.markup.rst_inline import write_inline
 from octavo.readers.markup.rst_tables import is_grid, is_simple, split_grid, split_simple, write_rows
 
@@ -47,7 +47,6 @@ _CODE = frozenset(
         "highlight-block",
         "console",
         "ipython",
-        "math",
         "graphviz",
         "jinja",
     )
@@ -341,6 +340,9 @@ class RstPage:
         if kind in _CODE:
             caption = write_element("p", self._inline(found.options.get("caption", "")))
             return caption + write_code(content or [found.argument])
+        if kind == "math":
+            formulas = "\n".join([found.argument, *content]).split("\n\n")
+            return "".join(write_formula(formula, display=True) for formula in formulas)
         if kind in ("list-table", "csv-table"):
             return self._write_data_table(found)
         body = self._write_blocks(content, depth=depth + 1)

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from html import escape
 
+from octavo.readers.documents.book import write_formula
+
 # Bounded, so that a mark that is never closed costs little.
 _MARK = re.compile(
     r"``(?P<literal>.{1,2000}?)``(?!`)"
@@ -30,7 +32,6 @@ _CODE_ROLES = frozenset(
         "option",
         "envvar",
         "kbd",
-        "math",
         "regexp",
         "makevar",
         "cmd",
@@ -74,6 +75,8 @@ def _write_role(role: str, said: str) -> str:
     name = role.rpartition(":")[2]
     if name in _SILENT_ROLES:
         return ""
+    if name == "math":
+        return write_formula(said)
     text = _drop_target(_unescape(said)).lstrip("!")
     last = _LAST_ONLY.match(text)
     shown = escape(last.group(1) if last else text)
