@@ -93,7 +93,7 @@ async def test_a_book_in_the_queue_becomes_a_book_in_the_library(desk: Desk) -> 
     job = await desk.sent(title="High Water", base_url="https://example.org/tides/")
     assert await desk.worker.run_once()
     done = await desk.queue.find(job.id)
-    assert (done.state, done.progress) == (JobState.DONE, JobProgress("done", 1, 1))
+    assert (done.state, done.progress) == (JobState.DONE, JobProgress("added", 1, 1))
     book = await desk.library.book(done.book_id or "")
     assert (book.title, book.base_url) == ("High Water", "https://example.org/tides/")
     assert not await desk.worker.run_once()

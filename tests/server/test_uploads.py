@@ -59,7 +59,7 @@ def test_an_upload_is_queued_and_read(service: Service) -> None:
         f"/v1/jobs/{job['job_id']}",
     )
     done = service.ended(job["job_id"])
-    assert (done["state"], done["progress"]) == ("done", {"step": "done", "done": 1, "total": 1})
+    assert (done["state"], done["progress"]) == ("done", {"step": "added", "done": 1, "total": 1})
     book = service.get(f"/v1/books/{done['book_id']}").json
     assert (book["title"], book["base_url"], book["source_file"]) == (
         "Tides",

@@ -34,6 +34,15 @@ DROP = """([name, text]) => {
   for (const kind of ["dragenter", "dragover", "drop"]) document.body.dispatchEvent(new DragEvent(kind, how));
 }"""
 
+HEAR_TOASTS = """() => {
+  const toast = document.querySelector("#toast");
+  window.toasts = [];
+  const hear = () => {
+    if (toast.textContent !== window.toasts.at(-1)) window.toasts.push(toast.textContent);
+  };
+  new MutationObserver(hear).observe(toast, { childList: true, subtree: true, characterData: true });
+}"""
+
 
 @pytest.fixture
 def empty(tmp_path: Path) -> Path:
@@ -104,6 +113,26 @@ def test_a_new_book_is_new_though_the_list_names_it_before_its_job_is_seen_to_en
         expect(page.locator("#toast")).to_contain_text("“Ebb” has been added.")
         page.clock.run_for(1_000)
         expect(page.locator("#toast")).to_contain_text("“Flow” has been added.")
+        visit.assert_clean()
+
+
+def test_two_files_of_one_book_sent_together_say_which_was_new(
+    stage: BrowserThread, empty: Path, tmp_path: Path
+) -> None:
+    embedder = GatedEmbedder(0)
+    for name in ("early", "late"):
+        (tmp_path / name).mkdir()
+        text = {"One": f"It rained {name}."}
+        small_books.write_markdown(tmp_path / name / "rain.md", text, title="The Rain")
+    with serve_page(empty, embedder=embedder) as base, open_page(stage, base) as visit:
+        page = visit.go()
+        page.evaluate(HEAR_TOASTS)
+        upload(page, tmp_path / "early" / "rain.md", tmp_path / "late" / "rain.md")
+        expect(page.locator(".job[data-job]")).to_have_count(2)
+        embedder.gate.set()
+        visit.until("() => window.toasts.some((said) => said.includes('has taken the place of the old one'))")
+        expect(page.locator(".job")).to_have_count(0)
+        assert page.evaluate("window.toasts.filter((said) => said.includes('has been added')).length") == 1
         visit.assert_clean()
 
 
@@ -210,6 +239,28 @@ def test_a_folder_of_markdown_is_one_book(stage: BrowserThread, empty: Path, tmp
         page.locator(".book-link").click()
         expect(page.locator(".tree")).to_contain_text("Reeds")
         expect(page.locator(".tree")).not_to_contain_text("No")
+        visit.assert_clean()
+
+
+def test_a_zip_archive_of_markdown_is_one_book_with_its_pictures(
+    stage: BrowserThread, empty: Path, tmp_path: Path
+) -> None:
+    with zipfile.ZipFile(tmp_path / "fen.zip", "w") as archive:
+        archive.writestr(
+            "fen/README.md", "# The Fen\n\nThe fen was drained in a dry summer.\n\n[On](reeds.md)\n"
+        )
+        archive.writestr("fen/reeds.md", "# Reeds\n\nReeds grew here.\n\n![A pier in the reeds](pier.png)\n")
+        archive.writestr("fen/pier.png", PIXEL)
+    with serve_page(empty) as base, open_page(stage, base) as visit:
+        page = visit.go()
+        upload(page, tmp_path / "fen.zip")
+        expect(page.locator("#toast")).to_contain_text("“Fen” has been added.")
+        page.locator(".book-link").click()
+        expect(page.locator(".tree")).to_contain_text("Reeds")
+        page.locator(".leaf a", has_text="On").click()
+        expect(page.locator(".leaf")).to_contain_text("Reeds grew here.")
+        expect(page.locator(".leaf .picture img")).to_have_attribute("src", re.compile("^data:image/png"))
+        visit.ask("Where was the fen drained?")
         visit.assert_clean()
 
 

@@ -67,6 +67,48 @@ def test_a_passage_is_highlighted_noted_listed_exported_and_removed(visit: PageV
     expect(page.locator(".note")).to_have_count(3)
 
 
+def test_a_new_edition_keeps_a_note_on_its_words_and_says_when_they_are_gone(
+    stage: BrowserThread, tides: Path, tmp_path: Path
+) -> None:
+    book = tmp_path / "tides.md"
+    with serve_page(tides) as base, open_page(stage, base) as visit:
+        page = visit.go("/#/books/the-tides")
+        expect(page.locator(".leaf")).to_contain_text(BOATS)
+        page.evaluate(SELECT_WORDS, BOATS)
+        page.get_by_role("button", name="Highlight", exact=True).click()
+        expect(page.locator("details.notes summary")).to_have_text("Notes (1)")
+        page.evaluate(SELECT_WORDS, "eleven miles")
+        page.get_by_role("button", name="Note", exact=True).click()
+        page.get_by_role("textbox", name="Your note").fill("as far as that")
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator("details.notes summary")).to_have_text("Notes (2)")
+
+        later = {
+            "Preface": "This edition was corrected.",
+            "The lamp": "Its beam reached twelve miles.",
+            "The storm": f"It came from the north. {BOATS}",
+        }
+        small_books.write_markdown(book, later)
+        page.goto(f"{base}/#/")
+        page.set_input_files("#file", str(book))
+        expect(page.locator("#toast")).to_contain_text("has taken the place of the old one")
+        page.locator(".book-link").click()
+        expect(page.locator(".leaf")).to_contain_text("corrected")
+        page.locator("details.notes summary").click()
+        expect(page.locator(".note")).to_have_count(2)
+        gone = page.locator(".note", has=page.locator(".gone"))
+        expect(gone).to_contain_text("eleven miles")
+        expect(gone).to_contain_text("as far as that")
+        expect(gone).to_contain_text("no longer in this edition")
+        expect(gone.locator("a")).to_have_count(0)
+        assert visit.axe() == []
+        page.locator(".note a", has_text=BOATS).click()
+        visit.wait_for_cited(BOATS)
+        assert page.evaluate("[...CSS.highlights.get('noted-highlight')].map(String)") == [BOATS]
+        assert page.evaluate("CSS.highlights.get('noted-note')?.size ?? 0") == 0
+        visit.assert_clean()
+
+
 def read_on(visit: PageVisit) -> str:
     """Open a part in the middle, scroll, and return the first line in sight once the place is kept."""
     page = visit.page

@@ -132,12 +132,13 @@ class Worker:
 
     async def _run_job(self, job: Job) -> None:
         """Add the book and record the result. Stop if the job is not this worker's any more."""
-        latest, published = JobProgress("reading"), None
+        latest, published, outcome = JobProgress("reading"), None, "added"
 
         def note(event: IngestEvent) -> None:
-            nonlocal latest, published
+            nonlocal latest, published, outcome
             latest = to_progress(event) or latest
             published = event.book if isinstance(event, Published) else published
+            outcome = _name_outcome(event) or outcome
             if self._on_event:
                 self._on_event(event)
 
@@ -153,7 +154,7 @@ class Worker:
             adding.cancel()
             await asyncio.wait([adding])
             if ended or published is not None:
-                await complete(self._record_end(job, published, adding))
+                await complete(self._record_end(job, published, outcome, adding))
 
     async def _renew(self, job: Job, latest: JobProgress) -> bool:
         """Save the progress; return False if the job is not this worker's any more."""
@@ -164,7 +165,9 @@ class Worker:
             _LOG.warning("job %s cannot be renewed: %s", job.id, error.code)
             return True
 
-    async def _record_end(self, job: Job, published: Book | None, adding: asyncio.Task[Book]) -> None:
+    async def _record_end(
+        self, job: Job, published: Book | None, outcome: str, adding: asyncio.Task[Book]
+    ) -> None:
         """Save how the job ended. A `published` book is in the library, whatever happened after that."""
         error = adding.exception() if published is None else None
 
@@ -172,7 +175,8 @@ class Worker:
             if error is not None:
                 await self._queue.finish(job, error=_describe_error(error))
             else:
-                await self._queue.finish(job, book_id=(published or adding.result()).id)
+                book = published or adding.result()
+                await self._queue.finish(job, book_id=book.id, outcome=outcome)
 
         await retry(finish, _FINISH_RETRIES, wait_after=lambda e: 0.0 if isinstance(e, OctavoError) else None)
         if error is not None and not isinstance(error, OctavoError):
@@ -224,6 +228,17 @@ def to_progress(event: IngestEvent) -> JobProgress | None:
             return JobProgress("storing", event.done, event.total)
         case Fetched() | Published():
             return None
+
+
+def _name_outcome(event: IngestEvent) -> str:
+    """Return what an event says becomes of the book; empty if it says nothing of it."""
+    match event:
+        case Compared():
+            return "replaced" if event.replaces else "added"
+        case Published(unchanged=True):
+            return "unchanged"
+        case _:
+            return ""
 
 
 def _describe_error(error: BaseException) -> dict[str, str]:

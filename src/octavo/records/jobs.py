@@ -195,15 +195,21 @@ class JobQueue:
         return await self._change(job, {"seen_at": self._now(), "progress": asdict(progress)})
 
     async def finish(
-        self, job: Job, *, book_id: str | None = None, error: Mapping[str, str] | None = None
+        self,
+        job: Job,
+        *,
+        book_id: str | None = None,
+        outcome: str = "done",
+        error: Mapping[str, str] | None = None,
     ) -> bool:
         """Ends the job as done, or as failed with an error. Returns False if it was cancelled or taken.
 
+        `outcome` is the last step of a job that is done: what became of the book.
         A book that was published before the worker saw the cancelling stays: that job is done, not cancelled.
         """
         if error is not None:
             return await self._change(job, _build_ending(JobState.FAILED, self._now(), error=error))
-        done = {"book_id": book_id, "progress": asdict(JobProgress("done", 1, 1))}
+        done = {"book_id": book_id, "progress": asdict(JobProgress(outcome, 1, 1))}
         ending = _build_ending(JobState.DONE, self._now()) | done
         return await self._change(job, ending, among=(JobState.RUNNING, JobState.CANCELLED))
 

@@ -289,7 +289,9 @@ class SectionTextJson(SectionJson):
 
 
 class ProgressJson(Schema):
-    step: str = Field(examples=["waiting", "reading", "cutting", "embedding", "storing", "done"])
+    """The step of a job. The last one says what became of the book: `added`, `replaced` or `unchanged`."""
+
+    step: str = Field(examples=["waiting", "reading", "cutting", "embedding", "storing", "added"])
     done: int
     total: int
 

@@ -43,8 +43,7 @@ export class BookList {
     this.#config = config;
     this.#uploads = new Uploads(this.#jobs, {
       mostMb: () => this.#config().upload_mb || 100,
-      listBooks: () => this.books,
-      onAdded: (job, listed) => this.#tellAdded(job, listed),
+      onAdded: (job) => this.#tellAdded(job),
     });
     const showShelf = () => { location.hash = "#/"; };
     acceptDrops(() => this.#canAdd(), {
@@ -73,14 +72,12 @@ export class BookList {
   /**
    * Say what became of an upload.
    * @param {Job} job
-   * @param {readonly Book[]} listed  the books that were here when it was sent
    */
-  async #tellAdded(job, listed) {
+  async #tellAdded(job) {
     await this.load();
-    const [before, after] = [listed, this.books].map((books) => books.find((book) => book.id === job.book_id));
-    const title = after?.title || job.name;
-    const isSame = before && before.content_hash === after?.content_hash;
-    showToast(isSame ? S.addedBefore(title) : before ? S.replaced(title) : S.added(title));
+    const title = this.books.find((book) => book.id === job.book_id)?.title || job.name;
+    const step = job.progress?.step;
+    showToast(step === "unchanged" ? S.addedBefore(title) : step === "replaced" ? S.replaced(title) : S.added(title));
   }
 
   async load() {

@@ -11,10 +11,9 @@ import { drawProblem, showToast } from "./notices.js";
 import { S } from "./strings.js";
 import { chooseBookFiles, isFolder, readFolder, zipFolder } from "./zip.js";
 
-/** @import { Book, Job } from "./api.js" */
+/** @import { Job } from "./api.js" */
 /** @import { FolderFile } from "./zip.js" */
 /** @typedef {{root: HTMLElement, bar: HTMLProgressElement, step: HTMLElement, tools: HTMLElement}} Row */
-/** @typedef {{row: Row, listed: readonly Book[]}} Watched  a job with the books that were listed when it was queued */
 
 const OVER = new Set(["done", "failed", "cancelled"]);
 const POLL_MS = 700;
@@ -27,23 +26,21 @@ const wait = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(r
 export class Uploads {
   #root;
   #onAdded;
-  #listBooks;
   #mostMb;
   /** @type {(() => Promise<void>)[]} */
   #waiting = [];
   #sending = 0;
-  /** @type {Map<string, Watched>} */
+  /** @type {Map<string, Row>} */
   #watched = new Map();
   #isPolling = false;
 
   /**
    * @param {HTMLElement} root
-   * @param {{onAdded: (job: Job, listed: readonly Book[]) => unknown, listBooks: () => readonly Book[], mostMb: () => number}} given
+   * @param {{onAdded: (job: Job) => unknown, mostMb: () => number}} given
    */
-  constructor(root, { onAdded, listBooks, mostMb }) {
+  constructor(root, { onAdded, mostMb }) {
     this.#root = root;
     this.#onAdded = onAdded;
-    this.#listBooks = listBooks;
     this.#mostMb = mostMb;
     /* What is queued on the server goes on by itself; what is still being sent would be lost. */
     addEventListener("beforeunload", (event) => {
@@ -155,8 +152,7 @@ export class Uploads {
    * @param {Row} row
    */
   #watch(job, row) {
-    // When this job has ended, the list that an earlier one has loaded may name its book already.
-    this.#watched.set(job.job_id, { row, listed: this.#listBooks() });
+    this.#watched.set(job.job_id, row);
     row.root.dataset.job = job.job_id;
     this.#drawCancel(row, () => api.cancelJob(job.job_id).catch((error) => showToast(Problem.wrap(error).message)));
     this.#showProgress(row, job);
@@ -169,13 +165,13 @@ export class Uploads {
     while (this.#watched.size) {
       await wait(POLL_MS);
       const jobs = await api.listJobs().catch(() => []);
-      for (const [id, { row, listed }] of [...this.#watched]) {
+      for (const [id, row] of [...this.#watched]) {
         const job = jobs.find((other) => other.job_id === id) || await api.getJob(id).catch(() => null);
         if (!job) continue;
         this.#showProgress(row, job);
         if (!OVER.has(job.state)) continue;
         this.#watched.delete(id);
-        this.#finish(row, job, listed);
+        this.#finish(row, job);
       }
     }
     this.#isPolling = false;
@@ -196,16 +192,15 @@ export class Uploads {
   /**
    * @param {Row} row
    * @param {Job} job
-   * @param {readonly Book[]} listed
    */
-  #finish(row, job, listed) {
+  #finish(row, job) {
     if (job.state === "failed") {
       const { detail = "", message = "", hint = "" } = typeof job.error === "object" ? job.error || {} : { message: job.error };
       this.#showFailed(row, { message: detail || message || S.steps.failed, hint });
       return;
     }
     row.root.remove();
-    if (job.state === "done") this.#onAdded(job, listed);
+    if (job.state === "done") this.#onAdded(job);
     else showToast(S.steps.cancelled);
   }
 
