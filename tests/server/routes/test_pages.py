@@ -78,31 +78,23 @@ def test_every_file_that_the_page_names_is_there_with_its_type(port: int) -> Non
         if path.endswith(".js"):
             named = re.findall(r'(?:from |\bimport\()"(\.[^"]+)"', text(port, f"/{path}"))
             waiting += [str(Path("/", path).parent.joinpath(other).resolve()).lstrip("/") for other in named]
-    assert {"static/shared/dom.js", "static/app/reader.js", "static/app/style.css"} <= seen
+    assert {"static/shared/dom.js", "static/app/reader.js", "static/app/page.css"} <= seen
     served = {f"static/{name}" for name in pages.load_files()}
     assert served - seen == {"static/app/index.html"}, "every file is used"
 
 
-def test_the_page_lists_the_modules_that_its_script_imports(port: int) -> None:
-    listed = re.findall(r'<link rel="modulepreload" href="static/([^"]+)">', text(port, "/"))
-    assert len(listed) == len(set(listed))
+def test_the_page_asks_for_one_script_and_one_style_sheet(port: int) -> None:
+    named = re.findall(r'(?:href|src)="static/([^"]+)"', text(port, "/"))
+    assert named == ["app/icon.svg", "app/page.css", "app/theme.js", "app/page.js"]
+    script = text(port, "/static/app/page.js")
     # Another language is only loaded where it is chosen.
-    modules = {name for name in pages.load_files() if name.endswith(".js")} - {"app/main.js", "app/theme.js"}
-    assert modules - set(listed) == {
-        name
-        for name in modules
-        if re.fullmatch(r"strings/(?:app|widget)\.(?!en)..\.js|strings/turn\.js", name)
+    assert set(re.findall(r'\bimport\("([^"]+)"\)', script)) == {
+        f"../strings/app.{language}.js" for language in ("ar", "de", "es", "fr", "ur", "zh")
     }
-
-
-def test_modules_that_import_each_other_are_listed_once() -> None:
-    bodies = {
-        "app/main.js": 'import { a } from "./a.js";\nimport {\n  b,\n} from "../shared/b.js";\n',
-        "app/a.js": 'import { b } from "../shared/b.js";\nconst said = "from elsewhere";\n',
-        "shared/b.js": 'export { a } from "../app/a.js";\nimport { c } from "./c.js";\n',
-        "shared/c.js": "",
-    }
-    assert pages.list_modules("app/main.js", bodies) == ["app/a.js", "shared/b.js", "shared/c.js"]
+    assert not re.search(r"^(?:import|export) ", script, re.MULTILINE)
+    sheets = ("style", "reading", "markup", "talk", "lists")
+    whole = "\n".join((pages.WEB / f"app/{name}.css").read_text(encoding="utf-8") for name in sheets)
+    assert text(port, "/static/app/page.css") == whole
 
 
 def text(port: int, path: str) -> str:
@@ -165,7 +157,13 @@ def test_only_known_kinds_of_files_in_known_folders_are_served(tmp_path: Path) -
     for name in ("app/index.html", "app/main.js", "app/secret.key", "shared/dom.js", "other/x.js", "top.js"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
-    assert set(pages.load_files(tmp_path)) == {"app/index.html", "app/main.js", "shared/dom.js"}
+    assert set(pages.load_files(tmp_path)) == {
+        "app/index.html",
+        "app/main.js",
+        "app/page.css",
+        "app/page.js",
+        "shared/dom.js",
+    }
 
 
 def test_no_file_of_the_page_names_another_host_or_makes_html_of_text() -> None:

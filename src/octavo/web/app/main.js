@@ -18,6 +18,7 @@ import { Finder } from "./find.js";
 import { Gaps, gapsAddress } from "./gaps.js";
 import { drawLanguages, drawPaneButton, drawSizeButtons, drawThemeButton, openPane } from "./looks.js";
 import { MapPanel } from "./mappanel.js";
+import { openNote } from "./notecard.js";
 import { Notes } from "./notes.js";
 import { announceNow, drawProblem, showToast } from "./notices.js";
 import { getPart } from "./parts.js";
@@ -368,6 +369,9 @@ for (const link of /** @type {NodeListOf<HTMLElement>} */ (document.querySelecto
     (isBook ? getPart("book") : talk.field).focus();
   });
 }
+document.addEventListener("opennote", (event) => {
+  if (event instanceof CustomEvent && event.target instanceof HTMLElement) openNote(event.target, event.detail);
+});
 readerPane.addEventListener("back", () => showPane("talk"));
 addEventListener("hashchange", followAddress);
 showView("books");

@@ -11,7 +11,6 @@ import { api } from "./api.js";
 import { sectionAddress } from "./contents.js";
 import { drawFormula } from "./formula.js";
 import { findTokens } from "./highlight.js";
-import { openNote } from "./notecard.js";
 import { S } from "./strings.js";
 
 /** @import { Element as Marked } from "./api.js" */
@@ -316,7 +315,8 @@ function makeLink(node, { book }) {
     const made = el("a", { href, class: "note-ref", role: "doc-noteref", on: {
       click: (event) => {
         event.preventDefault();
-        openNote(made, { book, section, offset: Number(offset) || 0 });
+        /* The note is drawn like a section, which is drawn here: whoever shows the page opens it. */
+        made.dispatchEvent(new CustomEvent("opennote", { bubbles: true, detail: { book, section, offset: Number(offset) || 0 } }));
       },
     } });
     return made;
