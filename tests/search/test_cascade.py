@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from octavo.search.cascade import (
     LARGE,
     LOOKED_AT,
+    REPEATED,
     SMALL,
     SmallRules,
     choose_batch,
@@ -18,6 +19,7 @@ from octavo.search.cascade import (
     order_totals,
     select_candidates,
     select_contenders,
+    spread_totals,
 )
 from octavo.search.ranking import Candidate
 
@@ -190,3 +192,22 @@ def test_a_fit_counts_for_a_bounded_amount() -> None:
 def test_ties_go_by_id() -> None:
     assert order_totals({"b": 1.0, "a": 1.00001, "c": 1.0}) == ["a", "b", "c"]
     assert order_totals({"b": 1.1, "a": 1.0}) == ["b", "a"]
+
+
+def test_a_section_counts_less_each_time_it_comes_up() -> None:
+    sections = {"a": "one", "b": "one", "c": "one", "d": "two", "e": "three"}
+    totals = {"a": 30.0, "b": 29.0, "c": 28.5, "d": 29.0 - REPEATED / 2, "e": 29.0 - 2 * REPEATED}
+    assert spread_totals(totals, sections) == ["a", "d", "b", "e", "c"]
+    assert spread_totals(totals, {id_: id_ for id_ in totals}) == order_totals(totals)
+
+
+@given(st.dictionaries(st.sampled_from(IDS), st.floats(-50, 50)), st.text("123", min_size=16, max_size=16))
+def test_spreading_keeps_the_first_and_the_order_within_a_section(
+    totals: dict[str, float], placed: str
+) -> None:
+    sections = dict(zip(IDS, placed, strict=True))
+    plain, spread = order_totals(totals), spread_totals(totals, sections)
+    assert spread[:1] == plain[:1]
+    for section in set(placed):
+        within = [id_ for id_ in plain if sections[id_] == section]
+        assert [id_ for id_ in spread if sections[id_] == section] == within

@@ -178,6 +178,29 @@ async def test_no_model_reads_when_reading_is_off() -> None:
     assert (ranking, small.count, large.count) == (Ranking(), 0, 0)
 
 
+@pytest.mark.parametrize(("language", "expected"), [("", ["a", "b", "c"]), ("de", ["a", "c", "b"])])
+async def test_passages_in_other_languages_are_spread_over_sections(
+    language: str, expected: list[str]
+) -> None:
+    written = {"language": language} if language else {}
+    chunks = {id_: replace(CHUNKS[id_], section_id="ab"[id_ == "c"], metadata=written) for id_ in "abc"}
+    reranker = Reranker(ScriptedReader(), multilingual=ScriptedLarge())
+    ranked = await reranker.rank(DUSK, found(0.9, 0.8, 0.7), chunks)
+    assert list(ranked.relevance) == expected
+
+
+@pytest.mark.parametrize("language", ["", "de"])
+async def test_as_many_passages_are_read_in_other_languages_as_in_english(language: str) -> None:
+    written = {"language": language} if language else {}
+    made = [make_chunk(f"Passage {n}.", id=f"{n:02}", section_id=f"s{n}") for n in range(30)]
+    chunks = {chunk.id: replace(chunk, metadata=written) for chunk in made}
+    candidates = [Candidate(id_, 0.5, 0.5, 0.5) for id_ in chunks]
+    small, multilingual = ScriptedReader(), ScriptedLarge()
+    ranked = await Reranker(small, multilingual=multilingual).rank(DUSK, candidates, chunks)
+    assert list(ranked.relevance) == list(chunks)[: SMALL.depth]
+    assert (small.count, multilingual.count) == ((0, SMALL.depth) if language else (SMALL.depth, 0))
+
+
 async def test_what_the_large_model_did_not_read_follows_in_its_old_order() -> None:
     affordable = 2
     pieces = int(LARGE.budget_ms / LARGE.piece_ms / affordable)

@@ -18,14 +18,13 @@ from octavo.models.cross_encoders import HeadedText, PassageScore
 from octavo.search.cache import LRUCache
 from octavo.search.cascade import (
     LARGE,
-    MULTILINGUAL,
     SMALL,
-    SmallRules,
     choose_batch,
     count_affordable,
     order_totals,
     select_candidates,
     select_contenders,
+    spread_totals,
 )
 from octavo.search.ranking import Candidate, ReaderKind, ReaderSize, estimate_read_relevance
 from octavo.text.language import is_other_language
@@ -159,11 +158,11 @@ class Reranker:
     async def _rank_in_any_language(
         self, question: str, candidates: Sequence[Candidate], chunks: Mapping[str, Chunk], *, fewest: int
     ) -> Ranking:
-        selected = _select(candidates, chunks, MULTILINGUAL)
+        selected = _select(candidates, chunks)
         if self.multilingual is None or len(selected) < fewest:
             return Ranking()
         totals, relevance = await self._read_small(question, selected, chunks, self.multilingual)
-        order = order_totals(totals)
+        order = spread_totals(totals, _name_sections(chunks))
         return Ranking({id_: relevance[id_] for id_ in order}, readers=(self.multilingual.name,))
 
     async def _rank_english(
@@ -175,7 +174,7 @@ class Reranker:
         *,
         fewest: int,
     ) -> Ranking:
-        selected = _select(candidates, chunks, SMALL)
+        selected = _select(candidates, chunks)
         if len(selected) < fewest:
             return Ranking()
         totals, relevance = await self._read_small(question, selected, chunks, self.reader)
@@ -198,14 +197,13 @@ class Reranker:
     ) -> tuple[dict[str, float], dict[str, float]]:
         """Return the totals that a reader orders by, and the relevance of what it read."""
         kind: ReaderKind = "multilingual" if reader is self.multilingual else "small"
-        rules = MULTILINGUAL if reader is self.multilingual else SMALL
         totals: dict[str, float] = {}
         relevance: dict[str, float] = {}
-        while batch := choose_batch(selected, totals, rules):
+        while batch := choose_batch(selected, totals):
             scores = await self._score(reader, question, [chunks[candidate.id] for candidate in batch])
             for candidate, score in zip(batch, scores, strict=True):
-                fit = rules.fit(score.rank, score.answerable)
-                totals[candidate.id] = rules.total(fit, candidate.score)
+                fit = SMALL.fit(score.rank, score.answerable)
+                totals[candidate.id] = SMALL.total(fit, candidate.score)
                 relevance[candidate.id] = estimate_read_relevance(fit, candidate.score, reader=kind)
         return totals, relevance
 
@@ -229,11 +227,12 @@ class Reranker:
         }
 
 
-def _select(
-    candidates: Sequence[Candidate], chunks: Mapping[str, Chunk], rules: SmallRules
-) -> list[Candidate]:
-    sections = {id_: f"{chunk.book_id} {chunk.section_id}" for id_, chunk in chunks.items()}
-    return select_candidates(candidates, sections, rules)
+def _select(candidates: Sequence[Candidate], chunks: Mapping[str, Chunk]) -> list[Candidate]:
+    return select_candidates(candidates, _name_sections(chunks))
+
+
+def _name_sections(chunks: Mapping[str, Chunk]) -> dict[str, str]:
+    return {id_: f"{chunk.book_id} {chunk.section_id}" for id_, chunk in chunks.items()}
 
 
 def _add_headings(chunk: Chunk) -> HeadedText:
