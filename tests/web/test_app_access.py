@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support import small_books
+from tests.support import pdf_files, small_books
 from tests.support.answerers import AllSentencesAnswerer, fill_library
 from tests.support.browser import BrowserThread, PageVisit, open_page, serve_page, wait_until_true
 
@@ -23,6 +23,24 @@ FOCUS = """() => {
   return [pane ? pane.classList[0] : "page", seen];
 }"""
 CONTRAST = ("color-contrast",)
+GAPS = {
+    "book_id": "the-tides",
+    "question_count": 12,
+    "open_count": 4,
+    "gap_count": 2,
+    "gaps": [
+        {
+            "question": "Who paid for the pier?",
+            "questions": ["Who paid for the pier?", "Who paid for the new pier?"],
+            "refused": 2,
+            "unsure": 1,
+            "disliked": 1,
+            "last_asked": "2026-01-12T10:00:00Z",
+            "weeks": [{"week": "2026-W01", "count": 1}, {"week": "2026-W02", "count": 3}],
+            "sections": [{"section_id": "storm", "heading_path": ["The Tides", "Storm"]}],
+        }
+    ],
+}
 WIDE = "document.scrollingElement.scrollWidth > innerWidth"
 
 
@@ -33,12 +51,19 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "A long line of code:\n\n```\n"
         + "boats = "
         + "x" * 300
-        + "\n```\n\n| a | b |\n|---|---|\n| c | d |\n"
+        + "\n```\n\n| a | b |\n|---|---|\n| c | d |\n\n"
+        + "```python\ndef sail(boats):\n    return len(boats)\n```\n"
     )
-    tides = small_books.write_markdown(folder / "tides.md", {**small_books.TIDES, "Code": code})
-    with serve_page(
-        fill_library(folder / "library", tides), answerer=AllSentencesAnswerer("boats")
-    ) as address:
+    sums = (
+        "It holds where $a \\neq 0$, and $b \\unknown c$ is not known.\n\n"
+        "$$x = \\frac{-b \\pm \\sqrt{b^2 - 4ac}}{2a}$$\n\n"
+        f"$$\\begin{{matrix}} {' & '.join('abcdefghijklmnopqrstuvwxyz')} \\end{{matrix}}$$\n"
+    )
+    tides = small_books.write_markdown(folder / "tides.md", {**small_books.TIDES, "Code": code, "Sums": sums})
+    lines = ("The estuary has two banks and one channel.", "Boats wait here for the flood.")
+    (folder / "upriver.pdf").write_bytes(pdf_files.make_book([pdf_files.column(lines)], title="Upriver"))
+    library = fill_library(folder / "library", tides, folder / "upriver.pdf")
+    with serve_page(library, answerer=AllSentencesAnswerer("boats")) as address:
         yield address
 
 
@@ -47,14 +72,14 @@ def places(visit: PageVisit) -> Iterator[str]:
     page = visit.go()
     page.locator(".book").first.wait_for()
     yield "books"
-    page.locator(".book-link").first.click()
+    page.locator(".book-link", has_text="Tides").click()
     page.locator(".text p").first.wait_for()
     yield "reader"
     tab(page, "Contents")
     page.get_by_text("Who is this, so far?").click()
     page.fill("#map-name", "harbour")
     page.press("#map-name", "Enter")
-    page.locator(".map-quotes").wait_for()
+    page.locator(".map:not(.notes) .map-quotes").wait_for()
     yield "map"
     tab(page, "Ask")
     visit.ask(LOST)
@@ -75,6 +100,49 @@ def places(visit: PageVisit) -> Iterator[str]:
         tab(page, "Ask")
     page.get_by_role("button", name="Export").click()
     yield "dialog"
+    page.keyboard.press("Escape")
+    yield from other_places(visit)
+
+
+def other_places(visit: PageVisit) -> Iterator[str]:
+    """Lead from the conversation of `places` through what is beside it."""
+    page = visit.page
+    page.get_by_role("button", name="Conversations").click()
+    page.locator(".talks-list li").first.wait_for()
+    yield "conversations"
+    page.get_by_role("button", name="Back", exact=True).click()
+    page.keyboard.press("Control+k")
+    page.locator(".finder input").fill("boats")
+    page.locator(".find-result").first.wait_for()
+    yield "find"
+    page.locator(".finder").get_by_role("button", name="Close").click()
+    tab(page, "Read")
+    page.get_by_role("button", name="Bookmark", exact=True).click()
+    tab(page, "Contents")
+    page.locator("details.notes summary").click()
+    page.locator(".note").first.wait_for()
+    yield "notes"
+    page.locator(".note").get_by_role("button", name="Remove the note").click()
+    expect(page.locator(".note")).to_have_count(0)
+    session = page.evaluate("localStorage.getItem('octavo.session')")
+    turns = page.request.get(f"{visit.base}/v1/sessions/{session}").json()["turns"]
+    page.goto(f"{visit.base}/#/books/the-tides/gaps")
+    page.locator(".library .empty").wait_for()
+    yield "no gaps"
+    page.goto(f"{visit.base}/#/books/the-tides")
+    page.route("**/gaps?*", lambda route: route.fulfill(json=GAPS))
+    page.goto(f"{visit.base}/#/books/the-tides/gaps")
+    page.locator(".gap details summary").click()
+    yield "gaps"
+    page.goto(f"{visit.base}/#/answers/{turns[0]['answer_id']}")
+    page.locator(".shared").wait_for()
+    yield "shared answer"
+    page.goto(f"{visit.base}/#/books/the-tides/sections/sums")
+    page.locator(".formula.display mfrac").wait_for()
+    yield "formulas"
+    page.goto(f"{visit.base}/#/books/upriver")
+    page.locator(".sheet-image[src]").first.wait_for()
+    yield "printed page"
 
 
 def tab(page: Page, name: str) -> None:
@@ -83,16 +151,25 @@ def tab(page: Page, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("width", "scheme", "rules"),
-    [(1280, "light", ()), (390, "dark", ()), (1280, "dark", CONTRAST), (390, "light", CONTRAST)],
+    ("width", "theme", "rules"),
+    [
+        (1280, "light", ()),
+        (390, "dark", ()),
+        (1280, "dark", CONTRAST),
+        (390, "light", CONTRAST),
+        (1280, "sepia", CONTRAST),
+    ],
 )
 def test_axe_finds_nothing_wrong_anywhere(
-    stage: BrowserThread, base: str, width: int, scheme: Literal["light", "dark"], rules: tuple[str, ...]
+    stage: BrowserThread, base: str, width: int, theme: str, rules: tuple[str, ...]
 ) -> None:
-    """Every rule once wide and once narrow, once light and once dark; the contrast in all four."""
+    """Every rule once wide and once narrow, once light and once dark; the contrast in all colours."""
+    scheme: Literal["light", "dark"] = "dark" if theme == "dark" else "light"
     with open_page(stage, base, width=width, height=860, scheme=scheme) as visit:
+        if theme == "sepia":
+            visit.page.add_init_script("localStorage.setItem('octavo.theme', 'sepia')")
         for name in places(visit):
-            visit.shot(f"app-{scheme}-{width}-{name}")
+            visit.shot(f"app-{theme}-{width}-{name}")
             assert visit.axe(*rules) == [], name
 
 

@@ -135,6 +135,26 @@ def test_a_reload_restores_the_selection_the_scope_and_the_vote(visit: PageVisit
     expect(page.locator("#scope")).to_have_value("upTo")
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_long_conversation_is_restored_at_its_newest_answer(
+    stage: BrowserThread, base: str, width: int
+) -> None:
+    with open_page(stage, base, width=width, height=600) as visit:
+        page = visit.go("/#/books/the-tides")
+        expect(page.locator(".leaf")).to_contain_text(BOATS)
+        if width < 600:
+            page.locator(".tabs button", has_text="Ask").click()
+        for number in range(4):
+            visit.ask(f"How many boats were lost, for the {number}th time?")
+        page.reload()
+        expect(page.locator(".leaf")).to_contain_text(BOATS)
+        expect(page.locator(".turn")).to_have_count(4)
+        if width < 600:
+            page.locator(".tabs button", has_text="Ask").click()
+        expect(page.locator(".turn .question").last).to_be_in_viewport()
+        visit.assert_clean()
+
+
 def test_find_searches_the_book_or_all_and_marks_what_is_chosen(visit: PageVisit) -> None:
     page = visit.go("/#/books/the-tides")
     expect(page.locator(".leaf")).to_contain_text("harbour master")

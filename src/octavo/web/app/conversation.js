@@ -41,6 +41,8 @@ export class Conversation {
   #shared = "";
   /** @type {Promise<void>} */
   #restored = Promise.resolve();
+  /* Whether turns were loaded while the conversation was not on the screen. */
+  #isUnseen = false;
   /** @type {Promise<unknown>} */
   ready = Promise.resolve();
   #list = el("div", { class: "turns-list" });
@@ -164,6 +166,12 @@ export class Conversation {
     return this.#restored;
   }
 
+  /** Show the newest answer of a conversation that comes on the screen for the first time. */
+  appear() {
+    if (this.#isUnseen) this.#follow(true);
+    this.#isUnseen = false;
+  }
+
   /** @param {string} session */
   async #loadTurns(session) {
     try {
@@ -174,7 +182,8 @@ export class Conversation {
       fill(this.#list);
       for (const final of turns) this.#addFinished(final);
       if (!turns.length) this.#showWelcome();
-      this.#follow();
+      this.#follow(true);
+      this.#isUnseen = !this.#scroller.clientHeight;
     } catch (error) {
       fill(this.#list, drawProblem(Problem.wrap(error), () => this.restore()));
     }

@@ -163,6 +163,9 @@ getPart("talk").addEventListener("emptied", () => offerStartersSoon());
 function showPane(name) {
   document.body.dataset.pane = name;
   for (const tab of getPart("tabs").querySelectorAll("button")) tab.setAttribute("aria-pressed", String(tab.dataset.pane === name));
+  // What could not be measured while the pane was hidden.
+  if (name === "talk") talk.appear();
+  if (name === "main") showBookmark();
 }
 
 /**
@@ -237,10 +240,12 @@ async function showGaps(id) {
 async function showShared(id) {
   showView("books");
   showPane("talk");
+  const address = location.hash;
   const final = await talk.showShared(id);
   const cited = final?.citations[0];
-  if (cited) await showBook(cited.book_id, cited.section_id, [cited.start || 0, cited.end || 0]);
-  showPane("talk");
+  if (cited && location.hash === address) await showBook(cited.book_id, cited.section_id, [cited.start || 0, cited.end || 0]);
+  // The reader may have gone elsewhere meanwhile.
+  if (location.hash === address) showPane("talk");
 }
 
 /**
