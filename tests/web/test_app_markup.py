@@ -177,6 +177,8 @@ DRAWN = {
         "<mo>)</mo></mrow>"
     ),
     r"\newcommand{\half}[1]{\frac{#1}{2}} \half{a}": "<mfrac><mi>a</mi><mn>2</mn></mfrac>",
+    r"\DeclareMathOperator*{\argmin}{argmin} \argmin x": '<mi mathvariant="normal">argmin</mi><mi>x</mi>',
+    r"\renewcommand*{\phi}{\varphi} \phi * 2": "<mi>φ</mi><mo>∗</mo><mn>2</mn>",
     r"\DeclareMathOperator{\op}{op} \op x": '<mi mathvariant="normal">op</mi><mi>x</mi>',
     r"\begin{array}[t]{l|r} a & b \end{array}": (
         '<mrow><mtable><mtr><mtd columnalign="left"><mi>a</mi></mtd><mtd columnalign="right"><mi>b</mi></mtd>'
@@ -217,6 +219,10 @@ NOT_UNDERSTOOD = (
     r"\newcommand{\x}{\x\x} \x",
     r"\newcommand{\x}[1]{#1} \x",
     r"\newcommand{\x",
+    r"\newcommand{\x}[1][a]{b} \x",
+    r"\renewcommand{a}{b} a",
+    r"\newcommand{\x}[1]{" + "#1" * 900 + r"} \x{" + "a" * 2000 + "}",
+    r"\text{a" * 70 + "}" * 70,
     r"\mbox{if $x}",
     "{a \\\\ b}",
     r"\begin{array}[x]{l} a \end{array}",

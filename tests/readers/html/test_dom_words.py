@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -308,6 +309,37 @@ def test_a_script_that_draws_formulas_finds_them_in_text_and_not_in_code() -> No
         (r"\(e\)", {"tex": "e"}),
     ]
     assert texts(script + text) == texts(text)
+
+
+def test_a_formula_without_signs_around_it_is_read_as_a_whole() -> None:
+    tex = r"x = 0 \\[2pt] y \text{ for $n$ even}"
+    assert list_formulas(f'<p><span class="math">{tex}</span></p>') == [(tex, {"tex": tex})]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        r'<p>Write <code class="literal"><span class="pre">\(x\)</span></code>.</p>',
+        '<div class="unit math"><p><img src="a.png" alt="A triangle with three sides"/></p></div>',
+        '<div class="math"><p>What we learn of numbers.</p></div>',
+    ],
+)
+def test_code_and_words_are_no_formulas(body: str) -> None:
+    assert list_formulas('<head><script src="katex.js"></script></head>' + body) == []
+
+
+def test_a_formula_within_a_formula_is_read_once() -> None:
+    body = r'<p><span class="math"><span>\(x\)</span></span></p>'
+    assert list_formulas('<head><script src="katex.js"></script></head>' + body) == [(r"\(x\)", {"tex": "x"})]
+
+
+@pytest.mark.parametrize(
+    "body", [r"\(a" * 200_000, r"\[\(" * 200_000, "a<br>" * 40_000, r"\(a\)<br>" * 20_000]
+)
+def test_signs_that_are_never_closed_cost_little(body: str) -> None:
+    began = time.process_time()
+    page(f'<head><script src="katex.js"></script></head><div class="math">{body}</div><p>{body}</p>')
+    assert time.process_time() - began < 5
 
 
 def test_the_number_of_an_equation_stands_beside_it() -> None:

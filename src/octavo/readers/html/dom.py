@@ -313,7 +313,8 @@ class _PageWalker:
 
     def _write_text(self, node: LexborNode) -> None:
         text = read_text_node(node)
-        for words, formula in split_tex(text) if self.tex and is_prose(node) else [(text, None)]:
+        has_tex = self.tex and "\\" in text and is_prose(node)
+        for words, formula in split_tex(text) if has_tex else [(text, None)]:
             if formula is not None:
                 self.builder.marks.open(ElementKind.FORMULA, formula)
             self._write(words)

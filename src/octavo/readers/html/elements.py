@@ -62,8 +62,10 @@ _MATH_ATTRIBUTES = split_names(
 )
 _DEEPEST_FORMULA = 40
 _TEX_SIGNS = re.compile(r"^\s*(?:\\[(\[]|\$\$?)|(?:\\[)\]]|\$\$?)\s*$")
-_TEX_BETWEEN_SIGNS = re.compile(r"(\\\(|\\\[|\$\$?)(.*)(?:\\\)|\\\]|\$\$?)", re.DOTALL)
-_TEX_IN_TEXT = re.compile(r"\\\((.{1,4000}?)\\\)|\\\[(.{1,4000}?)\\\]", re.DOTALL)
+_TEX_OPENS = re.compile(r"\\([(\[])")
+_TEX_CLOSES = {"(": "\\)", "[": "\\]"}
+_LONGEST_TEX = 4_000
+_WORDS = re.compile(r"\b[^\W\d_]{3,}\s+(?:[^\W\d_]{1,2}\s+)?[^\W\d_]{3,}")
 _NO_TEX = split_names("code pre kbd samp tt script style textarea")
 _EQUATION_NUMBER = re.compile(r"\(([\w.]+)\)")
 _FORMULA_PICTURES = split_names("math tex latex formulaInl formulaDsp")
@@ -151,17 +153,19 @@ def describe_formula(node: LexborNode) -> dict[str, Attribute]:
 def describe_tex(node: LexborNode) -> dict[str, Attribute]:
     """Return the formula that a page leaves to a script: its source is the text of the element."""
     text = node.text(deep=True)
-    found = _TEX_BETWEEN_SIGNS.search(text)
-    tex = found.group(2) if found else text
     number = node.css_first(".eqno")
-    label = _EQUATION_NUMBER.search(number.text(deep=True)) if number is not None else None
+    said = number.text(deep=True) if number is not None else ""
+    label = _EQUATION_NUMBER.search(said)
+    tex = _TEX_SIGNS.sub("", text.replace(said, "", 1))
     made: dict[str, Attribute] = {"tex": tex.strip() + (f"\\tag{{{label.group(1)}}}" if label else "")}
     return made | {"display": 1} if node.tag == "div" else made
 
 
 def is_tex(node: LexborNode, attributes: Attributes) -> bool:
     """Whether an element holds the source of a formula, as Sphinx and Pandoc write it."""
-    return "math" in (attributes.get("class") or "").split() and node.css_first("img") is None
+    if "math" not in (attributes.get("class") or "").split() or node.css_first("img") is not None:
+        return False
+    return not _is_said_in_words(node.text(deep=True))
 
 
 def has_tex_script(tree: LexborHTMLParser) -> bool:
@@ -173,17 +177,29 @@ def has_tex_script(tree: LexborHTMLParser) -> bool:
 def is_prose(node: LexborNode) -> bool:
     """Whether such a script looks for formulas in a text: not in code, nor in what is a formula already."""
     parent = node.parent
-    return parent is None or not (parent.tag in _NO_TEX or is_tex(parent, parent.attributes))
+    while parent is not None:
+        if parent.tag in _NO_TEX or "math" in (parent.attributes.get("class") or "").split():
+            return False
+        parent = parent.parent
+    return True
 
 
 def split_tex(text: str) -> Iterator[tuple[str, dict[str, Attribute] | None]]:
     """Split a text at the formulas between the signs of TeX; each comes with what it says."""
     end = 0
-    for found in _TEX_IN_TEXT.finditer(text):
+    closes = dict.fromkeys(_TEX_CLOSES, 0)
+    for found in _TEX_OPENS.finditer(text):
+        start, sign = found.end(), found.group(1)
+        # The sign that closes a formula is looked for once, and not from each sign that opens one.
+        if -1 < closes[sign] < start:
+            closes[sign] = text.find(_TEX_CLOSES[sign], start)
+        close = closes[sign]
+        if found.start() < end or not start < close <= start + _LONGEST_TEX:
+            continue
         yield text[end : found.start()], None
-        inline, display = found.groups()
-        yield found.group(), {"tex": inline.strip()} if inline else {"tex": display.strip(), "display": 1}
-        end = found.end()
+        end = close + 2
+        made: dict[str, Attribute] = {"tex": text[start:close].strip()}
+        yield text[found.start() : end], made | {"display": 1} if sign == "[" else made
     yield text[end:], None
 
 
@@ -194,12 +210,18 @@ def describe_pictured_tex(node: LexborNode) -> dict[str, Attribute]:
         around.append(parent)
     classes = [split_names(each.attributes.get("class") or "") for each in around]
     tex = _TEX_SIGNS.sub("", node.attributes.get("alt") or "").strip()
-    if not tex or not (classes[0] & _FORMULA_PICTURES or any("math" in names for names in classes)):
+    is_formula = classes[0] & _FORMULA_PICTURES or any("math" in names for names in classes)
+    if not is_formula or not tex or _is_said_in_words(tex):
         return {}
     is_display = "formulaDsp" in classes[0] or any(
         "math" in names and each.tag == "div" for each, names in zip(around, classes, strict=True)
     )
     return {"tex": tex, "display": 1} if is_display else {"tex": tex}
+
+
+def _is_said_in_words(tex: str) -> bool:
+    """Whether a text is words and not TeX, which has words only in commands."""
+    return "\\" not in tex and _WORDS.search(tex) is not None
 
 
 def _build_formula(node: LexborNode, depth: int = 0) -> list[object] | None:

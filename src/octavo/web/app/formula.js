@@ -63,7 +63,9 @@ export function drawFormula({ mathml, tex }, display) {
  */
 function build(tree, depth, budget) {
   budget.left -= 1;
-  if (!Array.isArray(tree) || depth > DEEPEST || budget.left < 0 || !TAGS.has(tree[0])) return null;
+  // A formula is drawn as a whole, or shown as it is written.
+  if (depth > DEEPEST || budget.left < 0) throw new RangeError("formula");
+  if (!Array.isArray(tree) || !TAGS.has(tree[0])) return null;
   const made = document.createElementNS(SPACE, tree[0]);
   for (const part of tree.slice(1)) {
     if (typeof part === "string") made.append(part);

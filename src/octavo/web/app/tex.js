@@ -117,15 +117,21 @@ function expandMacros(tokens) {
     if (left < 0 || rest.length > LONGEST) throw new Unknown("macro");
     const macro = macros.get(token);
     if (DEFINITIONS.has(token)) {
+      const isStarred = rest.at(-1) === "*";
+      if (isStarred) rest.pop();
       const name = takeGroup().join("").trim();
+      if (!name.startsWith("\\")) throw new Unknown("macro");
       const count = /^\[(\d)\]/.exec(rest.slice(-3).reverse().join(""));
       if (count) rest.length -= 3;
+      // An argument with a value of its own, which may be left out.
+      if (rest.at(-1) === "[") throw new Unknown("macro");
       const body = takeGroup();
       const isOperator = token === "\\DeclareMathOperator";
-      macros.set(name, { count: Number(count?.[1] || 0), body: isOperator ? ["\\operatorname", "{", ...body, "}"] : body });
+      macros.set(name, { count: Number(count?.[1] || 0), body: isOperator ? [isStarred ? "\\operatorname*" : "\\operatorname", "{", ...body, "}"] : body });
     } else if (macro) {
       const given = Array.from({ length: macro.count }, takeGroup);
       const body = macro.body.join("").replace(/#(\d)/g, (_, number) => `{${given[number - 1]?.join("") ?? ""}}`);
+      if (body.length > LONGEST) throw new Unknown("macro");
       rest.push(...(body.match(TOKEN) || []).reverse());
     } else expanded.push(token);
   }
