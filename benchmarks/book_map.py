@@ -3,7 +3,8 @@
     python -m benchmarks.book_map BOOK [--names]
 
 The share is that of marking in the CPU time of adding the book to an empty library, parser included. With
-`--names`, what the map lists is printed too.
+`--names`, what the map lists is printed too. For the books of `questions/names.tsv`, the names that a reader
+wrote down are looked up: each must be found, and its other names must lead to the same entry.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from sqlalchemy import func, select
 
+from octavo.errors import NotFound
 from octavo.library import Library
 from octavo.records.tables import text_marks
 from octavo.settings import Settings
@@ -24,6 +26,8 @@ from octavo.text.bookmap.link import link_map
 from octavo.text.bookmap.model import BookMap
 from octavo.text.bookmap.scan import mark_section
 from octavo.text.sentences import split_sentences
+
+NAMES = Path(__file__).parent / "questions" / "names.tsv"
 
 
 def cpu() -> float:
@@ -56,7 +60,26 @@ async def measure(path: Path) -> BookMap:
             print(
                 f"{stored:,} bytes of marks ({stored / characters:.1%} of the text); linking {linking:.2f} s"
             )
+            await look_up_names(library, book.id, path.name)
             return await library.map(book.id)
+
+
+async def look_up_names(library: Library, book_id: str, file: str) -> None:
+    rows = [line.split("\t") for line in NAMES.read_text(encoding="utf-8").splitlines()]
+    wanted = [names for name, *names in rows if name == file]
+    missed = [names for names in wanted if len({await find_entry(library, book_id, n) for n in names}) != 1]
+    missed += [names for names in wanted if await find_entry(library, book_id, names[0]) is None]
+    if wanted:
+        print(f"{len(wanted) - len(missed)} of {len(wanted)} names found, each under its other names too")
+    for names in missed:
+        print(f"missed: {', '.join(names)}")
+
+
+async def find_entry(library: Library, book_id: str, name: str) -> str | None:
+    try:
+        return (await library.look_up(book_id, name)).name
+    except NotFound:
+        return None
 
 
 def main() -> None:
