@@ -141,6 +141,15 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
         yield from (json.loads(line) for line in lines)
 
 
+def read_books(data: Path) -> dict[str, list[list[str]]]:
+    """The paragraphs of each chapter, each with single spaces. The title of a chapter is its paragraph 0."""
+    found: dict[str, list[list[str]]] = defaultdict(list)
+    for row in read_rows(data / "books.jsonl.xz"):
+        texts = [p if isinstance(p, str) else p["text"] for p in row["paragraphs"]]
+        found[row["book"]].append([" ".join(text.split()) for text in (row["title"], *texts)])
+    return found
+
+
 def read_sections(paths: Sequence[Path]) -> Iterator[tuple[str, str]]:
     """Title and passage of every section of these files."""
     for path in paths:

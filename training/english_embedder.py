@@ -1,0 +1,308 @@
+"""Trains the embedder of English books on: a question is near the passage that answers it.
+
+    python training/english_embedder.py --base BASE.npz --data DATA --labels LABELS --dev DEV \\
+        --out OUT.safetensors --seconds 300
+    python training/english_embedder.py --pack FOLDER BASE.npz
+
+FOLDER holds the embedder that ships; BASE.npz has its tensors. It learns from people's questions with right
+and wrong passages, from questions that a teacher wrote and judged, from those that were written about books
+(`written.jsonl.xz`, `novels.jsonl.xz`), and from sentences of books with the passage that they were taken
+from. Every other passage of a batch is a wrong one. The word vectors stay as they are, and what it says of
+passages stays near what the published model says. DEV/retrieval.json.xz is made by `retrieval_dev.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import lzma
+import random
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import data
+import mpnet
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812
+from data import read_judgements, rows
+from encoder import Encoder
+from large import loader
+from learning import TOKENIZER, choose_device, move
+from lessons import Material, _shared, read_written
+from multilingual_embedder import embed, encode, load_model
+from safetensors.torch import save_file
+from torch import Tensor
+from torch.utils.data import IterableDataset, get_worker_info
+from unpack_small import read_shipped
+
+BATCH, MOST_ASKED, MOST_READ = 384, 48, 224
+TEMPERATURE, KEPT, WARMING = 0.03, 0.1, 200
+# How often each kind is drawn.
+SHARES = {"people": 0.36, "taught": 0.16, "written": 0.12, "novels": 0.24, "sentences": 0.12}
+SURE = 1.0  # log-odds above which the teacher takes a passage for right, and below which, negative, for wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A question with passages that answer it and passages that do not."""
+
+    asked: str
+    right: tuple[str, ...]
+    wrong: tuple[str, ...]
+
+
+def list_people(folder: Path) -> list[Lesson]:
+    contexts = {row["i"]: row["t"] for row in rows(folder / "contexts.jsonl.xz")}
+    return [
+        Lesson(row["q"], (contexts[row["p"]],), tuple(contexts[n] for n in row["n"]))
+        for row in rows(folder / "rank.jsonl.xz")
+        if row["n"] and row["set"] not in data.LEFT_OUT
+    ]
+
+
+def list_taught(labels: Path) -> list[Lesson]:
+    found = []
+    for row in read_judgements(labels / "groups.jsonl.xz"):
+        right = tuple(t for t, z in zip(row["t"], row["z"], strict=True) if z > SURE)
+        wrong = tuple(t for t, z in zip(row["t"], row["z"], strict=True) if z < -SURE)
+        if right and wrong:
+            found.append(Lesson(row["q"], right, wrong))
+    return found
+
+
+def list_written(folder: Path, near: Nearest) -> list[Lesson]:
+    found = []
+    for row in read_written(folder, "fit"):
+        for asked in row.questions:
+            if asked["a"]:
+                headed = f"{row.heading}\n{row.passage}" if row.heading else row.passage
+                wrong = near.find(row.book, asked["q"], row.passage)
+                found.append(Lesson(asked["q"], (row.passage, headed), tuple(wrong)))
+    return [lesson for lesson in found if lesson.wrong]
+
+
+def list_novels(folder: Path, near: Nearest) -> list[Lesson]:
+    found = []
+    for row in rows(folder / "novels.jsonl.xz"):
+        if row["part"] == "fit" and row["right"]:
+            right = tuple(dict.fromkeys(one["t"] for one in row["right"]))
+            answers = [one["a"] for one in row["right"]]
+            others = [
+                text
+                for text in near.find(row["book"], row["q"], right[0])
+                if not any(a in text for a in answers)
+            ]
+            found.append(Lesson(row["q"], right, (*row["wrong"], *others)))
+    return [lesson for lesson in found if lesson.wrong]
+
+
+class Nearest:
+    """Passages of a book that share most words with a question."""
+
+    def __init__(self, material: Material, *, most: int = 8) -> None:
+        self.books, self.most = material.books, most
+        self.sets = {
+            book: [frozenset(text.lower().split()) for text in texts] for book, texts in self.books.items()
+        }
+        self.often = {book: _count(sets) for book, sets in self.sets.items()}
+
+    def find(self, book: str, asked: str, right: str) -> list[str]:
+        if book not in self.sets:
+            return []
+        sets, often, texts = self.sets[book], self.often[book], self.books[book]
+        words = [word.strip("?.,!") for word in asked.lower().split()]
+        weight = {word: float(np.log(len(sets) / often[word])) for word in words if word in often}
+        scores = [sum(w for word, w in weight.items() if word in own) for own in sets]
+        order = sorted(range(len(sets)), key=lambda n: -scores[n])[: 2 * self.most]
+        return [texts[n] for n in order if not _shared(texts[n], right)][: self.most]
+
+
+def _count(sets: Sequence[frozenset[str]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for own in sets:
+        for word in own:
+            found[word] = found.get(word, 0) + 1
+    return found
+
+
+class Drawer:
+    """Draws lessons of all kinds, each with one passage that answers and one that does not."""
+
+    def __init__(self, said: argparse.Namespace) -> None:
+        material = Material(said.data, seed=said.seed)
+        near = Nearest(material)
+        self.kinds = {
+            "people": list_people(said.data),
+            "taught": list_taught(said.labels) if said.labels else [],
+            "written": list_written(said.data, near),
+            "novels": list_novels(said.data, near),
+        }
+        self.books = [texts for texts in material.books.values() if len(texts) > 20]
+        self.chance = random.Random(said.seed)
+        print({kind: len(given) for kind, given in self.kinds.items()}, flush=True)
+
+    def draw(self) -> tuple[str, str, str]:
+        names = [name for name in SHARES if name == "sentences" or self.kinds[name]]
+        kind = self.chance.choices(names, [SHARES[name] for name in names])[0]
+        if kind == "sentences":
+            return self._draw_sentence()
+        lesson = self.chance.choice(self.kinds[kind])
+        return lesson.asked, self.chance.choice(lesson.right), self.chance.choice(lesson.wrong)
+
+    def _draw_sentence(self) -> tuple[str, str, str]:
+        """A sentence of a book, the passage without it, and another passage of the book."""
+        while True:
+            right, wrong = self.chance.sample(self.chance.choice(self.books), 2)
+            parts = right.split(". ")
+            long = [n for n, part in enumerate(parts) if 6 <= len(part.split()) <= 40]
+            if len(parts) > 3 and long:
+                taken = self.chance.choice(long)
+                left = ". ".join(part for n, part in enumerate(parts) if n != taken)
+                return parts[taken], left, wrong
+
+
+class Batches(IterableDataset):
+    def __init__(self, drawer: Drawer, tokenizer: Path, *, seed: int) -> None:
+        self.drawer, self.tokenizer, self.seed = drawer, tokenizer, seed
+
+    def __iter__(self) -> Iterator[dict]:
+        worker = get_worker_info()
+        self.drawer.chance = random.Random(1000 * self.seed + (worker.id if worker else 0))
+        made = data.load_tokenizer(self.tokenizer)
+        while True:
+            drawn = [self.drawer.draw() for _ in range(BATCH)]
+            passages = [text for _, right, wrong in drawn for text in (right, wrong)]
+            # A passage that answers the same question is not wrong; the right one itself counts.
+            same = np.array([[text == right for text in passages] for _, right, _ in drawn])
+            same[np.arange(BATCH), 2 * np.arange(BATCH)] = False
+            yield {
+                "asked": encode(made, [asked for asked, _, _ in drawn], MOST_ASKED),
+                "read": encode(made, passages, MOST_READ),
+                "same": same,
+            }
+
+
+def pack(folder: Path, target: Path) -> None:
+    tensors = read_shipped(folder / "all-MiniLM-L6-v2-int8.onnx")
+    # In the file that ships, the kind of a text is part of its places.
+    tensors["embeddings.token_type_embeddings.weight"] = np.zeros((2, 384), np.float32)
+    np.savez(target, **{name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()})
+
+
+def read_base(path: Path) -> dict[str, Tensor]:
+    return {n: torch.from_numpy(np.asarray(t, np.float32)) for n, t in mpnet.unpack(path).items()}
+
+
+def train(said: argparse.Namespace) -> None:
+    device = choose_device(said.seed)
+    model = load_model(read_base(said.base), device)
+    first = copy.deepcopy(model).eval()
+    print("before", json.dumps(measure(first, said)), flush=True)
+    batches = Batches(Drawer(said), said.tokenizer, seed=said.seed)
+    given = loader(batches, said.workers, on_gpu=device == "cuda")
+    learning = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(learning, lr=said.lr, weight_decay=0.01, fused=device == "cuda")
+    began, step, measured = time.monotonic(), 0, 0
+    model.train()
+    while (done := max((time.monotonic() - began) / said.seconds, step / said.steps)) < 1:
+        for group in optimizer.param_groups:
+            group["lr"] = said.lr * min(1.0, (step + 1) / WARMING) * max(0.02, 1 - done)
+        batch = move(next(given), device)
+        asked, read = embed(model, *batch["asked"]), embed(model, *batch["read"])
+        scores = (asked @ read.T / TEMPERATURE).masked_fill(batch["same"], -1e4)
+        wanted = 2 * torch.arange(len(asked), device=scores.device)
+        with torch.no_grad():
+            before = embed(first, *batch["read"])
+        moved = 1 - (read * before).sum(-1).mean()
+        loss = F.cross_entropy(scores, wanted) + said.kept * moved
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(learning, 1.0)
+        optimizer.step()
+        step += 1
+        if step % 200 == 0:
+            spent = time.monotonic() - began
+            print(f"step {step} loss {loss.item():.3f} moved {moved.item():.3f} {spent:.0f} s", flush=True)
+        if int(done * 3) > measured:
+            measured = int(done * 3)
+            print(step, json.dumps(measure(model.eval(), said)), flush=True)
+            model.train()
+    print(f"{step} steps", flush=True)
+    print("after", json.dumps(measure(model.eval(), said)), flush=True)
+    save_file({n: t.contiguous() for n, t in model.list_learned().items()}, said.out)
+    said.out.with_suffix(".done").touch()
+
+
+@torch.no_grad()
+def measure(model: Encoder, said: argparse.Namespace) -> dict[str, list[str]]:
+    """The share of questions with a right passage among the first 1, 5, 20 and 40: alone, and with words."""
+    with lzma.open(said.dev / "retrieval.json.xz", "rt", encoding="utf-8") as file:
+        held = json.load(file)
+    tokenizer = data.load_tokenizer(said.tokenizer)
+    device = next(model.parameters()).device
+
+    def place(texts: Sequence[str], most: int) -> Tensor:
+        order = sorted(range(len(texts)), key=lambda n: len(texts[n]))
+        found = torch.zeros(len(texts), 384, device=device)
+        for at in range(0, len(order), 256):
+            part = order[at : at + 256]
+            made = encode(tokenizer, [texts[n] for n in part], most)
+            found[part] = embed(model, *(torch.as_tensor(t, device=device) for t in made))
+        return found
+
+    result = {}
+    for given in held:
+        asked = given["questions"]
+        read, questions = place(given["passages"], 256), place([q["q"] for q in asked], MOST_ASKED)
+        scores = (questions @ read.T).float().cpu().numpy()
+        places = [[], []]
+        for own, question in zip(scores, asked, strict=True):
+            words = np.zeros(len(own))
+            for n, score in question["words"]:
+                words[n] = score
+            for ways, total in zip(places, (own, 0.45 * scale(own) + 0.55 * scale(words)), strict=True):
+                order = np.argsort(-total, kind="stable")
+                ways.append(int(np.flatnonzero(np.isin(order, question["right"]))[0]) + 1)
+        result[given["name"]] = [
+            "/".join(f"{np.mean([r <= k for r in ways]):.3f}" for k in (1, 5, 20, 40)) for ways in places
+        ]
+    return result
+
+
+def scale(scores: np.ndarray, *, best: int = 50) -> np.ndarray:
+    """The fifty best from 0 to 1, as the library scales them."""
+    top = np.argsort(-scores, kind="stable")[:best]
+    low, high = scores[top].min(), scores[top].max()
+    found = np.zeros_like(scores, dtype=float)
+    found[top] = (scores[top] - low) / max(high - low, 1e-9)
+    return found
+
+
+def main() -> None:
+    known = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    known.add_argument("--pack", type=Path, nargs=2, metavar=("FOLDER", "BASE"))
+    known.add_argument("--base", type=Path)
+    known.add_argument("--tokenizer", type=Path, default=TOKENIZER)
+    known.add_argument("--data", type=Path)
+    known.add_argument("--labels", type=Path)
+    known.add_argument("--dev", type=Path)
+    known.add_argument("--out", type=Path)
+    known.add_argument("--seed", type=int, default=1)
+    known.add_argument("--lr", type=float, default=6e-5)
+    known.add_argument("--kept", type=float, default=KEPT, help="weight of staying near the published model")
+    known.add_argument("--seconds", type=float, default=300.0)
+    known.add_argument("--steps", type=int, default=100_000)
+    known.add_argument("--workers", type=int, default=6)
+    said = known.parse_args()
+    if said.pack:
+        pack(*said.pack)
+    else:
+        train(said)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""Trains the large model on: readers' questions about whole narratives beside all that it has learnt.
+
+    python training/large_reader.py --packed FOLDER --data DATA --labels LABELS --dev DEV --out OUT \\
+        --seconds 500 [--seed 1]
+    python training/large_reader.py --packed FOLDER --data DATA --dev DEV --join OUT1,OUT2 --out OUT
+
+FOLDER is what `unpack_large.py` wrote, DATA has `novels.jsonl.xz` (`novels.py expand`) beside what `large.py`
+needs. A question is learnt with each passage that answers it beside four that do not: those that were chosen
+because they seem to, and those of the book that share most words. `--join` averages runs that began alike,
+measures the average, and writes the differences from FOLDER for `export.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import mpnet
+import numpy as np
+import torch
+from data import Corpus, Group, Pair, rows
+from large import HEADS, examples, loader, loss_of, measure_all
+from large_verifier import read_base
+from learning import TOKENIZER, choose_device, move
+from lessons import Material, Written
+from measure import Reading, auroc, f1
+from reader import NEGATIVES
+from safetensors.torch import load_file, save_file
+
+DRAWS = 3  # groups of a question and a passage that answers it, each beside others
+OFTEN = 3
+NEAR = 12  # passages of the book that share most words with the question
+WARMING = 200
+
+
+def read_novels(data: Path, part: str) -> list[dict[str, Any]]:
+    return [row for row in rows(data / "novels.jsonl.xz") if row["part"] == part]
+
+
+def find_near(material: Material, asked: Sequence[dict[str, Any]], device: str) -> dict[str, list[str]]:
+    """For each question, passages of its book that share most words with it and none that answers it."""
+    wanted = []
+    for row in asked:
+        passage = row["right"][0]["t"] if row["right"] else row["wrong"][0]
+        texts = material.books.setdefault(row["book"], [])
+        if passage not in texts:
+            texts.append(passage)
+        wanted.append(Written(passage, "", "novel", row["book"], row["q"]))
+    found = {row["q"]: row["t"][1:] for row in material.near(wanted, NEAR, device)}
+    answers = {row["q"]: [right["a"] for right in row["right"]] for row in asked}
+    return {q: [t for t in texts if not any(a in t for a in answers[q])] for q, texts in found.items()}
+
+
+def list_lessons(
+    corpus: Corpus, asked: Sequence[dict[str, Any]], near: dict[str, list[str]]
+) -> tuple[list[Pair], list[Group]]:
+    pairs: list[Pair] = []
+    groups: list[Group] = []
+    for row in asked:
+        question = corpus.texts([row["q"]])[0].pieces
+        wrong = corpus.texts(row["wrong"])
+        others = corpus.texts(near.get(row["q"], []))
+        pairs += [Pair(question, text.pieces, None, False) for text in (*wrong, *others[:2])]
+        for right in row["right"]:
+            (text,) = corpus.texts([right["t"]])
+            span = corpus.span(text, right)
+            if span is None:
+                continue
+            pairs.append(Pair(question, text.pieces, span, True))
+            for _ in range(DRAWS):
+                least = min(len(wrong), NEGATIVES // 2)
+                mixed = corpus.chance.sample(wrong, least)
+                left = [one for one in (*wrong, *others) if not any(one is two for two in mixed)]
+                if len(left) + least < NEGATIVES:
+                    continue
+                mixed += corpus.chance.sample(left, NEGATIVES - least)
+                groups.append(Group(question, tuple(t.pieces for t in (text, *mixed)), span))
+    return pairs, groups
+
+
+@torch.no_grad()
+def measure_novels(model: torch.nn.Module, said: argparse.Namespace) -> dict[str, float]:
+    """How often the passage that answers comes first among those that seem to, on books to choose with."""
+    asked = read_novels(said.data, "tune")
+    run = Reading(model, said.tokenizer)
+    first, words, scores, labels = [], [], [], []
+    for row in asked:
+        given = [*(r["t"] for r in row["right"][:1]), *row["wrong"]]
+        got = run([(row["q"], text) for text in given])
+        scores += [one["able"] for one in got]
+        labels += [bool(row["right"]) and n == 0 for n in range(len(given))]
+        if row["right"]:
+            first.append(max(range(len(got)), key=lambda n: got[n]["rank"]) == 0)
+            start, end = got[0]["chars"]
+            words.append(f1(given[0][start:end], [row["right"][0]["a"]]))
+    return {
+        "novels first": round(float(np.mean(first)), 3),
+        "novels f1": round(float(np.mean(words)), 3),
+        "novels auroc": round(auroc(scores, labels), 3),
+    }
+
+
+def write_model(model: torch.nn.Module, out: Path) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    held = {n: t.detach().half().cpu().contiguous() for n, t in model.state_dict().items()}
+    save_file({n: t for n, t in held.items() if n not in (mpnet.WORDS, mpnet.DISTANCES)}, out / "tmp")
+    (out / "tmp").replace(out / "reader.safetensors")
+
+
+def measure_both(model: torch.nn.Module, said: argparse.Namespace, corpus: Corpus) -> None:
+    model.eval()
+    print(json.dumps(measure_novels(model, said) | measure_all(model, said, corpus)), flush=True)
+    model.train()
+
+
+def train(said: argparse.Namespace) -> None:
+    device = choose_device(said.seed)
+    model = mpnet.LargeEncoder(read_base(said.packed), HEADS).to(device)
+    corpus = Corpus(said.data, said.tokenizer, seed=said.seed)
+    batches = examples(said, corpus, model, device)
+    asked = read_novels(said.data, "fit")
+    near = find_near(Material(said.data, seed=said.seed), asked, device)
+    pairs, groups = list_lessons(corpus, asked, near)
+    batches.reading.pairs += OFTEN * pairs
+    batches.reading.groups += OFTEN * groups
+    print(f"{len(asked):,} questions: {len(pairs):,} pairs and {len(groups):,} groups more", flush=True)
+    measure_both(model, said, corpus)
+    given = loader(batches, said.workers, on_gpu=device == "cuda")
+    learning = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(
+        learning, lr=said.lr, weight_decay=0.01, betas=(0.9, 0.98), fused=device == "cuda"
+    )
+    began, step = time.monotonic(), 0
+    while (done := max((time.monotonic() - began) / said.seconds, step / said.steps)) < 1:
+        for group in optimizer.param_groups:
+            group["lr"] = said.lr * min(1.0, (step + 1) / WARMING) * max(0.02, 1 - done)
+        loss, _ = loss_of(model, move(next(given), device))
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(learning, 1.0)
+        optimizer.step()
+        step += 1
+        if step % 200 == 0:
+            print(f"step {step} loss {loss.item():.3f} {time.monotonic() - began:.0f} s", flush=True)
+        if step % 1000 == 0:
+            write_model(model, said.out)
+    print(f"{step} steps", flush=True)
+    write_model(model, said.out)
+    measure_both(model, said, corpus)
+    (said.out / "done").touch()
+
+
+def join(said: argparse.Namespace) -> None:
+    """Average runs, write the average's differences from where they began, and measure it."""
+    base = read_base(said.packed)
+    model = mpnet.LargeEncoder(base, HEADS)
+    runs = [load_file(Path(folder) / "reader.safetensors") for folder in said.join.split(",")]
+    mean = {name: torch.stack([run[name].float() for run in runs]).mean(0) for name in runs[0]}
+    model.load_state_dict(mean, strict=False)
+    mpnet.write_changes(model, base, said.out)
+    device = choose_device(said.seed)
+    measure_both(model.to(device), said, Corpus(said.data, said.tokenizer, seed=said.seed))
+
+
+def main() -> None:
+    known = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    known.add_argument("--packed", type=Path, required=True, help="folder that unpack_large.py wrote")
+    known.add_argument("--data", type=Path, required=True)
+    known.add_argument("--labels", type=Path)
+    known.add_argument("--dev", type=Path, required=True)
+    known.add_argument("--out", type=Path, required=True)
+    known.add_argument("--join", default="", help="folders of runs to average, with commas between")
+    known.add_argument("--tokenizer", type=Path, default=TOKENIZER)
+    known.add_argument("--seed", type=int, default=1)
+    known.add_argument("--lr", type=float, default=2.5e-5)
+    known.add_argument("--seconds", type=float, default=500.0)
+    known.add_argument("--steps", type=int, default=100_000)
+    known.add_argument("--workers", type=int, default=5)
+    said = known.parse_args()
+    if said.join:
+        join(said)
+    else:
+        train(said)
+
+
+if __name__ == "__main__":
+    main()
