@@ -176,7 +176,9 @@ _CATALOGUE = tuple(
         (CatalogueFact.COUNT, rf"how many {_NOUN} (?:has|have) (?P<book>.+?)(?: got)?"),
         (CatalogueFact.COUNT, rf"how many {_NOUN}(?: in (?P<book>.+?))?"),
         (CatalogueFact.COUNT, rf"(?:what(?: is|['’]?s) )?the number of {_NOUN}{_OF_BOOK}"),
-        (CatalogueFact.LENGTH, r"how (?:long|big|thick) is (?P<book>.+)"),
+        (CatalogueFact.LENGTH, r"how (?:long|thick) is (?P<book>.+)"),
+        # "How big is Treasure Island?" asks about the island.
+        (CatalogueFact.LENGTH, r"how big is (?P<book>it|this|(?:this|that|the) \w+)"),
         (CatalogueFact.LENGTH, rf"what(?: is|['’]?s) the (?:length|word count){_OF_BOOK}"),
         (
             CatalogueFact.LENGTH,

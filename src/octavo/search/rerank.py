@@ -17,8 +17,10 @@ from octavo.concurrency import run_blocking
 from octavo.models.cross_encoders import HeadedText, PassageScore
 from octavo.search.cache import LRUCache
 from octavo.search.cascade import (
+    ASKED,
     LARGE,
     SMALL,
+    SmallRules,
     choose_batch,
     count_affordable,
     order_totals,
@@ -174,7 +176,8 @@ class Reranker:
         *,
         fewest: int,
     ) -> Ranking:
-        selected = _select(candidates, chunks)
+        rules = ASKED if reader == "large" and self.large is not None else SMALL
+        selected = _select(candidates, chunks, rules)
         if len(selected) < fewest:
             return Ranking()
         totals, relevance = await self._read_small(question, selected, chunks, self.reader)
@@ -227,8 +230,10 @@ class Reranker:
         }
 
 
-def _select(candidates: Sequence[Candidate], chunks: Mapping[str, Chunk]) -> list[Candidate]:
-    return select_candidates(candidates, _name_sections(chunks))
+def _select(
+    candidates: Sequence[Candidate], chunks: Mapping[str, Chunk], rules: SmallRules = SMALL
+) -> list[Candidate]:
+    return select_candidates(candidates, _name_sections(chunks), rules)
 
 
 def _name_sections(chunks: Mapping[str, Chunk]) -> dict[str, str]:
