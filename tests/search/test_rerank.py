@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from octavo.library import Library
-from octavo.search.cascade import LARGE, SMALL
+from octavo.search.cascade import ASKED, LARGE, SMALL
 from octavo.search.ranking import Candidate, ReaderSize, estimate_read_relevance
 from octavo.search.rerank import Ranking, Reranker
 from octavo.search.retrieval import Retriever
@@ -199,6 +199,23 @@ async def test_as_many_passages_are_read_in_other_languages_as_in_english(langua
     ranked = await Reranker(small, multilingual=multilingual).rank(DUSK, candidates, chunks)
     assert list(ranked.relevance) == list(chunks)[: SMALL.depth]
     assert (small.count, multilingual.count) == ((0, SMALL.depth) if language else (SMALL.depth, 0))
+
+
+@pytest.mark.parametrize(("reader", "most"), [("small", SMALL.depth), ("large", ASKED.depth)])
+async def test_more_is_read_for_a_question_than_for_a_search(reader: ReaderSize, most: int) -> None:
+    made = [make_chunk(f"Passage {n}.", id=f"{n:02}", section_id=f"s{n}") for n in range(50)]
+    chunks = {chunk.id: chunk for chunk in made}
+    small = ScriptedReader()
+    candidates = [Candidate(id_, 0.5, 0.5, 0.5) for id_ in chunks]
+    await Reranker(small, large=ScriptedLarge()).rank(DUSK, candidates, chunks, reader=reader)
+    assert small.count == most
+
+
+@pytest.mark.parametrize(("reader", "read"), [("small", 0), ("large", 2)])
+async def test_what_is_far_below_the_best_is_read_for_a_question_only(reader: ReaderSize, read: int) -> None:
+    small = ScriptedReader()
+    await Reranker(small, large=ScriptedLarge()).rank(DUSK, found(0.9, 0.3), CHUNKS, reader=reader)
+    assert small.count == read
 
 
 async def test_what_the_large_model_did_not_read_follows_in_its_old_order() -> None:
