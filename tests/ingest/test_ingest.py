@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from octavo.errors import BadBook, ModelError, OctavoError, StorageLow
-from octavo.events import Embedding, IngestEvent, Published, Storing
+from octavo.events import Compared, Embedding, IngestEvent, Published, Storing
 from octavo.ingest import ingest
 from octavo.library import Library
 from octavo.maintenance.repair import find_difference
@@ -152,6 +152,21 @@ async def test_two_adds_of_one_file_at_once_are_one_ingest(desk: Desk) -> None:
     one, two = await asyncio.gather(desk.library.add(path), desk.library.add(path))
     assert one == two
     assert desk.embedder.embedded == one.chunk_count
+
+
+async def test_a_book_that_came_in_meanwhile_is_said_to_be_replaced(desk: Desk) -> None:
+    early = small_books.write_markdown(desk.folder / "early.md", {"One": "It rained early in the year."})
+    late = small_books.write_markdown(desk.folder / "late.md", {"One": "It rained late in the year."})
+    context, seen = await desk.library._context(), list[Compared]()
+    steps = ingest(late, context, BookOptions(book_id="rain"), changes=desk.library._changes)
+    async with aclosing(steps):
+        async for event in steps:
+            if isinstance(event, Compared):
+                seen.append(event)
+                if len(seen) == 1:
+                    await desk.library.add(early, book_id="rain")
+    assert [bool(compared.replaces) for compared in seen] == [False, True]
+    assert "late" in (await desk.library.contents("rain"))[-1].text
 
 
 @pytest.mark.parametrize(("said", "code"), [("", "empty_file"), ("Hi", "no_text"), (" \n ", "no_text")])

@@ -77,6 +77,7 @@ async def ingest(
             return
         if current != identity:
             edition = await _prepare(parsed, current, context)
+            yield await compare(edition, context.records)
         async with aclosing(install_with_cover(replace(edition, file=file), parsed.cover, context)) as steps:
             async for event in steps:
                 yield event
