@@ -11,7 +11,7 @@ import pytest
 from octavo.library import Library
 from octavo.search.cascade import ASKED, LARGE, SMALL
 from octavo.search.ranking import Candidate, ReaderSize, estimate_read_relevance
-from octavo.search.rerank import Ranking, Reranker
+from octavo.search.rerank import Ranking, Reranker, level
 from octavo.search.retrieval import Retriever
 from octavo.search.scope import bound_by_books
 from octavo.testing import TinyEmbedder
@@ -187,6 +187,27 @@ async def test_passages_in_other_languages_are_spread_over_sections(
     reranker = Reranker(ScriptedReader(), multilingual=ScriptedLarge())
     ranked = await reranker.rank(DUSK, found(0.9, 0.8, 0.7), chunks)
     assert list(ranked.relevance) == expected
+
+
+@pytest.mark.parametrize(
+    ("chances", "levelled"),
+    [
+        ([], []),
+        ([0.9, 0.5, 0.1], [0.9, 0.5, 0.1]),
+        ([0.9, 0.2, 0.8], [0.9, 0.5, 0.5]),
+        ([0.2, 0.8, 0.8, 0.1], [0.6, 0.6, 0.6, 0.1]),
+        ([0.1, 0.2, 0.3], [0.2, 0.2, 0.2]),
+    ],
+)
+def test_chances_are_averaged_where_they_rise(chances: list[float], levelled: list[float]) -> None:
+    found = level({str(n): chance for n, chance in enumerate(chances)})
+    assert list(found.values()) == pytest.approx(levelled)
+    assert list(found) == [str(n) for n in range(len(chances))]
+
+
+async def test_a_weak_passage_of_another_section_does_not_hide_a_better_one() -> None:
+    german = Ranking(level({"a": 0.9, "d": 0.2, "b": 0.85}))
+    assert list(Ranking({"e": 0.5}).join(german).relevance) == ["a", "d", "b", "e"]
 
 
 @pytest.mark.parametrize("language", ["", "de"])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
@@ -165,7 +166,8 @@ class Reranker:
             return Ranking()
         totals, relevance = await self._read_small(question, selected, chunks, self.multilingual)
         order = spread_totals(totals, _name_sections(chunks))
-        return Ranking({id_: relevance[id_] for id_ in order}, readers=(self.multilingual.name,))
+        levelled = level({id_: relevance[id_] for id_ in order})
+        return Ranking(levelled, readers=(self.multilingual.name,))
 
     async def _rank_english(
         self,
@@ -234,6 +236,20 @@ def _select(
     candidates: Sequence[Candidate], chunks: Mapping[str, Chunk], rules: SmallRules = SMALL
 ) -> list[Candidate]:
     return select_candidates(candidates, _name_sections(chunks), rules)
+
+
+def level(chances: Mapping[str, float]) -> dict[str, float]:
+    """Average neighbours of which the later one is likelier, so that chances never rise along the order.
+
+    A weak passage that was put before better ones for its section would else make them look as weak.
+    """
+    groups: list[list[float]] = []
+    for chance in chances.values():
+        groups.append([chance])
+        while len(groups) > 1 and fmean(groups[-2]) < fmean(groups[-1]):
+            groups[-2:] = [groups[-2] + groups[-1]]
+    levelled = [fmean(group) for group in groups for _ in group]
+    return dict(zip(chances, levelled, strict=True))
 
 
 def _name_sections(chunks: Mapping[str, Chunk]) -> dict[str, str]:
