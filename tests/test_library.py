@@ -271,11 +271,10 @@ async def test_by_default_the_reader_finds_the_words_and_the_receipt_names_it(tm
         assert [(c.text, [c.text[a:b] for a, b in c.marks]) for c in claims[:1]] == [
             ("Seven boats were lost with all their nets.", ["Seven"])
         ]
-        assert loaded(library) == [False, False], (
-            "one passage leaves nothing to put in order: the large model reads it"
-        )
+        assert loaded(library) == [True, False], "the large model's opinion takes the verifier's place"
         entry = await library.conversations.find_exchange((await last(replay(events))).answer.id)
-        assert (entry.receipt["local"], entry.receipt["calibration"]) == ([LARGE.name], 3)
+        names = [library.models.reader.name, LARGE.name]
+        assert (entry.receipt["local"], entry.receipt["calibration"]) == (names, 3)
         assert entry.receipt["threshold"] == threshold(library.settings.risk, reader="large")
         refused = await library.ask("How many horses were sold at the market?")
         assert refused.refusal is not None
