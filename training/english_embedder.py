@@ -1,10 +1,9 @@
 """Trains the embedder of English books on: a question is near the passage that answers it.
 
-    python training/english_embedder.py --base BASE.npz --data DATA --labels LABELS --dev DEV \\
+    python training/english_embedder.py --small SMALL --data DATA --labels LABELS --dev DEV \\
         --out OUT.safetensors --seconds 300
-    python training/english_embedder.py --pack FOLDER BASE.npz
 
-FOLDER holds the embedder that ships; BASE.npz has its tensors. It learns from people's questions with right
+SMALL is what `unpack_small.py` wrote. The embedder that ships learns from people's questions with right
 and wrong passages, from questions that a teacher wrote and judged, from those that were written about books
 (`written.jsonl.xz`, `novels.jsonl.xz`), and from sentences of books with the passage that they were taken
 from. Every other passage of a batch is a wrong one. The word vectors stay as they are, and what it says of
@@ -18,7 +17,6 @@ import copy
 import json
 import lzma
 import random
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,20 +25,19 @@ import data
 import mpnet
 import numpy as np
 import torch
-import torch.nn.functional as F  # noqa: N812
 from data import read_judgements, rows
 from encoder import Encoder
-from large import loader
-from learning import TOKENIZER, choose_device, move
-from lessons import Material, _shared, read_written
-from multilingual_embedder import embed, encode, load_model
-from safetensors.torch import save_file
+from large_reader import find_near, read_novels
+from learning import TOKENIZER, choose_device, learn, write
+from lessons import Material, Written
+from multilingual_embedder import compare, embed, encode, load_model
 from torch import Tensor
 from torch.utils.data import IterableDataset, get_worker_info
-from unpack_small import read_shipped
 
 BATCH, MOST_ASKED, MOST_READ = 384, 48, 224
 TEMPERATURE, KEPT, WARMING = 0.03, 0.1, 200
+NEAR = 8  # passages of its book that share most words with a question
+MEASURED = 1000  # steps between two measurements
 # How often each kind is drawn.
 SHARES = {"people": 0.36, "taught": 0.16, "written": 0.12, "novels": 0.24, "sentences": 0.12}
 SURE = 1.0  # log-odds above which the teacher takes a passage for right, and below which, negative, for wrong
@@ -74,72 +71,39 @@ def list_taught(labels: Path) -> list[Lesson]:
     return found
 
 
-def list_written(folder: Path, near: Nearest) -> list[Lesson]:
-    found = []
-    for row in read_written(folder, "fit"):
-        for asked in row.questions:
-            if asked["a"]:
-                headed = f"{row.heading}\n{row.passage}" if row.heading else row.passage
-                wrong = near.find(row.book, asked["q"], row.passage)
-                found.append(Lesson(asked["q"], (row.passage, headed), tuple(wrong)))
-    return [lesson for lesson in found if lesson.wrong]
+def list_written(material: Material, device: str) -> list[Lesson]:
+    asked = [(row, q["q"]) for row in material.written for q in row.questions if q["a"]]
+    headings = {row.passage: row.heading for row, _ in asked}
+    wanted = [Written(row.passage, "", "written", row.book, question) for row, question in asked]
+    return [
+        Lesson(row["q"], (row["t"][0], f"{headings[row['t'][0]]}\n{row['t'][0]}"), tuple(row["t"][1:]))
+        for row in material.near(wanted, NEAR, device)
+    ]
 
 
-def list_novels(folder: Path, near: Nearest) -> list[Lesson]:
-    found = []
-    for row in rows(folder / "novels.jsonl.xz"):
-        if row["part"] == "fit" and row["right"]:
-            right = tuple(dict.fromkeys(one["t"] for one in row["right"]))
-            answers = [one["a"] for one in row["right"]]
-            others = [
-                text
-                for text in near.find(row["book"], row["q"], right[0])
-                if not any(a in text for a in answers)
-            ]
-            found.append(Lesson(row["q"], right, (*row["wrong"], *others)))
-    return [lesson for lesson in found if lesson.wrong]
-
-
-class Nearest:
-    """Passages of a book that share most words with a question."""
-
-    def __init__(self, material: Material, *, most: int = 8) -> None:
-        self.books, self.most = material.books, most
-        self.sets = {
-            book: [frozenset(text.lower().split()) for text in texts] for book, texts in self.books.items()
-        }
-        self.often = {book: _count(sets) for book, sets in self.sets.items()}
-
-    def find(self, book: str, asked: str, right: str) -> list[str]:
-        if book not in self.sets:
-            return []
-        sets, often, texts = self.sets[book], self.often[book], self.books[book]
-        words = [word.strip("?.,!") for word in asked.lower().split()]
-        weight = {word: float(np.log(len(sets) / often[word])) for word in words if word in often}
-        scores = [sum(w for word, w in weight.items() if word in own) for own in sets]
-        order = sorted(range(len(sets)), key=lambda n: -scores[n])[: 2 * self.most]
-        return [texts[n] for n in order if not _shared(texts[n], right)][: self.most]
-
-
-def _count(sets: Sequence[frozenset[str]]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for own in sets:
-        for word in own:
-            found[word] = found.get(word, 0) + 1
-    return found
+def list_novels(material: Material, device: str) -> list[Lesson]:
+    asked = [row for row in read_novels(material.folder, "fit") if row["right"]]
+    near = find_near(material, asked, device)
+    return [
+        Lesson(
+            row["q"],
+            tuple(dict.fromkeys(right["t"] for right in row["right"])),
+            (*row["wrong"], *near.get(row["q"], ())),
+        )
+        for row in asked
+    ]
 
 
 class Drawer:
     """Draws lessons of all kinds, each with one passage that answers and one that does not."""
 
-    def __init__(self, said: argparse.Namespace) -> None:
+    def __init__(self, said: argparse.Namespace, device: str) -> None:
         material = Material(said.data, seed=said.seed)
-        near = Nearest(material)
         self.kinds = {
             "people": list_people(said.data),
             "taught": list_taught(said.labels) if said.labels else [],
-            "written": list_written(said.data, near),
-            "novels": list_novels(said.data, near),
+            "written": list_written(material, device),
+            "novels": list_novels(material, device),
         }
         self.books = [texts for texts in material.books.values() if len(texts) > 20]
         self.chance = random.Random(said.seed)
@@ -186,54 +150,26 @@ class Batches(IterableDataset):
             }
 
 
-def pack(folder: Path, target: Path) -> None:
-    tensors = read_shipped(folder / "all-MiniLM-L6-v2-int8.onnx")
-    # In the file that ships, the kind of a text is part of its places.
-    tensors["embeddings.token_type_embeddings.weight"] = np.zeros((2, 384), np.float32)
-    np.savez(target, **{name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()})
-
-
-def read_base(path: Path) -> dict[str, Tensor]:
-    return {n: torch.from_numpy(np.asarray(t, np.float32)) for n, t in mpnet.unpack(path).items()}
-
-
 def train(said: argparse.Namespace) -> None:
     device = choose_device(said.seed)
-    model = load_model(read_base(said.base), device)
+    base = mpnet.unpack(said.small / "words.npz", said.small / "embedder.npz")
+    model = load_model(
+        {name: torch.from_numpy(np.asarray(t, np.float32)) for name, t in base.items()}, device
+    )
     first = copy.deepcopy(model).eval()
     print("before", json.dumps(measure(first, said)), flush=True)
-    batches = Batches(Drawer(said), said.tokenizer, seed=said.seed)
-    given = loader(batches, said.workers, on_gpu=device == "cuda")
-    learning = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(learning, lr=said.lr, weight_decay=0.01, fused=device == "cuda")
-    began, step, measured = time.monotonic(), 0, 0
+    batches = Batches(Drawer(said, device), said.tokenizer, seed=said.seed)
     model.train()
-    while (done := max((time.monotonic() - began) / said.seconds, step / said.steps)) < 1:
-        for group in optimizer.param_groups:
-            group["lr"] = said.lr * min(1.0, (step + 1) / WARMING) * max(0.02, 1 - done)
-        batch = move(next(given), device)
-        asked, read = embed(model, *batch["asked"]), embed(model, *batch["read"])
-        scores = (asked @ read.T / TEMPERATURE).masked_fill(batch["same"], -1e4)
-        wanted = 2 * torch.arange(len(asked), device=scores.device)
-        with torch.no_grad():
-            before = embed(first, *batch["read"])
-        moved = 1 - (read * before).sum(-1).mean()
-        loss = F.cross_entropy(scores, wanted) + said.kept * moved
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(learning, 1.0)
-        optimizer.step()
-        step += 1
-        if step % 200 == 0:
-            spent = time.monotonic() - began
-            print(f"step {step} loss {loss.item():.3f} moved {moved.item():.3f} {spent:.0f} s", flush=True)
-        if int(done * 3) > measured:
-            measured = int(done * 3)
+
+    def loss(batch: dict) -> Tensor:
+        return compare(model, first, batch, temperature=TEMPERATURE, kept=said.kept)[0]
+
+    for step in learn(model, batches, loss, said, warming=WARMING):
+        if step and step % MEASURED == 0:
             print(step, json.dumps(measure(model.eval(), said)), flush=True)
             model.train()
-    print(f"{step} steps", flush=True)
     print("after", json.dumps(measure(model.eval(), said)), flush=True)
-    save_file({n: t.contiguous() for n, t in model.list_learned().items()}, said.out)
+    write(model, said.out)
     said.out.with_suffix(".done").touch()
 
 
@@ -284,24 +220,19 @@ def scale(scores: np.ndarray, *, best: int = 50) -> np.ndarray:
 
 def main() -> None:
     known = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    known.add_argument("--pack", type=Path, nargs=2, metavar=("FOLDER", "BASE"))
-    known.add_argument("--base", type=Path)
+    known.add_argument("--small", type=Path, required=True, help="folder that unpack_small.py wrote")
     known.add_argument("--tokenizer", type=Path, default=TOKENIZER)
-    known.add_argument("--data", type=Path)
+    known.add_argument("--data", type=Path, required=True)
     known.add_argument("--labels", type=Path)
-    known.add_argument("--dev", type=Path)
-    known.add_argument("--out", type=Path)
+    known.add_argument("--dev", type=Path, required=True)
+    known.add_argument("--out", type=Path, required=True)
     known.add_argument("--seed", type=int, default=1)
     known.add_argument("--lr", type=float, default=6e-5)
     known.add_argument("--kept", type=float, default=KEPT, help="weight of staying near the published model")
     known.add_argument("--seconds", type=float, default=300.0)
     known.add_argument("--steps", type=int, default=100_000)
     known.add_argument("--workers", type=int, default=6)
-    said = known.parse_args()
-    if said.pack:
-        pack(*said.pack)
-    else:
-        train(said)
+    train(known.parse_args())
 
 
 if __name__ == "__main__":

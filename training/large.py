@@ -118,10 +118,6 @@ def list_written_reading(
         pairs.append(Pair(question.pieces, passage.pieces, span, bool(q["a"])))
         spans[q["q"], row.passage] = span
     wanted = [Written(row.passage, "", "written", row.book, q["q"]) for row, q in asked if q["a"]]
-    for w in wanted:
-        texts = material.books.setdefault(w.book, [])
-        if w.passage not in texts:
-            texts.append(w.passage)
     found = material.near(wanted, reader.NEGATIVES, device)
     corpus.texts(text for row in found for text in row["t"])
     for row in found:

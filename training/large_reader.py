@@ -1,8 +1,8 @@
 """Trains the large model on: readers' questions about whole narratives beside all that it has learnt.
 
-    python training/large_reader.py --packed FOLDER --data DATA --labels LABELS --dev DEV --out OUT \\
-        --seconds 500 [--seed 1]
-    python training/large_reader.py --packed FOLDER --data DATA --dev DEV --join OUT1,OUT2 --out OUT
+    python training/large_reader.py --packed FOLDER --data DATA --labels LABELS --dev DEV \\
+        --out RUN.safetensors --seconds 500 [--seed 1]
+    python training/large_reader.py --packed FOLDER --data DATA --dev DEV --join RUN1.safetensors,… --out OUT
 
 FOLDER is what `unpack_large.py` wrote, DATA has `novels.jsonl.xz` (`novels.py expand`) beside what `large.py`
 needs. A question is learnt with each passage that answers it beside four that do not: those that were chosen
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,13 +22,14 @@ import mpnet
 import numpy as np
 import torch
 from data import Corpus, Group, Pair, rows
-from large import HEADS, examples, loader, loss_of, measure_all
+from large import HEADS, examples, loss_of, measure_all
 from large_verifier import read_base
-from learning import TOKENIZER, choose_device, move
+from learning import TOKENIZER, choose_device, learn, write
 from lessons import Material, Written
 from measure import Reading, auroc, f1
 from reader import NEGATIVES
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
+from torch import Tensor
 
 DRAWS = 3  # groups of a question and a passage that answers it, each beside others
 OFTEN = 3
@@ -43,13 +43,10 @@ def read_novels(data: Path, part: str) -> list[dict[str, Any]]:
 
 def find_near(material: Material, asked: Sequence[dict[str, Any]], device: str) -> dict[str, list[str]]:
     """For each question, passages of its book that share most words with it and none that answers it."""
-    wanted = []
-    for row in asked:
-        passage = row["right"][0]["t"] if row["right"] else row["wrong"][0]
-        texts = material.books.setdefault(row["book"], [])
-        if passage not in texts:
-            texts.append(passage)
-        wanted.append(Written(passage, "", "novel", row["book"], row["q"]))
+    passages = [row["right"][0]["t"] if row["right"] else row["wrong"][0] for row in asked]
+    wanted = [
+        Written(text, "", "novel", row["book"], row["q"]) for row, text in zip(asked, passages, strict=True)
+    ]
     found = {row["q"]: row["t"][1:] for row in material.near(wanted, NEAR, device)}
     answers = {row["q"]: [right["a"] for right in row["right"]] for row in asked}
     return {q: [t for t in texts if not any(a in t for a in answers[q])] for q, texts in found.items()}
@@ -104,13 +101,6 @@ def measure_novels(model: torch.nn.Module, said: argparse.Namespace) -> dict[str
     }
 
 
-def write_model(model: torch.nn.Module, out: Path) -> None:
-    out.mkdir(parents=True, exist_ok=True)
-    held = {n: t.detach().half().cpu().contiguous() for n, t in model.state_dict().items()}
-    save_file({n: t for n, t in held.items() if n not in (mpnet.WORDS, mpnet.DISTANCES)}, out / "tmp")
-    (out / "tmp").replace(out / "reader.safetensors")
-
-
 def measure_both(model: torch.nn.Module, said: argparse.Namespace, corpus: Corpus) -> None:
     model.eval()
     print(json.dumps(measure_novels(model, said) | measure_all(model, said, corpus)), flush=True)
@@ -129,36 +119,22 @@ def train(said: argparse.Namespace) -> None:
     batches.reading.groups += OFTEN * groups
     print(f"{len(asked):,} questions: {len(pairs):,} pairs and {len(groups):,} groups more", flush=True)
     measure_both(model, said, corpus)
-    given = loader(batches, said.workers, on_gpu=device == "cuda")
-    learning = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(
-        learning, lr=said.lr, weight_decay=0.01, betas=(0.9, 0.98), fused=device == "cuda"
-    )
-    began, step = time.monotonic(), 0
-    while (done := max((time.monotonic() - began) / said.seconds, step / said.steps)) < 1:
-        for group in optimizer.param_groups:
-            group["lr"] = said.lr * min(1.0, (step + 1) / WARMING) * max(0.02, 1 - done)
-        loss, _ = loss_of(model, move(next(given), device))
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(learning, 1.0)
-        optimizer.step()
-        step += 1
-        if step % 200 == 0:
-            print(f"step {step} loss {loss.item():.3f} {time.monotonic() - began:.0f} s", flush=True)
-        if step % 1000 == 0:
-            write_model(model, said.out)
-    print(f"{step} steps", flush=True)
-    write_model(model, said.out)
+
+    def loss(batch: dict) -> Tensor:
+        return loss_of(model, batch)[0]
+
+    for _ in learn(model, batches, loss, said, warming=WARMING):
+        pass
+    write(model, said.out)
     measure_both(model, said, corpus)
-    (said.out / "done").touch()
+    said.out.with_suffix(".done").touch()
 
 
 def join(said: argparse.Namespace) -> None:
     """Average runs, write the average's differences from where they began, and measure it."""
     base = read_base(said.packed)
     model = mpnet.LargeEncoder(base, HEADS)
-    runs = [load_file(Path(folder) / "reader.safetensors") for folder in said.join.split(",")]
+    runs = [load_file(path) for path in said.join.split(",")]
     mean = {name: torch.stack([run[name].float() for run in runs]).mean(0) for name in runs[0]}
     model.load_state_dict(mean, strict=False)
     mpnet.write_changes(model, base, said.out)
@@ -173,7 +149,7 @@ def main() -> None:
     known.add_argument("--labels", type=Path)
     known.add_argument("--dev", type=Path, required=True)
     known.add_argument("--out", type=Path, required=True)
-    known.add_argument("--join", default="", help="folders of runs to average, with commas between")
+    known.add_argument("--join", default="", help="runs to average, with commas between")
     known.add_argument("--tokenizer", type=Path, default=TOKENIZER)
     known.add_argument("--seed", type=int, default=1)
     known.add_argument("--lr", type=float, default=2.5e-5)

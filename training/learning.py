@@ -77,11 +77,17 @@ def write(model: Encoder, path: Path) -> None:
 
 
 def learn(
-    model: Encoder, batches: IterableDataset, loss_of: Callable[[Any], Tensor], said: argparse.Namespace
+    model: Encoder,
+    batches: IterableDataset,
+    loss_of: Callable[[Any], Tensor],
+    said: argparse.Namespace,
+    *,
+    warming: int = WARMING,
 ) -> Iterator[int]:
     """Takes a step for each batch until the steps or the seconds are over; gives the number of each.
 
-    The weights so far are in OUT.part, for a run that is ended from outside.
+    The rate is full after `warming` steps. The weights so far are in OUT.part, for a run that is ended from
+    outside.
     """
     learning = [p for p in model.parameters() if p.requires_grad]
     on_gpu, device = learning[0].is_cuda, str(learning[0].device)
@@ -98,7 +104,7 @@ def learn(
         if done >= 1:
             return
         for group in optimizer.param_groups:
-            group["lr"] = said.lr * min(1.0, (step + 1) / WARMING) * max(0.02, 1 - done)
+            group["lr"] = said.lr * min(1.0, (step + 1) / warming) * max(0.02, 1 - done)
         loss = loss_of(move(batch, device))
         optimizer.zero_grad(set_to_none=True)
         loss.backward()

@@ -231,7 +231,13 @@ class Material:
         return [{"h": r["h"], "p": r["p"], "kind": "human"} for r in drawn]
 
     def near(self, given: Sequence[Written], many: int, device: str) -> list[dict[str, Any]]:
-        """Each question with its own passage and the `many` others of its book that share most words."""
+        """Each question with its own passage and the `many` others of its book that share most words.
+
+        A passage that its book does not have yet is added to it.
+        """
+        for book in {w.book for w in given}:
+            own = (w.passage for w in given if w.book == book)
+            self.books[book] = list(dict.fromkeys((*self.books.get(book, ()), *own)))
         found: list[dict[str, Any]] = []
         for book, texts in self.books.items():
             own = [w for w in given if w.book == book]

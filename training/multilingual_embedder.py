@@ -158,6 +158,22 @@ def load_model(base: dict[str, Tensor], device: str) -> Encoder:
     return model.to(device)
 
 
+def compare(
+    model: Encoder, first: Encoder, batch: dict, *, temperature: float, kept: float
+) -> tuple[Tensor, Tensor]:
+    """How far each question is from its passage among all, and how far passages are from where they were.
+
+    The passage of a question comes first of its two; `kept` weighs the distance from the `first` model.
+    """
+    asked, read = embed(model, *batch["asked"]), embed(model, *batch["read"])
+    scores = (asked @ read.T / temperature).masked_fill(batch["same"], -1e4)
+    wanted = 2 * torch.arange(len(asked), device=scores.device)
+    with torch.no_grad():
+        before = embed(first, *batch["read"])
+    moved = 1 - (read * before).sum(-1).mean()
+    return F.cross_entropy(scores, wanted) + kept * moved, moved
+
+
 def train(said: argparse.Namespace) -> None:
     data.choose_marks(said.tokenizer)
     device = choose_device(said.seed)
@@ -174,13 +190,7 @@ def train(said: argparse.Namespace) -> None:
         for group in optimizer.param_groups:
             group["lr"] = said.lr * min(1.0, (step + 1) / WARMING) * max(0.02, 1 - done)
         batch = move(next(given), device)
-        asked, read = embed(model, *batch["asked"]), embed(model, *batch["read"])
-        scores = (asked @ read.T / TEMPERATURE).masked_fill(batch["same"], -1e4)
-        wanted = 2 * torch.arange(len(asked), device=scores.device)
-        with torch.no_grad():
-            before = embed(first, *batch["read"])
-        moved = 1 - (read * before).sum(-1).mean()
-        loss = F.cross_entropy(scores, wanted) + KEPT * moved
+        loss, moved = compare(model, first, batch, temperature=TEMPERATURE, kept=KEPT)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(learning, 1.0)

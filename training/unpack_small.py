@@ -2,8 +2,8 @@
 
     python training/unpack_small.py FOLDER TARGET
 
-FOLDER holds reader-int8.onnx and verifier-int8.onnx; TARGET gets words.npz, reader.npz and verifier.npz as
-`mpnet.unpack` reads them. Needs `octavo[build]`.
+FOLDER holds reader-int8.onnx, verifier-int8.onnx and the embedder; TARGET gets words.npz, reader.npz,
+verifier.npz and embedder.npz as `mpnet.unpack` reads them. Needs `octavo[build]`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ def read_shipped(path: Path) -> dict[str, np.ndarray]:
             found["embeddings.word_embeddings.weight.s"] = held["words.scale"].reshape(-1)
         elif name == "places":
             found["embeddings.position_embeddings.weight"] = value
+            # The embedder reads one kind of text only, which is part of its places.
+            found.setdefault(
+                "embeddings.token_type_embeddings.weight", np.zeros((2, value.shape[1]), np.float32)
+            )
         elif name.endswith("attention.self.steps"):
             at = name.removesuffix("steps")
             biases = np.split(held[f"{at}bias"], 3)
@@ -47,8 +51,9 @@ def read_shipped(path: Path) -> dict[str, np.ndarray]:
 
 def main(folder: Path, target: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
-    for name in ("reader", "verifier"):
-        tensors = read_shipped(folder / f"{name}-int8.onnx")
+    shipped = {"reader": "reader", "verifier": "verifier", "embedder": "all-MiniLM-L6-v2"}
+    for name, file in shipped.items():
+        tensors = read_shipped(folder / f"{file}-int8.onnx")
         words = {n: tensors.pop(n) for n in list(tensors) if "word_embeddings" in n}
         np.savez(target / f"{name}.npz", **{n: np.ascontiguousarray(t) for n, t in tensors.items()})
         np.savez(target / "words.npz", **words)
