@@ -285,3 +285,24 @@ def test_everyday_words_and_numerals_are_not_asked_about(weather: str, stage: Br
         offered = page.locator(".turns-list > .suggestions .suggestion")
         expect(offered.first).to_have_text("What is cloud seed?")
         assert "What is rain?" not in offered.all_inner_texts()
+
+
+@pytest.fixture
+def asked_in_heading(tmp_path: Path) -> Iterator[str]:
+    text = (
+        "A dust grain is a small stone in the air. Every dust grain makes rain. The wind lifts a dust grain."
+    )
+    (tmp_path / "faq.md").write_text(f"# Weather\n\n## 8.8. What is a cloud seed?\n\n{text}\n")
+    data = fill_library(tmp_path / "library", tmp_path / "faq.md")
+    with serve_page(data, answerer=AllSentencesAnswerer()) as address:
+        yield address
+
+
+def test_a_heading_that_was_just_asked_is_not_asked_next(asked_in_heading: str, stage: BrowserThread) -> None:
+    with open_page(stage, asked_in_heading) as visit:
+        page = visit.go("/#/books/weather")
+        offered = page.locator(".turns-list > .suggestions .suggestion")
+        visit.ask("Tell me of the wind")
+        expect(offered).to_have_text(["What is dust grain?", "What is a cloud seed?"])
+        visit.ask("what is a cloud seed")
+        expect(offered).to_have_text(["What is dust grain?"])

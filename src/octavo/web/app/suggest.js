@@ -109,11 +109,11 @@ export async function suggestNext(final, book, upTo) {
   if (!book || final.refusal || !final.citations.length) return [];
   const asked = (final.question || "").toLowerCase();
   const said = `${final.answer} ${final.citations.map((cited) => cited.content_snippet).join(" ")}`.toLowerCase();
-  const isNew = (/** @type {string} */ name) => !asked.includes(name.toLowerCase());
+  const isNew = (/** @type {string} */ name) => !asked.includes(name.toLowerCase().replace(/\?$/, ""));
   const names = (await loadEntities(book, upTo))
     .filter((entity) => isWorth(entity) && isNew(entity.name) && said.includes(entity.name.toLowerCase()))
     .slice(0, 2).map(askAbout);
-  const section = final.citations[0].section || "";
+  const section = (final.citations[0].section || "").replace(NUMBERED, "");
   const heading = isUsable(section) && isNew(section) && section !== book.title ? [askAboutHeading(section)] : [];
   return [...new Set([...names, ...heading])].slice(0, 3);
 }
