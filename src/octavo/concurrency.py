@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 # More threads would only compete for the cores.
 _POOL = ThreadPoolExecutor(max_workers=2, thread_name_prefix="octavo")
+# Transactions wait for the disk, not for a core, and must not wait for a model that holds the pool.
+_WRITERS = ThreadPoolExecutor(max_workers=4, thread_name_prefix="octavo-writer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,12 @@ class RetryPolicy:
 async def run_blocking(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Runs `work` in a worker thread and returns its result."""
     return await asyncio.get_running_loop().run_in_executor(_POOL, partial(work, *args, **kwargs))
+
+
+async def run_writing(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Runs a short write to its end in a thread that longer work does not hold up; returns its result."""
+    loop = asyncio.get_running_loop()
+    return await complete(loop.run_in_executor(_WRITERS, partial(work, *args, **kwargs)))
 
 
 class LoopThread:

@@ -20,11 +20,12 @@ from pathlib import Path
 import pytest
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import create_engine
+from sqlalchemy import Connection, create_engine, text
 
 from octavo.errors import LibraryBusy, OctavoError, RecordsError
 from octavo.library import Library
 from octavo.records.catalogue import Records
+from octavo.records.database import Database
 from octavo.records.migrations import SCRIPTS, back_up
 from octavo.records.tables import HEAD
 from octavo.testing import TinyEmbedder
@@ -108,6 +109,47 @@ async def test_writers_of_one_process_wait_for_each_other_however_long_it_takes(
 
     await asyncio.gather(*(write() for _ in range(12)))
     await records.close()
+
+
+async def test_a_change_takes_its_turn_among_other_writers_and_is_undone_as_a_whole(
+    database: Database,
+) -> None:
+    def count(connection: Connection) -> int:
+        number = int(connection.execute(text("SELECT value FROM meta WHERE key = 'n'")).scalar_one())
+        change = text("UPDATE meta SET value = :value WHERE key = 'n'")
+        connection.execute(change, {"value": str(number + 1)})
+        return number
+
+    def fail(connection: Connection) -> None:
+        count(connection)
+        raise LookupError("no")
+
+    async def begin() -> None:
+        async with database.begin("n") as connection:
+            await connection.run_sync(count)
+
+    async with database.begin() as connection:
+        await connection.execute(text("INSERT INTO meta (key, value) VALUES ('n', '0')"))
+    changes = (database.change(work, turn="n") for work in (*[count] * 6, *[fail] * 3))
+    ended = await asyncio.gather(*changes, *(begin() for _ in range(3)), return_exceptions=True)
+    assert [type(e) for e in ended].count(LookupError) == 3
+    assert await database.change(count, turn="n") == 9
+
+
+async def test_a_cancelled_change_of_a_file_is_whole_when_the_caller_goes_on(file: Database) -> None:
+    began = threading.Event()
+
+    def slowly(connection: Connection) -> None:
+        began.set()
+        time.sleep(0.05)
+        connection.execute(text("INSERT INTO meta (key, value) VALUES ('a', 'b')"))
+
+    changing = asyncio.create_task(file.change(slowly))
+    assert await asyncio.to_thread(began.wait, 10)
+    changing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await changing
+    assert await file.change(lambda c: c.execute(text("SELECT value FROM meta")).scalars().all()) == ["b"]
 
 
 async def test_a_long_wait_ends_with_an_error_that_says_so_and_nothing_is_half_done(

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +16,7 @@ from octavo.errors import InvalidTransition, NotFound, RecordsError
 from octavo.records.answer_rows import checksum_answer
 from octavo.records.catalogue import Records
 from octavo.records.conversations import Conversations
+from octavo.records.database import Database
 from octavo.types import Question, Scope, ScopeType, Trace
 from octavo.validation import AnswerState, Delivery, QuestionStatus
 from tests.support.builders import NOON, make_answer, make_question, make_refusal
@@ -90,6 +96,70 @@ async def test_a_step_that_the_states_do_not_have_raises_and_changes_nothing(
             await again
     entry = await conversations.find_exchange("q1")
     assert (entry.question.status, entry.error) == (QuestionStatus.COMPLETED, None)
+
+
+async def test_a_draft_goes_through_its_states_to_its_publication_in_one_transaction(
+    conversations: Conversations,
+) -> None:
+    asked = build_question(1)
+    await conversations.receive(asked, interpreted=asked.content)
+    begun = await conversations.begin(asked)
+    draft = replace(make_answer(question_id="q1"), trace=Trace().reach(Delivery.RECEIVED, NOON))
+    done, shown = await conversations.publish_draft(begun, draft, receipt={"threshold": 0.5})
+    entry = await conversations.find_exchange(draft.id)
+    assert (entry.question, entry.answer, entry.receipt) == (done, shown, {"threshold": 0.5})
+    assert (done.status, shown.state) == (QuestionStatus.COMPLETED, AnswerState.PUBLISHED)
+    for wrong in (draft.to(AnswerState.VALIDATED), shown):
+        with pytest.raises(InvalidTransition):
+            await conversations.publish_draft(begun, wrong, receipt={})
+
+
+async def test_a_draft_of_a_question_that_has_ended_leaves_nothing(
+    conversations: Conversations, place: RecordsPlace
+) -> None:
+    asked = build_question(1)
+    await conversations.receive(asked, interpreted=asked.content)
+    begun = await conversations.begin(asked)
+    await conversations.fail(begun, "ModelError: no")
+    with pytest.raises(InvalidTransition):
+        await conversations.publish_draft(begun, make_answer(question_id="q1"), receipt={})
+    assert place.rows("SELECT count(*) FROM answers") == [(0,)]
+    assert (await conversations.find_exchange("q1")).error == "ModelError: no"
+
+
+KILLED_WHILE_PUBLISHING = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from octavo.records import conversations
+from octavo.records.database import Database
+from tests.support.builders import make_answer, make_question
+
+async def main() -> None:
+    journal = conversations.Conversations(await Database.open(Path(sys.argv[1])))
+    asked = make_question(id="q1")
+    await journal.receive(asked, interpreted="?")
+    begun = await journal.begin(asked)
+    conversations.save_gap = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+    await journal.publish_draft(begun, make_answer(question_id="q1"), receipt={})
+
+asyncio.run(main())
+"""
+
+
+async def test_a_kill_before_the_publication_is_whole_leaves_no_answer_and_an_open_question(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "records.sqlite"
+    command = [sys.executable, "-c", KILLED_WHILE_PUBLISHING, str(file)]
+    killed = await asyncio.to_thread(subprocess.run, command, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    database = await Database.open(file)
+    conversations = Conversations(database)
+    assert SqliteFile(file).rows("SELECT count(*) FROM answers") == [(0,)]
+    assert (await conversations.find_exchange("q1")).question.status is QuestionStatus.PROCESSING
+    await conversations.fail_abandoned()
+    assert (await conversations.find_exchange("q1")).question.status is QuestionStatus.ERROR
+    await database.close()
 
 
 @pytest.mark.parametrize("begun", [True, False])

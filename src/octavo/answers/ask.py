@@ -1,8 +1,9 @@
 """Answers a question: scope → retrieve → answer → verify → cite → record → publish.
 
-Each step is durable before the next begins. What the evidence does not support is not published. If nothing
-is left, the question ends as `insufficient_data` with a refusal that says why. A failure leaves the question
-in `error` with its reason, and is raised: an outage never looks like "the book does not say".
+Each state of a question is durable before the next step begins. What the evidence does not support is not
+published. If nothing is left, the question ends as `insufficient_data` with a refusal that says why. A
+failure leaves the question in `error` with its reason, and is raised: an outage never looks like "the book
+does not say".
 
 The trace of the answer ends with `formatted` here. Who sends it to the reader records that it was delivered.
 
@@ -94,12 +95,11 @@ async def ask(question: Question, steps: AskSteps) -> AsyncGenerator[AskEvent, N
             calibration=steps.load_calibration(reply).version,
             stages=timer.stages,
         )
-        await steps.conversations.save_draft(answer, receipt=receipt)
-        answer = await steps.conversations.mark_validated(timer.stamp(answer, Delivery.VALIDATED))
-        answer = timer.stamp(answer, Delivery.FORMATTED)
+        draft = timer.stamp(timer.stamp(answer, Delivery.VALIDATED), Delivery.FORMATTED)
         timer.end_stage("record")
-        receipt = {**receipt, "stages": timer.stages}
-        question, answer = await steps.conversations.publish(question, answer, receipt=receipt)
+        receipt = {**receipt, "stages": dict(timer.stages)}
+        question, answer = await steps.conversations.publish_draft(question, draft, receipt=receipt)
+        timer.end_stage("record")
     except BaseException as failure:
         await _record_failure(question, failure, steps, timer)
         raise
@@ -192,9 +192,12 @@ class StageTimer:
         return max(1, round((time.monotonic() - self._began) * 1000))
 
     def end_stage(self, stage: str, *, checking: float | None = None) -> None:
-        """End a stage. The seconds of it that it took to check claims are a stage of their own."""
+        """End a stage, or more of one that ended last. The seconds that it took to check claims are a stage
+        of their own.
+        """
         now = time.monotonic()
-        self.stages[stage] = round((now - self._stage_began - (checking or 0.0)) * 1000, 1)
+        spent = (now - self._stage_began - (checking or 0.0)) * 1000
+        self.stages[stage] = round(self.stages.get(stage, 0.0) + spent, 1)
         self._stage_began = now
         if checking is not None:
             self.stages["verify"] = round(checking * 1000, 1)

@@ -2,8 +2,10 @@
 
 A question goes through its states one at a time, and so does its answer; a step that the state machines do
 not have raises. An answer is published together with the end of its question, in one transaction, so no
-reader ever sees one without the other. An answer is stored as the reader got it, with its evidence, its
-citations and a receipt of how it was made, and comes out equal.
+reader ever sees one without the other. Where nothing is done between its draft, its validation and its
+publication, all three are in that transaction, and a kill leaves the whole answer or none. An answer is
+stored as the reader got it, with its evidence, its citations and a receipt of how it was made, and comes out
+equal.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from uuid import uuid4
 
 from sqlalchemy import (
     ColumnElement,
+    Connection,
     Text,
     bindparam,
     cast,
@@ -62,6 +65,7 @@ _RAW_ANSWER = (
     answers.c.content,
     *(cast(answers.c[name], Text).label(name) for name in ("citations", "evidence", "receipt", "refusal")),
 )
+_LAST_NUMBER = select(func.max(questions.c.number))
 _PUBLISHED = answers.c.state == str(AnswerState.PUBLISHED)
 
 
@@ -204,30 +208,38 @@ class Conversations:
 
     async def receive(self, question: Question, *, interpreted: str) -> None:
         """Records a pending question, and counts it in its session."""
-        async with self._database.begin("the numbers of questions") as connection:
-            number = (await connection.scalar(select(func.max(questions.c.number))) or 0) + 1
+
+        def insert_question(connection: Connection) -> None:
+            number = (connection.scalar(_LAST_NUMBER) or 0) + 1
             values = _build_question(question, interpreted=interpreted) | {"number": number}
-            await connection.execute(insert(questions), values)
+            connection.execute(insert(questions), values)
             if question.session_id is not None:
                 counted = update(sessions).where(sessions.c.session_id == question.session_id)
-                await connection.execute(counted.values(query_count=sessions.c.query_count + 1))
+                connection.execute(counted.values(query_count=sessions.c.query_count + 1))
+
+        await self._database.change(insert_question, turn="the numbers of questions")
 
     async def begin(self, question: Question) -> Question:
         moved = question.to(QuestionStatus.PROCESSING)
-        async with self._database.begin() as connection:
-            advance(await self._read_status(connection, question), moved.status)
-            changed = update(questions).where(questions.c.id == question.id)
-            await connection.execute(changed.values(status=str(moved.status)))
+
+        def step(connection: Connection) -> None:
+            advance(_read_status(connection, question), moved.status)
+            _write_status(connection, moved)
+
+        await self._database.change(step)
         return moved
 
     async def fail(self, question: Question, reason: str) -> None:
         """Ends a question in `error` with its reason. Raises if it has ended already."""
-        async with self._database.begin() as connection:
-            current = await self._read_status(connection, question)
+
+        def end(connection: Connection) -> None:
+            current = _read_status(connection, question)
             if current is QuestionStatus.PENDING:
                 current = advance(current, QuestionStatus.PROCESSING)
             values = {"status": str(advance(current, QuestionStatus.ERROR)), "error": reason}
-            await connection.execute(update(questions).where(questions.c.id == question.id).values(values))
+            connection.execute(update(questions).where(questions.c.id == question.id).values(values))
+
+        await self._database.change(end)
 
     async def fail_abandoned(self) -> None:
         """Ends the questions in `error` that an earlier process was working on when it died.
@@ -246,40 +258,61 @@ class Conversations:
             await connection.execute(update(questions).where(left).values(values))
 
     async def save_draft(self, answer: Answer, *, receipt: Mapping[str, object]) -> None:
-        async with self._database.begin() as connection:
-            await connection.execute(insert(answers), build_answer(answer, receipt=receipt))
+        await self._database.change(lambda connection: _insert_answer(connection, answer, receipt))
 
     async def mark_validated(self, answer: Answer) -> Answer:
         moved = answer.to(AnswerState.VALIDATED)
-        async with self._database.begin() as connection:
-            await self._advance_answer(connection, moved)
+        await self._database.change(lambda connection: _advance_answer(connection, moved))
         return moved
 
     async def publish(
         self, question: Question, answer: Answer, *, receipt: Mapping[str, object]
     ) -> tuple[Question, Answer]:
         """Publishes the answer and ends the question, in one transaction."""
-        answered = answer.refusal is None
-        status = QuestionStatus.COMPLETED if answered else QuestionStatus.INSUFFICIENT_DATA
-        done, shown = question.to(status), answer.to(AnswerState.PUBLISHED)
-        async with self._database.begin() as connection:
-            advance(await self._read_status(connection, question), status)
-            await self._advance_answer(connection, shown, receipt=build_receipt(answer, receipt))
-            ended = update(questions).where(questions.c.id == done.id)
-            changed = await connection.execute(ended.values(status=str(done.status)))
-            # A reader may have deleted the conversation meanwhile.
-            if self._log_gaps and changed.rowcount:
-                await save_gap(connection, done, shown)
+        done, shown = end_question(question, answer), answer.to(AnswerState.PUBLISHED)
+
+        def record(connection: Connection) -> None:
+            advance(_read_status(connection, question), done.status)
+            self._publish(connection, done, shown, receipt)
+
+        await self._database.change(record)
         return done, shown
+
+    async def publish_draft(
+        self, question: Question, draft: Answer, *, receipt: Mapping[str, object]
+    ) -> tuple[Question, Answer]:
+        """Saves a draft, marks it validated and publishes it, in one transaction.
+
+        It is for an answer that has been checked already, with nothing left to do between these steps.
+        """
+        valid = draft.to(AnswerState.VALIDATED)
+        done, shown = end_question(question, valid), valid.to(AnswerState.PUBLISHED)
+
+        def record(connection: Connection) -> None:
+            advance(_read_status(connection, question), done.status)
+            _insert_answer(connection, draft, receipt)
+            _advance_answer(connection, valid)
+            self._publish(connection, done, shown, receipt)
+
+        await self._database.change(record)
+        return done, shown
+
+    def _publish(
+        self, connection: Connection, done: Question, shown: Answer, receipt: Mapping[str, object]
+    ) -> None:
+        _advance_answer(connection, shown, receipt=build_receipt(shown, receipt))
+        # A reader may have deleted the conversation meanwhile.
+        if _write_status(connection, done) and self._log_gaps:
+            save_gap(connection, done, shown)
 
     async def deliver(self, answer: Answer) -> Answer:
         """Records that a published answer was sent to its reader, and returns it with its whole trace."""
         if any(step is Delivery.DELIVERED for step, _ in answer.trace.steps):
             return answer
         sent = replace(answer, trace=answer.trace.reach(Delivery.DELIVERED, datetime.now(UTC)))
-        async with self._database.begin() as connection:
-            changed = update(answers).where(answers.c.id == answer.id, _PUBLISHED)
-            await connection.execute(changed.values(trace=build_trace(sent.trace)))
+        changed = update(answers).where(answers.c.id == answer.id, _PUBLISHED)
+        values = changed.values(trace=build_trace(sent.trace))
+        await self._database.change(lambda connection: connection.execute(values).close())
         return sent
 
     async def delete_question(self, question_id: str) -> None:
@@ -392,22 +425,38 @@ class Conversations:
             raise NotFound("session", session_id, hint="`octavo sessions` lists them.")
         return _parse_session(row)
 
-    async def _read_status(self, connection: AsyncConnection, question: Question) -> QuestionStatus:
-        """Reads the stored status: a cancelled step may have come through."""
-        query = select(questions.c.status).where(questions.c.id == question.id).with_for_update()
-        stored = await connection.scalar(query)
-        return QuestionStatus(stored or question.status)
 
-    async def _advance_answer(self, connection: AsyncConnection, answer: Answer, **more: object) -> None:
-        query = select(answers.c.state).where(answers.c.id == answer.id).with_for_update()
-        current = await connection.scalar(query)
-        advance(AnswerState(current or AnswerState.DRAFT), answer.state)
-        values = {
-            "state": str(answer.state),
-            "trace": build_trace(answer.trace),
-            "processing_time_ms": answer.processing_time_ms,
-        }
-        await connection.execute(update(answers).where(answers.c.id == answer.id).values(values | more))
+def end_question(question: Question, answer: Answer) -> Question:
+    """Return the question as it ends with this answer."""
+    answered = answer.refusal is None
+    return question.to(QuestionStatus.COMPLETED if answered else QuestionStatus.INSUFFICIENT_DATA)
+
+
+def _read_status(connection: Connection, question: Question) -> QuestionStatus:
+    """Reads the stored status: a cancelled step may have come through."""
+    query = select(questions.c.status).where(questions.c.id == question.id).with_for_update()
+    return QuestionStatus(connection.scalar(query) or question.status)
+
+
+def _write_status(connection: Connection, question: Question) -> bool:
+    """Writes the status of a question; returns whether the question is still there."""
+    changed = update(questions).where(questions.c.id == question.id).values(status=str(question.status))
+    return bool(connection.execute(changed).rowcount)
+
+
+def _insert_answer(connection: Connection, answer: Answer, receipt: Mapping[str, object]) -> None:
+    connection.execute(insert(answers), build_answer(answer, receipt=receipt))
+
+
+def _advance_answer(connection: Connection, answer: Answer, **more: object) -> None:
+    query = select(answers.c.state).where(answers.c.id == answer.id).with_for_update()
+    advance(AnswerState(connection.scalar(query) or AnswerState.DRAFT), answer.state)
+    values = {
+        "state": str(answer.state),
+        "trace": build_trace(answer.trace),
+        "processing_time_ms": answer.processing_time_ms,
+    }
+    connection.execute(update(answers).where(answers.c.id == answer.id).values(values | more))
 
 
 async def _delete_questions(connection: AsyncConnection, condition: ColumnElement[bool]) -> int:

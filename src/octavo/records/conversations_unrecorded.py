@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from octavo.errors import StorageLow
-from octavo.records.conversations import Conversations
+from octavo.records.conversations import Conversations, end_question
 from octavo.types import Answer, Question, Session
 from octavo.validation import AnswerState, QuestionStatus
 
@@ -81,9 +81,19 @@ class TolerantConversations(Conversations):
             except StorageLow:
                 await self._give_up_record(question.id)
         self._unrecorded.discard(question.id)
-        answered = answer.refusal is None
-        status = QuestionStatus.COMPLETED if answered else QuestionStatus.INSUFFICIENT_DATA
-        return question.to(status), answer.to(AnswerState.PUBLISHED)
+        return end_question(question, answer), answer.to(AnswerState.PUBLISHED)
+
+    async def publish_draft(
+        self, question: Question, draft: Answer, *, receipt: Mapping[str, object]
+    ) -> tuple[Question, Answer]:
+        if question.id not in self._unrecorded:
+            try:
+                return await super().publish_draft(question, draft, receipt=receipt)
+            except StorageLow:
+                await self._give_up_record(question.id)
+        self._unrecorded.discard(question.id)
+        valid = draft.to(AnswerState.VALIDATED)
+        return end_question(question, valid), valid.to(AnswerState.PUBLISHED)
 
     async def _give_up_record(self, question_id: str) -> None:
         """Delete what was recorded of a question. What cannot be deleted now ends as abandoned later."""

@@ -19,7 +19,7 @@ from octavo.records.tables import answers, feedback, gaps, questions
 from octavo.types import RefusalReason
 
 if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement
+    from sqlalchemy import ColumnElement, Connection
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from octavo.records.database import Database
@@ -49,7 +49,7 @@ class OpenQuestion:
     asked_at: datetime
 
 
-async def save_gap(connection: AsyncConnection, question: Question, answer: Answer) -> None:
+def save_gap(connection: Connection, question: Question, answer: Answer) -> None:
     """Lists a question if it was refused, or answered with little confidence."""
     refused = answer.refusal is not None
     if refused and answer.refusal and answer.refusal.reason in _NO_GAP:
@@ -58,7 +58,7 @@ async def save_gap(connection: AsyncConnection, question: Question, answer: Answ
         found = [(item.chunk.book_id, item.chunk.section_id) for item in answer.evidence]
         values = _build_row(found, question.book_id, kind="refused" if refused else "unsure")
         values |= {"question_id": question.id, "confidence": answer.confidence}
-        await connection.execute(insert(gaps), values | {"timestamp": question.timestamp})
+        connection.execute(insert(gaps), values | {"timestamp": question.timestamp})
 
 
 async def save_rating(connection: AsyncConnection, answer_id: str) -> None:
