@@ -120,7 +120,8 @@ def row(book: Path, questions: list[str], *, local: bool) -> str:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     parts = "".join(f" {took[stage]:.1f} |" for stage in ("search", *STAGES, "whole"))
     share, ratio = took["journal"] / took["whole"], took["whole"] / took["search"]
-    return f"| {'on' if local else 'off'} |{parts} {took['writes']:.0f} | {share:.1%} | {ratio:.1f} | {peak} MB |"
+    parts = f"{'on' if local else 'off'} |{parts} {took['writes']:.0f}"
+    return f"| {parts} | {share:.1%} | {ratio:.1f} | {peak} MB |"
 
 
 def _print_row(book: Path, questions: list[str], local: bool) -> None:
