@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from octavo.text.english import (
     are_alike,
     collect_stems,
+    find_stems,
     list_words,
     measure_rarity,
     stem,
@@ -152,3 +153,19 @@ def test_contractions_are_written_out(text: str, expected: str) -> None:
 @given(text=st.text(alphabet="ab1 2._'’,;k²٣é%-(s\n", max_size=200))
 def test_stems_collected_at_once_are_those_of_the_words(text: str) -> None:
     assert collect_stems(text) == {token.stem for token in tokenize(text)}
+
+
+WORDS = (
+    *("cities", "city", "Wrote", "writing", "king’s", "KINGS", "sailors'", "1,200", "1200s", "2.5kg", "21st"),
+    *("_line", "read_line", "Straße", "İs", "ΟΔΟΣ", "\N{KELVIN SIGN}in", "kin", "o’brien", "went", "goes"),
+    *("(ship)", "ship—ships", "“Ship!”", "shipped", "y", "ing", "ties", "tie", "was", "x" * 70 + "-ship"),
+)
+
+
+@given(
+    text=st.lists(st.sampled_from(WORDS) | st.text(max_size=8), max_size=12).map(" ".join),
+    wanted=st.lists(st.sampled_from(WORDS) | st.text(min_size=1, max_size=5), max_size=6),
+)
+def test_the_stems_found_are_those_that_the_text_has(text: str, wanted: list[str]) -> None:
+    stems = {token.stem for word in wanted for token in tokenize(word)} | {stem(word) for word in wanted}
+    assert find_stems(text, stems) == collect_stems(text) & stems

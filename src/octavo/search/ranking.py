@@ -103,6 +103,12 @@ def weigh_query(query: str, *, language: str = "") -> dict[str, float]:
     return {w.stem: _LEAST_WEIGHT + measure_rarity(w.stem) for w in content}
 
 
+def find_stems(chunk: Chunk, wanted: Collection[str]) -> set[str]:
+    """Find those of the wanted stems that an English chunk or the headings above it have."""
+    above = (_collect_stems_above(text) for text in (*chunk.heading_path, chunk.context))
+    return english.find_stems(chunk.content, wanted).union(*above)
+
+
 def collect_stems(chunk: Chunk) -> frozenset[str]:
     """Collect the stems of a chunk's words and of the headings above it."""
     above = (*chunk.heading_path, chunk.context)

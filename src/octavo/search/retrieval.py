@@ -16,7 +16,7 @@ Vectors of queries and chunks are cached; chunks only as long as no edition chan
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -34,6 +34,7 @@ from octavo.search.ranking import (
     ReaderSize,
     collect_stems,
     estimate_relevance,
+    find_stems,
     fuse,
     weigh_query,
 )
@@ -163,7 +164,7 @@ class Retriever:
                     score = ranking.relevance.get(candidate.id)
                     if score is None:
                         words = _weigh_words_of(query, chunk.language)
-                        score = estimate_relevance(words, self._collect_stems(chunk), candidate)
+                        score = estimate_relevance(words, self._find_stems(chunk, words), candidate)
                     most = min(most, score)
                     evidence.append(Evidence(chunk=chunk, relevance_score=most, rank=len(evidence) + 1))
         return evidence
@@ -247,8 +248,10 @@ class Retriever:
                     self._chunks.put(chunk.id, chunk)
         return loaded
 
-    def _collect_stems(self, chunk: Chunk) -> frozenset[str]:
-        """Collect the stems of a chunk's words, once for each chunk."""
+    def _find_stems(self, chunk: Chunk, wanted: Collection[str]) -> Collection[str]:
+        """Find the wanted stems in a chunk. Where all of them must be collected, do that once."""
+        if not chunk.language:
+            return find_stems(chunk, wanted)
         known = self._stems.get(chunk.id)
         if known is None:
             known = collect_stems(chunk)

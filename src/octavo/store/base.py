@@ -283,11 +283,10 @@ def cut(
     whole = [score for score in rounded if score > last] if len(rounded) >= asked else rounded
     certain = len(rounded) < asked or len(whole) >= limit
     floor = min(sorted(whole or rounded, reverse=True)[:limit], default=0.0)
-    hits = [
-        Hit(read_id(each), score) for (each, _), score in zip(scored, rounded, strict=True) if score >= floor
-    ]
-    hits.sort(key=lambda hit: (-hit.score, hit.id))
-    return tuple(hits[:limit]), certain
+    best = sorted(
+        (-score, read_id(each)) for (each, _), score in zip(scored, rounded, strict=True) if score >= floor
+    )
+    return tuple(Hit(id, -negative) for negative, id in best[:limit]), certain
 
 
 class LibraryLock:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
 from math import log
@@ -23,6 +23,8 @@ NUMBER_ENDINGS = frozenset(["", "st", "nd", "rd", "th", "s"])
 """What may be written onto a number without changing it: "21st", "1960s"."""
 LONGEST_KEPT = 64
 _PIECE = re.compile(r"(\d+(?:[.,]\d+)*)(\w*)|([^\W\d_]+(?:['’][^\W\d_]+)?)|(_\w*)|([%,;:—–()])")
+_AROUND_WORDS = ".,;:!?()[]*\"'“”‘’—–"
+_SPACE = re.compile(r"\s")
 _RUN = re.compile(r"\d+|[^\W\d_]+")
 _NOT = re.compile(r"n't\b")
 _VOWEL = re.compile("[aeiouy]")
@@ -70,16 +72,59 @@ def collect_stems(text: str) -> set[str]:
     """Return the stems of a text's words, where nothing else about them is wanted."""
     # No word has a space in it, and a text repeats many of its words: each is looked at once.
     runs = set(text.split())
-    # What has no space for so long is no word, and would fill the memory.
-    long = {run for run in runs if len(run) > LONGEST_KEPT}
-    stems = set[str]().union(*map(_collect_stems_between_spaces, runs - long if long else runs))
+    long = set[str]()
+    if len(max(runs, key=len, default="")) > LONGEST_KEPT:
+        # What has no space for so long is no word, and would fill the memory.
+        long = {run for run in runs if len(run) > LONGEST_KEPT}
+    stems = set[str]().union(*map(_collect_stems_between_spaces, runs - long))
     stems.update(stem(word) for run in long for word, _ in _find_words(run))
     return stems
 
 
 @lru_cache(maxsize=50_000)
 def _collect_stems_between_spaces(run: str) -> frozenset[str]:
+    # Most runs are one word with marks around it, and need no tokenizer.
+    word = run.strip(_AROUND_WORDS)
+    if word.isascii() and word.isalpha():
+        return frozenset((stem(word),))
     return frozenset(stem(word) for word, _ in _find_words(run))
+
+
+def find_stems(text: str, wanted: Collection[str]) -> set[str]:
+    """Return those of the wanted stems that a text has.
+
+    It looks only at words that may have them, so for a few stems it is several times as fast as
+    `collect_stems`.
+    """
+    low = text.lower().replace("’", "'")
+    # Other letters may be lowered to two, or to another one at the end of a word.
+    plain = {one for one in wanted if one and one.isascii()} if len(low) == len(text) else set[str]()
+    found = {one for one in plain if _has_stem(text, low, one)}
+    rest = set(wanted) - plain
+    return found | (collect_stems(text) & rest) if rest else found
+
+
+def _has_stem(text: str, low: str, wanted: str) -> bool:
+    for beginning in _list_beginnings(wanted):
+        at = low.find(beginning)
+        while at >= 0:
+            start, space = at, _SPACE.search(text, at)
+            while start and not text[start - 1].isspace():
+                start -= 1
+            end = space.start() if space else len(text)
+            if wanted in collect_stems(text[start:end]):
+                return True
+            at = low.find(beginning, end)
+    return False
+
+
+@lru_cache(maxsize=4_096)
+def _list_beginnings(wanted: str) -> tuple[str, ...]:
+    """List strings, one of which is in every word of this stem: `stem` changes nothing but the end."""
+    if wanted[0].isdigit():
+        # It may be written with commas.
+        return (wanted[0],)
+    return (wanted.removesuffix("y") or wanted, *_load_irregular_stems().get(wanted, ()))
 
 
 def _find_words(text: str) -> Iterator[tuple[str, int]]:
@@ -151,6 +196,15 @@ def _strip_ending(word: str) -> str:
 def _load_irregular_forms() -> Mapping[str, str]:
     rows = (row.split() for row in list_words("irregular"))
     return MappingProxyType({form: base for base, *forms in rows for form in forms})
+
+
+@cache
+def _load_irregular_stems() -> Mapping[str, tuple[str, ...]]:
+    """Load the irregular forms by their stems."""
+    found: dict[str, tuple[str, ...]] = {}
+    for form in _load_irregular_forms():
+        found[stem(form)] = (*found.get(stem(form), ()), form)
+    return MappingProxyType(found)
 
 
 def are_alike(one: str, other: str) -> bool:
