@@ -1,10 +1,12 @@
-"""What opening a library costs: after a clean close, and after kills between changes and during one.
+"""What opening a library costs: after a clean close, after kills between changes and during one.
 
-    python -m benchmarks.reopening [--size 100000]
+    python -m benchmarks.reopening [--size 100000] [--keep FOLDER]
 
 The passages are those that `benchmarks.scale` makes up, in books of 2,000, in the records and in the embedded
 store. Each opening is in a process of its own. CPU seconds of the process until the first search could begin,
-the loading of modules and of a model left out.
+the loading of modules and of a model left out, and the seconds by the clock. In the last row another process
+adds a book and gets SIGKILL while it writes. A library in the folder of `--keep` is used again, and one that
+was filled there is kept; `python -m benchmarks.scale --one SIZE --part searching --data FOLDER` searches it.
 """
 
 from __future__ import annotations
@@ -27,11 +29,19 @@ from benchmarks.scale import A_BOOK, SIZE, WORDS, MadeUp, make_chunk
 from octavo.library import Library
 from octavo.settings import Settings
 from octavo.store.base import digest_chunk
+from octavo.store.edge import EdgeStore
 from octavo.testing import TinyEmbedder
 from octavo.types import Book, BookFormat, Chunk, Section
 
 KILLED = 9
-MOMENTS = {"close": "a clean close", "between": "a kill between changes", "during": "a kill during a change"}
+MOMENTS = {
+    "close": "a clean close",
+    "between": "a kill between changes",
+    "during": "a kill during a change",
+    "adding": "a kill while a book was added",
+}
+# So long after the second book began its process gets the signal.
+SECONDS_OF_ADDING = 0.5
 
 
 def open_library(data: Path) -> AbstractAsyncContextManager[Library]:
@@ -46,6 +56,21 @@ async def fill(data: Path, size: int) -> None:
             texts, vectors = made.make_texts(A_BOOK, *WORDS), made.make_vectors(A_BOOK)
             made_up = [make_chunk(number * A_BOOK + n, texts[n], vectors[n]) for n in range(A_BOOK)]
             await _add(library, f"book-{number}", made_up)
+        store = (await library._context()).store
+        if isinstance(store, EdgeStore):
+            await store.compact()
+
+
+async def add_more(data: Path, size: int) -> None:
+    """Add books, and say when each begins, until the process is killed."""
+    made, number = MadeUp(size, seed=time.time_ns()), time.time_ns() // 1_000_000 * A_BOOK
+    async with open_library(data) as library:
+        while True:
+            texts, vectors = made.make_texts(A_BOOK, *WORDS), made.make_vectors(A_BOOK)
+            made_up = [make_chunk(number + n, texts[n], vectors[n]) for n in range(A_BOOK)]
+            print("adding", flush=True)
+            await _add(library, made_up[0].book_id, made_up)
+            number += A_BOOK
 
 
 async def _add(library: Library, book_id: str, made_up: Sequence[Chunk]) -> None:
@@ -108,29 +133,36 @@ async def write_again(data: Path, moment: str) -> None:
             os._exit(KILLED)
 
 
-async def measure(data: Path) -> float:
-    began = time.process_time()
+async def measure(data: Path) -> str:
+    began, clock = time.process_time(), time.monotonic()
     async with open_library(data) as library:
         await library._context()
-        return time.process_time() - began
+        return f"{time.process_time() - began:.2f} | {time.monotonic() - clock:.1f}"
 
 
 def run_part(part: str, data: Path, size: int) -> str:
     command = [sys.executable, "-m", "benchmarks.reopening", "--part", part, "--data", str(data)]
-    done = subprocess.run([*command, "--size", str(size)], stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode not in (0, KILLED):
-        raise SystemExit(f"{part} ended with {done.returncode}")
-    return done.stdout.strip()
+    with subprocess.Popen([*command, "--size", str(size)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        if part == "adding":
+            # The second book: then the store has been written to.
+            for _ in range(2):
+                process.stdout.readline()
+            time.sleep(SECONDS_OF_ADDING)
+            process.kill()
+        said = process.stdout.read()
+    if process.returncode not in (0, KILLED, -KILLED):
+        raise SystemExit(f"{part} ended with {process.returncode}")
+    return said.strip()
 
 
-def report(size: int) -> None:
-    print("| opened after | CPU seconds |\n|---|---|", flush=True)
-    with tempfile.TemporaryDirectory(prefix="octavo-reopening-") as folder:
-        data = Path(folder) / "library"
+def report(size: int, data: Path) -> None:
+    print("| opened after | CPU seconds | seconds |\n|---|---|---|", flush=True)
+    if not data.exists():
         run_part("fill", data, size)
-        for moment, said in MOMENTS.items():
-            run_part(moment, data, size)
-            print(f"| {said} | {run_part('measure', data, size)} |", flush=True)
+    for moment, said in MOMENTS.items():
+        run_part(moment, data, size)
+        print(f"| {said} | {run_part('measure', data, size)} |", flush=True)
 
 
 def main() -> None:
@@ -138,15 +170,19 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     options.add_argument("--size", type=int, default=100_000)
+    options.add_argument("--keep", type=Path)
     options.add_argument("--part", choices=("fill", "measure", *MOMENTS), help=argparse.SUPPRESS)
     options.add_argument("--data", type=Path, help=argparse.SUPPRESS)
     said = options.parse_args()
     if said.part is None:
-        report(said.size)
+        with tempfile.TemporaryDirectory(prefix="octavo-reopening-") as folder:
+            report(said.size, said.keep or Path(folder) / "library")
     elif said.part == "fill":
         asyncio.run(fill(said.data, said.size))
     elif said.part == "measure":
-        print(f"{asyncio.run(measure(said.data)):.2f}")
+        print(asyncio.run(measure(said.data)))
+    elif said.part == "adding":
+        asyncio.run(add_more(said.data, said.size))
     else:
         asyncio.run(write_again(said.data, said.part))
 

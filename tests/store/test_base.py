@@ -168,6 +168,11 @@ def test_a_vector_that_the_engine_would_take_and_never_find_is_refused(
         base.check_vector("embedding", bad, dimension=SIZE)
 
 
+@given(st.lists(st.floats(width=32) | st.floats() | st.integers(-5, 5), max_size=20))
+def test_floats_are_packed_as_an_array_keeps_them(numbers: list[float]) -> None:
+    assert base.pack_floats(numbers) == array("f", numbers).tobytes()
+
+
 @pytest.mark.parametrize("edition", [0, -1, True])
 def test_an_edition_is_a_positive_number(edition: int) -> None:
     with pytest.raises(InvalidValue, match="edition"):

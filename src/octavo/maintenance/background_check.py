@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -21,7 +20,7 @@ from octavo.concurrency import run_blocking
 from octavo.ingest.install import split_batches
 from octavo.maintenance.repair import repair_store
 from octavo.records.queries import Queries
-from octavo.store.base import digest_payload
+from octavo.store.base import digest_payload, pack_floats
 
 if TYPE_CHECKING:
     from octavo.ingest.context import Changes, LibraryContext
@@ -118,7 +117,7 @@ def _find_wrong(points: Sequence[StoredPoint], expected: Mapping[str, str]) -> b
     """Whether a point is damaged. Points that readers do not see yet, or no more, are not looked at."""
     for point in points:
         if point.id in expected:
-            digest = digest_payload(point.payload, array("f", point.vector).tobytes())
+            digest = digest_payload(point.payload, pack_floats(point.vector))
             if not point.sound or digest != expected[point.id]:
                 return True
     return False

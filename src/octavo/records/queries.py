@@ -63,6 +63,7 @@ _SECTIONS = select(sections).join(
 _SECTIONS_WITH_TEXT = _SECTIONS.add_columns(texts.c.text).join(texts, texts.c.hash == sections.c.text_hash)
 _SECTION_HASHES = _SECTIONS.with_only_columns(sections.c.id, sections.c.text_hash, maintain_column_froms=True)
 _MANIFEST = select(chunks.c.id, chunks.c.digest, chunks.c.vector_key).join(books, _READY)
+_DIGESTS = select(chunks.c.id, chunks.c.digest).join(books, _READY)
 _DIGESTS_BY_IDS = _MANIFEST.where(_WANTED_CHUNKS)
 _SECTION_ENDS = (
     select(chunks.c.section_id, func.max(chunks.c.document_position).label("end"))
@@ -242,7 +243,8 @@ class Queries:
 
     async def read_digests(self) -> dict[str, str]:
         """Returns what the store must report, chunk by chunk."""
-        return {id: digest for id, (digest, _) in (await self.read_manifest()).items()}
+        async with self._database.connect() as connection:
+            return dict((await connection.execute(_DIGESTS)).all())
 
     async def find_missing_vectors(self, keys: Iterable[str]) -> list[str]:
         """Finds the keys that have no vector yet, each once, in the order given."""
