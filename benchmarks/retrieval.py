@@ -1,9 +1,11 @@
 """Retrieval on the development suite: hit@1, hit@5 and hit@10 of each half of the search, of both, and with
 the small reader.
 
-    python -m benchmarks.retrieval SUITE [--only rust_book] [--limit 300] [--data DIR]
+    python -m benchmarks.retrieval SUITE [--only rust_book] [--limit 300] [--data DIR] [--halves]
 
-`--data` keeps the libraries between runs. A hit is what the suite's own scorer calls one.
+`--data` keeps the libraries between runs. A hit is what the suite's own scorer calls one. With `--halves`,
+the questions about every other book, in the order of their files, are also counted by themselves: what is
+chosen on the first half is shown on the second.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ class Trial:
     """What the store found for one question, and which of it is gold."""
 
     question: str
+    book: str | None
     found: StoreHits
     read: tuple[str, ...]
     """What a search returns, with the small reader."""
@@ -42,7 +45,7 @@ async def trials(suite: Path, name: str, limit: int, data: Path) -> list[Trial]:
     async with Library.open(data / name) as library:
         ids = {}
         for title, path in wanted.books:
-            ids[title] = (await library.add(path, title=title)).id
+            ids[title] = (await library.add(path, title=title if wanted.titled else None)).id
         return [await _trial(library, item, ids) for item in wanted.items]
 
 
@@ -55,9 +58,14 @@ async def _trial(library: Library, item: Item, ids: dict[str, str]) -> Trial:
     wanted = {hit.id for hit in (*found.dense, *found.lexical)} | {evidence.chunk.id for evidence in read}
     chunks = await context.records.find_chunks(list(wanted))
     gold = frozenset(c.id for c in chunks if item.is_gold(c))
-    return Trial(
-        item.question, found, tuple(evidence.chunk.id for evidence in read), gold, {c.id: c for c in chunks}
-    )
+    ranked = tuple(evidence.chunk.id for evidence in read)
+    return Trial(item.question, item.book, found, ranked, gold, {c.id: c for c in chunks})
+
+
+def split_by_book(made: Sequence[Trial], books: Sequence[str]) -> tuple[list[Trial], list[Trial]]:
+    """Return the questions about the first, third, … of these books, and those about the others."""
+    first = frozenset(books[::2])
+    return [t for t in made if t.book in first], [t for t in made if t.book not in first]
 
 
 def hits(ranked: Iterable[tuple[Sequence[str], frozenset[str]]]) -> str:
@@ -83,13 +91,19 @@ def main() -> None:
     options.add_argument("--only", default=",".join(SETS))
     options.add_argument("--limit", type=int, default=0)
     options.add_argument("--data", type=Path)
+    options.add_argument("--halves", action="store_true")
     said = options.parse_args()
     head = "| set (questions) | BM25 hit@1 / @5 / @10 | embedder | both | with the reader |"
     print(f"{head}\n|---|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory(prefix="octavo-retrieval-") as temporary:
         data = said.data or Path(temporary)
         for name in said.only.split(","):
-            print(report(name, asyncio.run(trials(said.suite, name, said.limit, data))), flush=True)
+            made = asyncio.run(trials(said.suite, name, said.limit, data))
+            print(report(name, made), flush=True)
+            if said.halves:
+                books = [title for title, _ in load(said.suite, name, said.limit).books]
+                for half, part in zip(("first", "second"), split_by_book(made, books), strict=True):
+                    print(report(f"{name}, {half} half", part), flush=True)
 
 
 if __name__ == "__main__":

@@ -27,9 +27,12 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
+    """`titled` says whether the books are added with their names here as titles; else they have their own."""
+
     name: str
     books: tuple[tuple[str, Path], ...]
     items: tuple[Item, ...]
+    titled: bool = True
 
 
 def rows(path: Path) -> Iterator[Row]:
@@ -68,7 +71,7 @@ def load(suite: Path, name: str, limit: int) -> QuestionSet:
     }
     books, items = made[name](suite / name)
     chosen = items if not limit or len(items) <= limit else random.Random(5).sample(items, limit)
-    return QuestionSet(name, tuple(books), tuple(chosen))
+    return QuestionSet(name, tuple(books), tuple(chosen), titled=name != "financebench_pdf")
 
 
 def _squad(base: Path) -> tuple[list[tuple[str, Path]], list[Item]]:

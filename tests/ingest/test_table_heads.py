@@ -10,9 +10,9 @@ from typing import SupportsIndex
 import pytest
 
 from octavo.ingest.chunking import chunk_book, make_embedded_text
-from octavo.ingest.table_heads import HEAD_BYTES, find_table_heads
+from octavo.ingest.table_heads import HEAD_BYTES, find_head_above, find_table_heads
 from octavo.store.base import build_indexed_text
-from octavo.types import Chunk, Element, ElementKind, Section, Span
+from octavo.types import Chunk, Element, ElementKind, PageMark, Section, Span
 
 HEAD = "Sales of the mill\nYear | Flour | Bran"
 
@@ -127,6 +127,42 @@ def test_prose_below_a_table_is_no_caption(line: str, is_caption: bool) -> None:
     (head,) = find_table_heads(replace(section, text=f"{section.text}\n\n{line}\n\nThe mill closed."))
     assert head.below is is_caption
     assert head.text.startswith(line) is is_caption
+
+
+BREAK = "Held for sale, at the lower of what they cost and what they would bring (see the note on mills):"
+
+
+def make_broken_table(between: str = BREAK, *, row: str = "2000 | 7 | 8", page: int = 1) -> Section:
+    """A table, a line that fits into none of its columns, and a row after it on the page of this number."""
+    section = make_section(rows=3)
+    text = f"{section.text}\n\n{between}\n\n{row}"
+    start = len(text) - len(row)
+    markup = [Element(ElementKind.TABLE, start, len(text)), Element(ElementKind.ROW, start, len(text), 1)]
+    for cell in row.split(" | "):
+        where = text.index(cell, start)
+        markup.append(Element(ElementKind.CELL, where, where + len(cell), 2))
+    pages = [PageMark(number=1, offset=0), *([PageMark(number=page, offset=start)] if page > 1 else [])]
+    return replace(section, text=text, markup=(*section.markup, *markup), pages=tuple(pages))
+
+
+def test_the_second_part_of_a_broken_table_has_the_head_of_the_first() -> None:
+    first, second = find_table_heads(make_broken_table())
+    assert second.text == first.text == "Sales of the mill · Year | Flour | Bran"
+    assert find_head_above([second], second.start, second.end) == first.text
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        make_broken_table(row="2000 | 7"),
+        make_broken_table(page=2),
+        make_broken_table(between="The mill was sold. " * 30),
+        replace(make_broken_table(), pages=()),
+    ],
+    ids=["other columns", "another page", "prose between", "no pages"],
+)
+def test_another_table_has_no_head_of_the_one_before(section: Section) -> None:
+    assert len(find_table_heads(section)) == 1
 
 
 class WatchedText(str):

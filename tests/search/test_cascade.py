@@ -184,6 +184,19 @@ def test_that_a_passage_answers_counts_and_how_far_it_is_from_answering_does_not
     assert rules.fit(2.0, -60.0) == pytest.approx(2.0)
 
 
+def test_how_badly_a_passage_fits_does_not_count_where_none_fits() -> None:
+    bad, worse = SMALL.least_fit - 3.0, SMALL.least_fit - 30.0
+    assert SMALL.total(bad, 0.5) == pytest.approx(SMALL.total(worse, 0.5), abs=0.1)
+    assert SMALL.total(worse, 0.52) > SMALL.total(bad, 0.5)
+    assert SMALL.total(9.0, 0.5) == pytest.approx(SMALL.total(6.0, 0.5) + 3.0, abs=0.001)
+
+
+@given(st.floats(-400, 400), st.floats(0, 400))
+def test_a_better_fit_is_never_put_behind(fit: float, more: float) -> None:
+    assert SMALL.total(fit + more, 0.5) >= SMALL.total(fit, 0.5)
+    assert LARGE.total(fit + more, 0.5) >= LARGE.total(fit, 0.5)
+
+
 def test_a_fit_counts_for_a_bounded_amount() -> None:
     assert SMALL.fit(500.0, 500.0) == SMALL.most_fit
     assert SMALL.fit(-500.0, 0.0) < -400

@@ -58,6 +58,25 @@ def test_a_name_is_the_subject_only_if_enough_passages_say_so(counts: dict[int, 
     assert leave_out_subject(question, counts, ENCODER) == bare
 
 
+@pytest.mark.parametrize(
+    ("title", "having", "left_out"),
+    [
+        ("Norwick Yards: Annual Report", 5, True),
+        ("NORWICK 2022", 10, True),
+        # A name that stands in the title, but hardly in the book, is what a question may be about.
+        ("Norwick Yards: Annual Report", 4, False),
+        ("The Yards of the North: Annual Report", 10, False),
+        ("", 10, False),
+    ],
+)
+def test_a_name_in_the_title_is_the_subject_if_fewer_passages_have_it(
+    title: str, having: int, left_out: bool
+) -> None:
+    question = "How many ships did Norwick build?"
+    bare = "How many ships did build?" if left_out else question
+    assert leave_out_subject(question, count(norwick=having), ENCODER, title=title) == bare
+
+
 class RecordingEmbedder(TinyEmbedder):
     """Remembers what it has embedded."""
 
@@ -80,3 +99,21 @@ async def test_a_question_to_one_book_is_embedded_with_and_without_its_subject(t
         assert embedder.seen == ["How much oak did Norwick buy?"]
         await library.search("How much oak did Norwick sell?", book_id=book.id)
         assert embedder.seen[1:] == ["How much oak did Norwick sell?", "How much oak did sell?"]
+
+
+async def test_the_title_of_the_book_names_its_subject(tmp_path: Path) -> None:
+    text = {
+        f"Year {n}": f"In the year {n} {'Norwick' if n % 4 else 'we'} sold {n} ships."
+        for n in range(1, 61, 2)
+    } | {f"Note {n}": f"We bought {n} loads of oak and paid for them in coin." for n in range(60)}
+    embedder = RecordingEmbedder()
+    async with Library.open(tmp_path / "library", embedder=embedder) as library:
+        path = small_books.write_markdown(tmp_path / "yard.md", dict(list(text.items())[24:]))
+        named = await library.add(path, title="Norwick Yards")
+        embedder.seen.clear()
+        await library.search("How much oak did Norwick sell?", book_id=named.id)
+        assert embedder.seen == ["How much oak did Norwick sell?", "How much oak did sell?"]
+        await library.add(path, book_id=named.id, title="A Yard")
+        embedder.seen.clear()
+        await library.search("How much oak did Norwick buy?", book_id=named.id)
+        assert embedder.seen == ["How much oak did Norwick buy?"]

@@ -1,4 +1,4 @@
-"""The words of a query: what it sets as code counts more."""
+"""The words of a query: what it sets as code counts more, and what is common in prose counts less."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.store.bm25 import CODE_WEIGHT, Bm25Encoder
+from octavo.store.bm25 import CODE_WEIGHT, COMMON_WEIGHT, Bm25Encoder
 
 words = Bm25Encoder()
 
@@ -14,6 +14,11 @@ words = Bm25Encoder()
 def index(word: str) -> int:
     (found,) = words.encode_query(word)
     return found
+
+
+def weigh(word: str) -> float:
+    """What a word counts that is not set as code."""
+    return words.encode_query(word)[index(word)]
 
 
 @pytest.mark.parametrize(
@@ -28,7 +33,7 @@ def index(word: str) -> int:
 def test_words_between_backticks_count_more(query: str) -> None:
     weights = words.encode_query(query)
     assert weights[index("borrow")] == CODE_WEIGHT
-    assert weights[index("work")] == 1.0
+    assert weights[index("work")] == weigh("work") < 1.0
 
 
 @pytest.mark.parametrize(
@@ -42,20 +47,39 @@ def test_words_between_backticks_count_more(query: str) -> None:
     ],
 )
 def test_what_is_not_closed_marks_nothing(query: str) -> None:
-    assert set(words.encode_query(query).values()) == {1.0}
+    weights = words.encode_query(query)
+    assert {word: weights[index(word)] for word in ("borrow", "work")} == {
+        word: weigh(word) for word in ("borrow", "work")
+    }
+    assert max(weights.values()) <= 1.0
 
 
 @given(st.text(st.sampled_from("ab `é日\n'x"), max_size=40))
 def test_backticks_change_no_words_only_what_they_count(query: str) -> None:
     marked, plain = words.encode_query(query), words.encode_query(query.replace("`", " "))
     assert list(marked) == list(plain)
-    assert set(marked.values()) <= {1.0, CODE_WEIGHT}
+    assert all(weight in (plain[word], CODE_WEIGHT) for word, weight in marked.items())
 
 
 def test_a_stray_backtick_does_not_turn_the_marking_round() -> None:
     weights = words.encode_query("the ` key and the `borrow` work")
     assert weights[index("borrow")] == CODE_WEIGHT
-    assert weights[index("key")] == weights[index("work")] == 1.0
+    assert [weights[index(word)] for word in ("key", "work")] == [weigh("key"), weigh("work")]
+
+
+def test_what_is_common_in_prose_counts_less_in_a_query() -> None:
+    weights = words.encode_query("If the gross margin is of no use, say so and explain why: Nantucket.")
+    assert weights[index("nantucket")] == 1.0
+    assert COMMON_WEIGHT < weights[index("use")] < weights[index("explain")] < weights[index("margin")] <= 1.0
+
+
+@given(st.text(max_size=60))
+def test_a_word_of_a_query_never_counts_less_than_the_commonest(query: str) -> None:
+    assert all(COMMON_WEIGHT <= weight <= CODE_WEIGHT for weight in words.encode_query(query).values())
+
+
+def test_only_english_prose_says_what_is_common() -> None:
+    assert set(words.encode_query("work explain use", languages=("de",)).values()) == {1.0}
 
 
 def test_a_passage_counts_its_words_with_or_without_backticks() -> None:

@@ -28,7 +28,7 @@ from octavo.text.sentences import split_long, split_sentences
 from octavo.types import CHUNK_LEAST, CHUNK_MOST, Chunk, PageMark, Section, Span
 from octavo.validation import LARGEST_EXACT_INTEGER
 
-CHUNKER_VERSION = "4"
+CHUNKER_VERSION = "5"
 NAMESPACE = UUID("6f1d6b1e-2d5c-5a0e-9a57-0c7a0b00c5e1")
 # About 40 word pieces of English, 48 of Chinese.
 HEADING_BYTES = 144

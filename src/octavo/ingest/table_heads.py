@@ -3,6 +3,9 @@
 A long table becomes several chunks, and only the first has the headings. The others are found, and read by
 the models, with the head of their table above them. A caption that is printed below the table stands in none
 of its rows, so all of them have it.
+
+A line that fits into no column breaks a printed table in two. The second part has no headings of its own, so
+it has those of the first.
 """
 
 from __future__ import annotations
@@ -29,6 +32,8 @@ _NUMBERED = re.compile(
 _SENTENCE_END = re.compile(r"[.!?…。！？؟۔।][\"'”’»)\]]*\s*$")
 # No line with a caption is longer.
 _LONGEST_LINE = 300
+# What breaks a table is no longer than this. Its next part has as many columns, on the same page.
+_LONGEST_BREAK = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,7 @@ def find_table_heads(section: Section) -> list[TableHead]:
     """Return the head of each table that has one, in the order of the text."""
     heads: list[TableHead] = []
     markup = section.markup
+    last: _Broken | None = None
     i = 0
     while i < len(markup):
         table = markup[i]
@@ -60,12 +66,45 @@ def find_table_heads(section: Section) -> list[TableHead]:
         above = _find_head(markup[first:i])
         texts = [" ".join(section.text[e.start : e.end].split()) for e in above if e.end > e.start]
         below = _find_caption_below(section.text, table, texts)
+        columns = _count_columns(markup[first:i])
         if below:
             text = _shorten(" · ".join((below, *texts)))
             heads.append(TableHead(text, table.start, table.end, below=True))
         elif texts:
             heads.append(TableHead(_shorten(" · ".join(texts)), above[-1].end, table.end))
+        elif last and last.goes_on(section, table, columns):
+            heads.append(TableHead(last.head, table.start, table.end))
+        else:
+            last = None
+            continue
+        last = _Broken(heads[-1].text, table.end, columns)
     return heads
+
+
+@dataclass(frozen=True, slots=True)
+class _Broken:
+    """A table that may go on in the next one: its head, where it ends, and how many columns it has."""
+
+    head: str
+    end: int
+    columns: int
+
+    def goes_on(self, section: Section, table: Element, columns: int) -> bool:
+        near = table.start - self.end <= _LONGEST_BREAK
+        return near and columns == self.columns and _is_one_page(section, self.end - 1, table.start)
+
+
+def _is_one_page(section: Section, first: int, last: int) -> bool:
+    page = section.page_at(first)
+    return page is not None and page == section.page_at(last)
+
+
+def _count_columns(inside: Sequence[Element]) -> int:
+    most = cells = 0
+    for element in inside:
+        cells = 0 if element.kind is ElementKind.ROW else cells + (element.kind is ElementKind.CELL)
+        most = max(most, cells)
+    return most
 
 
 def _find_caption_below(text: str, table: Element, above: Sequence[str]) -> str:

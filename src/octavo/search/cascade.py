@@ -30,26 +30,37 @@ if TYPE_CHECKING:
     from octavo.search.ranking import Candidate
 
 
+def _level_off(value: float) -> float:
+    """Return a value that is far above 0 as it is, and nearly 0 for one that is far below."""
+    return max(value, 0.0) + log1p(exp(-abs(value)))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderWeights:
-    """The weights of a reader's two scores and of the first-stage score, and the most that a fit counts."""
+    """The weights of a reader's two scores and of the first-stage score.
+
+    A fit counts for `most_fit` at most, and differences far below `least_fit` do not count.
+    """
 
     rank: float
     answerable: float
     found: float
     most_fit: float
+    least_fit: float
 
     def fit(self, rank: float, answerable: float) -> float:
         """How well a passage fits the question: its rank, and more the likelier it answers.
 
         How far a passage is from answering says nothing, so a low `answerable` levels off.
         """
-        answers = log1p(exp(min(answerable, 30.0)))
-        return min(self.most_fit, self.rank * rank + self.answerable * answers)
+        return min(self.most_fit, self.rank * rank + self.answerable * _level_off(answerable))
 
     def total(self, fit: float, score: float) -> float:
-        """What candidates are ordered by: the fit, and the first-stage score."""
-        return fit + self.found * score
+        """What candidates are ordered by: the fit, and the first-stage score.
+
+        Of passages that all fit badly, the one that fits worst is no worse, so a low fit levels off.
+        """
+        return self.least_fit + _level_off(fit - self.least_fit) + self.found * score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +100,7 @@ SMALL = SmallRules(
     answerable=2.0,
     found=12.0,
     most_fit=18.0,
+    least_fit=-2.0,
     depth=20,
     batch=4,
     reach=0.5,
@@ -102,6 +114,7 @@ LARGE = LargeRules(
     answerable=1.0,
     found=4.0,
     most_fit=30.0,
+    least_fit=-30.0,
     small=0.5,
     depth=5,
     clear=8.0,

@@ -81,6 +81,8 @@ class Retriever:
         self._store, self._records, self._embedder = store, records, embedder
         self.reranker, self._multilingual = reranker, multilingual
         self._groups: tuple[BookGroup, ...] = ()
+        # Of the books in the groups, by id.
+        self._titles: Mapping[str, str] = {}
         self._vectors: LRUCache[tuple[float, ...]] = LRUCache()
         self._chunks: LRUCache[Chunk] = LRUCache()
         self._stems: LRUCache[frozenset[str]] = LRUCache()
@@ -142,6 +144,7 @@ class Retriever:
         if generation != self._grouped_at:
             books = await self._records.list_books()
             self._groups = group_books(books, self._embedder, self._multilingual)
+            self._titles = {book.id: book.title for book in books}
             self._grouped_at = generation
         return self._groups
 
@@ -198,7 +201,8 @@ class Retriever:
         if book_id is None or any(group.main):
             return whole
         self._forget_old_counts()
-        bare = leave_out_subject(query, await self._count_in_book(book_id), self._bm25)
+        counts, title = await self._count_in_book(book_id), self._titles.get(book_id, "")
+        bare = leave_out_subject(query, counts, self._bm25, title=title)
         if bare == query:
             return whole
         both = [a + b for a, b in zip(whole, await self.embed_query(bare, group.embedder), strict=True)]

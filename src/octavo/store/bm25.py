@@ -1,8 +1,10 @@
 """The words of a text as BM25 weights, the same for every store.
 
-English has the rules it always had. Every other language has its own stems and stop words where the engine
-knows some, without the accents that people leave out when they type. A query is encoded by the rules of every
-language that it may find passages in.
+English has the rules it always had. In a query, a word that is common in English prose counts less, however
+rare it is in the book: an annual report hardly has "explain" or "useful", and a question with these words is
+not about them. Every other language has its own stems and stop words where the engine knows some, without the
+accents that people leave out when they type. A query is encoded by the rules of every language that it may
+find passages in.
 
 The embedded engine computes them for the server too, so that a text weighs the same wherever it is stored.
 The records count how rare a word is, and the weights of the query say so. An engine would count it in each of
@@ -14,16 +16,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 from qdrant_edge import Bm25, Bm25Config, DisabledStemmer, StopwordsSet
 
+from octavo.text.english import measure_rarity, tokenize
 from octavo.text.languages import prepare_words
 
 WORDS_A_CHUNK = 120
 CODE_WEIGHT = 1.5
 """How much more a word of a query counts when it is set as code, between backticks."""
+COMMON_WEIGHT = 0.5
+"""What the commonest word of English prose counts in a query, beside a word that is rare there."""
 ENGLISH = ""
+_WORD = re.compile(r"[^\W_]+")
 _CODE = re.compile(r"(?<![`\w])(`+)([^`]+)\1(?![`\w])")
 # The languages whose stems and stop words the engine knows. All others are compared as they are written.
 _STEMMED: Mapping[str, str] = {
@@ -72,9 +78,23 @@ class Bm25Encoder:
         weights = dict(sorted(zip(encoded.indices, encoded.values, strict=True)))
         code = " ".join(found[2] for found in _CODE.finditer(text))
         marked = set(engine.embed_query(code).indices) if code else set[int]()
+        common = {} if language else _weigh_common_words(text)
         return {
-            index: weight * CODE_WEIGHT if index in marked else weight for index, weight in weights.items()
+            index: weight * (CODE_WEIGHT if index in marked else common.get(index, 1.0))
+            for index, weight in weights.items()
         }
+
+
+def _weigh_common_words(text: str) -> dict[int, float]:
+    """Weigh the words of a query, by index, from `COMMON_WEIGHT` to 1 by how rare they are in prose."""
+    return {index: weight for word in _WORD.findall(text) for index, weight in _weigh_word(word)}
+
+
+@lru_cache(maxsize=10_000)
+def _weigh_word(word: str) -> tuple[tuple[int, float], ...]:
+    rarity = max((measure_rarity(token.stem) for token in tokenize(word)), default=1.0)
+    weight = COMMON_WEIGHT + (1 - COMMON_WEIGHT) * rarity
+    return tuple((index, weight) for index in _find_engine(ENGLISH).embed_query(word).indices)
 
 
 def _find_engine(language: str) -> Bm25:
