@@ -248,7 +248,7 @@ async def _passages(
     where = workspace.bounds.exclude(retriever._records.unpublished).where
     words = await retriever.weigh_words(item["question"])
     fused = fuse(await retriever._store.search(vector, words, where=where, limit=50))[:LOOKED_AT]
-    chunks = {id_: chunk for id_, (chunk, _) in (await retriever._load_chunks([f.id for f in fused])).items()}
+    chunks = await retriever._load_chunks([f.id for f in fused])
     large, reranker = retriever.reader_size == "large", retriever.reranker
     if large:
         kept = [f for f in fused if f.id in workspace.deep]
