@@ -378,7 +378,7 @@ def measure_scale(folder: Path) -> None:
         texts += [strip_tags(body)[:600] for body in parts[2::2]]
     english, other = load_embedder(Settings()), MultilingualEmbedder()
     for name, asked, read in (
-        ("all-MiniLM-L6-v2", english.embed(questions), english.embed(texts)),
+        ("minilm-octavo-1", english.embed(questions), english.embed(texts)),
         ("multilingual-e5-small", other.embed_queries(questions), other.embed(texts)),
     ):
         cosines = np.array(asked) @ np.array(read).T

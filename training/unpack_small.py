@@ -51,7 +51,7 @@ def read_shipped(path: Path) -> dict[str, np.ndarray]:
 
 def main(folder: Path, target: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
-    shipped = {"reader": "reader", "verifier": "verifier", "embedder": "all-MiniLM-L6-v2"}
+    shipped = {"reader": "reader", "verifier": "verifier", "embedder": "english"}
     for name, file in shipped.items():
         tensors = read_shipped(folder / f"{file}-int8.onnx")
         words = {n: tensors.pop(n) for n in list(tensors) if "word_embeddings" in n}

@@ -45,7 +45,17 @@ class Embedder(Protocol):
 
 
 @runtime_checkable
-class QueryEmbedder(Embedder, Protocol):
+class TrainedEmbedder(Embedder, Protocol):
+    """An embedder that came in place of earlier versions of itself."""
+
+    @property
+    def replaces(self) -> Collection[str]:
+        """The fingerprints of earlier versions, whose vectors this one's can still be compared with."""
+        ...
+
+
+@runtime_checkable
+class QueryEmbedder(TrainedEmbedder, Protocol):
     """An embedder that gives a question another vector than the same words in a book."""
 
     def embed_queries(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
@@ -56,11 +66,6 @@ class QueryEmbedder(Embedder, Protocol):
         """Returns where a cosine of this model stands on the scale of the English one."""
         ...
 
-    @property
-    def replaces(self) -> Collection[str]:
-        """The fingerprints of earlier versions, whose vectors this one's can still be compared with."""
-        ...
-
 
 def find_embedder(fingerprint: str, first: Embedder, other: Embedder | None) -> Embedder:
     """Finds the one of two embedders that made an index, it or an earlier version; else the first."""
@@ -69,8 +74,13 @@ def find_embedder(fingerprint: str, first: Embedder, other: Embedder | None) -> 
 
 def is_made_by(fingerprint: str, embedder: Embedder) -> bool:
     """Says whether an embedder made an index, or an earlier version of it that can be compared with it."""
-    earlier = embedder.replaces if isinstance(embedder, QueryEmbedder) else ()
-    return any(fingerprint.endswith(f" {one}") for one in (embedder.fingerprint, *earlier))
+    made_by = fingerprint.rsplit(" ", 1)[-1]
+    return made_by == embedder.fingerprint or is_successor(embedder, made_by)
+
+
+def is_successor(embedder: Embedder, fingerprint: str) -> bool:
+    """Says whether an embedder came in place of the one with this fingerprint."""
+    return isinstance(embedder, TrainedEmbedder) and fingerprint in embedder.replaces
 
 
 def embed_queries(embedder: Embedder, texts: Sequence[str]) -> list[tuple[float, ...]]:

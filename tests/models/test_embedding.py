@@ -46,13 +46,14 @@ def cosine(a: tuple[float, ...], b: tuple[float, ...]) -> float:
 
 def test_the_default_settings_load_the_shipped_embedder(tmp_path: Path) -> None:
     loaded = loading.load_embedder(Settings(data=tmp_path))
-    assert loaded.fingerprint == f"all-MiniLM-L6-v2:int8:{weights.INT8_SHA256[:12]}:256:384"
+    assert loaded.fingerprint == f"minilm-octavo-1:int8:{weights.INT8_SHA256[:12]}:256:384"
     assert (loaded.dimension, loaded.max_pieces) == (384, 254)
 
 
-def test_vectors_are_those_that_the_published_model_gives(embedder: OnnxEmbedder) -> None:
-    published = [0.067657, 0.063496, 0.048713, 0.079305, 0.037448]
-    assert embedder.embed(["This is an example sentence"])[0][:5] == pytest.approx(published, abs=0.025)
+def test_vectors_are_those_of_the_trained_weights_in_full_precision(embedder: OnnxEmbedder) -> None:
+    # By PyTorch, from the average of the two runs in float32.
+    trained = [0.061791, 0.016639, 0.019356, 0.082942, 0.007575]
+    assert embedder.embed(["This is an example sentence"])[0][:5] == pytest.approx(trained, abs=0.025)
 
 
 def test_vectors_have_unit_length_and_meaning(embedder: OnnxEmbedder) -> None:

@@ -34,7 +34,7 @@ def test_octavo_ships_its_default_weights(tmp_path: Path) -> None:
     assert found.onnx.parent == folder
     assert found.sha256 == models.hash_file(found.onnx) == models.INT8_SHA256
     assert found.onnx.stat().st_size <= 24_000_000
-    assert (found.name, found.precision, found.max_pieces) == ("all-MiniLM-L6-v2", "int8", 256)
+    assert (found.name, found.precision, found.max_pieces) == ("minilm-octavo-1", "int8", 256)
     card = (folder / "EMBEDDER.md").read_text()
     assert models.SOURCE_SHA256 in card
     assert models.INT8_SHA256 in card
@@ -132,7 +132,7 @@ def test_without_the_data_package_the_error_names_the_command_that_installs_it(
 def test_the_data_package_holds_data_only_in_files_that_any_host_takes() -> None:
     files = [path for path in DATA.rglob("*") if path.is_file()]
     assert {path.name for path in files} == {
-        *("all-MiniLM-L6-v2-int8.onnx", "reader-int8.onnx", "verifier-int8.onnx", "tokenizer.json"),
+        *("english-int8.onnx", "reader-int8.onnx", "verifier-int8.onnx", "tokenizer.json"),
         *("gate-int8.onnx", "large-int8.onnx", "large-words.npy", "gate-large-int8.onnx"),
         *("multilingual-int8.onnx", "multilingual-words.npy", "multilingual-vocabulary.xz"),
         *("multilingual-reader-int8.onnx", "MULTILINGUAL_READER.md"),

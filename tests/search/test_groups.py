@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from sqlalchemy import update
 
 from octavo.ingest.edition import find_section_language
 from octavo.library import Library
+from octavo.maintenance.repair import EMBEDDER
 from octavo.models.multilingual import MultilingualEmbedder
-from octavo.protocols import EVERYWHERE, Hit, StoreHits, Where, is_made_by
+from octavo.protocols import EVERYWHERE, Hit, StoreHits, TrainedEmbedder, Where, is_made_by
 from octavo.records.tables import books as book_table
 from octavo.search.groups import group_books, join_hits
 from octavo.settings import Settings
@@ -80,7 +82,7 @@ async def test_a_chapter_in_another_language_has_the_words_of_its_own(tmp_path: 
     (tmp_path / "book.md").write_text(f"# The Harbour\n\n{pages}", encoding="utf-8")
     async with Library.open(settings=Settings(data=tmp_path / "data", reader="off")) as library:
         book = await library.add(tmp_path / "book.md")
-        assert "words-en+de-1 all-MiniLM-L6-v2" in book.index_fingerprint
+        assert "words-en+de-1 minilm-octavo-1" in book.index_fingerprint
         # "Haus" is the stem that "Häuser" has in German alone.
         (first, *_) = await library.search("Haus eines Fischers", book_id=book.id)
         assert (first.chunk.section, first.chunk.language) == ("Zwei", "de")
@@ -112,7 +114,7 @@ async def test_one_library_holds_books_of_both_embedders(tmp_path: Path) -> None
         books = [await library.add(tmp_path / name) for name in files]
         english, german, urdu = books
         assert "words-" not in english.index_fingerprint
-        assert "all-MiniLM-L6-v2" in english.index_fingerprint
+        assert "minilm-octavo-1" in english.index_fingerprint
         assert "words-de-1 multilingual-e5-small" in german.index_fingerprint
         assert [book.language for book in books] == ["", "de", "ur"]
 
@@ -139,29 +141,42 @@ async def test_one_library_holds_books_of_both_embedders(tmp_path: Path) -> None
         (hit, *_) = await library.search("Where does the cat sleep?", book_id=german.id)
         assert hit.chunk.section == "Kapitel drei"
         renewed = await library.add(tmp_path / "german.md")
-        assert "words-de-1 all-MiniLM-L6-v2" in renewed.index_fingerprint
+        assert "words-de-1 minilm-octavo-1" in renewed.index_fingerprint
         (hit, *_) = await library.search("Katze auf dem Dach", book_id=german.id)
         assert hit.chunk.section == "Kapitel drei"
         found = await library.examine(repair=True)
         assert all(finding.sound for finding in found), found
 
 
-async def test_books_of_an_earlier_version_are_found_and_embedded_again(tmp_path: Path) -> None:
-    (tmp_path / "german.md").write_text(GERMAN, encoding="utf-8")
+@pytest.mark.parametrize(
+    ("text", "asked", "section"),
+    [(GERMAN, "Where does the cat sleep?", "Kapitel drei"), (ENGLISH, "How long is bread baked?", "Bread")],
+)
+async def test_books_of_an_earlier_version_are_found_and_embedded_again(
+    tmp_path: Path, text: str, asked: str, section: str
+) -> None:
+    (tmp_path / "book.md").write_text(text, encoding="utf-8")
     async with Library.open(settings=Settings(data=tmp_path / "data")) as library:
-        book = await library.add(tmp_path / "german.md")
-        (earlier, *_) = MultilingualEmbedder().replaces
-        words = book.index_fingerprint.removesuffix(MultilingualEmbedder().fingerprint)
+        book = await library.add(tmp_path / "book.md")
+        context = await library._context()
+        embedder = context.find_embedder(book.index_fingerprint)
+        assert isinstance(embedder, TrainedEmbedder)
+        (earlier, *_) = embedder.replaces
+        words = book.index_fingerprint.removesuffix(embedder.fingerprint)
         async with library._records.database.begin() as connection:
             await connection.execute(update(book_table).values(index_fingerprint=words + earlier))
         await library._records.save_missing_digests()
-        (hit, *_) = await library.search("Where does the cat sleep?")
-        assert hit.chunk.section == "Kapitel drei"
+        if context.embedder is embedder:
+            await library._records.set_meta(EMBEDDER, earlier)
+
+    async with Library.open(settings=Settings(data=tmp_path / "data")) as library:
+        (hit, *_) = await library.search(asked)
+        assert hit.chunk.section == section
         found = {finding.what: finding for finding in await library.examine()}
-        assert not found["other languages"].sound
-        assert book.title in found["other languages"].said
+        assert not found["vectors"].sound
+        assert book.title in found["vectors"].said
         found = {finding.what: finding for finding in await library.examine(repair=True)}
-        assert "other languages" not in found
+        assert "vectors" not in found
         (renewed,) = await library.books()
         assert renewed.index_fingerprint == book.index_fingerprint
 

@@ -250,17 +250,18 @@ async def _check_store(settings: Settings, records: Records, embedder: Embedder)
 
 
 def _describe_earlier(context: LibraryContext, books: Sequence[Book]) -> list[Finding]:
-    """Name the books that an earlier version of the multilingual embedder embedded."""
-    other = context.multilingual
-    if other is None:
-        return []
-    own = [book for book in books if is_made_by(book.index_fingerprint, other)]
-    named = [book.title for book in own if not book.index_fingerprint.endswith(f" {other.fingerprint}")]
+    """Name the books that an earlier version of their embedder embedded."""
+    named = []
+    for book in books:
+        embedder = context.find_embedder(book.index_fingerprint)
+        newest = book.index_fingerprint.endswith(f" {embedder.fingerprint}")
+        if is_made_by(book.index_fingerprint, embedder) and not newest:
+            named.append(book.title)
     if not named:
         return []
-    said = f"embedded by an earlier version, and found less well: {', '.join(named[:5])}"
+    said = f"of an earlier version, and found less well: {', '.join(named[:5])}"
     more = f" and {len(named) - 5} more" if len(named) > 5 else ""
-    return [Finding("other languages", said + more, sound=False, hint=REPAIR)]
+    return [Finding("vectors", said + more, sound=False, hint=REPAIR)]
 
 
 async def _check_copies(records: Records, store: ChunkStore, *, compared: bool) -> list[Finding]:

@@ -24,6 +24,7 @@ from octavo.ingest.context import BOOKS, LibraryContext
 from octavo.ingest.edition import build_edition, make_fingerprint
 from octavo.ingest.install import STORE_AT_ONCE, install, split_batches
 from octavo.ingest.notes import read_recorded_notes
+from octavo.protocols import is_successor
 from octavo.records.rows import hash_text
 from octavo.store import Store, open_store, read_store_state
 from octavo.types.books import read_languages
@@ -259,11 +260,16 @@ async def note_lagging_copies(records: Records, store: ChunkStore) -> None:
 
 
 async def require_embedder(records: Records, embedder: Embedder) -> None:
-    """Record the embedder of a new library; raise `EmbedderMismatch` if an old one has another."""
+    """Record the embedder of a new library; raise `EmbedderMismatch` if an old one has another.
+
+    An earlier version of the same one is no other: what it embedded is found until it is embedded again.
+    """
     known = await records.get_meta(EMBEDDER)
-    if known is None or not await records.list_books():
+    if known == embedder.fingerprint:
+        return
+    if known is None or is_successor(embedder, known) or not await records.list_books():
         await records.set_meta(EMBEDDER, embedder.fingerprint)
-    elif known != embedder.fingerprint:
+    else:
         raise EmbedderMismatch(
             f"this library was embedded by {known}, and the settings ask for {embedder.fingerprint}",
             hint="Set OCTAVO_EMBEDDER back, or run `octavo doctor --repair` to embed every book again.",

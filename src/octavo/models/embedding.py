@@ -17,7 +17,7 @@ import math
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from http.client import HTTPException
@@ -57,6 +57,10 @@ class OnnxEmbedder:
     def fingerprint(self) -> str:
         w = self._weights
         return f"{w.name}:{w.precision}:{w.sha256[:12]}:{w.max_pieces}:{self.dimension}"
+
+    @property
+    def replaces(self) -> Collection[str]:
+        return self._weights.replaces
 
     @cached_property
     def dimension(self) -> int:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from octavo.models.embedding import OnnxEmbedder, OpenAIEmbedder
 from octavo.models.multilingual import MultilingualEmbedder
-from octavo.models.weights import MINILM, find_weights
+from octavo.models.weights import ENGLISH as ENGLISH_MODEL
+from octavo.models.weights import find_weights
 from octavo.settings import AUTO
 
 if TYPE_CHECKING:
@@ -41,6 +42,6 @@ def load_multilingual(settings: Settings, *, beside: Embedder) -> Embedder | Non
     It stands only beside the English model that comes with Octavo, whose vectors have the same size. With
     `english` no new book is embedded by it, but those that were are still found.
     """
-    if settings.embedder not in ENGLISH or not beside.fingerprint.startswith(f"{MINILM}:"):
+    if settings.embedder not in ENGLISH or not beside.fingerprint.startswith(f"{ENGLISH_MODEL}:"):
         return None
     return MultilingualEmbedder(threads=settings.threads)
