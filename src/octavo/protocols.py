@@ -74,13 +74,12 @@ def find_embedder(fingerprint: str, first: Embedder, other: Embedder | None) -> 
 
 def is_made_by(fingerprint: str, embedder: Embedder) -> bool:
     """Says whether an embedder made an index, or an earlier version of it that can be compared with it."""
-    made_by = fingerprint.rsplit(" ", 1)[-1]
-    return made_by == embedder.fingerprint or is_successor(embedder, made_by)
+    return any(fingerprint.endswith(f" {one}") for one in (embedder.fingerprint, *list_earlier(embedder)))
 
 
-def is_successor(embedder: Embedder, fingerprint: str) -> bool:
-    """Says whether an embedder came in place of the one with this fingerprint."""
-    return isinstance(embedder, TrainedEmbedder) and fingerprint in embedder.replaces
+def list_earlier(embedder: Embedder) -> Collection[str]:
+    """Lists the fingerprints of the embedder's earlier versions."""
+    return embedder.replaces if isinstance(embedder, TrainedEmbedder) else ()
 
 
 def embed_queries(embedder: Embedder, texts: Sequence[str]) -> list[tuple[float, ...]]:

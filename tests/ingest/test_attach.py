@@ -317,6 +317,23 @@ async def test_an_attached_book_can_be_removed_and_attached_again(
         assert len(await robots.search("lidar")) > 0
 
 
+async def test_a_repair_with_another_embedder_keeps_the_passages_of_a_collection(
+    tmp_path: Path, server: QdrantServer
+) -> None:
+    fill_collection(server, ROBOTS, embedder=TinyEmbedder())
+    async with library(tmp_path) as robots:
+        await robots.attach(source(server))
+        before = [hit.chunk for hit in await robots.search("robot gripper lidar", top_k=10)]
+    async with library(tmp_path, embedder=TinyEmbedder(name="other")) as robots:
+        found = await robots.examine(repair=True)
+        assert all(finding.sound for finding in found), found
+        after = [hit.chunk for hit in await robots.search("robot gripper lidar", top_k=10)]
+    assert len(before) > 1
+    assert {(c.id, c.chunk_id, c.source_title, c.metadata["point_id"]) for c in after} == {
+        (c.id, c.chunk_id, c.source_title, c.metadata["point_id"]) for c in before
+    }
+
+
 async def test_wrong_names_are_refused(tmp_path: Path, server: QdrantServer) -> None:
     fill_collection(server, ROBOTS, embedder=TinyEmbedder(), vector="dense")
     async with library(tmp_path) as robots:

@@ -196,3 +196,36 @@ async def test_an_english_book_can_be_asked_in_another_language(tmp_path: Path) 
         assert "words-" not in book.index_fingerprint
         (hit, *_) = await library.search("Wie lange wird Brot gebacken?")
         assert hit.chunk.section == "Bread"
+
+
+def test_a_fingerprint_may_have_spaces() -> None:
+    embedder = TinyEmbedder(name="My own model")
+    assert is_made_by(f"readers-1 chunks-1 {embedder.fingerprint}", embedder)
+    assert not is_made_by("readers-1 chunks-1 model-64", embedder)
+
+
+async def test_a_repair_that_is_interrupted_leaves_a_library_that_opens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "book.md").write_text(ENGLISH, encoding="utf-8")
+    async with Library.open(settings=Settings(data=tmp_path / "data")) as library:
+        book = await library.add(tmp_path / "book.md")
+        embedder = (await library._context()).embedder
+        assert isinstance(embedder, TrainedEmbedder)
+        (earlier, *_) = embedder.replaces
+        words = book.index_fingerprint.removesuffix(embedder.fingerprint)
+        async with library._records.database.begin() as connection:
+            await connection.execute(update(book_table).values(index_fingerprint=words + earlier))
+        await library._records.save_missing_digests()
+        await library._records.set_meta(EMBEDDER, earlier)
+
+    def stop(_: object) -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("octavo.maintenance.doctor.reindex", stop)
+    async with Library.open(settings=Settings(data=tmp_path / "data")) as library:
+        with pytest.raises(KeyboardInterrupt):
+            await library.examine(repair=True)
+    async with Library.open(settings=Settings(data=tmp_path / "data")) as library:
+        (hit, *_) = await library.search("How long is bread baked?")
+        assert hit.chunk.section == "Bread"

@@ -114,6 +114,11 @@ async def attach(
                 yield event
 
 
+def is_attached(chunks: Sequence[Chunk]) -> bool:
+    """Whether these are the passages of a collection, which are the collection's own."""
+    return any("point_id" in chunk.metadata for chunk in chunks)
+
+
 async def _find_known(label: str, options: BookOptions, records: Records) -> Book | None:
     """Find the book that this collection became when it was attached before."""
     if options.book_id is None:

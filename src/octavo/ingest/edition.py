@@ -294,6 +294,13 @@ def build_edition(
     )
     if not chunks:
         raise BadBook("no_text", f"{book.source_file} has no passage long enough to be found")
+    return join_edition(book, sections, chunks, words_hash=words_hash, embedder=embedder)
+
+
+def join_edition(
+    book: Book, sections: Sequence[Section], chunks: Sequence[Chunk], *, words_hash: str, embedder: Embedder
+) -> Edition:
+    """Make an edition of sections with their chunks, and name the vector that each chunk needs."""
     texts = {chunk.id: make_embedded_text(chunk) for chunk in chunks}
     return Edition(
         book=replace(book, chunk_count=len(chunks)),

@@ -38,7 +38,7 @@ from octavo.maintenance.repair import (
 )
 from octavo.models.cross_encoders import HeadedText, LocalModels
 from octavo.models.loading import load_embedder
-from octavo.protocols import is_made_by
+from octavo.protocols import is_made_by, list_earlier
 from octavo.store import open_store, replace_store
 
 if TYPE_CHECKING:
@@ -297,7 +297,7 @@ async def _repair(
     done = []
     async with _open_store(settings, records, embedder, rebuild=True) as context:
         await records.set_meta(STORE_STATE, "")
-        if await records.get_meta(EMBEDDER) != embedder.fingerprint:
+        if await records.get_meta(EMBEDDER) not in (embedder.fingerprint, *list_earlier(embedder)):
             await records.set_meta(EMBEDDER, HALF_DONE)
         anew = 0
         async with aclosing(reindex(context)) as steps:

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING
 
 from octavo.concurrency import run_blocking
 from octavo.errors import EmbedderMismatch, OctavoError, RecordsError, StorageLow
+from octavo.ingest.attach import is_attached
 from octavo.ingest.context import BOOKS, LibraryContext
-from octavo.ingest.edition import build_edition, make_fingerprint
+from octavo.ingest.edition import build_edition, join_edition, make_fingerprint
 from octavo.ingest.install import STORE_AT_ONCE, install, split_batches
 from octavo.ingest.notes import read_recorded_notes
-from octavo.protocols import is_successor
+from octavo.protocols import list_earlier
 from octavo.records.rows import hash_text
 from octavo.store import Store, open_store, read_store_state
 from octavo.types.books import read_languages
@@ -265,9 +266,9 @@ async def require_embedder(records: Records, embedder: Embedder) -> None:
     An earlier version of the same one is no other: what it embedded is found until it is embedded again.
     """
     known = await records.get_meta(EMBEDDER)
-    if known == embedder.fingerprint:
+    if known in (embedder.fingerprint, *list_earlier(embedder)):
         return
-    if known is None or is_successor(embedder, known) or not await records.list_books():
+    if known is None or not await records.list_books():
         await records.set_meta(EMBEDDER, embedder.fingerprint)
     else:
         raise EmbedderMismatch(
@@ -285,7 +286,10 @@ def _choose_again(book: Book, context: LibraryContext) -> Embedder:
 
 
 async def reindex(context: LibraryContext) -> AsyncGenerator[IngestEvent, None]:
-    """Rebuild, from its recorded text, each book that another embedder or chunker indexed."""
+    """Rebuild, from its recorded text, each book that another embedder or chunker indexed.
+
+    The passages of an attached collection stay as they are.
+    """
     for book in await context.records.list_books():
         languages, embedder = read_languages(book.index_fingerprint), _choose_again(book, context)
         fingerprint = make_fingerprint(context.settings, embedder, languages=languages)
@@ -294,14 +298,18 @@ async def reindex(context: LibraryContext) -> AsyncGenerator[IngestEvent, None]:
         sections = await context.records.list_sections(book.id)
         words = await context.records.find_words_hash(book.id) or ""
         renewed = replace(book, index_fingerprint=fingerprint)
-        edition = await run_blocking(
-            build_edition,
-            renewed,
-            sections,
-            words_hash=words,
-            embedder=embedder,
-            settings=context.settings,
-        )
+        chunks = await context.records.list_chunks(book.id)
+        if is_attached(chunks):
+            edition = join_edition(renewed, sections, chunks, words_hash=words, embedder=embedder)
+        else:
+            edition = await run_blocking(
+                build_edition,
+                renewed,
+                sections,
+                words_hash=words,
+                embedder=embedder,
+                settings=context.settings,
+            )
         async with aclosing(install(edition, context)) as steps:
             async for event in steps:
                 yield event
