@@ -87,7 +87,11 @@ class Bm25Encoder:
 
 def _weigh_common_words(text: str) -> dict[int, float]:
     """Weigh the words of a query, by index, from `COMMON_WEIGHT` to 1 by how rare they are in prose."""
-    return {index: weight for word in _WORD.findall(text) for index, weight in _weigh_word(word)}
+    found: dict[int, float] = {}
+    for word in _WORD.findall(text):
+        for index, weight in _weigh_word(word):
+            found[index] = max(weight, found.get(index, 0.0))
+    return found
 
 
 @lru_cache(maxsize=10_000)
