@@ -9,6 +9,8 @@ measured on articles and books that were left out of the fit, five times a fifth
 src/octavo/answers/confidence_reader.json, src/octavo/search/relevance_reader.json and docs/risk-coverage.svg,
 or, with `--reader large`, confidence_large.json, relevance_large.json and the same picture.
 
+`--keep` keeps the weights that ship and fits slope, offset and curve alone, which takes fewer questions.
+
 With `--written`, questions about novels, textbooks, manuals and reports are asked as well: those of the part
 `tune` of `written.jsonl.xz` (`training/written.py`), with the books of DATA. Each kind of book counts by the
 square root of its questions, and each kind is judged by a fit without it too. What was measured is kept in
@@ -108,8 +110,24 @@ def fit(given: Sequence[Outcome]) -> Fit:
     did = np.array([o.correct for o in told], dtype=float)
     right = logistic([o.features for o in told], did, signs=RIGHT, weight=weigh(told))
     both = answerable(o.features for o in given) * right(o.features for o in given)
+    return Fit(answerable, right, *scale(both, given))
+
+
+def scale(both: Numbers, given: Sequence[Outcome]) -> tuple[float, float]:
+    """Slope and offset that make the product of both chances true."""
     every = np.array([o.correct for o in given], dtype=float)
-    return Fit(answerable, right, *platt(np.log(both / (1 - both)), every, weight=weigh(given)))
+    return platt(np.log(both / (1 - both)), every, weight=weigh(given))
+
+
+def keep(given: Sequence[Outcome], reader: ReaderSize) -> Fit:
+    """The weights that ship, with a scale of their own for what was measured with other models."""
+    stored = load_calibration(reader=reader)
+    answerable, right = (
+        Weighted(tuple(one.weights), np.array(list(one.weights.values())), one.constant)
+        for one in (stored.answerable, stored.right)
+    )
+    both = answerable(o.features for o in given) * right(o.features for o in given)
+    return Fit(answerable, right, *scale(both, given))
 
 
 def curve(fitted_: Fit, given: Sequence[Outcome]) -> list[tuple[float, float, float]]:
@@ -311,6 +329,12 @@ def report_left_out(given: Sequence[Outcome], limit: float) -> None:
             judge(f"{name}, the whole kind left out", made.chance(own), made.confidence(own), own, limit)
 
 
+def report_kept(made: Fit, given: Sequence[Outcome], limit: float) -> None:
+    for name in sorted({o.kind for o in given}):
+        own = [o for o in given if o.kind == name]
+        judge(f"{name}, weights kept", made.chance(own), made.confidence(own), own, limit)
+
+
 def relevance(given: Sequence[Outcome]) -> list[float]:
     """Constant and weights of fit and first-stage score, for the chance that a passage is to the point."""
     seen = [p for o in given for p in o.passages]
@@ -332,6 +356,7 @@ def main() -> None:
     options.add_argument("--training", type=Path)
     options.add_argument("--rows", type=Path)
     options.add_argument("--write", action="store_true")
+    options.add_argument("--keep", action="store_true", help="keep the weights, fit scale and curve alone")
     said = options.parse_args()
     if said.rows and said.rows.exists():
         given = read_rows(said.rows)
@@ -339,13 +364,16 @@ def main() -> None:
         given = collect(said)
         if said.rows:
             said.rows.write_text("".join(json.dumps(asdict(o)) + "\n" for o in given), encoding="utf-8")
-    made = fit(given)
+    made = keep(given, said.reader) if said.keep else fit(given)
     points = curve(made, given)
     limit = next((t for t, wrong, _ in points if wrong <= RISK), 1.0)
     print(f"{len(given)} questions; threshold at risk {RISK}: {limit}")
-    report_left_out(given, limit)
+    if said.keep:
+        report_kept(made, given, limit)
+    else:
+        report_left_out(given, limit)
     if said.write:
-        write(made, given, points, said.reader)
+        write(made, given, points, said.reader, command=COMMANDS[said.reader] + " --keep" * said.keep)
 
 
 def collect(said: argparse.Namespace) -> list[Outcome]:
@@ -371,11 +399,16 @@ def read_rows(path: Path) -> list[Outcome]:
 
 
 def write(
-    made: Fit, given: Sequence[Outcome], points: list[tuple[float, float, float]], reader: ReaderSize
+    made: Fit,
+    given: Sequence[Outcome],
+    points: list[tuple[float, float, float]],
+    reader: ReaderSize,
+    *,
+    command: str,
 ) -> None:
     """Replace the fitted weights of this reader, and the picture."""
     origin = {
-        "made_by": COMMANDS[reader],
+        "made_by": command,
         "fitted_on": sorted({o.kind for o in given}),
     }
     ranking = {"version": 1, **origin, "weights": relevance(given)}
@@ -395,7 +428,7 @@ def write(
     )
     target = PACKAGE / "answers" / f"confidence_{ENDINGS[reader]}.json"
     target.write_text(text + "\n", encoding="utf-8")
-    picture = draw_curve(points, risk=RISK, bad="that is wrong", command=COMMANDS[reader])
+    picture = draw_curve(points, risk=RISK, bad="that is wrong", command=command)
     PICTURE.write_text(picture, encoding="utf-8")
 
 
