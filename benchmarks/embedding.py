@@ -109,7 +109,7 @@ def main(folder: Path, books: list[Path], contexts: Path | None, questions: Path
     builds = {
         "fp32": graph.build_graph(weights, models.RECIPE, precision="fp32"),
         "int8, 8 bits": graph.build_graph(weights, replace(models.RECIPE, steps=127), precision="int8"),
-        "int8, 7 bits (shipped)": graph.build_graph(weights, models.RECIPE, precision="int8"),
+        "int8, 7 bits (as shipped)": graph.build_graph(weights, models.RECIPE, precision="int8"),
     }
     long, short = passages(books, OnnxEmbedder(shipped, threads=1))
     exact: tuple[Vectors, Vectors] | None = None

@@ -34,7 +34,7 @@ class Weights:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         self._session = onnxruntime.InferenceSession(
-            str(folder / "all-MiniLM-L6-v2-int8.onnx"), options, providers=["CPUExecutionProvider"]
+            str(folder / "english-int8.onnx"), options, providers=["CPUExecutionProvider"]
         )
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.no_padding()

@@ -37,18 +37,18 @@ def average(runs: list[Path]) -> dict[str, np.ndarray]:
     return {name: np.mean([run[name] for run in held], axis=0, dtype=np.float32) for name in held[0]}
 
 
-def main(base: Path, *trained: Path, target: Path = PACKAGE) -> str:
+def main(base: Path, *trained: Path, target: Path = PACKAGE) -> None:
     tensors = read_base(base) | (average(list(trained)) if trained else {})
     data = graph.build_graph(tensors, weights.RECIPE, precision="int8")
     found = hashlib.sha256(data).hexdigest()
     expected = weights.INT8_SHA256 if trained else PUBLISHED
-    if found != expected:
-        print(f"SHA-256 {found}, expected {expected}: change it, or find out why it differs")
+    print(f"{len(data):,} bytes, SHA-256 {found}")
     if trained:
         with weights.replace_file(target / weights.INT8_FILE) as file:
             file.write(data)
-        print(f"{target / weights.INT8_FILE}: {len(data):,} bytes, SHA-256 {found}")
-    return found
+    if found != expected:
+        print(f"{expected} was expected: change it in octavo.models.weights, or find out why it differs")
+        sys.exit(1)
 
 
 if __name__ == "__main__":
