@@ -1,0 +1,94 @@
+"""Trains the small reader on: it learns what the large model says, of questions about narratives too.
+
+    python training/small_reader.py --small SMALL --packed FOLDER --data DATA --labels LABELS --dev DEV \\
+        --out RUN.safetensors --seconds 400 [--seed 1]
+
+SMALL is what `unpack_small.py` wrote, FOLDER what `unpack_large.py` wrote from the large model that ships.
+The small reader orders the passages that the large one reads, so an order that it gets wrong is lost.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import large
+import mpnet
+import numpy as np
+import reader
+import torch
+from data import Corpus
+from encoder import Encoder
+from large_reader import OFTEN, WARMING, find_near, list_lessons, measure_both, read_novels
+from large_verifier import read_base
+from learning import TOKENIZER, choose_device, learn, write
+from lessons import Material
+from torch import Tensor
+
+OWN = 0.3  # weight of what people and books say beside what the large model says
+
+
+def load_small(folder: Path, device: str) -> Encoder:
+    found = mpnet.unpack(folder / "words.npz", folder / "reader.npz")
+    tensors = {name: torch.from_numpy(np.asarray(t, np.float32)) for name, t in found.items()}
+    model = Encoder(tensors, reader.HEADS)
+    model.load_state_dict({n: t for n, t in tensors.items() if n.startswith("head.")}, strict=False)
+    return model.to(device)
+
+
+def list_batches(said: argparse.Namespace, corpus: Corpus, device: str) -> reader.Batches:
+    """What the small reader learnt before, what was written about books, and the narratives."""
+    pairs = corpus.judged_pairs(said.labels, own=0.7)
+    groups = corpus.judged_groups(said.labels, negatives=reader.NEGATIVES, own=0.7)
+    material = Material(said.data, seed=said.seed)
+    written = large.list_written_reading(corpus, material, material.written, device)
+    asked = read_novels(said.data, "fit")
+    novels = list_lessons(corpus, asked, find_near(material, asked, device))
+    for more_pairs, more_groups in (written, novels):
+        pairs += OFTEN * more_pairs
+        groups += OFTEN * more_groups
+    print(f"{len(pairs):,} pairs, {len(groups):,} groups", flush=True)
+    return reader.Batches(pairs, groups, seed=said.seed, share=0.4)
+
+
+def train(said: argparse.Namespace) -> None:
+    device = choose_device(said.seed)
+    corpus = Corpus(said.data, said.tokenizer, seed=said.seed)
+    model = load_small(said.small, device)
+    teacher = mpnet.LargeEncoder(read_base(said.packed), large.HEADS).to(device).eval()
+    batches = list_batches(said, corpus, device)
+    measure_both(model, said, corpus)
+
+    def loss(batch: dict) -> Tensor:
+        with torch.autocast(batch["texts"][0].device.type, torch.bfloat16):
+            out = reader.outputs(model, *batch["texts"])
+            with torch.no_grad():
+                theirs = reader.outputs(teacher, *batch["texts"])
+        return OWN * reader.loss_of(out, batch) + reader.distil_loss(out, [theirs], batch)
+
+    for _ in learn(model, batches, loss, said, warming=WARMING):
+        pass
+    write(model, said.out)
+    measure_both(model, said, corpus)
+    said.out.with_suffix(".done").touch()
+
+
+def main() -> None:
+    known = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    known.add_argument("--small", type=Path, required=True)
+    known.add_argument("--packed", type=Path, required=True)
+    known.add_argument("--data", type=Path, required=True)
+    known.add_argument("--labels", type=Path, required=True)
+    known.add_argument("--dev", type=Path, required=True)
+    known.add_argument("--out", type=Path, required=True)
+    known.add_argument("--tokenizer", type=Path, default=TOKENIZER)
+    known.add_argument("--seed", type=int, default=1)
+    known.add_argument("--lr", type=float, default=2e-4)
+    known.add_argument("--seconds", type=float, default=400.0)
+    known.add_argument("--steps", type=int, default=100_000)
+    known.add_argument("--workers", type=int, default=8)
+    train(known.parse_args())
+
+
+if __name__ == "__main__":
+    main()
