@@ -74,12 +74,13 @@ def find_embedder(fingerprint: str, first: Embedder, other: Embedder | None) -> 
 
 def is_made_by(fingerprint: str, embedder: Embedder) -> bool:
     """Says whether an embedder made an index, or an earlier version of it that can be compared with it."""
-    return any(fingerprint.endswith(f" {one}") for one in (embedder.fingerprint, *list_earlier(embedder)))
+    return any(fingerprint.endswith(f" {one}") for one in list_versions(embedder))
 
 
-def list_earlier(embedder: Embedder) -> Collection[str]:
-    """Lists the fingerprints of the embedder's earlier versions."""
-    return embedder.replaces if isinstance(embedder, TrainedEmbedder) else ()
+def list_versions(embedder: Embedder) -> tuple[str, ...]:
+    """Lists the fingerprints of an embedder and of its earlier versions, its own first."""
+    earlier = embedder.replaces if isinstance(embedder, TrainedEmbedder) else ()
+    return (embedder.fingerprint, *earlier)
 
 
 def embed_queries(embedder: Embedder, texts: Sequence[str]) -> list[tuple[float, ...]]:

@@ -17,6 +17,7 @@ from octavo.records.tables import books as book_table
 from octavo.search.groups import group_books, join_hits
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
+from octavo.types import Book
 from tests.support.builders import make_book
 
 ENGLISH = """# Handbook
@@ -148,6 +149,20 @@ async def test_one_library_holds_books_of_both_embedders(tmp_path: Path) -> None
         assert all(finding.sound for finding in found), found
 
 
+async def age(library: Library, book: Book) -> None:
+    """Makes the records say that an earlier version of its embedder embedded the only book."""
+    context = await library._context()
+    embedder = context.find_embedder(book.index_fingerprint)
+    assert isinstance(embedder, TrainedEmbedder)
+    (earlier, *_) = embedder.replaces
+    words = book.index_fingerprint.removesuffix(embedder.fingerprint)
+    async with library._records.database.begin() as connection:
+        await connection.execute(update(book_table).values(index_fingerprint=words + earlier))
+    await library._records.save_missing_digests()
+    if context.embedder is embedder:
+        await library._records.set_meta(EMBEDDER, earlier)
+
+
 @pytest.mark.parametrize(
     ("text", "asked", "section"),
     [(GERMAN, "Where does the cat sleep?", "Kapitel drei"), (ENGLISH, "How long is bread baked?", "Bread")],
@@ -158,16 +173,7 @@ async def test_books_of_an_earlier_version_are_found_and_embedded_again(
     (tmp_path / "book.md").write_text(text, encoding="utf-8")
     async with Library.open(settings=Settings(data=tmp_path / "data")) as library:
         book = await library.add(tmp_path / "book.md")
-        context = await library._context()
-        embedder = context.find_embedder(book.index_fingerprint)
-        assert isinstance(embedder, TrainedEmbedder)
-        (earlier, *_) = embedder.replaces
-        words = book.index_fingerprint.removesuffix(embedder.fingerprint)
-        async with library._records.database.begin() as connection:
-            await connection.execute(update(book_table).values(index_fingerprint=words + earlier))
-        await library._records.save_missing_digests()
-        if context.embedder is embedder:
-            await library._records.set_meta(EMBEDDER, earlier)
+        await age(library, book)
 
     async with Library.open(settings=Settings(data=tmp_path / "data")) as library:
         (hit, *_) = await library.search(asked)
@@ -210,14 +216,7 @@ async def test_a_repair_that_is_interrupted_leaves_a_library_that_opens(
     (tmp_path / "book.md").write_text(ENGLISH, encoding="utf-8")
     async with Library.open(settings=Settings(data=tmp_path / "data")) as library:
         book = await library.add(tmp_path / "book.md")
-        embedder = (await library._context()).embedder
-        assert isinstance(embedder, TrainedEmbedder)
-        (earlier, *_) = embedder.replaces
-        words = book.index_fingerprint.removesuffix(embedder.fingerprint)
-        async with library._records.database.begin() as connection:
-            await connection.execute(update(book_table).values(index_fingerprint=words + earlier))
-        await library._records.save_missing_digests()
-        await library._records.set_meta(EMBEDDER, earlier)
+        await age(library, book)
 
     def stop(_: object) -> object:
         raise KeyboardInterrupt

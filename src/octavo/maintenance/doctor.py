@@ -38,7 +38,7 @@ from octavo.maintenance.repair import (
 )
 from octavo.models.cross_encoders import HeadedText, LocalModels
 from octavo.models.loading import load_embedder
-from octavo.protocols import is_made_by, list_earlier
+from octavo.protocols import list_versions
 from octavo.store import open_store, replace_store
 
 if TYPE_CHECKING:
@@ -253,9 +253,8 @@ def _describe_earlier(context: LibraryContext, books: Sequence[Book]) -> list[Fi
     """Name the books that an earlier version of their embedder embedded."""
     named = []
     for book in books:
-        embedder = context.find_embedder(book.index_fingerprint)
-        newest = book.index_fingerprint.endswith(f" {embedder.fingerprint}")
-        if is_made_by(book.index_fingerprint, embedder) and not newest:
+        _, *earlier = list_versions(context.find_embedder(book.index_fingerprint))
+        if any(book.index_fingerprint.endswith(f" {one}") for one in earlier):
             named.append(book.title)
     if not named:
         return []
@@ -297,7 +296,7 @@ async def _repair(
     done = []
     async with _open_store(settings, records, embedder, rebuild=True) as context:
         await records.set_meta(STORE_STATE, "")
-        if await records.get_meta(EMBEDDER) not in (embedder.fingerprint, *list_earlier(embedder)):
+        if await records.get_meta(EMBEDDER) not in list_versions(embedder):
             await records.set_meta(EMBEDDER, HALF_DONE)
         anew = 0
         async with aclosing(reindex(context)) as steps:

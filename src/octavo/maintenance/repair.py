@@ -25,7 +25,7 @@ from octavo.ingest.context import BOOKS, LibraryContext
 from octavo.ingest.edition import build_edition, join_edition, make_fingerprint
 from octavo.ingest.install import STORE_AT_ONCE, install, split_batches
 from octavo.ingest.notes import read_recorded_notes
-from octavo.protocols import list_earlier
+from octavo.protocols import list_versions
 from octavo.records.rows import hash_text
 from octavo.store import Store, open_store, read_store_state
 from octavo.types.books import read_languages
@@ -266,7 +266,7 @@ async def require_embedder(records: Records, embedder: Embedder) -> None:
     An earlier version of the same one is no other: what it embedded is found until it is embedded again.
     """
     known = await records.get_meta(EMBEDDER)
-    if known in (embedder.fingerprint, *list_earlier(embedder)):
+    if known in list_versions(embedder):
         return
     if known is None or not await records.list_books():
         await records.set_meta(EMBEDDER, embedder.fingerprint)

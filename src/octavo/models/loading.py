@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from octavo.models.embedding import OnnxEmbedder, OpenAIEmbedder
 from octavo.models.multilingual import MultilingualEmbedder
-from octavo.models.weights import ENGLISH as ENGLISH_MODEL
-from octavo.models.weights import find_weights
+from octavo.models.weights import TRAINED_MINILM, find_weights
 from octavo.settings import AUTO
 
 if TYPE_CHECKING:
@@ -42,6 +41,6 @@ def load_multilingual(settings: Settings, *, beside: Embedder) -> Embedder | Non
     It stands only beside the English model that comes with Octavo, whose vectors have the same size. With
     `english` no new book is embedded by it, but those that were are still found.
     """
-    if settings.embedder not in ENGLISH or not beside.fingerprint.startswith(f"{ENGLISH_MODEL}:"):
+    if settings.embedder not in ENGLISH or not beside.fingerprint.startswith(f"{TRAINED_MINILM}:"):
         return None
     return MultilingualEmbedder(threads=settings.threads)

@@ -34,7 +34,7 @@ from octavo.models.folder import read_folder
 PACKAGE = "octavo-models"
 MINILM = "all-MiniLM-L6-v2"
 INSTALL = "pip install ./packages/octavo-models"
-ENGLISH = "minilm-octavo-1"
+TRAINED_MINILM = "minilm-octavo-1"
 """The embedder of English books: all-MiniLM-L6-v2, trained on by us."""
 INT8_FILE = "english-int8.onnx"
 INT8_SHA256 = "6daa84153adbfd19e3633b704ba99932dfe0b3c4ca2cafe2310d8a052b21054d"
@@ -200,7 +200,7 @@ def _find_minilm(precision: str, *, cache: Path, download: bool) -> Weights:
     trained = precision == "int8"
     onnx, sha256 = _find_int8(cache) if trained else _find_fp32(cache, download=download)
     return Weights(
-        name=ENGLISH if trained else MINILM,
+        name=TRAINED_MINILM if trained else MINILM,
         precision=precision,
         onnx=onnx,
         tokenizer=find_tokenizer(),

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 # A name that one in so many passages has is that of the subject. Of a name in the book's title, fewer do.
 ONE_IN, ONE_IN_TITLED = 7, 20
-_SHARES = {False: ONE_IN, True: ONE_IN_TITLED}
 # Fewer passages, with the name or in all, prove nothing.
 FEWEST_WITH_NAME, FEWEST_PASSAGES = 5, 20
 # With fewer words than this a question is left as it is.
@@ -40,14 +39,16 @@ def leave_out_subject(
     if passages < FEWEST_PASSAGES:
         return question
     titled = encoder.encode_query(title).keys()
-    least = {named: max(passages / share, FEWEST_WITH_NAME) for named, share in _SHARES.items()}
+    least, least_titled = (max(passages / share, FEWEST_WITH_NAME) for share in (ONE_IN, ONE_IN_TITLED))
 
     def keep(found: re.Match[str]) -> str:
         word = _POSSESSIVE.sub("", found[0])
         if not word[0].isupper() or (found.start() == 0 and not word.isupper()):
             return found[0]
-        having = {index: counts.get(index, 0) for index in encoder.encode_query(word)}
-        return "" if any(count >= least[index in titled] for index, count in having.items()) else found[0]
+        for index in encoder.encode_query(word):
+            if counts.get(index, 0) >= (least_titled if index in titled else least):
+                return ""
+        return found[0]
 
     bare = " ".join(_WORD.sub(keep, question).split())
     return bare if len(_WORD.findall(bare)) >= FEWEST_WORDS else question
