@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from export import apply_changes
+from export import apply_changes, read_trained
 
 from octavo.models import graph, weights
 
@@ -32,13 +32,8 @@ def read_base(folder: Path) -> dict[str, np.ndarray]:
     return apply_changes({}, [folder / "words.npz", folder / "embedder.npz"])
 
 
-def average(runs: list[Path]) -> dict[str, np.ndarray]:
-    held = [graph.read_tensors(path) for path in runs]
-    return {name: np.mean([run[name] for run in held], axis=0, dtype=np.float32) for name in held[0]}
-
-
 def main(base: Path, *trained: Path, target: Path = PACKAGE) -> None:
-    tensors = read_base(base) | (average(list(trained)) if trained else {})
+    tensors = read_trained(read_base(base), trained)
     data = graph.build_graph(tensors, weights.RECIPE, precision="int8")
     found = hashlib.sha256(data).hexdigest()
     expected = weights.INT8_SHA256 if trained else PUBLISHED

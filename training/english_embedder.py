@@ -15,15 +15,16 @@ from __future__ import annotations
 import argparse
 import copy
 import json
-import lzma
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import data
 import mpnet
 import numpy as np
+import recall
 import torch
 from data import read_judgements, rows
 from encoder import Encoder
@@ -175,47 +176,23 @@ def train(said: argparse.Namespace) -> None:
 
 @torch.no_grad()
 def measure(model: Encoder, said: argparse.Namespace) -> dict[str, list[str]]:
-    """The share of questions with a right passage among the first 1, 5, 20 and 40: alone, and with words."""
-    with lzma.open(said.dev / "retrieval.json.xz", "rt", encoding="utf-8") as file:
-        held = json.load(file)
     tokenizer = data.load_tokenizer(said.tokenizer)
     device = next(model.parameters()).device
 
-    def place(texts: Sequence[str], most: int) -> Tensor:
+    def place(texts: Sequence[str], most: int) -> np.ndarray:
         order = sorted(range(len(texts)), key=lambda n: len(texts[n]))
         found = torch.zeros(len(texts), 384, device=device)
         for at in range(0, len(order), 256):
             part = order[at : at + 256]
             made = encode(tokenizer, [texts[n] for n in part], most)
             found[part] = embed(model, *(torch.as_tensor(t, device=device) for t in made))
-        return found
+        return found.float().cpu().numpy()
 
-    result = {}
-    for given in held:
-        asked = given["questions"]
-        read, questions = place(given["passages"], 256), place([q["q"] for q in asked], MOST_ASKED)
-        scores = (questions @ read.T).float().cpu().numpy()
-        places = [[], []]
-        for own, question in zip(scores, asked, strict=True):
-            words = np.zeros(len(own))
-            for n, score in question["words"]:
-                words[n] = score
-            for ways, total in zip(places, (own, 0.45 * scale(own) + 0.55 * scale(words)), strict=True):
-                order = np.argsort(-total, kind="stable")
-                ways.append(int(np.flatnonzero(np.isin(order, question["right"]))[0]) + 1)
-        result[given["name"]] = [
-            "/".join(f"{np.mean([r <= k for r in ways]):.3f}" for k in (1, 5, 20, 40)) for ways in places
-        ]
-    return result
-
-
-def scale(scores: np.ndarray, *, best: int = 50) -> np.ndarray:
-    """The fifty best from 0 to 1, as the library scales them."""
-    top = np.argsort(-scores, kind="stable")[:best]
-    low, high = scores[top].min(), scores[top].max()
-    found = np.zeros_like(scores, dtype=float)
-    found[top] = (scores[top] - low) / max(high - low, 1e-9)
-    return found
+    return recall.measure(
+        said.dev / "retrieval.json.xz",
+        passages=partial(place, most=256),
+        questions=partial(place, most=MOST_ASKED),
+    )
 
 
 def main() -> None:

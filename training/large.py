@@ -175,18 +175,23 @@ def loss_of(model: torch.nn.Module, batch: dict) -> tuple[Tensor, dict[str, Tens
     return reader.loss_of(out, batch), out
 
 
+def load_small(folder: Path, name: str, heads: dict[str, int], device: str) -> Encoder:
+    """The small model of this name that `unpack_small.py` wrote, with its heads."""
+    found = mpnet.unpack(folder / "words.npz", folder / f"{name}.npz")
+    tensors = {n: torch.from_numpy(np.asarray(t, np.float32)) for n, t in found.items()}
+    model = Encoder(tensors, heads)
+    model.load_state_dict({n: t for n, t in tensors.items() if n.startswith("head.")}, strict=False)
+    return model.to(device)
+
+
 class Students:
     """The small reader and the small verifier, which learn from the large model's outputs."""
 
     def __init__(self, folder: Path, device: str, *, rate: float) -> None:
-        words = mpnet.unpack(folder / "words.npz")
-        self.models: dict[str, Encoder] = {}
-        for name, heads in (("reader", reader.HEADS), ("verifier", {"support": 1})):
-            own = words | mpnet.unpack(folder / f"{name}.npz")
-            tensors = {n: torch.from_numpy(np.asarray(t, np.float32)) for n, t in own.items()}
-            model = Encoder(tensors, heads)
-            model.load_state_dict({n: t for n, t in tensors.items() if n.startswith("head.")}, strict=False)
-            self.models[name] = model.to(device).train()
+        self.models = {
+            name: load_small(folder, name, heads, device).train()
+            for name, heads in (("reader", reader.HEADS), ("verifier", {"support": 1}))
+        }
         self.rate = rate
         learning = [p for m in self.models.values() for p in m.parameters() if p.requires_grad]
         self.learning = learning

@@ -14,11 +14,9 @@ from pathlib import Path
 
 import large
 import mpnet
-import numpy as np
 import reader
 import torch
 from data import Corpus
-from encoder import Encoder
 from large_reader import OFTEN, WARMING, find_near, list_lessons, measure_both, read_novels
 from large_verifier import read_base
 from learning import TOKENIZER, choose_device, learn, write
@@ -26,14 +24,6 @@ from lessons import Material
 from torch import Tensor
 
 OWN = 0.3  # weight of what people and books say beside what the large model says
-
-
-def load_small(folder: Path, device: str) -> Encoder:
-    found = mpnet.unpack(folder / "words.npz", folder / "reader.npz")
-    tensors = {name: torch.from_numpy(np.asarray(t, np.float32)) for name, t in found.items()}
-    model = Encoder(tensors, reader.HEADS)
-    model.load_state_dict({n: t for n, t in tensors.items() if n.startswith("head.")}, strict=False)
-    return model.to(device)
 
 
 def list_batches(said: argparse.Namespace, corpus: Corpus, device: str) -> reader.Batches:
@@ -54,7 +44,7 @@ def list_batches(said: argparse.Namespace, corpus: Corpus, device: str) -> reade
 def train(said: argparse.Namespace) -> None:
     device = choose_device(said.seed)
     corpus = Corpus(said.data, said.tokenizer, seed=said.seed)
-    model = load_small(said.small, device)
+    model = large.load_small(said.small, "reader", reader.HEADS, device)
     teacher = mpnet.LargeEncoder(read_base(said.packed), large.HEADS).to(device).eval()
     batches = list_batches(said, corpus, device)
     measure_both(model, said, corpus)
