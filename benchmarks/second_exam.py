@@ -30,7 +30,8 @@ BOOKS = {
     ),
     "astronomy": ("textbook", "Astronomy"),
 }
-_FRONT, _BACK = ("Epigraph", "Dedication", "Preface", "Introduction"), ("Note",)
+_FRONT = ("Epigraph", "Dedication", "To the Hesitating Purchaser", "Preface", "Introduction")
+_BACK = ("Note",)
 _NUMBER = re.compile(r"([IVXL]+)(?:: |$)")
 _VALUES = {"I": 1, "V": 5, "X": 10, "L": 50}
 
