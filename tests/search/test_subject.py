@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,8 @@ from octavo.library import Library
 from octavo.records.words import ANY_WORD
 from octavo.search.subject import leave_out_subject
 from octavo.store.bm25 import Bm25Encoder
-from octavo.testing import TinyEmbedder
 from tests.support import small_books
+from tests.support.embedders import RecordingEmbedder
 
 ENCODER = Bm25Encoder()
 
@@ -75,18 +74,6 @@ def test_a_name_in_the_title_is_the_subject_if_fewer_passages_have_it(
     question = "How many ships did Norwick build?"
     bare = "How many ships did build?" if left_out else question
     assert leave_out_subject(question, count(norwick=having), ENCODER, title=title) == bare
-
-
-class RecordingEmbedder(TinyEmbedder):
-    """Remembers what it has embedded."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[str] = []
-
-    def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
-        self.seen += texts
-        return super().embed(texts)
 
 
 async def test_a_question_to_one_book_is_embedded_with_and_without_its_subject(tmp_path: Path) -> None:

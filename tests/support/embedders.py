@@ -1,4 +1,5 @@
-"""Embedders that stop or fail in the middle of a book, for tests of what is left behind then."""
+"""Embedders that stop or fail in the middle of a book, for tests of what is left behind then, and one that
+remembers."""
 
 from __future__ import annotations
 
@@ -37,4 +38,16 @@ class FailingEmbedder(TinyEmbedder):
         if self.free == 0:
             raise ModelError("the model does not answer")
         self.free -= 1
+        return super().embed(texts)
+
+
+class RecordingEmbedder(TinyEmbedder):
+    """Remembers what it has embedded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
+        self.seen += texts
         return super().embed(texts)

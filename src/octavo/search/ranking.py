@@ -13,6 +13,7 @@ the passages shown as 70 % are relevant.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -65,6 +66,29 @@ def fuse(found: StoreHits, *, dense_weight: float = DENSE_WEIGHT) -> list[Candid
         mixed.append((-round(score, _EXACT), id_, score, standing, cosine))
     mixed.sort()
     return [Candidate(id_, score, standing, cosine) for _, id_, score, standing, cosine in mixed]
+
+
+def raise_candidates(candidates: Sequence[Candidate], ids: Collection[str], *, by: float) -> list[Candidate]:
+    """Raise the scores of some candidates, and order all of them anew."""
+    raised = (c._replace(score=c.score + by) if c.id in ids else c for c in candidates)
+    return sorted(raised, key=lambda candidate: (-round(candidate.score, _EXACT), candidate.id))
+
+
+def mix_vectors(one: Sequence[float], other: Sequence[float], *, share: float) -> Sequence[float]:
+    """Mix two vectors to one of length 1, of which the other has this share."""
+    mixed = [(1 - share) * a + share * b for a, b in zip(one, other, strict=True)]
+    length = math.hypot(*mixed)
+    return [x / length for x in mixed] if length > 0 else one
+
+
+def mix_words(one: Mapping[int, float], other: Mapping[int, float], *, weight: float) -> dict[int, float]:
+    """Mix the words of two queries, where all of the other weigh `weight` times as much as all of the one."""
+    whole, added = sum(one.values()), sum(other.values())
+    scale = weight * whole / added if whole and added else 1.0
+    return {
+        word: max(one.get(word, 0.0), scale * other.get(word, 0.0))
+        for word in sorted(one.keys() | other.keys())
+    }
 
 
 class _SearchHalf:

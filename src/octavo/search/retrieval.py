@@ -2,7 +2,8 @@
 
 The query is embedded, and its words are weighed by how rare they are in the library. Within one book they are
 counted in that book, where the name of its subject says nothing, and half of the query's vector is made
-without that name. Both halves of the search run in one round trip, and their scores are fused. The best
+without that name. A question that names a measure of accounting is searched by what it is computed from too
+(`search.measures`). Both halves of the search run in one round trip, and their scores are fused. The best
 chunks are read from the records: the store only points to them. A chunk outside of the bounds is dropped even
 if the store returned it. With a reranker, the models that come with Octavo decide which of the first come
 first.
@@ -15,7 +16,6 @@ Vectors of queries and chunks are cached; chunks only as long as no edition chan
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,6 +27,7 @@ from octavo.records.words import ANY_WORD
 from octavo.search.cache import LRUCache
 from octavo.search.cascade import LOOKED_AT
 from octavo.search.groups import BookGroup, group_books, join_hits
+from octavo.search.measures import find_measures
 from octavo.search.ranking import (
     DENSE_WEIGHT,
     MULTILINGUAL_WEIGHT,
@@ -36,6 +37,9 @@ from octavo.search.ranking import (
     estimate_relevance,
     find_stems,
     fuse,
+    mix_vectors,
+    mix_words,
+    raise_candidates,
     weigh_query,
 )
 from octavo.search.rerank import Ranking, Reranker
@@ -50,6 +54,11 @@ if TYPE_CHECKING:
     from octavo.search.scope import Bounds
 
 CANDIDATES = 50
+# How much the line items that a measure is computed from count beside the question: a share of the vector,
+# and the weight of all their words as a multiple of that of all the words of the question.
+LINE_ITEMS_SHARE, LINE_ITEMS_WEIGHT = 0.7, 1.5
+# What a passage that states the measure itself is raised by.
+STATED_LEAD = 0.5
 # How many words' counts are kept in memory.
 COUNTS_KEPT = 50_000
 # Of how many books the counts of all their words are kept.
@@ -112,7 +121,7 @@ class Retriever:
             generation = await self._records.refresh()
             visible = bounds.exclude(self._records.unpublished)
             found, dense_weight = await self._search_groups(cleaned, visible.where, limit)
-            candidates = fuse(found, dense_weight=dense_weight)
+            candidates = await self._prefer_stated(cleaned, fuse(found, dense_weight=dense_weight))
             ranking = await self._rank(cleaned, candidates, bounds, reader)
             evidence = await self._select(cleaned, candidates, bounds, top_k, ranking)
             # If an edition was published in the meantime, the old one is gone: search again.
@@ -131,8 +140,7 @@ class Retriever:
             if bound is not None:
                 books = bound.any_of.get("book_id", ())
                 book = str(books[0]) if len(books) == 1 else None
-                vector = await self._embed_in_book(query, group, book)
-                words = await self.weigh_words(query, languages=group.languages, book_id=book)
+                vector, words = await self._encode_query(query, group, book)
                 hits = await self._store.search(vector, words, where=bound, limit=limit)
                 found.append(group.scale(hits))
                 if not group.multilingual:
@@ -147,6 +155,38 @@ class Retriever:
             self._titles = {book.id: book.title for book in books}
             self._grouped_at = generation
         return self._groups
+
+    async def _encode_query(
+        self, query: str, group: BookGroup, book_id: str | None
+    ) -> tuple[Sequence[float], dict[int, float]]:
+        """Return the vector and the words that the books of a group, or one of them, are searched by."""
+        vector = await self._embed_in_book(query, group, book_id)
+        words = await self.weigh_words(query, languages=group.languages, book_id=book_id)
+        line_items = await self._list_line_items(query, group, book_id)
+        if line_items:
+            added = await self.embed_query(line_items, group.embedder)
+            vector = mix_vectors(vector, added, share=LINE_ITEMS_SHARE)
+            rare = await self.weigh_words(line_items, languages=group.languages, book_id=book_id)
+            words = mix_words(words, rare, weight=LINE_ITEMS_WEIGHT)
+        return vector, words
+
+    async def _list_line_items(self, query: str, group: BookGroup, book_id: str | None) -> str:
+        """List what the measures that a query names are computed from. Only English has names of measures.
+
+        A measure of one word that the books have is found by that word.
+        """
+        named = find_measures(query) if "" in group.main else ()
+        wanted = [m for m in named if not (m.word and await self.weigh_words(m.word, book_id=book_id))]
+        return ". ".join(measure.line_items for measure in wanted)
+
+    async def _prefer_stated(self, query: str, candidates: list[Candidate]) -> list[Candidate]:
+        """Raise the candidates that state a measure which the query names."""
+        measures = find_measures(query)
+        if not measures:
+            return candidates
+        loaded = await self._load_chunks([candidate.id for candidate in candidates[:LOOKED_AT]])
+        stating = {id_ for id_, c in loaded.items() if any(m.is_stated(c.content) for m in measures)}
+        return raise_candidates(candidates, stating, by=STATED_LEAD)
 
     async def _select(
         self, query: str, candidates: list[Candidate], bounds: Bounds, top_k: int, ranking: Ranking
@@ -205,9 +245,7 @@ class Retriever:
         bare = leave_out_subject(query, counts, self._bm25, title=title)
         if bare == query:
             return whole
-        both = [a + b for a, b in zip(whole, await self.embed_query(bare, group.embedder), strict=True)]
-        length = math.hypot(*both)
-        return [x / length for x in both] if length > 0 else whole
+        return mix_vectors(whole, await self.embed_query(bare, group.embedder), share=0.5)
 
     def _forget_old_counts(self) -> None:
         generation = self._records.generation
