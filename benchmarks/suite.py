@@ -68,10 +68,13 @@ def load(suite: Path, name: str, limit: int) -> QuestionSet:
         "rust_book": _rust,
         "financebench_pdf": _finance,
         "pdf_manuals": _manuals,
+        "stated_measures": _stated_measures,
     }
     books, items = made[name](suite / name)
     chosen = items if not limit or len(items) <= limit else random.Random(5).sample(items, limit)
-    return QuestionSet(name, tuple(books), tuple(chosen), titled=name != "financebench_pdf")
+    return QuestionSet(
+        name, tuple(books), tuple(chosen), titled=name not in ("financebench_pdf", "stated_measures")
+    )
 
 
 def _squad(base: Path) -> tuple[list[tuple[str, Path]], list[Item]]:
@@ -112,12 +115,24 @@ def _manuals(base: Path) -> tuple[list[tuple[str, Path]], list[Item]]:
 
     They are `debian-reference.en.pdf` of debian-reference-en and `sdccman.pdf` of sdcc-doc.
     """
-    asked = (Path(__file__).parent / "pdf_questions.tsv").read_text(encoding="utf-8").splitlines()
-    items = [
-        Item(question, name, on_page({int(page)}))
-        for name, page, question in (line.split("\t") for line in asked)
-    ]
+    items = _read_questions("pdf_questions.tsv")
     return [(name, base / f"{name}.pdf") for name in sorted({item.book or "" for item in items})], items
+
+
+def _read_questions(name: str) -> list[Item]:
+    """Read our own questions, each with its book and the pages that answer it."""
+    asked = (Path(__file__).parent / name).read_text(encoding="utf-8").splitlines()
+    return [
+        Item(question, book, on_page({int(page) for page in pages.split(",")}))
+        for book, pages, question in (line.split("\t") for line in asked)
+    ]
+
+
+def _stated_measures(base: Path) -> tuple[list[tuple[str, Path]], list[Item]]:
+    """Our own questions for measures of accounting that five of the reports of financebench_pdf state."""
+    items = _read_questions("stated_measures.tsv")
+    books, _ = _finance(base.parent / "financebench_pdf")
+    return [book for book in books if book[0] in {item.book for item in items}], items
 
 
 def _finance(base: Path) -> tuple[list[tuple[str, Path]], list[Item]]:
