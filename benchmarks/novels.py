@@ -57,7 +57,7 @@ def has_answer(said: str, wanted: Iterable[str], *, told: bool) -> bool:
 
 
 def judge(row: Row, answer: Answer, chapters: list[list[str]]) -> Row:
-    cut = [(chapters[c][p], chapters[c][p][start:end]) for c, p, start, end in row["right"]]
+    cut = [(chapters[c][p], chapters[c][p][start:end]) for c, p, start, end, *_ in row["right"]]
     told = row["kind"] in ("why", "how", "what", "yesno")
     refused = answer.refusal is not None
     quoted = [" ".join(citation.content_snippet.split()) for citation in answer.citations]

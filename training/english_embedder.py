@@ -1,13 +1,15 @@
 """Trains the embedder of English books on: a question is near the passage that answers it.
 
     python training/english_embedder.py --small SMALL --data DATA --labels LABELS --dev DEV \\
-        --out OUT.safetensors --seconds 300
+        --out OUT.safetensors --seconds 300 [--packed FOLDER]
 
 SMALL is what `unpack_small.py` wrote. The embedder that ships learns from people's questions with right
 and wrong passages, from questions that a teacher wrote and judged, from those that were written about books
 (`written.jsonl.xz`, `novels.jsonl.xz`), and from sentences of books with the passage that they were taken
 from. Every other passage of a batch is a wrong one. The word vectors stay as they are, and what it says of
-passages stays near what the published model says. DEV/retrieval.json.xz is made by `retrieval_dev.py`.
+passages stays near what the published model says. DEV/retrieval.json.xz is made by `retrieval_dev.py`. With
+FOLDER (`unpack_large.py`), the large reader says which of a question's two passages is the better one: some
+that are taken for wrong, because they only share words with the question, answer it.
 """
 
 from __future__ import annotations
@@ -28,10 +30,13 @@ import recall
 import torch
 from data import read_judgements, rows
 from encoder import Encoder
+from large import HEADS
 from large_reader import find_near, read_novels
+from large_verifier import read_base
 from learning import TOKENIZER, choose_device, learn, write
 from lessons import Material, Written
 from multilingual_embedder import compare, embed, encode, load_model
+from tokenizers import Tokenizer
 from torch import Tensor
 from torch.utils.data import IterableDataset, get_worker_info
 
@@ -40,7 +45,7 @@ TEMPERATURE, KEPT, WARMING = 0.03, 0.1, 200
 NEAR = 8  # passages of its book that share most words with a question
 MEASURED = 1000  # steps between two measurements
 # How often each kind is drawn.
-SHARES = {"people": 0.36, "taught": 0.16, "written": 0.12, "novels": 0.24, "sentences": 0.12}
+SHARES = {"people": 0.32, "taught": 0.14, "written": 0.12, "novels": 0.3, "sentences": 0.12}
 SURE = 1.0  # log-odds above which the teacher takes a passage for right, and below which, negative, for wrong
 
 
@@ -131,8 +136,8 @@ class Drawer:
 
 
 class Batches(IterableDataset):
-    def __init__(self, drawer: Drawer, tokenizer: Path, *, seed: int) -> None:
-        self.drawer, self.tokenizer, self.seed = drawer, tokenizer, seed
+    def __init__(self, drawer: Drawer, tokenizer: Path, *, seed: int, paired: bool) -> None:
+        self.drawer, self.tokenizer, self.seed, self.paired = drawer, tokenizer, seed, paired
 
     def __iter__(self) -> Iterator[dict]:
         worker = get_worker_info()
@@ -148,7 +153,17 @@ class Batches(IterableDataset):
                 "asked": encode(made, [asked for asked, _, _ in drawn], MOST_ASKED),
                 "read": encode(made, passages, MOST_READ),
                 "same": same,
+                "pairs": pair_up(made, drawn) if self.paired else [],
             }
+
+
+def pair_up(tokenizer: Tokenizer, drawn: Sequence[tuple[str, str, str]]) -> tuple[np.ndarray, ...]:
+    """Each question with its two passages, as the readers read them."""
+    asked = data.tokenize(tokenizer, [one for one, _, _ in drawn])
+    read = data.tokenize(tokenizer, [text for _, *both in drawn for text in both])
+    return data.pad(
+        [data.join_pieces(asked[n // 2].pieces, text.pieces[:MOST_READ]) for n, text in enumerate(read)]
+    )
 
 
 def train(said: argparse.Namespace) -> None:
@@ -159,11 +174,13 @@ def train(said: argparse.Namespace) -> None:
     )
     first = copy.deepcopy(model).eval()
     print("before", json.dumps(measure(first, said)), flush=True)
-    batches = Batches(Drawer(said, device), said.tokenizer, seed=said.seed)
+    batches = Batches(Drawer(said, device), said.tokenizer, seed=said.seed, paired=bool(said.packed))
+    teacher = load_teacher(said.packed, device) if said.packed else None
     model.train()
 
     def loss(batch: dict) -> Tensor:
-        return compare(model, first, batch, temperature=TEMPERATURE, kept=said.kept)[0]
+        better = judge(teacher, batch["pairs"]) if teacher else None
+        return compare(model, first, batch, temperature=TEMPERATURE, kept=said.kept, better=better)[0]
 
     for step in learn(model, batches, loss, said, warming=WARMING):
         if step and step % MEASURED == 0:
@@ -172,6 +189,18 @@ def train(said: argparse.Namespace) -> None:
     print("after", json.dumps(measure(model.eval(), said)), flush=True)
     write(model, said.out)
     said.out.with_suffix(".done").touch()
+
+
+def load_teacher(packed: Path, device: str) -> mpnet.LargeEncoder:
+    return mpnet.LargeEncoder(read_base(packed), HEADS).to(device).eval()
+
+
+@torch.no_grad()
+def judge(teacher: mpnet.LargeEncoder, pairs: Sequence[Tensor]) -> Tensor:
+    """The log odds that the first of a question's two passages is the better one."""
+    with torch.autocast(pairs[0].device.type, torch.bfloat16):
+        ranks = teacher(*pairs)["rank"][:, 0, 0].float()
+    return ranks[::2] - ranks[1::2]
 
 
 @torch.no_grad()
@@ -199,6 +228,7 @@ def main() -> None:
     known = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     known.add_argument("--small", type=Path, required=True, help="folder that unpack_small.py wrote")
     known.add_argument("--tokenizer", type=Path, default=TOKENIZER)
+    known.add_argument("--packed", type=Path, help="the large reader, as unpack_large.py wrote it")
     known.add_argument("--data", type=Path, required=True)
     known.add_argument("--labels", type=Path)
     known.add_argument("--dev", type=Path, required=True)

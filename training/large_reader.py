@@ -130,13 +130,20 @@ def train(said: argparse.Namespace) -> None:
     said.out.with_suffix(".done").touch()
 
 
+def load_average(base: dict[str, np.ndarray], runs: str) -> mpnet.LargeEncoder:
+    """The average of runs that began with `base`, or `base` itself without runs. Commas are between them."""
+    model = mpnet.LargeEncoder(base, HEADS)
+    given = [load_file(path) for path in runs.split(",") if path]
+    if given:
+        mean = {name: torch.stack([run[name].float() for run in given]).mean(0) for name in given[0]}
+        model.load_state_dict(mean, strict=False)
+    return model
+
+
 def join(said: argparse.Namespace) -> None:
     """Average runs, write the average's differences from where they began, and measure it."""
     base = read_base(said.packed)
-    model = mpnet.LargeEncoder(base, HEADS)
-    runs = [load_file(path) for path in said.join.split(",")]
-    mean = {name: torch.stack([run[name].float() for run in runs]).mean(0) for name in runs[0]}
-    model.load_state_dict(mean, strict=False)
+    model = load_average(base, said.join)
     mpnet.write_changes(model, base, said.out)
     device = choose_device(said.seed)
     measure_both(model.to(device), said, Corpus(said.data, said.tokenizer, seed=said.seed))

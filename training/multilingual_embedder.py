@@ -159,11 +159,18 @@ def load_model(base: dict[str, Tensor], device: str) -> Encoder:
 
 
 def compare(
-    model: Encoder, first: Encoder, batch: dict, *, temperature: float, kept: float
+    model: Encoder,
+    first: Encoder,
+    batch: dict,
+    *,
+    temperature: float,
+    kept: float,
+    better: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """How far each question is from its passage among all, and how far passages are from where they were.
 
     The passage of a question comes first of its two; `kept` weighs the distance from the `first` model.
+    `better` are a teacher's log odds that it is the better one of the two.
     """
     asked, read = embed(model, *batch["asked"]), embed(model, *batch["read"])
     scores = (asked @ read.T / temperature).masked_fill(batch["same"], -1e4)
@@ -171,7 +178,12 @@ def compare(
     with torch.no_grad():
         before = embed(first, *batch["read"])
     moved = 1 - (read * before).sum(-1).mean()
-    return F.cross_entropy(scores, wanted) + kept * moved, moved
+    loss = F.cross_entropy(scores, wanted) + kept * moved
+    if better is not None:
+        rows = torch.arange(len(asked), device=scores.device)
+        lead = scores[rows, wanted] - scores[rows, wanted + 1]
+        loss = loss + F.binary_cross_entropy_with_logits(lead, torch.sigmoid(better))
+    return loss, moved
 
 
 def train(said: argparse.Namespace) -> None:

@@ -1,21 +1,25 @@
-"""Keeps readers' questions about whole narratives: the places that answer them, and places that only seem to.
+"""Keeps readers' questions about whole books: the places that answer them, and places that only seem to.
 
     python training/novels.py pack DATA WRITTEN KEPT
-    python training/novels.py expand DATA KEPT TARGET
+    python training/novels.py expand DATA KEPT [KEPT ...] TARGET
 
-WRITTEN is a folder with a file for each book of DATA/books.jsonl.xz, named as the book. Each line has `q`,
-`kind` (fact, who, why, how, what, yesno, or absent if the book does not say), `support` (places that answer:
-`at` as CHAPTER.PARAGRAPH counted from 0 and 1, `quote`, and `answer`, the words of the quote that answer) and
-`wrong` (`at`, `quote`). KEPT has offsets in place of the books' words. TARGET (`novels.jsonl.xz`) has
-passages of about 120 words around them: `right` (t, and a at s), `wrong`, and the part that the book is in.
+WRITTEN is a folder with a file for each book of DATA/books.jsonl.xz or DATA/manuals.jsonl.xz, named as the
+book. Each line has `q`, `kind` (fact, who, why, how, what, list, yesno, or absent if the book does not say),
+`support` (places that answer: `at` as CHAPTER.PARAGRAPH counted from 0 and 1, `quote`, and `answer`, the
+words of the quote that answer) and `wrong` (`at`, `quote`). KEPT has offsets in place of the books' words,
+and a checksum of the words. A question of which a place has other words, as in another version of a manual,
+is left out. TARGET (`novels.jsonl.xz`) has passages of about 120 words around the places: `right` (t, and a
+at s), `wrong`, and the part that the book is in.
 """
 
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from passages import find_part, read_books, read_rows
 from written import read_kept, write_rows
@@ -25,10 +29,19 @@ from octavo.text.sentences import split_sentences
 LEAST, MOST = 120, 200  # words of a passage
 Row = dict[str, Any]
 Place = list[int]
+Books = dict[str, list[list[str]]]
+
+
+def read_texts(data: Path) -> Books:
+    """The paragraphs of each chapter of a book or section of a manual. Its title is its paragraph 0."""
+    manuals: Books = defaultdict(list)
+    for row in read_rows(data / "manuals.jsonl.xz"):
+        manuals[row["book"]].append([" ".join(text.split()) for text in (row["title"], *row["paragraphs"])])
+    return read_books(data) | manuals
 
 
 def pack(data: Path, written: Path, kept: Path) -> None:
-    books, rows = read_books(data), []
+    books, rows = read_texts(data), []
     for path in sorted(written.glob("*.jsonl")):
         for row in read_rows(path):
             own = {"book": path.stem, "q": row["q"], "kind": row["kind"]}
@@ -40,17 +53,30 @@ def pack(data: Path, written: Path, kept: Path) -> None:
 
 
 def find_place(chapters: Sequence[Sequence[str]], at: str, quote: str, words: str) -> Place:
-    """Chapter, paragraph, and where the words of the quote begin and end. Raises if they are not there."""
+    """Chapter, paragraph, where the words of the quote begin and end, and their checksum.
+
+    Raises if they are not there.
+    """
     chapter, paragraph = (int(number) for number in at.split("."))
     start = chapters[chapter][paragraph].index(quote) + quote.index(words)
-    return [chapter, paragraph, start, start + len(words)]
+    return [chapter, paragraph, start, start + len(words), crc32(words.encode())]
 
 
-def expand(data: Path, kept: Path, target: Path) -> None:
-    books = read_books(data)
+def has_words(chapters: Sequence[Sequence[str]], place: Place) -> bool:
+    """Whether the words of a place are still there. Places that were kept without a checksum are."""
+    chapter, paragraph, start, end, *checksum = place
+    if chapter >= len(chapters) or paragraph >= len(chapters[chapter]):
+        return False
+    return not checksum or crc32(chapters[chapter][paragraph][start:end].encode()) == checksum[0]
+
+
+def expand(data: Path, kept: Sequence[Path], target: Path) -> None:
+    books = read_texts(data)
     rows = []
-    for row in read_kept(kept):
-        chapters = books[row["book"]]
+    for row in (row for path in kept for row in read_kept(path)):
+        chapters = books.get(row["book"], [])
+        if not all(has_words(chapters, place) for place in (*row["right"], *row["wrong"])):
+            continue
         right = [cut_passage(chapters, place) for place in row["right"]]
         rows.append(
             {
@@ -68,7 +94,7 @@ def expand(data: Path, kept: Path, target: Path) -> None:
 
 def cut_passage(chapters: Sequence[Sequence[str]], place: Place) -> tuple[str, int, int]:
     """A passage around a place, and where the place is in it: whole sentences, then whole paragraphs."""
-    chapter, number, start, end = place
+    chapter, number, start, end = place[:4]
     text = chapters[chapter][number]
     if count(text) > MOST:
         return cut_sentences(text, start, end)
@@ -107,8 +133,11 @@ def count(text: str) -> int:
 
 
 def main(task: str, *names: str) -> None:
-    paths = [Path(name) for name in names]
-    (pack if task == "pack" else expand)(*paths)
+    data, *given, target = (Path(name) for name in names)
+    if task == "pack":
+        pack(data, *given, target)
+    else:
+        expand(data, given, target)
 
 
 if __name__ == "__main__":

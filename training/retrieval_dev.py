@@ -75,7 +75,7 @@ def read_novels(data: Path, novels: Path) -> list[Row]:
         for row in rows:
             if row["book"] == name:
                 places = [
-                    books[name][c][p][max(0, start - 12) : end + 12] for c, p, start, end in row["right"]
+                    books[name][c][p][max(0, start - 12) : end + 12] for c, p, start, end, *_ in row["right"]
                 ]
                 asked.append((row["q"], find_words(texts, places)))
         found.append(make_set(name, given, asked))

@@ -1,9 +1,10 @@
 """Trains the small reader on: it learns what the large model says, of questions about narratives too.
 
     python training/small_reader.py --small SMALL --packed FOLDER --data DATA --labels LABELS --dev DEV \\
-        --out RUN.safetensors --seconds 400 [--seed 1]
+        --out RUN.safetensors --seconds 400 [--seed 1] [--teachers RUN1.safetensors,…]
 
 SMALL is what `unpack_small.py` wrote, FOLDER what `unpack_large.py` wrote from the large model that ships.
+The teachers are runs of `large_reader.py` that began with it.
 The small reader orders the passages that the large one reads, so an order that it gets wrong is lost.
 """
 
@@ -13,11 +14,18 @@ import argparse
 from pathlib import Path
 
 import large
-import mpnet
 import reader
 import torch
 from data import Corpus
-from large_reader import OFTEN, WARMING, find_near, list_lessons, measure_both, read_novels
+from large_reader import (
+    OFTEN,
+    WARMING,
+    find_near,
+    list_lessons,
+    load_average,
+    measure_both,
+    read_novels,
+)
 from large_verifier import read_base
 from learning import TOKENIZER, choose_device, learn, write
 from lessons import Material
@@ -45,7 +53,7 @@ def train(said: argparse.Namespace) -> None:
     device = choose_device(said.seed)
     corpus = Corpus(said.data, said.tokenizer, seed=said.seed)
     model = large.load_small(said.small, "reader", reader.HEADS, device)
-    teacher = mpnet.LargeEncoder(read_base(said.packed), large.HEADS).to(device).eval()
+    teacher = load_average(read_base(said.packed), said.teachers).to(device).eval()
     batches = list_batches(said, corpus, device)
     measure_both(model, said, corpus)
 
@@ -72,6 +80,7 @@ def main() -> None:
     known.add_argument("--dev", type=Path, required=True)
     known.add_argument("--out", type=Path, required=True)
     known.add_argument("--tokenizer", type=Path, default=TOKENIZER)
+    known.add_argument("--teachers", default="", help="runs of the large model, with commas between")
     known.add_argument("--seed", type=int, default=1)
     known.add_argument("--lr", type=float, default=2e-4)
     known.add_argument("--seconds", type=float, default=400.0)
