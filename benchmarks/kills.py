@@ -6,7 +6,8 @@ Each trial copies a library that holds the first edition of a book, starts a pro
 edition (or removes the book), kills it with SIGKILL at one step, and opens what is left in a fresh process.
 The library must then hold the first edition or the second one, whole: the records, every point of the store
 and a search must agree. Steps are the calls that the flow makes to the records and the store, so no step is
-left out when the flow changes; the other trials kill at random moments.
+left out when the flow changes; the other trials kill at random moments. `compared` counts how much of the
+store each opening read: nothing, some books or all.
 
 The control looks at the same remains without letting Octavo recover them. It must find fault with some,
 or the harness proves nothing.
@@ -24,15 +25,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from octavo.ingest.context import LibraryContext
 from octavo.library import Library
 from octavo.maintenance.repair import Difference, find_difference
+from octavo.store.edge import EdgeStore
 from octavo.testing import TinyEmbedder
 
 BOOK = "the-tides"
@@ -64,6 +67,7 @@ class Remains:
     edition: str
     sound: bool
     why: str = ""
+    compared: str = ""
 
 
 class Tripwire:
@@ -126,8 +130,32 @@ async def work(data: Path, job: str, fatal: int) -> None:
             await library.add(data / "second" / "tides.md")
 
 
+@contextmanager
+def watch_reading() -> Iterator[list[str]]:
+    """Lists how much of a store was read each time that it was compared: `some` books, or `all`."""
+    read: list[str] = []
+    read_digests = EdgeStore.read_digests
+
+    async def watch(store: EdgeStore, ids: Collection[str] | None = None) -> dict[str, str]:
+        read.append("all" if ids is None else "some")
+        return await read_digests(store, ids)
+
+    EdgeStore.read_digests = watch  # type: ignore[assignment, method-assign]
+    try:
+        yield read
+    finally:
+        EdgeStore.read_digests = read_digests  # type: ignore[method-assign]
+
+
 async def look(data: Path) -> Remains:
     """Opens what is left as any user would, and looks at it from every side."""
+    with watch_reading() as read:
+        remains = await _look(data)
+    # The last time is ours.
+    return replace(remains, compared=" ".join(read[:-1]) or "nothing")
+
+
+async def _look(data: Path) -> Remains:
     async with Library.open(data, embedder=TinyEmbedder()) as library:
         context = await library._context()
         differing = await find_difference(context)
@@ -152,7 +180,7 @@ async def look_without_recovery(data: Path) -> Remains:
     """The control: the store and the records as the kill left them."""
     from octavo.maintenance import repair as composition
 
-    async def nothing(_: LibraryContext, *, state: str) -> Difference:  # noqa: ARG001
+    async def nothing(_: LibraryContext, *, state: str | None = None) -> Difference:  # noqa: ARG001
         return Difference()
 
     kept = composition.recover
@@ -225,7 +253,7 @@ def judge(data: Path, job: str, looking: Callable[[Path], Any] = look) -> Remain
     remains: Remains = asyncio.run(looking(data))
     allowed = ("1", "none") if job == "remove" else ("1", "2")
     if remains.sound and remains.edition not in allowed:
-        return Remains(remains.edition, sound=False, why="neither the old state nor the new one")
+        return replace(remains, sound=False, why="neither the old state nor the new one")
     return remains
 
 
@@ -244,7 +272,7 @@ def duration(original: Path, job: str, room: Path) -> float:
 def run(kills: int, *, seed: int = 7) -> dict[str, Any]:
     """One kill at each step of each job, then random ones up to `kills`; and the control."""
     tally: dict[str, Any] = {"kills": 0, "old": 0, "new": 0, "broken": []}
-    tally |= {"control_trials": 0, "control_faults": 0}
+    tally |= {"control_trials": 0, "control_faults": 0, "compared": Counter()}
     chance = random.Random(seed)
     with tempfile.TemporaryDirectory(prefix="octavo-kills-") as name:
         room = Path(name)
@@ -266,6 +294,7 @@ def run(kills: int, *, seed: int = 7) -> dict[str, Any]:
                 data = kill_at_random(room / "original", job, spans[job], to, chance)
             remains = judge(data, job)
             tally["kills"] += 1
+            tally["compared"][remains.compared] += 1
             if not remains.sound:
                 tally["broken"].append((job, step, remains.why))
             else:

@@ -160,8 +160,19 @@ class ChunkStore(Protocol):
         """
         ...
 
-    async def read_digests(self) -> dict[str, str]:
-        """Returns a digest of each stored point (payload and vector), to be compared with the records."""
+    async def read_digests(self, ids: Collection[str] | None = None) -> dict[str, str]:
+        """Returns a digest of each stored point (payload and vector), to be compared with the records.
+
+        With `ids`, which must be all points of some books, others need not be read: they are `UNREAD`.
+        """
+        ...
+
+    async def begin_change(self) -> str:
+        """Starts to note which points are written, and names that note; "" if the store makes none."""
+        ...
+
+    async def find_touched(self, change: str) -> Collection[str] | None:
+        """Returns the points that may not be as they were written, if the note of this name is valid."""
         ...
 
     def read_points(self) -> AsyncIterator[StoredPoint]:

@@ -7,7 +7,7 @@ import logging
 import sqlite3
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -107,6 +107,19 @@ async def test_a_store_that_nobody_touched_is_not_compared(data: Path) -> None:
         assert await library._records.get_meta(STORE_STATE) == read_files_state(data)
 
 
+def watch_reading(monkeypatch: pytest.MonkeyPatch) -> list[set[str] | None]:
+    """Return what is read from stores from now on: the points of some books, or None for everything."""
+    read: list[set[str] | None] = []
+    read_digests = EdgeStore.read_digests
+
+    async def watch(store: EdgeStore, ids: Collection[str] | None = None) -> dict[str, str]:
+        read.append(None if ids is None else set(ids))
+        return await read_digests(store, ids)
+
+    monkeypatch.setattr(EdgeStore, "read_digests", watch)
+    return read
+
+
 KILLED = """
 import asyncio, os, sys
 from pathlib import Path
@@ -143,21 +156,14 @@ asyncio.run(work(Path(sys.argv[1]), sys.argv[2], sys.argv[3]))
 @pytest.mark.parametrize(
     ("moment", "compares"), [("prepared", False), ("added", False), ("during a change", True)]
 )
-async def test_after_a_kill_all_is_compared_only_if_a_change_was_under_way(
+async def test_after_a_kill_points_are_compared_only_if_a_change_was_under_way(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, compares: bool
 ) -> None:
     hills = small_books.write_markdown(tmp_path / "hills.md", {"Top": "Goats graze there."}, title="Hills")
     command = [sys.executable, "-c", KILLED, str(data), str(hills), moment]
     killed = await asyncio.to_thread(subprocess.run, command, check=False)
     assert killed.returncode == 9
-    read: list[str] = []
-    read_digests = EdgeStore.read_digests
-
-    async def count(store: EdgeStore) -> dict[str, str]:
-        read.append(store.place)
-        return await read_digests(store)
-
-    monkeypatch.setattr(EdgeStore, "read_digests", count)
+    read = watch_reading(monkeypatch)
     async with Library.open(data, embedder=TinyEmbedder()) as library:
         context = await library._context()
         assert bool(read) == compares

@@ -35,14 +35,14 @@ from octavo.library.printed import PAGE_WIDTH, PrintedPages
 from octavo.library.shelf import edit, remove
 from octavo.maintenance.background_check import StoreCheck, check_store
 from octavo.maintenance.repair import (
-    STORE_STATE,
     Difference,
+    begin_change,
+    expect_writes,
     note_order,
     note_order_if_alone,
     open_repaired_store,
-    recover,
     require_embedder,
-    save_store_state,
+    save_store_state_if_alone,
 )
 from octavo.models.cross_encoders import LocalModels
 from octavo.models.loading import load_embedder
@@ -573,18 +573,18 @@ class Library:
 
     async def _close(self, store: Store) -> None:
         """Close the store and save its state, so that the next opening can tell whether it was changed."""
+        if self._store is store and self._opened is not None:
+            await expect_writes(self._opened)
         await store.close()
         if self._store is store:
             self._store = None
-            async with self.database.try_lock(BOOKS) as alone:
-                if alone:
-                    await save_store_state(self.settings, self._records)
+            await save_store_state_if_alone(self.settings, self._records)
 
     @asynccontextmanager
     async def _changes(self) -> AsyncIterator[LibraryContext]:
         """Hold the lock that allows one change at a time, in this instance and in all others.
 
-        The saved state of the store is cleared first, and saved again after the change.
+        Instead of the state of the store, the name of its note about the change is saved, until that is done.
         """
         async with self._changing:
             context = await self._context()
@@ -592,9 +592,7 @@ class Library:
                 if self.database.is_shared:
                     # Another instance may have set the embedder in the meantime.
                     await require_embedder(self._records, context.embedder)
-                await self._records.set_meta(STORE_STATE, "")
-                # Finish a change that was cancelled too late to be undone.
-                await recover(context, state="")
+                await begin_change(context)
                 yield context
                 if self._store is not None:
                     await note_order(context)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -28,6 +28,7 @@ from octavo.ingest.notes import read_recorded_notes
 from octavo.protocols import list_versions
 from octavo.records.rows import hash_text
 from octavo.store import Store, open_store, read_store_state
+from octavo.store.base import UNREAD
 from octavo.types.books import read_languages
 
 if TYPE_CHECKING:
@@ -84,32 +85,53 @@ class Difference:
         return f"{said}, {len(self.unknown)} unknown" if self.unknown else said
 
 
-async def find_difference(context: LibraryContext) -> Difference:
-    """Compare every point of the store with every chunk of the records."""
-    return await compare_store(context.records, context.store)
+async def find_difference(context: LibraryContext, *, touched: Collection[str] | None = None) -> Difference:
+    """Compare every point of the store with every chunk of the records, or as far as they were touched."""
+    return await compare_store(context.records, context.store, touched=touched)
 
 
-async def compare_store(records: Records, store: ChunkStore) -> Difference:
+async def compare_store(
+    records: Records, store: ChunkStore, *, touched: Collection[str] | None = None
+) -> Difference:
+    """Compare a store with the records point by point.
+
+    With `touched`, which has all points that can be damaged, only the books that have any of these are read.
+    Of the points of others it is found out whether they are there.
+    """
     expected = await records.read_digests()
     known = {id for ids in (await records.list_removals()).values() for id in ids}
-    stored = await store.read_digests()
+    suspect = None if touched is None else known | await _list_points_of(records, touched)
+    stored = await store.read_digests(suspect)
     others = stored.keys() - expected.keys()
+    shared = expected.keys() & stored.keys()
     return Difference(
         missing=tuple(sorted(expected.keys() - stored.keys())),
-        damaged=tuple(sorted(i for i in expected.keys() & stored.keys() if expected[i] != stored[i])),
+        damaged=tuple(sorted(i for i in shared if stored[i] not in (expected[i], UNREAD))),
         strange=tuple(sorted(others & known)),
         unknown=tuple(sorted(others - known)),
     )
 
 
-async def repair_store(context: LibraryContext) -> Difference:
+async def _list_points_of(records: Records, touched: Collection[str]) -> set[str]:
+    """Return these points, and all others of the books that have any of them."""
+    books = await records.list_books_of(touched)
+    return {*touched}.union(*[await records.read_manifest(book_id) for book_id in books])
+
+
+async def repair_store(context: LibraryContext, *, touched: Collection[str] | None = None) -> Difference:
     """Make every point match the records; return what did not match."""
-    return await fill_store(context.records, context.store)
+    return await fill_store(context.records, context.store, touched=touched)
 
 
-async def fill_store(records: Records, store: ChunkStore, *, on_step: OnStep | None = None) -> Difference:
+async def fill_store(
+    records: Records,
+    store: ChunkStore,
+    *,
+    touched: Collection[str] | None = None,
+    on_step: OnStep | None = None,
+) -> Difference:
     """Make any store match the records. `on_step` gets the number of points written, and of all."""
-    found = await compare_store(records, store)
+    found = await compare_store(records, store, touched=touched)
     if found.unknown:
         raise UnknownPoints(len(found.unknown))
     if found:
@@ -158,24 +180,33 @@ async def renew_notes(records: Records, store: ChunkStore, stale: Mapping[str, S
         await store.commit()
 
 
-async def recover(context: LibraryContext, *, state: str) -> Difference:
-    """Finish what an earlier process could not. `state` is what the store had before it was opened."""
+async def recover(context: LibraryContext, *, state: str | None = None) -> Difference:
+    """Finish what an earlier process, or an earlier change, could not.
+
+    `state` is what the store had before this process opened it; None if that has been looked at. A change
+    that was killed has left its note, and if that is valid, the points that it lists are compared.
+    """
     records = context.records
     for book_id, number in await records.list_pending():
         await records.abandon(book_id, number)
     unsettled, removals = await records.list_unsettled(), await records.list_removals()
-    settled = not unsettled and not removals and await records.get_meta(STORE_STATE) == state
+    noted = await records.get_meta(STORE_STATE)
+    settled = not unsettled and not removals and state in (None, noted)
     # After a kill the engine has replayed its log, and the number of points shows whether it lost any.
     if settled and (not state or await context.store.count() == await records.count_chunks()):
         return Difference()
+    touched = await context.store.find_touched(noted or "")
     try:
-        mended = await repair_store(context)
+        if touched is None:
+            # A state that was saved does not hold while points are written.
+            await records.set_meta(STORE_STATE, "")
+        mended = await repair_store(context, touched=touched)
         if unsettled:
             # The notes of chunks that an edition kept may not have been written any more.
             manifests = {book_id: await records.read_manifest(book_id) for book_id in unsettled}
             await renew_notes(records, context.store, {id: tuple(those) for id, those in manifests.items()})
     except StorageLow:
-        mended = await find_difference(context)
+        mended = await find_difference(context, touched=touched)
         if mended.missing or mended.damaged:
             raise
         # Points that are too many are never shown. They can be deleted when there is space again.
@@ -211,11 +242,33 @@ async def open_repaired_store(
                         await records.count_missing_words()
                 except UnknownPoints as error:
                     raise error.name_places(store.place, database.place) from None
+            # Opening has written to the files, and what follows may write to them again.
+            await expect_writes(context)
         return store, mended
     except BaseException:
         if store is not None:
             await store.close()
         raise
+
+
+async def begin_change(context: LibraryContext) -> None:
+    """Finish a change that was cancelled too late to be undone, and note that the next one begins.
+
+    The name of the store's note takes the place of its state in the records.
+    """
+    await recover(context)
+    await context.records.set_meta(STORE_STATE, await context.store.begin_change())
+
+
+async def expect_writes(context: LibraryContext) -> None:
+    """Note that the files of the store are about to change, if it makes notes and nobody is changing books.
+
+    If that fails, everything is compared after a kill.
+    """
+    with suppress(OctavoError):
+        async with context.records.database.try_lock(BOOKS) as alone:
+            if alone and (change := await context.store.begin_change()):
+                await context.records.set_meta(STORE_STATE, change)
 
 
 async def save_store_state(settings: Settings, records: Records) -> None:
@@ -224,6 +277,13 @@ async def save_store_state(settings: Settings, records: Records) -> None:
         await records.set_meta(
             STORE_STATE, await read_store_state(settings, library=await records.ensure_library_id())
         )
+
+
+async def save_store_state_if_alone(settings: Settings, records: Records) -> None:
+    """Do that unless another instance is changing the store."""
+    async with records.database.try_lock(BOOKS) as alone:
+        if alone:
+            await save_store_state(settings, records)
 
 
 async def note_order(context: LibraryContext) -> None:

@@ -63,6 +63,7 @@ _SECTIONS = select(sections).join(
 _SECTIONS_WITH_TEXT = _SECTIONS.add_columns(texts.c.text).join(texts, texts.c.hash == sections.c.text_hash)
 _SECTION_HASHES = _SECTIONS.with_only_columns(sections.c.id, sections.c.text_hash, maintain_column_froms=True)
 _MANIFEST = select(chunks.c.id, chunks.c.digest, chunks.c.vector_key).join(books, _READY)
+_BOOKS_BY_IDS = select(chunks.c.book_id).distinct().join(books, _READY).where(_WANTED_CHUNKS)
 _DIGESTS = select(chunks.c.id, chunks.c.digest).join(books, _READY)
 _DIGESTS_BY_IDS = _MANIFEST.where(_WANTED_CHUNKS)
 _SECTION_ENDS = (
@@ -245,6 +246,14 @@ class Queries:
         """Returns what the store must report, chunk by chunk."""
         async with self._database.connect() as connection:
             return dict((await connection.execute(_DIGESTS)).all())
+
+    async def list_books_of(self, ids: Iterable[str]) -> set[str]:
+        """Returns the ids of the books whose ready editions have any of these chunks."""
+        found: set[str] = set()
+        async with self._database.connect() as connection:
+            for batch in split_batches([*ids]):
+                found.update(await connection.scalars(_BOOKS_BY_IDS, {"ids": list(batch)}))
+        return found
 
     async def find_missing_vectors(self, keys: Iterable[str]) -> list[str]:
         """Finds the keys that have no vector yet, each once, in the order given."""

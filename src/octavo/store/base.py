@@ -39,6 +39,7 @@ from octavo import validation
 from octavo.errors import InvalidValue, LibraryBusy, StorageLow, StoreError
 from octavo.limits import MB
 from octavo.protocols import Hit, StoredPoint, Values, Where
+from octavo.store.change_note import is_note
 from octavo.types import COLLECTION, Chunk
 
 Payload = dict[str, str | int | list[str]]
@@ -56,6 +57,8 @@ LIBRARY = "library"
 NOTE = "note"
 """The key of a point's note in its payload."""
 DAMAGED = "damaged"
+UNREAD = "unread"
+"""The digest of a point that is there and was not to be read."""
 _DIGESTED = (
     "url",
     "text",
@@ -398,7 +401,7 @@ def read_files_state(data: Path) -> str:
     path = locate_store(data)
     states = []
     try:
-        for file in sorted(file for file in path.rglob("*") if file.is_file()):
+        for file in sorted(file for file in path.rglob("*") if file.is_file() and not is_note(file)):
             found = file.stat()
             states.append(f"{file.relative_to(path)} {found.st_size} {found.st_mtime_ns}")
     except OSError:

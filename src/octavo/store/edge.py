@@ -43,7 +43,7 @@ from qdrant_edge import (
 from octavo import validation
 from octavo.concurrency import run_blocking, run_to_completion
 from octavo.errors import OctavoError, StorageLow, StoreError
-from octavo.protocols import Hit, StoredPoint, StoreHits, Vector, Where
+from octavo.protocols import Hit, StoredPoint, StoreHits, Values, Vector, Where
 from octavo.store import base, compaction
 from octavo.store.base import (
     DENSE,
@@ -57,12 +57,13 @@ from octavo.store.base import (
     require_space,
 )
 from octavo.store.bm25 import Bm25Encoder
+from octavo.store.change_note import ChangeNote
 from octavo.store.compaction import EXACT_MOST
 from octavo.store.edge_files import LEAST_MB, load, sync_files, translate_errors
 
 if TYPE_CHECKING:
     from qdrant_edge import ConditionType as Condition
-    from qdrant_edge import PointId, ScoredPoint
+    from qdrant_edge import PointId, Record, ScoredPoint
 
     from octavo.types import Chunk
 
@@ -99,6 +100,11 @@ class EdgeStore:
     ) -> None:
         self.path, self.place = path, str(path)
         self.dimension = dimension
+        # A note that is void is so because of what was done before this opening.
+        with translate_errors(path):
+            self._note = ChangeNote(path)
+        # The points that are only in the log, as far as that is known.
+        self._unflushed = None if self._note.ids is None else {*self._note.ids}
         self._shard: EdgeShard = load(path, dimension=dimension)
         self._compact, self._exact_most = compaction.is_compact(path), exact_most
         self._rewriting: asyncio.Task[bool] | None = None
@@ -145,12 +151,23 @@ class EdgeStore:
         dense, lexical = self._ask(((by_meaning, how), (by_words, None)), allowed, limit)
         return StoreHits(dense=dense, lexical=lexical)
 
-    async def read_digests(self) -> dict[str, str]:
+    async def read_digests(self, ids: Collection[str] | None = None) -> dict[str, str]:
         """Recomputes the digests from what is stored.
 
-        A point that a filter would miss, or whose checksum does not match, is `damaged`.
+        A point that a filter would miss, or whose checksum does not match, is `damaged`. With `ids`, which
+        must be all points of some books, the others are only listed, as `UNREAD`.
         """
-        return await self._run(self._read_digests)
+        return await self._run(self._read_digests, ids)
+
+    async def begin_change(self) -> str:
+        """Starts to note which points are written, and names that note; "" where it would not be valid."""
+        async with self._writing:
+            return await self._run(self._begin_change)
+
+    async def find_touched(self, change: str) -> Collection[str] | None:
+        """Returns the points that may not be as they were written, if the note of this name is valid."""
+        known = bool(change) and change == self._note.name and self._note.ids is not None
+        return frozenset(self._note.ids or ()) if known else None
 
     async def read_points(self) -> AsyncIterator[StoredPoint]:
         """Reads every point with its note and its vector, a page at a time."""
@@ -275,6 +292,7 @@ class EdgeStore:
             points = shard.info().points_count
             replaced = None
             try:
+                self._note.stamp()
                 shard.close()
                 replaced = compaction.exchange(self.path, draft)
                 self._shard = load(self.path, dimension=self.dimension)
@@ -287,7 +305,9 @@ class EdgeStore:
                     compaction.put_back(self.path, draft, replaced)
                 self._shard = load(self.path, dimension=self.dimension)
                 raise
-            self._compact, self._logged = True, 0
+            self._compact, self._logged, self._unflushed = True, 0, set()
+            # The records do not know this note: until the next change, a kill means that all is compared.
+            self._note.begin(())
         shutil.rmtree(replaced, ignore_errors=True)
 
     def _choose_params(self, allowed: Filter | None) -> SearchParams | None:
@@ -300,9 +320,24 @@ class EdgeStore:
                 return compaction.search_by_codes(shard.info().segments_count)
         return compaction.EXACT
 
+    def _begin_change(self) -> str:
+        if self._unflushed is None:
+            try:
+                require_space(self.path, 0, LEAST_MB)
+            except StorageLow:
+                # Without a flush nobody knows what is in the log.
+                return ""
+            self._flush_engine()
+        with translate_errors(self.path):
+            return self._note.begin(self._unflushed or ())
+
     def _note_touched(self, ids: Collection[str]) -> None:
-        if self._touched is not None:
-            self._touched.update(ids)
+        """Notes that points are about to be written or deleted."""
+        with translate_errors(self.path):
+            self._note.add(ids)
+        for noted in (self._touched, self._unflushed):
+            if noted is not None:
+                noted.update(ids)
 
     def _upsert(self, chunks: Sequence[Chunk], edition: int, notes: Mapping[str, str]) -> None:
         valid = base.check_chunks(chunks, edition=edition, dimension=self.dimension)
@@ -379,25 +414,51 @@ class EdgeStore:
                 break
         return [found[number] for number in range(len(halves))]
 
-    def _read_digests(self) -> dict[str, str]:
-        found: dict[str, str] = {}
+    def _read_digests(self, ids: Collection[str] | None) -> dict[str, str]:
+        if ids is not None and self._lacks_words():
+            # How many of the other points have words at all is not known.
+            ids = None
+        found: dict[str, str] = {} if ids is None else dict.fromkeys(self._list_ids(), base.UNREAD)
+        pages = self._read_all() if ids is None else self._read_some([id for id in ids if id in found])
         with_words: list[str] = []
         by_key: IdsByValue = {key: defaultdict(list) for key in FILTERED}
-        offset = None
+        for record in pages:
+            # Each access to an attribute of a record copies it.
+            id, payload = str(record.id), record.payload or {}
+            found[id], has_words = _digest_record(payload, record.vector)
+            if has_words:
+                with_words.append(id)
+            _note_filters(id, payload, by_key)
+        among = None if ids is None else [str(book) for book in by_key["book_id"]]
+        broken = [*self._find_misby_key(by_key, among), *self._find_unindexed(with_words)]
+        return found | dict.fromkeys(broken, base.DAMAGED)
+
+    def _read_all(self, *, whole: bool = True) -> Iterator[Record]:
+        """Reads every point, with payload and vectors if `whole`."""
+        offset: PointId | None = None
         while True:
-            page = ScrollRequest(limit=BATCH, offset=offset, with_payload=True, with_vector=True)
+            page = ScrollRequest(limit=BATCH, offset=offset, with_payload=whole, with_vector=whole)
             with self._engine() as shard:
                 records, offset = shard.scroll(page)
-            for record in records:
-                # Each access to an attribute of a record copies it.
-                id, payload = str(record.id), record.payload or {}
-                found[id], has_words = _digest_record(payload, record.vector)
-                if has_words:
-                    with_words.append(id)
-                _note_filters(id, payload, by_key)
+            yield from records
             if offset is None:
-                broken = [*self._find_misby_key(by_key), *self._find_unindexed(with_words)]
-                return found | dict.fromkeys(broken, base.DAMAGED)
+                return
+
+    def _read_some(self, ids: Sequence[str]) -> Iterator[Record]:
+        for start in range(0, len(ids), BATCH):
+            batch = ids[start : start + BATCH]
+            with self._engine() as shard:
+                records = shard.retrieve([*batch], with_payload=True, with_vector=True)
+            yield from records
+
+    def _list_ids(self) -> Iterator[str]:
+        return (str(record.id) for record in self._read_all(whole=False))
+
+    def _lacks_words(self) -> bool:
+        """Whether the index of words has fewer points than the store. Some may have no words at all."""
+        with self._engine() as shard:
+            info = shard.info()
+        return bool(info.indexed_vectors_count < info.points_count)
 
     def _read_page(self, offset: PointId | None) -> tuple[list[StoredPoint], PointId | None]:
         page = ScrollRequest(limit=BATCH, offset=offset, with_payload=True, with_vector=True)
@@ -418,12 +479,17 @@ class EdgeStore:
             indexed = shard.info().indexed_vectors_count
         return with_words if indexed < len(with_words) else []
 
-    def _find_misby_key(self, by_key: IdsByValue) -> Iterator[str]:
-        """Yields the points that a filter would miss: the index has another count for their value."""
+    def _find_misby_key(self, by_key: IdsByValue, books: Sequence[str] | None) -> Iterator[str]:
+        """Yields the points that a filter would miss: the index has another count for their value.
+
+        With `books`, only their points are counted.
+        """
+        among: Mapping[str, Values] = {} if books is None else {"book_id": (*books,)}
+        allowed = build_filter(Where(any_of=among))
         for key, by_value in by_key.items():
             # The quick count may be wrong while the index is sound.
             for exact in (False, True):
-                request = FacetRequest(key, limit=len(by_value) + 1, exact=exact)
+                request = FacetRequest(key, limit=len(by_value) + 1, exact=exact, filter=allowed)
                 with self._engine() as shard:
                     counts = {hit.value: hit.count for hit in shard.facet(request)}
                 wrong = [ids for value, ids in by_value.items() if counts.get(value) != len(ids)]
@@ -432,14 +498,16 @@ class EdgeStore:
             for ids in wrong:
                 yield from ids
         for key in base.NUMBERS:
-            yield from self._find_out_of_range(key, by_key[key])
+            yield from self._find_out_of_range(key, by_key[key], among)
 
-    def _find_out_of_range(self, key: str, by_value: Mapping[str | int, list[str]]) -> Iterator[str]:
+    def _find_out_of_range(
+        self, key: str, by_value: Mapping[str | int, list[str]], among: Mapping[str, Values]
+    ) -> Iterator[str]:
         """Does the same for ranges, which have an index of their own: checks its counts in a few ranges."""
         values = sorted(value for value in by_value if isinstance(value, int))
         step = len(values) // RANGES_CHECKED + 1
         for part in (values[start : start + step] for start in range(0, len(values), step)):
-            within = build_filter(Where(at_least={key: part[0]}, at_most={key: part[-1]}))
+            within = build_filter(Where(any_of=among, at_least={key: part[0]}, at_most={key: part[-1]}))
             with self._engine() as shard:
                 count = shard.count(CountRequest(exact=True, filter=within))
             ids = [id for value in part for id in by_value[value]]
@@ -461,8 +529,9 @@ class EdgeStore:
 
     def _flush_engine(self) -> None:
         with self._engine() as shard:
+            self._note.stamp()
             shard.flush()
-        self._logged = 0
+        self._logged, self._unflushed = 0, set()
 
     def _close(self) -> None:
         with self._engine() as shard:
@@ -470,7 +539,10 @@ class EdgeStore:
             # Closing writes. On a full disk the log is enough, and it is already written.
             with suppress(StorageLow):
                 require_space(self.path, 0, LEAST_MB)
+                self._note.stamp()
                 shard.close()
+                if self._note.ids:
+                    self._note.begin(())
 
 
 def _close_in_child(store: weakref.ref[EdgeStore]) -> None:

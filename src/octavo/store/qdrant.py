@@ -223,10 +223,18 @@ class QdrantStore:
         found = await self._ask(halves, allowed, limit)
         return StoreHits(dense=found[0], lexical=found[1] if words else ())
 
-    async def read_digests(self) -> dict[str, str]:
+    async def begin_change(self) -> str:
+        """No note is made: a kill of this process is none of the server."""
+        return ""
+
+    async def find_touched(self, change: str) -> None:  # noqa: ARG002
+        return None
+
+    async def read_digests(self, ids: Collection[str] | None = None) -> dict[str, str]:  # noqa: ARG002
         """Recomputes the digests from what the server returns; a point with a wrong checksum is `damaged`.
 
-        When all copies of the collection are there, only what all of them hold alike is returned.
+        All points are read in any case. When all copies of the collection are there, only what all of them
+        hold alike is returned.
         """
         found: dict[str, str] = {}
         offset: models.ExtendedPointId | None = None

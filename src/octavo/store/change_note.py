@@ -1,0 +1,132 @@
+"""A note in an embedded store's folder: which points are being written.
+
+After a kill, only these points and those that the engine had nowhere but in its log can differ from what was
+written, as long as the system runs on: what a process gave to the system is not lost with the process. So the
+note lists both, each point before it is written, and need not be synced. It has a name, which the records
+save before the change begins; a copy of the records from another time has another name.
+
+A note is void if it is damaged, if the system was started anew since, if the folder is another one, and if
+anything in the folder was changed more than `SLACK_SECONDS` after the last write that the note knows of, as
+when files were put back from a copy. Then the whole store has to be compared.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from pathlib import Path
+from uuid import uuid4
+from zlib import crc32
+
+FILE = "octavo-change"
+_DRAFT = f"{FILE}.new"
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+"""Where Linux names the time since it was started. Other systems have no such file, and no note is valid."""
+SLACK_SECONDS = 10
+"""How long a single write may take until it is taken for another program's."""
+
+
+class ChangeNote:
+    """The note in the folder of a store that is about to be opened. A void one is deleted.
+
+    `name` is "" and `ids` is None while there is none.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.name = ""
+        self.ids: set[str] | None = None
+        found = _read_valid(folder)
+        if found is None:
+            with suppress(FileNotFoundError, NotADirectoryError):
+                (folder / FILE).unlink()
+        else:
+            self.name, self.ids = found
+            # Opening the store writes to its files.
+            self.stamp()
+
+    def begin(self, ids: Collection[str]) -> str:
+        """Starts a new note with these points in it. Returns its name; "" if there can be none."""
+        boot, name = _read_boot_id(), str(uuid4())
+        self.name, self.ids = "", None
+        if boot:
+            try:
+                self._write(json.dumps({"name": name, "boot": boot, "place": _locate(self._folder)}), ids)
+                self.name, self.ids = name, set(ids)
+            except OSError:
+                # Points that are written from now on would not be in the note before.
+                (self._folder / FILE).unlink(missing_ok=True)
+        return self.name
+
+    def add(self, ids: Collection[str]) -> None:
+        """Notes points that are about to be written or deleted."""
+        if self.ids is not None:
+            with (self._folder / FILE).open("ab", buffering=0) as file:
+                file.write(_build_line(" ".join(ids)))
+            self.ids.update(ids)
+
+    def stamp(self) -> None:
+        """Notes that the engine is about to write to its files."""
+        if self.ids is not None:
+            # A note that somebody deleted is void, and no reason to fail.
+            with suppress(FileNotFoundError):
+                os.utime(self._folder / FILE)
+
+    def _write(self, header: str, ids: Collection[str]) -> None:
+        draft = self._folder / _DRAFT
+        draft.write_bytes(_build_line(header) + _build_line(" ".join(ids)))
+        draft.replace(self._folder / FILE)
+
+
+def is_note(file: Path) -> bool:
+    """Whether a file is the note, or the draft of one."""
+    return file.name in (FILE, _DRAFT)
+
+
+def _build_line(text: str) -> bytes:
+    return f"{crc32(text.encode()):08x} {text}\n".encode()
+
+
+def _parse_lines(said: bytes) -> list[str]:
+    """Returns the lines without their checksums; raises `ValueError` if any is damaged."""
+    *lines, rest = said.decode().split("\n")
+    texts = [line[9:] for line in lines]
+    if rest or any(
+        _build_line(text) != f"{line}\n".encode() for line, text in zip(lines, texts, strict=True)
+    ):
+        raise ValueError("a line is damaged")
+    return texts
+
+
+def _locate(folder: Path) -> list[int]:
+    found = folder.stat()
+    return [found.st_dev, found.st_ino]
+
+
+def _read_boot_id() -> str:
+    try:
+        return BOOT_ID.read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def _read_valid(folder: Path) -> tuple[str, set[str]] | None:
+    """Reads the name of the note in a folder and its points; None if it is void."""
+    try:
+        header, *lists = _parse_lines((folder / FILE).read_bytes())
+        said = json.loads(header)
+        here = {"boot": _read_boot_id(), "place": _locate(folder)}
+        last = (folder / FILE).stat().st_mtime_ns + SLACK_SECONDS * 10**9
+        if not here["boot"] or any(said[key] != value for key, value in here.items()):
+            return None
+        if any(each.stat().st_ctime_ns > last for each in (folder, *folder.rglob("*"))):
+            return None
+        return str(said["name"]), _split(lists)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _split(lists: Iterable[str]) -> set[str]:
+    return {id for ids in lists for id in ids.split()}
