@@ -28,7 +28,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,7 @@ class Remains:
     edition: str
     sound: bool
     why: str = ""
-    compared: str = ""
+    compared: str = field(default="", compare=False)
 
 
 class Tripwire:

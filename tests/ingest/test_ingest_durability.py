@@ -58,6 +58,7 @@ def test_a_kill_leaves_the_old_edition_or_the_new_one_whole(
         assert not bare.sound, "the control found no fault: this trial proves nothing"
     remains = kills.judge(data, job)
     assert (remains.sound, remains.edition) == (True, left), remains.why
+    assert remains.compared in ("nothing", "some")
     assert kills.judge(data, job) == remains
 
 
