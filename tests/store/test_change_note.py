@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from octavo.store import change_note
-from octavo.store.change_note import FILE, SLACK_SECONDS, ChangeNote
+from octavo.store.change_note import FILE, SLACK_SECONDS, ChangeNote, can_note
 
 
 @pytest.fixture
@@ -20,7 +20,8 @@ def folder(tmp_path: Path) -> Path:
     (folder / "segments").mkdir(parents=True)
     (folder / "segments" / "a").write_text("points")
     note = ChangeNote(folder)
-    note.begin(["one"])
+    note.begin()
+    note.add(["one"])
     note.add(["two"])
     return folder
 
@@ -38,20 +39,32 @@ def test_a_folder_without_a_note_has_none(tmp_path: Path) -> None:
     assert is_void(tmp_path / "missing")
 
 
-def test_a_note_lists_what_it_began_with_and_what_was_added(folder: Path) -> None:
+def test_a_note_lists_what_was_added_to_it(folder: Path) -> None:
     found = ChangeNote(folder)
     assert found.ids == {"one", "two"}
     found.add(["three", "four"])
     assert ChangeNote(folder).ids == {"one", "two", "three", "four"}
 
 
+def test_a_new_note_lists_what_is_still_in_the_log(folder: Path) -> None:
+    note = ChangeNote(folder)
+    note.begin()
+    assert note.ids == ChangeNote(folder).ids == {"one", "two"}
+    note.mark_flushed()
+    # Until the next change begins, they belong to this one.
+    note.add(["three"])
+    again = ChangeNote(folder)
+    assert (again.ids, again.logged) == ({"one", "two", "three"}, {"three"})
+    again.begin()
+    assert ChangeNote(folder).ids == {"three"}
+
+
 def test_every_note_has_a_name_of_its_own(folder: Path) -> None:
     first = ChangeNote(folder)
     names = {first.name, ChangeNote(folder).name}
     assert len(names) == 1
-    assert first.begin([]) not in names
+    assert first.begin() not in names
     assert ChangeNote(folder).name == first.name
-    assert ChangeNote(folder).ids == set()
 
 
 def test_a_note_is_void_after_the_system_was_started_anew(
@@ -69,8 +82,10 @@ def test_there_is_no_note_where_the_system_does_not_say_when_it_was_started(
     monkeypatch.setattr(change_note, "BOOT_ID", folder.parent / "missing")
     assert is_void(folder)
     note = ChangeNote(folder)
-    assert note.begin(["one"]) == ""
+    assert not can_note()
+    assert note.begin() == ""
     note.add(["two"])
+    note.mark_flushed()
     note.stamp()
     assert not (folder / FILE).exists()
 
@@ -119,7 +134,7 @@ def test_opening_a_store_does_not_make_its_note_void(folder: Path) -> None:
 def test_a_note_that_cannot_be_written_leaves_none(folder: Path) -> None:
     (folder / f"{FILE}.new").mkdir()
     note = ChangeNote(folder)
-    assert note.begin(["one"]) == ""
+    assert note.begin() == ""
     assert note.ids is None
     assert not (folder / FILE).exists()
 

@@ -26,35 +26,42 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 """Where Linux names the time since it was started. Other systems have no such file, and no note is valid."""
 SLACK_SECONDS = 10
 """How long a single write may take until it is taken for another program's."""
+_FLUSHED = "flushed"
 
 
 class ChangeNote:
     """The note in the folder of a store that is about to be opened. A void one is deleted.
 
-    `name` is "" and `ids` is None while there is none.
+    `name` is "" and the others are None while there is none. `ids` are all points that the note lists, and
+    `logged` those that the engine may have only in its log.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.name = ""
         self.ids: set[str] | None = None
+        self.logged: set[str] | None = None
         found = _read_valid(folder)
         if found is None:
             with suppress(FileNotFoundError, NotADirectoryError):
                 (folder / FILE).unlink()
         else:
-            self.name, self.ids = found
+            self.name, self.ids, self.logged = found
             # Opening the store writes to its files.
             self.stamp()
 
-    def begin(self, ids: Collection[str]) -> str:
-        """Starts a new note with these points in it. Returns its name; "" if there can be none."""
+    def begin(self) -> str:
+        """Starts a new note with the points in the log; returns its name, and "" if there can be none.
+
+        Where there was no note, the log must be empty.
+        """
+        logged = self.logged or set()
         boot, name = _read_boot_id(), str(uuid4())
-        self.name, self.ids = "", None
+        self.name, self.ids, self.logged = "", None, None
         if boot:
             try:
-                self._write(json.dumps({"name": name, "boot": boot, "place": _locate(self._folder)}), ids)
-                self.name, self.ids = name, set(ids)
+                self._write(json.dumps({"name": name, "boot": boot, "place": _locate(self._folder)}), logged)
+                self.name, self.ids, self.logged = name, {*logged}, logged
             except OSError:
                 # Points that are written from now on would not be in the note before.
                 (self._folder / FILE).unlink(missing_ok=True)
@@ -62,10 +69,18 @@ class ChangeNote:
 
     def add(self, ids: Collection[str]) -> None:
         """Notes points that are about to be written or deleted."""
-        if self.ids is not None:
-            with (self._folder / FILE).open("ab", buffering=0) as file:
-                file.write(_build_line(" ".join(ids)))
+        if self.ids is not None and self.logged is not None:
+            self._append(" ".join(ids))
             self.ids.update(ids)
+            self.logged.update(ids)
+
+    def mark_flushed(self) -> None:
+        """Notes that the log is empty now."""
+        if self.logged is not None:
+            self.logged.clear()
+            # The note lists too much without it.
+            with suppress(OSError):
+                self._append(_FLUSHED)
 
     def stamp(self) -> None:
         """Notes that the engine is about to write to its files."""
@@ -74,10 +89,19 @@ class ChangeNote:
             with suppress(FileNotFoundError):
                 os.utime(self._folder / FILE)
 
+    def _append(self, text: str) -> None:
+        with (self._folder / FILE).open("ab", buffering=0) as file:
+            file.write(_build_line(text))
+
     def _write(self, header: str, ids: Collection[str]) -> None:
         draft = self._folder / _DRAFT
         draft.write_bytes(_build_line(header) + _build_line(" ".join(ids)))
         draft.replace(self._folder / FILE)
+
+
+def can_note() -> bool:
+    """Whether a note can be valid at all on this system."""
+    return bool(_read_boot_id())
 
 
 def is_note(file: Path) -> bool:
@@ -112,8 +136,8 @@ def _read_boot_id() -> str:
         return ""
 
 
-def _read_valid(folder: Path) -> tuple[str, set[str]] | None:
-    """Reads the name of the note in a folder and its points; None if it is void."""
+def _read_valid(folder: Path) -> tuple[str, set[str], set[str]] | None:
+    """Reads the name of the note in a folder, its points and those in the log; None if it is void."""
     try:
         header, *lists = _parse_lines((folder / FILE).read_bytes())
         said = json.loads(header)
@@ -123,10 +147,18 @@ def _read_valid(folder: Path) -> tuple[str, set[str]] | None:
             return None
         if any(each.stat().st_ctime_ns > last for each in (folder, *folder.rglob("*"))):
             return None
-        return str(said["name"]), _split(lists)
+        return str(said["name"]), *_parse_ids(lists)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _split(lists: Iterable[str]) -> set[str]:
-    return {id for ids in lists for id in ids.split()}
+def _parse_ids(lists: Iterable[str]) -> tuple[set[str], set[str]]:
+    ids: set[str] = set()
+    logged: set[str] = set()
+    for text in lists:
+        if text == _FLUSHED:
+            logged.clear()
+        else:
+            ids.update(text.split())
+            logged.update(text.split())
+    return ids, logged

@@ -57,7 +57,7 @@ from octavo.store.base import (
     require_space,
 )
 from octavo.store.bm25 import Bm25Encoder
-from octavo.store.change_note import ChangeNote
+from octavo.store.change_note import ChangeNote, can_note
 from octavo.store.compaction import EXACT_MOST
 from octavo.store.edge_files import LEAST_MB, load, sync_files, translate_errors
 
@@ -103,8 +103,6 @@ class EdgeStore:
         # A note that is void is so because of what was done before this opening.
         with translate_errors(path):
             self._note = ChangeNote(path)
-        # The points that are only in the log, as far as that is known.
-        self._unflushed = None if self._note.ids is None else {*self._note.ids}
         self._shard: EdgeShard = load(path, dimension=dimension)
         self._compact, self._exact_most = compaction.is_compact(path), exact_most
         self._rewriting: asyncio.Task[bool] | None = None
@@ -305,9 +303,10 @@ class EdgeStore:
                     compaction.put_back(self.path, draft, replaced)
                 self._shard = load(self.path, dimension=self.dimension)
                 raise
-            self._compact, self._logged, self._unflushed = True, 0, set()
+            self._compact, self._logged = True, 0
+            self._note.mark_flushed()
             # The records do not know this note: until the next change, a kill means that all is compared.
-            self._note.begin(())
+            self._note.begin()
         shutil.rmtree(replaced, ignore_errors=True)
 
     def _choose_params(self, allowed: Filter | None) -> SearchParams | None:
@@ -321,23 +320,24 @@ class EdgeStore:
         return compaction.EXACT
 
     def _begin_change(self) -> str:
-        if self._unflushed is None:
+        if not can_note():
+            return ""
+        if self._note.logged is None:
+            # Nobody knows what is in the log.
             try:
                 require_space(self.path, 0, LEAST_MB)
             except StorageLow:
-                # Without a flush nobody knows what is in the log.
                 return ""
             self._flush_engine()
         with translate_errors(self.path):
-            return self._note.begin(self._unflushed or ())
+            return self._note.begin()
 
     def _note_touched(self, ids: Collection[str]) -> None:
         """Notes that points are about to be written or deleted."""
         with translate_errors(self.path):
             self._note.add(ids)
-        for noted in (self._touched, self._unflushed):
-            if noted is not None:
-                noted.update(ids)
+        if self._touched is not None:
+            self._touched.update(ids)
 
     def _upsert(self, chunks: Sequence[Chunk], edition: int, notes: Mapping[str, str]) -> None:
         valid = base.check_chunks(chunks, edition=edition, dimension=self.dimension)
@@ -531,7 +531,8 @@ class EdgeStore:
         with self._engine() as shard:
             self._note.stamp()
             shard.flush()
-        self._logged, self._unflushed = 0, set()
+        self._note.mark_flushed()
+        self._logged = 0
 
     def _close(self) -> None:
         with self._engine() as shard:
@@ -541,8 +542,7 @@ class EdgeStore:
                 require_space(self.path, 0, LEAST_MB)
                 self._note.stamp()
                 shard.close()
-                if self._note.ids:
-                    self._note.begin(())
+                self._note.mark_flushed()
 
 
 def _close_in_child(store: weakref.ref[EdgeStore]) -> None:
