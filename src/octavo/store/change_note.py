@@ -76,7 +76,7 @@ class ChangeNote:
 
     def mark_flushed(self) -> None:
         """Notes that the log is empty now."""
-        if self.logged is not None:
+        if self.logged:
             self.logged.clear()
             # The note lists too much without it.
             with suppress(OSError):
