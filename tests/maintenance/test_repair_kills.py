@@ -49,10 +49,35 @@ async def work(data, moment):
 asyncio.run(work(Path(sys.argv[1]), sys.argv[2]))
 """
 
+KILLED_BEFORE_PUBLISHING = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from octavo.library import Library
+from octavo.records.catalogue import Records
+from octavo.testing import TinyEmbedder
+
+async def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+async def work(data, new, changed):
+    async with Library.open(data, embedder=TinyEmbedder()) as library:
+        # The log is cleared now, so that the new book stays in it.
+        await (await library._context()).store.commit()
+        await library.add(new)
+        Records.publish = die
+        await library.add(changed)
+
+asyncio.run(work(*map(Path, sys.argv[1:])))
+"""
+
 
 def kill(data: Path, moment: str = "written") -> None:
     """Open the library in a process that is killed once it has come so far."""
-    command = [sys.executable, "-c", KILLED, str(data), moment]
+    run_killed(KILLED, str(data), moment)
+
+
+def run_killed(script: str, *arguments: str) -> None:
+    command = [sys.executable, "-c", script, *arguments]
     ended = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
 
@@ -89,6 +114,27 @@ async def test_only_the_books_that_were_touched_are_read(
     async with Library.open(data, embedder=TinyEmbedder()) as library:
         await library._context()
         assert read == []
+
+
+@pytest.mark.parametrize("free_space_mb", [0, 10**9])
+async def test_a_book_that_was_being_added_again_leaves_the_points_of_others_alone(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free_space_mb: int
+) -> None:
+    shores = {"Shore": "Waves break there all day.", "Deep": "Whales sing there at night."}
+    sea = small_books.write_markdown(tmp_path / "sea.md", shores, title="Sea")
+    slopes = {"Top": "Goats graze there.", "Foot": "Brooks run there.", "Sky": "Larks sing there."}
+    hills = small_books.write_markdown(tmp_path / "hills.md", slopes, title="Hills")
+    run_killed(KILLED_BEFORE_PUBLISHING, str(data), str(sea), str(hills))
+    read = watch_reading(monkeypatch)
+    # With little space, a sound point that is deleted could not be written again.
+    settings = Settings(data=data, free_space_mb=free_space_mb)
+    async with Library.open(settings=settings, embedder=TinyEmbedder()) as library:
+        context = await library._context()
+        mended = library.repaired
+        assert (mended.missing, mended.damaged, len(mended.strange)) == ((), (), 1)
+        current = await list_ids(library, "hills") | await list_ids(library, "sea")
+        assert read == [current | {*mended.strange}]
+        assert not await find_difference(context)
 
 
 async def test_a_kill_after_opening_leaves_nothing_to_be_read(

@@ -99,8 +99,9 @@ async def compare_store(
     Of the points of others it is found out whether they are there.
     """
     expected = await records.read_digests()
-    known = {id for ids in (await records.list_removals()).values() for id in ids}
-    suspect = None if touched is None else known | await _list_points_of(records, touched)
+    removals = await records.list_removals()
+    known = {id for ids in removals.values() for id in ids}
+    suspect = None if touched is None else known | await _list_points_of(records, touched, removals)
     stored = await store.read_digests(suspect)
     others = stored.keys() - expected.keys()
     shared = expected.keys() & stored.keys()
@@ -112,9 +113,9 @@ async def compare_store(
     )
 
 
-async def _list_points_of(records: Records, touched: Collection[str]) -> set[str]:
-    """Return these points, and all others of the books that have any of them."""
-    books = await records.list_books_of(touched)
+async def _list_points_of(records: Records, touched: Collection[str], removals: Collection[str]) -> set[str]:
+    """Return these points, and all that are now in the books that have any of them or had removals."""
+    books = {*await records.list_books_of(touched), *removals}
     return {*touched}.union(*[await records.read_manifest(book_id) for book_id in books])
 
 
