@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from octavo.library import Library
-from octavo.search.measures import find_measures
+from octavo.records.words import ANY_WORD
+from octavo.search.measures import ONE_IN, find_measures, have_words
 from tests.support import pdf_files, small_books
 from tests.support.embedders import RecordingEmbedder
 
@@ -37,6 +38,15 @@ REVIEW = """Review of the year
 Net sales and cost of sales rose. The gross margin was 23.2 % after 23.5 % in the
 year before."""
 
+NOVEL = {
+    "The Prison": "Mr. Pell could not pay his total debt, 40 pounds to the baker, and went to prison.",
+    "The Church": "The collection period for the poor ends at Easter, when the plate goes to the vicar.",
+    "The Ship": "The sailors ate limes. After 30 days at sea the retention rate of vitamin C falls by half.",
+    "The Shop": "The widow sold ribbons. Her profit margin was a penny in the shilling, and she lived on it.",
+    "The Loom": "Her cousin asked for working capital, and got a loom and a long speech from his aunt.",
+    "The Tide": "At night the river rose, and all accounts of the current were short. No cash was lost.",
+}
+
 
 def write_report(path: Path, *pages: str) -> Path:
     """Write a PDF with a chapter on each page."""
@@ -55,6 +65,18 @@ def write_report(path: Path, *pages: str) -> Path:
         ("How high is the ROE?", "equity"),
         ("unadjusted EBITDA less capex", "depreciation and amortization"),
         ("unadjusted EBITDA less capex", "property and equipment"),
+        ("What is the operating cash flow ratio?", "total current liabilities"),
+        ("How high was EBITDAR?", "rent expense"),
+        ("How high was the ROCE?", "total assets, total current liabilities"),
+        ("return on capital employed", "total assets, total current liabilities"),
+        ("Did the EBITDA margin rise?", "total revenues"),
+        ("Did the EBITDAR margin rise?", "total revenues"),
+        ("What is the debt ratio?", "total liabilities"),
+        ("What are the days\u2019 sales outstanding?", "accounts receivable"),
+        ("return on shareholders' equity", "net income"),
+        ("debt to shareholders' equity", "long-term debt"),
+        ("What was the total debt in fiscal 2022?", "long-term debt"),
+        ("Is it a capital-intensive business, by the annual report?", "capital expenditures"),
     ],
 )
 def test_a_measure_is_known_by_its_names_with_its_line_items(question: str, line_item: str) -> None:
@@ -69,6 +91,10 @@ def test_a_measure_is_known_by_its_names_with_its_line_items(question: str, line
         "Who shot the roe?",
         "What is written in the margin?",
         "a quick, good ratio",
+        "When does the collection period end?",
+        "Why did Mr. Micawber's total debt bring him to prison?",
+        "How does the retention rate of vitamin C change?",
+        "Is organic growth slower without manure?",
     ],
 )
 def test_other_questions_name_no_measure(question: str) -> None:
@@ -93,6 +119,34 @@ def test_the_longest_name_counts_and_each_measure_once() -> None:
 def test_a_measure_is_stated_where_a_figure_follows_its_name(text: str, stated: bool) -> None:
     (gross,) = find_measures("gross margin?")
     assert gross.is_stated(text) is stated
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("days sales outstanding", "Days' sales outstanding | 45 | 47"),
+        ("days sales outstanding", "Days\u2019 sales outstanding were 45."),
+        ("return on equity", "Return on shareholders' equity 12.1 %"),
+        ("return on equity", "the return on stockholder's equity was 12 percent"),
+    ],
+)
+def test_a_measure_is_stated_with_a_possessive_too(question: str, text: str) -> None:
+    (measure,) = find_measures(question)
+    assert measure.is_stated(text)
+
+
+@pytest.mark.parametrize(
+    ("counts", "enough"),
+    [
+        ({}, False),
+        ({ANY_WORD: 4, 1: 1, 2: 1}, True),
+        ({ANY_WORD: 4, 1: 1}, False),
+        ({ANY_WORD: 40 * ONE_IN, 1: 40, 2: 40}, True),
+        ({ANY_WORD: 40 * ONE_IN, 1: 900, 2: 39, 3: 39, 4: 39}, False),
+    ],
+)
+def test_half_of_the_words_must_be_there_often_enough(counts: dict[int, int], enough: bool) -> None:
+    assert have_words(counts, (1, 2, 3, 4)) is enough
 
 
 @pytest.mark.parametrize(
@@ -127,10 +181,60 @@ async def test_a_passage_that_states_the_measure_comes_before_its_statement(tmp_
 
 async def test_only_a_measure_that_the_book_does_not_name_adds_a_vector(tmp_path: Path) -> None:
     embedder = RecordingEmbedder()
-    pages = {"Results": "EBITDA was 12 million crowns.", "Ships": "We built nine ships and sold them."}
+    pages = {
+        "Results": "EBITDA was 12 million crowns.",
+        "Statements": f"{INCOME}\n\n{BALANCE}\n\nTotal shareholders' equity 807 552",
+        "Ships": "We built nine ships and sold them.",
+    }
     async with Library.open(tmp_path / "library", embedder=embedder) as library:
         await library.add(small_books.write_markdown(tmp_path / "yard.md", pages))
         for question, added in (("How many ships?", 0), ("How high was EBITDA?", 0), ("How high is ROE?", 1)):
             embedder.seen.clear()
             await library.search(question)
             assert len(embedder.seen) == 1 + added
+
+
+@pytest.mark.parametrize(
+    ("question", "heading"),
+    [
+        ("Why did Mr. Pell's total debt bring him to prison?", "The Prison"),
+        ("When does the collection period end?", "The Church"),
+        ("How does the retention rate of vitamin C change?", "The Ship"),
+        ("What was the widow's profit margin on ribbons?", "The Shop"),
+        ("Who asked for working capital and got a loom?", "The Loom"),
+        ("How did the total debt of 40 pounds to the baker bring him to prison?", "The Prison"),
+    ],
+)
+async def test_a_book_that_is_no_report_is_searched_by_the_question_alone(
+    tmp_path: Path, question: str, heading: str
+) -> None:
+    embedder = RecordingEmbedder()
+    async with Library.open(tmp_path / "library", embedder=embedder) as library:
+        book = await library.add(small_books.write_markdown(tmp_path / "novel.md", NOVEL))
+        for scope in (book.id, None):
+            first, *_ = await library.search(question, book_id=scope)
+            assert first.chunk.heading_path[-1] == heading
+        assert not [text for text in embedder.seen if text.startswith(("Consolidated", "Customers"))]
+
+
+@pytest.mark.parametrize(
+    ("question", "heading"),
+    [
+        ("Why did Mr. Pell's total debt bring him to prison?", "The Prison"),
+        ("When does the collection period end?", "The Church"),
+        ("How does the retention rate of vitamin C change?", "The Ship"),
+        ("What is the quick ratio?", "The Balance"),
+    ],
+)
+async def test_an_ambiguous_name_without_a_period_stays_as_it_is_beside_statements(
+    tmp_path: Path, question: str, heading: str
+) -> None:
+    embedder = RecordingEmbedder()
+    pages = NOVEL | {"The Balance": BALANCE, "The Income": INCOME}
+    async with Library.open(tmp_path / "library", embedder=embedder) as library:
+        book = await library.add(small_books.write_markdown(tmp_path / "mixed.md", pages))
+        embedder.seen.clear()
+        first, *_ = await library.search(question, book_id=book.id)
+        assert first.chunk.heading_path[-1] == heading
+        added = [text for text in embedder.seen if text.startswith(("Consolidated", "Customers"))]
+        assert bool(added) is (heading == "The Balance")

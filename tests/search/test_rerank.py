@@ -10,7 +10,7 @@ import pytest
 
 from octavo.library import Library
 from octavo.search.cascade import ASKED, LARGE, SMALL
-from octavo.search.ranking import Candidate, ReaderSize, estimate_read_relevance
+from octavo.search.ranking import Candidate, ReaderSize, estimate_read_relevance, raise_candidates
 from octavo.search.rerank import Ranking, Reranker, level
 from octavo.search.retrieval import Retriever
 from octavo.search.scope import bound_by_books
@@ -100,6 +100,18 @@ async def test_each_candidate_has_the_relevance_of_its_fit_and_score() -> None:
         "b": estimate_read_relevance(fit(4.0), 0.8),
         "a": estimate_read_relevance(fit(0.0), 0.9),
     }
+
+
+@pytest.mark.parametrize("reader", ["small", "large"])
+async def test_a_lead_decides_the_order_and_adds_no_relevance(reader: ReaderSize) -> None:
+    led = raise_candidates(found(0.9, 0.8, 0.7), {"c"}, by=0.4)
+    reranker = Reranker(ScriptedReader(), large=ScriptedLarge())
+    plain = await reranker.rank(DUSK, found(0.9, 0.8, 0.7), CHUNKS, reader=reader)
+    ranked = await reranker.rank(DUSK, led, CHUNKS, reader=reader)
+    assert list(ranked.relevance) == ["c", "a", "b"]
+    # All three have the mean: the one that was put first is less relevant by itself.
+    assert sum(ranked.relevance.values()) == pytest.approx(sum(plain.relevance.values()))
+    assert max(ranked.relevance.values()) <= max(plain.relevance.values())
 
 
 # Remembered

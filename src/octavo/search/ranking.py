@@ -45,13 +45,19 @@ _LEAST_WEIGHT = 0.05
 class Candidate(NamedTuple):
     """A chunk that was found. `standing` compares its scores with the best ones.
 
-    `cosine` is its own, or the highest that it can have if the search by meaning did not return it.
+    `cosine` is its own, or the highest that it can have if the search by meaning did not return it. `lead` is
+    the part of the score that only orders: relevance is estimated from `found`, the score without it.
     """
 
     id: str
     score: float
     standing: float
     cosine: float
+    lead: float = 0.0
+
+    @property
+    def found(self) -> float:
+        return self.score - self.lead
 
 
 def fuse(found: StoreHits, *, dense_weight: float = DENSE_WEIGHT) -> list[Candidate]:
@@ -70,7 +76,7 @@ def fuse(found: StoreHits, *, dense_weight: float = DENSE_WEIGHT) -> list[Candid
 
 def raise_candidates(candidates: Sequence[Candidate], ids: Collection[str], *, by: float) -> list[Candidate]:
     """Raise the scores of some candidates, and order all of them anew."""
-    raised = (c._replace(score=c.score + by) if c.id in ids else c for c in candidates)
+    raised = (c._replace(score=c.score + by, lead=by) if c.id in ids else c for c in candidates)
     return sorted(raised, key=lambda candidate: (-round(candidate.score, _EXACT), candidate.id))
 
 

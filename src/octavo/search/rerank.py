@@ -186,12 +186,15 @@ class Reranker:
         names: tuple[str, ...] = (self.reader.name,)
         deep: list[str] = []
         if reader == "large" and self.large is not None:
-            found = {candidate.id: candidate.score for candidate in selected}
+            found = {candidate.id: candidate for candidate in selected}
             judged = await self._read_large(question, totals, found, chunks)
             deep, names = list(judged), (*names, self.large.name)
             relevance |= judged
         rest = (id_ for id_ in order_totals(totals) if id_ not in deep)
-        return Ranking({id_: relevance[id_] for id_ in (*deep, *rest)}, tuple(deep), names)
+        ordered = {id_: relevance[id_] for id_ in (*deep, *rest)}
+        # What was put forward by its lead alone must not make the others look as weak as itself.
+        led = any(candidate.lead for candidate in selected)
+        return Ranking(level(ordered) if led else ordered, tuple(deep), names)
 
     async def _read_small(
         self,
@@ -209,14 +212,14 @@ class Reranker:
             for candidate, score in zip(batch, scores, strict=True):
                 fit = SMALL.fit(score.rank, score.answerable)
                 totals[candidate.id] = SMALL.total(fit, candidate.score)
-                relevance[candidate.id] = estimate_read_relevance(fit, candidate.score, reader=kind)
+                relevance[candidate.id] = estimate_read_relevance(fit, candidate.found, reader=kind)
         return totals, relevance
 
     async def _read_large(
         self,
         question: str,
         small: Mapping[str, float],
-        found: Mapping[str, float],
+        found: Mapping[str, Candidate],
         chunks: Mapping[str, Chunk],
     ) -> dict[str, float]:
         """Return what the large model read, best first, each with its relevance."""
@@ -225,9 +228,11 @@ class Reranker:
         # The budget may not have allowed all of them.
         read = dict(zip(contenders, scores, strict=False))
         fits = {id_: LARGE.fit(score.rank, score.answerable) for id_, score in read.items()}
-        totals = {id_: LARGE.total(fit, found[id_]) + LARGE.small * small[id_] for id_, fit in fits.items()}
+        totals = {
+            id_: LARGE.total(fit, found[id_].score) + LARGE.small * small[id_] for id_, fit in fits.items()
+        }
         return {
-            id_: estimate_read_relevance(fits[id_], found[id_], reader="large")
+            id_: estimate_read_relevance(fits[id_], found[id_].found, reader="large")
             for id_ in order_totals(totals)
         }
 

@@ -27,7 +27,7 @@ from octavo.records.words import ANY_WORD
 from octavo.search.cache import LRUCache
 from octavo.search.cascade import LOOKED_AT
 from octavo.search.groups import BookGroup, group_books, join_hits
-from octavo.search.measures import find_measures
+from octavo.search.measures import Measure, find_measures, have_words
 from octavo.search.ranking import (
     DENSE_WEIGHT,
     MULTILINGUAL_WEIGHT,
@@ -121,7 +121,8 @@ class Retriever:
             generation = await self._records.refresh()
             visible = bounds.exclude(self._records.unpublished)
             found, dense_weight = await self._search_groups(cleaned, visible.where, limit)
-            candidates = await self._prefer_stated(cleaned, fuse(found, dense_weight=dense_weight))
+            candidates = fuse(found, dense_weight=dense_weight)
+            candidates = await self._prefer_stated(cleaned, candidates, _find_only_book(visible.where))
             ranking = await self._rank(cleaned, candidates, bounds, reader)
             evidence = await self._select(cleaned, candidates, bounds, top_k, ranking)
             # If an edition was published in the meantime, the old one is gone: search again.
@@ -138,9 +139,7 @@ class Retriever:
         for group in await self._list_groups():
             bound = group.bound(where)
             if bound is not None:
-                books = bound.any_of.get("book_id", ())
-                book = str(books[0]) if len(books) == 1 else None
-                vector, words = await self._encode_query(query, group, book)
+                vector, words = await self._encode_query(query, group, _find_only_book(bound))
                 hits = await self._store.search(vector, words, where=bound, limit=limit)
                 found.append(group.scale(hits))
                 if not group.multilingual:
@@ -175,13 +174,24 @@ class Retriever:
 
         A measure of one word that the books have is found by that word.
         """
-        named = find_measures(query) if "" in group.main else ()
+        named = await self._find_measures(query, book_id) if "" in group.main else []
         wanted = [m for m in named if not (m.word and await self.weigh_words(m.word, book_id=book_id))]
         return ". ".join(measure.line_items for measure in wanted)
 
-    async def _prefer_stated(self, query: str, candidates: list[Candidate]) -> list[Candidate]:
+    async def _find_measures(self, query: str, book_id: str | None) -> list[Measure]:
+        """Find the measures that a query names, where the books have the words of their line items."""
+        found = []
+        for measure in find_measures(query):
+            words = self._bm25.encode_query(measure.line_items)
+            if have_words(await self._count_words(words, book_id), words):
+                found.append(measure)
+        return found
+
+    async def _prefer_stated(
+        self, query: str, candidates: list[Candidate], book_id: str | None
+    ) -> list[Candidate]:
         """Raise the candidates that state a measure which the query names."""
-        measures = find_measures(query)
+        measures = await self._find_measures(query, book_id)
         if not measures:
             return candidates
         loaded = await self._load_chunks([candidate.id for candidate in candidates[:LOOKED_AT]])
@@ -260,14 +270,19 @@ class Retriever:
         They are counted in one book or, without `book_id`, in the library.
         """
         weights = self._bm25.encode_query(query, languages=languages)
+        counts = await self._count_words(weights, book_id)
+        return weigh_by_rarity(weights, counts, passages=counts.get(ANY_WORD, 0))
+
+    async def _count_words(self, words: Collection[int], book_id: str | None) -> Mapping[int, int]:
+        """Count the passages that have each of these words, and any, in one book or in the library."""
         self._forget_old_counts()
         if book_id is not None and (own := await self._count_in_book(book_id)):
-            return weigh_by_rarity(weights, own, passages=own.get(ANY_WORD, 0))
+            return own
         counts = self._counts
-        unknown = [word for word in (ANY_WORD, *weights) if word not in counts]
+        unknown = [word for word in (ANY_WORD, *words) if word not in counts]
         if unknown:
             counts |= await self._records.count_passages_with(unknown)
-        return weigh_by_rarity(weights, counts, passages=counts[ANY_WORD])
+        return counts
 
     async def _count_in_book(self, book_id: str) -> Mapping[int, int]:
         known = self._book_counts.get(book_id)
@@ -304,3 +319,9 @@ class Retriever:
 @lru_cache(maxsize=64)
 def _weigh_words_of(query: str, language: str) -> Mapping[str, float]:
     return weigh_query(query, language=language)
+
+
+def _find_only_book(where: Where) -> str | None:
+    """Return the id of the book that a search is bound to, if it is one."""
+    books = where.any_of.get("book_id", ())
+    return str(books[0]) if len(books) == 1 else None
