@@ -13,12 +13,11 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from training.passages import read_rows
+from training.passages import TEXTBOOKS, read_rows
 
 Row = dict[str, Any]
 BOOKS = {
@@ -36,17 +35,23 @@ _NUMBER = re.compile(r"([IVXL]+)(?:: |$)")
 _VALUES = {"I": 1, "V": 5, "X": 10, "L": 50}
 
 
-def find_place(numbered: tuple[int, Row], *, ordered: bool) -> tuple[int, int]:
-    """Where a chapter stands: front matter first, then by its Roman numeral, or as given where `ordered`."""
+def find_place(numbered: tuple[int, Row]) -> tuple[int, int]:
+    """Where a chapter of a narrative stands: front matter first, then by its Roman numeral."""
     number, title = numbered[0], numbered[1]["title"]
-    if title == "Preface" or (title in _FRONT and not ordered):
+    if title in _FRONT:
         return 0, _FRONT.index(title)
-    found = None if ordered else _NUMBER.match(title)
+    found = _NUMBER.match(title)
     if found:
         values = [_VALUES[letter] for letter in found[1]]
         signs = [-1 if later > value else 1 for value, later in zip(values, [*values[1:], 0], strict=True)]
         return 1, sum(sign * value for sign, value in zip(signs, values, strict=True))
     return (2 if title in _BACK else 1), number
+
+
+def place_in_textbook(numbered: tuple[int, Row]) -> tuple[int, int]:
+    """Where a chapter of a textbook stands: as given, behind the preface."""
+    number, chapter = numbered
+    return int(chapter["title"] != "Preface"), number
 
 
 def write_chapter(chapter: Row) -> Iterator[str]:
@@ -64,22 +69,29 @@ def write_chapter(chapter: Row) -> Iterator[str]:
             yield text
 
 
-def main(data: Path, faq: Path, gnucash: Path, target: Path) -> None:
-    chapters: dict[str, list[Row]] = {name: [] for name in BOOKS}
+def write_books(books: Mapping[str, tuple[str, str]], data: Path, target: Path) -> None:
+    """Write books of DATA, each as a file in a folder of its own. `books` has the folder and the title."""
+    chapters: dict[str, list[Row]] = {name: [] for name in books}
     for row in read_rows(data / "books.jsonl.xz"):
-        if row["book"] in BOOKS and not row["title"].startswith("Part "):
+        if row["book"] in books and not row["title"].startswith("Part "):
             chapters[row["book"]].append(row)
-    for name, (folder, title) in BOOKS.items():
-        ordered = folder == "textbook"
-        given = enumerate(chapters[name])
-        told = sorted(given, key=partial(find_place, ordered=ordered))
+    for name, (folder, title) in books.items():
+        told = sorted(enumerate(chapters[name]), key=place_in_textbook if name in TEXTBOOKS else find_place)
         (target / folder).mkdir(parents=True, exist_ok=True)
         text = "\n\n".join([f"# {title}", *(line for _, row in told for line in write_chapter(row))])
         (target / folder / "book.md").write_text(text + "\n", encoding="utf-8")
-    for source, folder, pattern in ((faq, "debianfaq", "*.en.html"), (gnucash, "gnucash", "*.html")):
-        (target / folder).mkdir(parents=True, exist_ok=True)
-        for page in source.glob(pattern):
-            shutil.copy(page, target / folder)
+
+
+def copy_pages(pages: Iterable[Path], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for page in pages:
+        shutil.copy(page, folder)
+
+
+def main(data: Path, faq: Path, gnucash: Path, target: Path) -> None:
+    write_books(BOOKS, data, target)
+    copy_pages(faq.glob("*.en.html"), target / "debianfaq")
+    copy_pages(gnucash.glob("*.html"), target / "gnucash")
 
 
 if __name__ == "__main__":

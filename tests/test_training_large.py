@@ -12,7 +12,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from training.pair_graph import MOST, build_large_graph, find_buckets, order_words, pack_words
+from training.pair_graph import (
+    MOST,
+    build_large_graph,
+    find_buckets,
+    order_words,
+    pack_words,
+    round_by_chance,
+)
 
 from octavo.errors import WeightsError
 from octavo.models.embedding import open_session
@@ -170,6 +177,25 @@ def test_packed_words_are_read_back_within_half_a_step_and_rounding_twice_change
 
 
 # The export
+
+
+def test_small_changes_of_rounded_weights_are_kept_on_average() -> None:
+    began = np.random.default_rng(1).integers(-64, 65, (512, 8)).astype(np.float32)
+    began[0] = 64
+    changed = began.copy()
+    changed[1:] += 0.2
+    steps, scales = round_by_chance(changed, axis=0, most=64, seed=7)
+    moved = (steps * scales - began)[1:]
+    assert moved.mean() == pytest.approx(0.2, abs=0.03)
+    assert np.array_equal(steps, round_by_chance(changed, axis=0, most=64, seed=7)[0])
+    assert not np.array_equal(steps, round_by_chance(changed, axis=0, most=64, seed=8)[0])
+
+
+def test_weights_that_were_not_changed_are_rounded_as_before() -> None:
+    began = np.random.default_rng(1).integers(-64, 65, (512, 8)).astype(np.float32) * np.float32(0.37)
+    began[0] = 64 * 0.37
+    steps, scales = round_by_chance(began, axis=0, most=64, seed=7)
+    assert np.allclose(steps * scales, began, rtol=1e-5)
 
 
 def export(folder: Path, *files: Path) -> dict[str, bytes]:

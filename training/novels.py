@@ -72,8 +72,8 @@ def has_words(chapters: Sequence[Sequence[str]], place: Place) -> bool:
 
 def expand(data: Path, kept: Sequence[Path], target: Path) -> None:
     books = read_texts(data)
-    rows = []
-    for row in (row for path in kept for row in read_kept(path)):
+    rows, given = [], [row for path in kept for row in read_kept(path)]
+    for row in given:
         chapters = books.get(row["book"], [])
         if not all(has_words(chapters, place) for place in (*row["right"], *row["wrong"])):
             continue
@@ -89,7 +89,8 @@ def expand(data: Path, kept: Sequence[Path], target: Path) -> None:
             }
         )
     write_rows(target, rows)
-    print(f"{len(rows):,} questions, {sum(len(row['right']) for row in rows):,} places that answer")
+    places = sum(len(row["right"]) for row in rows)
+    print(f"{len(rows):,} of {len(given):,} questions found again, {places:,} places that answer")
 
 
 def cut_passage(chapters: Sequence[Sequence[str]], place: Place) -> tuple[str, int, int]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 from octavo.errors import WeightsError
 from octavo.models.graph import GraphWriter, Precision, Recipe, quantise
@@ -31,6 +32,8 @@ MOST = 384
 BUCKETS, FAR = 32, 128
 LOUD, SPLIT, PARTS = 16, 4, 8
 BLOCK, ZERO_STEP = 256, 128
+# A weight that is so near to a whole step stays there.
+UNCHANGED = 1e-3
 # Inputs are rounded to 8 bits, block by block; 0 would leave them in full precision.
 BLOCK_INPUTS = 4
 # The ids of [PAD], [UNK], [CLS] and [SEP] in BERT's vocabulary, and those of MPNet's marks in their place.
@@ -277,6 +280,10 @@ class LargeGraphWriter(PairGraphWriter):
     def _add_linear(self, at: str, x: str) -> str:
         return self._add_product(at, x, self.weights[f"{at}.weight"].T, self.weights[f"{at}.bias"])
 
+    def _add_quantised(self, at: str, weight: Array) -> tuple[str, str]:
+        steps, scales = round_by_chance(weight, axis=0, most=self.recipe.steps, seed=crc32(at.encode()))
+        return self._add_constant(f"{at}steps", steps), self._add_constant(f"{at}scale", scales.reshape(-1))
+
     def _add_product(self, at: str, x: str, weight: Array, bias: Array) -> str:
         added = self._add_constant(f"{at}.bias", bias)
         if not self.quantised:
@@ -286,6 +293,21 @@ class LargeGraphWriter(PairGraphWriter):
             return self._add_node("Add", [product, added], at)
         steps, scale = self._add_quantised(f"{at}.", weight)
         return self._add_node("DynamicQuantizeMatMul", [x, steps, scale, "", added], at)
+
+
+def round_by_chance(weight: Array, *, axis: int, most: int, seed: int) -> tuple[NDArray[np.int8], Array]:
+    """Round to whole steps as `quantise` does, but up or down by a chance that is right on average.
+
+    Training begins with weights that were rounded before and changes most of them by less than half a step.
+    Rounded to the nearest step they would all be back where they began. The same seed gives the same steps.
+    """
+    import numpy as np
+
+    nearest, scales = quantise(weight, axis=axis, most=most)
+    exact = weight / scales
+    chance = np.random.default_rng(seed).random(exact.shape, np.float32)
+    steps = np.where(np.abs(exact - nearest) < UNCHANGED, nearest, np.floor(exact + chance))
+    return np.clip(steps, -most, most).astype(np.int8), scales
 
 
 @dataclass(slots=True)
