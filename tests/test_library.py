@@ -8,8 +8,9 @@ import inspect
 import os
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,10 +19,13 @@ from octavo.answers.calibration import load_calibration, threshold
 from octavo.errors import BadBook, InvalidValue, NotFound
 from octavo.events import AskEvent, Claimed, last
 from octavo.library import Library
+from octavo.maintenance import repair
 from octavo.models.weights import LARGE
 from octavo.search.retrieval import Retriever
 from octavo.search.scope import bound_by_books
 from octavo.settings import Settings
+from octavo.store import compaction
+from octavo.store.edge import EdgeStore
 from octavo.testing import TinyEmbedder
 from octavo.types import Book, Question, Scope, ScopeType
 from octavo.verification.check import check
@@ -404,3 +408,57 @@ async def test_a_book_is_removed_below_the_floor_of_free_space(tmp_path: Path) -
 async def test_a_new_data_folder_is_its_owners_alone(tmp_path: Path) -> None:
     async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as library:
         assert library.settings.data.stat().st_mode & 0o777 == 0o700
+
+
+async def test_closing_does_not_wait_for_the_copy_of_a_store_that_is_rewritten(
+    tmp_path: Path, embedder: TinyEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copying = asyncio.Event()
+
+    async def copy_for_ever(*_: object, **__: object) -> None:
+        copying.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(compaction, "start_rewriting", copy_for_ever)
+    async with asyncio.timeout(60), Library.open(tmp_path / "library", embedder=embedder) as library:
+        await library.add(small_books.write_markdown(tmp_path / "tides.md"))
+        store = (await library._context()).store
+        assert isinstance(store, EdgeStore)
+        store._flush_engine()
+        store._exact_most = 1
+        assert store._start_rewriting() is not None
+        await copying.wait()
+    async with Library.open(tmp_path / "library", embedder=embedder) as library:
+        assert await library.search("ships")
+        assert not library.repaired
+
+
+async def test_a_store_is_closed_also_when_closing_is_cancelled(
+    tmp_path: Path, embedder: TinyEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noting = asyncio.Event()
+
+    async def note_for_ever(*_: object) -> None:
+        noting.set()
+        await asyncio.Event().wait()
+
+    async def open_and_close() -> None:
+        async with Library.open(tmp_path / "library", embedder=embedder) as library:
+            await library.add(small_books.write_markdown(tmp_path / "tides.md"))
+            monkeypatch.setattr(repair, "expect_writes", note_for_ever)
+
+    async def cancel(work: Coroutine[Any, Any, object]) -> None:
+        noting.clear()
+        task = asyncio.create_task(work)
+        await noting.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        monkeypatch.undo()
+
+    await cancel(open_and_close())
+    async with Library.open(tmp_path / "library", embedder=embedder) as library:
+        assert await library.search("ships")
+        monkeypatch.setattr(repair, "expect_writes", note_for_ever)
+        await cancel(library.examine())
+        assert await library.search("ships")

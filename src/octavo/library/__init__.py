@@ -37,7 +37,7 @@ from octavo.maintenance.background_check import StoreCheck, check_store
 from octavo.maintenance.repair import (
     Difference,
     begin_change,
-    expect_writes,
+    close_noted,
     note_order,
     note_order_if_alone,
     open_repaired_store,
@@ -536,11 +536,12 @@ class Library:
         from octavo.maintenance.doctor import Treatment, examine
 
         chosen = Treatment(treatment or ("repair" if repair else "examine"))
-
         async with self._changing, self._opening:
             if self._store is not None:
-                await self._close(self._store)
-                self._opened = self._retriever = None
+                try:
+                    await self._close(self._store)
+                finally:
+                    self._opened = self._retriever = None
             async with self.database.lock(BOOKS, wait=LOCK_SECONDS):
                 return await examine(
                     self.settings, self._records, embedder=self._embedder, treatment=chosen, on_event=on_event
@@ -573,11 +574,12 @@ class Library:
 
     async def _close(self, store: Store) -> None:
         """Close the store and save its state, so that the next opening can tell whether it was changed."""
-        if self._store is store and self._opened is not None:
-            await expect_writes(self._opened)
-        await store.close()
-        if self._store is store:
-            self._store = None
+        current = self._store is store
+        try:
+            await close_noted(store, self._opened if current else None)
+        finally:
+            self._store = None if current else self._store
+        if current:
             await save_store_state_if_alone(self.settings, self._records)
 
     @asynccontextmanager

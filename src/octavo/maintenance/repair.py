@@ -272,6 +272,17 @@ async def expect_writes(context: LibraryContext) -> None:
                 await context.records.set_meta(STORE_STATE, change)
 
 
+async def close_noted(store: Store, context: LibraryContext | None) -> None:
+    """Close a store, in any case; before that, note that its files are about to change."""
+    try:
+        if context is not None:
+            # The note would wait until the store is copied to be rewritten.
+            await store.stop_rewriting()
+            await expect_writes(context)
+    finally:
+        await store.close()
+
+
 async def save_store_state(settings: Settings, records: Records) -> None:
     """Notes how the store is left, if it is left in order: the next opening can tell if anyone touched it."""
     if not await records.list_unsettled():

@@ -42,6 +42,10 @@ class Store(ChunkStore, Protocol):
 
     async def count(self) -> int: ...
 
+    async def stop_rewriting(self) -> None:
+        """Ends a rewriting of the store that is under way. It is not rewritten until it is opened again."""
+        ...
+
     async def close(self) -> None: ...
 
 

@@ -201,7 +201,7 @@ class EdgeStore:
         """Flushes, closes and releases the library's lock. Calling it again does nothing."""
         if self._closed_because:
             return
-        await self._stop_rewriting()
+        await self.stop_rewriting()
         try:
             await run_blocking(self._close)
         finally:
@@ -242,7 +242,8 @@ class EdgeStore:
                 self._rewriting = asyncio.create_task(self._rewrite())
         return self._rewriting
 
-    async def _stop_rewriting(self) -> None:
+    async def stop_rewriting(self) -> None:
+        """Ends a rewriting that is under way, also while it copies, when writes would wait for it."""
         self._may_rewrite = False
         if self._rewriting is not None:
             self._rewriting.cancel()

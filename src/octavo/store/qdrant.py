@@ -223,6 +223,9 @@ class QdrantStore:
         found = await self._ask(halves, allowed, limit)
         return StoreHits(dense=found[0], lexical=found[1] if words else ())
 
+    async def stop_rewriting(self) -> None:
+        """The server rewrites its collections itself."""
+
     async def begin_change(self) -> str:
         """No note is made: a kill of this process is none of the server."""
         return ""
