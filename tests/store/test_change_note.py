@@ -18,6 +18,7 @@ def folder(tmp_path: Path) -> Path:
     """A store's folder with a note of two points, as a killed process left it."""
     folder = tmp_path / "store"
     (folder / "segments").mkdir(parents=True)
+    (folder / "wal").mkdir()
     (folder / "segments" / "a").write_text("points")
     note = ChangeNote(folder)
     note.begin()
@@ -111,6 +112,19 @@ def test_a_note_is_void_in_a_copy_of_the_folder(folder: Path) -> None:
     assert is_void(folder)
 
 
+@pytest.mark.parametrize("part", ["segments", "wal", FILE])
+def test_a_note_is_void_if_a_part_of_a_copy_has_another_inode(folder: Path, part: str) -> None:
+    # The folder itself may get the inode that it had, if it was deleted before it was copied back.
+    copied, original = folder / f"{part}.copy", folder / part
+    if original.is_dir():
+        shutil.copytree(original, copied)
+        shutil.rmtree(original)
+    else:
+        shutil.copy(original, copied)
+    copied.rename(original)
+    assert is_void(folder)
+
+
 @pytest.mark.parametrize("changed", ["segments/a", "segments", ".", FILE])
 def test_a_note_is_void_if_a_file_was_changed_long_after_the_last_write(
     folder: Path, monkeypatch: pytest.MonkeyPatch, changed: str
@@ -145,3 +159,18 @@ def test_a_note_that_was_deleted_meanwhile_is_void(folder: Path) -> None:
     note.stamp()
     note.add(["three"])
     assert is_void(folder)
+
+
+def test_a_note_that_may_not_be_touched_is_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError("another user's")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "utime", refuse)
+        note = ChangeNote(folder)
+    assert (note.name, note.ids, note.logged) == ("", None, None)
+    # Points that are written without a note must not be missing in one.
+    note.add(["three"])
+    assert is_void(folder)
+    assert note.begin()
+    assert ChangeNote(folder).ids == set()

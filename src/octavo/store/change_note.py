@@ -5,9 +5,10 @@ written, as long as the system runs on: what a process gave to the system is not
 note lists both, each point before it is written, and need not be synced. It has a name, which the records
 save before the change begins; a copy of the records from another time has another name.
 
-A note is void if it is damaged, if the system was started anew since, if the folder is another one, and if
-anything in the folder was changed more than `SLACK_SECONDS` after the last write that the note knows of, as
-when files were put back from a copy. Then the whole store has to be compared.
+A note is void if it is damaged, if the system was started anew since, if the folder, the note or the engine's
+folders are others by their inode numbers, and if anything in the folder was changed more than `SLACK_SECONDS`
+after the last write that the note knows of, as when files were put back from a copy. Then the whole store has
+to be compared.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 SLACK_SECONDS = 10
 """How long a single write may take until it is taken for another program's."""
 _FLUSHED = "flushed"
+_LASTING = ("segments", "wal")
+"""Folders that the engine never replaces."""
 
 
 class ChangeNote:
@@ -43,7 +46,7 @@ class ChangeNote:
         self.logged: set[str] | None = None
         found = _read_valid(folder)
         if found is None:
-            with suppress(FileNotFoundError, NotADirectoryError):
+            with suppress(OSError):
                 (folder / FILE).unlink()
         else:
             self.name, self.ids, self.logged = found
@@ -60,7 +63,7 @@ class ChangeNote:
         self.name, self.ids, self.logged = "", None, None
         if boot:
             try:
-                self._write(json.dumps({"name": name, "boot": boot, "place": _locate(self._folder)}), logged)
+                self._write(name, boot, logged)
                 self.name, self.ids, self.logged = name, {*logged}, logged
             except OSError:
                 # Points that are written from now on would not be in the note before.
@@ -85,16 +88,23 @@ class ChangeNote:
     def stamp(self) -> None:
         """Notes that the engine is about to write to its files."""
         if self.ids is not None:
-            # A note that somebody deleted is void, and no reason to fail.
-            with suppress(FileNotFoundError):
+            try:
                 os.utime(self._folder / FILE)
+            except OSError:
+                # Somebody deleted it, or it is another user's: that is no note, and no reason to fail.
+                self.name, self.ids, self.logged = "", None, None
+                with suppress(OSError):
+                    (self._folder / FILE).unlink()
 
     def _append(self, text: str) -> None:
         with (self._folder / FILE).open("ab", buffering=0) as file:
             file.write(_build_line(text))
 
-    def _write(self, header: str, ids: Collection[str]) -> None:
+    def _write(self, name: str, boot: str, ids: Collection[str]) -> None:
         draft = self._folder / _DRAFT
+        # The file must be there to have a number, which it keeps when it is renamed.
+        draft.touch()
+        header = json.dumps({"name": name, "boot": boot, "place": _locate(self._folder, draft)})
         draft.write_bytes(_build_line(header) + _build_line(" ".join(ids)))
         draft.replace(self._folder / FILE)
 
@@ -124,9 +134,13 @@ def _parse_lines(said: bytes) -> list[str]:
     return texts
 
 
-def _locate(folder: Path) -> list[int]:
-    found = folder.stat()
-    return [found.st_dev, found.st_ino]
+def _locate(folder: Path, note: Path) -> list[int]:
+    """Returns the numbers of the device, the folder, the engine's folders and the note.
+
+    A copy may get the number of a folder that was deleted before, but hardly each at the same place.
+    """
+    parts = (folder, *(folder / part for part in _LASTING), note)
+    return [folder.stat().st_dev, *(part.stat().st_ino for part in parts)]
 
 
 def _read_boot_id() -> str:
@@ -141,7 +155,7 @@ def _read_valid(folder: Path) -> tuple[str, set[str], set[str]] | None:
     try:
         header, *lists = _parse_lines((folder / FILE).read_bytes())
         said = json.loads(header)
-        here = {"boot": _read_boot_id(), "place": _locate(folder)}
+        here = {"boot": _read_boot_id(), "place": _locate(folder, folder / FILE)}
         last = (folder / FILE).stat().st_mtime_ns + SLACK_SECONDS * 10**9
         if not here["boot"] or any(said[key] != value for key, value in here.items()):
             return None
