@@ -30,10 +30,9 @@ import recall
 import torch
 from data import read_judgements, rows
 from encoder import Encoder
-from large import HEADS
-from large_reader import find_near, read_novels
+from large_reader import find_near, load_average, read_novels
 from large_verifier import read_base
-from learning import TOKENIZER, choose_device, learn, write
+from learning import TOKENIZER, add_schedule, choose_device, learn, write
 from lessons import Material, Written
 from multilingual_embedder import compare, embed, encode, load_model
 from tokenizers import Tokenizer
@@ -175,7 +174,7 @@ def train(said: argparse.Namespace) -> None:
     first = copy.deepcopy(model).eval()
     print("before", json.dumps(measure(first, said)), flush=True)
     batches = Batches(Drawer(said, device), said.tokenizer, seed=said.seed, paired=bool(said.packed))
-    teacher = load_teacher(said.packed, device) if said.packed else None
+    teacher = load_average(read_base(said.packed)).to(device).eval() if said.packed else None
     model.train()
 
     def loss(batch: dict) -> Tensor:
@@ -189,10 +188,6 @@ def train(said: argparse.Namespace) -> None:
     print("after", json.dumps(measure(model.eval(), said)), flush=True)
     write(model, said.out)
     said.out.with_suffix(".done").touch()
-
-
-def load_teacher(packed: Path, device: str) -> mpnet.LargeEncoder:
-    return mpnet.LargeEncoder(read_base(packed), HEADS).to(device).eval()
 
 
 @torch.no_grad()
@@ -233,12 +228,8 @@ def main() -> None:
     known.add_argument("--labels", type=Path)
     known.add_argument("--dev", type=Path, required=True)
     known.add_argument("--out", type=Path, required=True)
-    known.add_argument("--seed", type=int, default=1)
-    known.add_argument("--lr", type=float, default=6e-5)
     known.add_argument("--kept", type=float, default=KEPT, help="weight of staying near the published model")
-    known.add_argument("--seconds", type=float, default=300.0)
-    known.add_argument("--steps", type=int, default=100_000)
-    known.add_argument("--workers", type=int, default=6)
+    add_schedule(known, lr=6e-5, seconds=300.0, workers=6)
     train(known.parse_args())
 
 

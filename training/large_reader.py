@@ -24,7 +24,7 @@ import torch
 from data import Corpus, Group, Pair, rows
 from large import HEADS, examples, loss_of, measure_all
 from large_verifier import read_base
-from learning import TOKENIZER, choose_device, learn, write
+from learning import TOKENIZER, add_schedule, choose_device, learn, write
 from lessons import Material, Written
 from measure import Reading, auroc, f1
 from reader import NEGATIVES
@@ -130,7 +130,7 @@ def train(said: argparse.Namespace) -> None:
     said.out.with_suffix(".done").touch()
 
 
-def load_average(base: dict[str, np.ndarray], runs: str) -> mpnet.LargeEncoder:
+def load_average(base: dict[str, np.ndarray], runs: str = "") -> mpnet.LargeEncoder:
     """The average of runs that began with `base`, or `base` itself without runs. Commas are between them."""
     model = mpnet.LargeEncoder(base, HEADS)
     given = [load_file(path) for path in runs.split(",") if path]
@@ -158,11 +158,7 @@ def main() -> None:
     known.add_argument("--out", type=Path, required=True)
     known.add_argument("--join", default="", help="runs to average, with commas between")
     known.add_argument("--tokenizer", type=Path, default=TOKENIZER)
-    known.add_argument("--seed", type=int, default=1)
-    known.add_argument("--lr", type=float, default=2.5e-5)
-    known.add_argument("--seconds", type=float, default=500.0)
-    known.add_argument("--steps", type=int, default=100_000)
-    known.add_argument("--workers", type=int, default=5)
+    add_schedule(known, lr=2.5e-5, seconds=500.0, workers=5)
     said = known.parse_args()
     if said.join:
         join(said)

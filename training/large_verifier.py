@@ -32,7 +32,7 @@ import verifier
 from data import LEFT_OUT, Corpus, join_pieces, pad, rows
 from gate_verifier import BORNE_OUT, Lesson, cut_window, list_written, weigh
 from large import loader, measure_claims
-from learning import TOKENIZER, batch_by_length, choose_device, move
+from learning import TOKENIZER, add_schedule, batch_by_length, choose_device, move
 from measure import Reading, auroc_by_set
 from safetensors.torch import load_file, save_file
 from torch.utils.data import IterableDataset, get_worker_info
@@ -236,12 +236,8 @@ def main(given: Sequence[str] | None = None) -> None:
     known.add_argument("--out", type=Path, required=True)
     known.add_argument("--join", default="", help="runs to average, with commas between")
     known.add_argument("--tokenizer", type=Path, default=TOKENIZER)
-    known.add_argument("--seed", type=int, default=1)
     known.add_argument("--made", action="store_true", help="learn DATA/made.jsonl.xz too (`own_words.py`)")
-    known.add_argument("--lr", type=float, default=3e-5)
-    known.add_argument("--seconds", type=float, default=1200.0)
-    known.add_argument("--steps", type=int, default=100_000)
-    known.add_argument("--workers", type=int, default=4)
+    add_schedule(known, lr=3e-5, seconds=1200.0, workers=4)
     said = known.parse_args(given)
     if said.join:
         join(said)

@@ -39,6 +39,15 @@ def options(doc: str | None, *, steps: int) -> argparse.ArgumentParser:
     return made
 
 
+def add_schedule(made: argparse.ArgumentParser, *, lr: float, seconds: float, workers: int) -> None:
+    """Add the options of a run that a clock ends."""
+    made.add_argument("--seed", type=int, default=1)
+    made.add_argument("--lr", type=float, default=lr)
+    made.add_argument("--seconds", type=float, default=seconds)
+    made.add_argument("--steps", type=int, default=100_000)
+    made.add_argument("--workers", type=int, default=workers)
+
+
 def choose_device(seed: int) -> str:
     torch.manual_seed(seed)
     torch.backends.cuda.enable_cudnn_sdp(False)  # it would plan anew for every length

@@ -30,7 +30,7 @@ import torch.nn.functional as F  # noqa: N812
 from data import rows
 from encoder import Encoder
 from large import loader
-from learning import choose_device, move
+from learning import add_schedule, choose_device, move
 from multilingual_reader import read_base, write_model
 from other_languages import Neighbours, read_parallel, split_sentences, write_passage
 from torch import Tensor
@@ -258,11 +258,7 @@ def main() -> None:
     known.add_argument("--data", type=Path, required=True)
     known.add_argument("--dev", type=Path, required=True)
     known.add_argument("--out", type=Path, required=True)
-    known.add_argument("--seed", type=int, default=1)
-    known.add_argument("--lr", type=float, default=4e-5)
-    known.add_argument("--seconds", type=float, default=300.0)
-    known.add_argument("--steps", type=int, default=100_000)
-    known.add_argument("--workers", type=int, default=6)
+    add_schedule(known, lr=4e-5, seconds=300.0, workers=6)
     train(known.parse_args())
 
 

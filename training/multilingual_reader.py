@@ -34,7 +34,7 @@ from data import Corpus, Group, Pair, read_judgements, rows
 from encoder import FROZEN, Encoder
 from large import Batches, list_written_claims, list_written_reading, loader, loss_of, measure_claims
 from large_verifier import list_joined, list_people, measure_grounded
-from learning import TOKENIZER, choose_device, move
+from learning import TOKENIZER, add_schedule, choose_device, move
 from lessons import Material, read_written
 from other_languages import Neighbours, Question, read_parallel, write_passage
 from safetensors.torch import save_file
@@ -223,11 +223,7 @@ def main() -> None:
     known.add_argument("--labels", type=Path, required=True)
     known.add_argument("--dev", type=Path, required=True)
     known.add_argument("--out", type=Path, required=True)
-    known.add_argument("--seed", type=int, default=1)
-    known.add_argument("--lr", type=float, default=1.5e-4)
-    known.add_argument("--seconds", type=float, default=1200.0)
-    known.add_argument("--steps", type=int, default=100_000)
-    known.add_argument("--workers", type=int, default=5)
+    add_schedule(known, lr=1.5e-4, seconds=1200.0, workers=5)
     said = known.parse_args()
     if said.pack:
         pack(said)

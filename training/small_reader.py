@@ -27,7 +27,7 @@ from large_reader import (
     read_novels,
 )
 from large_verifier import read_base
-from learning import TOKENIZER, choose_device, learn, write
+from learning import TOKENIZER, add_schedule, choose_device, learn, write
 from lessons import Material
 from torch import Tensor
 
@@ -81,11 +81,7 @@ def main() -> None:
     known.add_argument("--out", type=Path, required=True)
     known.add_argument("--tokenizer", type=Path, default=TOKENIZER)
     known.add_argument("--teachers", default="", help="runs of the large model, with commas between")
-    known.add_argument("--seed", type=int, default=1)
-    known.add_argument("--lr", type=float, default=2e-4)
-    known.add_argument("--seconds", type=float, default=400.0)
-    known.add_argument("--steps", type=int, default=100_000)
-    known.add_argument("--workers", type=int, default=8)
+    add_schedule(known, lr=2e-4, seconds=400.0, workers=8)
     train(known.parse_args())
 
 
