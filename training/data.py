@@ -21,7 +21,7 @@ import near_misses
 import numpy as np
 from tokenizers import Tokenizer
 
-CLS, SEP, STOP = 101, 102, 1012
+CLS, SEP, STOP, ASKS = 101, 102, 1012, 1029
 QUESTION_MOST, PAIR_MOST = 48, 288
 SURELY = 0.98  # the most an opinion says
 AT_ONCE = 8192  # texts to tokenize
@@ -31,10 +31,15 @@ NEAR = ("squad_train_subset", "squad_subset_flan_eval", "squadshifts_new_wiki", 
 
 def choose_marks(tokenizer: Path) -> None:
     """Take the marks of the tokenizer's vocabulary, for models that do not have BERT's."""
-    global CLS, SEP, STOP
+    global CLS, SEP, STOP, ASKS
     made = Tokenizer.from_file(str(tokenizer))
     if made.token_to_id("[CLS]") is None:
-        CLS, SEP, STOP = (made.token_to_id(mark) for mark in ("<s>", "</s>", "."))
+        CLS, SEP, STOP, ASKS = (made.token_to_id(mark) for mark in ("<s>", "</s>", ".", "?"))
+
+
+def drop_mark(question: np.ndarray) -> np.ndarray:
+    """The pieces of a question without the question mark at its end."""
+    return question[:-1] if len(question) > 1 and question[-1] == ASKS else question
 
 
 @dataclass(frozen=True, slots=True)

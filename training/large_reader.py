@@ -13,6 +13,7 @@ measures the average, and writes the differences from FOLDER for `export.py`.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -55,19 +56,21 @@ def find_near(material: Material, asked: Sequence[dict[str, Any]], device: str) 
 def list_lessons(
     corpus: Corpus, asked: Sequence[dict[str, Any]], near: dict[str, list[str]]
 ) -> tuple[list[Pair], list[Group]]:
+    """Pairs in which a passage answers as often as not, and groups in which one of five does."""
     pairs: list[Pair] = []
     groups: list[Group] = []
     for row in asked:
         question = corpus.texts([row["q"]])[0].pieces
         wrong = corpus.texts(row["wrong"])
         others = corpus.texts(near.get(row["q"], []))
-        pairs += [Pair(question, text.pieces, None, False) for text in (*wrong, *others[:2])]
+        unanswered = [Pair(question, text.pieces, None, False) for text in (*wrong, *others[:2])]
+        answered = []
         for right in row["right"]:
             (text,) = corpus.texts([right["t"]])
             span = corpus.span(text, right)
             if span is None:
                 continue
-            pairs.append(Pair(question, text.pieces, span, True))
+            answered.append(Pair(question, text.pieces, span, True))
             for _ in range(DRAWS):
                 least = min(len(wrong), NEGATIVES // 2)
                 mixed = corpus.chance.sample(wrong, least)
@@ -76,6 +79,8 @@ def list_lessons(
                     continue
                 mixed += corpus.chance.sample(left, NEGATIVES - least)
                 groups.append(Group(question, tuple(t.pieces for t in (text, *mixed)), span))
+        pairs += unanswered
+        pairs += itertools.islice(itertools.cycle(answered), max(len(answered), len(unanswered)))
     return pairs, groups
 
 

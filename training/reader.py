@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
-from data import PAIR_MOST, QUESTION_MOST, Corpus, Group, Pair, crop, join_pieces, opinion, pad
+from data import PAIR_MOST, QUESTION_MOST, Corpus, Group, Pair, crop, drop_mark, join_pieces, opinion, pad
 from encoder import Encoder
 from learning import batch_by_length, choose_device, learn, options, write
 from safetensors.torch import load_file
@@ -30,6 +30,7 @@ from torch.utils.data import IterableDataset, get_worker_info
 HEADS = {"span": 2, "rank": 1, "answerable": 1}
 PAIRS, GROUPS, NEGATIVES = 160, 40, 4
 FAR = -1e4
+UNMARKED = 0.5  # how often a question is learnt without its question mark
 
 
 class Batches(IterableDataset):
@@ -57,7 +58,7 @@ class Batches(IterableDataset):
             somewhere = row.span is None and row.opinion is not None and row.opinion > 0.5
             small = self.chance.random() < 0.5 and not somewhere
             passage, span = crop(row.passage, row.span, room, self.chance, small=small)
-            ids, begin = join_pieces(row.question, passage)
+            ids, begin = join_pieces(self._as_typed(row.question), passage)
             made.append((ids, begin))
             known.append(span is not None or not row.answerable)
             first.append(begin + span[0] if span else 0)
@@ -77,10 +78,11 @@ class Batches(IterableDataset):
         made, first, last, known = [], [], [], []
         for row in rows:
             small = self.chance.random() < 0.6 and not _somewhere(row)
+            question = self._as_typed(row.question)
             for n, passage in enumerate(row.passages):
                 room = PAIR_MOST - min(QUESTION_MOST, len(row.question)) - 3
                 part, span = crop(passage, row.span if n == 0 else None, room, self.chance, small=small)
-                made.append(join_pieces(row.question, part))
+                made.append(join_pieces(question, part))
                 if n == 0:
                     known.append(span is not None)
                     first.append(made[-1][1] + span[0] if span else 0)
@@ -96,6 +98,10 @@ class Batches(IterableDataset):
             "wanted": np.array([wanted for wanted, _ in meant], np.float32),
             "answerable": np.array([answerable for _, answerable in meant], np.float32),
         }
+
+    def _as_typed(self, question: np.ndarray) -> np.ndarray:
+        """Half of the time without its question mark: how a question is typed says nothing of its answer."""
+        return drop_mark(question) if self.chance.random() < UNMARKED else question
 
 
 def _somewhere(row: Group) -> bool:
@@ -152,7 +158,9 @@ def loss_of_groups(out: dict[str, Tensor], batch: dict) -> Tensor:
     first, last, known, wanted = (batch[name] for name in ("first", "last", "known", "wanted"))
     rank, answerable = (out[name].view(wanted.shape) for name in ("rank", "answerable"))
     total = -(wanted * rank.log_softmax(1)).sum(1).mean()
-    total = total + 0.3 * F.binary_cross_entropy_with_logits(answerable, batch["answerable"])
+    # One passage of a group answers; it counts as much as all others, so that no prior is learnt from groups.
+    even = torch.full_like(answerable, wanted.shape[1] - 1)
+    total = total + 0.3 * F.binary_cross_entropy_with_logits(answerable, batch["answerable"], pos_weight=even)
     span = out["span"].clone()
     span[:, 0] = FAR
     flat = span.view(len(rank), -1, 2)  # the answer is sought in all passages of the group at once
