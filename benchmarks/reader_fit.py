@@ -1,7 +1,8 @@
 """Fits what is made of the reader's scores: is there an answer, is this it, is a passage to the point.
 
     python -m benchmarks.reader_fit SUITE [--reader large] [--limit 1200] [--data DIR] [--write]
-    python -m benchmarks.reader_fit SUITE --reader large --written WRITTEN --training DATA [--rows FILE]
+    python -m benchmarks.reader_fit SUITE --reader large --written WRITTEN --training DATA --exam EXAM
+        [--rows FILE]
 
 The reader has learnt from the training data, so its scores there look better than they are: the few weights
 are fitted on questions of the development suite, asked of the library as a reader would. What is reported is
@@ -13,8 +14,10 @@ or, with `--reader large`, confidence_large.json, relevance_large.json and the s
 
 With `--written`, questions about novels, textbooks, manuals and reports are asked as well: those of the part
 `tune` of `written.jsonl.xz` (`training/written.py`), with the books of DATA. Each kind of book counts by the
-square root of its questions, and each kind is judged by a fit without it too. What was measured is kept in
-`--rows`, and read from there the next time.
+square root of its questions, and each kind is judged by a fit without it too. So are readers' questions about
+whole books: those of the part `tune` of DATA/novels.jsonl.xz (`training/novels.py`) and, with `--exam`, those
+about the books that `benchmarks.fitting_exam` wrote. What was measured is kept in `--rows`, and read from
+there the next time.
 """
 
 from __future__ import annotations
@@ -37,6 +40,8 @@ from numpy.typing import NDArray
 
 from benchmarks.answering import PICTURE
 from benchmarks.answering_fit import Weighted, auroc, calibration_error, logistic, platt
+from benchmarks.fitting_exam import has_all, read_exam
+from benchmarks.novels import has_answer
 from benchmarks.risk_coverage import draw_curve
 from benchmarks.suite import bare, covers, rows
 from octavo.answers.calibration import RISK, load_calibration
@@ -51,7 +56,8 @@ from octavo.types import Scope
 
 COMMANDS: dict[ReaderSize, str] = {
     "small": "python -m benchmarks.reader_fit SUITE --write",
-    "large": "python -m benchmarks.reader_fit SUITE --reader large --written WRITTEN --training DATA --write",
+    "large": "python -m benchmarks.reader_fit SUITE --reader large --written WRITTEN --training DATA"
+    " --exam EXAM --write",
 }
 PACKAGE = Path(__file__).parent.parent / "src" / "octavo"
 ENDINGS: dict[ReaderSize, str] = {"small": "reader", "large": "large"}
@@ -191,6 +197,33 @@ def read_written(
     return books, items
 
 
+ASKED = {
+    "bram-stoker_dracula": "asked_novel",
+    "psychology": "asked_textbook",
+    "scrapy-manual": "asked_manual",
+}
+TOLD = ("why", "how", "what", "yesno")
+
+
+def read_asked(training: Path, data: Path) -> tuple[list[tuple[str, Path]], list[dict[str, Any]]]:
+    """Readers' questions about three whole books that no model has learnt from."""
+    with lzma.open(training / "novels.jsonl.xz", "rt", encoding="utf-8") as lines:
+        given = [row for row in map(json.loads, lines) if row["book"] in ASKED]
+    items = [
+        {
+            "question": row["q"],
+            "told": row["kind"] in TOLD,
+            "answers": [right["a"] for right in row["right"]],
+            "answerable": bool(row["right"]),
+            "book": row["book"],
+            "kind": ASKED[row["book"]],
+            "gold": [right["t"] for right in row["right"]],
+        }
+        for row in given
+    ]
+    return write_training_books(training, set(ASKED), data), items
+
+
 def list_suite_books(suite: Path) -> list[tuple[str, Path]]:
     formats, reports = suite / "formats", suite / "financebench_pdf" / "pdfs"
     return [
@@ -241,7 +274,7 @@ async def outcomes(
             reply = await answerer.reply(item["question"], workspace)
             if reply.features:
                 said = " ".join(claim.text for claim in reply.claims)
-                right = bool(item["answerable"] and _right(said, item["answers"]))
+                right = bool(item["answerable"] and is_right(said, item))
                 title = item.get("book") or item["title"]
                 seen = await _passages(item, workspace, retriever)
                 found.append(
@@ -281,7 +314,16 @@ async def _passages(
     )
 
 
-def _right(said: str, golds: Sequence[str]) -> bool:
+def is_right(said: str, item: dict[str, Any]) -> bool:
+    """Whether an answer is right, by the rule of the set that the question is from."""
+    if "must" in item:
+        return has_all(said, item["must"], item.get("need"))
+    if "told" in item:
+        return has_answer(said, item["answers"], told=item["told"])
+    return shares_answer(said, item["answers"])
+
+
+def shares_answer(said: str, golds: Sequence[str]) -> bool:
     """The rule of the suite's scorer: concise and containing the answer, or half of its words shared."""
     mine = bare(said)
     for gold in golds:
@@ -354,6 +396,7 @@ def main() -> None:
     options.add_argument("--data", type=Path)
     options.add_argument("--written", type=Path)
     options.add_argument("--training", type=Path)
+    options.add_argument("--exam", type=Path)
     options.add_argument("--rows", type=Path)
     options.add_argument("--write", action="store_true")
     options.add_argument("--keep", action="store_true", help="keep the weights, fit scale and curve alone")
@@ -383,6 +426,9 @@ def collect(said: argparse.Namespace) -> list[Outcome]:
         sets = {name: read_questions(said.suite, name, said.limit) for name in ("squad2_book", "fairytaleqa")}
         if said.written:
             sets["written"] = read_written(said.suite, said.written, said.training, data / "books")
+            sets["asked"] = read_asked(said.training, data / "books")
+        if said.exam:
+            sets["exam"] = read_exam(said.exam)
         return [
             outcome
             for name, questions in sets.items()
