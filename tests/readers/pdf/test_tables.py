@@ -32,6 +32,12 @@ def list_cells(section: ParsedSection) -> list[list[str]]:
     return rows
 
 
+def list_spans(section: ParsedSection) -> dict[str, int]:
+    """Return the headings that span columns, and how many."""
+    wide = [e for e in section.markup if e.kind is ElementKind.CELL and e.attributes.get("columns")]
+    return {section.text[e.start : e.end]: int(e.attributes["columns"]) for e in wide}
+
+
 def list_headers(section: ParsedSection) -> list[str]:
     cells = [e for e in section.markup if e.kind is ElementKind.CELL and e.attributes.get("header")]
     return [section.text[e.start : e.end] for e in cells]
@@ -75,6 +81,64 @@ def test_headings_over_several_lines_are_one_cell_and_wide_ones_span_columns(tmp
     assert section.text[wide.start : wide.end] == "Three months ended, in thousands"
     assert wide.attributes["columns"] == 2
     assert "Flour" not in list_headers(section)
+
+
+def test_a_heading_is_centred_over_columns_with_the_room_before_their_figures(tmp_path: Path) -> None:
+    section = read_page(
+        tmp_path,
+        Text(297, 690, "Flour"),
+        Text(457, 690, "Bran"),
+        *row(675, "", "2023", "2022", "2023", "2022", at=(72, 285, 365, 445, 525)),
+        *row(660, "Sold", "18", "16", "11", "15", at=(72, 296, 376, 456, 536)),
+        *row(645, "Kept", "26", "28", "41", "45", at=(72, 296, 376, 456, 536)),
+    )
+    assert list_cells(section)[0] == ["", "Flour", "Bran"]
+    assert list_spans(section) == {"Flour": 2, "Bran": 2}
+
+
+def test_a_heading_crosses_no_border_between_two_headings_above_it(tmp_path: Path) -> None:
+    at = (72, 240, 300, 360, 420, 480, 540)
+    section = read_page(
+        tmp_path,
+        Text(260, 705, "Past five years"),
+        Text(440, 705, "Next five years"),
+        Text(250, 690, "In barrels"),
+        Text(430, 690, "In barrels"),
+        *row(675, "", "Oats", "Bran", "Cost", "Oats", "Bran", "Cost", at=at),
+        *row(660, "North", "118", "116", "111", "115", "119", "112", at=at),
+        *row(645, "South", "226", "228", "241", "245", "231", "238", at=at),
+    )
+    assert list_cells(section)[:2] == [
+        ["", "Past five years", "Next five years"],
+        ["", "In barrels", "", "In barrels"],
+    ]
+    assert list_spans(section) == {"Past five years": 3, "Next five years": 3, "In barrels": 2}
+
+
+def test_the_last_words_of_a_heading_head_its_column_though_they_are_figures(tmp_path: Path) -> None:
+    section = read_page(
+        tmp_path,
+        # Each heading is drawn on its own, over two lines; the last line goes on to the next column.
+        Text(300, 690, "Within"),
+        Text(300, 679, "1 year"),
+        Text(400, 690, "After"),
+        *row(679, "15 years", "Total", at=(400, 500)),
+        *row(660, "Loans", "1,200", "900", "2,100"),
+        *row(645, "Leases", "350", "280", "630"),
+    )
+    assert list_headers(section) == ["Within 1 year", "After 15 years", "Total"]
+
+
+def test_a_heading_may_end_in_an_abbreviation(tmp_path: Path) -> None:
+    section = read_page(
+        tmp_path,
+        Text(72, 730, "The mill sells its flour in two countries and to nobody else at all."),
+        Text(400, 690, "In the U.S."),
+        *row(675, "", "2023", "2023"),
+        *row(660, "Flour", "1,200", "900"),
+        *row(645, "Bran", "350", "280"),
+    )
+    assert list_headers(section) == ["In the U.S.", "2023", "2023"]
 
 
 def test_a_label_between_headings_and_rows_is_no_heading(tmp_path: Path) -> None:

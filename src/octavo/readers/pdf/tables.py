@@ -26,14 +26,16 @@ from octavo.readers.pdf.lines import (
     is_leader_row,
     shorten_leaders,
 )
+from octavo.readers.pdf.spans import widen_headings
 
 _NO_FIGURE = frozenset("*#—–-")
 _BULLET = re.compile(r"[^\w$€£¥%()]{1,2}|\(?(?:\d{1,2}|[a-zA-Z]|[ivx]{1,5})[.)]")
+_INITIALS = re.compile(r"(?:^|\s)(?:[A-Z]\.){2,}$")
 # Of lines above a table: how many may be headings of columns, and how many its caption.
 _MOST_HEADINGS, _MOST_CAPTION = 60, 4
 _LONGEST_HEADING, _LONGEST_CAPTION, _LONGEST_LABEL = 70, 140, 130
 # In units of the type's size; the last is a share of the cells.
-_GUTTER, _NEAR = 0.3, 2.6
+_GUTTER, _NEAR, _LEVEL = 0.3, 2.6, 0.2
 _ALIGNED, _MOST_ALIGNED = 0.35, 0.8
 # Between two rows of a table so many other lines may stand.
 _MOST_BETWEEN = 2
@@ -64,7 +66,7 @@ def _join_levels(page: Sequence[PdfLine]) -> tuple[list[PdfLine], list[int]]:
     starts: list[int] = []
     for number, line in enumerate(page):
         before = joined[-1] if joined else None
-        if before and abs(before.y - line.y) < 0.2 * line.size and line.left > before.right:
+        if before and abs(before.y - line.y) < _LEVEL * line.size and line.left > before.right:
             joined[-1] = _join_line(before, line)
         else:
             joined.append(line)
@@ -324,7 +326,7 @@ def _climb_headings(
 
 def _is_heading(line: PdfLine, columns: Sequence[tuple[float, float]], high: float) -> bool:
     segments = _divide(line)
-    if len(line.text) > _LONGEST_HEADING * len(segments) or line.text.endswith((".", ":", ";")):
+    if len(line.text) > _LONGEST_HEADING * len(segments) or _ends_sentence(segments[-1].text):
         return False
     after = (columns[0][1] + columns[1][0]) / 2
     middle = (line.left + line.right) / 2
@@ -336,6 +338,11 @@ def _is_heading(line: PdfLine, columns: Sequence[tuple[float, float]], high: flo
         # What is in the middle of the table is its title, or a note on all of it.
         return abs(middle - (columns[0][0] + columns[-1][1]) / 2) > 2 * line.size
     return segments[-1].left >= min(columns[1][0], columns[0][1] - line.size) - line.size
+
+
+def _ends_sentence(text: str) -> bool:
+    """Whether a stop ends a text. That of `U.S.` belongs to the abbreviation."""
+    return text.endswith((".", ":", ";")) and _INITIALS.search(text) is None
 
 
 def _find_caption(
@@ -370,16 +377,16 @@ class _RowBuilder:
         self._columns, self._headings, self._awaits_figures = columns, headings, figured
         self._rows: list[list[Cell]] = []
         self._before: PdfLine | None = None
-        self._taken = 0
+        self._heights: list[float] = []
 
     def add(self, line: PdfLine) -> None:
         cells = self._place(_divide(line))
         before, self._before = self._before, line
-        if _has_figures(cells):
+        heads = self._heads_columns(line)
+        if _has_figures(cells) and not heads:
             self._awaits_figures = False
         bold = before is not None and before.bold and line.bold
-        heading = self._taken < self._headings or self._awaits_figures or bold
-        self._taken += 1
+        heading = heads or self._awaits_figures or bold
         if before is not None:
             row, em = self._rows[-1], max(before.size, line.size)
             step, last = before.y - line.y, row[-1]
@@ -396,6 +403,15 @@ class _RowBuilder:
                 row[:] = [_extend(last, cells[0].words, cells[0].columns), *cells[1:]]
                 return
         self._rows.append(cells)
+
+    def _heads_columns(self, line: PdfLine) -> bool:
+        """Whether a line is one of the headings, or stands at the height of one: it ends the last of them."""
+        if len(self._heights) >= self._headings and not any(
+            abs(height - line.y) < _LEVEL * line.size for height in self._heights
+        ):
+            return False
+        self._heights.append(line.y)
+        return True
 
     def _place(self, words: Iterable[Words]) -> list[Cell]:
         cells: list[Cell] = []
@@ -419,33 +435,10 @@ class _RowBuilder:
             body = 1 if len(self._rows) > 2 else 0
         while body and self._is_label(self._rows[body - 1]):
             body -= 1
+        above: list[Cell] = []
         for number, row in enumerate(self._rows):
-            cells = self._widen(row) if number + 1 < body else row
-            yield Row(tuple(cells), header=number < body)
-
-    def _widen(self, row: Sequence[Cell]) -> list[Cell]:
-        """Let each heading above other headings span the columns that it is centred over."""
-        middles = [(cell.words.left + cell.words.right) / 2 for cell in row]
-        made: list[Cell] = []
-        for number, cell in enumerate(row):
-            first, last = cell.column, cell.column + cell.columns - 1
-            if first > 0:
-                least = made[-1].column + made[-1].columns if made else 1
-                nearest = [
-                    column
-                    for column in range(max(1, least), len(self._columns))
-                    if abs(middles[number] - self._get_middle(column, column))
-                    <= min(abs(other - self._get_middle(column, column)) for other in middles)
-                ]
-                ranges = [(a, b) for a in nearest for b in nearest if a <= first and b >= last]
-                em = (cell.words.right - cell.words.left) / max(1, len(cell.text)) * 2
-                fit = [r for r in ranges if abs(self._get_middle(*r) - middles[number]) < 1.5 * em]
-                first, last = max(fit, key=lambda r: r[1] - r[0], default=(first, last))
-            made.append(Cell(first, cell.words, last - first + 1))
-        return made
-
-    def _get_middle(self, first: int, last: int) -> float:
-        return (self._columns[first][0] + self._columns[last][1]) / 2
+            above = widen_headings(row, self._columns, above) if number + 1 < body else row
+            yield Row(tuple(above), header=number < body)
 
 
 def _extend(cell: Cell, words: Words, columns: int) -> Cell:
