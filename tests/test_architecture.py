@@ -35,7 +35,10 @@ LAYERS = (
     ("", "sync", "testing", "mcp", "cli", "server"),
 )
 OWNERS = {
-    "qdrant_edge": {"store.bm25", "store.compaction", "store.edge", "store.edge_files"},
+    "qdrant_edge": {
+        *("store.bm25", "store.compaction", "store.edge"),
+        *("store.edge_digests", "store.edge_files", "store.edge_filters"),
+    },
     "onnxruntime": {"models"},
     "tokenizers": {"models"},
     "qdrant_client": {"store.qdrant"},
