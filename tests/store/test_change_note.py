@@ -92,13 +92,22 @@ def test_there_is_no_note_where_the_system_does_not_say_when_it_was_started(
 
 
 def test_a_note_that_is_cut_or_changed_anywhere_is_void(folder: Path) -> None:
-    whole = (folder / FILE).read_bytes()
+    note, link = folder / FILE, folder.with_name("link")
+    whole = note.read_bytes()
+    # A void note is deleted, and another file might get its inode.
+    os.link(note, link)
+
+    def write(said: bytes) -> None:
+        note.unlink(missing_ok=True)
+        link.write_bytes(said)
+        os.link(link, note)
+
     for at in range(len(whole)):
         ends_a_line = whole[at - 1 : at] == b"\n"
         for damaged in (whole[:at], whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]):
-            (folder / FILE).write_bytes(damaged)
+            write(damaged)
             assert is_void(folder) or (ends_a_line and damaged == whole[:at]), damaged
-    (folder / FILE).write_bytes(whole)
+    write(whole)
     assert not is_void(folder)
 
 
