@@ -3,7 +3,8 @@
 After a kill, only these points and those that the engine had nowhere but in its log can differ from what was
 written, as long as the system runs on: what a process gave to the system is not lost with the process. So the
 note lists both, each point before it is written, and need not be synced. It has a name, which the records
-save before the change begins; a copy of the records from another time has another name.
+save before the change begins; a copy of the records from another time has another name. It also says how many
+points had no words, so that the index of words is not taken for damaged because it lacks them.
 
 A note is void if it is damaged, if the system was started anew since, if the folder, the note or the engine's
 folders are others by their inode numbers, and if anything in the folder was changed more than `SLACK_SECONDS`
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
@@ -35,13 +36,14 @@ _LASTING = ("segments", "wal")
 class ChangeNote:
     """The note in the folder of a store that is about to be opened. A void one is deleted.
 
-    `name` is "" and the others are None while there is none. `ids` are all points that the note lists, and
-    `logged` those that the engine may have only in its log.
+    `name` is "", `wordless` 0 and the others are None while there is none. `ids` are all points that the note
+    lists, and `logged` those that the engine may have only in its log. `wordless` is how many points had no
+    words when it began.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.name = ""
+        self.name, self.wordless = "", 0
         self.ids: set[str] | None = None
         self.logged: set[str] | None = None
         found = _read_valid(folder)
@@ -49,22 +51,22 @@ class ChangeNote:
             with suppress(OSError):
                 (folder / FILE).unlink()
         else:
-            self.name, self.ids, self.logged = found
+            self.name, self.wordless, self.ids, self.logged = found
             # Opening the store writes to its files.
             self.stamp()
 
-    def begin(self) -> str:
+    def begin(self, *, wordless: int = 0) -> str:
         """Starts a new note with the points in the log; returns its name, and "" if there can be none.
 
         Where there was no note, the log must be empty.
         """
         logged = self.logged or set()
         boot, name = _read_boot_id(), str(uuid4())
-        self.name, self.ids, self.logged = "", None, None
+        self._forget()
         if boot:
             try:
-                self._write(name, boot, logged)
-                self.name, self.ids, self.logged = name, {*logged}, logged
+                self._write({"name": name, "boot": boot, "wordless": wordless}, logged)
+                self.name, self.wordless, self.ids, self.logged = name, wordless, {*logged}, logged
             except OSError:
                 # Points that are written from now on would not be in the note before.
                 (self._folder / FILE).unlink(missing_ok=True)
@@ -92,19 +94,22 @@ class ChangeNote:
                 os.utime(self._folder / FILE)
             except OSError:
                 # Somebody deleted it, or it is another user's: that is no note, and no reason to fail.
-                self.name, self.ids, self.logged = "", None, None
+                self._forget()
                 with suppress(OSError):
                     (self._folder / FILE).unlink()
+
+    def _forget(self) -> None:
+        self.name, self.wordless, self.ids, self.logged = "", 0, None, None
 
     def _append(self, text: str) -> None:
         with (self._folder / FILE).open("ab", buffering=0) as file:
             file.write(_build_line(text))
 
-    def _write(self, name: str, boot: str, ids: Collection[str]) -> None:
+    def _write(self, said: Mapping[str, str | int], ids: Collection[str]) -> None:
         draft = self._folder / _DRAFT
         # The file must be there to have a number, which it keeps when it is renamed.
         draft.touch()
-        header = json.dumps({"name": name, "boot": boot, "place": _locate(self._folder, draft)})
+        header = json.dumps({**said, "place": _locate(self._folder, draft)})
         draft.write_bytes(_build_line(header) + _build_line(" ".join(ids)))
         draft.replace(self._folder / FILE)
 
@@ -150,8 +155,11 @@ def _read_boot_id() -> str:
         return ""
 
 
-def _read_valid(folder: Path) -> tuple[str, set[str], set[str]] | None:
-    """Reads the name of the note in a folder, its points and those in the log; None if it is void."""
+def _read_valid(folder: Path) -> tuple[str, int, set[str], set[str]] | None:
+    """Reads the note in a folder: its name, the number without words, its points and those in the log.
+
+    None if it is void.
+    """
     try:
         header, *lists = _parse_lines((folder / FILE).read_bytes())
         said = json.loads(header)
@@ -161,7 +169,7 @@ def _read_valid(folder: Path) -> tuple[str, set[str], set[str]] | None:
             return None
         if any(each.stat().st_ctime_ns > last for each in (folder, *folder.rglob("*"))):
             return None
-        return str(said["name"]), *_parse_ids(lists)
+        return str(said["name"]), int(said["wordless"]), *_parse_ids(lists)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -144,7 +144,7 @@ class EdgeStore:
         A point that a filter would miss, or whose checksum does not match, is `damaged`. With `ids`, which
         must be all points of some books, the others are only listed, as `UNREAD`.
         """
-        return await self._run(DigestReader(self._engine).read, ids)
+        return await self._run(DigestReader(self._engine).read, ids, self._note)
 
     async def begin_change(self) -> str:
         """Starts to note which points are written, and names that note; "" where it would not be valid."""
@@ -319,8 +319,9 @@ class EdgeStore:
             except StorageLow:
                 return ""
             self._flush_engine()
+        wordless = DigestReader(self._engine).count_lacking_words()
         with translate_errors(self.path):
-            return self._note.begin()
+            return self._note.begin(wordless=wordless)
 
     def _note_touched(self, ids: Collection[str]) -> None:
         """Notes that points are about to be written or deleted."""

@@ -21,6 +21,8 @@ from octavo.store.edge_filters import build_filter
 if TYPE_CHECKING:
     from qdrant_edge import EdgeShard, PointId, Record
 
+    from octavo.store.change_note import ChangeNote
+
 BATCH = 256
 RANGES_CHECKED = 8
 IdsByValue = dict[str, dict[str | int, list[str]]]
@@ -33,25 +35,36 @@ class DigestReader:
     def __init__(self, engine: Callable[[], AbstractContextManager[EdgeShard]]) -> None:
         self._engine = engine
 
-    def read(self, ids: Collection[str] | None) -> dict[str, str]:
-        """Recomputes the digests of all points, or of these, and lists the others as `UNREAD`."""
-        if ids is not None and self._lacks_words():
-            # How many of the other points have words at all is not known.
-            ids = None
+    def read(self, ids: Collection[str] | None, note: ChangeNote) -> dict[str, str]:
+        """Recomputes the digests of all points, or of these, and lists the others as `UNREAD`.
+
+        All are read if the index of words lacks more points than have no words, as far as the note can tell.
+        """
         found: dict[str, str] = {} if ids is None else dict.fromkeys(self._list_ids(), base.UNREAD)
         pages = self._read_all() if ids is None else self._read_some([id for id in ids if id in found])
         with_words: list[str] = []
+        wordless: list[str] = []
         by_key: IdsByValue = {key: defaultdict(list) for key in FILTERED}
         for record in pages:
             # Each access to an attribute of a record copies it.
             id, payload = str(record.id), record.payload or {}
             found[id], has_words = _digest_record(payload, record.vector)
-            if has_words:
-                with_words.append(id)
+            (with_words if has_words else wordless).append(id)
             _note_filters(id, payload, by_key)
+        if ids is not None:
+            touched = note.ids or ()
+            if self.count_lacking_words() > note.wordless + sum(id in touched for id in wordless):
+                return self.read(None, note)
         among = None if ids is None else [str(book) for book in by_key["book_id"]]
         broken = [*self._find_misby_key(by_key, among), *self._find_unindexed(with_words)]
         return found | dict.fromkeys(broken, base.DAMAGED)
+
+    def count_lacking_words(self) -> int:
+        """Counts the points that the index of words lacks. Most of them have no words at all."""
+        with self._engine() as shard:
+            info = shard.info()
+        # The codes of a store that was rewritten count as indexed, too.
+        return max(0, info.points_count - info.indexed_vectors_count)
 
     def read_page(self, offset: PointId | None) -> tuple[list[StoredPoint], PointId | None]:
         """Reads the points from one on, and says with which the next page begins."""
@@ -87,12 +100,6 @@ class DigestReader:
 
     def _list_ids(self) -> Iterator[str]:
         return (str(record.id) for record in self._read_all(whole=False))
-
-    def _lacks_words(self) -> bool:
-        """Whether the index of words has fewer points than the store. Some may have no words at all."""
-        with self._engine() as shard:
-            info = shard.info()
-        return bool(info.indexed_vectors_count < info.points_count)
 
     def _find_unindexed(self, with_words: list[str]) -> list[str]:
         """Returns all points with words when the index holds fewer: some would not be found by them."""
