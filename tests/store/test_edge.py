@@ -10,8 +10,10 @@ import struct
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -223,6 +225,33 @@ def _run(code: str, data: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", program, str(data)], capture_output=True, text=True, timeout=120, check=False
     )
+
+
+async def test_nobody_writes_before_a_cancelled_write_has_ended(
+    store: EdgeStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, may_go_on = threading.Event(), threading.Event()
+    upsert = store._upsert
+
+    def wait_and_upsert(*given: Any) -> None:
+        begun.set()
+        may_go_on.wait()
+        upsert(*given)
+
+    monkeypatch.setattr(store, "_upsert", wait_and_upsert)
+    writing = asyncio.create_task(store.upsert([make_chunk(1)], edition=1))
+    await asyncio.to_thread(begun.wait)
+    writing.cancel()
+    deleting = asyncio.create_task(store.delete([make_chunk(1).id]))
+    try:
+        ended, _ = await asyncio.wait([writing, deleting], timeout=0.5)
+    finally:
+        may_go_on.set()
+    assert not ended
+    with pytest.raises(asyncio.CancelledError):
+        await writing
+    await deleting
+    assert await store.read_digests() == {}
 
 
 async def test_what_was_committed_survives_a_kill(tmp_path: Path) -> None:

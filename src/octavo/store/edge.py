@@ -35,7 +35,7 @@ from qdrant_edge import (
 )
 
 from octavo import validation
-from octavo.concurrency import run_blocking, run_to_completion
+from octavo.concurrency import complete, run_blocking
 from octavo.errors import OctavoError, StorageLow, StoreError
 from octavo.protocols import Hit, StoredPoint, StoreHits, Vector, Where
 from octavo.store import base, compaction
@@ -112,15 +112,13 @@ class EdgeStore:
         self, chunks: Sequence[Chunk], *, edition: int, notes: Mapping[str, str] | None = None
     ) -> None:
         """Adds or replaces chunks. Writes nothing when any of them is invalid."""
-        async with self._writing:
-            await self._run(self._upsert, chunks, edition, notes or {})
+        await self._write(self._upsert, chunks, edition, notes or {})
 
     async def delete(self, ids: Collection[str]) -> None:
         """Deletes points. An id that is not stored is no error."""
         for id in ids:
             base.check_id("Chunk.id", id)
-        async with self._writing:
-            await self._run(self._delete, list(ids))
+        await self._write(self._delete, list(ids))
 
     async def search(
         self, vector: Vector, words: Mapping[int, float], *, where: Where, limit: int
@@ -148,8 +146,7 @@ class EdgeStore:
 
     async def begin_change(self) -> str:
         """Starts to note which points are written, and names that note; "" where it would not be valid."""
-        async with self._writing:
-            return await self._run(self._begin_change)
+        return await self._write(self._begin_change)
 
     async def find_touched(self, change: str) -> Collection[str] | None:
         """Returns the points that may not be as they were written, if the note of this name is valid."""
@@ -176,8 +173,7 @@ class EdgeStore:
 
     async def commit(self) -> None:
         """Returns when everything written so far is on the disk. A large store may begin to be rewritten."""
-        async with self._writing:
-            await self._run(self._flush)
+        await self._write(self._flush)
         self._start_rewriting()
 
     async def compact(self) -> bool:
@@ -212,6 +208,13 @@ class EdgeStore:
         """Runs work in a worker thread. A forked child has none and would wait for ever, so it is refused."""
         self._check_open()
         return await run_blocking(work, *args, **kwargs)
+
+    async def _write(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Runs work that writes while no other does. A caller that is cancelled waits until it has ended."""
+        # A forked child has no loop to wait with.
+        self._check_open()
+        async with self._writing:
+            return await complete(self._run(work, *args, **kwargs))
 
     @contextmanager
     def _engine(self) -> Iterator[EdgeShard]:
@@ -258,7 +261,7 @@ class EdgeStore:
 
     async def _rewrite_copy(self, draft: Path) -> None:
         async with self._writing:
-            await self._run(self._flush_engine)
+            await complete(self._run(self._flush_engine))
             child = await compaction.start_rewriting(self.path, draft, dimension=self.dimension)
             self._touched = set()
         try:
@@ -267,10 +270,7 @@ class EdgeStore:
             await compaction.stop(child)
         if code != 0:
             raise StoreError(f"the process that rewrote it ended with {code}", hint="See its messages.")
-        async with self._writing:
-            _, cancelled = await run_to_completion(self._run(self._exchange, draft, self._touched))
-        if cancelled is not None:
-            raise cancelled
+        await self._write(self._exchange, draft, self._touched)
 
     def _exchange(self, draft: Path, touched: Collection[str]) -> None:
         """Uses the rewritten copy from now on, or goes on with the store as it was if that fails."""
