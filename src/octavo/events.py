@@ -161,6 +161,7 @@ class Answered:
 
     `answerer` is "offline", the name of a model, or "offline, because …" if a model should have answered.
     `stages` has the milliseconds of each stage. `claims` are the sentences of the answer, none for a refusal.
+    `interpreted` is the question that was looked up, with misspelt words corrected.
     """
 
     question: Question

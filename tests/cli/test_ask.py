@@ -197,6 +197,23 @@ def test_a_conversation_is_narrowed_and_widened(octavo: Octavo) -> None:
     assert octavo("chat", stdin="").code == 0
 
 
+def test_a_misspelt_word_is_corrected_and_the_answer_says_so(octavo: Octavo) -> None:
+    said = octavo("ask", "What did the harbor master do at the lihgthouse?")
+    assert said.out.startswith("(interpreted as: What did the harbor master do at the lighthouse?)")
+    asked = octavo("ask", "How many gulls has the lihgthouse?", "--json").json
+    assert asked["interpreted"] == "How many gulls has the lighthouse?"
+    assert "interpreted" not in octavo("ask", LOST, "--json").json
+
+
+def test_a_refusal_says_how_a_misspelt_question_was_understood(
+    octavo: Octavo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OCTAVO_RISK", "0.01")
+    said = octavo("ask", "Who painted the lihgthouse?")
+    assert said.code == 3
+    assert said.out.startswith("(interpreted as: Who painted the lighthouse?)\nI am not sure enough")
+
+
 def test_a_conversation_goes_on_with_ask(octavo: Octavo) -> None:
     octavo("ask", "What broke the northern pier?", "--session", "talk")
     said = octavo("ask", "When?", "--session", "talk")

@@ -280,6 +280,13 @@ async def test_answers_and_conversations_belong_to_who_asked(opened: Library) ->
         assert '"new"' in said
 
 
+async def test_how_a_question_was_understood_is_told(opened: Library) -> None:
+    async with client(opened) as assistant:
+        assert (await given(assistant, "ask_book", question=LOST))["interpreted"] == ""
+        misspelt = await given(assistant, "ask_book", question="Who trims the lamp of the lihgthouse?")
+        assert misspelt["interpreted"] == "Who trims the lamp of the lighthouse?"
+
+
 async def test_what_is_being_done_is_told_on_the_way(opened: Library) -> None:
     steps: list[tuple[float, str]] = []
 

@@ -324,6 +324,16 @@ def test_a_follow_up_says_how_it_was_understood(service: Service) -> None:
     assert "northern pier" in got["interpreted"]
 
 
+def test_a_misspelt_question_says_how_it_was_understood(service: Service) -> None:
+    question, meant = "Who trims the lamp of the lihgthouse?", "Who trims the lamp of the lighthouse?"
+    got = service.post("/v1/ask", question=question).json
+    assert (got["question"], got["interpreted"]) == (question, meant)
+    stored = service.call("GET", f"/v1/answers/{got['answer_id']}").json
+    assert stored["interpreted"] == meant
+    streamed = service.call("POST", "/v1/ask", {"question": question}, accept="text/event-stream")
+    assert dict(events_of(streamed))["answered"]["interpreted"] == meant
+
+
 def test_the_models_that_come_along_answer_over_http(tides: Path) -> None:
     with contextmanager(served)(tides, None, local_models=True, risk=0.5) as service:
         got = service.call("POST", "/v1/ask", {"question": LOST}, accept="text/event-stream")

@@ -117,3 +117,22 @@ def test_english_words_weigh_what_they_always_did() -> None:
         243905464: pytest.approx(1.6730037927627563, abs=0),
         1312749093: pytest.approx(1.6730037927627563, abs=0),
     }
+
+
+@pytest.mark.parametrize(
+    ("word", "counted_as"),
+    [
+        ("ships", "ship"),
+        ("galaxies", "galaxi"),
+        ("hoping", "hope"),
+        ("augustal", "august"),
+        ("leavitt", "leavitt"),
+    ],
+)
+def test_the_stem_of_a_word_is_what_it_is_counted_as(word: str, counted_as: str) -> None:
+    assert words.find_stem(word) == counted_as
+
+
+def test_a_stop_word_is_not_counted() -> None:
+    assert words.index_word("the") == ()
+    assert words.index_word("ship") == words.index_word("ships") == (index("ships"),)

@@ -12,6 +12,8 @@ from octavo.text.english import (
     are_alike,
     collect_stems,
     find_stems,
+    is_known,
+    is_ordinary,
     list_words,
     measure_rarity,
     stem,
@@ -169,3 +171,27 @@ WORDS = (
 def test_the_stems_found_are_those_that_the_text_has(text: str, wanted: list[str]) -> None:
     stems = {token.stem for word in wanted for token in tokenize(word)} | {stem(word) for word in wanted}
     assert find_stems(text, stems) == collect_stems(text) & stems
+
+
+@pytest.mark.parametrize("word", ["yesterday", "quark", "causal", "Causal", "dessert", "quarks"])
+def test_words_of_prose_are_known(word: str) -> None:
+    assert is_known(word)
+    assert is_ordinary(word.lower())
+
+
+@pytest.mark.parametrize("name", ["Charles", "christina", "Newton"])
+def test_common_names_are_known_but_not_ordinary(name: str) -> None:
+    assert is_known(name)
+    assert not is_ordinary(name.lower())
+
+
+@pytest.mark.parametrize("word", ["Leavitt", "recieve", "beggining", "telescpoe"])
+def test_misspelt_words_and_rare_names_are_not_known(word: str) -> None:
+    assert not is_known(word)
+    assert not is_ordinary(word.lower())
+
+
+def test_a_word_is_known_by_its_other_forms() -> None:
+    # Only "summarised" is listed.
+    assert is_known("summarise")
+    assert not is_ordinary("summarise")

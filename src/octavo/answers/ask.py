@@ -1,4 +1,4 @@
-"""Answers a question: scope → retrieve → answer → verify → cite → record → publish.
+"""Answers a question: scope → correct → retrieve → answer → verify → cite → record → publish.
 
 Each state of a question is durable before the next step begins. What the evidence does not support is not
 published. If nothing is left, the question ends as `insufficient_data` with a refusal that says why. A
@@ -58,8 +58,9 @@ async def ask(question: Question, steps: AskSteps) -> AsyncGenerator[AskEvent, N
     await steps.conversations.receive(question, interpreted=interpreted)
     try:
         yield Asked(question, interpreted)
-        question = await steps.conversations.begin(question)
         bounds = await steps.scope.resolve_question(question)
+        interpreted = await steps.correct_spelling(question, interpreted, bounds)
+        question = await steps.conversations.begin(question, interpreted=interpreted)
         timer.end_stage("scope")
         yield Scoped(bounds.description)
 

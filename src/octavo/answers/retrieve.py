@@ -1,4 +1,4 @@
-"""Retrieves passages for a question in its context, and answers nothing: complete, bound, search.
+"""Retrieves passages for a question in its context, and answers nothing: complete, bound, correct, search.
 
 The context is a `QueryContext` or a plain object with its fields: the text that the reader selected, the
 messages before the question, what the reader prefers, and filters. A follow-up is completed from the
@@ -55,6 +55,7 @@ async def retrieve(question: Question, steps: AskSteps, *, embeddings: bool) -> 
     interpreted = await steps.interpret(question)
     question = question.to(QuestionStatus.PROCESSING)
     bounds = await steps.scope.resolve_question(question)
+    interpreted = await steps.correct_spelling(question, interpreted, bounds)
     workspace = await steps.make_workspace(question, bounds)
     await workspace.search(interpreted, top_k=question.top_k)
     found = tuple(workspace.evidence)

@@ -93,6 +93,15 @@ class AskSteps:
                 return rewritten
         return interpret(asked, turns)
 
+    async def correct_spelling(self, question: Question, interpreted: str, bounds: Bounds) -> str:
+        """Correct the misspelt words of a question by those of the books it is asked of.
+
+        An order is left as it was given.
+        """
+        if find_order(question) is not None:
+            return interpreted
+        return await self.retriever.correct_spelling(interpreted, bounds=bounds)
+
     async def make_workspace(self, question: Question, bounds: Bounds) -> Workspace:
         """Make the place to work on a question, with what the reader prefers."""
         preferences = read_preferences(question.user_preferences, await self.scope.list_books())

@@ -219,12 +219,16 @@ class Conversations:
 
         await self._database.change(insert_question, turn="the numbers of questions")
 
-    async def begin(self, question: Question) -> Question:
+    async def begin(self, question: Question, *, interpreted: str | None = None) -> Question:
+        """Records that a question is being answered, and as what, where that has changed."""
         moved = question.to(QuestionStatus.PROCESSING)
 
         def step(connection: Connection) -> None:
             advance(_read_status(connection, question), moved.status)
             _write_status(connection, moved)
+            if interpreted is not None:
+                changed = update(questions).where(questions.c.id == question.id)
+                connection.execute(changed.values(interpreted=interpreted))
 
         await self._database.change(step)
         return moved

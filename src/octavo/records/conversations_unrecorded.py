@@ -43,10 +43,10 @@ class TolerantConversations(Conversations):
         except StorageLow:
             self._unrecorded.add(question.id)
 
-    async def begin(self, question: Question) -> Question:
+    async def begin(self, question: Question, *, interpreted: str | None = None) -> Question:
         if question.id not in self._unrecorded:
             try:
-                return await super().begin(question)
+                return await super().begin(question, interpreted=interpreted)
             except StorageLow:
                 await self._give_up_record(question.id)
         return question.to(QuestionStatus.PROCESSING)

@@ -185,6 +185,9 @@ class ToolAnswer(Schema):
     translated: list[str] = Field(description="Sentences in another language than the words that they cite.")
     evidence: list[ToolPassage] = Field(description="The passages that are quoted.")
     refusal: ToolRefusal | None
+    interpreted: str = Field(
+        description="The question as it was looked up, if it was completed or corrected; else empty."
+    )
     answerer: str
     answer_id: str = Field(description="For verify_answer.")
     question_id: str

@@ -11,11 +11,15 @@ first.
 Books of several embedders are searched each with a vector of its own (`search.groups`), and passages in
 several languages are read each by the model that knows theirs.
 
+A question whose words are misspelt is corrected before (`search.spelling`), by the words of the books that it
+may be answered from.
+
 Vectors of queries and chunks are cached; chunks only as long as no edition changes.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -43,15 +47,19 @@ from octavo.search.ranking import (
     weigh_query,
 )
 from octavo.search.rerank import Ranking, Reranker
+from octavo.search.spelling import Word, choose_correction, find_words, list_corrections, write_corrected
 from octavo.search.subject import leave_out_subject
 from octavo.store.bm25 import Bm25Encoder, weigh_by_rarity
 from octavo.text.clean import clean, collapse
+from octavo.text.english import is_known
 from octavo.types import Chunk, Evidence
+from octavo.types.books import read_languages
 
 if TYPE_CHECKING:
     from octavo.protocols import ChunkStore, Embedder, Where
     from octavo.records.catalogue import Records
     from octavo.search.scope import Bounds
+    from octavo.types import Book
 
 CANDIDATES = 50
 # How much the line items that a measure is computed from count beside the question: a share of the vector,
@@ -61,6 +69,8 @@ LINE_ITEMS_SHARE, LINE_ITEMS_WEIGHT = 0.7, 1.5
 STATED_LEAD = 0.5
 # How many words' counts are kept in memory.
 COUNTS_KEPT = 50_000
+# In a question with more unknown words than this they are not misspelt, but no English.
+MOST_CORRECTED = 5
 # Of how many books the counts of all their words are kept.
 BOOKS_COUNTED = 8
 
@@ -90,8 +100,8 @@ class Retriever:
         self._store, self._records, self._embedder = store, records, embedder
         self.reranker, self._multilingual = reranker, multilingual
         self._groups: tuple[BookGroup, ...] = ()
-        # Of the books in the groups, by id.
-        self._titles: Mapping[str, str] = {}
+        # The books in the groups, by id.
+        self._books: Mapping[str, Book] = {}
         self._vectors: LRUCache[tuple[float, ...]] = LRUCache()
         self._chunks: LRUCache[Chunk] = LRUCache()
         self._stems: LRUCache[frozenset[str]] = LRUCache()
@@ -129,6 +139,67 @@ class Retriever:
             if generation == await self._records.refresh():
                 return FoundEvidence(tuple(evidence), frozenset(ranking.deep), ranking.readers)
 
+    async def correct_spelling(self, query: str, *, bounds: Bounds) -> str:
+        """Return the query with its misspelt words as the books have them that the bounds are in.
+
+        Where some of very many books are asked, nothing is corrected: it would take too long to count there.
+        """
+        books = _list_books(bounds.where)
+        words = find_words(query) if bounds.passage is None else []
+        if not words or (books is not None and len(books) > BOOKS_COUNTED):
+            return query
+        languages = await self._list_languages(books)
+        if "" not in languages:
+            return query
+        unknown = await self._find_unknown(words, languages, books)
+        if not 0 < len(unknown) <= MOST_CORRECTED:
+            return query
+        corrections = (other for word in unknown for other in list_corrections(word.text.lower()))
+        indices = {index for other in corrections for index in self._bm25.index_word(other)}
+        if books is None:
+            # Most of these are no words: their counts are not kept.
+            counts: Mapping[int, int] = await self._records.count_passages_with(indices)
+        else:
+            counts = await self._sum_counts(indices, books)
+        chosen = {word: choose_correction(word, counts, self._bm25) for word in unknown}
+        held = {word: other for word, other in chosen.items() if other and await self._holds(other, bounds)}
+        return write_corrected(query, held)
+
+    async def _list_languages(self, books: Sequence[str] | None) -> list[str]:
+        """List the languages of some books and of their sections, or of the library."""
+        await self._list_groups()
+        asked = [book for id_, book in self._books.items() if books is None or id_ in books]
+        return sorted({code for book in asked for code in read_languages(book.index_fingerprint)})
+
+    async def _find_unknown(
+        self, words: Sequence[Word], languages: Sequence[str], books: Sequence[str] | None
+    ) -> list[Word]:
+        """Find the words that neither the books have nor English prose."""
+        forms = {word: self._bm25.encode_query(word.text, languages=languages) for word in words}
+        indices = {index for found in forms.values() for index in found}
+        if books is None:
+            counts = await self._count_words(indices, None)
+        else:
+            counts = await self._sum_counts(indices, books)
+        absent = [word for word, found in forms.items() if found and not any(map(counts.get, found))]
+        return [word for word in absent if not is_known(word.text)]
+
+    async def _holds(self, word: str, bounds: Bounds) -> bool:
+        """Say whether a word may be named within the bounds: not if it is only in what lies ahead."""
+        if not bounds.ahead:
+            return True
+        visible = bounds.exclude(self._records.unpublished)
+        words = dict.fromkeys(self._bm25.index_word(word), 1.0)
+        for group in await self._list_groups():
+            bound = group.bound(visible.where)
+            if bound is not None:
+                anywhere = (1.0, *[0.0] * (group.embedder.dimension - 1))
+                found = await self._store.search(anywhere, words, where=bound, limit=1)
+                loaded = await self._load_chunks([hit.id for hit in found.lexical])
+                if any(map(bounds.holds, loaded.values())):
+                    return True
+        return False
+
     async def _search_groups(self, query: str, where: Where, limit: int) -> tuple[StoreHits, float]:
         """Search the books of each embedder with the vector that it gives the query.
 
@@ -151,7 +222,7 @@ class Retriever:
         if generation != self._grouped_at:
             books = await self._records.list_books()
             self._groups = group_books(books, self._embedder, self._multilingual)
-            self._titles = {book.id: book.title for book in books}
+            self._books = {book.id: book for book in books}
             self._grouped_at = generation
         return self._groups
 
@@ -251,8 +322,8 @@ class Retriever:
         if book_id is None or any(group.main):
             return whole
         self._forget_old_counts()
-        counts, title = await self._count_in_book(book_id), self._titles.get(book_id, "")
-        bare = leave_out_subject(query, counts, self._bm25, title=title)
+        counts, book = await self._count_in_book(book_id), self._books.get(book_id)
+        bare = leave_out_subject(query, counts, self._bm25, title=book.title if book else "")
         if bare == query:
             return whole
         return mix_vectors(whole, await self.embed_query(bare, group.embedder), share=0.5)
@@ -282,6 +353,15 @@ class Retriever:
         unknown = [word for word in (ANY_WORD, *words) if word not in counts]
         if unknown:
             counts |= await self._records.count_passages_with(unknown)
+        return counts
+
+    async def _sum_counts(self, words: Collection[int], books: Sequence[str]) -> Mapping[int, int]:
+        """Count the passages that have each of these words in a few books."""
+        self._forget_old_counts()
+        counts: Counter[int] = Counter()
+        for book_id in books:
+            own = await self._count_in_book(book_id)
+            counts.update({word: own.get(word, 0) for word in words})
         return counts
 
     async def _count_in_book(self, book_id: str) -> Mapping[int, int]:
@@ -323,5 +403,11 @@ def _weigh_words_of(query: str, language: str) -> Mapping[str, float]:
 
 def _find_only_book(where: Where) -> str | None:
     """Return the id of the book that a search is bound to, if it is one."""
-    books = where.any_of.get("book_id", ())
-    return str(books[0]) if len(books) == 1 else None
+    books = _list_books(where) or ()
+    return books[0] if len(books) == 1 else None
+
+
+def _list_books(where: Where) -> tuple[str, ...] | None:
+    """List the ids of the books that a search is bound to; None if it may find any."""
+    books = where.any_of.get("book_id")
+    return None if books is None else tuple(map(str, books))

@@ -30,6 +30,8 @@ COMMON_WEIGHT = 0.5
 """What the commonest word of English prose counts in a query, beside a word that is rare there."""
 ENGLISH = ""
 _WORD = re.compile(r"[^\W_]+")
+# What the stemmer may write at the end of a stem: "hope" of "hoping", "galaxi" of "galaxy".
+_STEM_ENDS = ("e", "i")
 _CODE = re.compile(r"(?<![`\w])(`+)([^`]+)\1(?![`\w])")
 # The languages whose stems and stop words the engine knows. All others are compared as they are written.
 _STEMMED: Mapping[str, str] = {
@@ -71,6 +73,20 @@ class Bm25Encoder:
             for index, weight in self._encode_query(text, language).items():
                 weights[index] = max(weight, weights.get(index, 0.0))
         return dict(sorted(weights.items()))
+
+    def index_word(self, word: str) -> tuple[int, ...]:
+        """Return the index that an English word is counted by; none for a stop word."""
+        return tuple(_find_engine(ENGLISH).embed_query(word).indices)
+
+    def find_stem(self, word: str) -> str:
+        """Find what an English word is counted as: its beginning, or that with another last letter."""
+        wanted = list(self.index_word(word))
+        plain = _load_engine("other")
+        for end in range(len(word), 0, -1):
+            for letter in ("", *_STEM_ENDS):
+                if plain.embed_query(word[:end] + letter).indices == wanted:
+                    return word[:end] + letter
+        return ""
 
     def _encode_query(self, text: str, language: str) -> dict[int, float]:
         engine = _find_engine(language)

@@ -27,6 +27,7 @@ _AROUND_WORDS = ".,;:!?()[]*\"'“”‘’—–"
 _SPACE = re.compile(r"\s")
 _RUN = re.compile(r"\d+|[^\W\d_]+")
 _NOT = re.compile(r"n't\b")
+_ENDINGS = ("s", "es", "d", "ed", "ing", "er", "ers", "ly", "ness", "less")
 _VOWEL = re.compile("[aeiouy]")
 _UNDOUBLED = frozenset(["bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt"])
 
@@ -268,6 +269,26 @@ def _load_ranks() -> Mapping[str, int]:
     lines = _read_data("common.txt").splitlines()
     listed = [line for line in lines if line and not line.startswith("#")]
     return MappingProxyType({word: rank for rank, word in enumerate(" ".join(listed).split())})
+
+
+@cache
+def _load_known() -> frozenset[str]:
+    _, _, listed = _read_data("known.txt").partition("\n")
+    return frozenset(listed.split())
+
+
+def is_ordinary(word: str) -> bool:
+    """Say whether a word in small letters is one of English prose, and no name."""
+    return not _load_known().isdisjoint((word, word.removesuffix("s")))
+
+
+def is_known(word: str) -> bool:
+    """Say whether a word, or another form of it, is one of English prose or a name that is common there."""
+    low = word.lower()
+    forms = {low, *(low.removesuffix(ending) for ending in _ENDINGS)}
+    forms |= {f"{form}e" for form in forms} | {form.capitalize() for form in forms}
+    forms |= {f"{low.removesuffix('e')}{ending}" for ending in ("ed", "ing")}
+    return stem(low) in _load_ranks() or not _load_known().isdisjoint(forms)
 
 
 def measure_rarity(stemmed: str) -> float:
