@@ -240,6 +240,12 @@ async def test_a_list_comes_whole_with_its_lead_in(library: Library) -> None:
     assert "oil" not in answer.content
 
 
+async def test_a_lead_in_is_followed_by_its_list_whatever_is_asked(library: Library) -> None:
+    answer = await ask(library, "What is the use of the cellar, and of the four goods?", book="stores")
+    assert "The cellar holds four goods:" in answer.content
+    assert "- rope of three sizes." in answer.content
+
+
 async def test_a_list_of_definitions_comes_with_all_of_its_terms(library: Library) -> None:
     """The markup says what the list is: its items have no marks, and its lead-in ends with a full stop."""
     answer = await ask(library, "Which flags does the signal mast show?", book="stores")
@@ -260,6 +266,11 @@ async def test_a_list_of_definitions_comes_with_all_of_its_terms(library: Librar
         ("What are the four scalar types?", True),
         ("list the three mates", True),
         ("who are the mates of the ship", True),
+        ("Who were the first members of his club?", True),
+        ("names of the big moons", True),
+        ("which people came along", True),
+        ("what did she ask each of them to bring", True),
+        ("who was the keeper", False),
         ("what is the status of the service", False),
         ("Which ship was lost?", False),
         ("what does the boss say", False),

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from octavo.answers.runs import find_counts, find_run, leads_in
 from octavo.answers.workspace import READ_MOST, Workspace
 from octavo.types.markup import Element, ElementKind
 from octavo.verification.claims import Claim, Sentence
 
-MOST_WORDS = 150
+# The most words of a list, and of an answer with a list that also says something else.
+MOST_WORDS, MOST_BESIDE = 200, 120
 # How far before and after a quotation its list is looked for, in characters.
 REACH = 2_000
 # The most characters between a lead-in and its list: white space, and the mark of the first item.
@@ -17,12 +19,15 @@ GAP = 4
 Span = tuple[int, int]
 Rest = tuple[list[Sentence], list[Sentence]]
 _PLURAL = re.compile(
-    r"\b(?:what|which|name|list)(?: are| were)?(?: all| some of)?(?: the| its| their)?(?: \w+){0,3}? "
-    r"(?P<noun>[a-z]{2,}(?<!s)s)\b(?!['’])",
+    r"\b(?:what|which|name|list|who)(?: are| were)?(?: all| some of)?(?: the| its| their)?(?: \w+){0,3}? "
+    r"(?P<noun>[a-z]{2,}(?<!s)s|men|women|people|children)\b(?!['’])",
     re.IGNORECASE,
 )
-_SEVERAL = re.compile(r"^\s*(?:list|enumerate|name (?:the|all|some))\b|\bwho are\b", re.IGNORECASE)
-_LEADS = re.compile(r"\b(?:following|follows|below|these)\b", re.IGNORECASE)
+_SEVERAL = re.compile(
+    r"^\s*(?:list|enumerate|name (?:the|all|some)|(?:the )?names of|(?:\w+ )?ways (?:to|of|in)|reasons)\b"
+    r"|\bwho are\b|\bwhat kinds? of\b|\beach of\b",
+    re.IGNORECASE,
+)
 _SINGULAR = re.compile(r"(?:us|is|ss|as|does|was|has)$", re.IGNORECASE)
 
 
@@ -34,17 +39,37 @@ def wants_several(question: str) -> bool:
     return found is not None and not _SINGULAR.search(found["noun"])
 
 
-async def complete_lists(claims: Sequence[Claim], workspace: Workspace) -> tuple[Claim, ...]:
-    """Add what is missing of the first list that the claims quote a part of, within the limit of words."""
+async def complete_lists(
+    claims: Sequence[Claim], workspace: Workspace, *, question: str = ""
+) -> tuple[Claim, ...]:
+    """Add what is missing of the first list that the claims quote a part of, within the limit of words.
+
+    Unless the `question` wants several things, only a list is completed whose lead-in is quoted.
+    """
     sentences = {sentence.id: sentence for sentence in workspace}
+    several, counts = wants_several(question), find_counts(question)
     for number, claim in enumerate(claims):
         quoted = [sentences[id_] for id_ in claim.sentences]
-        before, after = await _find_rest(quoted, workspace)
+        if not several and not any(leads_in(sentence.text) for sentence in quoted):
+            continue
+        before, after = await _find_rest(quoted, workspace, count=min(counts) if counts else None)
         if before or after:
             rest = [c for c in claims[number + 1 :] if not set(c.sentences) & _list_ids(before + after)]
             kept = [c for c in claims[:number] if not set(c.sentences) & _list_ids(before + after)]
-            return (*kept, *_make_claims(before), claim, *_make_claims(after), *rest)
+            whole = [*kept, *_make_claims(before), claim, *_make_claims(after)]
+            return (*whole, *_limit_rest(whole, rest))
     return tuple(claims)
+
+
+def _limit_rest(whole: Sequence[Claim], rest: Sequence[Claim]) -> list[Claim]:
+    """Keep the claims after a list that fit with it."""
+    left = MOST_BESIDE - sum(len(claim.text.split()) for claim in whole)
+    kept = list[Claim]()
+    for claim in rest:
+        left -= len(claim.text.split())
+        if left >= 0:
+            kept.append(claim)
+    return kept
 
 
 async def read_list(sentence: Sentence, workspace: Workspace) -> tuple[list[Sentence], int]:
@@ -75,21 +100,32 @@ def _limit_passages(sentences: Sequence[Sentence]) -> list[Sentence]:
     return [sentence for sentence in sentences if sentence.chunk.id in passages]
 
 
-async def _find_rest(quoted: Sequence[Sentence], workspace: Workspace) -> Rest:
-    """Find the items before a quotation up to the lead-in, and those after it."""
+async def _find_rest(quoted: Sequence[Sentence], workspace: Workspace, *, count: int | None) -> Rest:
+    """Find the items before a quotation up to the lead-in, and those after it.
+
+    They are those of a list that the book marks as one, or of a run of parts that are built alike.
+    """
     items = await _find_items(quoted, workspace)
-    if not items:
+    if items:
+        around = await workspace.read_around(quoted[0], quoted[-1], reach=REACH)
+        return _limit(quoted, _select_items(around, items))
+    near = [s for s in await workspace.look_around(quoted[0]) if _is_near(s, quoted)]
+    run = find_run(quoted, near, count=count)
+    if run is None:
         return [], []
-    around = await workspace.read_around(quoted[0], quoted[-1], reach=REACH)
-    return _select_items(quoted, around, items)
+    before, after = _limit(quoted, [run.lead, *run.items] if run.lead else run.items)
+    return await workspace.take(before), await workspace.take(after)
+
+
+def _is_near(sentence: Sentence, quoted: Sequence[Sentence]) -> bool:
+    return quoted[0].start - REACH <= sentence.start and sentence.end <= quoted[-1].end + REACH
 
 
 async def _find_items(quoted: Sequence[Sentence], workspace: Workspace) -> list[Span]:
     """Find where the items are of the list that a quotation belongs to or leads in to."""
     markup = await workspace.read_markup(quoted[0])
     place = quoted[0].start, quoted[-1].end
-    last = quoted[-1].text.rstrip()
-    leads = last.endswith(":") or _LEADS.search(last) is not None
+    leads = leads_in(quoted[-1].text)
     return next((items for items in _find_lists(markup) if _belongs(place, items, leads=leads)), [])
 
 
@@ -124,14 +160,20 @@ def _belongs(place: Span, items: Sequence[Span], *, leads: bool) -> bool:
     return len(items) > 1 and place[0] < last and first - place[1] <= (GAP if leads else -1)
 
 
-def _select_items(quoted: Sequence[Sentence], around: Sequence[Sentence], items: Sequence[Span]) -> Rest:
-    """Select the lead-in and the first sentence of each item, within the limit of words."""
+def _select_items(around: Sequence[Sentence], items: Sequence[Span]) -> list[Sentence]:
+    """Select the lead-in and the first sentence of each item."""
     firsts = [next((s for s in around if s.start < end and s.end > start), None) for start, end in items]
-    lead = _find_lead(around, items)
-    wanted = list(dict.fromkeys(s for s in (lead, *firsts) if s is not None and s not in quoted))
+    return list(dict.fromkeys(s for s in (_find_lead(around, items), *firsts) if s is not None))
+
+
+def _limit(quoted: Sequence[Sentence], wanted: Sequence[Sentence]) -> Rest:
+    """Keep what is not quoted yet, within the limit of words: what stands before a quotation and after it."""
+    places = {sentence.start for sentence in quoted}
     left = MOST_WORDS - sum(_count_words(sentence) for sentence in quoted)
     kept = list[Sentence]()
     for sentence in wanted:
+        if sentence.start in places:
+            continue
         left -= _count_words(sentence)
         if left < 0:
             break

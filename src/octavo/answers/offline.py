@@ -160,10 +160,8 @@ class OfflineAnswerer:
         if reply.confidence < UNSURE and _asks_name(question):
             reply = await self._look_again(question, reply, given)
         reply = await self._ask_in_own_word(question, reply, given)
-        listed = bool(reply.claims) and wants_several(question)
-        if listed:
-            reply = replace(reply, claims=await complete_lists(reply.claims, given), short=None)
-        return await _add_context(question, reply, given, several=listed)
+        reply = await _complete(question, reply, given)
+        return await _add_context(question, reply, given, several=wants_several(question))
 
     async def _look_again(self, question: str, reply: Reply, workspace: Workspace) -> Reply:
         """Search also with the names that occur most with those of the question; keep the surer answer.
@@ -322,6 +320,15 @@ class OfflineAnswerer:
     async def _embed(self, question: str) -> tuple[float, ...]:
         (vector,) = await run_blocking(self._embedder.embed, [question])
         return vector
+
+
+async def _complete(question: str, reply: Reply, workspace: Workspace) -> Reply:
+    """Complete a list of which the claims quote a part, unless a few words answer the question."""
+    several = wants_several(question)
+    if not reply.claims or (reply.short and not several):
+        return reply
+    claims = await complete_lists(reply.claims, workspace, question=question)
+    return replace(reply, claims=claims, short=None if several else reply.short)
 
 
 async def _add_context(question: str, reply: Reply, workspace: Workspace, *, several: bool = False) -> Reply:
