@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from octavo.answers import calibration
+from octavo.answers.announcements import add_announced
 from octavo.answers.extract import MOST_WORDS, Extraction, explains, extract_answer, shortlist
 from octavo.answers.features import SentenceScore, state_answer
 from octavo.answers.foreign import measure_language
@@ -323,11 +324,15 @@ class OfflineAnswerer:
 
 
 async def _complete(question: str, reply: Reply, workspace: Workspace) -> Reply:
-    """Complete a list of which the claims quote a part, unless a few words answer the question."""
+    """Complete a list of which the claims quote a part, and what they announce.
+
+    Where a few words answer the question, nothing is missing.
+    """
     several = wants_several(question)
     if not reply.claims or (reply.short and not several):
         return reply
     claims = await complete_lists(reply.claims, workspace, question=question)
+    claims = await add_announced(claims, workspace, most=MOST_JOINED)
     return replace(reply, claims=claims, short=None if several else reply.short)
 
 
