@@ -82,13 +82,15 @@ def test_two_questions_in_one_are_two_that_stand_alone() -> None:
         (
             "What does Falcot Corp produce?",
             "Which release do Falcot Corp's administrators choose?",
-        )
+        ),
+        "which release do its administrators choose?",
     )
 
 
 @pytest.mark.parametrize(
     "question",
     [
+        "My screen is black when the installer boots, what can I do?",
         "What is the name of Ahab's ship?",
         "What is the capital of the country that they fled to?",
         "Who is it?",

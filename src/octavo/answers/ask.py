@@ -76,7 +76,7 @@ async def ask(question: Question, steps: AskSteps) -> AsyncGenerator[AskEvent, N
                 if isinstance(step, Working):
                     yield step
                 else:
-                    said = step
+                    said = step.keep_answered(answerable=steps.find_threshold(step), sure=LEAST_CONFIDENCE)
         reply = await steps.verify(interpreted, workspace, said, found=found, name=steps.answerer.name)
         threshold = steps.find_threshold(reply)
         if reply.claims and reply.answerable >= threshold and reply.confidence >= LEAST_CONFIDENCE:

@@ -388,6 +388,12 @@ def replace_pronouns(text: str, turns: Sequence[Turn]) -> str | None:
     return re.sub(_AND, "", made + text[at:]) if taken else None
 
 
+def find_it(text: str) -> re.Match[str] | None:
+    """Find the first "it" or "its" of a question that means something."""
+    found = (one for one in _PRONOUN.finditer(text) if one[0].lower() in ("it", "its"))
+    return next((one for one in found if _refers(text, one)), None)
+
+
 def _find_antecedent(kind: str, turns: Sequence[Turn], taken: Sequence[str] = ()) -> Phrase | None:
     """Return what a pronoun means: the last question's subject, its other phrases, then the answer's.
 

@@ -17,6 +17,7 @@ from octavo.answers.announcements import add_announced
 from octavo.answers.extract import MOST_WORDS, Extraction, explains, extract_answer, shortlist
 from octavo.answers.features import SentenceScore, state_answer
 from octavo.answers.foreign import measure_language
+from octavo.answers.halves import Half, complete_half
 from octavo.answers.identity import (
     find_described,
     list_companions,
@@ -43,6 +44,7 @@ from octavo.answers.workspace import Workspace
 from octavo.concurrency import run_blocking
 from octavo.text.language import is_other_language
 from octavo.types import TOP_K_DEFAULT
+from octavo.verification.claims import UnansweredClaim
 
 if TYPE_CHECKING:
     from octavo.models.cross_encoders import PassageScore
@@ -100,6 +102,30 @@ class Reply:
     short: Phrase | None = None
     reader: ReaderKind | None = None
     """Whose calibration the probabilities are of, if it is not that of the settings."""
+    halves: tuple[Half, ...] = ()
+    """The halves of a question that asks two things."""
+
+    def keep_answered(self, *, answerable: float, sure: float) -> Reply:
+        """Keep the answer to one half if the other half has none, and say so.
+
+        A half has an answer if it is at least so likely to be `answerable`, and at least so `sure`. Where
+        both halves have one, or none has, the reply stays as it is.
+        """
+        found = [
+            h for h in self.halves if h.answerable >= answerable and h.confidence >= sure and h.sentences
+        ]
+        if not found or len(found) == len(self.halves):
+            return self
+        own = {id_ for half in found for id_ in half.sentences}
+        told = (claim for claim in self.claims if own & set(claim.sentences))
+        missing = (half.question for half in self.halves if half not in found)
+        named = (UnansweredClaim(f"I found no answer to this half: “{one}”", ()) for one in missing)
+        return replace(
+            self,
+            claims=(*told, *named),
+            answerable=min(half.answerable for half in found),
+            confidence=min(half.confidence for half in found),
+        )
 
 
 class Answerer(Protocol):
@@ -143,8 +169,8 @@ class OfflineAnswerer:
                     reply = await self._tell_part(part, given)
                 case ComparisonRequest(sides):
                     reply = await self._compare(question, sides, given)
-                case SeveralRequest(questions):
-                    reply = await self._answer_each(questions, given)
+                case SeveralRequest():
+                    reply = await self._answer_halves(request, given)
                 case IdentityRequest(name):
                     reply = await self._identify(question, name, given)
                 case None:
@@ -225,13 +251,27 @@ class OfflineAnswerer:
             favoured[sentence] = favoured.get(sentence, 0.0) + more
         return await self._answer(f"What is {side}?", workspace, workspace, favoured=favoured)
 
-    async def _answer_each(self, questions: Sequence[str], workspace: Workspace) -> Reply | None:
-        """Answer each question from passages of its own."""
-        each = []
-        for question in questions:
-            sentences = await workspace.search(question, top_k=TOP_K_DEFAULT, reader="large")
-            each.append(await self._answer(question, sentences, workspace))
-        return join_replies(each, claims_each=2)
+    async def _answer_halves(self, request: SeveralRequest, workspace: Workspace) -> Reply | None:
+        """Answer each half from passages of its own. The second half may mean the answer of the first."""
+        first, _ = request.questions
+        one = await self._answer_half(first, workspace)
+        second = complete_half(request.other, first=first, answer=_read_short(one, workspace))
+        other = await self._answer_half(second, workspace)
+        joined = join_replies([one, other], claims_each=None)
+        halves = _make_half(first, one), _make_half(request.other, other)
+        return replace(joined, halves=halves) if joined else None
+
+    async def _answer_half(self, question: str, workspace: Workspace) -> Reply:
+        """Answer one half of a question with at most two claims, or with a list."""
+        sentences = await workspace.search(question, top_k=TOP_K_DEFAULT, reader="large")
+        request = read_request(question)
+        reply = (
+            await self._identify(question, request.name, workspace)
+            if isinstance(request, IdentityRequest)
+            else None
+        )
+        reply = reply or await self._answer(question, sentences, workspace)
+        return await _complete(question, replace(reply, claims=reply.claims[:2]), workspace)
 
     async def _answer(
         self,
@@ -362,12 +402,28 @@ def _find_chosen(claim: Claim, sentences: Mapping[str, Sentence]) -> Sentence:
     return quoted[-1]
 
 
+def _make_half(question: str, reply: Reply) -> Half:
+    sentences = frozenset(id_ for claim in reply.claims for id_ in claim.sentences)
+    return Half(question, reply.answerable, reply.confidence, sentences)
+
+
+def _read_short(reply: Reply, workspace: Workspace) -> str:
+    """Read the words that answer: the short answer, or else what the reader marked."""
+    if reply.short is not None:
+        sentence = next(s for s in workspace if s.id == reply.short.sentence)
+        return sentence.text[reply.short.start : reply.short.end]
+    return next((claim.text[start:end] for claim in reply.claims for start, end in claim.marks), "")
+
+
 def _asks_name(question: str) -> bool:
     return parse_question(question).expected is Expected.PERSON or _NAME.search(question) is not None
 
 
-def join_replies(replies: Sequence[Reply], *, claims_each: int) -> Reply | None:
-    """Join the answers to parts of a question. They are as sure together as the least sure of them."""
+def join_replies(replies: Sequence[Reply], *, claims_each: int | None) -> Reply | None:
+    """Join the answers to parts of a question. They are as sure together as the least sure of them.
+
+    Each part gives its first `claims_each` claims, or all.
+    """
     claims: list[Claim] = []
     for claim in (claim for reply in replies for claim in reply.claims[:claims_each]):
         said = {id_ for other in claims for id_ in other.sentences}

@@ -98,7 +98,7 @@ async def add_antecedents(claims: Sequence[Claim], workspace: Workspace, *, most
 
 async def _find_before(claim: Claim, said: set[str], workspace: Workspace) -> list[Sentence]:
     """Find the sentences that the first one of a claim points back to, in the order of the book."""
-    if isinstance(claim, CatalogueClaim):
+    if isinstance(claim, CatalogueClaim) or not claim.sentences:
         return []
     first = next(sentence for sentence in workspace if sentence.id == claim.sentences[0])
     if not points_back(first.words):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
-from octavo.answers.followups import Turn, interpret
+from octavo.answers.halves import complete_half
 from octavo.answers.parts import KINDS
 from octavo.text.clean import collapse
 from octavo.text.english import list_words
@@ -42,9 +42,13 @@ class ComparisonRequest:
 
 @dataclass(frozen=True, slots=True)
 class SeveralRequest:
-    """Asks several things at once. Each is a question that can be understood by itself."""
+    """Asks two things at once. `other` is the second question as it was asked.
 
-    questions: tuple[str, ...]
+    `questions` can be understood by themselves, as far as the first one tells what the other leaves out.
+    """
+
+    questions: tuple[str, str]
+    other: str
 
 
 _REPLY_IN = r"(?:please )?(?:answer|reply|respond)(?: (?:me|it|this|the question))? in (?P<language>[a-z]+)"
@@ -145,9 +149,16 @@ _TAIL = re.compile(
 _WHERE = re.compile(r" (?:in|within|for|under|according to) (?:the |this |a )?\S+$", re.IGNORECASE)
 _ARTICLE = re.compile(r"^(?:an?|the) ", re.IGNORECASE)
 _ASKS = r"(?:what|which|who|whom|whose|where|when|why|how)\b"
+_LED = r"(?:(?:in|for|to|from|by|at|on|since|until|after|before|with|of|under|during|about|through) )?"
+# "My screen is black when it boots, what can I do?" asks one thing.
+_BEFORE = r"(?:.*[,;:?.!] |.*\b(?:know|tell|say|explain|wonder|me|us) )?"
+_ASKS_WHETHER = (
+    r"(?:can|could|should|must|may|will|would|do|does|did|is|are|was|were|has|have|had) "
+    r"(?:i|you|we|he|she|it|they|one|there|the|an?|my|his|her|its|their|this|that)\b"
+)
 _SEVERAL = re.compile(
-    rf"(?P<one>(?:.*\b)?{_ASKS}.{{6,}}?)(?:,? and|[,;]|[?]) "
-    rf"(?P<other>(?:(?:in|for|to|from|by|at|on) )?{_ASKS}.{{8,}})",
+    rf"(?P<one>{_BEFORE}{_LED}{_ASKS}.{{6,}}?)(?:(?:,? and|[,;]|[?]) (?={_LED}{_ASKS})|(?:,? and|[;?]) "
+    rf"(?={_ASKS_WHETHER}))(?P<other>.{{8,}})",
     re.IGNORECASE,
 )
 _JOINS = ("of", "that", "which", "who", "for", "in", "on", "with", "and", "or")
@@ -294,7 +305,7 @@ def _read_several(said: str) -> SeveralRequest | None:
     if not found:
         return None
     one, other = found["one"].strip(" ,?"), found["other"].strip()
-    return SeveralRequest((f"{one}?", interpret(f"{other}?", [Turn(f"{one}?", "")])))
+    return SeveralRequest((f"{one}?", complete_half(f"{other}?", first=f"{one}?")), f"{other}?")
 
 
 def _read_identity(said: str) -> IdentityRequest | None:

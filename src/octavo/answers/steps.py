@@ -25,6 +25,7 @@ from octavo.events import Working
 from octavo.search.preferences import read_preferences
 from octavo.search.scope import Bounds, ScopeResolver, bound_by_books
 from octavo.text.language import detect_language, is_foreign
+from octavo.verification.claims import UnansweredClaim
 from octavo.verification.gate import verify_claims
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class AskSteps:
         """Load the calibration that the probabilities of a reply are of."""
         return calibration.load_calibration(reader=reply.reader or self.retriever.reader_size)
 
-    def find_threshold(self, reply: CheckedReply) -> float:
+    def find_threshold(self, reply: Reply | CheckedReply) -> float:
         """Return how answerable the question of a reply must be to be answered."""
         return calibration.threshold(self.settings.risk, reader=reply.reader or self.retriever.reader_size)
 
@@ -150,6 +151,8 @@ class AskSteps:
             opinions=workspace.opinions,
             risk=self.settings.model_risk,
         )
+        if all(isinstance(claim, UnansweredClaim) for claim in claims):
+            claims = ()
         checking = reply.checking + time.monotonic() - began
         short, claims = lead_with_short(reply.short, claims, sentences)
         numbers = number_citations(claims, short=short)

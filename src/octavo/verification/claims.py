@@ -56,6 +56,11 @@ class CatalogueClaim(Claim):
 
 
 @dataclass(frozen=True, slots=True)
+class UnansweredClaim(Claim):
+    """Says that one half of a question has no answer. It names no sentences and is never a whole answer."""
+
+
+@dataclass(frozen=True, slots=True)
 class Phrase:
     """Words of one sentence of the evidence. `start` and `end` point into the sentence's text."""
 

@@ -17,7 +17,7 @@ from octavo.text.language import detect_language
 from octavo.text.sentences import split_sentences
 from octavo.types import ElementKind
 from octavo.verification.check import Support, check, claims_something
-from octavo.verification.claims import CatalogueClaim, Claim, GlossedClaim
+from octavo.verification.claims import CatalogueClaim, Claim, GlossedClaim, UnansweredClaim
 from octavo.verification.context import CitedSentence
 from octavo.verification.meaning import Decision, Opinions, weigh
 from octavo.verification.paraphrase import judge
@@ -214,8 +214,8 @@ def verify_claim(
     `opinion` is a trained verifier's, where there is one.
     """
     unknown = [id_ for id_ in claim.sentences if id_ not in sentences]
-    if isinstance(claim, CatalogueClaim) and not unknown:
-        # Only the catalogue makes such claims, and it is what they are true of.
+    if isinstance(claim, CatalogueClaim | UnansweredClaim) and not unknown:
+        # The catalogue is what its claims are true of, and what is not answered is told by us.
         return Support(supported=True, score=1.0)
     if unknown or not claim.sentences:
         reason = f"names no sentence of the evidence: {', '.join(unknown) or 'none'}"
