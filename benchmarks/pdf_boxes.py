@@ -4,9 +4,9 @@
 
 Of the sentences of the PDFs, 1,000 are drawn at random, with a fixed seed. Each is boxed as the page does it.
 Then PDFium says which characters of the page have their middle in a box: they must be the sentence and
-nothing else, blanks aside. Hyphens at the ends of lines, leaders (`.....`) and the bars between cells do not
-count, because they are only on the page or only in the text. Then 20 pages are drawn. `--wrong` prints what
-was boxed wrongly.
+nothing else, blanks aside. Hyphens at the ends of lines, leaders (`.....`), the bars between cells and the
+brackets around the mark of a note do not count, because they are only on the page or only in the text. Then
+20 pages are drawn. `--wrong` prints what was boxed wrongly.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from octavo.types import Section
 
 CITATIONS, PAGES, WIDTH = 1_000, 20, 1_200
 _LEADERS = re.compile(r"(?:[.·…]\s*){3,}")
+_NOTE_MARK = re.compile(r"(?<=[^\W\d_]{3})\[(\d{1,3})\]")
 _GRID = 100_000
 Cited = tuple[Path, Section, int, int]
 
@@ -52,8 +53,8 @@ def list_sentences(path: Path) -> list[Cited]:
 
 
 def squash(text: str) -> str:
-    """Return what a text shows, without blanks, hyphens, leaders and the bars between cells."""
-    plain = unicodedata.normalize("NFKD", _LEADERS.sub("", text))
+    """Return what a text shows, without blanks and what is only on the page or only in the text."""
+    plain = unicodedata.normalize("NFKD", _LEADERS.sub("", _NOTE_MARK.sub(r"\1", text)))
     return "".join(c for c in plain if not (c.isspace() or c in "|-\xad\x02\ufffe\u2010"))
 
 

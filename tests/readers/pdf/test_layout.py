@@ -88,6 +88,13 @@ def test_another_size_of_type_starts_a_paragraph() -> None:
     )
 
 
+def test_the_raised_mark_of_a_note_stays_behind_its_line() -> None:
+    ended = line("The bridge has three arches.", 0)
+    mark = PdfLine(1, "5", ended.right, ended.right + 4, ended.y + 4.3, 7)
+    assert text([ended, mark]) == "The bridge has three arches. 5"
+    assert text([ended, mark._replace(left=ended.left)]).count("\n\n") == 1
+
+
 def test_lines_that_end_early_stay_lines() -> None:
     assert text(lines("12 River Lane", "Old Town", "The Marches", FULL, MORE)).startswith(
         "12 River Lane\nOld Town\nThe Marches\n"
@@ -126,6 +133,7 @@ def test_dots_that_lead_to_a_page_number_are_one_mark() -> None:
         ("well known, well known", "well", "known", "well-known"),
         ("noncontrolling", "non", "controlling", "noncontrolling"),
         ("", "Half", "Installed", "Half-Installed"),
+        ("", "MySQL", "compatible", "MySQL-compatible"),
         ("", "state-of-the", "art", "state-of-the-art"),
     ],
 )
@@ -196,7 +204,7 @@ def test_the_bold_headings_of_columns_are_no_headings_of_sections() -> None:
         ]
         given_lines += [divide("Commodity | Volume | Place", row + 2, bold=True)]
         given_lines += [divide("Barley | a few tons | Norwick", row + n) for n in (3, 4, 5)]
-    found = detect_headings(given_lines, pages=1)
+    found = detect_headings(given_lines, words=BookWords([]), pages=1)
     assert [heading.path[-1] for heading in found] == [f"Of {kind}" for kind in KINDS]
 
 
@@ -227,7 +235,7 @@ def test_runs_of_pages_begin_where_pages_have_text() -> None:
 
 def test_a_book_where_every_line_shouts_has_no_headings() -> None:
     shouting = [PdfLine(1, f"Line Number {i}", 72, 200, 700 - 12 * i, 10, True) for i in range(99)]
-    assert detect_headings(shouting, pages=1) == []
+    assert detect_headings(shouting, words=BookWords([]), pages=1) == []
 
 
 def test_an_outline_that_jumps_levels_and_goes_backwards_is_put_in_order() -> None:
@@ -235,9 +243,24 @@ def test_an_outline_that_jumps_levels_and_goes_backwards_is_put_in_order() -> No
     found = locate_outline(
         [OutlineEntry(3, "Alpha", 2, None), OutlineEntry(9, "", 2, None), OutlineEntry(0, "Beta", 1, None)],
         given_lines,
+        words=BookWords([]),
         book_title="x",
     )
     assert [heading.path for heading in found] == [("Beta",), ("Alpha",), ("Alpha", "Page 2")]
+
+
+def test_the_mark_of_a_note_above_a_heading_is_not_the_number_of_the_heading() -> None:
+    ended = line("The bridge has three arches.", 0)
+    mark = PdfLine(1, "5", ended.right, ended.right + 4, ended.y + 4.3, 7)
+    heading = line("Its builders", 3)
+
+    def find_start(above: PdfLine) -> int:
+        entry = OutlineEntry(0, "Its builders", 1, None)
+        (found,) = locate_outline([entry], [ended, above, heading], words=BookWords([]), book_title="x")
+        return found.start
+
+    assert find_start(mark) == 2
+    assert find_start(line("5", 2)) == 1
 
 
 words = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=12)

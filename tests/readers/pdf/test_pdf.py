@@ -112,6 +112,73 @@ def test_a_heading_over_two_lines_is_taken_whole(tmp_path: Path) -> None:
     assert section.text.startswith("The library of the town")
 
 
+def test_a_word_that_a_heading_breaks_is_whole_in_its_title(tmp_path: Path) -> None:
+    lines = [
+        Text(72, 740, "1 Of the great inunda-", 16),
+        Text(72, 720, "tion in the town", 16),
+        *column([*LOREM, "An inundation is a flood."], top=690),
+    ]
+    marks = [Mark(0, "Of the great inundation in the town", 1)]
+    (section,) = read_bytes(tmp_path, make_book([lines], outline=marks)).sections
+    assert section.title == "1 Of the great inundation in the town"
+
+
+def test_a_heading_that_is_told_by_its_type_keeps_its_hyphen_at_the_end_of_a_line(tmp_path: Path) -> None:
+    pages = [
+        [
+            Text(72, 740, f"The Half-Timbered House {name}", 18),
+            Text(72, 700, f"{name} of the Half-", 14),
+            Text(72, 684, "Timbered House", 14),
+            *column(LOREM, top=660),
+        ]
+        for name in ("Roof", "Walls", "Cellar")
+    ]
+    titles = [section.title for section in read_bytes(tmp_path, make_book(pages)).sections]
+    assert [title for title in titles if " of the " in title] == [
+        f"{name} of the Half-Timbered House" for name in ("Roof", "Walls", "Cellar")
+    ]
+
+
+def test_a_word_that_the_printed_title_of_a_book_breaks_is_whole(tmp_path: Path) -> None:
+    lines = [Text(72, 740, "Of Inunda-", 30), Text(72, 700, "tions", 30), *column(LOREM, top=600)]
+    assert read_bytes(tmp_path, make_book([lines])).title == "Of Inundations"
+
+
+@pytest.mark.parametrize("label", ["NINE", "SEVENTEEN", "TWENTYONE", "Chapter Thirty-Two"])
+def test_the_number_above_a_heading_is_no_text_of_the_section_before(tmp_path: Path, label: str) -> None:
+    lines = [
+        Text(72, 740, "The River", 16),
+        *column(LOREM, top=700),
+        Text(72, 630, label, 12),
+        Text(72, 600, "The Bridge", 16),
+        *column(["The bridge has three arches."], top=570),
+    ]
+    marks = [Mark(0, "The River", 1), Mark(0, "The Bridge", 1)]
+    river, bridge = read_bytes(tmp_path, make_book([lines], outline=marks)).sections
+    assert river.text.endswith("and went away again.")
+    assert bridge.text == "The bridge has three arches."
+
+
+@pytest.mark.parametrize(
+    ("size", "rise", "read"),
+    [(7, 3.6, "MMMM[12]"), (7, -2, "MMMM12"), (7, 0, "MMMM12"), (10, 0, "MMMM12")],
+    ids=["raised", "lowered", "small", "same type"],
+)
+def test_a_raised_figure_behind_a_word_is_the_mark_of_a_note(
+    tmp_path: Path, size: float, rise: float, read: str
+) -> None:
+    # Four letters of 8.33 points: the figure stands right behind them.
+    lines = [Text(72, 700, "MMMM"), Text(105.4, 700 + rise, "12", size), Text(120, 700, "and more.")]
+    (section,) = read_bytes(tmp_path, make_book([lines])).sections
+    assert section.text == f"{read} and more."
+
+
+def test_the_power_of_a_unit_is_no_note(tmp_path: Path) -> None:
+    lines = [Text(72, 700, "20 MM"), Text(102.6, 703.6, "2", 7), Text(112, 700, "of land.")]
+    (section,) = read_bytes(tmp_path, make_book([lines])).sections
+    assert section.text == "20 MM2 of land."
+
+
 def test_a_single_root_with_the_title_of_the_book_is_left_out(tmp_path: Path) -> None:
     pages = [[Text(72, 740, f"Chapter {n}", 16), *column([f"Words of {n}."], top=700)] for n in (1, 2)]
     marks = [Mark(0, "My Book", 1), Mark(1, "Chapter 1", 1), Mark(1, "Chapter 2", 2)]

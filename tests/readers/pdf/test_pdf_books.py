@@ -14,7 +14,7 @@ from octavo.limits import Limits
 from octavo.readers import read_book
 from octavo.readers.parsed import ParsedBook
 from octavo.readers.pdf.headings import OutlineEntry, locate_outline
-from octavo.readers.pdf.layout import drop_boilerplate
+from octavo.readers.pdf.layout import BookWords, drop_boilerplate
 from octavo.readers.pdf.lines import PdfLine, PdfPage
 from tests.support.pdf_files import BOLD, Mark, Text, column, literal, make_book, objects, stream, write_file
 
@@ -368,7 +368,7 @@ def test_any_outline_cuts_a_book_in_order_and_names_every_section(
         for page, texts in enumerate(given_pages, start=1)
         for row, words in enumerate(texts)
     ]
-    found = locate_outline(entries, lines, book_title="A Book")
+    found = locate_outline(entries, lines, words=BookWords([]), book_title="A Book")
     assert len(found) == len(entries)
     assert all(0 <= h.start <= h.body <= len(lines) for h in found)
     assert all(a.start <= b.start for a, b in pairwise(found))

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from octavo.readers.pdf.layout import BookWords, ends_row, join_lines
 from octavo.readers.pdf.lines import PdfLine, count_figures
 from octavo.readers.titles import squash_title
 from octavo.text.clean import clean, collapse
@@ -27,10 +28,12 @@ _NUMBERED = re.compile(
     r"(?:(?:chapter|part|section|appendix|item|annex|§)\s*)?(?:\d|[IVXLC]+\b|[A-Z]\.)", re.IGNORECASE
 )
 _NUMBER_ONLY = re.compile(r"(?:chapter|part|section|appendix|item|annex)?(?:\d*|[ivxlc]+|[a-z])")
-_COUNTED = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+_ONES = "one|two|three|four|five|six|seven|eight|nine"
+_TEENS = "ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen"
+_TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
 _LABEL = re.compile(
     r"(?:(?:chapter|part|book|section|appendix|annex)\b)?\s*"
-    rf"(?:\d{{1,3}}|[ivxlc]+|[a-z]|{_COUNTED.replace(' ', '|')})?[.:]?",
+    rf"(?:\d{{1,3}}|[ivxlc]+|[a-z]|{_ONES}|{_TEENS}|(?:{_TENS})(?:[ -]?(?:{_ONES}))?)?[.:]?",
     re.IGNORECASE,
 )
 _NAMED = re.compile(
@@ -65,7 +68,7 @@ def clean_title(text: str) -> str:
 
 
 def locate_outline(
-    entries: Sequence[OutlineEntry], lines: Sequence[PdfLine], *, book_title: str
+    entries: Sequence[OutlineEntry], lines: Sequence[PdfLine], *, words: BookWords, book_title: str
 ) -> list[SectionStart]:
     """Find the outline's sections in reading order; drop a single root that repeats the book's title."""
     entries = _drop_root([e._replace(title=clean_title(e.title)) for e in entries], book_title)
@@ -81,7 +84,7 @@ def locate_outline(
             )
         else:
             start, body = _locate_on_page(target._replace(title=entry.title), lines, firsts, after=after)
-        printed = clean_title(" ".join(line.text for line in lines[start:body]))
+        printed = clean_title(join_lines(lines[start:body], words))
         title = printed if _NUMBERED.match(printed) and not _NUMBERED.match(entry.title) else entry.title
         path[entry.level :] = [title or (f"Page {target.page}" if target.page else "Untitled")]
         start = _include_label(lines, start)
@@ -94,6 +97,9 @@ def _include_label(lines: Sequence[PdfLine], start: int) -> int:
     """Return the heading's line, or that of the “Chapter Three” printed above it."""
     while start and start < len(lines) and lines[start - 1].page == lines[start].page:
         if not _LABEL.fullmatch(lines[start - 1].text):
+            break
+        # The mark of a note at the end of the text above is no label.
+        if start > 1 and ends_row(lines[start - 2], lines[start - 1]):
             break
         start -= 1
     return start
@@ -188,7 +194,7 @@ def _count_title_lines(wanted: str, lines: Sequence[PdfLine], i: int, end: int) 
     return 0
 
 
-def detect_headings(lines: Sequence[PdfLine], *, pages: int) -> list[SectionStart]:
+def detect_headings(lines: Sequence[PdfLine], *, words: BookWords, pages: int) -> list[SectionStart]:
     """Find headings by their looks; none when that is not reliable."""
     body = _measure_body_size(lines)
     kinds: dict[int, tuple[int, float, bool]] = {}
@@ -203,7 +209,7 @@ def detect_headings(lines: Sequence[PdfLine], *, pages: int) -> list[SectionStar
     for i, n in starts:
         while above and (above[-1][0] >= kinds[i] or len(above) == _DEEPEST_FOUND):
             above.pop()
-        above.append((kinds[i], clean_title(" ".join(line.text for line in lines[i : i + n]))))
+        above.append((kinds[i], clean_title(join_lines(lines[i : i + n], words))))
         found.append(SectionStart(tuple(title for _, title in above), i, i + n))
     return found
 

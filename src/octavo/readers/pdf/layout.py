@@ -60,6 +60,8 @@ _SENTENCE_END = re.compile(r"[.!?:;…。！？][\"'”’»)\]\d]*$")
 _HYPHENATED = re.compile(r"([^\W\d_]+)-$")
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
 _WORDS = re.compile(r"[\w-]+")
+# No word goes on in small letters after these: `SQL-compatible` has its hyphen.
+_CAPITALS_AT_END = re.compile(r"[A-Z]{2}$")
 # A path or a web address that may go on in the next line, its last part, and the first part that follows.
 _PATH_END = re.compile(r"(?:^|[\s/(“\"'])([\w.+~*-]*\w)/$")
 _PATH_PART = re.compile(r"[\w.+~-]*\w")
@@ -296,7 +298,7 @@ class BookWords:
         seen, first, second = self._seen, before.lower(), after.lower()
         if first + second in seen:
             return f"{first}-{second}" in seen and seen[f"{first}-{second}"] > seen[first + second]
-        if f"{first}-{second}" in seen or not after[:1].islower():
+        if f"{first}-{second}" in seen or not after[:1].islower() or _CAPITALS_AT_END.search(before):
             return True
         return min(len(first), len(second)) > 2 and min(seen.get(first, 0), seen.get(second, 0)) > 1
 
@@ -306,6 +308,15 @@ def measure_leading(lines: Sequence[PdfLine]) -> float:
     steps = ((a.y - b.y) / a.size for a, b in pairwise(lines) if a.page == b.page and a.size > 0)
     close = [round(step, 2) for step in steps if 0.9 < step < 2.6]
     return statistics.median(close) if close else 1.2
+
+
+def join_lines(lines: Sequence[PdfLine], words: BookWords) -> str:
+    """Return the lines of a heading as one, with the words whole that a line end breaks."""
+    parts = [line.text for line in lines[:1]]
+    for line, following in pairwise(lines):
+        _join_line(parts, following.text, line.hyphen, words)
+        parts.append(following.text)
+    return "".join(parts)
 
 
 def lay_out(
@@ -388,7 +399,7 @@ def _choose_gap(lines: Sequence[PdfLine], i: int, opening: int, right: float, le
     if a.page != b.page or step < -0.5 * em or step > 12 * em:
         return " " if _goes_on(a, b) else _PARAGRAPH
     if abs(a.size - b.size) > 0.12 * em or a.bold != b.bold:
-        return " " if abs(step) < 0.4 * em else _PARAGRAPH
+        return " " if abs(step) < 0.4 * em or ends_row(a, b) else _PARAGRAPH
     if abs(step) < 0.4 * em:
         return " "
     if step > _GAP * leading * em:
@@ -398,6 +409,12 @@ def _choose_gap(lines: Sequence[PdfLine], i: int, opening: int, right: float, le
     if _has_room(a, b, right):
         return _PARAGRAPH if _is_ended(a.text) else LINE
     return _PARAGRAPH if _is_indented(a, b, first=i - 1 == opening) else " "
+
+
+def ends_row(a: PdfLine, b: PdfLine) -> bool:
+    """Whether smaller type stands right behind a line and higher, as the mark of a note does."""
+    is_raised = a.page == b.page and b.size < 0.85 * a.size and 0 < b.y - a.y < 0.6 * a.size
+    return is_raised and abs(b.left - a.right) < b.size
 
 
 def _goes_on(a: PdfLine, b: PdfLine) -> bool:

@@ -29,7 +29,7 @@ from octavo.readers.parts import build_elements
 from octavo.readers.pdf import headings as pdf_headings
 from octavo.readers.pdf import scan
 from octavo.readers.pdf.headings import OutlineEntry, SectionStart
-from octavo.readers.pdf.layout import BookWords, drop_boilerplate, lay_out, measure_leading
+from octavo.readers.pdf.layout import BookWords, drop_boilerplate, join_lines, lay_out, measure_leading
 from octavo.readers.pdf.lines import WIDE_GAP, PdfLine, PdfPage, Segment
 from octavo.readers.pdf.scanned import build_lines, even_out_sizes
 from octavo.readers.pdf.xmp import read_xmp
@@ -49,6 +49,10 @@ _MOST_PICTURES = 5_000
 _LONGEST_KEYWORDS = 2_000
 _LINES = re.compile(r"\r\n|[\r\n\x02\ufffe]")
 _BLANKS = re.compile(r"\s+")
+# A figure behind a word. It is the mark of a note if it is smaller than the word and raised, in units of the
+# word's size. Fewer letters may be a unit with its power.
+_FIGURE_AT_WORD = re.compile(r"\d(?<=[^\W\d_]{3}\d)\d{0,2}(?!\w)")
+_SMALLER, _RAISED = 0.85, 0.2
 # How PDFium writes a hyphen at the end of a line.
 _HYPHEN_MARKS = "\x02\ufffe"
 _JUNK_TITLE = re.compile(
@@ -92,13 +96,14 @@ def read_pdf(
         lines = [line for page in pages for line in page.lines]
         if not lines and not unread:
             raise BadBook("no_text", f"none of the {count} pages of {path.name} has text")
-        title = _find_title(document, pages, path)
+        words = BookWords(line.text for line in lines)
+        title = _find_title(document, pages, words, path)
         said = read_xmp(data)
         return ParsedBook(
             title=title,
             format=BookFormat.PDF,
             sections=_build_sections(
-                lines, _find_headings(entries, lines, title, count), pages, title, path.name
+                lines, _find_headings(entries, lines, words, title, count), pages, words, title, path.name
             )
             if lines
             else (),
@@ -263,6 +268,7 @@ class _LineMeasurer:
         segments = self._find_segments(words, first, left, right, WIDE_GAP * size) if " " in words else ()
         if hyphen and segments:
             segments = (*segments[:-1], segments[-1]._replace(text=f"{segments[-1].text}-"))
+        words = self._mark_notes(words, first)
         if not (words.isascii() and words.isprintable()):
             words = collapse(clean(words))
         return PdfLine(
@@ -298,8 +304,24 @@ class _LineMeasurer:
             return ()
         found.append(Segment(words[start:], begun, right, first + start, len(words) - start))
         return tuple(
-            segment._replace(text=text) for segment in found if (text := collapse(clean(segment.text)))
+            segment._replace(text=text)
+            for segment in found
+            if (text := collapse(clean(self._mark_notes(segment.text, segment.first))))
         )
+
+    def _mark_notes(self, words: str, first: int) -> str:
+        """Put raised figures that stick to a word in brackets, as notes are marked in other formats."""
+        if _FIGURE_AT_WORD.search(words) is None or max(words) > "\uffff":
+            return words
+        return _FIGURE_AT_WORD.sub(
+            lambda found: f"[{found[0]}]" if self._is_raised(first + found.start()) else found[0], words
+        )
+
+    def _is_raised(self, at: int) -> bool:
+        """Whether a character is smaller than the one before it, and stands higher."""
+        size, _ = self._find_type(at - 1)
+        rise = self._find_box(at)[1] - self._find_box(at - 1)[1]
+        return self._find_type(at)[0] < _SMALLER * size and rise > _RAISED * size
 
     def _find_gap(self, before: int, after: int) -> tuple[float, float]:
         """Return where one glyph ends and another begins. Called for every blank, so it saves calls."""
@@ -395,12 +417,12 @@ def _find_height(target: pdfium.PdfDest | None) -> float | None:
 
 
 def _find_headings(
-    entries: Sequence[OutlineEntry], lines: Sequence[PdfLine], title: str, count: int
+    entries: Sequence[OutlineEntry], lines: Sequence[PdfLine], words: BookWords, title: str, count: int
 ) -> list[SectionStart]:
-    found = pdf_headings.locate_outline(entries, lines, book_title=title)
+    found = pdf_headings.locate_outline(entries, lines, words=words, book_title=title)
     if found:
         return found
-    found = pdf_headings.detect_headings(lines, pages=count)
+    found = pdf_headings.detect_headings(lines, words=words, pages=count)
     if not found and count > pdf_headings.RUN_OF_PAGES:
         found = pdf_headings.split_into_runs(lines)
     return found
@@ -410,12 +432,13 @@ def _build_sections(
     lines: Sequence[PdfLine],
     headings: Sequence[SectionStart],
     pages: Sequence[PdfPage],
+    words: BookWords,
     title: str,
     name: str,
 ) -> tuple[ParsedSection, ...]:
     """Cut the book at its headings; what comes before the first one goes under the book's title."""
     labels = {page.number: page.label for page in pages}
-    words, leading = BookWords(line.text for line in lines), measure_leading(lines)
+    leading = measure_leading(lines)
     sections: list[ParsedSection] = []
     first = headings[0].start if headings else len(lines)
     front = [SectionStart((title,), 0, 0)] if first > 0 else []
@@ -439,7 +462,7 @@ def _build_sections(
     return tuple(sections)
 
 
-def _find_title(document: pdfium.PdfDocument, pages: Sequence[PdfPage], path: Path) -> str:
+def _find_title(document: pdfium.PdfDocument, pages: Sequence[PdfPage], words: BookWords, path: Path) -> str:
     """Return the title that the file states, or the largest words on its first page, or the file's name."""
     stated = pdf_headings.clean_title(document.get_metadata_value("Title"))
     if stated and not _JUNK_TITLE.fullmatch(stated):
@@ -448,10 +471,10 @@ def _find_title(document: pdfium.PdfDocument, pages: Sequence[PdfPage], path: Pa
     sizes = sorted({round(line.size, 1) for line in lines}, reverse=True)
     if len(sizes) > 1 and sizes[0] > 1.3 * sizes[1]:
         large = [i for i, line in enumerate(lines) if round(line.size, 1) == sizes[0]]
-        words = pdf_headings.clean_title(" ".join(lines[i].text for i in large))
+        printed = pdf_headings.clean_title(join_lines([lines[i] for i in large], words))
         together = large[-1] - large[0] == len(large) - 1
-        if together and 4 <= len(words) <= 150 and not _JUNK_TITLE.fullmatch(words):
-            return words
+        if together and 4 <= len(printed) <= 150 and not _JUNK_TITLE.fullmatch(printed):
+            return printed
     return pdf_headings.clean_title(path.stem.replace("_", " ")) or "Untitled"
 
 
