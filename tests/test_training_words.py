@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import json
 import lzma
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from training.known_words import list_known, write_list
+SCRIPT = Path(__file__).parents[1] / "training/known_words.py"
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     with lzma.open(path, "wt", encoding="utf-8") as file:
         file.writelines(f"{json.dumps(row)}\n" for row in rows)
+
+
+def list_lines(data: Path) -> list[str]:
+    """The lines of the list that the script makes."""
+    made = data / "known.txt"
+    subprocess.run([sys.executable, str(SCRIPT), str(data), str(made)], check=True)
+    return made.read_text(encoding="utf-8").splitlines()
+
+
+def list_words(lines: Sequence[str]) -> list[str]:
+    assert lines[0].startswith("#")
+    return " ".join(lines[1:]).split()
 
 
 def test_words_are_listed_that_enough_texts_have(tmp_path: Path) -> None:
@@ -24,13 +38,30 @@ def test_words_are_listed_that_enough_texts_have(tmp_path: Path) -> None:
     misspelt: dict[str, object] = {"i": 1, "t": "They recieve stamps. They saw bergen."}
     write_rows(tmp_path / "books.jsonl.xz", books)
     write_rows(tmp_path / "contexts.jsonl.xz", [common] * 80 + [misspelt] * 4)
-    assert list_known(tmp_path) == ["Bergen", "harpoon", "letter", "receive", "stamp", "whaler"]
+    write_rows(tmp_path / "qa.jsonl.xz", [])
+    write_rows(tmp_path / "rank.jsonl.xz", [])
+    words = ["Bergen", "harpoon", "letter", "receive", "stamp", "whaler"]
+    assert list_words(list_lines(tmp_path)) == words
+
+
+def test_no_word_is_from_a_set_that_is_left_out(tmp_path: Path) -> None:
+    said = ["lantern", "forceps", "scalpel", "syringe", "compass"]
+    contexts = [{"i": number, "t": f"the {word} here"} for number, word in enumerate(said)]
+    rows = [{"set": "mediqa_qa", "p": 1, "n": [3]}, {"set": "selqa", "p": 4, "n": [3]}]
+    write_rows(tmp_path / "books.jsonl.xz", [])
+    write_rows(tmp_path / "contexts.jsonl.xz", contexts * 3)
+    write_rows(tmp_path / "qa.jsonl.xz", [{"set": "boolq_part", "c": 0}])
+    write_rows(tmp_path / "rank.jsonl.xz", rows)
+    # Two sets have the syringe; nobody asks for the scalpel, which stands between.
+    assert list_words(list_lines(tmp_path)) == ["compass", "lantern", "syringe"]
 
 
 def test_the_list_is_written_in_lines(tmp_path: Path) -> None:
-    words = [f"word{number}" for number in range(100)]
-    write_list(words, tmp_path / "known.txt")
-    lines = (tmp_path / "known.txt").read_text(encoding="utf-8").splitlines()
-    assert lines[0].startswith("#")
-    assert " ".join(lines[1:]).split() == words
+    words = [f"word{letter}{other}" for letter in "abcdefghij" for other in "abcdefghij"]
+    book = {"paragraphs": [" ".join(words)]}
+    write_rows(tmp_path / "books.jsonl.xz", [{"book": "one", **book}, {"book": "two", **book}])
+    for name in ("contexts", "qa", "rank"):
+        write_rows(tmp_path / f"{name}.jsonl.xz", [])
+    lines = list_lines(tmp_path)
+    assert list_words(lines) == words
     assert max(map(len, lines)) < 120

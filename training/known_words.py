@@ -2,11 +2,12 @@
 
     python training/known_words.py DATA src/octavo/text/known.txt
 
-DATA holds `books.jsonl.xz` and `contexts.jsonl.xz`. A word is listed if two of the books have it, or
-three of the contexts. Contexts come from the web, and have misspelt words too: a word that differs
-from a much commoner one by a letter left out, doubled or exchanged is listed only if two books have it. Only
-words in small letters are counted. A name, which more contexts write with a capital in the middle of a
-sentence, is listed with one, if enough of them do.
+DATA holds `books.jsonl.xz`, `contexts.jsonl.xz`, and `qa.jsonl.xz` and `rank.jsonl.xz`, whose rows point at
+contexts. Contexts of the sets that are left out for their licence (`LEFT_OUT`) are not read. A word is listed
+if two of the books have it, or three of the contexts. Contexts come from the web, and have misspelt words
+too: a word that differs from a much commoner one by a letter left out, doubled or exchanged is listed only if
+two books have it. Only words in small letters are counted. A name, which more contexts write with a capital
+in the middle of a sentence, is listed with one, if enough of them do.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from data import LEFT_OUT
 
 from octavo.search.spelling import SHORTEST, list_corrections
 
@@ -35,6 +38,20 @@ _NAME = re.compile(rf"(?<=[a-z,;] )[A-Z][a-z]{_LONG}")
 def _read_rows(path: Path) -> Iterator[dict[str, Any]]:
     with lzma.open(path, "rt", encoding="utf-8") as file:
         yield from map(json.loads, file)
+
+
+def _list_left_out(data: Path) -> set[int]:
+    """List the numbers of the contexts that only sets without a settled licence have.
+
+    Contexts stand set by set, so those between are of the same set, although no row points at them.
+    """
+    sets: defaultdict[str, set[int]] = defaultdict(set)
+    for name in ("qa.jsonl.xz", "rank.jsonl.xz"):
+        for row in _read_rows(data / name):
+            sets[row["set"]].update((row["c"],) if "c" in row else (row["p"], *row["n"]))
+    kept = {number for name, having in sets.items() if name not in LEFT_OUT for number in having}
+    left_out = (sets[name] for name in LEFT_OUT if name in sets)
+    return {number for having in left_out for number in range(min(having), max(having) + 1)} - kept
 
 
 def _find_words(value: object) -> set[str]:
@@ -55,7 +72,10 @@ def list_known(data: Path) -> list[str]:
         for word in _find_words(row["paragraphs"]):
             books[word].add(row["book"])
     contexts, names = Counter[str](), Counter[str]()
+    left_out = _list_left_out(data)
     for row in _read_rows(data / "contexts.jsonl.xz"):
+        if row["i"] in left_out:
+            continue
         contexts.update(_find_words(row["t"]))
         names.update(_find_names(row["t"]))
     known = {word for word, having in books.items() if len(having) >= BOOKS}
