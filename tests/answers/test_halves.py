@@ -18,7 +18,10 @@ from octavo.verification.claims import Claim, UnansweredClaim
 from tests.support.answerers import assert_well_cited, fill_library
 from tests.support.copies import copy_library
 
-ISLAND = """# The Island
+ISLAND = """---
+title: The Island
+author: Mira Dahl
+---
 
 ## The hermit
 
@@ -107,7 +110,7 @@ def test_the_second_half_is_completed_from_the_first_and_its_answer(
 def test_a_second_half_may_begin_with_a_preposition_or_ask_whether(question: str, other: str) -> None:
     read = read_request(question)
     assert isinstance(read, SeveralRequest)
-    assert read.other.startswith(other)
+    assert read.asked[1].startswith(other)
 
 
 def make_reply(*chances: float) -> Reply:
@@ -176,3 +179,38 @@ async def test_a_half_that_the_book_does_not_answer_is_named_in_the_answer(libra
         "I found no answer to this half: “who won the election of the emperor of Brazil?”"
     )
     assert {citation.chunk.section for citation in answer.citations} == {"The surgeon"}
+
+
+async def test_a_half_that_the_catalogue_answers_is_answered_by_it(library: Library) -> None:
+    answer = await ask(library, "Who wrote this book, and where did the surgeon keep a piece of cheese?")
+    assert "Mira Dahl" in answer.content
+    assert "in a snuff-box" in answer.content
+    assert "no answer" not in answer.content
+
+
+async def test_what_the_catalogue_answers_stays_where_the_other_half_has_no_answer(library: Library) -> None:
+    answer = await library.ask("Who wrote this book, and who won the election of the emperor of Brazil?")
+    assert answer.refusal is None
+    assert "Mira Dahl" in answer.content
+    assert answer.content.endswith("“who won the election of the emperor of Brazil?”")
+
+
+async def test_all_of_three_questions_are_answered(library: Library) -> None:
+    question = (
+        "What food did the hermit dream about, where did the surgeon keep a piece of cheese, and who won the"
+        " election of the emperor of Brazil?"
+    )
+    answer = await ask(library, question)
+    assert "the hermit dreamed about on the island was cheese" in answer.content
+    assert "in a snuff-box" in answer.content
+    assert answer.content.endswith(
+        "I found no answer to this part: “who won the election of the emperor of Brazil?”"
+    )
+
+
+async def test_a_part_that_asks_two_things_is_not_named(library: Library) -> None:
+    question = (
+        "Where did the surgeon keep a piece of cheese, and who won the election, which was held in Brazil?"
+    )
+    answer = await library.ask(question)
+    assert "no answer to this half" not in answer.content

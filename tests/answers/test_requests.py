@@ -83,8 +83,61 @@ def test_two_questions_in_one_are_two_that_stand_alone() -> None:
             "What does Falcot Corp produce?",
             "Which release do Falcot Corp's administrators choose?",
         ),
-        "which release do its administrators choose?",
+        ("What does Falcot Corp produce?", "which release do its administrators choose?"),
     )
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which city was founded in 1850 and is the capital of the state?",
+        "Who wrote the letter and was the first to arrive at the court?",
+        "Which sister is married and has a child?",
+        "Who killed the king and had the crown melted?",
+        "Who did the dishes and was the first to sleep?",
+        "Who planned the theft and did it alone?",
+        "Where is the ship, which sank in May?",
+        "In which town, where he was born, does the pilot live?",
+    ],
+)
+def test_what_is_said_of_one_subject_is_one_question(question: str) -> None:
+    assert not isinstance(read_request(question), SeveralRequest)
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        (
+            "Who founded Salem, where does Carver lie, and who resigned in May?",
+            ("Who founded Salem?", "where does Carver lie?", "who resigned in May?"),
+        ),
+        (
+            "Who founded Salem, who resigned in May, and where does Carver lie?",
+            ("Who founded Salem?", "who resigned in May?", "where does Carver lie?"),
+        ),
+        (
+            "Which city was founded in 1850 and is the capital, and who was its founder?",
+            ("Which city was founded in 1850 and is the capital?", "who was its founder?"),
+        ),
+        ("Who killed the king, and did he flee?", ("Who killed the king?", "did he flee?")),
+        ("Who killed the king? Was the queen angry?", ("Who killed the king?", "Was the queen angry?")),
+        (
+            "Which tool does the manual name, and is the tool free?",
+            ("Which tool does the manual name?", "is the tool free?"),
+        ),
+    ],
+)
+def test_a_question_is_split_into_all_that_it_asks(question: str, asked: tuple[str, ...]) -> None:
+    read = read_request(question)
+    assert isinstance(read, SeveralRequest)
+    assert read.asked == asked
+    assert read.is_split_wholly
+
+
+def test_a_part_that_asks_two_things_is_known() -> None:
+    read = read_request("Who founded Salem, and what is the name of the ship, which sank in May?")
+    assert isinstance(read, SeveralRequest)
+    assert not read.is_split_wholly
 
 
 @pytest.mark.parametrize(

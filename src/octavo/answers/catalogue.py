@@ -16,10 +16,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from octavo.answers.offline import Reply
 from octavo.answers.parts import fold_title, is_book, list_body, list_headed
 from octavo.answers.requests import (
     CatalogueFact,
@@ -66,10 +64,10 @@ class Statement:
     """Whether it is the book's own sentence."""
 
 
-async def answer_from_catalogue(question: str, workspace: Workspace) -> Reply | None:
-    """Answer a question about the book itself, or return None if it is none or the catalogue cannot."""
+async def tell_from_catalogue(question: str, workspace: Workspace) -> tuple[Claim, ...]:
+    """Answer a question about the book itself, or return nothing if it is none or the catalogue cannot."""
     if workspace.is_selection:
-        return None
+        return ()
     several = read_request(question)
     parts = several.questions if isinstance(several, SeveralRequest) else (question,)
     statements: list[Statement] = []
@@ -77,15 +75,9 @@ async def answer_from_catalogue(question: str, workspace: Workspace) -> Reply | 
         wanted = read_catalogue_request(part), _read_asked(workspace.asked)
         found = await _answer(wanted[0], workspace) or await _answer(wanted[1], workspace)
         if not found:
-            return None
+            return ()
         statements += found
-    return Reply(
-        await _make_claims(statements, workspace),
-        answerable=1.0,
-        confidence=CATALOGUE_CONFIDENCE,
-        answerer="offline",
-        notes=MappingProxyType({"from": "catalogue"}),
-    )
+    return await _make_claims(statements, workspace)
 
 
 def _read_asked(asked: str) -> CatalogueRequest | None:

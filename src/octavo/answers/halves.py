@@ -1,4 +1,4 @@
-"""Complete the second half of a question from the first half and its answer.
+"""Complete the second half of a question from the first half and its answer, and a third from the second.
 
 "What food did he dream about, and where did the doctor keep a piece of it?" asks with "it" for the answer of
 the first half. "Since which version are there accounts, and since which can I write scripts?" leaves out a
@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from octavo.answers.followups import Turn, find_it, interpret
 from octavo.text.clean import collapse
 from octavo.text.english import tokenize
 from octavo.text.phrases import find_phrases, is_listed, is_verb
+
+if TYPE_CHECKING:
+    from octavo.verification.claims import Claim
 
 # The most words of an answer that stand for "it".
 ANSWER_MOST = 6
@@ -52,12 +56,20 @@ _DETERMINED = re.compile(r"(?:the|an?|this|that|his|her|its|their|my|our)\b", re
 
 @dataclass(frozen=True, slots=True)
 class Half:
-    """One half of a question as it was asked, how likely it is answered, and the sentences that answer it."""
+    """One part of a question as it was asked, how likely it is answered, and the sentences that answer it.
+
+    A claim that names no sentence stands among them with its text.
+    """
 
     question: str
     answerable: float
     confidence: float
     sentences: frozenset[str]
+
+
+def list_named(claim: Claim) -> set[str]:
+    """List the sentences that a claim names, or its text if it names none."""
+    return set(claim.sentences or (claim.text,))
 
 
 def complete_half(other: str, *, first: str, answer: str = "") -> str:

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from octavo.answers import calibration
 from octavo.answers.announcements import add_announced
+from octavo.answers.catalogue import CATALOGUE_CONFIDENCE, tell_from_catalogue
 from octavo.answers.extract import MOST_WORDS, Extraction, explains, extract_answer, shortlist
 from octavo.answers.features import SentenceScore, state_answer
 from octavo.answers.foreign import measure_language
-from octavo.answers.halves import Half, complete_half
+from octavo.answers.halves import Half, complete_half, list_named
 from octavo.answers.identity import (
     find_described,
     list_companions,
@@ -43,7 +44,7 @@ from octavo.answers.short import LONGEST, fit_short, lead_with_short
 from octavo.answers.workspace import Workspace
 from octavo.concurrency import run_blocking
 from octavo.text.language import is_other_language
-from octavo.types import TOP_K_DEFAULT
+from octavo.types import TOP_K_DEFAULT, UNANSWERED
 from octavo.verification.claims import UnansweredClaim
 
 if TYPE_CHECKING:
@@ -103,13 +104,13 @@ class Reply:
     reader: ReaderKind | None = None
     """Whose calibration the probabilities are of, if it is not that of the settings."""
     halves: tuple[Half, ...] = ()
-    """The halves of a question that asks two things."""
+    """The parts of a question that asks several things."""
 
     def keep_answered(self, *, answerable: float, sure: float) -> Reply:
-        """Keep the answer to one half if the other half has none, and say so.
+        """Keep the answers to the parts that have one if another part has none, and say so.
 
-        A half has an answer if it is at least so likely to be `answerable`, and at least so `sure`. Where
-        both halves have one, or none has, the reply stays as it is.
+        A part has an answer if it is at least so likely to be `answerable`, and at least so `sure`. Where
+        all parts have one, or none has, the reply stays as it is.
         """
         found = [
             h for h in self.halves if h.answerable >= answerable and h.confidence >= sure and h.sentences
@@ -117,9 +118,10 @@ class Reply:
         if not found or len(found) == len(self.halves):
             return self
         own = {id_ for half in found for id_ in half.sentences}
-        told = (claim for claim in self.claims if own & set(claim.sentences))
+        told = (claim for claim in self.claims if own & list_named(claim))
         missing = (half.question for half in self.halves if half not in found)
-        named = (UnansweredClaim(f"I found no answer to this half: “{one}”", ()) for one in missing)
+        part = "half" if len(self.halves) == 2 else "part"
+        named = (UnansweredClaim(f"{UNANSWERED} {part}: “{one}”", ()) for one in missing)
         return replace(
             self,
             claims=(*told, *named),
@@ -252,17 +254,25 @@ class OfflineAnswerer:
         return await self._answer(f"What is {side}?", workspace, workspace, favoured=favoured)
 
     async def _answer_halves(self, request: SeveralRequest, workspace: Workspace) -> Reply | None:
-        """Answer each half from passages of its own. The second half may mean the answer of the first."""
-        first, _ = request.questions
-        one = await self._answer_half(first, workspace)
-        second = complete_half(request.other, first=first, answer=_read_short(one, workspace))
-        other = await self._answer_half(second, workspace)
-        joined = join_replies([one, other], claims_each=None)
-        halves = _make_half(first, one), _make_half(request.other, other)
+        """Answer each part from passages of its own. The second one may mean the answer of the first.
+
+        A part that still asks two things is not named as one without an answer: half of it may have one.
+        """
+        replies, before = list[Reply](), ""
+        for asked in request.asked:
+            told = _read_short(replies[-1], workspace) if replies else ""
+            before = complete_half(asked, first=before, answer=told) if replies else asked
+            replies.append(await self._answer_half(before, workspace))
+        joined = join_replies(replies, claims_each=None)
+        parts = zip(request.asked, replies, strict=True) if request.is_split_wholly else ()
+        halves = tuple(_make_half(asked, reply) for asked, reply in parts)
         return replace(joined, halves=halves) if joined else None
 
     async def _answer_half(self, question: str, workspace: Workspace) -> Reply:
-        """Answer one half of a question with at most two claims, or with a list."""
+        """Answer one part of a question from the catalogue, or with at most two claims, or with a list."""
+        known = await tell_from_catalogue(question, workspace)
+        if known:
+            return Reply(known, answerable=1.0, confidence=CATALOGUE_CONFIDENCE)
         sentences = await workspace.search(question, top_k=TOP_K_DEFAULT, reader="large")
         request = read_request(question)
         reply = (
@@ -384,9 +394,8 @@ async def _add_context(question: str, reply: Reply, workspace: Workspace, *, sev
     if not reply.claims:
         return reply
     sentences = {sentence.id: sentence for sentence in workspace}
-    unsure = parse_question(question).kind is QuestionKind.YES_NO and points_back(
-        _find_chosen(reply.claims[0], sentences).words
-    )
+    decides = parse_question(question).kind is QuestionKind.YES_NO and reply.claims[0].sentences
+    unsure = bool(decides) and points_back(_find_chosen(reply.claims[0], sentences).words)
     most = MOST_JOINED if several else MOST_WORDS - (LONGEST if reply.short else 0)
     # The claim with the short answer comes first, and its context with it.
     _, claims = lead_with_short(reply.short, reply.claims, sentences)
@@ -403,7 +412,7 @@ def _find_chosen(claim: Claim, sentences: Mapping[str, Sentence]) -> Sentence:
 
 
 def _make_half(question: str, reply: Reply) -> Half:
-    sentences = frozenset(id_ for claim in reply.claims for id_ in claim.sentences)
+    sentences = frozenset(id_ for claim in reply.claims for id_ in list_named(claim))
     return Half(question, reply.answerable, reply.confidence, sentences)
 
 
@@ -426,9 +435,9 @@ def join_replies(replies: Sequence[Reply], *, claims_each: int | None) -> Reply 
     """
     claims: list[Claim] = []
     for claim in (claim for reply in replies for claim in reply.claims[:claims_each]):
-        said = {id_ for other in claims for id_ in other.sentences}
-        if not set(claim.sentences) <= said:
-            claims = [other for other in claims if not set(other.sentences) <= set(claim.sentences)]
+        said = {id_ for other in claims for id_ in list_named(other)}
+        if not list_named(claim) <= said:
+            claims = [other for other in claims if not list_named(other) <= list_named(claim)]
             claims.append(claim)
     if not claims:
         return None

@@ -1,5 +1,5 @@
-"""Tell what a question asks for: a whole part of the book, what something is, two things side by side, or two
-things at once. Everything else is a plain question. What the catalogue knows of a book is read apart.
+"""Tell what a question asks for: a whole part of the book, what something is, two things side by side, or
+several things at once. Everything else is a plain question. What the catalogue knows of a book is read apart.
 
 Only the form of the question counts here. Whether the book has such a part or name is found out later, and a
 question whose part or name is not there is plain as well.
@@ -42,13 +42,18 @@ class ComparisonRequest:
 
 @dataclass(frozen=True, slots=True)
 class SeveralRequest:
-    """Asks two things at once. `other` is the second question as it was asked.
+    """Asks several things at once. `asked` are the questions as they were asked.
 
-    `questions` can be understood by themselves, as far as the first one tells what the other leaves out.
+    `questions` can be understood by themselves, as far as each one tells what the next leaves out.
     """
 
-    questions: tuple[str, str]
-    other: str
+    questions: tuple[str, ...]
+    asked: tuple[str, ...]
+
+    @property
+    def is_split_wholly(self) -> bool:
+        """Whether no part asks something more: "when, and where?" is one part that asks two things."""
+        return not any(_ASKS_MORE.match(asked) for asked in self.asked)
 
 
 _REPLY_IN = r"(?:please )?(?:answer|reply|respond)(?: (?:me|it|this|the question))? in (?P<language>[a-z]+)"
@@ -152,15 +157,35 @@ _ASKS = r"(?:what|which|who|whom|whose|where|when|why|how)\b"
 _LED = r"(?:(?:in|for|to|from|by|at|on|since|until|after|before|with|of|under|during|about|through) )?"
 # "My screen is black when it boots, what can I do?" asks one thing.
 _BEFORE = r"(?:.*[,;:?.!] |.*\b(?:know|tell|say|explain|wonder|me|us) )?"
-_ASKS_WHETHER = (
-    r"(?:can|could|should|must|may|will|would|do|does|did|is|are|was|were|has|have|had) "
-    r"(?:i|you|we|he|she|it|they|one|there|the|an?|my|his|her|its|their|this|that)\b"
+_MODAL = r"(?:can|could|should|must|may|might|will|would|shall)"
+_AUXILIARY = rf"(?:{_MODAL}|do|does|did|is|are|was|were|has|have|had)"
+_PERSON = r"(?:i|you|we|he|she|they)\b"
+_SUBJECT = rf"(?:{_PERSON}|(?:it|one|there|the|an?|my|his|her|its|their|this|that)\b)"
+_ASKS_ONE = re.compile(rf"{_BEFORE}{_LED}{_ASKS}.{{6,}}", re.IGNORECASE)
+_ASKS_WHETHER = re.compile(rf"{_AUXILIARY} {_SUBJECT}", re.IGNORECASE)
+# "And is the capital", "and had the crown melted" may go on with what is said of the first subject.
+_SURELY_WHETHER = re.compile(
+    rf"{_MODAL} {_SUBJECT}|{_AUXILIARY} {_PERSON}|(?:is|are|was|were) it\b", re.IGNORECASE
 )
-_SEVERAL = re.compile(
-    rf"(?P<one>{_BEFORE}{_LED}{_ASKS}.{{6,}}?)(?:(?:,? and|[,;]|[?]) (?={_LED}{_ASKS})|(?:,? and|[;?]) "
-    rf"(?={_ASKS_WHETHER}))(?P<other>.{{8,}})",
+# The question word is not the subject: "where was", "which city did they found", "who did she meet".
+_FRONTED = re.compile(
+    rf"{_BEFORE}(?:{_LED}(?:where|when|why|whom|how(?! many| much))\b"
+    rf"|{_LED}(?:what|which|whose|how many|how much)(?: [\w-]+){{0,3}}? (?:{_MODAL}|do|does|did) "
+    rf"|{_LED}who (?:{_MODAL}|do|does|did) (?:{_PERSON}|(?-i:[A-Z])))",
     re.IGNORECASE,
 )
+_JOIN = re.compile(r"(?:,? and|(?P<mark>[;?])|,) ", re.IGNORECASE)
+_ASKS_NEXT = re.compile(rf"{_LED}{_ASKS}", re.IGNORECASE)
+# "The ship, which sank" and "the town, where he was born" ask nothing.
+_RELATIVE = re.compile(
+    rf"{_LED}(?:who\b|whose\b|(?:whom|where|when)\b(?! {_AUXILIARY})|which\b(?! \w+ {_AUXILIARY}))",
+    re.IGNORECASE,
+)
+# "Who founded it, who resigned, and where …" asks three things, unless the first half asks who somebody is.
+_SERIES = re.compile(rf"who\b.*(?:, and|;) {_LED}{_ASKS}", re.IGNORECASE)
+_ASKS_WHO_IS = re.compile(r"(?:who|what)(?: is| was| are| were|['’]s)\b", re.IGNORECASE)
+_ASKS_MORE = re.compile(rf"{_LED}{_ASKS}.*(?:[,;?]| and) {_LED}{_ASKS}", re.IGNORECASE)
+_OTHER_LEAST = 8
 _JOINS = ("of", "that", "which", "who", "for", "in", "on", "with", "and", "or")
 _WORDS_MOST, _SIDE_MOST = 5, 8
 _OF_BOOK = r"(?: (?:of|in|to|for) (?P<book>.+?))"
@@ -300,12 +325,38 @@ def _share_noun(one: str, other: str) -> tuple[str, str]:
 
 
 def _read_several(said: str) -> SeveralRequest | None:
-    """Split at "and what", "and who" and the like. What the second half leaves out comes from the first."""
-    found = _SEVERAL.fullmatch(said)
-    if not found:
+    """Split at "and what", "and who" and the like. What a part leaves out comes from the one before it."""
+    asked = tuple(f"{part.strip(' ,?')}?" for part in _split(said))
+    if len(asked) < 2:
         return None
-    one, other = found["one"].strip(" ,?"), found["other"].strip()
-    return SeveralRequest((f"{one}?", complete_half(f"{other}?", first=f"{one}?")), f"{other}?")
+    questions = list(asked[:1])
+    for other in asked[1:]:
+        questions.append(complete_half(other, first=questions[-1]))
+    return SeveralRequest(tuple(questions), asked)
+
+
+def _split(said: str) -> list[str]:
+    """Split a text into the questions that it asks one after another."""
+    parts, start = list[str](), 0
+    for join in _JOIN.finditer(said):
+        one, rest = said[start : join.start()], said[join.end() :]
+        if _ASKS_ONE.fullmatch(one) and len(rest) >= _OTHER_LEAST and _begins_question(one, join, rest):
+            parts.append(one)
+            start = join.end()
+    return [*parts, said[start:]]
+
+
+def _begins_question(one: str, join: re.Match[str], rest: str) -> bool:
+    """Whether another question begins after one: with a question word, or with a verb and its own subject.
+
+    "Which city was founded in 1850 and is the capital?" asks one thing.
+    """
+    comma = join[0] == ", "
+    if _ASKS_NEXT.match(rest):
+        in_series = _SERIES.match(rest) and not _ASKS_WHO_IS.match(one)
+        return bool(in_series) or not (comma and _RELATIVE.match(rest))
+    whether = _ASKS_WHETHER if join["mark"] or _FRONTED.match(one) else _SURELY_WHETHER
+    return not comma and whether.match(rest) is not None
 
 
 def _read_identity(said: str) -> IdentityRequest | None:

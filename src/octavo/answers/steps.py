@@ -10,12 +10,14 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from octavo.answers import calibration
-from octavo.answers.catalogue import answer_from_catalogue
+from octavo.answers.catalogue import CATALOGUE_CONFIDENCE, tell_from_catalogue
 from octavo.answers.citations import CheckedReply, number_citations
 from octavo.answers.followups import Turn, interpret
+from octavo.answers.offline import Reply
 from octavo.answers.orders import find_order
 from octavo.answers.requests import read_reply_language
 from octavo.answers.short import lead_with_short
@@ -29,7 +31,7 @@ from octavo.verification.claims import UnansweredClaim
 from octavo.verification.gate import verify_claims
 
 if TYPE_CHECKING:
-    from octavo.answers.offline import Answerer, Reply
+    from octavo.answers.offline import Answerer
     from octavo.records.catalogue import Records
     from octavo.records.conversations import Conversations
     from octavo.search.maps import MapReader
@@ -134,8 +136,16 @@ class AskSteps:
             await asyncio.gather(reply, return_exceptions=True)
 
     async def _reply(self, interpreted: str, workspace: Workspace) -> Reply:
-        known = await answer_from_catalogue(interpreted, workspace)
-        return known or await self.answerer.reply(interpreted, workspace)
+        known = await tell_from_catalogue(interpreted, workspace)
+        if not known:
+            return await self.answerer.reply(interpreted, workspace)
+        return Reply(
+            known,
+            answerable=1.0,
+            confidence=CATALOGUE_CONFIDENCE,
+            answerer="offline",
+            notes=MappingProxyType({"from": "catalogue"}),
+        )
 
     async def verify(
         self, interpreted: str, workspace: Workspace, reply: Reply, *, found: tuple[Evidence, ...], name: str

@@ -52,6 +52,7 @@ __all__ = [
     "SELECTION_MOST",
     "TOP_K_DEFAULT",
     "TOP_K_MOST",
+    "UNANSWERED",
     "AgentResponse",
     "AgentSession",
     "Answer",
@@ -94,6 +95,8 @@ COLLECTION = "ai_book_embedding"
 EMBEDDING_SIZE = 384
 QUESTION_MOST, SELECTION_MOST = 1000, 500
 TOP_K_DEFAULT, TOP_K_MOST = 5, 20
+# How a line of an answer begins that names a part of the question without an answer.
+UNANSWERED = "I found no answer to this"
 
 
 class ScopeType(StrEnum):
@@ -353,8 +356,10 @@ class Answer(AnswerNames):
         for statement in self.catalogue:
             if statement.text not in self.content:
                 raise InvalidValue("Answer.catalogue", "must be sentences of the answer", statement.text)
-        # Without citations, the catalogue has to state all of the answer.
-        left = [part for part in self.content.split("\n\n") if part not in {s.text for s in self.catalogue}]
+        # Without citations, the catalogue has to state all that is answered.
+        stated = {statement.text for statement in self.catalogue}
+        parts = [part for part in self.content.split("\n\n") if not part.startswith(UNANSWERED)]
+        left = [part for part in parts if part not in stated]
         if self.catalogue and not self.citations and left:
             raise InvalidValue("Answer.citations", "must not be empty where the catalogue is not all", left)
 
