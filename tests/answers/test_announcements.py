@@ -33,6 +33,10 @@ The lock was built by the grandfather of the harbour master in a single summer.
 ## The bell
 
 The bell of the harbour is rung by the youngest pilot. It hangs in the tower, and it was cast in the north.
+
+## The village
+
+There were several ways to the village. The baker died in May.
 """
 
 
@@ -70,6 +74,10 @@ async def test_what_is_announced_may_be_the_next_paragraph(library: Library) -> 
     assert "Turn the wheel until the water is level. Then lift both bars." in said
 
 
+async def test_several_ways_announce_nothing(library: Library) -> None:
+    assert "baker" not in await ask(library, "How many ways were there to the village?")
+
+
 async def test_a_sentence_that_tells_all_is_not_followed(library: Library) -> None:
     assert "cast in the north" not in await ask(library, "Who rings the bell of the harbour?")
 
@@ -83,7 +91,6 @@ async def test_a_sentence_that_tells_all_is_not_followed(library: Library) -> No
         "The procedure works like this.",
         "His method was a geometric one, based on observations of the Sun.",
         "The folder that is opened at startup is determined as follows:",
-        "There are several ways to do it.",
         "This is how he escaped.",
         "He won his friendship by this other method.",
     ],
@@ -98,6 +105,12 @@ def test_a_sentence_that_announces_is_known(text: str) -> None:
         "Her father found her occupied in this way.",
         "The boat cannot be reached by another way.",
         "He knew no other way than this.",
+        "There were several ways to the village.",
+        "There are several ways to do it.",
+        "The village had another plan.",
+        "The idea was a good one.",
+        "Her plan was simple.",
+        "She went as follows the custom of the town.",
         "The method was known to the ancients.",
         "He sent a letter to the council.",
     ],

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from octavo.answers.runs import find_counts, leads_in
+from octavo.answers.runs import find_asked_count, find_counts, leads_in
 from octavo.library import Library
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
@@ -65,6 +65,43 @@ There were reasons for the move of the workshop. First, the river had taken the 
 Second, the new harbour was deeper. Nobody had believed it. Finally, the town paid for the move.
 
 The move of the workshop took a summer, and the yard was never used again for boats of any size.
+
+## The doctors
+
+Many fell ill in the winter of the flood.
+
+Ada Stone, a doctor of the town, treated the sick of the upper yard.
+
+Paul Winter, a doctor from the coast, treated the sick of the lower yard.
+
+Lake Street, the longest of the town, was under water until the spring.
+
+## The helpers
+
+The helpers of the nurses were the following.
+
+Rosa Field, a cook, who boiled the sheets of the nurses.
+
+Henry Moss, a carter, who fetched the water.
+
+Mill Road, where the carter lived, was under water as well.
+
+## The liquids
+
+The shop sells many things to painters.
+
+Lye: these liquids must never be mixed with acid. Note: the shop is closed on Sundays.
+
+## The hull
+
+Masts are bought in the north. First, the hull is tarred by the apprentices. The last ship left in June.
+
+Finally, the mayor gave a speech about the price of bread.
+
+## The theories
+
+Nobody knows why the well is dry. The root theory—a tree drank it. The leak theory—the wall has a hole. Note:
+the well is closed.
 """
 
 
@@ -125,6 +162,70 @@ async def test_sentences_that_are_counted_are_told_to_the_last(library: Library)
     for reason in ("the river had taken the yard", "the new harbour was deeper", "the town paid"):
         assert reason in said
     assert "Nobody had believed it" not in said
+
+
+async def test_paragraphs_that_open_with_names_are_no_list_without_a_lead_in(library: Library) -> None:
+    said = await ask(library, "Which doctors treated the sick?")
+    assert "a doctor" in said
+    assert "Lake Street" not in said
+    assert "Many fell ill" not in said
+
+
+async def test_a_street_is_none_of_the_persons_before_it(library: Library) -> None:
+    said = await ask(library, "Who were the helpers of the nurses?")
+    assert "Rosa Field" in said
+    assert "Henry Moss" in said
+    assert "Mill Road" not in said
+
+
+async def test_a_note_is_no_item(library: Library) -> None:
+    said = await ask(library, "Which liquids must never be mixed?")
+    assert "never be mixed" in said
+    assert "Sundays" not in said
+    assert "painters" not in said
+
+
+async def test_a_last_thing_ends_no_list_that_nothing_announces(library: Library) -> None:
+    said = await ask(library, "What are the works by which the hull is tarred?")
+    assert "the hull is tarred" in said
+    assert "left in June" not in said
+    assert "mayor" not in said
+    assert "Masts" not in said
+
+
+async def test_titles_of_one_kind_need_no_lead_in(library: Library) -> None:
+    said = await ask(library, "Which theories say that a tree drank it, the root theory or the leak theory?")
+    assert "The root theory" in said
+    assert "The leak theory" in said
+    assert "the well is closed" not in " ".join(said.split())
+    assert "Nobody knows" not in said
+
+
+@pytest.mark.parametrize(
+    ("question", "count"),
+    [
+        ("what were the 13 virtues", 13),
+        ("What are the three theories of chapter 2?", 3),
+        ("Which two mates sailed?", 2),
+        ("Name the first four rules", 4),
+        ("List Franklin's thirteen moral virtues", 13),
+        ("Which rules are in chapter 2?", None),
+        ("Which rules are listed on page 3?", None),
+        ("Which laws were passed in 1850?", None),
+        ("Which of the three theories are wrong?", None),
+        ("What are the names of the sailors on the two ships?", None),
+        ("Which members had 2 children?", None),
+        ("", None),
+    ],
+)
+def test_a_question_asks_for_so_many_only_of_the_things_it_asks_for(question: str, count: int | None) -> None:
+    assert find_asked_count(question) == count
+
+
+async def test_the_number_of_a_chapter_cuts_no_list(library: Library) -> None:
+    said = await ask(library, "What were the rules of the workshop in chapter 2?")
+    assert "Patience." in said
+    assert "Thrift." in said
 
 
 @pytest.mark.parametrize(

@@ -28,17 +28,17 @@ _MEANS = (
     r"|remedy|solution|steps|idea)"
 )
 _ANNOUNCES = re.compile(
-    rf":\s*$|\bas follows\b|\b(?:in )?the following (?:\w+ )?(?:manner|fashion|order|words|{_MEANS})\b"
-    rf"|\b(?:this|another|the following)(?: \w+)? {_MEANS}[.;]?\s*$"
+    rf":\s*$|\bas follows\W*$|\b(?:in )?the following (?:\w+ )?(?:manner|fashion|order|words|{_MEANS})\W*$"
+    rf"|\b(?:this|these)(?: \w+)? {_MEANS}[.;]?\s*$"
     r"|\b(?:works?|worked|happen(?:s|ed)|went|goes|(?:is|was) (?:done|made)|did it|do it) like this\W*$"
     r"|^\W*(?:this|here) is how\b"
-    rf"|\b{_MEANS} (?:is|was) (?:this|simple|an? (?:\w+ )?\w+ one)\b"
-    rf"|\bthere (?:are|were) (?:two|three|four|five|several|various|many)(?: \w+){{0,2}} {_MEANS}\b",
+    rf"|\b{_MEANS} (?:is|was) this\W*$"
+    r"|^\W*(?:his|her|their|its|the) (?:method|procedure|technique) (?:is|was) an? (?:\w+ )?\w+ one\b",
     re.IGNORECASE,
 )
 # "She was found in this way." looks back, unlike "he tried this way".
 _BACK = re.compile(
-    r"\b(?:in|by|no|any|not|than|for) (?:this|another)(?! other)(?: \w+)? \w+[.;]?\s*$", re.IGNORECASE
+    r"\b(?:in|by|no|any|not|than|for) (?:this|these|another)(?! other)(?: \w+)? \w+[.;]?\s*$", re.IGNORECASE
 )
 
 

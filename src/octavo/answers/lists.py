@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from octavo.answers.runs import find_counts, find_run, leads_in
+from octavo.answers.runs import find_asked_count, find_run, leads_in
 from octavo.answers.workspace import READ_MOST, Workspace
 from octavo.types.markup import Element, ElementKind
 from octavo.verification.claims import Claim, Sentence
@@ -47,12 +47,12 @@ async def complete_lists(
     Unless the `question` wants several things, only a list is completed whose lead-in is quoted.
     """
     sentences = {sentence.id: sentence for sentence in workspace}
-    several, counts = wants_several(question), find_counts(question)
+    several, count = wants_several(question), find_asked_count(question)
     for number, claim in enumerate(claims):
         quoted = [sentences[id_] for id_ in claim.sentences]
         if not several and not any(leads_in(sentence.text) for sentence in quoted):
             continue
-        before, after = await _find_rest(quoted, workspace, count=min(counts) if counts else None)
+        before, after = await _find_rest(quoted, workspace, count=count)
         if before or after:
             rest = [c for c in claims[number + 1 :] if not set(c.sentences) & _list_ids(before + after)]
             kept = [c for c in claims[:number] if not set(c.sentences) & _list_ids(before + after)]

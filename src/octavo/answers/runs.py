@@ -5,12 +5,16 @@ that name a thing, with what is said of it after them ("Temperance."); paragraph
 ("Thomas Godfrey, a mathematician, …"); sentences or paragraphs that open with a title ("The sister
 theory—…"); and sentences that are counted ("First, …"). Where the lead-in says how many items there are and
 ends with a colon, the next sentences or paragraphs are the items, whatever their form.
+
+Sentences may be built alike by chance: a form is a list only after a lead-in, or where its marks leave no
+doubt.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import groupby, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,12 +27,43 @@ if TYPE_CHECKING:
 # The most words of a paragraph that only names a thing, and more items than any list is asked for by number.
 LABEL_MOST, COUNT_MOST = 3, 50
 _LEADS = re.compile(r"\b(?:following|follows|below|these)\b", re.IGNORECASE)
-_NAMED = re.compile(r"(?:[Aa]nd )?[A-Z][\w’'.-]+(?: [A-Z][\w’'.-]+)+,")
-_TITLED = re.compile(r"[A-Z][^.:;,?!“”\"—–]{2,50}(?:—|–| - |: )")
+# What leads in to sentences that no mark makes a list: "these" alone is not enough, nor "the following day".
+_LEADS_ON = re.compile(
+    r":\s*$|\bas follows\b|\bbelow\W*$|\b(?:are|were) these\W*$|^\W*these (?:are|were)\b"
+    r"|\bthe following\b(?! (?:day|morning|afternoon|evening|night|week|month|year|spring|summer|autumn)\b)",
+    re.IGNORECASE,
+)
+_NAME = r"[A-Z][\w’'.-]+"
+_NAMED = re.compile(rf"(?:[Aa]nd )?{_NAME}(?: {_NAME})+,")
+# "The first members were Joseph Breintnal, …" names the first item itself.
+_NAMES_FIRST = re.compile(rf"\b[a-z]+s\b[^.:;,]{{0,60}} (?:are|were|included?) {_NAME}(?: {_NAME})*,")
+_NO_PERSON = re.compile(
+    r"(?:[Aa]nd )?[^,]*\b(?:Street|Road|Lane|Avenue|Square|Hill|Bridge|River|Lake|Hall|House|Church|County"
+    r"|Island|Mount|Bay|Park|Harbou?r|Castle|City|Valley|College|School|Company|Society|Club),"
+)
+_TITLED = re.compile(r"(?P<title>[A-Z][^.:;,?!“”\"—–]{2,50}?)\s?(?:—|–| - |: )")
+_ASIDE = re.compile(
+    r"(?:notes?|warning|caution|tip|hint|remark|example|important|figure|table|see|source)\b[^a-z]",
+    re.IGNORECASE,
+)
 _LABEL = re.compile(r"[A-Z][^?!“”\"‘]*")
 _COUNTED = re.compile(
-    r"(?:and |but )?(?:the )?(?P<number>first|second|third|fourth|fifth|sixth|seventh|eighth|finally|last)"
-    r"(?:ly)?\b(?! (?:time|day|night|thing|glance|sight|place))",
+    r"(?:and |but )?(?P<the>the )?"
+    r"(?P<number>first|second|third|fourth|fifth|sixth|seventh|eighth|finally|last)"
+    r"(?:ly)?\b(?P<comma>,)?(?! (?:time|day|night|thing|glance|sight|place))",
+    re.IGNORECASE,
+)
+_KINDS = re.compile(
+    r"\b(?:reasons|causes|ways|kinds|sorts|types|steps|stages|things|points|parts|rules|grounds|objections"
+    r"|arguments|advantages|conditions|methods)\b",
+    re.IGNORECASE,
+)
+_ASKED_COUNT = re.compile(
+    r"\b(?:what|which|who|name|list|enumerate|tell me|give me)(?: are| were)?(?: all)?"
+    r"(?: (?:the|his|her|its|their|these|those)| [\w-]+['’]s?)?(?: first| last| main)?"
+    r" (?P<number>\d{1,2}|[a-z]+(?:-[a-z]+)?)"
+    r"(?: (?!(?:of|in|on|at|from|and|or|do|does|did|is|are|was|were|has|have|had|can)\b)[\w-]+){0,3}?"
+    r" (?:[a-z]{2,}(?<!s)s|men|women|people|children)\b(?!['’])",
     re.IGNORECASE,
 )
 _ORDER = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
@@ -53,6 +88,14 @@ def find_counts(text: str) -> set[int]:
     return {int(number) for number in found if 1 < int(number) < COUNT_MOST}
 
 
+def find_asked_count(question: str) -> int | None:
+    """Find how many things a question asks for: "the three theories", but not "chapter 2" or "in 1850"."""
+    found = _ASKED_COUNT.search(question)
+    # A word after the number ends it.
+    counts = find_counts(f"{found['number']} things") if found else set()
+    return next(iter(counts), None)
+
+
 def find_run(quoted: Sequence[Sentence], seen: Sequence[Sentence], *, count: int | None) -> Run | None:
     """Find the list that a quotation belongs to or leads in to among the sentences of its section, in order.
 
@@ -72,8 +115,8 @@ def _find_runs(blocks: Sequence[Sequence[Sentence]], count: int | None) -> Itera
     yield from _find_labels(blocks)
     if count is not None:
         yield from _find_announced(blocks, count)
-    yield from _find_alike(blocks, _NAMED, sure=True)
-    yield from _find_alike(blocks, _TITLED, sure=False)
+    yield from _find_alike(blocks, _NAMED)
+    yield from _find_alike(blocks, _TITLED)
     for number, block in enumerate(blocks):
         yield from _find_titled(blocks, number)
         yield from _find_counted([s for later in blocks[number:] for s in later], block)
@@ -118,43 +161,100 @@ def _find_announced(blocks: Sequence[Sequence[Sentence]], count: int) -> Iterato
                 yield Run(lead, [held[0] for held in after[:count]])
 
 
-def _find_alike(blocks: Sequence[Sequence[Sentence]], form: re.Pattern[str], *, sure: bool) -> Iterator[Run]:
-    """Yield neighbouring paragraphs that open alike. Unless that is `sure`, a lead-in must announce them."""
+def _find_alike(blocks: Sequence[Sequence[Sentence]], form: re.Pattern[str]) -> Iterator[Run]:
+    """Yield neighbouring paragraphs that open alike after a lead-in."""
     at = 0
     while at < len(blocks):
-        held = list(takewhile(lambda block: _is_prose(block) and form.match(block[0].words), blocks[at:]))
+        is_alike = partial(_is_alike, first=blocks[at][0], form=form)
+        items = list(takewhile(is_alike, (block[0] for block in takewhile(_is_prose, blocks[at:]))))
         lead = blocks[at - 1][-1] if at and _is_prose(blocks[at - 1]) else None
-        if len(held) > 1 and (sure or (lead is not None and leads_in(lead.text))):
-            yield Run(lead, [block[0] for block in held])
-        at += len(held) or 1
+        if len(items) > 1 and lead is not None and (_leads_on(lead) or _names_first(lead, form)):
+            yield Run(lead, items)
+        at += len(items) or 1
+
+
+def _is_alike(sentence: Sentence, *, first: Sentence, form: re.Pattern[str]) -> bool:
+    """Whether a sentence has a form as the first one has it: a street is not named among persons."""
+    words = sentence.words
+    same = bool(_NO_PERSON.match(words)) == bool(_NO_PERSON.match(first.words))
+    return form.match(words) is not None and same and not _ASIDE.match(words)
+
+
+def _is_titled(sentence: Sentence) -> bool:
+    return _TITLED.match(sentence.words) is not None and not _ASIDE.match(sentence.words)
+
+
+def _leads_on(lead: Sentence | None) -> bool:
+    return lead is not None and _LEADS_ON.search(lead.text) is not None
+
+
+def _names_first(lead: Sentence, form: re.Pattern[str]) -> bool:
+    return form is _NAMED and _NAMES_FIRST.search(lead.words) is not None
 
 
 def _find_titled(blocks: Sequence[Sequence[Sentence]], number: int) -> Iterator[Run]:
-    """Yield the sentences of one paragraph if each opens with a title."""
+    """Yield the sentences of one paragraph if each opens with a title.
+
+    They need a lead-in, unless the titles are of one kind: "The lamp theory—…", "The storm theory—…".
+    """
     block = blocks[number]
     before = blocks[number - 1][-1] if number else None
     for first in (0, 1):
-        items = list(takewhile(lambda sentence: _TITLED.match(sentence.words), block[first:]))
-        if len(items) > 1 and _is_prose(block):
-            yield Run(block[0] if first else before, items)
+        lead = block[0] if first else before
+        items = list(takewhile(_is_titled, block[first:]))
+        if len(items) < 2 or not _is_prose(block):
+            continue
+        if _leads_on(lead):
+            yield Run(lead, items)
+        elif len(kinds := {_read_kind(item) for item in items}) == 1 and kinds != {""}:
+            yield Run(None, items)
+
+
+def _read_kind(item: Sentence) -> str:
+    """Read what a title is one of: "theory" of "The lamp theory—"; "" if it does not say."""
+    found = _TITLED.match(item.words)
+    words = found["title"].lower().split() if found else []
+    return words[-1] if len(words) > 2 and words[0] == "the" else ""
 
 
 def _find_counted(later: Sequence[Sentence], block: Sequence[Sentence]) -> Iterator[Run]:
-    """Yield the sentences that are counted from "first" on, if the first stands in this paragraph."""
+    """Yield the sentences that are counted from "first" on, if the first stands in this paragraph.
+
+    "First, …", "Second, …" are surely counted; "The first ship …" only after a lead-in.
+    """
     for number, sentence in enumerate(block):
         if _read_ordinal(sentence) != 0:
             continue
+        lead = block[number - 1] if number else None
         items = [sentence]
         for other in later[later.index(sentence) + 1 :]:
             found = _read_ordinal(other)
             if found == 0:
                 break
-            if found in (len(items), _LAST):
+            if found == len(items) or (found == _LAST and _ends(items, other, lead)):
                 items.append(other)
-            if found == _LAST:
+            if items[-1] is other and found == _LAST:
                 break
-        if len(items) > 1:
-            yield Run(block[number - 1] if number else None, items)
+        leads = lead is not None and (_leads_on(lead) or len(items) in find_counts(lead.text))
+        surely = all(map(_is_marked, items))
+        if len(items) > 1 and (leads or surely):
+            named = leads or (lead is not None and _KINDS.search(lead.text) is not None)
+            yield Run(lead if named else None, items)
+
+
+def _ends(items: Sequence[Sentence], last: Sentence, lead: Sentence | None) -> bool:
+    """Whether "finally" or "last" ends a list: in the paragraph of the lead-in, or with a comma.
+
+    In a later paragraph it ends no list of which only the first item was told.
+    """
+    inside = last.block == items[0].block
+    return (inside and lead is not None) or (_is_marked(last) and (inside or len(items) > 1))
+
+
+def _is_marked(sentence: Sentence) -> bool:
+    """Whether a sentence opens with a number and a comma: "First, …"."""
+    found = _COUNTED.match(sentence.words)
+    return found is not None and found["the"] is None and found["comma"] is not None
 
 
 def _read_ordinal(sentence: Sentence) -> int | None:
