@@ -92,6 +92,10 @@ The sails were mended in the harbour before the voyage, and nobody spoke of the 
             "What does text installer cost?",
         ),
         ("who built the tower?", "Smith", "what did Jones build?", "what did Jones build?"),
+        ("What did Darcy say to Elizabeth?", "", "did she accept?", "Did Elizabeth accept?"),
+        ("What did Darcy say to Wickham?", "", "did she accept?", "did she accept?"),
+        ("What did Darcy say?", "", "when did he leave?", "When did Darcy leave?"),
+        ("Who killed the king?", "", "did she flee?", "did she flee?"),
     ],
 )
 def test_the_second_half_is_completed_from_the_first_and_its_answer(

@@ -403,10 +403,24 @@ def _find_antecedent(kind: str, turns: Sequence[Turn], taken: Sequence[str] = ()
     if pair:
         return pair
     for turn in turns:
-        for phrase in _list_candidates(kind, turn):
-            if _agrees(kind, phrase) and phrase.text not in taken:
-                return phrase._replace(text=_lower_first(_OWNER.sub("", phrase.text)))
+        fitting = [p for p in _list_candidates(kind, turn) if _agrees(kind, p) and p.text not in taken]
+        if fitting:
+            meant = _choose_person(kind, fitting, turn) if kind in ("he", "she") else fitting[0]
+            return meant._replace(text=_lower_first(_OWNER.sub("", meant.text))) if meant else None
     return None
+
+
+def _choose_person(kind: str, fitting: Sequence[Phrase], turn: Turn) -> Phrase | None:
+    """Choose whom "he" or "she" means: one who is known to be a man or a woman before one who is not.
+
+    Of two names in a question of whom nothing is known, none is chosen.
+    """
+    if fitting[0].sort:
+        return fitting[0]
+    asked = [phrase for phrase in fitting if phrase.text in turn.question]
+    unknown = {_OWNER.sub("", phrase.text) for phrase in asked if not phrase.sort}
+    doubted = None if len(unknown) > 1 else fitting[0]
+    return next((phrase for phrase in asked if phrase.sort == kind), doubted)
 
 
 def _find_asked_pair(turns: Sequence[Turn]) -> Phrase | None:
