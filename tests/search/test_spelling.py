@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -32,6 +32,10 @@ FARM = {
     "Barn": "Levitt kept forty sheep behind the barn, and sold the wool in the town of Barlow.",
     "Dairy": "The dairy stands beside the trail. Whitefield brought the milk every morning.",
 }
+INN = {
+    "Inn": "Marian kept the inn behind the harbour for forty years. She never married.",
+    "Guests": "A Dominican slept there in spring. Johnson wrote of it in a letter to his brother.",
+}
 GERMAN = {
     "Brunnen": "Der Brunnen vor dem Tore ist sehr alt, und der Lindenbaum steht noch immer da. "
     "Die Leute kommen am Abend und holen das Wasser, das aus der Tiefe kommt. "
@@ -42,7 +46,7 @@ GERMAN = {
 @pytest.fixture(scope="module")
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("spelling")
-    books = {"Stars": STARS, "Farm": FARM, "Quelle": GERMAN}
+    books = {"Stars": STARS, "Farm": FARM, "Inn": INN, "Quelle": GERMAN}
     paths = (
         small_books.write_markdown(folder / f"{title}.md", book, title=title) for title, book in books.items()
     )
@@ -122,6 +126,50 @@ async def test_the_books_that_are_asked_decide_what_is_misspelt(library: Library
     assert await look_up(library, "Who was Whitefeild?") == "Who was Whitefield?"
 
 
+async def test_the_files_that_are_asked_decide_it_too(library: Library) -> None:
+    async def look_up_in(file: str, question: str, *, books: Sequence[str] | None = None) -> str:
+        found = await library.retrieve(question, {"filters": {"source_file": file}}, books=books)
+        return found.interpreted
+
+    assert await look_up_in("Stars.md", "Who was Levitt?") == "Who was Leavitt?"
+    assert await look_up_in("Farm.md", "Who was Levitt?") == "Who was Levitt?"
+    assert await look_up_in("Stars.md", "Who was Whitefeild?") == "Who was Whitefeild?"
+    assert await look_up_in("Farm.md", "Who was Whitefeild?") == "Who was Whitefield?"
+    assert await look_up_in("Farm.md", "Who was Whitefeild?", books=["stars"]) == "Who was Whitefeild?"
+    assert await look_up_in("none.md", "Who was Whitefeild?") == "Who was Whitefeild?"
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ("Where did Marina keep the inn?", "Where did Marian keep the inn?"),
+        ("where did marina keep the inn", "where did marian keep the inn"),
+        ("To whom did Jonson write?", "To whom did Johnson write?"),
+    ],
+)
+async def test_what_may_be_another_name_is_answered_with_half_the_confidence(
+    library: Library, asked: str, meant: str
+) -> None:
+    sure = await library.ask(meant, book_id="inn")
+    unsure = await library.ask(asked, book_id="inn")
+    assert sure.interpreted is None
+    assert unsure.interpreted == meant
+    assert unsure.confidence == pytest.approx(sure.confidence / 2)
+
+
+async def test_an_ordinary_word_that_was_misspelt_leaves_the_answer_as_sure(library: Library) -> None:
+    sure = await library.ask("Who measured the brightness of stars?", book_id="stars")
+    mended = await library.ask("Who measured the brighntess of stars?", book_id="stars")
+    assert mended.interpreted == "Who measured the brightness of stars?"
+    assert mended.confidence == sure.confidence
+
+
+async def test_a_name_is_not_another_one_with_a_letter_more_or_less_at_its_end(library: Library) -> None:
+    for question in ("Where is Dominica?", "where is dominica", "Dominica is where?", "Who was Mariann?"):
+        assert await look_up(library, question, "inn") == question
+    assert await look_up(library, "Who measured the brightnes?", "stars") == "Who measured the brightness?"
+
+
 async def test_no_word_of_a_book_is_told_to_one_who_may_not_read_it(library: Library) -> None:
     events = [event async for event in library.stream("Who was Whitefeild?", books=["stars"])]
     assert isinstance(events[-1], Answered)
@@ -172,6 +220,12 @@ async def test_a_follow_up_is_completed_with_the_right_spelling(library: Library
     later = [e async for e in library.stream("Was she paid?", book_id="stars", session_id="talk")]
     assert isinstance(later[-1], Answered)
     assert later[-1].interpreted == "Was Henrietta Leavitt paid?"
+    assert later[-1].answer.interpreted == "Was Henrietta Leavitt paid?"
+    kept = await library.conversations.find_session("talk")
+    assert [answer.interpreted for answer in kept.answers] == [
+        "Who was Henrietta Leavitt?",
+        "Was Henrietta Leavitt paid?",
+    ]
 
 
 async def test_a_misspelt_follow_up_is_completed_and_corrected(library: Library) -> None:
@@ -196,10 +250,19 @@ async def test_an_unknown_scope_is_an_error_as_before(library: Library) -> None:
         ("Levitt, who was she? Leavitt!", [Word("Levitt", 0, False), Word("Leavitt", 21, False)]),
         ("is the well-bounded lamp's glass HTML5", [Word("bounded", 12, False), Word("glass", 27, False)]),
         ("a `whole lamp` b/c it_is http://bright.lamp iPhone", []),
+        ("a ``whole ` lamp`` b `glass` c", []),
+        ("a `` lantern `glass` b", [Word("lantern", 5, False)]),
+        ("a ` lantern", [Word("lantern", 4, False)]),
     ],
 )
 def test_words_of_prose_may_be_misspelt(question: str, words: list[Word]) -> None:
     assert find_words(question) == words
+
+
+def test_runs_of_backticks_that_nothing_closes_hide_no_words() -> None:
+    # Of runs of different lengths none is closed.
+    question = " ".join("`" * length for length in range(1, 1500))
+    assert find_words(f"{question} lantern") == [Word("lantern", len(question) + 1, False)]
 
 
 def test_one_letter_is_left_out_added_or_exchanged_and_the_first_one_stays() -> None:
@@ -217,6 +280,9 @@ def test_one_letter_is_left_out_added_or_exchanged_and_the_first_one_stays() -> 
         ({"leavitt": 10, "lievitt": 1}, "Leavitt"),
         # Neither stands out.
         ({"leavitt": 9, "lievitt": 1}, ""),
+        # A letter more at the end makes another name, and it is not passed over for a rarer one.
+        ({"levitto": 3}, ""),
+        ({"levitto": 30, "leavitt": 1}, ""),
         # A name does not stand for an ordinary word.
         ({"levity": 3}, ""),
     ],

@@ -59,7 +59,7 @@ async def ask(question: Question, steps: AskSteps) -> AsyncGenerator[AskEvent, N
     try:
         yield Asked(question, interpreted)
         bounds = await steps.scope.resolve_question(question)
-        interpreted = await steps.correct_spelling(question, interpreted, bounds)
+        interpreted, renamed = await steps.correct_spelling(question, interpreted, bounds)
         question = await steps.conversations.begin(question, interpreted=interpreted)
         timer.end_stage("scope")
         yield Scoped(bounds.description)
@@ -77,13 +77,13 @@ async def ask(question: Question, steps: AskSteps) -> AsyncGenerator[AskEvent, N
                     yield step
                 else:
                     said = step.keep_answered(answerable=steps.find_threshold(step), sure=LEAST_CONFIDENCE)
-        reply = await steps.verify(interpreted, workspace, said, found=found, name=steps.answerer.name)
+        reply = await steps.verify(interpreted, workspace, said, found=found, renamed=renamed)
         threshold = steps.find_threshold(reply)
         if reply.claims and reply.answerable >= threshold and reply.confidence >= LEAST_CONFIDENCE:
             text = await cite(reply, Sources(steps.records))
         else:
             text = await _refuse(question, interpreted, bounds, reply, steps)
-        answer = _make_answer(question, reply, text, timer)
+        answer = _make_answer(question, interpreted, reply, text, timer)
         timer.end_stage("answer", checking=reply.checking)
 
         receipt = write_receipt(
@@ -141,7 +141,9 @@ async def _find_refusal(
     return refuse_unanswered(bounds.description, near, unlikely=unlikely)
 
 
-def _make_answer(question: Question, reply: CheckedReply, text: AnswerText, timer: StageTimer) -> Answer:
+def _make_answer(
+    question: Question, interpreted: str, reply: CheckedReply, text: AnswerText, timer: StageTimer
+) -> Answer:
     used = {citation.chunk_id for citation in text.citations}
     return Answer(
         id=text.answer_id,
@@ -159,6 +161,7 @@ def _make_answer(question: Question, reply: CheckedReply, text: AnswerText, time
         short=text.short,
         catalogue=text.catalogue,
         translated=text.translated,
+        interpreted=None if interpreted == question.content else interpreted,
     )
 
 

@@ -55,7 +55,7 @@ async def retrieve(question: Question, steps: AskSteps, *, embeddings: bool) -> 
     interpreted = await steps.interpret(question)
     question = question.to(QuestionStatus.PROCESSING)
     bounds = await steps.scope.resolve_question(question)
-    interpreted = await steps.correct_spelling(question, interpreted, bounds)
+    interpreted, _ = await steps.correct_spelling(question, interpreted, bounds)
     workspace = await steps.make_workspace(question, bounds)
     await workspace.search(interpreted, top_k=question.top_k)
     found = tuple(workspace.evidence)

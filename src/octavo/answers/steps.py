@@ -26,6 +26,7 @@ from octavo.concurrency import run_blocking
 from octavo.events import Working
 from octavo.search.preferences import read_preferences
 from octavo.search.scope import Bounds, ScopeResolver, bound_by_books
+from octavo.search.spelling import Corrected
 from octavo.text.language import detect_language, is_foreign
 from octavo.verification.claims import UnansweredClaim
 from octavo.verification.gate import verify_claims
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
 Rewrite = Callable[[str, Sequence[Turn], str], Awaitable[str | None]]
 # How many turns back a follow-up may refer to.
 HISTORY = 6
+# The share of its confidence that an answer keeps if a name was corrected: the name may have been right, and
+# the answer be about another. So it never reads as sure. Chosen, not measured.
+RENAMED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +100,13 @@ class AskSteps:
                 return rewritten
         return interpret(asked, turns)
 
-    async def correct_spelling(self, question: Question, interpreted: str, bounds: Bounds) -> str:
+    async def correct_spelling(self, question: Question, interpreted: str, bounds: Bounds) -> Corrected:
         """Correct the misspelt words of a question by those of the books it is asked of.
 
         An order is left as it was given.
         """
         if find_order(question) is not None:
-            return interpreted
+            return Corrected(interpreted)
         return await self.retriever.correct_spelling(interpreted, bounds=bounds)
 
     async def make_workspace(self, question: Question, bounds: Bounds) -> Workspace:
@@ -148,9 +152,20 @@ class AskSteps:
         )
 
     async def verify(
-        self, interpreted: str, workspace: Workspace, reply: Reply, *, found: tuple[Evidence, ...], name: str
+        self,
+        interpreted: str,
+        workspace: Workspace,
+        reply: Reply,
+        *,
+        found: tuple[Evidence, ...],
+        name: str = "",
+        renamed: bool = False,
     ) -> CheckedReply:
-        """Keep the claims that hold, and number their citations. `found` is the evidence found first."""
+        """Keep the claims that hold, and number their citations. `found` is the evidence found first.
+
+        `name` is that of the answerer, if it is not the one of these steps. If a name of the question was
+        corrected (`renamed`), the reply is less sure.
+        """
         sentences = {sentence.id: sentence for sentence in workspace}
         began = time.monotonic()
         claims, dropped = await run_blocking(
@@ -174,8 +189,8 @@ class AskSteps:
             numbers=numbers,
             dropped=(*reply.dropped, *dropped),
             answerable=reply.answerable,
-            confidence=reply.confidence,
-            answerer=reply.answerer or name,
+            confidence=reply.confidence * (RENAMED if renamed else 1.0),
+            answerer=reply.answerer or name or self.answerer.name,
             notes=reply.notes,
             checking=checking,
             local=_list_local_models(workspace, reply),

@@ -130,7 +130,8 @@ def _build_refusal(refusal: Refusal | None) -> Values | None:
     return built
 
 
-def parse_answer(row: Any) -> Answer:
+def parse_answer(row: Any, *, interpreted: str | None) -> Answer:
+    """Parses a row, with what its question was interpreted as, where that differs."""
     evidence = tuple(_parse_evidence(item) for item in row.evidence)
     chunks = {item.id: item.chunk for item in evidence}
     refusal = row.refusal
@@ -151,6 +152,7 @@ def parse_answer(row: Any) -> Answer:
         short=ShortAnswer(**row.receipt["short"]) if "short" in row.receipt else None,
         catalogue=tuple(CatalogueStatement(**one) for one in row.receipt.get("catalogue", ())),
         translated=tuple(row.receipt.get("translations", ())),
+        interpreted=interpreted,
     )
 
 

@@ -535,7 +535,9 @@ def _parse_exchange(asked: Any, answered: Any | None) -> Exchange:
     question = _parse_question(asked)
     if answered is None:
         return Exchange(question, asked.interpreted, None, {}, asked.error)
-    return Exchange(question, asked.interpreted, parse_answer(answered), answered.receipt, asked.error)
+    meant = None if asked.interpreted == question.content else asked.interpreted
+    answer = parse_answer(answered, interpreted=meant)
+    return Exchange(question, asked.interpreted, answer, answered.receipt, asked.error)
 
 
 def _parse_session(row: Any) -> Session:

@@ -64,6 +64,11 @@ _SECTIONS_WITH_TEXT = _SECTIONS.add_columns(texts.c.text).join(texts, texts.c.ha
 _SECTION_HASHES = _SECTIONS.with_only_columns(sections.c.id, sections.c.text_hash, maintain_column_froms=True)
 _MANIFEST = select(chunks.c.id, chunks.c.digest, chunks.c.vector_key).join(books, _READY)
 _BOOKS_BY_IDS = select(chunks.c.book_id).distinct().join(books, _READY).where(_WANTED_CHUNKS)
+_BOOKS_BY_FILES = (
+    _SECTIONS.with_only_columns(sections.c.book_id, maintain_column_froms=True)
+    .where(sections.c.source_file.in_(bindparam("files", expanding=True)))
+    .distinct()
+)
 _DIGESTS = select(chunks.c.id, chunks.c.digest).join(books, _READY)
 _DIGESTS_BY_IDS = _MANIFEST.where(_WANTED_CHUNKS)
 _SECTION_ENDS = (
@@ -254,6 +259,11 @@ class Queries:
             for batch in split_batches([*ids]):
                 found.update(await connection.scalars(_BOOKS_BY_IDS, {"ids": list(batch)}))
         return found
+
+    async def list_books_with(self, files: Iterable[str]) -> set[str]:
+        """Returns the ids of the books whose ready editions have text from any of these files."""
+        async with self._database.connect() as connection:
+            return set(await connection.scalars(_BOOKS_BY_FILES, {"files": [*files]}))
 
     async def find_missing_vectors(self, keys: Iterable[str]) -> list[str]:
         """Finds the keys that have no vector yet, each once, in the order given."""

@@ -111,6 +111,7 @@ class AnswerExport(Schema):
     short: ShortExport | None
     catalogue: list[CatalogueExport]
     translated: list[str]
+    interpreted: str | None
 
 
 class CatalogueExport(Schema):

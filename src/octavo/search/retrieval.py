@@ -47,7 +47,14 @@ from octavo.search.ranking import (
     weigh_query,
 )
 from octavo.search.rerank import Ranking, Reranker
-from octavo.search.spelling import Word, choose_correction, find_words, list_corrections, write_corrected
+from octavo.search.spelling import (
+    Corrected,
+    Word,
+    choose_correction,
+    find_words,
+    list_corrections,
+    write_corrected,
+)
 from octavo.search.subject import leave_out_subject
 from octavo.store.bm25 import Bm25Encoder, weigh_by_rarity
 from octavo.text.clean import clean, collapse
@@ -139,21 +146,21 @@ class Retriever:
             if generation == await self._records.refresh():
                 return FoundEvidence(tuple(evidence), frozenset(ranking.deep), ranking.readers)
 
-    async def correct_spelling(self, query: str, *, bounds: Bounds) -> str:
+    async def correct_spelling(self, query: str, *, bounds: Bounds) -> Corrected:
         """Return the query with its misspelt words as the books have them that the bounds are in.
 
         Where some of very many books are asked, nothing is corrected: it would take too long to count there.
         """
-        books = _list_books(bounds.where)
         words = find_words(query) if bounds.passage is None else []
+        books = await self._list_asked(bounds.where) if words else ()
         if not words or (books is not None and len(books) > BOOKS_COUNTED):
-            return query
+            return Corrected(query)
         languages = await self._list_languages(books)
         if "" not in languages:
-            return query
+            return Corrected(query)
         unknown = await self._find_unknown(words, languages, books)
         if not 0 < len(unknown) <= MOST_CORRECTED:
-            return query
+            return Corrected(query)
         corrections = (other for word in unknown for other in list_corrections(word.text.lower()))
         indices = {index for other in corrections for index in self._bm25.index_word(other)}
         if books is None:
@@ -164,6 +171,14 @@ class Retriever:
         chosen = {word: choose_correction(word, counts, self._bm25) for word in unknown}
         held = {word: other for word, other in chosen.items() if other and await self._holds(other, bounds)}
         return write_corrected(query, held)
+
+    async def _list_asked(self, where: Where) -> tuple[str, ...] | None:
+        """List the ids of the books that a search is bound to, by id or by file; None if it may find any."""
+        books, files = _list_books(where), where.any_of.get("source_file")
+        if files is None:
+            return books
+        having = await self._records.list_books_with(map(str, files))
+        return tuple(id_ for id_ in (sorted(having) if books is None else books) if id_ in having)
 
     async def _list_languages(self, books: Sequence[str] | None) -> list[str]:
         """List the languages of some books and of their sections, or of the library."""

@@ -3,7 +3,8 @@
 A word that no passage has may be misspelt by one letter: left out, too many, or exchanged with the next. Each
 word that it may stand for is made from it and looked up in the counts of the books' words, so that no
 vocabulary is stored. The word is corrected if just one of them is in the books, or one far more often than
-the others. A letter is never replaced by another: "Barlow" is not "Marlow".
+the others. A letter is never replaced by another: "Barlow" is not "Marlow". A misspelt name cannot be told
+from another name ("Marina" from "Marian"), so what is corrected says whether it may be one.
 
 A word that English prose has (text/known.txt) is right, even if the books do not have it. Other languages
 have no such list, so only English questions are corrected. Short words, code, abbreviations and words with
@@ -28,7 +29,7 @@ SHORTEST = 5
 LONGEST = 30
 # So many times as many passages have a word as have the next one that may be meant.
 LEAD = 10
-_CODE = re.compile(r"(`+).+?\1", re.DOTALL)
+_TICKS = re.compile("`+")
 _RUN = re.compile(r"\S+")
 _AROUND = "\"'“”‘’«».,;:!?…()[]*—–-"
 _PLAIN = re.compile(r"[^\W\d_]+(?:['’—–-]+[^\W\d_]+)*")
@@ -46,11 +47,18 @@ class Word(NamedTuple):
     name: bool
 
 
+class Corrected(NamedTuple):
+    """A question as the books are asked. `renamed` says that a word was changed which may be a name."""
+
+    question: str
+    renamed: bool = False
+
+
 def find_words(question: str) -> list[Word]:
     """Find the words of an English question that may be misspelt; none in another language."""
     if detect_language(question) not in ("", "en"):
         return []
-    prose = _CODE.sub(lambda code: " " * len(code[0]), question)
+    prose = _blank_code(question)
     found = []
     for run in _RUN.finditer(prose):
         plain = run[0].strip(_AROUND)
@@ -63,6 +71,22 @@ def find_words(question: str) -> list[Word]:
                 capital = word.istitle() and not _SENTENCE_START.search(question[:start])
                 found.append(Word(word, start, capital))
     return found
+
+
+def _blank_code(question: str) -> str:
+    """Put blanks in the place of code: what stands between two runs of as many backticks."""
+    runs = [run.span() for run in _TICKS.finditer(question)]
+    later: dict[int, int] = {}
+    closed: dict[int, int] = {}
+    for start, end in reversed(runs):
+        closed[start] = later.get(end - start, 0)
+        later[end - start] = end
+    parts, done = [], 0
+    for start, _ in runs:
+        if start >= done and closed[start]:
+            parts += [question[done:start], " " * (closed[start] - start)]
+            done = closed[start]
+    return "".join([*parts, question[done:]])
 
 
 def list_corrections(word: str) -> list[str]:
@@ -89,7 +113,7 @@ def choose_correction(word: Word, counts: Counts, encoder: Bm25Encoder) -> str:
         return ""
     # Of those with one stem, the one that is a word.
     best = next(filter(is_ordinary, found[first]), found[first][0])
-    if word.name and is_ordinary(best):
+    if (word.name and is_ordinary(best)) or _is_other_name(word, best):
         return ""
     return best.capitalize() if word.text.istitle() else best
 
@@ -107,9 +131,20 @@ def _may_be_meant(typed: str, other: str, encoder: Bm25Encoder) -> bool:
     return same < len(stem) and (other[len(stem) :] in ("", "s") or not is_ordinary(stem))
 
 
-def write_corrected(question: str, corrected: Mapping[Word, str]) -> str:
+def _is_other_name(word: Word, other: str) -> bool:
+    """Say whether a name was typed, and the other has a letter more or less at its end: "Dominica"."""
+    low = word.text.lower()
+    return _may_be_name(word, other) and (other[:-1] == low or low[:-1] == other)
+
+
+def _may_be_name(word: Word, other: str) -> bool:
+    return word.text.istitle() or not is_ordinary(other)
+
+
+def write_corrected(question: str, corrected: Mapping[Word, str]) -> Corrected:
     """Return the question with the corrected words in their places."""
+    renamed = any(_may_be_name(word, other) for word, other in corrected.items())
     for word in sorted(corrected, key=lambda word: -word.start):
         end = word.start + len(word.text)
         question = question[: word.start] + corrected[word] + question[end:]
-    return question
+    return Corrected(question, renamed)

@@ -306,7 +306,8 @@ class Answer(AnswerNames):
 
     Where the words that answer are known, `short` has them, and the text opens with them. `catalogue` are the
     sentences that rest on the catalogue alone; every other sentence has its citations. `translated` are those
-    that a model wrote in another language than the words that they cite.
+    that a model wrote in another language than the words that they cite. `interpreted` is the question as it
+    was asked of the books, where that is not as the reader asked it: completed, corrected or translated.
     """
 
     id: str
@@ -323,6 +324,7 @@ class Answer(AnswerNames):
     short: ShortAnswer | None = None
     catalogue: tuple[CatalogueStatement, ...] = ()
     translated: tuple[str, ...] = ()
+    interpreted: str | None = None
 
     def __post_init__(self) -> None:
         validation.check_text("Answer.id", self.id)
@@ -336,6 +338,8 @@ class Answer(AnswerNames):
         validation.check_instance("Answer.trace", self.trace, Trace)
         if self.refusal is not None:
             validation.check_instance("Answer.refusal", self.refusal, Refusal)
+        if self.interpreted is not None:
+            validation.check_text("Answer.interpreted", self.interpreted)
         object.__setattr__(self, "state", validation.to_member("Answer.state", self.state, AnswerState))
         self._check_catalogue()
         self._check_translated()
