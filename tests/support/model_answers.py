@@ -19,6 +19,7 @@ from tests.support.patience import PATIENCE
 
 MODEL = "scripted-1"
 _CASE = re.compile(r"\bcase (\d+)\b")
+_NOTICE = re.compile(r"I found no answer to this (?:half|part): “[^“”]+”")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +81,17 @@ def strip_markup(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip().rstrip(".")
 
 
+def is_notice(claim: Claimed) -> bool:
+    """Whether a line says of nothing but a half of the question that it has no answer."""
+    return not claim.citations and _NOTICE.fullmatch(claim.text) is not None
+
+
 def list_unsupported(said: ToldAnswer) -> list[str]:
     """Published sentences that do not stand, word for word, in what they cite."""
     found = []
     for claim in said.claims:
+        if is_notice(claim):
+            continue
         snippets = [said.answer.citations[number - 1].content_snippet for number in claim.citations]
         if strip_markup(claim.text) not in strip_markup(" ".join(snippets)):
             found.append(claim.text)
@@ -97,7 +105,7 @@ def assert_true_to_the_book(said: ToldAnswer, texts: Mapping[str, str]) -> None:
         assert not said.claims
         assert not answer.citations
         return
-    assert said.claims
+    assert not all(map(is_notice, said.claims))
     assert list_unsupported(said) == []
     book = {name: strip_markup(text) for name, text in texts.items()}
     for citation in answer.citations:
