@@ -9,10 +9,7 @@ import pytest
 
 from octavo.answers.announcements import announces
 from octavo.library import Library
-from octavo.settings import Settings
-from octavo.testing import TinyEmbedder
-from tests.support.answerers import assert_well_cited, fill_library
-from tests.support.copies import copy_library
+from tests.support.answerers import ask_truly, fill_library, open_copy
 
 HARBOUR = """# The Harbour
 
@@ -50,17 +47,12 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 async def library(shelf: Path, tmp_path: Path) -> AsyncIterator[Library]:
     """One that answers whatever it finds anything for, so that no test hangs on a calibration."""
-    settings = Settings(data=copy_library(shelf, tmp_path / "library"), risk=0.9, chunk_tokens=64)
-    async with Library.open(settings=settings, embedder=TinyEmbedder()) as opened:
+    async with open_copy(shelf, tmp_path, risk=0.9, chunk_tokens=64) as opened:
         yield opened
 
 
 async def ask(library: Library, question: str) -> str:
-    answer = await library.ask(question)
-    assert answer.refusal is None, answer.content
-    await assert_well_cited(library, answer)
-    assert all(verdict.true for verdict in await library.verify(answer.id))
-    return answer.content
+    return (await ask_truly(library, question)).content
 
 
 async def test_what_is_announced_follows_in_the_same_paragraph(library: Library) -> None:

@@ -11,12 +11,8 @@ from octavo.answers.halves import Half, complete_half
 from octavo.answers.offline import Reply
 from octavo.answers.requests import SeveralRequest, read_request
 from octavo.library import Library
-from octavo.settings import Settings
-from octavo.testing import TinyEmbedder
-from octavo.types import Answer
 from octavo.verification.claims import Claim, UnansweredClaim
-from tests.support.answerers import assert_well_cited, fill_library
-from tests.support.copies import copy_library
+from tests.support.answerers import ask_truly, fill_library, open_copy
 
 ISLAND = """---
 title: The Island
@@ -151,24 +147,15 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 async def library(shelf: Path, tmp_path: Path) -> AsyncIterator[Library]:
-    settings = Settings(data=copy_library(shelf, tmp_path / "library"), chunk_tokens=64)
-    async with Library.open(settings=settings, embedder=TinyEmbedder()) as opened:
+    async with open_copy(shelf, tmp_path, chunk_tokens=64) as opened:
         yield opened
-
-
-async def ask(library: Library, question: str) -> Answer:
-    answer = await library.ask(question)
-    assert answer.refusal is None, answer.content
-    await assert_well_cited(library, answer)
-    assert all(verdict.true for verdict in await library.verify(answer.id))
-    return answer
 
 
 async def test_each_half_is_answered_from_its_own_passage(library: Library) -> None:
     question = (
         "What food did the hermit dream about on the island, and where did the surgeon keep a piece of it?"
     )
-    answer = await ask(library, question)
+    answer = await ask_truly(library, question)
     assert "the hermit dreamed about on the island was cheese" in answer.content
     assert "in a snuff-box" in answer.content
 
@@ -177,7 +164,7 @@ async def test_a_half_that_the_book_does_not_answer_is_named_in_the_answer(libra
     question = (
         "Where did the surgeon keep a piece of cheese, and who won the election of the emperor of Brazil?"
     )
-    answer = await ask(library, question)
+    answer = await ask_truly(library, question)
     assert "in a snuff-box" in answer.content
     assert answer.content.endswith(
         "I found no answer to this half: “who won the election of the emperor of Brazil?”"
@@ -186,7 +173,9 @@ async def test_a_half_that_the_book_does_not_answer_is_named_in_the_answer(libra
 
 
 async def test_a_half_that_the_catalogue_answers_is_answered_by_it(library: Library) -> None:
-    answer = await ask(library, "Who wrote this book, and where did the surgeon keep a piece of cheese?")
+    answer = await ask_truly(
+        library, "Who wrote this book, and where did the surgeon keep a piece of cheese?"
+    )
     assert "Mira Dahl" in answer.content
     assert "in a snuff-box" in answer.content
     assert "no answer" not in answer.content
@@ -204,7 +193,7 @@ async def test_all_of_three_questions_are_answered(library: Library) -> None:
         "What food did the hermit dream about, where did the surgeon keep a piece of cheese, and who won the"
         " election of the emperor of Brazil?"
     )
-    answer = await ask(library, question)
+    answer = await ask_truly(library, question)
     assert "the hermit dreamed about on the island was cheese" in answer.content
     assert "in a snuff-box" in answer.content
     assert answer.content.endswith(

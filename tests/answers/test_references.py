@@ -18,7 +18,7 @@ from octavo.testing import TinyEmbedder
 from octavo.types import Answer
 from octavo.verification.claims import Claim, Sentence
 from tests.answers.test_extract import passage
-from tests.support.answerers import assert_well_cited, fill_library
+from tests.support.answerers import ask_truly, assert_well_cited, fill_library, open_copy
 from tests.support.copies import copy_library
 
 CRANE = """# Harbour tools
@@ -139,17 +139,12 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 async def library(shelf: Path, tmp_path: Path) -> AsyncIterator[Library]:
-    settings = Settings(data=copy_library(shelf, tmp_path / "library"), risk=0.9, local_models=False)
-    async with Library.open(settings=settings, embedder=TinyEmbedder()) as opened:
+    async with open_copy(shelf, tmp_path, risk=0.9, local_models=False) as opened:
         yield opened
 
 
 async def ask(library: Library, question: str) -> Answer:
-    answer = await library.ask(question, book_id="harbour-tools")
-    assert answer.refusal is None, answer.content
-    await assert_well_cited(library, answer)
-    assert all(verdict.true for verdict in await library.verify(answer.id))
-    return answer
+    return await ask_truly(library, question, book="harbour-tools")
 
 
 async def test_who_he_is_stands_before_what_he_did(library: Library) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from octavo.errors import ModelError
 from octavo.library import Library
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
-from octavo.types import Answer
+from octavo.types import Answer, Scope
 from octavo.verification.claims import Claim, Phrase, Sentence
 from tests.support import small_books
+from tests.support.copies import copy_library
 
 
 class ScriptedAnswerer:
@@ -96,6 +98,25 @@ def change_records(folder: Path, statement: str) -> None:
     other.execute(statement)
     other.commit()
     other.close()
+
+
+@asynccontextmanager
+async def open_copy(shelf: Path, folder: Path, **settings: Any) -> AsyncIterator[Library]:
+    """Open a copy of a library, which a test may change."""
+    made = Settings(data=copy_library(shelf, folder / "library"), **settings)
+    async with Library.open(settings=made, embedder=TinyEmbedder()) as library:
+        yield library
+
+
+async def ask_truly(
+    library: Library, question: str, *, book: str | None = None, scope: Scope | None = None
+) -> Answer:
+    """Ask what has an answer, and see that each of its quotations stands in the book."""
+    answer = await library.ask(question, book_id=book, scope=scope)
+    assert answer.refusal is None, answer.content
+    await assert_well_cited(library, answer)
+    assert all(verdict.true for verdict in await library.verify(answer.id))
+    return answer
 
 
 async def assert_well_cited(library: Library, answer: Answer) -> None:

@@ -151,8 +151,10 @@ def write_footnotes(answer_id: str, reply: CheckedReply, *, links: Mapping[str, 
         marks = "".join(f"[{number}]" for number in sorted({reply.numbers[id_] for id_ in claim.sentences}))
         parts.append(f"{_OWN_MARK.sub(_PLAIN, claim.text)} {marks}".rstrip())
     # Lists, rows and code keep their lines, and what has no citation or is from the catalogue has its own.
-    own_line = any(not c.sentences or _quotes_line(c, reply.sentences) for c in reply.claims)
-    own_line = own_line or any(isinstance(c, CatalogueClaim) for c in reply.claims)
+    own_line = any(
+        not c.sentences or isinstance(c, CatalogueClaim) or _quotes_line(c, reply.sentences)
+        for c in reply.claims
+    )
     apart = "\n\n" if own_line or any("\n" in part for part in parts) else " "
     catalogue = tuple(
         CatalogueStatement(text=_OWN_MARK.sub(_PLAIN, claim.text), book_id=claim.book_id)
