@@ -137,6 +137,29 @@ def test_a_section_of_fewer_than_ten_characters_has_no_chunk(text: str) -> None:
     assert cut(section(text)) == []
 
 
+def test_two_long_paragraphs_are_two_chunks() -> None:
+    text = f"{(PROSE * 4).strip()}\n\n{(PROSE * 4).strip()}"
+    assert [chunk.content for chunk in cut(section(text))] == text.split("\n\n")
+
+
+def test_short_paragraphs_come_together() -> None:
+    text = "\n\n".join(["“No,” he said.", "She nodded.", "“Then we sail at dawn,” he said."] * 4)
+    (chunk,) = cut(section(text))
+    assert chunk.content == text
+
+
+def test_a_short_sentence_at_the_end_of_a_paragraph_does_not_join_the_next_one() -> None:
+    text = f"{(PROSE * 4).strip()} He nodded.\n\nNo sail. {(PROSE * 4).strip()}"
+    assert [chunk.content for chunk in cut(section(text))] == text.split("\n\n")
+
+
+def test_a_paragraph_that_ends_with_a_colon_stays_with_what_it_announces() -> None:
+    lead = f"{PROSE * 2}The crew needs three things:"
+    listed = f"{lead}\n\n- a compass that shows the way\n- a chart of the coast and its rocks\n- a lamp"
+    first, _ = cut(section(f"{listed}\n\n{PROSE * 5}"))
+    assert first.content == listed
+
+
 def test_ten_characters_are_a_chunk() -> None:
     assert [c.content for c in cut(section("  Ten chars.  "))] == ["Ten chars."]
 

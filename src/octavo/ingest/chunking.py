@@ -6,9 +6,11 @@ characters. A shorter section has no chunk (readers see its text, search does no
 remainder of fewer than ten characters that fits into no neighbour.
 
 The borders of a section are chosen together, so that the sizes come close to the target. A border between
-paragraphs costs nothing, one between sentences little, one inside a code block or table more. A new page is
-a good place for a border, because a passage is cited by the page on which it begins. Ids are made from book,
-section and content, so a change elsewhere in the book does not change them.
+paragraphs costs nothing, one between sentences little, one inside a code block or table more. A chunk that
+goes on into another paragraph costs something too, so that long paragraphs have chunks of their own and only
+short ones come together. A new page is a good place for a border, because a passage is cited by the page on
+which it begins. Ids are made from book, section and content, so a change elsewhere in the book does not
+change them.
 """
 
 from __future__ import annotations
@@ -28,16 +30,16 @@ from octavo.text.sentences import split_long, split_sentences
 from octavo.types import CHUNK_LEAST, CHUNK_MOST, Chunk, PageMark, Section, Span
 from octavo.validation import LARGEST_EXACT_INTEGER
 
-CHUNKER_VERSION = "5"
+CHUNKER_VERSION = "6"
 NAMESPACE = UUID("6f1d6b1e-2d5c-5a0e-9a57-0c7a0b00c5e1")
 # About 40 word pieces of English, 48 of Chinese.
 HEADING_BYTES = 144
 _ATOM_MOST = 1_000
 # In pieces. Smaller parts of one paragraph stay together.
 _TINY = 10
-_SENTENCE_BORDER, _LINE_BORDER, _BLOCK_BORDER = 0.15, 0.08, 0.3
-# What a chunk costs that goes on over a new page, where it could have ended.
-_NEW_PAGE = 0.5
+_PARAGRAPH_BORDER, _LINE_BORDER, _SENTENCE_BORDER, _BLOCK_BORDER = 0.0, 0.08, 0.15, 0.3
+# What a chunk costs that goes on over a new page or into a new paragraph, where it could have ended.
+_CONTINUED = 0.5
 _LEFT_OUT = 50.0
 
 Pieces = Callable[[Sequence[str]], list[int]]
@@ -125,14 +127,14 @@ def _add_heading(heading: str, content: str) -> str:
 class _Atom:
     """A span that is not split any further, with its size in pieces and the cost of a border before it.
 
-    `new_page` says that it is the first on its page.
+    `continued` is what a chunk costs that goes on into it from the atom before.
     """
 
     start: int
     end: int
     size: int
     border: float = 0.0
-    new_page: bool = False
+    continued: float = 0.0
 
     def join(self, other: _Atom) -> _Atom:
         return replace(self, end=other.end, size=self.size + other.size)
@@ -157,8 +159,10 @@ def _split_atoms(section: Section, pieces: Pieces, *, most: int) -> list[_Atom]:
     found.sort(key=lambda atom: atom.start)
     for number, (before, atom) in enumerate(pairwise(found), start=1):
         border = _rate_border(section, text[before.end : atom.start], atom)
+        # What ends with a colon belongs to the paragraph that it announces.
+        new_paragraph = border == _PARAGRAPH_BORDER and text[before.end - 1] != ":"
         new_page = _find_page(section, before.end - 1) != _find_page(section, atom.start)
-        found[number] = replace(atom, border=border, new_page=new_page)
+        found[number] = replace(atom, border=border, continued=_CONTINUED * (new_page or new_paragraph))
     return found
 
 
@@ -166,7 +170,7 @@ def _rate_border(section: Section, gap: str, atom: _Atom) -> float:
     if _find_block(section.blocks, atom.start - len(gap) - 1, atom.start) is not None:
         return _BLOCK_BORDER
     if gap.count("\n") > 1:
-        return 0.0
+        return _PARAGRAPH_BORDER
     return _LINE_BORDER if "\n" in gap else _SENTENCE_BORDER
 
 
@@ -200,10 +204,10 @@ def _join_blocks(atoms: Sequence[_Atom], section: Section, *, most: int) -> list
 
 
 def _merge_tiny(atoms: Sequence[_Atom], *, most: int) -> list[_Atom]:
-    """Join tiny atoms to their neighbours, so that there are fewer borders to choose from."""
+    """Join tiny atoms of one paragraph, so that there are fewer borders to choose from."""
     made: list[_Atom] = []
     for atom in atoms:
-        if made and not atom.new_page and atom.end - made[-1].start <= _ATOM_MOST:
+        if made and not atom.continued and atom.end - made[-1].start <= _ATOM_MOST:
             tiny = (made[-1].size < _TINY) + (atom.size < _TINY)
             size = made[-1].size + atom.size
             if size <= most and (tiny == 2 or (tiny == 1 and atom.border > 0 and size < 4 * _TINY)):
@@ -221,17 +225,17 @@ def _pack(atoms: Sequence[_Atom], *, room: int, target: int) -> list[_Atom]:
     for first in range(count):
         start, so_far = atoms[first].start, cost[first] + (atoms[first].border if first else 0.0)
         size = 0
-        pages = 0.0
+        continued = 0.0
         for last in range(first, count):
             size += atoms[last].size
-            pages += _NEW_PAGE if last > first and atoms[last].new_page else 0.0
+            continued += atoms[last].continued if last > first else 0.0
             length = atoms[last].end - start
             if last > first and (size > room or length > CHUNK_MOST):
                 break
             short = length < CHUNK_LEAST
             if short and last > first:
                 continue
-            total = so_far + (_LEFT_OUT if short else (size / target - 1.0) ** 2 + pages)
+            total = so_far + (_LEFT_OUT if short else (size / target - 1.0) ** 2 + continued)
             if total < cost[last + 1]:
                 cost[last + 1], back[last + 1] = total, (first, not short)
     chosen: list[_Atom] = []
