@@ -46,7 +46,7 @@ from benchmarks.answering_fit import calibration_error
 from benchmarks.parallel import SHORTEST, Entry, read_anchored, read_entries, strip_tags
 from benchmarks.suite import rows
 from octavo.answers import calibration
-from octavo.answers.ask import LEAST_CONFIDENCE
+from octavo.answers.calibration import LEAST_CONFIDENCE
 from octavo.answers.offline import Reply
 from octavo.answers.steps import AskSteps
 from octavo.library import Library
@@ -378,7 +378,7 @@ def measure_scale(folder: Path) -> None:
         texts += [strip_tags(body)[:600] for body in parts[2::2]]
     english, other = load_embedder(Settings()), MultilingualEmbedder()
     for name, asked, read in (
-        ("minilm-octavo-1", english.embed(questions), english.embed(texts)),
+        ("minilm-octavo-2", english.embed(questions), english.embed(texts)),
         ("multilingual-e5-small", other.embed_queries(questions), other.embed(texts)),
     ):
         cosines = np.array(asked) @ np.array(read).T

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from benchmarks.answering_fit import auroc, calibration_error, squash
 from benchmarks.suite import bare, rows
-from octavo.answers import ask
+from octavo.answers import calibration
 from octavo.library import Library
 from octavo.llm import confidence
 from octavo.settings import Settings
@@ -124,7 +124,7 @@ async def score(questions: Sequence[Asked], suite: Path, work: Path, answers: Pa
     """Let a model give the answers that were written, and write down what came of each."""
     books, current = await _add_books(questions, suite, work), list[Mapping[str, Any]]()
     # Every answer that passed the gate is wanted, however unlikely it is.
-    ask.LEAST_CONFIDENCE = 0.0
+    calibration.LEAST_CONFIDENCE = 0.0
     with lzma.open(answers, "rt", encoding="utf-8") as lines:
         written = [json.loads(line) for line in lines]
     known = {asked.id: asked for asked in questions}

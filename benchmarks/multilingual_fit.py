@@ -40,8 +40,7 @@ from benchmarks.answering_fit import Weighted, auroc, calibration_error, logisti
 from benchmarks.languages import Row, read_items
 from benchmarks.parallel import Entry, read_entries
 from benchmarks.suite import rows
-from octavo.answers.ask import LEAST_CONFIDENCE
-from octavo.answers.calibration import RISK, load_calibration
+from octavo.answers.calibration import LEAST_CONFIDENCE, RISK, load_calibration
 from octavo.answers.offline import OfflineAnswerer, Reply
 from octavo.answers.workspace import number_sentences
 from octavo.library import Library

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from octavo.answers.calibration import LEAST_CONFIDENCE
 from octavo.answers.halves import Half, complete_half
-from octavo.answers.offline import Reply
+from octavo.answers.offline import Reply, join_replies
 from octavo.answers.requests import SeveralRequest, read_request
 from octavo.library import Library
 from octavo.verification.claims import Claim, UnansweredClaim
@@ -136,6 +137,22 @@ def test_where_both_halves_are_alike_the_least_sure_one_counts(chances: tuple[fl
     reply = make_reply(*chances)
     assert reply.keep_answered(answerable=0.5, sure=0.1) == reply
     assert reply.answerable == min(chances)
+
+
+def test_parts_are_right_together_only_if_each_is() -> None:
+    first, second = (Reply((Claim(f"Claim {n}.", (f"s{n}",)),), 0.9, 0.8 - n / 10) for n in (0, 1))
+    joined = join_replies([first, second], claims_each=None)
+    assert joined is not None
+    assert [claim.text for claim in joined.claims] == ["Claim 0.", "Claim 1."]
+    assert joined.confidence == pytest.approx(0.8 * 0.7)
+
+
+@pytest.mark.parametrize(("each", "together"), [(0.2, LEAST_CONFIDENCE), (0.05, 0.05)])
+def test_parts_that_may_each_be_told_are_told_together(each: float, together: float) -> None:
+    replies = [Reply((Claim(f"Claim {n}.", (f"s{n}",)),), 0.9, each) for n in (0, 1)]
+    joined = join_replies(replies, claims_each=None)
+    assert joined is not None
+    assert joined.confidence == together
 
 
 @pytest.fixture(scope="module")

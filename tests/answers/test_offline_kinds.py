@@ -99,6 +99,17 @@ async def test_a_part_is_told_in_its_own_sentences_in_order(
     assert len(starts) >= 2
 
 
+async def test_a_long_part_is_told_with_less_confidence_than_a_short_one(
+    library: Library, tmp_path: Path
+) -> None:
+    days = [f"On day {n} the keeper lit the lamp and wrote the hour into the book." for n in range(200)]
+    book = tmp_path / "days.md"
+    book.write_text(f"# Days\n\n## Chapter 1\n\n{' '.join(days[:5])}\n\n## Chapter 2\n\n{' '.join(days)}\n")
+    await library.add(book)
+    short, long = [await ask(library, f"what is chapter {n} about", book="days") for n in (1, 2)]
+    assert long.confidence < 0.5 < short.confidence
+
+
 async def test_an_ending_is_told_to_its_last_sentence_of_prose(library: Library, tmp_path: Path) -> None:
     opening = "The keeper lit the lamp at dusk and wrote the hour into the book of the light.\n\n"
     chapters = [f"## Chapter {n}\n\n{opening * 4}" for n in (1, 2)]

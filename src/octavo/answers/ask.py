@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from octavo import tracing
+from octavo.answers import calibration
 from octavo.answers.audit import write_receipt
 from octavo.answers.citations import (
     AnswerText,
@@ -46,13 +47,10 @@ if TYPE_CHECKING:
     from octavo.answers.steps import AskSteps
     from octavo.search.scope import Bounds
 
-# Whatever the accepted risk is: an answer that is wrong nine times in ten is not given.
-LEAST_CONFIDENCE = 0.1
-
 
 async def ask(question: Question, steps: AskSteps) -> AsyncGenerator[AskEvent, None]:
     """Answer one question, as events. The last one is `Answered`."""
-    timer = StageTimer()
+    timer, least = StageTimer(), calibration.LEAST_CONFIDENCE
     interpreted = await steps.interpret(question)
     timer.end_stage("interpret")
     await steps.conversations.receive(question, interpreted=interpreted)
@@ -76,10 +74,14 @@ async def ask(question: Question, steps: AskSteps) -> AsyncGenerator[AskEvent, N
                 if isinstance(step, Working):
                     yield step
                 else:
-                    said = step.keep_answered(answerable=steps.find_threshold(step), sure=LEAST_CONFIDENCE)
+                    said = step.keep_answered(answerable=steps.find_threshold(step), sure=least)
         reply = await steps.verify(interpreted, workspace, said, found=found, renamed=renamed)
         threshold = steps.find_threshold(reply)
-        if reply.claims and reply.answerable >= threshold and reply.confidence >= LEAST_CONFIDENCE:
+        if (
+            reply.claims
+            and reply.answerable >= threshold
+            and reply.confidence >= calibration.LEAST_CONFIDENCE
+        ):
             text = await cite(reply, Sources(steps.records))
         else:
             text = await _refuse(question, interpreted, bounds, reply, steps)

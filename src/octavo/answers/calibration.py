@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 # At most one answer in five goes to a question that the book does not answer.
 RISK = 0.2
+# Whatever the accepted risk is: an answer that is wrong nine times in ten is not given.
+LEAST_CONFIDENCE = 0.1
 _FILES: Mapping[ReaderKind, str] = MappingProxyType(
     {
         "off": "confidence.json",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
@@ -29,7 +30,7 @@ from octavo.answers.identity import (
 )
 from octavo.answers.lists import complete_lists, wants_several
 from octavo.answers.orders import OrderKind, obey, read_order
-from octavo.answers.overview import find_part, tell_part
+from octavo.answers.overview import Gist, find_part, tell_part
 from octavo.answers.own_name import ask_in_own_word
 from octavo.answers.questions import Expected, QuestionKind, parse_question
 from octavo.answers.references import add_antecedents, points_back
@@ -75,8 +76,6 @@ WITHOUT_EXTREME = 0.65
 POINTS_BACK = 0.4
 # The most words of an answer in several parts, with the sentences that they point back to.
 MOST_JOINED = 120
-# How often the gist of a part has what readers ask of it.
-PART_CONFIDENCE = 0.6
 # How often an order about a selection is carried out as the reader meant it.
 ORDER_CONFIDENCE = 0.7
 
@@ -220,8 +219,8 @@ class OfflineAnswerer:
     async def _tell_part(self, name: str, workspace: Workspace) -> Reply | None:
         """Tell what a part of the book says, in sentences of its own."""
         part = await find_part(name, workspace)
-        claims = await tell_part(part, workspace) if part else ()
-        return Reply(claims, answerable=1.0, confidence=PART_CONFIDENCE) if claims else None
+        gist = await tell_part(part, workspace) if part else Gist()
+        return Reply(gist.claims, answerable=1.0, confidence=gist.confidence) if gist.claims else None
 
     async def _identify(self, question: str, name: str, workspace: Workspace) -> Reply | None:
         """Say who or what something is from all places that the map has of it."""
@@ -243,7 +242,8 @@ class OfflineAnswerer:
         each = [await self._describe_side(side, sides, workspace) for side in sides]
         if not all(reply.claims for reply in each):
             return both
-        return join_replies([*each, both], claims_each=1)
+        # What the book says of both adds to the sides, and makes them no less sure.
+        return join_replies([*each, replace(both, confidence=1.0)], claims_each=1)
 
     async def _describe_side(self, side: str, sides: tuple[str, str], workspace: Workspace) -> Reply:
         """Say what one side of a comparison is, best where the book speaks of both."""
@@ -429,9 +429,9 @@ def _asks_name(question: str) -> bool:
 
 
 def join_replies(replies: Sequence[Reply], *, claims_each: int | None) -> Reply | None:
-    """Join the answers to parts of a question. They are as sure together as the least sure of them.
+    """Join the answers to parts of a question. They are right together only if each of them is.
 
-    Each part gives its first `claims_each` claims, or all.
+    Each part gives its first `claims_each` claims, or all. If each is sure enough to be told, all are.
     """
     claims: list[Claim] = []
     for claim in (claim for reply in replies for claim in reply.claims[:claims_each]):
@@ -443,7 +443,9 @@ def join_replies(replies: Sequence[Reply], *, claims_each: int | None) -> Reply 
         return None
     least = min(replies, key=lambda reply: reply.confidence)
     answerable = min(reply.answerable for reply in replies)
-    return replace(least, claims=tuple(claims), answerable=answerable, short=None)
+    together = prod(reply.confidence for reply in replies)
+    confidence = max(together, min(calibration.LEAST_CONFIDENCE, least.confidence))
+    return replace(least, claims=tuple(claims), answerable=answerable, confidence=confidence, short=None)
 
 
 def _make_reply(extraction: Extraction, features: Mapping[str, float], *, reader: ReaderKind) -> Reply:

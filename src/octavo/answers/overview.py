@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import log
 from typing import TYPE_CHECKING
 
 from octavo.answers.extract import is_apparatus, is_headline, is_list_item
@@ -12,6 +14,7 @@ from octavo.concurrency import run_blocking
 from octavo.text.bookmap.blocks import Blocks
 from octavo.text.bookmap.gist import choose_gist
 from octavo.text.bookmap.marks import Stretch
+from octavo.text.scoring import logistic
 from octavo.types import ElementKind
 from octavo.verification.claims import Claim
 
@@ -28,6 +31,8 @@ SENTENCES_PER_CHOICE = 2.5
 SECTIONS_MOST = 24
 # What of a part belongs to its end.
 _LAST_SHARE, _LAST_LEAST = 0.15, 16
+# How sure a gist is, by the logarithm of the share of its part that it tells: log odds.
+_TOLD, _TOLD_SHARE = 2.6, 0.9
 # With so many sentences a part ends, whatever they say, if they have no more words than this.
 _LAST_SENTENCES, _LAST_WORDS = 2, 80
 _PROSE = frozenset((ElementKind.PARAGRAPH, ElementKind.TERM, ElementKind.VERSE))
@@ -43,13 +48,27 @@ async def find_part(name: str, workspace: Workspace) -> Part | None:
     return keep_visible(part, visible) if part else None
 
 
-async def tell_part(part: Part, workspace: Workspace) -> tuple[Claim, ...]:
+@dataclass(frozen=True, slots=True)
+class Gist:
+    """The sentences that tell a part, and which share of its words they are."""
+
+    claims: tuple[Claim, ...] = ()
+    share: float = 0.0
+
+    @property
+    def confidence(self) -> float:
+        """How often a gist has what readers ask of a part: the less of it is told, the more seldom."""
+        return round(logistic(_TOLD + _TOLD_SHARE * log(self.share)), 4) if self.share > 0 else 0.0
+
+
+async def tell_part(part: Part, workspace: Workspace) -> Gist:
     """Choose the sentences that say most of a part, in the order of the book."""
     written = [s for s in part.sections if s.text.strip()] or list(part.sections)
     if len(written) > 1 and _METADATA.fullmatch(written[-1].title):
         written = written[:-1]
     sections = [s for s in written if not is_apparatus(s.title)] or written
-    seen = [(s, await workspace.look_through(s)) for s in _thin_out(sections, SECTIONS_MOST)]
+    read_through = _thin_out(sections, SECTIONS_MOST)
+    seen = [(s, await workspace.look_through(s)) for s in read_through]
     prose = [(section, [s for s in sentences if s.kind in _PROSE]) for section, sentences in seen]
     whole = sum(s.text.rstrip().endswith(_ENDS) for _, kept in prose for s in kept)
     # A part that is mostly lists and tables is told with those too.
@@ -61,7 +80,13 @@ async def tell_part(part: Part, workspace: Workspace) -> tuple[Claim, ...]:
     else:
         chosen = await run_blocking(_choose, read, first=3)
     taken = await workspace.take(chosen)
-    return tuple(Claim(text=sentence.text, sentences=(sentence.id,)) for sentence in taken)
+    claims = tuple(Claim(text=sentence.text, sentences=(sentence.id,)) for sentence in taken)
+    words = _count_words(s for _, sentences in read for s in sentences) * len(sections) / len(read_through)
+    return Gist(claims, min(1.0, _count_words(taken) / words) if words else 0.0)
+
+
+def _count_words(sentences: Iterable[Sentence]) -> int:
+    return sum(len(sentence.text.split()) for sentence in sentences)
 
 
 def _find_closing(section: Section, sentences: Sequence[Sentence]) -> list[Sentence]:

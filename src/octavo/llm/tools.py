@@ -77,7 +77,7 @@ async def _read_gist(workspace: Workspace, given: Mapping[str, Any], nonce: str)
     part = await find_part(name or "the book", workspace)
     if part is None:
         return "There is no such part here. `list_contents` shows the parts."
-    ids = {id_ for claim in await tell_part(part, workspace) for id_ in claim.sentences}
+    ids = {id_ for claim in (await tell_part(part, workspace)).claims for id_ in claim.sentences}
     return prompts.format_passages([sentence for sentence in workspace if sentence.id in ids], nonce)
 
 
