@@ -54,11 +54,6 @@ from octavo.search.ranking import ReaderSize, fuse
 from octavo.settings import Settings
 from octavo.types import Scope
 
-COMMANDS: dict[ReaderSize, str] = {
-    "small": "python -m benchmarks.reader_fit SUITE --write",
-    "large": "python -m benchmarks.reader_fit SUITE --reader large --written WRITTEN --training DATA"
-    " --exam EXAM --write",
-}
 PACKAGE = Path(__file__).parent.parent / "src" / "octavo"
 ENDINGS: dict[ReaderSize, str] = {"small": "reader", "large": "large"}
 VERSIONS: dict[ReaderSize, int] = {"small": 2, "large": 3}
@@ -391,7 +386,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     options.add_argument("suite", type=Path)
-    options.add_argument("--reader", choices=list(COMMANDS), default="small")
+    options.add_argument("--reader", choices=list(ENDINGS), default="small")
     options.add_argument("--limit", type=int, default=1200)
     options.add_argument("--data", type=Path)
     options.add_argument("--written", type=Path)
@@ -416,7 +411,14 @@ def main() -> None:
     else:
         report_left_out(given, limit)
     if said.write:
-        write(made, given, points, said.reader, command=COMMANDS[said.reader] + " --keep" * said.keep)
+        write(made, given, points, said.reader, command=name_command(said))
+
+
+def name_command(said: argparse.Namespace) -> str:
+    """Name the command that was given, without the folders of this machine."""
+    named = f"python -m benchmarks.reader_fit SUITE --reader {said.reader} --limit {said.limit}"
+    named += " --written WRITTEN --training DATA" * bool(said.written) + " --exam EXAM" * bool(said.exam)
+    return f"{named} --write{' --keep' * said.keep}"
 
 
 def collect(said: argparse.Namespace) -> list[Outcome]:
