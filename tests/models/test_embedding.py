@@ -46,7 +46,7 @@ def cosine(a: tuple[float, ...], b: tuple[float, ...]) -> float:
 
 def test_the_default_settings_load_the_shipped_embedder(tmp_path: Path) -> None:
     loaded = loading.load_embedder(Settings(data=tmp_path))
-    assert loaded.fingerprint == f"minilm-octavo-1:int8:{weights.INT8_SHA256[:12]}:256:384"
+    assert loaded.fingerprint == f"minilm-octavo-2:int8:{weights.INT8_SHA256[:12]}:256:384"
     assert (loaded.dimension, loaded.max_pieces) == (384, 254)
 
 

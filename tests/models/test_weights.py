@@ -34,7 +34,7 @@ def test_octavo_ships_its_default_weights(tmp_path: Path) -> None:
     assert found.onnx.parent == folder
     assert found.sha256 == models.hash_file(found.onnx) == models.INT8_SHA256
     assert found.onnx.stat().st_size <= 24_000_000
-    assert (found.name, found.precision, found.max_pieces) == ("minilm-octavo-1", "int8", 256)
+    assert (found.name, found.precision, found.max_pieces) == ("minilm-octavo-2", "int8", 256)
     card = (folder / "EMBEDDER.md").read_text()
     assert models.SOURCE_SHA256 in card
     assert models.INT8_SHA256 in card

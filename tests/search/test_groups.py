@@ -83,7 +83,7 @@ async def test_a_chapter_in_another_language_has_the_words_of_its_own(tmp_path: 
     (tmp_path / "book.md").write_text(f"# The Harbour\n\n{pages}", encoding="utf-8")
     async with Library.open(settings=Settings(data=tmp_path / "data", reader="off")) as library:
         book = await library.add(tmp_path / "book.md")
-        assert "words-en+de-1 minilm-octavo-1" in book.index_fingerprint
+        assert "words-en+de-1 minilm-octavo-2" in book.index_fingerprint
         # "Haus" is the stem that "Häuser" has in German alone.
         (first, *_) = await library.search("Haus eines Fischers", book_id=book.id)
         assert (first.chunk.section, first.chunk.language) == ("Zwei", "de")
@@ -115,7 +115,7 @@ async def test_one_library_holds_books_of_both_embedders(tmp_path: Path) -> None
         books = [await library.add(tmp_path / name) for name in files]
         english, german, urdu = books
         assert "words-" not in english.index_fingerprint
-        assert "minilm-octavo-1" in english.index_fingerprint
+        assert "minilm-octavo-2" in english.index_fingerprint
         assert "words-de-1 multilingual-e5-small" in german.index_fingerprint
         assert [book.language for book in books] == ["", "de", "ur"]
 
@@ -142,7 +142,7 @@ async def test_one_library_holds_books_of_both_embedders(tmp_path: Path) -> None
         (hit, *_) = await library.search("Where does the cat sleep?", book_id=german.id)
         assert hit.chunk.section == "Kapitel drei"
         renewed = await library.add(tmp_path / "german.md")
-        assert "words-de-1 minilm-octavo-1" in renewed.index_fingerprint
+        assert "words-de-1 minilm-octavo-2" in renewed.index_fingerprint
         (hit, *_) = await library.search("Katze auf dem Dach", book_id=german.id)
         assert hit.chunk.section == "Kapitel drei"
         found = await library.examine(repair=True)
