@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,6 +31,17 @@ from octavo.store.base import KEYWORDS, LEXICAL, NUMBERS, require_space
 LEAST_MB = 32
 """With less than this free the engine cannot even flush: on a full disk it crashes the process."""
 PARTS = ("edge_config.json", "segments", "wal")
+_READ_WHOLE = (
+    "vector_storage/quantized.data",
+    "vector_storage/*/*.mmap",
+    "vector_storage-bm25/store/page_*.dat",
+    "payload_index/*/page_*.dat",
+    "payload_index/*/*.bin",
+)
+"""Files of a segment that the engine reads from end to end when it loads the store."""
+_WORDS_ON_DISK = "vector_index-bm25/inverted_index.dat"
+_READ_AHEAD_BYTES = 128 << 10
+"""How much to ask for at once: a system may read no more than this ahead."""
 REPAIR = "Run `octavo doctor --repair`: it rebuilds the store from the records, with nothing embedded again."
 MORE_FILES = "Raise the limit with `ulimit -n 1024` or more, or in your service manager, and try again."
 ACCESS = "Check the rights and the owner of this directory, and that its disk is not mounted read-only."
@@ -80,6 +92,7 @@ def load(path: Path, *, dimension: int) -> EdgeShard:
     with translate_errors(path):
         _check_point_list(path)
         _stop_counting(path)
+        _read_ahead(path)
         shard = EdgeShard.load(str(path), _build_config(dimension))
         info = shard.info()
         # Replaying the log may have indexed words a second time; loading again counts them once. The codes of
@@ -186,6 +199,28 @@ def _stop_counting(path: Path) -> None:
             sync_path(draft)
             draft.replace(file)
             sync_path(file.parent)
+
+
+def _read_ahead(path: Path) -> None:
+    """Has the system read what the engine is about to read, in one go and while the engine works.
+
+    The engine asks for these files page by page, and lets the system forget them when the store is closed. A
+    disk takes many times longer for that.
+    """
+    if sys.platform != "linux":
+        return
+    for segment in path.glob("segments/*"):
+        # The words of a segment that was rewritten are read from the disk as they are needed.
+        needed = [
+            each for each in _READ_WHOLE if "bm25" not in each or not (segment / _WORDS_ON_DISK).exists()
+        ]
+        for file in (file for pattern in needed for file in segment.glob(pattern)):
+            # The engine says better what is wrong with a file.
+            with suppress(OSError), file.open("rb") as opened:
+                found = os.fstat(opened.fileno())
+                size = found.st_size if found.st_blocks else 0
+                for start in range(0, size, _READ_AHEAD_BYTES):
+                    os.posix_fadvise(opened.fileno(), start, _READ_AHEAD_BYTES, os.POSIX_FADV_WILLNEED)
 
 
 def sync_path(path: Path) -> None:
