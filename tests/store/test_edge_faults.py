@@ -14,7 +14,7 @@ import subprocess
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -25,14 +25,16 @@ from octavo.protocols import EVERYWHERE, Hit, Where
 from octavo.settings import Settings
 from octavo.store import Store, locate_store, open_store
 from octavo.store.base import digest_chunk
+from octavo.store.compaction import rewrite  # noqa: F401 - the processes below use it
 from octavo.store.edge import EdgeStore
 from octavo.store.edge_files import create
+from octavo.types import Chunk
 from tests.support.store_contract import SIZE, make_chunk, make_vector, words_of
 
 MEMORY = Path("/dev/shm")  # hundreds of stores, each opened once, need no disk
 ROOT = Path(__file__).parents[2]
 WORDS = ("harpoon", "mast", "whale", "sail")
-CHUNKS = [
+MANY = [
     make_chunk(
         n,
         f"The {WORDS[n % 4]} number {n} is white and large.",
@@ -41,8 +43,10 @@ CHUNKS = [
         section_id=f"s{n % 3}",
         page=n,
     )
-    for n in range(1, 9)
+    for n in range(1, 65)
 ]
+"""Enough for the engine to rewrite them into a segment of their own."""
+CHUNKS = MANY[:8]
 EXPECTED = {c.id: digest_chunk(c) for c in CHUNKS}
 FILTERS = (
     EVERYWHERE,
@@ -57,6 +61,7 @@ FILTERS = (
 )
 Answers = list[tuple[tuple[Hit, ...], tuple[Hit, ...]]]
 Picture = dict[str, tuple[int, bytes]]
+Damage = Callable[[Path, bytes], None]
 
 
 async def open_existing(data: Path) -> Store:
@@ -108,12 +113,33 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Picture:
     return {name: file for name, file in read_files(data).items() if name.startswith("store")}
 
 
+@pytest.fixture(scope="module")
+def rewritten(tmp_path_factory: pytest.TempPathFactory) -> Picture:
+    """A store that was rewritten, so that what finds its points is read from the disk."""
+    data = tmp_path_factory.mktemp("rewritten")
+    ended = run(
+        """
+        store = asyncio.run(open_store(Settings(data=data, free_space_mb=0), dimension=SIZE))
+        asyncio.run(store.upsert(MANY, edition=1))
+        asyncio.run(store.close())
+        rewrite(locate_store(data), dimension=SIZE)
+        """,
+        data,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return {name: file for name, file in read_files(data).items() if name.startswith("store")}
+
+
 @pytest.fixture
 async def right(sound: Picture, tmp_path: Path) -> Answers:
     """The answers of the store when nothing is wrong with it."""
-    store = await open_existing(write_files(sound, tmp_path / "right"))
+    return await ask_sound(write_files(sound, tmp_path / "right"), CHUNKS)
+
+
+async def ask_sound(data: Path, chunks: Sequence[Chunk]) -> Answers:
+    store = await open_existing(data)
     said = await ask_everything(store)
-    assert await store.read_digests() == EXPECTED
+    assert await store.read_digests() == {chunk.id: digest_chunk(chunk) for chunk in chunks}
     await store.close()
     return said
 
@@ -152,20 +178,21 @@ def delete(file: Path, content: bytes) -> None:
     file.unlink()
 
 
-async def judge(data: Path, right: Answers) -> str:
+async def judge(data: Path, right: Answers, chunks: Sequence[Chunk]) -> str:
     """How the damage shows: `refused`, `unreadable`, `mended`, `harmless`, or what must never be."""
+    expected = {chunk.id: digest_chunk(chunk) for chunk in chunks}
     try:
         store = await open_existing(data)
     except OctavoError as error:
         return "refused" if "ai_book_embedding" in str(error) else f"refused without its place: {error}"
     try:
         reported = await store.read_digests()
-        if reported == EXPECTED:
+        if reported == expected:
             return "harmless" if await ask_everything(store) == right else "SILENTLY WRONG"
-        wrong = [id for id, said in reported.items() if said != EXPECTED.get(id)]
+        wrong = [id for id, said in reported.items() if said != expected.get(id)]
         await store.delete(wrong)
-        await store.upsert([c for c in CHUNKS if c.id in wrong or c.id not in reported], edition=1)
-        whole = await store.read_digests() == EXPECTED and await ask_everything(store) == right
+        await store.upsert([c for c in chunks if c.id in wrong or c.id not in reported], edition=1)
+        whole = await store.read_digests() == expected and await ask_everything(store) == right
         return "mended" if whole else "NOT MENDED"
     except StoreError:
         return "unreadable"
@@ -174,27 +201,50 @@ async def judge(data: Path, right: Answers) -> str:
 
 
 DAMAGES = (cut, zero, flip, delete)
+ALLOWED = {"refused", "unreadable", "mended", "harmless"}
 
 
-@pytest.mark.parametrize("damage", DAMAGES, ids=[damage.__name__ for damage in DAMAGES])
-async def test_no_damage_to_any_kind_of_file_passes_for_a_right_answer(
-    damage: Callable[[Path, bytes], None], sound: Picture, right: Answers
-) -> None:
-    """The files of the filters' indexes are all alike: there each damage has a fourth of the kinds."""
-    kinds = {classify(name): name for name, (_, content) in sorted(sound.items(), key=lambda f: f[1][1])}
-    indexes = sorted(what for what in kinds if re.search("map|null|numeric", what))
+async def damage_each(
+    damage: Damage, names: Iterable[str], store: Picture, right: Answers, chunks: Sequence[Chunk]
+) -> dict[str, str]:
+    """Damages one file of each kind, the one with most in it, and tells how that shows.
+
+    The files of the filters' indexes are all alike: there each damage has a fourth of the kinds.
+    """
+    kinds = {classify(name): name for name in sorted(names, key=lambda name: store[name][1])}
     assert len(kinds) > 40
+    indexes = sorted(what for what in kinds if re.search("map|null|numeric", what))
     spared = {what for n, what in enumerate(indexes) if DAMAGES[n % 4] is not damage}
     seen = {}
     for what, name in kinds.items():
         if what in spared:
             continue
         with TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as room:
-            data = write_files(sound, Path(room))
-            damage(data / name, sound[name][1])
-            seen[what] = await judge(data, right)
-    allowed = {"refused", "unreadable", "mended", "harmless"}
-    assert {what: said for what, said in seen.items() if said not in allowed} == {}
+            data = write_files(store, Path(room))
+            damage(data / name, store[name][1])
+            seen[what] = await judge(data, right, chunks)
+    return seen
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=[damage.__name__ for damage in DAMAGES])
+async def test_no_damage_to_any_kind_of_file_passes_for_a_right_answer(
+    damage: Damage, sound: Picture, right: Answers
+) -> None:
+    seen = await damage_each(damage, sound, sound, right, CHUNKS)
+    assert {what: said for what, said in seen.items() if said not in ALLOWED} == {}
+    assert len(seen) - Counter(seen.values())["harmless"] >= 8, Counter(seen.values())
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=[damage.__name__ for damage in DAMAGES])
+async def test_no_damage_to_a_rewritten_store_passes_for_a_right_answer(
+    damage: Damage, rewritten: Picture, tmp_path: Path
+) -> None:
+    right = await ask_sound(write_files(rewritten, tmp_path / "right"), MANY)
+    (codes,) = (name for name in rewritten if name.endswith("/vector_storage/quantized.data"))
+    segment = codes.removesuffix("vector_storage/quantized.data")
+    inside = [name for name in rewritten if name.startswith(segment)]
+    seen = await damage_each(damage, inside, rewritten, right, MANY)
+    assert {what: said for what, said in seen.items() if said not in ALLOWED} == {}
     assert len(seen) - Counter(seen.values())["harmless"] >= 8, Counter(seen.values())
 
 

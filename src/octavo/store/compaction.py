@@ -46,7 +46,16 @@ from qdrant_edge import (
 
 from octavo.errors import MachineError, StoreError
 from octavo.store.base import DENSE, LEXICAL
-from octavo.store.edge_files import REPAIR, is_empty, load, sync_files, sync_path, translate_errors
+from octavo.store.edge_files import (
+    REPAIR,
+    is_empty,
+    leave_filters_on_disk,
+    load,
+    sync_files,
+    sync_path,
+    translate_errors,
+)
+from octavo.store.index_checksums import save_checksums
 
 EXACT_MOST = 100_000
 """How many passages a search compares vector by vector."""
@@ -202,9 +211,11 @@ def drop_leftovers(path: Path) -> None:
 def rewrite(path: Path, *, dimension: int) -> None:
     """Rewrites the segments of the closed store at `path`. The engine lets no other thread run meanwhile."""
     with translate_errors(path):
+        leave_filters_on_disk(path)
         shard = EdgeShard.load(str(path), _build_config(dimension))
         shard.optimize()
         shard.close()
+        save_checksums(path)
         sync_files(path)
 
 

@@ -142,7 +142,7 @@ class EdgeStore:
         A point that a filter would miss, or whose checksum does not match, is `damaged`. With `ids`, which
         must be all points of some books, the others are only listed, as `UNREAD`.
         """
-        return await self._run(DigestReader(self._engine).read, ids, self._note)
+        return await self._run(self._reader.read, ids, self._note)
 
     async def begin_change(self) -> str:
         """Starts to note which points are written, and names that note; "" where it would not be valid."""
@@ -157,7 +157,7 @@ class EdgeStore:
         """Reads every point with its note and its vector, a page at a time."""
         offset: PointId | None = None
         while True:
-            points, offset = await self._run(DigestReader(self._engine).read_page, offset)
+            points, offset = await self._run(self._reader.read_page, offset)
             for point in points:
                 yield point
             if offset is None:
@@ -215,6 +215,10 @@ class EdgeStore:
         self._check_open()
         async with self._writing:
             return await complete(self._run(work, *args, **kwargs))
+
+    @property
+    def _reader(self) -> DigestReader:
+        return DigestReader(self.path, self._engine)
 
     @contextmanager
     def _engine(self) -> Iterator[EdgeShard]:
@@ -319,7 +323,7 @@ class EdgeStore:
             except StorageLow:
                 return ""
             self._flush_engine()
-        wordless = DigestReader(self._engine).count_lacking_words()
+        wordless = self._reader.count_lacking_words()
         with translate_errors(self.path):
             return self._note.begin(wordless=wordless)
 

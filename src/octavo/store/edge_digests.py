@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qdrant_edge import CountRequest, FacetRequest, ScrollRequest, SparseVector
@@ -17,6 +18,7 @@ from octavo.protocols import StoredPoint, Values, Where
 from octavo.store import base
 from octavo.store.base import DENSE, FILTERED, LEXICAL
 from octavo.store.edge_filters import build_filter
+from octavo.store.index_checksums import check_files
 
 if TYPE_CHECKING:
     from qdrant_edge import EdgeShard, PointId, Record
@@ -30,16 +32,19 @@ IdsByValue = dict[str, dict[str | int, list[str]]]
 
 
 class DigestReader:
-    """Reads the points of a store. `engine` lends the engine for one call of it."""
+    """Reads the points of the store at `path`. `engine` lends the engine for one call of it."""
 
-    def __init__(self, engine: Callable[[], AbstractContextManager[EdgeShard]]) -> None:
-        self._engine = engine
+    def __init__(self, path: Path, engine: Callable[[], AbstractContextManager[EdgeShard]]) -> None:
+        self._path, self._engine = path, engine
 
     def read(self, ids: Collection[str] | None, note: ChangeNote) -> dict[str, str]:
         """Recomputes the digests of all points, or of these, and lists the others as `UNREAD`.
 
         All are read if the index of words lacks more points than have no words, as far as the note can tell.
+        Whenever all are, the files by which they are found are checked, too: `StoreError` if any is damaged.
         """
+        if ids is None:
+            check_files(self._path)
         found: dict[str, str] = {} if ids is None else dict.fromkeys(self._list_ids(), base.UNREAD)
         pages = self._read_all() if ids is None else self._read_some([id for id in ids if id in found])
         with_words: list[str] = []

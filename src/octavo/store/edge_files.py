@@ -21,7 +21,9 @@ from qdrant_edge import (
     EdgeShard,
     EdgeSparseVectorParams,
     EdgeVectorParams,
-    PayloadSchemaType,
+    IntegerIndexParams,
+    KeywordIndexParams,
+    Memory,
     UpdateOperation,
 )
 
@@ -36,9 +38,10 @@ _READ_WHOLE = (
     "vector_storage/*/*.mmap",
     "vector_storage-bm25/store/page_*.dat",
     "payload_index/*/page_*.dat",
-    "payload_index/*/*.bin",
 )
 """Files of a segment that the engine reads from end to end when it loads the store."""
+_FILTERS = "payload_index/*/*.bin"
+"""Those that it reads as well where the filters are in memory."""
 _WORDS_ON_DISK = "vector_index-bm25/inverted_index.dat"
 _READ_AHEAD_BYTES = 128 << 10
 """How much to ask for at once: a system may read no more than this ahead."""
@@ -190,15 +193,41 @@ def _stop_counting(path: Path) -> None:
     changed the next time.
     """
     for file in (path / "edge_config.json", *path.glob("segments/*/segment.json")):
-        said = file.read_text(encoding="utf-8")
-        config = json.loads(said)
+        config = json.loads(file.read_text(encoding="utf-8"))
         held = config.get("config", {}).get("sparse_vector_data") or config.get("sparse_vectors") or {}
         if held.get(LEXICAL, {}).pop("modifier", None) is not None:
-            draft = file.with_name(f"{file.name}.new")
-            draft.write_text(json.dumps(config), encoding="utf-8")
-            sync_path(draft)
-            draft.replace(file)
-            sync_path(file.parent)
+            _replace_config(file, config)
+
+
+def leave_filters_on_disk(path: Path) -> None:
+    """Has the engine read the filters of the closed store at `path` from the disk as they are needed.
+
+    In a store of an earlier version they are built in memory from the same files at each opening, which takes
+    most of the time to open a large one. All segments must say the same, or the engine could not merge them.
+    """
+    for file in path.glob("segments/*/payload_index/config.json"):
+        config = json.loads(file.read_text(encoding="utf-8"))
+        fields = config["indexed_fields"]
+        wanted = {key: _make_cold(said) for key, said in fields.items()}
+        if fields != wanted:
+            config["indexed_fields"] = wanted
+            for kept in (each for kinds in config["indexed_types"].values() for each in kinds):
+                # The others are small, or are still written to.
+                if kept["mutability"] == "immutable" and kept["index_type"] != "null_index":
+                    kept["storage_type"]["mmap"]["is_on_disk"] = True
+            _replace_config(file, config)
+
+
+def _make_cold(field: str | dict[str, object]) -> dict[str, object]:
+    return {**(field if isinstance(field, dict) else {"type": field}), "memory": "cold"}
+
+
+def _replace_config(file: Path, config: dict[str, object]) -> None:
+    draft = file.with_name(f"{file.name}.new")
+    draft.write_text(json.dumps(config), encoding="utf-8")
+    sync_path(draft)
+    draft.replace(file)
+    sync_path(file.parent)
 
 
 def _read_ahead(path: Path) -> None:
@@ -210,17 +239,22 @@ def _read_ahead(path: Path) -> None:
     if sys.platform != "linux":
         return
     for segment in path.glob("segments/*"):
-        # The words of a segment that was rewritten are read from the disk as they are needed.
-        needed = [
-            each for each in _READ_WHOLE if "bm25" not in each or not (segment / _WORDS_ON_DISK).exists()
-        ]
-        for file in (file for pattern in needed for file in segment.glob(pattern)):
+        for file in (file for pattern in _list_read_whole(segment) for file in segment.glob(pattern)):
             # The engine says better what is wrong with a file.
             with suppress(OSError), file.open("rb") as opened:
                 found = os.fstat(opened.fileno())
                 size = found.st_size if found.st_blocks else 0
                 for start in range(0, size, _READ_AHEAD_BYTES):
                     os.posix_fadvise(opened.fileno(), start, _READ_AHEAD_BYTES, os.POSIX_FADV_WILLNEED)
+
+
+def _list_read_whole(segment: Path) -> list[str]:
+    """Lists the patterns of the files that the engine reads. The words of a rewritten segment are not."""
+    on_disk = (segment / _WORDS_ON_DISK).exists()
+    config = segment / "payload_index" / "config.json"
+    in_memory = config.exists() and '"cold"' not in config.read_text(encoding="utf-8", errors="replace")
+    needed = [each for each in _READ_WHOLE if not (on_disk and "bm25" in each)]
+    return [*needed, _FILTERS] if in_memory else needed
 
 
 def sync_path(path: Path) -> None:
@@ -233,9 +267,10 @@ def sync_path(path: Path) -> None:
 
 
 def _create_indexes(shard: EdgeShard) -> None:
-    kinds = dict.fromkeys(KEYWORDS, PayloadSchemaType.Keyword)
-    kinds |= dict.fromkeys(NUMBERS, PayloadSchemaType.Integer)
+    wanted: dict[str, KeywordIndexParams | IntegerIndexParams] = {}
+    wanted |= dict.fromkeys(KEYWORDS, KeywordIndexParams(memory=Memory.Cold))
+    wanted |= dict.fromkeys(NUMBERS, IntegerIndexParams(memory=Memory.Cold))
     existing = shard.info().payload_schema
-    for key, kind in kinds.items():
+    for key, params in wanted.items():
         if key not in existing:
-            shard.update(UpdateOperation.create_field_index(key, kind))
+            shard.update(UpdateOperation.create_field_index(key, params))
