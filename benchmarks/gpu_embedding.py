@@ -1,7 +1,7 @@
 """Pack the embedder for `training/gpu_embedding.py`, which measures it on a GPU.
 
     python -m benchmarks.gpu_embedding FOLDER
-    python training/gpu_embedding.py FOLDER          # there: torch and numpy, nothing else
+    python training/gpu_embedding.py FOLDER          # there: torch, numpy and nvcc, nothing else
 
 FOLDER (such as .artifacts/gpu, which git ignores) gets `embedder.npz` (23 MB: the weights that ship, as whole
 numbers with their scales) and `expected.npz`: 256 passages of 200 word pieces from the pages in docs/, and

@@ -1,13 +1,13 @@
 """Measures the embedder on a GPU: passages a second, the share of the bound, and how far the vectors differ.
 
-    python -m benchmarks.gpu_embedding FOLDER                    # here: packs the weights that ship, 24 MB
-    python training/gpu_embedding.py FOLDER [--seconds 75]       # there: needs torch and numpy, no network
+    python -m benchmarks.gpu_embedding FOLDER      # here: packs the weights that ship, 24 MB
+    python training/gpu_embedding.py FOLDER        # there: needs torch, numpy and nvcc, no network
 
 Passages have 200 word pieces, drawn at random with the frequencies of a language, all of one length, so that
 nothing is padded. They come from the host's memory as numbers of word pieces, and their vectors go back to
 it; cutting texts into pieces is left out. Weights and what flows between the layers have 16 bits (fp16), sums
-32. A batch is one CUDA graph. Ways of computing attention and the operations between the products are tried
-one after the other and each is printed when it is measured; what fails is named and left out.
+of products 32, except the scores of attention. All is computed by kernels of our own (`gpu_embedding.cu`, for
+Hopper GPUs), and a batch is one CUDA graph. Each size of a batch is measured and printed, the best one again.
 
 **The bound** is the sum over all operations of the larger of FLOPs / peak and bytes / bandwidth, as if each
 read what it needs from the GPU's memory once and wrote its result there once: 989 TFLOP/s (dense fp16, fp32
@@ -17,12 +17,16 @@ sums) and 4.8 TB/s for an H200; `--peak` and `--bandwidth` for others. Exponenti
 weights (goal: no component differs by more than 1e-3), and the 8-bit embedder itself, whose own rounding is
 the larger part of that difference.
 
-Without a GPU it checks the vectors alone; with TRITON_INTERPRET=1 also those of its own kernels.
+Without a GPU it checks the weights and the vectors of a few passages, with PyTorch's operations.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
+import math
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,17 +36,12 @@ import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
-from torch.nn.attention import SDPBackend, sdpa_kernel
-
-try:
-    import triton
-    import triton.language as tl
-except ImportError:
-    triton = None
 
 PIECES, HEADS, SIZE, WIDE, LAYERS, EPSILON = 200, 12, 384, 1536, 6, 1e-12
-BATCHES = (66, 132, 264, 528, 1056, 2112)
 HEAD = SIZE // HEADS
+ROWS = 128  # of a tile of the kernels: batches have a multiple of 128 word pieces
+BATCHES = (1056, 2112, 4224)  # whole tiles for each of an H200's 132 multiprocessors
+IN_FLIGHT = 4  # batches on their way from the host's memory and back
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +70,13 @@ def load_weights(path: Path, *, device: str, kind: torch.dtype) -> Weights:
     """Load the weights, and compute a sum `x + b + y @ w` as `(x + b) + y @ w`.
 
     The norm that gives x has b in it. What reads `x + b` in place of x has a bias that takes b away again. So
-    every sum is one product in place.
+    every sum is one product in place. Queries are scaled such that a share of attention is 2 to the power of
+    a score.
     """
     with np.load(path) as held:
         own = {name: torch.from_numpy(held[name].astype(np.float32)) for name in held.files}
+    scale = torch.ones(3 * SIZE)
+    scale[:SIZE] = HEAD**-0.5 / math.log(2)
 
     def product(at: str) -> Tensor:
         return own[f"{at}.steps"] * own[f"{at}.scale"]
@@ -93,8 +95,8 @@ def load_weights(path: Path, *, device: str, kind: torch.dtype) -> Weights:
         mix, widen = product(f"{at}attention.self"), product(f"{at}intermediate.dense")
         layers.append(
             Layer(
-                mix=put(mix.T),
-                mix_bias=put(own[f"{at}attention.self.bias"] - first @ mix),
+                mix=put((mix * scale).T),
+                mix_bias=put((own[f"{at}attention.self.bias"] - first @ mix) * scale),
                 out=put(product(f"{at}attention.output.dense").T),
                 norm=norm(f"{at}attention.output", second),
                 widen=put(widen.T),
@@ -111,247 +113,196 @@ def load_weights(path: Path, *, device: str, kind: torch.dtype) -> Weights:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
-    """How the operations between the products are computed."""
-
-    name: str
-    start: Callable[[Tensor, Weights], Tensor]
-    norm: Callable[[Tensor, tuple[Tensor, Tensor]], Tensor]
-    attend: Callable[[Tensor], Tensor]
-    pool: Callable[[Tensor], Tensor]
-    gelu: Callable[[Tensor, Layer], Tensor]
-
-
-def embed(pieces: Tensor, weights: Weights, way: Way) -> Tensor:
-    """Embed passages of equal length: (passages, pieces) to vectors of unit length."""
-    x = way.start(pieces, weights)
-    for layer in weights.layers:
-        mixed = way.attend(torch.addmm(layer.mix_bias, x, layer.mix.T))
-        x = way.norm(x.addmm_(mixed, layer.out.T), layer.norm)
-        x = way.norm(x.addmm_(way.gelu(x, layer), layer.narrow.T), layer.last_norm)
-    return way.pool(x)
-
-
-# What PyTorch has itself.
-
-
-def start(pieces: Tensor, weights: Weights) -> Tensor:
+def embed_plainly(pieces: Tensor, weights: Weights) -> Tensor:
+    """Embed passages with PyTorch's operations: what the kernels compute, for machines without a GPU."""
     x = F.embedding(pieces, weights.words) + weights.places
-    return F.layer_norm(x, (SIZE,), *weights.norm, EPSILON).view(-1, SIZE)
-
-
-def norm(x: Tensor, by: tuple[Tensor, Tensor]) -> Tensor:
-    return F.layer_norm(x, (SIZE,), *by, EPSILON)
-
-
-def attend_by(backend: SDPBackend) -> Callable[[Tensor], Tensor]:
-    def attend(mixed: Tensor) -> Tensor:
+    x = F.layer_norm(x, (SIZE,), *weights.norm, EPSILON).view(-1, SIZE)
+    for layer in weights.layers:
+        mixed = torch.addmm(layer.mix_bias, x, layer.mix.T)
         parts = mixed.view(-1, PIECES, 3, HEADS, HEAD).permute(2, 0, 3, 1, 4).unbind(0)
-        with sdpa_kernel(backend):
-            return F.scaled_dot_product_attention(*parts).transpose(1, 2).reshape(-1, SIZE)
-
-    return attend
-
-
-def pool(x: Tensor) -> Tensor:
+        found = F.scaled_dot_product_attention(*parts, scale=math.log(2)).transpose(1, 2).reshape(-1, SIZE)
+        x = F.layer_norm(x + found @ layer.out.T, (SIZE,), *layer.norm, EPSILON)
+        wide = F.gelu(torch.addmm(layer.widen_bias, x, layer.widen.T), approximate="tanh")
+        x = F.layer_norm(x + wide @ layer.narrow.T, (SIZE,), *layer.last_norm, EPSILON)
     return F.normalize(x.view(-1, PIECES, SIZE).float().mean(1), dim=1)
 
 
-def gelu_after(x: Tensor, layer: Layer) -> Tensor:
-    """The function that the model was trained with, in a pass of its own."""
-    return F.gelu(torch.addmm(layer.widen_bias, x, layer.widen.T))
+# The kernels of gpu_embedding.cu, and the order in which they want the weights.
 
 
-def gelu_within(x: Tensor, layer: Layer) -> Tensor:
-    """A close approximation (by tanh), computed where the product is written."""
-    return torch._addmm_activation(layer.widen_bias, x, layer.widen.T, use_gelu=True)
+def place(name: str) -> tuple[str, type[ctypes.c_void_p]]:
+    return name, ctypes.c_void_p
 
 
-# Kernels of our own, where there is Triton.
+class StartTask(ctypes.Structure):
+    """What `start` is given: places in the GPU's memory, and how many rows there are."""
 
-if triton is not None:
-
-    @triton.jit
-    def _normed(x, weight, bias, at, inside, size: tl.constexpr, epsilon: tl.constexpr):
-        mean = tl.sum(x, 0) / size
-        off = tl.where(inside, x - mean, 0.0)
-        scale = tl.rsqrt(tl.sum(off * off, 0) / size + epsilon)
-        return off * scale * tl.load(weight + at, inside, 0.0).to(tl.float32) + tl.load(
-            bias + at, inside, 0.0
-        ).to(tl.float32)
-
-    @triton.jit
-    def _norm_rows(x, weight, bias, out, size: tl.constexpr, room: tl.constexpr, epsilon: tl.constexpr):
-        at = tl.arange(0, room)
-        inside = at < size
-        row = tl.program_id(0).to(tl.int64) * size
-        given = tl.load(x + row + at, inside, 0.0).to(tl.float32)
-        normed = _normed(given, weight, bias, at, inside, size, epsilon)
-        tl.store(out + row + at, normed.to(out.dtype.element_ty), inside)
-
-    @triton.jit
-    def _start_rows(
-        pieces,
-        words,
-        places,
-        weight,
-        bias,
-        out,
-        length: tl.constexpr,
-        size: tl.constexpr,
-        room: tl.constexpr,
-        epsilon: tl.constexpr,
-    ):
-        at = tl.arange(0, room)
-        inside = at < size
-        token = tl.program_id(0)
-        word = tl.load(pieces + token).to(tl.int64)
-        given = tl.load(words + word * size + at, inside, 0.0).to(tl.float32)
-        given += tl.load(places + (token % length) * size + at, inside, 0.0).to(tl.float32)
-        normed = _normed(given, weight, bias, at, inside, size, epsilon)
-        tl.store(out + token.to(tl.int64) * size + at, normed.to(out.dtype.element_ty), inside)
-
-    @triton.jit
-    def _pool_passage(
-        x,
-        out,
-        length: tl.constexpr,
-        size: tl.constexpr,
-        room: tl.constexpr,
-        step: tl.constexpr,
-    ):
-        at = tl.arange(0, room)
-        inside = at < size
-        passage = tl.program_id(0).to(tl.int64)
-        total = tl.zeros((room,), tl.float32)
-        for first in range(0, length, step):
-            rows = first + tl.arange(0, step)
-            places = (passage * length + rows)[:, None] * size + at[None, :]
-            some = tl.load(x + places, (rows < length)[:, None] & inside[None, :], 0.0)
-            total += tl.sum(some.to(tl.float32), 0)
-        total = total / tl.sqrt(tl.sum(total * total, 0))
-        tl.store(out + passage * size + at, total, inside)
-
-    @triton.jit
-    def _attend_rows(
-        mixed,
-        out,
-        base,
-        first,
-        k1,
-        v1,
-        k2,
-        v2,
-        k3,
-        v3,
-        to,
-        rows: tl.constexpr,
-        length: tl.constexpr,
-        size: tl.constexpr,
-        head: tl.constexpr,
-        scale: tl.constexpr,
-    ):
-        """Attend from some rows of a passage to all of it: 128, 64 and 16 columns, the last partly unused."""
-        at = first + tl.arange(0, rows)
-        inside = (at < length)[:, None]
-        within = tl.arange(0, head)[None, :]
-        q = tl.load(mixed + base + at[:, None] * (3 * size) + within, inside, 0.0)
-        s1 = tl.dot(q, tl.trans(k1))
-        s2 = tl.dot(q, tl.trans(k2))
-        s3 = tl.dot(q, tl.trans(k3))
-        s3 = tl.where((192 + tl.arange(0, 16) < length)[None, :], s3, -1.0e30)
-        most = tl.maximum(tl.maximum(tl.max(s1, 1), tl.max(s2, 1)), tl.max(s3, 1))[:, None] * scale
-        p1 = tl.exp2(s1 * scale - most)
-        p2 = tl.exp2(s2 * scale - most)
-        p3 = tl.exp2(s3 * scale - most)
-        total = (tl.sum(p1, 1) + tl.sum(p2, 1) + tl.sum(p3, 1))[:, None]
-        found = tl.dot(p1.to(v1.dtype), v1)
-        found = tl.dot(p2.to(v1.dtype), v2, found)
-        found = tl.dot(p3.to(v1.dtype), v3, found) / total
-        tl.store(out + to + at[:, None] * size + within, found.to(out.dtype.element_ty), inside)
-
-    @triton.jit
-    def _attend_head(
-        mixed,
-        out,
-        length: tl.constexpr,
-        heads: tl.constexpr,
-        size: tl.constexpr,
-        head: tl.constexpr,
-        scale: tl.constexpr,
-    ):
-        """One head of one passage: its keys and values are read once."""
-        passage = (tl.program_id(0) // heads).to(tl.int64)
-        here = (tl.program_id(0) % heads) * head
-        base = passage * length * 3 * size + here
-        to = passage * length * size + here
-        within = tl.arange(0, head)[None, :]
-        a1 = tl.arange(0, 128)[:, None] * (3 * size) + within
-        a2 = (128 + tl.arange(0, 64))[:, None] * (3 * size) + within
-        last = (192 + tl.arange(0, 16))[:, None]
-        a3 = last * (3 * size) + within
-        keys = mixed + base + size
-        values = mixed + base + 2 * size
-        k1 = tl.load(keys + a1)
-        k2 = tl.load(keys + a2)
-        k3 = tl.load(keys + a3, last < length, 0.0)
-        v1 = tl.load(values + a1)
-        v2 = tl.load(values + a2)
-        v3 = tl.load(values + a3, last < length, 0.0)
-        for first in range(0, 192, 64):
-            _attend_rows(mixed, out, base, first, k1, v1, k2, v2, k3, v3, to, 64, length, size, head, scale)
-        _attend_rows(mixed, out, base, 192, k1, v1, k2, v2, k3, v3, to, 16, length, size, head, scale)
+    _fields_ = (
+        *map(place, ("pieces", "words", "places", "norm_weight", "norm_bias", "x")),
+        ("rows", ctypes.c_int),
+    )
 
 
-ROOM = 512
+class LayerTask(ctypes.Structure):
+    """What `finish_layer` is given: places in the GPU's memory, and how many times 128 rows there are."""
+
+    _fields_ = (
+        *map(place, ("weights", "attended", "norm_weight", "norm_bias", "last_weight", "last_bias")),
+        *map(place, ("mix_bias", "widen_bias", "x", "mixed")),
+        ("tiles", ctypes.c_int),
+    )
 
 
-def own_start(pieces: Tensor, weights: Weights) -> Tensor:
-    out = torch.empty((pieces.numel(), SIZE), dtype=weights.words.dtype, device=pieces.device)
-    given = (pieces, weights.words, weights.places, *weights.norm)
-    _start_rows[(pieces.numel(),)](*given, out, PIECES, SIZE, ROOM, EPSILON, num_warps=1)
-    return out
+def swap_chunks(rows: Tensor) -> Tensor:
+    """Swap the eight chunks of each row of 64, differently in each of eight rows, for the tensor cores."""
+    at = torch.arange(8)[None, :] ^ (torch.arange(rows.shape[-2]) % 8)[:, None]
+    chunks = rows.unflatten(-1, (8, 8))
+    return chunks.gather(-2, at[:, :, None].to(rows.device).expand(chunks.shape)).flatten(-2)
 
 
-def own_norm(x: Tensor, by: tuple[Tensor, Tensor]) -> Tensor:
-    out = torch.empty_like(x)
-    _norm_rows[(len(x),)](x, *by, out, SIZE, ROOM, EPSILON, num_warps=1)
-    return out
+def order_columns(weight: Tensor) -> Tensor:
+    """Order the columns of a product (rows here): a thread gets every fourth pair, so make those adjacent."""
+    return weight.view(-1, 4, 4, 2, weight.shape[-1]).transpose(1, 2).reshape(weight.shape)
 
 
-def own_pool(x: Tensor) -> Tensor:
-    out = torch.empty((len(x) // PIECES, SIZE), dtype=torch.float32, device=x.device)
-    _pool_passage[(len(out),)](x, out, PIECES, SIZE, ROOM, 8, num_warps=4)
-    return out
+def pack_product(weight: Tensor) -> Tensor:
+    """Cut (columns, 384) into pieces of 192 columns by 64, for one 384 columns after the other."""
+    pieces = order_columns(weight).view(-1, 2, 192, SIZE // 64, 64).permute(0, 3, 1, 2, 4)
+    return swap_chunks(pieces).flatten()
 
 
-def own_attend(mixed: Tensor) -> Tensor:
-    out = torch.empty((len(mixed), SIZE), dtype=mixed.dtype, device=mixed.device)
-    scale = HEAD**-0.5 * 1.4426950408889634
-    _attend_head[(len(mixed) // PIECES * HEADS,)](mixed, out, PIECES, HEADS, SIZE, HEAD, scale, num_warps=4)
-    return out
+def pack_wide_products(widen: Tensor, narrow: Tensor) -> Tensor:
+    """Cut the two wide products into parts, one for each 64 of the 1536 columns, of two pieces and two."""
+    first = swap_chunks(widen.view(WIDE // 64, 64, SIZE // 64, 64).transpose(1, 2)).reshape(WIDE // 64, -1)
+    second = swap_chunks(order_columns(narrow).view(SIZE, WIDE // 64, 64).transpose(0, 1)).reshape(
+        WIDE // 64, -1
+    )
+    return torch.cat((first, second), 1).flatten()
 
 
-def list_ways(device: str) -> list[Way]:
-    backends = {"flash": SDPBackend.FLASH_ATTENTION, "cuDNN": SDPBackend.CUDNN_ATTENTION}
-    if device == "cpu":
-        backends = {"plain": SDPBackend.MATH}
-    ways = [
-        Way(f"{name} attention, {which}", start, norm, attend_by(backend), pool, gelu)
-        for name, backend in backends.items()
-        for which, gelu in (("exact GELU", gelu_after), ("GELU by tanh", gelu_within))
-    ]
-    if triton is not None:
-        ways += [
-            Way(f"{name} attention, own kernels between", own_start, own_norm, attend, own_pool, gelu_within)
-            for name, attend in (
-                ("own", own_attend),
-                *((name, attend_by(backend)) for name, backend in backends.items()),
-            )
-        ]
-        ways.append(Way("own attention, exact GELU", own_start, own_norm, own_attend, own_pool, gelu_after))
-    return ways
+def order_bias(bias: Tensor) -> Tensor:
+    """Order the 1536 biases so that a thread's 16 of each 64 (every fourth pair) lie together."""
+    return bias.float().view(-1, 8, 4, 2).transpose(1, 2).contiguous()
+
+
+def pack_layer(layer: Layer, after: Layer | None) -> Tensor:
+    """Pack all that `finish_layer` multiplies with. Attention gives the columns in another order."""
+    out = order_columns(layer.out.T).T
+    parts = [pack_product(out), pack_wide_products(layer.widen, layer.narrow)]
+    return torch.cat(parts if after is None else [*parts, pack_product(after.mix)])
+
+
+def build_library(defines: list[str]) -> ctypes.CDLL:
+    """Compile gpu_embedding.cu with nvcc."""
+    source = Path(__file__).with_suffix(".cu")
+    with tempfile.TemporaryDirectory() as folder:
+        built = Path(folder) / "layers.so"
+        target = "-gencode=arch=compute_90a,code=sm_90a"
+        options = ["-O3", "-std=c++17", "-shared", "-Xcompiler", "-fPIC", target]
+        made = ["nvcc", *options, *(f"-D{one}" for one in defines), str(source), "-o", str(built)]
+        said = subprocess.run(made, capture_output=True, text=True, check=False)
+        if said.returncode:
+            raise RuntimeError(f"nvcc: {said.stderr[-2000:]}")
+        return ctypes.CDLL(str(built))
+
+
+def check(error: int) -> None:
+    if error:
+        raise RuntimeError(f"CUDA error {error}")
+
+
+def pointer(tensor: Tensor) -> ctypes.c_void_p:
+    return ctypes.c_void_p(tensor.data_ptr())
+
+
+def current_stream() -> ctypes.c_void_p:
+    return ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+
+
+@dataclass(frozen=True, slots=True)
+class Buffers:
+    """What flows between the kernels: every word piece's numbers, its query, key and value, and attention."""
+
+    x: Tensor
+    mixed: Tensor
+    attended: Tensor
+
+    @classmethod
+    def make(cls, passages: int) -> Buffers:
+        rows = passages * PIECES
+        return cls(*(torch.empty((rows, n * SIZE), dtype=torch.float16, device="cuda") for n in (1, 3, 1)))
+
+
+class Embedder:
+    """The embedder on a GPU: a kernel for the start, two for each layer, and one for the vectors.
+
+    The second of a layer ends with the queries, keys and values of the next layer, so it also runs before the
+    first one.
+    """
+
+    def __init__(self, weights: Weights, library: ctypes.CDLL) -> None:
+        self.weights, self.library = weights, library
+        layers = weights.layers
+        self.first_stream = pack_product(layers[0].mix)
+        self.streams = [pack_layer(*pair) for pair in zip(layers, (*layers[1:], None), strict=True)]
+        self.widen_biases = [order_bias(layer.widen_bias) for layer in layers]
+        self.blocks = torch.cuda.get_device_properties("cuda").multi_processor_count
+
+    def start(self, pieces: Tensor, x: Tensor) -> None:
+        """Write the sum of each piece's word and place, after its norm."""
+        words, places, (weight, bias) = self.weights.words, self.weights.places, self.weights.norm
+        held = (one.data_ptr() for one in (pieces, words, places, weight, bias, x))
+        check(self.library.run_start(ctypes.byref(StartTask(*held, len(x))), current_stream()))
+
+    def start_layers(self, x: Tensor, mixed: Tensor) -> None:
+        """Write the queries, keys and values of the first layer."""
+        bias = self.weights.layers[0].mix_bias
+        self.run_layer(0, weights=self.first_stream, mix_bias=bias, x=x, mixed=mixed)
+
+    def attend(self, mixed: Tensor, attended: Tensor) -> None:
+        passages = len(mixed) // PIECES
+        check(self.library.run_attend(pointer(mixed), pointer(attended), passages, current_stream()))
+
+    def finish_layer(self, n: int, buffers: Buffers) -> None:
+        """Change x to what layer n makes of it; write the queries, keys and values of the next layer."""
+        layer, last = self.weights.layers[n], n + 1 == LAYERS
+        self.run_layer(
+            2 if last else 1,
+            weights=self.streams[n],
+            attended=buffers.attended,
+            norm_weight=layer.norm[0],
+            norm_bias=layer.norm[1],
+            last_weight=layer.last_norm[0],
+            last_bias=layer.last_norm[1],
+            mix_bias=layer.mix_bias if last else self.weights.layers[n + 1].mix_bias,
+            widen_bias=self.widen_biases[n],
+            x=buffers.x,
+            mixed=buffers.mixed,
+        )
+
+    def run_layer(self, kind: int, **given: Tensor) -> None:
+        tiles, over = divmod(len(given["x"]), ROWS)
+        assert not over, f"{len(given['x'])} rows are no multiple of {ROWS}"
+        task = LayerTask(tiles=tiles, **{name: one.data_ptr() for name, one in given.items()})
+        blocks = min(tiles, self.blocks)
+        check(self.library.run_finish_layer(ctypes.byref(task), kind, blocks, current_stream()))
+
+    def pool(self, x: Tensor, vectors: Tensor) -> None:
+        """Write the mean of each passage, of unit length."""
+        check(self.library.run_pool(pointer(x), pointer(vectors), len(vectors), current_stream()))
+
+    def embed(self, pieces: Tensor, vectors: Tensor, buffers: Buffers) -> None:
+        self.start(pieces, buffers.x)
+        self.start_layers(buffers.x, buffers.mixed)
+        for n in range(LAYERS):
+            self.attend(buffers.mixed, buffers.attended)
+            self.finish_layer(n, buffers)
+        self.pool(buffers.x, vectors)
+
+    def __call__(self, pieces: Tensor) -> Tensor:
+        vectors = torch.empty((len(pieces), SIZE), device="cuda")
+        self.embed(pieces, vectors, Buffers.make(len(pieces)))
+        return vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,17 +348,15 @@ def print_bound(peak: float, bandwidth: float) -> float:
     return 1 / (PIECES * total)
 
 
-def compare(pack: Path, weights: Weights, way: Way, device: str, most: int) -> tuple[float, float, float]:
-    """Return the largest difference of a component, the lowest cosine, and the mean cosine to the 8 bits."""
+def compare(pack: Path, embed: Callable[[Tensor], Tensor], device: str, most: int) -> tuple[float, str]:
+    """Return the largest difference of a component, and with it in words the cosines."""
     with np.load(pack / "expected.npz") as held:
         passages = torch.from_numpy(held["passages"].astype(np.int32))[:most].to(device)
         exact, rounded = held["exact"][:most], held["rounded"][:most]
-    found = embed(passages, weights, way).float().cpu().numpy()
-    return (
-        float(np.abs(found - exact).max()),
-        float((found * exact).sum(1).min()),
-        float((found * rounded).sum(1).mean()),
-    )
+    found = embed(passages).float().cpu().numpy()
+    differ = float(np.abs(found - exact).max())
+    lowest, eight = float((found * exact).sum(1).min()), float((found * rounded).sum(1).mean())
+    return differ, f"differs by {differ:.2e} at most, cosine {lowest:.6f}; to 8 bits {eight:.4f}"
 
 
 def draw_passages(count: int) -> Tensor:
@@ -418,99 +367,115 @@ def draw_passages(count: int) -> Tensor:
     return torch.from_numpy(some[np.arange(count) % len(some)].astype(np.int32))
 
 
-class Graph:
-    """A batch as one CUDA graph, with the places where its pieces come in and its vectors go out."""
+class Slot:
+    """A batch as one CUDA graph, the places of its pieces and vectors, and how far these have come."""
 
-    def __init__(self, batch: int, weights: Weights, way: Way) -> None:
+    def __init__(self, batch: int, embedder: Embedder, buffers: Buffers) -> None:
         self.pieces = draw_passages(batch).cuda()
-        side = torch.cuda.Stream()
-        with torch.cuda.stream(side):
-            for _ in range(2):
-                embed(self.pieces, weights, way)
+        self.vectors = torch.empty((batch, SIZE), device="cuda")
+        self.arrived, self.embedded, self.left = (torch.cuda.Event() for _ in range(3))
+        embedder.embed(self.pieces, self.vectors, buffers)
         torch.cuda.synchronize()
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph):
-            self.vectors = embed(self.pieces, weights, way)
+            embedder.embed(self.pieces, self.vectors, buffers)
 
-    def measure(self, seconds: float) -> float:
-        """Run it again and again; return passages a second, with nothing copied."""
-        self.graph.replay()
-        torch.cuda.synchronize()
-        begun, many = time.perf_counter(), 0
-        while time.perf_counter() - begun < seconds:
-            for _ in range(8):
-                self.graph.replay()
-            torch.cuda.synchronize()
-            many += 8 * len(self.pieces)
-        return many / (time.perf_counter() - begun)
 
-    def embed_all(self, given: Tensor, found: Tensor) -> float:
-        """Embed passages of the host's memory into the host's memory; return passages a second."""
-        batch = len(self.pieces)
+class Pipeline:
+    """Embeds passages of the host's memory into the host's memory.
+
+    Batches are computed one after the other on one stream, while others come and go on two more. The host
+    only gives orders, so that the next batch always waits for the GPU and never the other way round.
+    """
+
+    def __init__(self, batch: int, embedder: Embedder) -> None:
+        buffers = Buffers.make(batch)
+        self.batch = batch
+        self.slots = [Slot(batch, embedder, buffers) for _ in range(IN_FLIGHT)]
+        self.coming, self.computing, self.going = (torch.cuda.Stream() for _ in range(3))
+
+    def give_orders(self, slot: Slot, given: Tensor, found: Tensor) -> None:
+        with torch.cuda.stream(self.coming):
+            self.coming.wait_event(slot.embedded)
+            slot.pieces.copy_(given, non_blocking=True)
+            slot.arrived.record()
+        with torch.cuda.stream(self.computing):
+            self.computing.wait_event(slot.arrived)
+            self.computing.wait_event(slot.left)
+            slot.graph.replay()
+            slot.embedded.record()
+        with torch.cuda.stream(self.going):
+            self.going.wait_event(slot.embedded)
+            found.copy_(slot.vectors, non_blocking=True)
+            slot.left.record()
+
+    def embed(self, given: Tensor, found: Tensor) -> float:
+        """Embed whole batches; return passages a second."""
         torch.cuda.synchronize()
         begun = time.perf_counter()
-        for first in range(0, len(given), batch):
-            self.pieces.copy_(given[first : first + batch], non_blocking=True)
-            self.graph.replay()
-            found[first : first + batch].copy_(self.vectors, non_blocking=True)
+        for n, first in enumerate(range(0, len(given), self.batch)):
+            part = slice(first, first + self.batch)
+            self.give_orders(self.slots[n % IN_FLIGHT], given[part], found[part])
         torch.cuda.synchronize()
         return len(given) / (time.perf_counter() - begun)
 
+    def compute_again(self, seconds: float) -> float:
+        """Embed the same batch again and again; return passages a second, with nothing copied."""
+        begun, many = time.perf_counter(), 0
+        while time.perf_counter() - begun < seconds:
+            for _ in range(8):
+                self.slots[0].graph.replay()
+            torch.cuda.synchronize()
+            many += 8 * self.batch
+        return many / (time.perf_counter() - begun)
 
-def time_parts(batch: int, weights: Weights, way: Way) -> None:
+
+def print_kernels(batch: int, embedder: Embedder) -> None:
     """Print where the time goes, by kernel."""
     from torch.profiler import ProfilerActivity, profile
 
     pieces = draw_passages(batch).cuda()
-    embed(pieces, weights, way)
-    with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as seen:
-        embed(pieces, weights, way)
+    embedder(pieces)
+    with profile(activities=[ProfilerActivity.CUDA]) as seen:
+        embedder(pieces)
         torch.cuda.synchronize()
     rows = [(e.self_device_time_total, e.key) for e in seen.key_averages() if e.self_device_time_total > 0]
     print("µs a passage in each kernel:")
-    for spent, name in sorted(rows, reverse=True)[:12]:
+    for spent, name in sorted(rows, reverse=True)[:8]:
         print(f"  {spent / batch:6.3f}  {name[:100]}", flush=True)
 
 
-def measure_gpu(pack: Path, *, seconds: float, peak: float, bandwidth: float) -> None:
-    ends = time.monotonic() + seconds
-    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, triton {bool(triton)}")
-    bound = print_bound(peak, bandwidth)
+def measure_gpu(pack: Path, *, passages: int, bound: float, defines: list[str]) -> None:
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}", *defines)
     weights = load_weights(pack / "embedder.npz", device="cuda", kind=torch.float16)
-    best: tuple[float, int, Way] | None = None
-    for way in list_ways("cuda"):
-        if time.monotonic() > ends - 20:
-            print(f"{way.name}: not tried, the time is short")
-            continue
-        try:
-            differ, cosine, eight = compare(pack, weights, way, "cuda", 256)
-            speeds = {}
-            for batch in BATCHES:
-                speeds[batch] = Graph(batch, weights, way).measure(0.25)
-        except Exception as failed:  # one way less
-            print(f"{way.name}: {type(failed).__name__}: {str(failed)[:300]}", flush=True)
-            continue
-        batch = max(speeds, key=lambda size: speeds[size])
-        shares = ", ".join(f"{size}: {speed:,.0f}" for size, speed in speeds.items())
-        print(
-            f"{way.name}: {speeds[batch]:,.0f} passages/s, {speeds[batch] / bound:.1%} of the bound, "
-            f"at batch {batch}; differs by {differ:.1e}, cosine {cosine:.6f}; to 8 bits {eight:.4f} "
-            f"({shares})",
-            flush=True,
-        )
-        if differ <= 1e-3 and (best is None or speeds[batch] > best[0]):
-            best = speeds[batch], batch, way
-    if best is None:
-        print("no way gave the right vectors")
-        return
-    _, batch, way = best
-    graph = Graph(batch, weights, way)
-    given = draw_passages(batch * max(1, 600_000 // batch)).pin_memory()
-    found = torch.empty((len(given), SIZE), dtype=torch.float32).pin_memory()
-    speed = max(graph.embed_all(given, found) for _ in range(2))
-    print(f"**{way.name}, batch {batch}, {len(given):,} passages from the host's memory and back:")
-    print(f"{speed:,.0f} passages/s, {speed / bound:.1%} of the bound ({bound:,.0f})**", flush=True)
-    time_parts(batch, weights, way)
+    embedder = Embedder(weights, build_library(defines))
+    differ, words = compare(pack, embedder, "cuda", 256)
+    print(f"256 passages: {words}", flush=True)
+    given = draw_passages(passages).pin_memory()
+    found = torch.empty((passages, SIZE)).pin_memory()
+
+    def measure(batch: int) -> float:
+        pipeline, many = Pipeline(batch, embedder), passages // batch * batch
+        alone = pipeline.compute_again(0.5)
+        speed = pipeline.embed(given[:many], found[:many])
+        print(f"batch {batch}: {speed:,.0f} passages/s, {speed / bound:.1%} of the bound; {alone:,.0f} when")
+        print("  one batch stays in the GPU's memory, for half a second", flush=True)
+        return speed
+
+    speeds = {batch: measure(batch) for batch in BATCHES}
+    best = max(speeds, key=lambda batch: speeds[batch])
+    many = passages // best * best
+    speed = Pipeline(best, embedder).embed(given[:many], found[:many])
+    print(f"batch {best}, {many:,} passages, differ by {differ:.2e} at most:")
+    print(f"from the host and back: {speed:,.0f} passages/s, {speed / bound:.1%} of the bound", flush=True)
+    print_kernels(best, embedder)
+
+
+def check_without_gpu(pack: Path) -> None:
+    for kind in (torch.float32, torch.float16):
+        weights = load_weights(pack / "embedder.npz", device="cpu", kind=kind)
+        _, words = compare(pack, lambda pieces, held=weights: embed_plainly(pieces, held), "cpu", 8)
+        print(f"{kind}, 8 passages: {words}")
 
 
 def main() -> None:
@@ -518,24 +483,17 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     options.add_argument("folder", type=Path)
-    options.add_argument("--seconds", type=float, default=75.0)
+    options.add_argument("--passages", type=int, default=600_000)
     options.add_argument("--peak", type=float, default=989e12)
     options.add_argument("--bandwidth", type=float, default=4.8e12)
+    options.add_argument("--define", nargs="*", default=[], help="for nvcc, such as ATTEND_WARPS=7")
     said = options.parse_args()
+    bound = print_bound(said.peak, said.bandwidth)
     with torch.inference_mode():
         if torch.cuda.is_available():
-            measure_gpu(said.folder, seconds=said.seconds, peak=said.peak, bandwidth=said.bandwidth)
-            return
-        print_bound(said.peak, said.bandwidth)
-        for kind in (torch.float32, torch.float16):
-            weights = load_weights(said.folder / "embedder.npz", device="cpu", kind=kind)
-            for way in list_ways("cpu"):
-                try:
-                    differ, cosine, eight = compare(said.folder, weights, way, "cpu", 8)
-                except Exception as failed:  # no interpreter of Triton
-                    print(f"{kind}, {way.name}: {type(failed).__name__}: {str(failed)[:200]}")
-                    continue
-                print(f"{kind}, {way.name}: {differ:.1e} at most, cosine {cosine:.6f}; to 8 bits {eight:.4f}")
+            measure_gpu(said.folder, passages=said.passages, bound=bound, defines=said.define)
+        else:
+            check_without_gpu(said.folder)
 
 
 if __name__ == "__main__":
