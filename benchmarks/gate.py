@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from benchmarks.groundedness import measure_auroc
 from octavo.models.cross_encoders import Verifier
-from octavo.models.weights import GATE, GATE_LARGE
+from octavo.models.weights import GATE, GATE_LARGE, LARGE
 from octavo.text.blocks import find_block, list_blocks
 from octavo.types import Chunk
 from octavo.verification.claims import Claim, Sentence
@@ -40,7 +40,7 @@ DATA = Path(__file__).parent.parent / "src/octavo/verification/meaning.json"
 SHARES, LOST = (0.05, 0.02, 0.01, 0.005, 0.002), 0.02
 L2, LEAST = 10.0, 5e-4
 FOR = frozenset(
-    {"gate", "large", "cited_spoken"}
+    {"gate", "large", "reader", "cited_spoken"}
     | {f"near_{name}" for name in ("sentence", "window", "weakest", "spoken", "aligned", "bigrams", "words")}
 )
 """The measures that speak for a claim. All others speak against it."""
@@ -173,8 +173,8 @@ def find_limit(table: Table, scores: Floats, share: float) -> float:
     return float(lies[allowed]) + 1e-3
 
 
-def make_judge(table: Table, *, without: str = "") -> dict[str, Any]:
-    chosen = [name for name in table.names if name != without]
+def make_judge(table: Table, *, without: Sequence[str] = ()) -> dict[str, Any]:
+    chosen = [name for name in table.names if name not in without]
     scores = score_left_out(table, chosen)
     weighed = scores[table.honest & ~table.strict]
     limits = [[share, round(find_limit(table, scores, share), 4)] for share in SHARES]
@@ -210,13 +210,15 @@ def main() -> None:
     options.add_argument("--write", action="store_true", help="fit both judges on the part tune")
     said = options.parse_args()
     verifier = Verifier(threads=1).score_support
-    gate, large = (Verifier(threads=1, shipped=model).score_support for model in (GATE, GATE_LARGE))
+    gate, large, reader = (
+        Verifier(threads=1, shipped=model).score_support for model in (GATE, GATE_LARGE, LARGE)
+    )
     if said.write:
-        table = tabulate(read_cases(said.written, "tune"), Opinions(verifier, gate, large))
-        judges = {"small": make_judge(table, without="large"), "large": make_judge(table)}
+        table = tabulate(read_cases(said.written, "tune"), Opinions(verifier, gate, large, reader))
+        judges = {"small": make_judge(table, without=("large", "reader")), "large": make_judge(table)}
         DATA.write_text(json.dumps({"version": 1, **judges}, indent=1) + "\n", encoding="utf-8")
     cases = read_cases(said.written, said.part)
-    opinions = Opinions(verifier, gate, large if said.judge == "large" else None)
+    opinions = Opinions(verifier, gate, large, reader) if said.judge == "large" else Opinions(verifier, gate)
     began = time.process_time()
     rulings = [decide(case.claim, case.sentences, opinions=opinions) for case in cases]
     spent = 5000 * (time.process_time() - began) / len(cases)

@@ -167,7 +167,7 @@ FREELY = Claim("A tempest in 1874 destroyed the pier on the north side.", ("s1",
 
 
 def judge_by(odds: float) -> Opinions:
-    return Opinions(Verifier(0.0), Verifier(odds), Verifier(odds))
+    return Opinions(Verifier(0.0), Verifier(odds), Verifier(odds), Verifier(odds))
 
 
 def test_what_is_said_freely_is_published_quoted_or_dropped_by_its_meaning() -> None:
@@ -202,7 +202,7 @@ def test_one_bad_sentence_spoils_a_claim_and_a_wrong_id_cannot_be_made_good() ->
         def __call__(self, claim: str, passages: Sequence[str], /) -> list[float]:
             return [-8.0 if "Bishop" in claim else 8.0 for _ in passages]
 
-    opinions = Opinions(Verifier(0.0), Suspicious(0.0), Suspicious(0.0))
+    opinions = Opinions(Verifier(0.0), Suspicious(0.0), Suspicious(0.0), Suspicious(0.0))
     both = Claim(f"{FREELY.text} Bishop Odo paid for it.", ("s1",))
     assert decide(both, PIER, opinions=opinions).decision == "drop"
     for claim in (
@@ -221,4 +221,4 @@ def test_every_weight_by_meaning_has_the_sign_of_its_meaning_and_less_risk_asks_
         assert limits[0] > fit["quote"]
         against = {n for n, w in fit["weights"].items() if w < 0 and n != "bias"}
         assert {n.split("_")[0] for n in against} <= {"near", "cited", "rule", "new", "gains", "loses"}
-        assert min(fit["weights"][n] for n in ("gate", "large") if n in fit["weights"]) > 0
+        assert min(fit["weights"][n] for n in ("gate", "large", "reader") if n in fit["weights"]) > 0

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, overload
 
 from octavo.concurrency import run_blocking
 from octavo.errors import NotFound
-from octavo.models.weights import GATE, GATE_LARGE, MULTILINGUAL_READER, VERIFIER
+from octavo.models.weights import GATE, GATE_LARGE, LARGE, MULTILINGUAL_READER, VERIFIER
 from octavo.records.markup import find_markup
 from octavo.search.preferences import NO_PREFERENCES, Preferences
 from octavo.search.scope import Bounds, find_section
@@ -114,8 +114,9 @@ def _make_opinions(reranker: Reranker | None, verifier: SupportModel | None) -> 
     if reranker is None or reranker.gate is None or verifier is None:
         return None
     large = CachedVerifier(reranker.gate_large) if reranker.gate_large else None
+    reader = CachedVerifier(reranker.large.score_support) if reranker.large else None
     multilingual = CachedVerifier(reranker.multilingual.score_support) if reranker.multilingual else None
-    return Opinions(verifier, CachedVerifier(reranker.gate), large, multilingual)
+    return Opinions(verifier, CachedVerifier(reranker.gate), large, reader, multilingual)
 
 
 class Workspace(Sequence[Sentence]):
@@ -160,10 +161,10 @@ class Workspace(Sequence[Sentence]):
 
     def list_verifiers(self) -> list[str]:
         """Return the names of the verifiers that were asked about a claim."""
-        gate, large = (self.opinions.gate, self.opinions.large) if self.opinions else (None, None)
-        other = self.opinions.multilingual if self.opinions else None
-        known = {VERIFIER.name: self.opinion, GATE.name: gate, GATE_LARGE.name: large}
-        known |= {MULTILINGUAL_READER.name: other}
+        known: dict[str, SupportModel | None] = {VERIFIER.name: self.opinion}
+        if (asked := self.opinions) is not None:
+            known |= {GATE.name: asked.gate, GATE_LARGE.name: asked.large, LARGE.name: asked.reader}
+            known |= {MULTILINGUAL_READER.name: asked.multilingual}
         return [name for name, one in known.items() if isinstance(one, CachedVerifier) and one.was_asked]
 
     def report(self, step: str, detail: str = "") -> None:

@@ -5,7 +5,8 @@ this module judges what it writes by meaning. Trained verifiers' opinions count 
 comparison of words measured and what each rule objects to. `meaning.json` holds the weights, fitted by
 `benchmarks/gate.py` on claims about books, and limits: from `publish` on a claim may stand in its own
 words, from `quote` on its sentences may stand in its place. There are two judges, one with the small
-verifier alone and one that asks the large one as well. Without a verifier nothing is judged by meaning.
+verifier alone and one that asks the large one and the large reader as well. Without a verifier nothing is
+judged by meaning.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal
 
-from octavo.text.scoring import logistic
+from octavo.text.scoring import logistic, take_log_odds
 from octavo.verification.check import MOST_CLAIM, measure
 from octavo.verification.lexemes import find_decisive, read_lexemes
 from octavo.verification.rules import count_faults
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
     from octavo.protocols import SupportModel
 
 Decision = Literal["publish", "quote", "drop"]
-# The most that an opinion counts, in log odds, and the most objections of one rule.
-_SURE, _MOST_FAULTS = 8.0, 4
+# The doubt that is left where a verifier is surest, the least that is left of it when its scale is stretched,
+# and the most objections of one rule.
+_DOUBT, _LEAST_DOUBT, _MOST_FAULTS = 0.02, 0.001, 4
 # What the comparison of words measures of the claim beside the sentences with their neighbours, and alone.
 _NEAR = (
     "sentence", "window", "weakest", "spoken", "aligned", "bigrams", "words",
@@ -42,13 +44,14 @@ class Opinions:
     """The trained verifiers that are asked about a claim.
 
     `verifier` helps the strict check. `gate` learnt from what language models write, and judges by meaning
-    together with the `large` verifier, where that is used. `multilingual` compares a translated claim with
-    the book's own words.
+    together with the `large` verifier and the large `reader`, where both are used. `multilingual` compares a
+    translated claim with the book's own words.
     """
 
     verifier: SupportModel
     gate: SupportModel
     large: SupportModel | None = None
+    reader: SupportModel | None = None
     multilingual: SupportModel | None = None
 
 
@@ -71,7 +74,7 @@ def weigh(claim: str, cited: str, near: str, opinions: Opinions, *, risk: float)
 
     `risk` is the share of false claims that may be published. If no limit keeps to it, none is published.
     """
-    fit = load_judges()["large" if opinions.large else "small"]
+    fit = load_judges()["large" if opinions.large and opinions.reader else "small"]
     features = measure_meaning(claim, cited, near, opinions)
     odds = sum(weight * features.get(name, 0.0) for name, weight in fit["weights"].items())
     limit = next((limit for share, limit in fit["publish"] if share <= risk), float("inf"))
@@ -84,8 +87,8 @@ def measure_meaning(claim: str, cited: str, near: str, opinions: Opinions) -> di
     claim = claim[:MOST_CLAIM]
     found = {"bias": 1.0, **measure_words(claim, cited, near)}
     found["gate"] = _ask(opinions.gate, claim, near)
-    if opinions.large is not None:
-        found["large"] = _ask(opinions.large, claim, near)
+    if opinions.large is not None and opinions.reader is not None:
+        found |= {"large": _ask(opinions.large, claim, near), "reader": _ask(opinions.reader, claim, near)}
     return found
 
 
@@ -108,6 +111,14 @@ def _compare_decisive(mine: Sequence[str], theirs: Sequence[str]) -> dict[str, f
     return gained | {f"loses_{word}": float(word in theirs and word not in mine) for word in _WATCHED}
 
 
+def stretch(odds: float) -> float:
+    """Stretch the scale of a verifier, which ends early: it learnt to be sure to 97.5 % and never more.
+
+    So it says nearly the same of all that it is sure of, and the little that is left of its doubt tells most.
+    """
+    return take_log_odds((logistic(odds) - _DOUBT) / (1 - 2 * _DOUBT), least=_LEAST_DOUBT)
+
+
 def _ask(opinion: SupportModel, claim: str, text: str) -> float:
     (odds,) = opinion(claim, [text])
-    return min(_SURE, max(-_SURE, float(odds)))
+    return stretch(float(odds))
