@@ -77,11 +77,7 @@ async def ask(question: Question, steps: AskSteps) -> AsyncGenerator[AskEvent, N
                     said = step.keep_answered(answerable=steps.find_threshold(step), sure=least)
         reply = await steps.verify(interpreted, workspace, said, found=found, renamed=renamed)
         threshold = steps.find_threshold(reply)
-        if (
-            reply.claims
-            and reply.answerable >= threshold
-            and reply.confidence >= calibration.LEAST_CONFIDENCE
-        ):
+        if reply.claims and reply.answerable >= threshold and reply.confidence >= least:
             text = await cite(reply, Sources(steps.records))
         else:
             text = await _refuse(question, interpreted, bounds, reply, steps)
