@@ -62,17 +62,14 @@ _ORDINAL = re.compile(
 )
 _TITLED = (
     re.compile(
-        rf"(?:the |this )?(?P<kind>{KINDS}) (?:on|about|with|called|titled|entitled|named|of|for)? ?"
-        r"(?P<title>.+)",
+        rf"(?:the |this )?{KINDS} (?:on|about|called|titled|entitled|named|of|for)? ?(?P<title>.+)",
         re.IGNORECASE,
     ),
-    re.compile(rf"(?:the )?(?P<title>.+?) (?P<kind>{KINDS})", re.IGNORECASE),
+    re.compile(rf"(?:the )?(?P<title>.+?) {KINDS}", re.IGNORECASE),
 )
 _NTH = re.compile(r"(\d+)(?:st|nd|rd|th)")
 # By their first two letters: appendix and part; chapter, lesson, module, week and unit.
 _NEVER_BARE, _FILED = ("ap", "pa"), ("ch", "le", "mo", "we", "un")
-# What stands high among the headings: appendix, chapter and part.
-_HIGH = ("ap", "ch", "pa")
 # Chapters, stories, staves and tales may be counted where they have no numbers.
 _COUNTED = ("ch", "st", "ta")
 LONGEST = 120
@@ -283,25 +280,19 @@ def _resolve_title(said: str, sections: Sequence[Section], *, exact: bool) -> Pa
     for pattern in _TITLED:
         found = pattern.fullmatch(said)
         if found:
-            title = found["title"].strip(" \"“”'")
-            # The question may go on with a verb: "the chapter on security warn".
-            shorter = title.rpartition(" ")[0]
-            high = found["kind"].lower()[:2] in _HIGH
-            return next(
-                filter(None, (_resolve_words(t, sections, high=high) for t in (title, shorter))), None
-            )
+            return _resolve_words(found["title"].strip(" \"“”'"), sections)
     return None
 
 
-def _resolve_words(title: str, sections: Sequence[Section], *, high: bool) -> Part | None:
-    """Find the heading that has all of the words, and the fewest besides, or is the highest of them."""
+def _resolve_words(title: str, sections: Sequence[Section]) -> Part | None:
+    """Find the heading that has all of the words, and the fewest besides."""
     wanted = _collect_words(title)
     if not wanted:
         return None
     having = [(s, words) for s in sections if wanted <= (words := _collect_words(s.title))]
     if not having:
         return None
-    best = min(having, key=lambda item: (high * item[0].level, len(item[1]), item[0].level, item[0].position))
+    best = min(having, key=lambda item: (len(item[1]), item[0].level, item[0].position))
     return _gather(best[0], sections)
 
 

@@ -107,10 +107,6 @@ _POLITE = re.compile(
 _PARTS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        # A part that is named by its matter, whatever it does: "what does the chapter on security warn of".
-        # What it says about something else is a plain question.
-        rf"what (?:is|was|does|did) (?P<part>the (?:{KINDS}) (?:on|about|with) "
-        r"(?:(?!\b(?:about|of|on|to|for) ).)+?)(?: (?:all |mainly |mostly )?(?:about|of|for))?",
         r"what(?:['’]?s| is| was| are| were)? (?P<part>.+?) (?:all |mainly |mostly )?about",
         r"what happen(?:s|ed) (?:in|at|during|by) (?P<part>.+)",
         r"how (?:does|did|do) (?P<ends>.+?) (?:end|conclude|finish)(?: up)?",
@@ -298,7 +294,7 @@ def _read_part(said: str) -> PartRequest | None:
             part = named[edge].lower()
             if part in list_words("personal_pronouns", "pronouns"):
                 # "What is it about?" and "how does it end?" mean the book; "how do I start?" means no part.
-                asked = pattern is _PARTS[1] or edge == "ends"
+                asked = pattern is _PARTS[0] or edge == "ends"
                 return PartRequest(f"{_EDGES.get(edge, '')}the book") if asked and part == "it" else None
             return PartRequest(f"{_EDGES.get(edge, '')}{named[edge]}")
     return None
