@@ -132,6 +132,11 @@ def test_a_half_without_an_answer_is_named_and_the_other_one_kept() -> None:
     assert (reply.answerable, reply.confidence) == (0.9, 0.45)
 
 
+def test_parts_that_are_kept_are_as_sure_as_all_of_them_together() -> None:
+    reply = make_reply(0.9, 0.8, 0.1).keep_answered(answerable=0.5, sure=0.1)
+    assert reply.confidence == pytest.approx(0.45 * 0.4)
+
+
 @pytest.mark.parametrize("chances", [(0.9, 0.8), (0.2, 0.1)])
 def test_where_both_halves_are_alike_the_least_sure_one_counts(chances: tuple[float, float]) -> None:
     reply = make_reply(*chances)

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from octavo.answers.calibration import LEAST_CONFIDENCE
 from octavo.answers.lists import wants_several
+from octavo.answers.overview import Gist
 from octavo.library import Library
 from octavo.types import Answer, Scope, ScopeType
 from tests.support.answerers import ask_truly, fill_library, open_copy
@@ -108,6 +110,10 @@ async def test_a_long_part_is_told_with_less_confidence_than_a_short_one(
     await library.add(book)
     short, long = [await ask(library, f"what is chapter {n} about", book="days") for n in (1, 2)]
     assert long.confidence < 0.5 < short.confidence
+
+
+def test_a_whole_book_is_told_however_long_it_is() -> None:
+    assert Gist((), 170 / 300_000).confidence > LEAST_CONFIDENCE
 
 
 async def test_an_ending_is_told_to_its_last_sentence_of_prose(library: Library, tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ class Reply:
             self,
             claims=(*told, *named),
             answerable=min(half.answerable for half in found),
-            confidence=min(half.confidence for half in found),
+            confidence=combine_confidence([half.confidence for half in found]),
         )
 
 
@@ -428,11 +428,16 @@ def _asks_name(question: str) -> bool:
     return parse_question(question).expected is Expected.PERSON or _NAME.search(question) is not None
 
 
-def join_replies(replies: Sequence[Reply], *, claims_each: int | None) -> Reply | None:
-    """Join the answers to parts of a question. They are right together only if each of them is.
+def combine_confidence(each: Sequence[float]) -> float:
+    """How sure several answers are together: they are right only if each of them is.
 
-    Each part gives its first `claims_each` claims, or all. If each is sure enough to be told, all are.
+    If each is sure enough to be told, all are.
     """
+    return max(prod(each), min(calibration.LEAST_CONFIDENCE, *each))
+
+
+def join_replies(replies: Sequence[Reply], *, claims_each: int | None) -> Reply | None:
+    """Join the answers to parts of a question. Each part gives its first `claims_each` claims, or all."""
     claims: list[Claim] = []
     for claim in (claim for reply in replies for claim in reply.claims[:claims_each]):
         said = {id_ for other in claims for id_ in list_named(other)}
@@ -443,8 +448,7 @@ def join_replies(replies: Sequence[Reply], *, claims_each: int | None) -> Reply 
         return None
     least = min(replies, key=lambda reply: reply.confidence)
     answerable = min(reply.answerable for reply in replies)
-    together = prod(reply.confidence for reply in replies)
-    confidence = max(together, min(calibration.LEAST_CONFIDENCE, least.confidence))
+    confidence = combine_confidence([reply.confidence for reply in replies])
     return replace(least, claims=tuple(claims), answerable=answerable, confidence=confidence, short=None)
 
 

@@ -32,7 +32,7 @@ SECTIONS_MOST = 24
 # What of a part belongs to its end.
 _LAST_SHARE, _LAST_LEAST = 0.15, 16
 # How sure a gist is, by the logarithm of the share of its part that it tells: log odds.
-_TOLD, _TOLD_SHARE = 2.6, 0.9
+_TOLD, _TOLD_SHARE, _TOLD_LEAST = 2.6, 0.9, 0.2
 # With so many sentences a part ends, whatever they say, if they have no more words than this.
 _LAST_SENTENCES, _LAST_WORDS = 2, 80
 _PROSE = frozenset((ElementKind.PARAGRAPH, ElementKind.TERM, ElementKind.VERSE))
@@ -57,8 +57,12 @@ class Gist:
 
     @property
     def confidence(self) -> float:
-        """How often a gist has what readers ask of a part: the less of it is told, the more seldom."""
-        return round(logistic(_TOLD + _TOLD_SHARE * log(self.share)), 4) if self.share > 0 else 0.0
+        """How often a gist has what readers ask of a part: the less of it is told, the more seldom.
+
+        A whole book is told too, however long it is.
+        """
+        told = logistic(_TOLD + _TOLD_SHARE * log(self.share)) if self.share > 0 else 0.0
+        return round(max(_TOLD_LEAST, told), 4)
 
 
 async def tell_part(part: Part, workspace: Workspace) -> Gist:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from qdrant_edge import CountRequest, FacetRequest, ScrollRequest, SparseVector
 
+from octavo.errors import StoreError
 from octavo.protocols import StoredPoint, Values, Where
 from octavo.store import base
 from octavo.store.base import DENSE, FILTERED, LEXICAL
@@ -44,7 +45,7 @@ class DigestReader:
         Whenever all are, the files by which they are found are checked, too: `StoreError` if any is damaged.
         """
         if ids is None:
-            check_files(self._path)
+            self._check_files()
         found: dict[str, str] = {} if ids is None else dict.fromkeys(self._list_ids(), base.UNREAD)
         pages = self._read_all() if ids is None else self._read_some([id for id in ids if id in found])
         with_words: list[str] = []
@@ -63,6 +64,14 @@ class DigestReader:
         among = None if ids is None else [str(book) for book in by_key["book_id"]]
         broken = [*self._find_misby_key(by_key, among), *self._find_unindexed(with_words)]
         return found | dict.fromkeys(broken, base.DAMAGED)
+
+    def _check_files(self) -> None:
+        """Checks the files by which points are found. The store may be exchanged meanwhile: then again."""
+        try:
+            check_files(self._path)
+        except StoreError:
+            with self._engine():
+                check_files(self._path)
 
     def count_lacking_words(self) -> int:
         """Counts the points that the index of words lacks. Most of them have no words at all."""

@@ -3,7 +3,7 @@
 The digest of a point tells whether its text and its vectors are what was written. The codes of the vectors,
 the index of the words and the filters are files of their own. In a segment that was rewritten they are read
 from the disk as they are needed, are never written to again, and the engine does not check them. So their
-checksums are saved when a store is rewritten, and compared whenever all of its points are.
+checksums are saved when a store is rewritten, and compared where the digests of all points are.
 """
 
 from __future__ import annotations
