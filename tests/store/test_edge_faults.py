@@ -98,36 +98,31 @@ def classify(name: str) -> str:
     return re.sub(r"segments/[^/]+|payload_index/[^/]+-(?=map|null|numeric)", "…", name)
 
 
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Picture:
-    data = tmp_path_factory.mktemp("sound")
+def write_store(data: Path, chunks: str, *, then: str = "") -> Picture:
+    """The files of a closed store with the chunks of that name, after another line was run."""
     ended = run(
-        """
+        f"""
         store = asyncio.run(open_store(Settings(data=data, free_space_mb=0), dimension=SIZE))
-        asyncio.run(store.upsert(CHUNKS, edition=1))
+        asyncio.run(store.upsert({chunks}, edition=1))
         asyncio.run(store.close())
+        {then}
         """,
         data,
     )
     assert ended.returncode == 0, ended.stderr
     return {name: file for name, file in read_files(data).items() if name.startswith("store")}
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Picture:
+    return write_store(tmp_path_factory.mktemp("sound"), "CHUNKS")
 
 
 @pytest.fixture(scope="module")
 def rewritten(tmp_path_factory: pytest.TempPathFactory) -> Picture:
     """A store that was rewritten, so that what finds its points is read from the disk."""
-    data = tmp_path_factory.mktemp("rewritten")
-    ended = run(
-        """
-        store = asyncio.run(open_store(Settings(data=data, free_space_mb=0), dimension=SIZE))
-        asyncio.run(store.upsert(MANY, edition=1))
-        asyncio.run(store.close())
-        rewrite(locate_store(data), dimension=SIZE)
-        """,
-        data,
-    )
-    assert ended.returncode == 0, ended.stderr
-    return {name: file for name, file in read_files(data).items() if name.startswith("store")}
+    then = "rewrite(locate_store(data), dimension=SIZE)"
+    return write_store(tmp_path_factory.mktemp("rewritten"), "MANY", then=then)
 
 
 @pytest.fixture

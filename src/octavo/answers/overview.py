@@ -14,6 +14,7 @@ from octavo.concurrency import run_blocking
 from octavo.text.bookmap.blocks import Blocks
 from octavo.text.bookmap.gist import choose_gist
 from octavo.text.bookmap.marks import Stretch
+from octavo.text.languages import count_words
 from octavo.text.scoring import logistic
 from octavo.types import ElementKind
 from octavo.verification.claims import Claim
@@ -90,7 +91,7 @@ async def tell_part(part: Part, workspace: Workspace) -> Gist:
 
 
 def _count_words(sentences: Iterable[Sentence]) -> int:
-    return sum(len(sentence.text.split()) for sentence in sentences)
+    return sum(count_words(sentence.text, sentence.chunk.language) for sentence in sentences)
 
 
 def _find_closing(section: Section, sentences: Sequence[Sentence]) -> list[Sentence]:
