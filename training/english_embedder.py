@@ -1,7 +1,7 @@
 """Trains the embedder of English books on: a question is near the passage that answers it.
 
     python training/english_embedder.py --small SMALL --data DATA --labels LABELS --dev DEV \\
-        --out OUT.safetensors --seconds 300 [--packed FOLDER]
+        --out OUT.safetensors --seconds 300 [--packed FOLDER] [--mined MINED] [--start CHANGES.npz]
 
 SMALL is what `unpack_small.py` wrote. The embedder that ships learns from people's questions with right
 and wrong passages, from questions that a teacher wrote and judged, from those that were written about books
@@ -9,13 +9,14 @@ and wrong passages, from questions that a teacher wrote and judged, from those t
 from. Every other passage of a batch is a wrong one. The word vectors stay as they are, and what it says of
 passages stays near what the published model says. DEV/retrieval.json.xz is made by `retrieval_dev.py`. With
 FOLDER (`unpack_large.py`), the large reader says which of a question's two passages is the better one: some
-that are taken for wrong, because they only share words with the question, answer it.
+that are taken for wrong, because they only share words with the question, answer it. With MINED
+(`mined.py`), questions of readers are learnt with Octavo's own passages too. CHANGES, what an earlier run
+changed of SMALL (`kept/embedder-2.npz`), is gone on from.
 """
 
 from __future__ import annotations
 
 import argparse
-import copy
 import json
 import random
 from collections.abc import Iterator, Sequence
@@ -30,10 +31,12 @@ import recall
 import torch
 from data import read_judgements, rows
 from encoder import Encoder
+from export import apply_changes
 from large_reader import find_near, load_average, read_novels
 from large_verifier import read_base
 from learning import TOKENIZER, add_schedule, choose_device, learn, write
 from lessons import Material, Written
+from mined import read_mined
 from multilingual_embedder import compare, embed, encode, load_model
 from tokenizers import Tokenizer
 from torch import Tensor
@@ -44,7 +47,7 @@ TEMPERATURE, KEPT, WARMING = 0.03, 0.1, 200
 NEAR = 8  # passages of its book that share most words with a question
 MEASURED = 1000  # steps between two measurements
 # How often each kind is drawn.
-SHARES = {"people": 0.32, "taught": 0.14, "written": 0.12, "novels": 0.3, "sentences": 0.12}
+SHARES = {"people": 0.32, "taught": 0.14, "written": 0.12, "novels": 0.3, "mined": 0.3, "sentences": 0.12}
 SURE = 1.0  # log-odds above which the teacher takes a passage for right, and below which, negative, for wrong
 
 
@@ -86,6 +89,15 @@ def list_written(material: Material, device: str) -> list[Lesson]:
     ]
 
 
+def list_mined(said: argparse.Namespace) -> list[Lesson]:
+    given = read_mined(said.data / "library.jsonl.xz", said.mined, "fit", between="\n")
+    return [
+        Lesson(row["q"], tuple(dict.fromkeys(r["t"] for r in row["right"])), (*row["wrong"], *row["near"]))
+        for row in given
+        if row["right"] and row["near"]
+    ]
+
+
 def list_novels(material: Material, device: str) -> list[Lesson]:
     asked = [row for row in read_novels(material.folder, "fit") if row["right"]]
     near = find_near(material, asked, device)
@@ -109,6 +121,7 @@ class Drawer:
             "taught": list_taught(said.labels) if said.labels else [],
             "written": list_written(material, device),
             "novels": list_novels(material, device),
+            "mined": list_mined(said) if said.mined else [],
         }
         self.books = [texts for texts in material.books.values() if len(texts) > 20]
         self.chance = random.Random(said.seed)
@@ -165,14 +178,19 @@ def pair_up(tokenizer: Tokenizer, drawn: Sequence[tuple[str, str, str]]) -> tupl
     )
 
 
+def load_embedder(small: Path, start: Path | None, device: str) -> Encoder:
+    """The embedder of SMALL, with what an earlier run changed of it."""
+    base = mpnet.unpack(small / "words.npz", small / "embedder.npz")
+    given = {name: np.asarray(tensor, np.float32) for name, tensor in base.items()}
+    made = apply_changes(given, [start]) if start else given
+    return load_model({name: torch.from_numpy(tensor) for name, tensor in made.items()}, device)
+
+
 def train(said: argparse.Namespace) -> None:
     device = choose_device(said.seed)
-    base = mpnet.unpack(said.small / "words.npz", said.small / "embedder.npz")
-    model = load_model(
-        {name: torch.from_numpy(np.asarray(t, np.float32)) for name, t in base.items()}, device
-    )
-    first = copy.deepcopy(model).eval()
-    print("before", json.dumps(measure(first, said)), flush=True)
+    model = load_embedder(said.small, said.start, device)
+    first = load_embedder(said.small, None, device).eval()
+    print("before", json.dumps(measure(model.eval(), said)), flush=True)
     batches = Batches(Drawer(said, device), said.tokenizer, seed=said.seed, paired=bool(said.packed))
     teacher = load_average(read_base(said.packed)).to(device).eval() if said.packed else None
     model.train()
@@ -199,18 +217,24 @@ def judge(teacher: mpnet.LargeEncoder, pairs: Sequence[Tensor]) -> Tensor:
 
 
 @torch.no_grad()
-def measure(model: Encoder, said: argparse.Namespace) -> dict[str, list[str]]:
-    tokenizer = data.load_tokenizer(said.tokenizer)
-    device = next(model.parameters()).device
+def place_texts(
+    model: Encoder, texts: Sequence[str], *, most: int, tokenizer: Path = TOKENIZER
+) -> np.ndarray:
+    """The vectors of texts, of each at most so many pieces."""
+    made, device = data.load_tokenizer(tokenizer), next(model.parameters()).device
+    order = sorted(range(len(texts)), key=lambda n: len(texts[n]))
+    found = torch.zeros(len(texts), 384, device=device)
+    for at in range(0, len(order), 256):
+        part = order[at : at + 256]
+        given = encode(made, [texts[n] for n in part], most)
+        found[part] = embed(model, *(torch.as_tensor(t, device=device) for t in given))
+    return found.float().cpu().numpy()
 
+
+@torch.no_grad()
+def measure(model: Encoder, said: argparse.Namespace) -> dict[str, list[str]]:
     def place(texts: Sequence[str], most: int) -> np.ndarray:
-        order = sorted(range(len(texts)), key=lambda n: len(texts[n]))
-        found = torch.zeros(len(texts), 384, device=device)
-        for at in range(0, len(order), 256):
-            part = order[at : at + 256]
-            made = encode(tokenizer, [texts[n] for n in part], most)
-            found[part] = embed(model, *(torch.as_tensor(t, device=device) for t in made))
-        return found.float().cpu().numpy()
+        return place_texts(model, texts, most=most, tokenizer=said.tokenizer)
 
     return recall.measure(
         said.dev / "retrieval.json.xz",
@@ -228,6 +252,8 @@ def main() -> None:
     known.add_argument("--labels", type=Path)
     known.add_argument("--dev", type=Path, required=True)
     known.add_argument("--out", type=Path, required=True)
+    known.add_argument("--mined", type=Path, help="what mined.py wrote")
+    known.add_argument("--start", type=Path, help="changes of an earlier run, to go on from")
     known.add_argument("--kept", type=float, default=KEPT, help="weight of staying near the published model")
     add_schedule(known, lr=6e-5, seconds=300.0, workers=6)
     train(known.parse_args())

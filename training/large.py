@@ -40,18 +40,33 @@ from verifier import CLAIM_MOST, Claim
 
 HEADS = {"span": 2, "rank": 1, "answerable": 1, "support": 1}
 PAIRS, GROUPS, CLAIMS = 128, 32, 160
-SHARES = (0.34, 0.34, 0.32)
+CONTRASTS = 64
+SHARES = (0.32, 0.32, 0.2, 0.16)
 READ_MOST = 320
 WARMING = 300
 OFTEN = 4  # times that what a strong model wrote is repeated
 
 
-class Batches(IterableDataset):
-    """Pairs, groups and claims by turns, in batches of about the same length, without end."""
+Contrast = tuple[Claim, Claim]
 
-    def __init__(self, pairs: list[Pair], groups: list[Group], claims: list[Claim], *, seed: int) -> None:
+
+class Batches(IterableDataset):
+    """Pairs, groups, claims and contrasts by turns, in batches of about the same length, without end.
+
+    A contrast is an honest claim and a lie about the same passage.
+    """
+
+    def __init__(
+        self,
+        pairs: list[Pair],
+        groups: list[Group],
+        claims: list[Claim],
+        contrasts: Sequence[Contrast] = (),
+        *,
+        seed: int,
+    ) -> None:
         self.reading = reader.Batches(pairs, groups, seed=seed, share=0.5)
-        self.claims, self.seed = claims, seed
+        self.claims, self.contrasts, self.seed = claims, contrasts, seed
 
     def __iter__(self) -> Iterator[dict]:
         worker = get_worker_info()
@@ -60,14 +75,19 @@ class Batches(IterableDataset):
         pairs = batch_by_length(self.reading.pairs, PAIRS, chance, lambda pair: len(pair.passage))
         groups = batch_by_length(self.reading.groups, GROUPS, chance, lambda g: max(map(len, g.passages)))
         claims = batch_by_length(self.claims, CLAIMS, chance, lambda claim: len(claim.passage))
+        shares = SHARES if self.contrasts else (*SHARES[:2], sum(SHARES[2:]), 0.0)
+        both = batch_by_length(self.contrasts, CONTRASTS, chance, lambda contrast: len(contrast[0].passage))
         while True:
-            kind = chance.choices(range(3), SHARES)[0]
+            kind = chance.choices(range(4), shares)[0]
             if kind == 0:
                 yield self.reading._of_pairs(next(pairs))
             elif kind == 1:
                 yield self.reading._of_groups(next(groups))
-            else:
+            elif kind == 2:
                 yield join_claims(next(claims))
+            else:
+                given = [claim for contrast in next(both) for claim in contrast]
+                yield join_claims(given) | {"kind": "contrasts"}
 
 
 def join_claims(given: Sequence[Claim]) -> dict:
@@ -94,6 +114,24 @@ def list_written_claims(corpus: Corpus, given: Sequence[WrittenPassage]) -> list
             if claim["honest"] and len(left) > 1 and corpus.chance.random() < 0.3:
                 texts.append((claim["c"], " ".join(left), 0.1))
     return make_claims(corpus, texts)
+
+
+def list_contrasts(corpus: Corpus, given: Sequence[WrittenPassage]) -> list[Contrast]:
+    """Each lie beside an honest claim about the same passage, one with the same sentences if there is one."""
+    texts: list[tuple[str, str, float]] = []
+    for row in given:
+        honest = [claim for claim in row.claims if claim["honest"]]
+        for lie in (claim for claim in row.claims if not claim["honest"]):
+            alike = [claim for claim in honest if claim["s"] == lie["s"]] or honest
+            if alike:
+                true = corpus.chance.choice(alike)
+                cited = [n - 1 for n in (*true["s"], *lie["s"])]
+                near = range(max(0, min(cited) - 1), min(len(row.sentences), max(cited) + 2))
+                window = " ".join(row.sentences[n] for n in near)
+                for text in (row.passage, window):
+                    texts += [(true["c"], text, 0.97), (lie["c"], text, 0.02)]
+    made = make_claims(corpus, texts)
+    return list(zip(made[::2], made[1::2], strict=True))
 
 
 def make_claims(corpus: Corpus, texts: Sequence[tuple[str, str, float]]) -> list[Claim]:
@@ -160,18 +198,23 @@ def examples(
         model.train()
     pairs += OFTEN * own_pairs
     groups += OFTEN * own_groups
-    print(f"{len(pairs):,} pairs, {len(groups):,} groups, {len(claims):,} claims", flush=True)
-    return Batches(pairs, groups, claims, seed=said.seed + (model is not None))
+    contrasts = list_contrasts(corpus, written)
+    many = f"{len(claims):,} claims, {len(contrasts):,} contrasts"
+    print(f"{len(pairs):,} pairs, {len(groups):,} groups, {many}", flush=True)
+    return Batches(pairs, groups, claims, contrasts, seed=said.seed + (model is not None))
 
 
 def loss_of(model: torch.nn.Module, batch: dict) -> tuple[Tensor, dict[str, Tensor]]:
     with torch.autocast(batch["texts"][0].device.type, torch.bfloat16):
-        if batch["kind"] == "claims":
+        if "supported" in batch:
             out = {"support": model(*batch["texts"])["support"][:, 0, 0].float()}
         else:
             out = reader.outputs(model, *batch["texts"])
-    if batch["kind"] == "claims":
-        return F.binary_cross_entropy_with_logits(out["support"], batch["supported"]), out
+    if "supported" in batch:
+        loss = F.binary_cross_entropy_with_logits(out["support"], batch["supported"])
+        if batch["kind"] == "contrasts":
+            loss = loss + F.softplus(out["support"][1::2] - out["support"][::2]).mean()
+        return loss, out
     return reader.loss_of(out, batch), out
 
 
@@ -200,7 +243,7 @@ class Students:
         )
 
     def step(self, batch: dict, theirs: dict[str, Tensor], share: float) -> None:
-        name = "verifier" if batch["kind"] == "claims" else "reader"
+        name = "verifier" if "supported" in batch else "reader"
         own, out = loss_of(self.models[name], batch)
         theirs = {k: t.detach() for k, t in theirs.items()}
         if name == "verifier":

@@ -1,13 +1,14 @@
 """Trains the large model on: readers' questions about whole narratives beside all that it has learnt.
 
     python training/large_reader.py --packed FOLDER --data DATA --labels LABELS --dev DEV \\
-        --out RUN.safetensors --seconds 500 [--seed 1]
+        --out RUN.safetensors --seconds 500 [--seed 1] [--mined MINED]
     python training/large_reader.py --packed FOLDER --data DATA --dev DEV --join RUN1.safetensors,… --out OUT
 
 FOLDER is what `unpack_large.py` wrote, DATA has `novels.jsonl.xz` (`novels.py expand`) beside what `large.py`
 needs. A question is learnt with each passage that answers it beside four that do not: those that were chosen
-because they seem to, and those of the book that share most words. `--join` averages runs that began alike,
-measures the average, and writes the differences from FOLDER for `export.py`.
+because they seem to, and those of the book that share most words. With MINED (`mined.py`), it is learnt with
+Octavo's own passages too, beside those that the models before took for answers. `--join` averages runs that
+began alike, measures the average, and writes the differences from FOLDER for `export.py`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 
 import mpnet
 import numpy as np
+import reader
 import torch
 from data import Corpus, Group, Pair, rows
 from large import HEADS, examples, loss_of, measure_all
@@ -28,6 +30,7 @@ from large_verifier import read_base
 from learning import TOKENIZER, add_schedule, choose_device, learn, write
 from lessons import Material, Written
 from measure import Reading, auroc, f1
+from mined import measure_order, read_mined
 from reader import NEGATIVES
 from safetensors.torch import load_file
 from torch import Tensor
@@ -54,9 +57,16 @@ def find_near(material: Material, asked: Sequence[dict[str, Any]], device: str) 
 
 
 def list_lessons(
-    corpus: Corpus, asked: Sequence[dict[str, Any]], near: dict[str, list[str]]
+    corpus: Corpus,
+    asked: Sequence[dict[str, Any]],
+    near: dict[str, list[str]],
+    *,
+    seeming: int = NEGATIVES // 2,
 ) -> tuple[list[Pair], list[Group]]:
-    """Pairs in which a passage answers as often as not, and groups in which one of five does."""
+    """Pairs in which a passage answers as often as not, and groups in which one of five does.
+
+    At least `seeming` of the others in a group were chosen by the writer because they seem to answer.
+    """
     pairs: list[Pair] = []
     groups: list[Group] = []
     for row in asked:
@@ -72,7 +82,7 @@ def list_lessons(
                 continue
             answered.append(Pair(question, text.pieces, span, True))
             for _ in range(DRAWS):
-                least = min(len(wrong), NEGATIVES // 2)
+                least = min(len(wrong), seeming)
                 mixed = corpus.chance.sample(wrong, least)
                 left = [one for one in (*wrong, *others) if not any(one is two for two in mixed)]
                 if len(left) + least < NEGATIVES:
@@ -108,8 +118,30 @@ def measure_novels(model: torch.nn.Module, said: argparse.Namespace) -> dict[str
 
 def measure_both(model: torch.nn.Module, said: argparse.Namespace, corpus: Corpus) -> None:
     model.eval()
-    print(json.dumps(measure_novels(model, said) | measure_all(model, said, corpus)), flush=True)
+    found = measure_order(Reading(model, said.tokenizer), said) if said.mined else {}
+    model.eval()
+    print(json.dumps(found | measure_novels(model, said) | measure_all(model, said, corpus)), flush=True)
     model.train()
+
+
+def add_readers_questions(
+    batches: reader.Batches, said: argparse.Namespace, corpus: Corpus, device: str
+) -> None:
+    """Add readers' questions to what is learnt; where passages were mined, mostly with those."""
+    asked = read_novels(said.data, "fit")
+    near = find_near(Material(said.data, seed=said.seed), asked, device)
+    given = [(OFTEN, list_lessons(corpus, asked, near))]
+    if said.mined:
+        own = read_mined(said.data / "library.jsonl.xz", said.mined, "fit")
+        mined = list_lessons(corpus, own, {row["q"]: row["near"] for row in own}, seeming=1)
+        given = [(1, given[0][1]), (OFTEN - 1, mined)]
+    for often, (pairs, groups) in given:
+        batches.pairs += often * pairs
+        batches.groups += often * groups
+        print(
+            f"{len(pairs):,} pairs and {len(groups):,} groups of readers' questions, {often} times",
+            flush=True,
+        )
 
 
 def train(said: argparse.Namespace) -> None:
@@ -117,12 +149,7 @@ def train(said: argparse.Namespace) -> None:
     model = mpnet.LargeEncoder(read_base(said.packed), HEADS).to(device)
     corpus = Corpus(said.data, said.tokenizer, seed=said.seed)
     batches = examples(said, corpus, model, device)
-    asked = read_novels(said.data, "fit")
-    near = find_near(Material(said.data, seed=said.seed), asked, device)
-    pairs, groups = list_lessons(corpus, asked, near)
-    batches.reading.pairs += OFTEN * pairs
-    batches.reading.groups += OFTEN * groups
-    print(f"{len(asked):,} questions: {len(pairs):,} pairs and {len(groups):,} groups more", flush=True)
+    add_readers_questions(batches.reading, said, corpus, device)
     measure_both(model, said, corpus)
 
     def loss(batch: dict) -> Tensor:
@@ -161,6 +188,7 @@ def main() -> None:
     known.add_argument("--labels", type=Path)
     known.add_argument("--dev", type=Path, required=True)
     known.add_argument("--out", type=Path, required=True)
+    known.add_argument("--mined", type=Path, help="what mined.py wrote")
     known.add_argument("--join", default="", help="runs to average, with commas between")
     known.add_argument("--tokenizer", type=Path, default=TOKENIZER)
     add_schedule(known, lr=2.5e-5, seconds=500.0, workers=5)

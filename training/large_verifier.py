@@ -31,11 +31,13 @@ import torch.nn.functional as F  # noqa: N812
 import verifier
 from data import LEFT_OUT, Corpus, join_pieces, pad, rows
 from gate_verifier import BORNE_OUT, Lesson, cut_window, list_written, weigh
-from large import loader, measure_claims
+from large import Contrast, list_contrasts, loader, measure_claims
 from learning import TOKENIZER, add_schedule, batch_by_length, choose_device, move
+from lessons import read_written
 from measure import Reading, auroc_by_set
 from safetensors.torch import load_file, save_file
 from torch.utils.data import IterableDataset, get_worker_info
+from verifier import Claim
 
 HEADS = {"span": 2, "rank": 1, "answerable": 1, "support": 1}
 BATCH, CLAIM_MOST, PAIR_MOST = 96, 80, 384
@@ -55,22 +57,28 @@ class Weighed:
 
 
 class Batches(IterableDataset):
-    """Batches of about the same length, without end."""
+    """Batches of about the same length, without end: claims, and every other one of contrasts."""
 
-    def __init__(self, given: list[Weighed], *, seed: int) -> None:
-        self.given, self.seed = given, seed
+    def __init__(self, given: list[Weighed], contrasts: list[Contrast], *, seed: int) -> None:
+        self.given, self.contrasts, self.seed = given, contrasts, seed
 
     def __iter__(self) -> Iterator[dict]:
         worker = get_worker_info()
         chance = random.Random(1000 * self.seed + (worker.id if worker else 0))
-        for batch in batch_by_length(self.given, BATCH, chance, lambda c: len(c.passage)):
-            room = PAIR_MOST - CLAIM_MOST
-            made = [join_pieces(c.claim, c.passage[:room], most=CLAIM_MOST) for c in batch]
-            yield {
-                "texts": pad(made),
-                "supported": np.array([c.supported for c in batch], np.float32),
-                "weight": np.array([c.weight for c in batch], np.float32),
-            }
+        claims = batch_by_length(self.given, BATCH, chance, lambda c: len(c.passage))
+        both = batch_by_length(self.contrasts, BATCH // 2, chance, lambda c: len(c[0].passage))
+        while True:
+            yield self._join([(c, c.weight) for c in next(claims)], contrasts=False)
+            yield self._join([(c, 1.0) for contrast in next(both) for c in contrast], contrasts=True)
+
+    def _join(self, given: Sequence[tuple[Weighed | Claim, float]], *, contrasts: bool) -> dict:
+        room = PAIR_MOST - CLAIM_MOST
+        return {
+            "texts": pad([join_pieces(c.claim, c.passage[:room], most=CLAIM_MOST) for c, _ in given]),
+            "supported": np.array([c.supported for c, _ in given], np.float32),
+            "weight": np.array([weight for _, weight in given], np.float32),
+            "contrasts": contrasts,
+        }
 
 
 def list_joined(data: Path, chance: random.Random) -> list[Lesson]:
@@ -171,7 +179,8 @@ def train(said: argparse.Namespace) -> None:
     device = choose_device(said.seed)
     model = mpnet.LargeEncoder(read_base(said.packed), HEADS).to(device)
     corpus = Corpus(said.data, said.tokenizer, seed=said.seed)
-    batches = Batches(list_lessons(said, corpus, model), seed=said.seed)
+    contrasts = list_contrasts(corpus, read_written(said.data, "fit"))
+    batches = Batches(list_lessons(said, corpus, model), contrasts, seed=said.seed)
     given = loader(batches, said.workers, on_gpu=device == "cuda")
     model.train()
     learning = [p for p in model.parameters() if p.requires_grad]
@@ -187,6 +196,8 @@ def train(said: argparse.Namespace) -> None:
             out = model(*batch["texts"])["support"][:, 0, 0]
         losses = F.binary_cross_entropy_with_logits(out.float(), batch["supported"], reduction="none")
         loss = (losses * batch["weight"]).mean()
+        if batch["contrasts"]:
+            loss = loss + F.softplus(out[1::2].float() - out[::2].float()).mean()
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(learning, 1.0)

@@ -4,7 +4,7 @@
         --out RUN.safetensors --seconds 400 [--seed 1] [--teachers RUN1.safetensors,…]
 
 SMALL is what `unpack_small.py` wrote, FOLDER what `unpack_large.py` wrote from the large model that ships.
-The teachers are runs of `large_reader.py` that began with it.
+The teachers are runs of `large_reader.py` that began with it; they may still be learning when this begins.
 The small reader orders the passages that the large one reads, so an order that it gets wrong is lost.
 """
 
@@ -17,15 +17,7 @@ import large
 import reader
 import torch
 from data import Corpus
-from large_reader import (
-    OFTEN,
-    WARMING,
-    find_near,
-    list_lessons,
-    load_average,
-    measure_both,
-    read_novels,
-)
+from large_reader import OFTEN, WARMING, add_readers_questions, load_average, measure_both
 from large_verifier import read_base
 from learning import TOKENIZER, add_schedule, choose_device, learn, write
 from lessons import Material
@@ -40,22 +32,23 @@ def list_batches(said: argparse.Namespace, corpus: Corpus, device: str) -> reade
     groups = corpus.judged_groups(said.labels, negatives=reader.NEGATIVES, own=0.7)
     material = Material(said.data, seed=said.seed)
     written = large.list_written_reading(corpus, material, material.written, device)
-    asked = read_novels(said.data, "fit")
-    novels = list_lessons(corpus, asked, find_near(material, asked, device))
-    for more_pairs, more_groups in (written, novels):
-        pairs += OFTEN * more_pairs
-        groups += OFTEN * more_groups
-    print(f"{len(pairs):,} pairs, {len(groups):,} groups", flush=True)
-    return reader.Batches(pairs, groups, seed=said.seed, share=0.4)
+    batches = reader.Batches(
+        pairs + OFTEN * written[0], groups + OFTEN * written[1], seed=said.seed, share=0.4
+    )
+    print(f"{len(batches.pairs):,} pairs, {len(batches.groups):,} groups", flush=True)
+    add_readers_questions(batches, said, corpus, device)
+    return batches
 
 
 def train(said: argparse.Namespace) -> None:
     device = choose_device(said.seed)
     corpus = Corpus(said.data, said.tokenizer, seed=said.seed)
     model = large.load_small(said.small, "reader", reader.HEADS, device)
-    teacher = load_average(read_base(said.packed), said.teachers).to(device).eval()
     batches = list_batches(said, corpus, device)
     measure_both(model, said, corpus)
+    for path in said.teachers.split(",") if said.teachers else ():
+        large.wait_for(Path(path).with_suffix(".done"))
+    teacher = load_average(read_base(said.packed), said.teachers).to(device).eval()
 
     def loss(batch: dict) -> Tensor:
         with torch.autocast(batch["texts"][0].device.type, torch.bfloat16):
@@ -80,6 +73,7 @@ def main() -> None:
     known.add_argument("--dev", type=Path, required=True)
     known.add_argument("--out", type=Path, required=True)
     known.add_argument("--tokenizer", type=Path, default=TOKENIZER)
+    known.add_argument("--mined", type=Path, help="what mined.py wrote")
     known.add_argument("--teachers", default="", help="runs of the large model, with commas between")
     add_schedule(known, lr=2e-4, seconds=400.0, workers=8)
     train(known.parse_args())

@@ -1,0 +1,309 @@
+"""Finds the passages that Octavo itself takes for answers to a reader's question, and that do not answer it.
+
+    python -m training.mined gather DATA NOVELS [NOVELS ...] TARGET
+    python training/mined.py mine --library LIBRARY --small SMALL --packed FOLDER --out TARGET \\
+        [--start CHANGES.npz]
+
+`gather` cuts every book and manual that readers' questions are about into the passages that Octavo keeps of
+it. TARGET has a line for each book: its passages with their headings, and its questions with the passages
+that answer (and where), those that only seem to, and the fifty that share most words. `mine` does what a
+question does in a library: it mixes words and meaning, and has the small reader and the large model read the
+forty best. A passage that nobody named is kept as a wrong one unless the large model takes it for an answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import sys
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from measure import Reading
+
+    from octavo.models.embedding import OnnxEmbedder
+    from octavo.types import Chunk
+
+BEST, READ, KEPT = 50, 40, 12
+DENSE_WEIGHT = 0.45  # as in octavo.search.ranking
+PAD = 12  # characters on each side by which a place is told from others with the same words
+ANSWERS = 1.0  # log-odds of the large model above which a passage may answer after all
+Row = dict[str, Any]
+
+
+def gather(data: Path, *names: Path) -> None:
+    from training.novels import has_words, read_texts
+    from training.passages import find_part, read_rows
+
+    from octavo.models.embedding import OnnxEmbedder
+    from octavo.models.weights import find_weights
+
+    embedder = OnnxEmbedder(find_weights("minilm-int8", cache=data))
+    *novels, target = names
+    books = read_texts(data)
+    asked: dict[str, list[Row]] = defaultdict(list)
+    for row in (row for path in novels for row in read_rows(path)):
+        places = (*row["right"], *row["wrong"])
+        if row["book"] in books and all(has_words(books[row["book"]], place) for place in places):
+            asked[row["book"]].append(row)
+    with lzma.open(target, "wt", encoding="utf-8") as file:
+        for name, given in sorted(asked.items()):
+            if (part := find_part(name)) != "test":
+                made = gather_book(name, books[name], given, embedder)
+                file.write(json.dumps({"book": name, "part": part} | made, ensure_ascii=False) + "\n")
+                print(
+                    f"{name}: {len(made['passages'])} passages, {len(made['asked'])} of {len(given)}",
+                    flush=True,
+                )
+
+
+def gather_book(name: str, chapters: list[list[str]], given: Sequence[Row], embedder: OnnxEmbedder) -> Row:
+    from benchmarks.answering_pools import _bm25 as score_words
+    from octavo.ingest.chunking import make_embedded_text
+
+    chunks = cut_book(name, chapters, embedder)
+    texts = [" ".join(chunk.content.split()) for chunk in chunks]
+    scores = score_words([make_embedded_text(chunk) for chunk in chunks], [row["q"] for row in given])
+    places = Places(chapters, texts)
+    asked = []
+    for row, own in zip(given, scores, strict=True):
+        right = [found for place in row["right"] for found in places.find(place)]
+        wrong = [n for place in row["wrong"] for n, *_ in places.find(place)]
+        if row["right"] and not right:
+            continue
+        best = np.argsort(-np.asarray(own), kind="stable")[:BEST]
+        words = [[int(n), round(float(own[n]), 3)] for n in best if own[n] > 0]
+        asked.append({"q": row["q"], "kind": row["kind"], "right": right, "wrong": wrong, "words": words})
+    headings = [" › ".join(chunk.heading_path) for chunk in chunks]
+    return {"passages": list(zip(headings, texts, strict=True)), "asked": asked}
+
+
+def cut_book(name: str, chapters: list[list[str]], embedder: OnnxEmbedder) -> list[Chunk]:
+    """The passages that a library keeps of a book with these chapters."""
+    from octavo.ingest.chunking import chunk_book
+    from octavo.settings import Settings
+    from octavo.text.clean import clean
+    from octavo.types import Section
+
+    sections = [
+        Section(
+            id=str(number),
+            book_id=name,
+            title=title,
+            heading_path=(title or f"Part {number + 1}",),
+            level=1,
+            position=number,
+            url=f"book://{name}/{number}",
+            text=clean("\n\n".join(paragraphs)),
+            source_file=name,
+        )
+        for number, (title, *paragraphs) in enumerate(chapters)
+    ]
+    return chunk_book(
+        name,
+        sections,
+        pieces=embedder.count_pieces,
+        max_pieces=embedder.max_pieces,
+        target=Settings().chunk_tokens,
+        created_at=datetime.now(UTC),
+    )
+
+
+class Places:
+    """Finds the passages that have the words of a place."""
+
+    def __init__(self, chapters: list[list[str]], texts: Sequence[str]) -> None:
+        self.chapters, self.texts = chapters, texts
+        self.whole = "\0".join(texts)
+        self.begins = np.cumsum([0, *(len(text) + 1 for text in texts)]).tolist()
+
+    def find(self, place: Sequence[int]) -> list[tuple[int, int, int]]:
+        """A passage, and where the words of the place are in it. Of long words the first passage counts."""
+        chapter, paragraph, start, end, *_ = place
+        whole = self.chapters[chapter][paragraph]
+        size = end - start
+        for before, length in ((PAD, size + PAD), (PAD, 40), (0, 40)):
+            first = max(0, start - before)
+            at = self.whole.find(whole[first : start + length])
+            if at >= 0:
+                n = bisect_right(self.begins, at) - 1
+                begin = at - self.begins[n] + start - first
+                return [(n, begin, min(len(self.texts[n]), begin + size))]
+        return []
+
+
+def mine(said: argparse.Namespace) -> None:
+    import torch
+    from learning import choose_device
+
+    device = choose_device(1)
+    models = Models(said, device)
+    with lzma.open(said.library, "rt", encoding="utf-8") as lines, said.out.open("w") as out:
+        for line in lines:
+            book = json.loads(line)
+            with torch.no_grad():
+                found = models.find(book)
+            out.write(json.dumps({"book": book["book"], "found": found}) + "\n")
+            print(book["book"], describe(book, found), flush=True)
+
+
+class Models:
+    """The embedder, the small reader and the large model, as they are before they learn on."""
+
+    def __init__(self, said: argparse.Namespace, device: str) -> None:
+        import large
+        import reader
+        from english_embedder import load_embedder
+        from large_reader import load_average
+        from large_verifier import read_base
+        from learning import TOKENIZER
+        from measure import Reading
+
+        self.embedder = load_embedder(said.small, said.start, device).eval()
+        small = large.load_small(said.small, "reader", reader.HEADS, device)
+        self.small = Reading(small, TOKENIZER)
+        self.large = Reading(load_average(read_base(said.packed)).to(device), TOKENIZER)
+
+    def find(self, book: Row) -> list[list[list[float]]]:
+        """For each question the passages that are read: number, score of the search, two of each reader."""
+        from english_embedder import place_texts
+
+        passages = place_texts(self.embedder, [f"{h}\n{t}" for h, t in book["passages"]], most=256)
+        meaning = place_texts(self.embedder, [row["q"] for row in book["asked"]], most=48) @ passages.T
+        mixed = [mix(row["words"], own) for row, own in zip(book["asked"], meaning, strict=True)]
+        read = Headed(book["passages"])
+        pairs = [(row["q"], read[n]) for row, own in zip(book["asked"], mixed, strict=True) for n, _ in own]
+        said = zip(self.small(pairs), self.large(pairs), strict=True)
+        scores = iter([(s["rank"], s["able"], z["rank"], z["able"]) for s, z in said])
+        return [
+            [[n, round(score, 4), *(round(x, 3) for x in next(scores))] for n, score in own] for own in mixed
+        ]
+
+
+def mix(words: Sequence[Sequence[float]], meaning: np.ndarray) -> list[tuple[int, float]]:
+    """The best passages by words and meaning, each scaled from its fiftieth to its best."""
+    near = np.argsort(-meaning, kind="stable")[:BEST]
+    total: dict[int, float] = defaultdict(float)
+    for weight, given in (
+        (DENSE_WEIGHT, [(int(n), float(meaning[n])) for n in near]),
+        (1 - DENSE_WEIGHT, [(int(n), score) for n, score in words]),
+    ):
+        scores = [score for _, score in given] or [0.0]
+        least, width = min(scores), max(scores) - min(scores)
+        for n, score in given:
+            total[n] += weight * ((score - least) / width if width else 1.0)
+    return sorted(total.items(), key=lambda one: (-one[1], one[0]))[:READ]
+
+
+def describe(book: Row, found: Sequence[Sequence[Sequence[float]]]) -> dict[str, float]:
+    """How often a passage that answers is found, among the small reader's five, and first of all."""
+    counts: dict[str, list[bool]] = defaultdict(list)
+    for row, given in zip(book["asked"], found, strict=True):
+        right = {n for n, *_ in row["right"]}
+        if not right:
+            continue
+        small = sorted(given, key=lambda one: -add_up(one[2], one[3], 12 * one[1], 2.0))
+        large = sorted(given, key=lambda one: -add_up(one[4], one[5], 4 * one[1], 1.0))
+        few = sorted(small[:5], key=lambda one: -add_up(one[4], one[5], 4 * one[1], 1.0))
+        counts["found"].append(any(one[0] in right for one in given))
+        counts["small five"].append(any(one[0] in right for one in small[:5]))
+        counts["first of five"].append(few[0][0] in right)
+        counts["small first"].append(small[0][0] in right)
+        counts["first of all"].append(large[0][0] in right)
+    return {name: round(float(np.mean(own)), 3) for name, own in counts.items()}
+
+
+def add_up(rank: float, able: float, found: float, weight: float) -> float:
+    return rank + weight * float(np.logaddexp(0, able)) + found
+
+
+def read_mined(library: Path, mined: Path, part: str, *, between: str = ": ") -> list[Row]:
+    """Questions with Octavo's own passages: those that answer, those that seem to, and the mined wrong ones.
+
+    `between` stands between a passage and its heading.
+    """
+    found = {row["book"]: row["found"] for row in map(json.loads, mined.read_text().splitlines())}
+    made = []
+    with lzma.open(library, "rt", encoding="utf-8") as lines:
+        for book in map(json.loads, lines):
+            if book["part"] == part:
+                for row, given in zip(book["asked"], found[book["book"]], strict=True):
+                    made.append(make_row(book, row, given, between))
+    return made
+
+
+class Headed:
+    """Passages by their number, each behind its heading."""
+
+    def __init__(self, passages: Sequence[Sequence[str]], between: str = ": ") -> None:
+        self.passages, self.between = passages, between
+
+    def __getitem__(self, n: int) -> str:
+        heading, text = self.passages[n]
+        return f"{heading}{self.between}{text}" if heading else text
+
+
+def make_row(book: Row, row: Row, given: Sequence[Sequence[float]], between: str) -> Row:
+    """A row as `novels.jsonl.xz` has them, with `near`: wrong passages that both readers like, best first."""
+    texts = Headed(book["passages"], between)
+    named = {n for n, *_ in row["right"]} | set(row["wrong"])
+    doubtful = [one for one in given if one[0] not in named and one[5] < ANSWERS]
+    large = sorted(doubtful, key=lambda one: -one[4])[:KEPT]
+    small = sorted(doubtful, key=lambda one: -add_up(one[2], one[3], 12 * one[1], 2.0))[:KEPT]
+    near = dict.fromkeys(int(one[0]) for both in zip(large, small, strict=True) for one in both)
+    right = []
+    for n, start, end in row["right"]:
+        shift = len(texts[n]) - len(book["passages"][n][1])
+        right.append({"t": texts[n], "a": texts[n][start + shift : end + shift], "s": start + shift})
+    return {
+        "book": book["book"],
+        "q": row["q"],
+        "kind": row["kind"],
+        "right": right,
+        "wrong": [texts[n] for n in dict.fromkeys(row["wrong"])],
+        "near": [texts[n] for n in list(near)[:KEPT]],
+    }
+
+
+def measure_order(run: Reading, said: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """What a model's order is worth on the books to choose with, in the place of the model before it."""
+    found = {row["book"]: row["found"] for row in map(json.loads, said.mined.read_text().splitlines())}
+    large = "support" in run.model.head
+    made = {}
+    with lzma.open(said.data / "library.jsonl.xz", "rt", encoding="utf-8") as lines:
+        for book in map(json.loads, lines):
+            if book["part"] != "tune":
+                continue
+            read, own = Headed(book["passages"]), found[book["book"]]
+            pairs = [(row["q"], read[n]) for row, g in zip(book["asked"], own, strict=True) for n, *_ in g]
+            scores = iter([(one["rank"], one["able"]) for one in run(pairs)])
+            now = [
+                [[*one[:4], *next(scores)] if large else [*one[:2], *next(scores), *one[4:]] for one in given]
+                for given in own
+            ]
+            made[book["book"]] = describe(book, now)
+    return made
+
+
+def main() -> None:
+    if sys.argv[1] == "gather":
+        gather(*(Path(name) for name in sys.argv[2:]))
+        return
+    known = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    known.add_argument("task", choices=["mine"])
+    for name in ("library", "small", "packed", "out"):
+        known.add_argument(f"--{name}", type=Path, required=True)
+    known.add_argument("--start", type=Path, help="what training changed of the embedder of SMALL")
+    mine(known.parse_args())
+
+
+if __name__ == "__main__":
+    main()
