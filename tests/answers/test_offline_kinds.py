@@ -87,7 +87,6 @@ def list_sections(answer: Answer) -> list[str]:
     [
         ("What is the second chapter about?", "The Grey Heron"),
         ("summarise the chapter on Farrow Island", "Farrow Island"),
-        ("How does the story end?", "The Clock of Harrowgate"),
         ("what happens in the first chapter", "The Letter"),
     ],
 )
@@ -101,6 +100,12 @@ async def test_a_part_is_told_in_its_own_sentences_in_order(
     assert len(starts) >= 2
 
 
+async def test_the_end_of_a_story_is_told_mostly_by_its_last_chapter(library: Library) -> None:
+    told = list_sections(await ask(library, "How does the story end?"))
+    assert set(told) <= {"The Tooth", "The Clock of Harrowgate"}
+    assert told[-2:] == ["The Clock of Harrowgate"] * 2
+
+
 async def test_a_long_part_is_told_with_less_confidence_than_a_short_one(
     library: Library, tmp_path: Path
 ) -> None:
@@ -110,6 +115,19 @@ async def test_a_long_part_is_told_with_less_confidence_than_a_short_one(
     await library.add(book)
     short, long = [await ask(library, f"what is chapter {n} about", book="days") for n in (1, 2)]
     assert long.confidence < 0.5 < short.confidence
+
+
+async def test_a_chapter_is_told_to_its_end_however_long_its_first_sentences_are(
+    library: Library, tmp_path: Path
+) -> None:
+    goods = "barrels of salt and barrels of tar and coils of rope and bolts of canvas and casks of lamp oil"
+    days = [f"In the year {n} the keeper counted {goods}, and wrote {goods} into the book." for n in range(9)]
+    end = "The schooner burned at anchor. The pilot drowned beside the lighthouse, and nobody saw him again."
+    book = tmp_path / "counts.md"
+    book.write_text(f"# Counts\n\n## Chapter 1\n\n{' '.join(days)} {end}\n\n## Chapter 2\n\n{days[0]}\n")
+    await library.add(book)
+    answer = await ask(library, "what happens in chapter 1", book="counts")
+    assert "The pilot drowned beside the lighthouse" in answer.content
 
 
 def test_a_whole_book_is_told_however_long_it_is() -> None:

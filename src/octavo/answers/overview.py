@@ -12,8 +12,7 @@ from octavo.answers.extract import is_apparatus, is_headline, is_list_item
 from octavo.answers.parts import Extent, keep_visible, resolve_part
 from octavo.concurrency import run_blocking
 from octavo.text.bookmap.blocks import Blocks
-from octavo.text.bookmap.gist import choose_gist
-from octavo.text.bookmap.marks import Stretch
+from octavo.text.bookmap.coverage import Statement, choose_covering, count_sections
 from octavo.text.languages import count_words
 from octavo.text.scoring import logistic
 from octavo.types import ElementKind
@@ -78,12 +77,11 @@ async def tell_part(part: Part, workspace: Workspace) -> Gist:
     whole = sum(s.text.rstrip().endswith(_ENDS) for _, kept in prose for s in kept)
     # A part that is mostly lists and tables is told with those too.
     read = [one for one in (prose if whole >= MOST_SENTENCES else seen) if one[1]]
-    if part.extent is Extent.END:
-        read = _cut_to_end(read)
-        closing = _find_closing(*read[-1]) if read else []
-        chosen = await run_blocking(_choose, read, first=0, closing=closing)
-    else:
-        chosen = await run_blocking(_choose, read, first=3)
+    ends = part.extent is Extent.END
+    read = _cut_to_end(read) if ends else read
+    closing = _find_closing(*read[-1]) if ends and read else []
+    book = await workspace.list_visible_texts()
+    chosen = await run_blocking(_choose, read, book, closing=closing)
     taken = await workspace.take(chosen)
     claims = tuple(Claim(text=sentence.text, sentences=(sentence.id,)) for sentence in taken)
     words = _count_words(s for _, sentences in read for s in sentences) * len(sections) / len(read_through)
@@ -110,50 +108,46 @@ def _find_closing(section: Section, sentences: Sequence[Sentence]) -> list[Sente
 
 
 def _choose(
-    read: Sequence[tuple[Section, Sequence[Sentence]]], *, first: int, closing: Sequence[Sentence] = ()
+    read: Sequence[tuple[Section, Sequence[Sentence]]],
+    book: Sequence[str],
+    *,
+    closing: Sequence[Sentence] = (),
 ) -> list[Sentence]:
-    """Choose within the limits. At most `first` sentences come before all others from the opening text.
+    """Choose within the limits. The `closing` sentences are the last ones in any case.
 
-    The `closing` sentences are the last ones in any case.
+    `book` are the texts of all sections: what stands in many of them says little of this part.
     """
-    if not read:
-        return []
-    shares = _share_out([len(sentences) for _, sentences in read], first=first)
-    chosen: list[Sentence] = []
-    words = MOST_WORDS - sum(len(sentence.text.split()) for sentence in closing)
-    for (section, sentences), most in zip(read, shares, strict=True):
-        for sentence in _choose_within(section, sentences, most):
-            length = len(sentence.text.split())
-            if length <= words and sentence not in closing:
-                chosen.append(sentence)
-                words -= length
-    return [*chosen, *closing]
+    told = [sentence for section, sentences in read for sentence in _list_told(section, sentences)]
+    rest = [sentence for sentence in told if sentence not in closing]
+    opening = {(sentences[0].chunk.section_id, sentences[0].start) for _, sentences in read}
+    statements = [
+        Statement(
+            sentence.text,
+            count_words(sentence.text, sentence.chunk.language),
+            opens=(sentence.chunk.section_id, sentence.start) in opening,
+            spoken=_is_within_speech(sentence),
+        )
+        for sentence in rest
+    ]
+    wanted = min(MOST_SENTENCES, max(2, round(len(told) / SENTENCES_PER_CHOICE))) - len(closing)
+    words = MOST_WORDS - _count_words(closing)
+    closed = [sentence.text for sentence in closing]
+    chosen = choose_covering(statements, most=wanted, words=words, book=count_sections(book), told=closed)
+    return [*(rest[n] for n in chosen), *closing]
 
 
-def _share_out(lengths: Sequence[int], *, first: int) -> list[int]:
-    """Say how many sentences each section may give. The opening one says most of what a part is about."""
-    total = sum(lengths)
-    wanted = min(MOST_SENTENCES, max(2, round(total / SENTENCES_PER_CHOICE)))
-    if len(lengths) == 1:
-        return [wanted]
-    first = min(first, max(1, round(lengths[0] / SENTENCES_PER_CHOICE)))
-    rest = wanted - first
-    shares = [first] + [0] * (len(lengths) - 1)
-    if rest >= len(lengths) - 1:
-        left = sum(lengths[1:])
-        for n, length in enumerate(lengths[1:], start=1):
-            shares[n] = max(1, round(rest * length / left))
-    else:
-        for k in range(rest):
-            shares[1 + round(k * (len(lengths) - 2) / max(1, rest - 1))] += 1
-    return shares
+def _list_told(section: Section, sentences: Sequence[Sentence]) -> list[Sentence]:
+    """List the sentences of a section that are not in its code or tables."""
+    inside = Blocks(section.blocks)
+    return [sentence for sentence in sentences if not inside.hold(sentence.start)]
 
 
-def _choose_within(section: Section, sentences: Sequence[Sentence], most: int) -> list[Sentence]:
-    if most <= 0:
-        return []
-    places = [Stretch(sentence.start, sentence.end) for sentence in sentences]
-    return [sentences[n] for n in choose_gist(section.text, places, section.blocks, parts=most)]
+def _is_within_speech(sentence: Sentence) -> bool:
+    """Whether what somebody says has begun earlier in the paragraph, and not ended."""
+    chunk = sentence.chunk
+    first = max(0, sentence.block.start - chunk.start)
+    before = chunk.content[first : sentence.start - chunk.start]
+    return before.count("“") > before.count("”") or before.count('"') % 2 == 1
 
 
 def _cut_to_end(read: Sequence[tuple[Section, list[Sentence]]]) -> list[tuple[Section, list[Sentence]]]:

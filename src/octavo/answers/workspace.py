@@ -324,6 +324,11 @@ class Workspace(Sequence[Sentence]):
         listed = await self._records.list_sections(visible[0].book_id)
         return listed, frozenset(section.id for section in visible)
 
+    async def list_visible_texts(self) -> list[str]:
+        """List the texts of the sections of the one book that is asked, as far as the bounds reach."""
+        listed, visible = await self.list_sections()
+        return [section.text for section in listed if section.id in visible and section.text.strip()]
+
     async def list_books(self) -> list[Book]:
         """List the books that are asked."""
         allowed = self.bounds.where.any_of.get("book_id")

@@ -66,6 +66,32 @@ def _weigh(word: str) -> tuple[str, float]:
     return root, 0.0 if word.lower() in list_words("stop") else measure_rarity(root)
 
 
+def list_weighed_words(text: str) -> list[tuple[str, float]]:
+    """List the roots of the words of a text, each with how rare it is in English; 0 if it says nothing."""
+    return [_weigh(word) for word in _WORDS.findall(text)]
+
+
+def leans(sentence: str) -> bool:
+    """Whether a sentence begins with a word that refers to the one before."""
+    first = _FIRST.search(sentence)
+    return first is not None and first[0].lower() in _list_dangling_openings()
+
+
+def is_spoken(sentence: str) -> bool:
+    """Whether a sentence begins as speech, as an item or with a number, and not as a statement."""
+    return sentence[:1] in "“\"‘'-—[(•*" or sentence[:1].isdigit()
+
+
+def announces(sentence: str) -> bool:
+    """Whether a sentence says what a chapter or the like is about."""
+    return _ANNOUNCES.search(sentence) is not None
+
+
+def ends_whole(sentence: str) -> bool:
+    """Whether a sentence ends as a statement does."""
+    return _ENDED.search(sentence) is not None
+
+
 @cache
 def _list_dangling_openings() -> frozenset[str]:
     """Return the words that refer to the sentence before when a sentence begins with them."""
@@ -80,17 +106,15 @@ def _score(sentence: str, words: Sequence[tuple[str, float]], counts: Counter[st
     """Weigh what a sentence says by how often the section says it, and whether it can stand alone."""
     weight = sum(rarity * sqrt(counts[root]) for root, rarity in {*words})
     score = weight / (10 + len(words)) ** 0.75
-    first = _FIRST.search(sentence)
-    opening = first[0].lower() if first else ""
-    if opening in _list_dangling_openings():
+    if leans(sentence):
         score *= 0.5
-    if sentence[:1] in "“\"‘'-—[(•*" or sentence[:1].isdigit() or "?" in sentence:
+    if is_spoken(sentence) or "?" in sentence:
         score *= 0.25
-    if _ANNOUNCES.search(sentence):
+    if announces(sentence):
         score *= 1.3
     if sentence.rstrip().endswith((":", ";")):
         return 0.0  # what it announces would be missing
-    if not _ENDED.search(sentence):
+    if not ends_whole(sentence):
         score *= 0.2
     length = len(sentence)
     return (
