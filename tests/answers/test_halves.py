@@ -129,12 +129,18 @@ def test_a_half_without_an_answer_is_named_and_the_other_one_kept() -> None:
     assert answered.text == "Sentence 0."
     assert isinstance(missing, UnansweredClaim)
     assert "question 1?" in missing.text
-    assert (reply.answerable, reply.confidence) == (0.9, 0.45)
+    assert reply.answerable == 0.9
+
+
+@pytest.mark.parametrize(("chance", "sure"), [(0.9, 0.225), (0.3, LEAST_CONFIDENCE), (0.16, 0.08)])
+def test_a_half_answer_is_half_as_sure_and_still_told(chance: float, sure: float) -> None:
+    reply = make_reply(chance, 0.01).keep_answered(answerable=0.1, sure=0.05)
+    assert reply.confidence == pytest.approx(sure)
 
 
 def test_parts_that_are_kept_are_as_sure_as_all_of_them_together() -> None:
     reply = make_reply(0.9, 0.8, 0.1).keep_answered(answerable=0.5, sure=0.1)
-    assert reply.confidence == pytest.approx(0.45 * 0.4)
+    assert reply.confidence == pytest.approx(0.45 * 0.4 * 2 / 3)
 
 
 @pytest.mark.parametrize("chances", [(0.9, 0.8), (0.2, 0.1)])

@@ -297,6 +297,9 @@ async def test_a_list_of_definitions_comes_with_all_of_its_terms(library: Librar
         ("names of the big moons", True),
         ("which people came along", True),
         ("what did she ask each of them to bring", True),
+        ("what should i change in the settings of the server", True),
+        ("What does a notice of the harbour contain?", True),
+        ("what does the keeper offer her when she comes", False),
         ("who was the keeper", False),
         ("what is the status of the service", False),
         ("Which ship was lost?", False),
@@ -306,6 +309,36 @@ async def test_a_list_of_definitions_comes_with_all_of_its_terms(library: Librar
 )
 def test_a_question_for_several_things_is_known_by_its_form(question: str, several: bool) -> None:
     assert wants_several(question) == several
+
+
+VIRTUES = """# The Society
+
+## Harbour Virtues
+
+Harbour Virtues are the habits that the society of Saltmere asks of its members, and these are their names:
+
+Temperance.
+
+Drink nothing before the lamps are lit.
+
+Silence.
+
+Speak only of what the harbour needs.
+
+Order.
+
+Coil every rope before dusk.
+
+Anna kept the Harbour Virtues for a year. Nobody else in Saltmere kept the Harbour Virtues for so long.
+"""
+
+
+async def test_what_several_things_are_is_told_with_the_whole_list(library: Library, tmp_path: Path) -> None:
+    book = tmp_path / "society.md"
+    book.write_text(VIRTUES)
+    await library.add(book)
+    answer = await ask(library, "What were the Harbour Virtues?", book="the-society")
+    assert all(f"{name}." in answer.content for name in ("Temperance", "Silence", "Order"))
 
 
 GOALS = """# Robots at work

@@ -25,7 +25,9 @@ _PLURAL = re.compile(
 )
 _SEVERAL = re.compile(
     r"^\s*(?:list|enumerate|name (?:the|all|some)|(?:the )?names of|(?:\w+ )?ways (?:to|of|in)|reasons)\b"
-    r"|\bwho are\b|\bwhat kinds? of\b|\beach of\b",
+    r"|\bwho are\b|\bwhat kinds? of\b|\beach of\b"
+    r"|^\s*what (?:should|can|could|must|may) (?:i|you|we|one)\b"
+    r"|^\s*what (?:does|do|did|can|should|must) .+ (?:contain|include|consist of|comprise|offer|support)\W*$",
     re.IGNORECASE,
 )
 _SINGULAR = re.compile(r"(?:us|is|ss|as|does|was|has)$", re.IGNORECASE)

@@ -109,7 +109,8 @@ class Reply:
         """Keep the answers to the parts that have one if another part has none, and say so.
 
         A part has an answer if it is at least so likely to be `answerable`, and at least so `sure`. Where
-        all parts have one, or none has, the reply stays as it is.
+        all parts have one, or none has, the reply stays as it is. What answers half of a question is half as
+        sure to be what was asked for.
         """
         found = [
             h for h in self.halves if h.answerable >= answerable and h.confidence >= sure and h.sentences
@@ -121,11 +122,13 @@ class Reply:
         missing = (half.question for half in self.halves if half not in found)
         part = "half" if len(self.halves) == 2 else "part"
         named = (UnansweredClaim(f"{UNANSWERED} {part}: “{one}”", ()) for one in missing)
+        together = combine_confidence([half.confidence for half in found])
+        share = len(found) / len(self.halves)
         return replace(
             self,
             claims=(*told, *named),
             answerable=min(half.answerable for half in found),
-            confidence=combine_confidence([half.confidence for half in found]),
+            confidence=max(together * share, min(calibration.LEAST_CONFIDENCE, together)),
         )
 
 
@@ -177,6 +180,9 @@ class OfflineAnswerer:
                 case None:
                     reply = None
             if reply is not None:
+                if isinstance(request, IdentityRequest):
+                    # "What were the thirteen virtues?" asks what something is, and gets a list.
+                    reply = await _complete(question, reply, given)
                 whole = isinstance(request, ComparisonRequest | SeveralRequest)
                 is_gist = isinstance(request, PartRequest)
                 return reply if is_gist else await _add_context(question, reply, given, several=whole)
