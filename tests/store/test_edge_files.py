@@ -16,7 +16,8 @@ from octavo.protocols import EVERYWHERE, StoreHits, Where
 from octavo.store.base import KEYWORDS, NUMBERS, digest_chunk
 from octavo.store.compaction import is_compact, rewrite
 from octavo.store.edge import EdgeStore
-from octavo.store.edge_files import _list_read_whole, _read_ahead, create, leave_filters_on_disk
+from octavo.store.edge_files import _list_read_whole, _read_ahead, leave_filters_on_disk
+from tests.support.edge_folders import write_store
 from tests.support.patience import wait_until
 from tests.support.store_contract import SIZE, make_chunk, make_vector, words_of
 
@@ -86,12 +87,7 @@ def list_filters_read(path: Path) -> list[Path]:
 
 @pytest.fixture
 async def path(tmp_path: Path) -> Path:
-    made = tmp_path / "store"
-    create(made, dimension=SIZE)
-    store = EdgeStore(made, dimension=SIZE, free_space_mb=0)
-    await store.upsert(CHUNKS, edition=1)
-    await store.close()
-    return made
+    return await write_store(tmp_path / "store", CHUNKS)
 
 
 async def test_a_new_store_that_is_rewritten_has_its_filters_on_the_disk(path: Path) -> None:

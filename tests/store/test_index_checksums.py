@@ -14,8 +14,8 @@ from octavo.errors import StoreError
 from octavo.store.base import digest_chunk
 from octavo.store.compaction import rewrite
 from octavo.store.edge import EdgeStore
-from octavo.store.edge_files import create
 from octavo.store.index_checksums import FILE, check_files
+from tests.support.edge_folders import write_store
 from tests.support.store_contract import SIZE, make_chunk
 
 CHUNKS = [make_chunk(n, f"Whale number {n} swims.", book_id=f"book-{n % 3}", page=n) for n in range(1, 65)]
@@ -32,11 +32,7 @@ KINDS = (
 @pytest.fixture
 async def path(tmp_path: Path) -> Path:
     """The folder of a closed store that was rewritten."""
-    made = tmp_path / "store"
-    create(made, dimension=SIZE)
-    store = EdgeStore(made, dimension=SIZE, free_space_mb=0)
-    await store.upsert(CHUNKS, edition=1)
-    await store.close()
+    made = await write_store(tmp_path / "store", CHUNKS)
     rewrite(made, dimension=SIZE)
     return made
 
