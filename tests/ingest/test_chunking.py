@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
+from types import FrameType
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -119,11 +122,12 @@ def test_chunks_are_sound_with_blocks_and_any_budget(stretches: list[tuple[bool,
         "ทะเลลึก" * 10_000,
         "👩\u200d👩\u200d👧" * 20_000,
         "a\n" * 100_000,
+        "a\n\n" * 20_000,
         "word " * 100_000,
         "? " * 50_000,
         "| a | b |\n" * 10_000,
     ],
-    ids=["one word", "Chinese", "Thai", "emoji", "lines", "words", "marks", "table"],
+    ids=["one word", "Chinese", "Thai", "emoji", "lines", "paragraphs", "words", "marks", "table"],
 )
 def test_a_long_text_of_one_kind_is_chunked_whole(text: str) -> None:
     chunks = cut(section(text))
@@ -146,6 +150,43 @@ def test_short_paragraphs_come_together() -> None:
     text = "\n\n".join(["“No,” he said.", "She nodded.", "“Then we sail at dawn,” he said."] * 4)
     (chunk,) = cut(section(text))
     assert chunk.content == text
+
+
+def count_lines_run(name: str, text: str) -> int:
+    """Counts the lines that a function of the chunker runs while it chunks a text."""
+    count = 0
+
+    def note(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal count
+        count += event == "line"
+        return note if frame.f_code.co_name == name else None
+
+    before = sys.gettrace()
+    sys.settrace(note)
+    try:
+        cut(section(text))
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def test_a_thousand_paragraphs_of_one_word_take_no_more_steps_than_as_much_prose() -> None:
+    words = [PROSE.split()[n % 17] for n in range(1_000)]
+    prose = "\n\n".join([" ".join(words[n : n + 10]) for n in range(0, 1_000, 10)])
+    one_by_one = count_lines_run("_pack", "\n\n".join(words))
+    # When each word was a border to choose, it was twenty times as many.
+    assert one_by_one < 3 * count_lines_run("_pack", prose)
+
+
+def test_some_tiny_paragraphs_come_together_as_the_best_borders_say() -> None:
+    # Nine lines of three words are far from very many: each of them may begin a chunk.
+    lines = "\n\n".join(["“No sail,” he said."] * 9)
+    text = f"{(PROSE * 4).strip()}\n\n{lines}\n\n{(PROSE * 4).strip()}"
+    assert [chunk.content for chunk in cut(section(text))] == [
+        (PROSE * 4).strip(),
+        lines,
+        (PROSE * 4).strip(),
+    ]
 
 
 def test_a_short_sentence_at_the_end_of_a_paragraph_does_not_join_the_next_one() -> None:

@@ -37,6 +37,8 @@ HEADING_BYTES = 144
 _ATOM_MOST = 1_000
 # In pieces. Smaller parts of one paragraph stay together.
 _TINY = 10
+# So many tiny paragraphs in a row are no prose, and the borders between them are not weighed one by one.
+_MANY = 100
 _PARAGRAPH_BORDER, _LINE_BORDER, _SENTENCE_BORDER, _BLOCK_BORDER = 0.0, 0.08, 0.15, 0.3
 # What a chunk costs that goes on over a new page or into a new paragraph, where it could have ended.
 _CONTINUED = 0.5
@@ -81,7 +83,7 @@ def split_section(section: Section, *, pieces: Pieces, max_pieces: int, target: 
     room = max(max_pieces - pieces([heading])[0], max_pieces // 3)
     most = max(room - _TINY, room // 2)
     atoms = _merge_tiny(_join_blocks(_split_atoms(section, pieces, most=most), section, most=most), most=most)
-    packed = _pack(atoms, room=room, target=min(target, room))
+    packed = _pack(_merge_paragraphs(atoms), room=room, target=min(target, room))
     doubtful = [a for a in packed if a.size * 9 // 8 + text.count("\n", a.start, a.end) + _TINY > room]
     counted = pieces([_add_heading(heading, text[a.start : a.end]) for a in doubtful]) if doubtful else []
     over = {a.start for a, size in zip(doubtful, counted, strict=True) if size > max_pieces}
@@ -215,6 +217,34 @@ def _merge_tiny(atoms: Sequence[_Atom], *, most: int) -> list[_Atom]:
                 continue
         made.append(atom)
     return made
+
+
+def _merge_paragraphs(atoms: Sequence[_Atom]) -> list[_Atom]:
+    """Join tiny paragraphs where very many follow each other, as in a list of words.
+
+    A chunk has room for more than a hundred of them, and `_pack` would try each as its end.
+    """
+    made: list[_Atom] = []
+    for first, end in _find_tiny_runs(atoms):
+        many = end - first >= _MANY
+        for number in range(first, end):
+            if many and number > first and made[-1].size + atoms[number].size <= _TINY:
+                made[-1] = made[-1].join(atoms[number])
+            else:
+                made.append(atoms[number])
+    return made
+
+
+def _find_tiny_runs(atoms: Sequence[_Atom]) -> Iterator[tuple[int, int]]:
+    """Find where each stretch of tiny paragraphs begins and ends. Any other atom is a stretch by itself."""
+    first = 0
+    for number, atom in enumerate(atoms):
+        goes_on = atom.continued and atom.size < _TINY and atoms[number - 1].size < _TINY
+        if number and not goes_on:
+            yield first, number
+            first = number
+    if atoms:
+        yield first, len(atoms)
 
 
 def _pack(atoms: Sequence[_Atom], *, room: int, target: int) -> list[_Atom]:
