@@ -1,9 +1,10 @@
 """One system of `benchmarks.peers`, in the environment of that system: run by it, never by hand.
 
-It speaks lines of JSON: `{"do": "ingest", "files": […]}`, `{"do": "query", "question": …, "k": 10}` and
-`{"do": "end"}`, and answers each with its CPU seconds and what was found. Every peer gets the weights that
-Octavo ships through its own hook for embeddings, and is used as its documentation shows it, with words and
-vectors together where it has both. Nothing of Octavo is imported for a peer.
+It speaks lines of JSON: `{"do": "ingest", "files": […]}`, `{"do": "query", "question": …, "k": 10}`,
+`{"do": "passages"}` (Octavo alone) and `{"do": "end"}`, and answers each with its CPU seconds and what was
+found. Every peer gets the weights that Octavo ships through its own hook for embeddings, and is used as its
+documentation shows it, with words and vectors together where it has both. Nothing of Octavo is imported for a
+peer.
 """
 
 # mypy: ignore-errors
@@ -58,6 +59,13 @@ def read_files(files):
 def split_paragraphs(text):
     """Paragraphs, as the documentation of systems without a splitter does it."""
     return [part.strip() for part in re.split(r"\n\s*\n", text) if len(part.strip()) > 20]
+
+
+def list_passages(files, passages):
+    """The passages that were given as pairs of file and text, or else the paragraphs of the files."""
+    return passages or [
+        (source, part) for source, text in read_files(files) for part in split_paragraphs(text)
+    ]
 
 
 def name_of(source, text):
@@ -222,12 +230,11 @@ class Txtai:
         if self.data.exists():
             self.index.load(str(self.data), config={"transform": transform})
 
-    def ingest(self, files):
-        rows = []
-        for source, text in read_files(files):
-            rows += [
-                (name_of(source, part), {"text": part, "source": source}) for part in split_paragraphs(text)
-            ]
+    def ingest(self, files, passages=()):
+        rows = [
+            (name_of(source, part), {"text": part, "source": source})
+            for source, part in list_passages(files, passages)
+        ]
         self.index.index(rows)
         self.index.save(str(self.data))
 
@@ -267,10 +274,8 @@ class Chroma:
         space = {"hnsw:space": "cosine"}
         self.found = client.get_or_create_collection("books", embedding_function=Hook(), metadata=space)
 
-    def ingest(self, files):
-        rows = {}
-        for source, text in read_files(files):
-            rows |= {name_of(source, part): (source, part) for part in split_paragraphs(text)}
+    def ingest(self, files, passages=()):
+        rows = {name_of(source, part): (source, part) for source, part in list_passages(files, passages)}
         ids = list(rows)
         for first in range(0, len(ids), 200):
             some = ids[first : first + 200]
@@ -304,6 +309,18 @@ class Octavo:
         folder = Path(files[0]).parent
         self.loop.run_until_complete(self.library.add(folder, title=folder.name))
 
+    def list_passages(self):
+        """Every passage with the name of its file."""
+
+        async def read():
+            records = (await self.library._context()).records
+            made = [
+                chunk for book in await records.list_books() for chunk in await records.list_chunks(book.id)
+            ]
+            return [(Path(chunk.source_file).name, chunk.content) for chunk in made]
+
+        return self.loop.run_until_complete(read())
+
     def query(self, question, k):
         found = self.loop.run_until_complete(self.library.search(question, top_k=k))
         return [(Path(e.chunk.source_file).name, e.chunk.content) for e in found]
@@ -331,8 +348,13 @@ def main(name, models, data):
         if asked["do"] == "end":
             break
         began = read_cpu()
-        found = system.ingest(asked["files"]) if asked["do"] == "ingest" else None
-        if asked["do"] == "query":
+        found = None
+        if asked["do"] == "ingest":
+            given = {"passages": asked["passages"]} if asked.get("passages") else {}
+            found = system.ingest(asked["files"], **given)
+        elif asked["do"] == "passages":
+            found = system.list_passages()
+        elif asked["do"] == "query":
             found = system.query(asked["question"], asked["k"])
         print(json.dumps({"seconds": read_cpu() - began, "found": found}), file=out, flush=True)
 

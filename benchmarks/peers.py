@@ -1,6 +1,7 @@
 """Octavo beside LangChain, LlamaIndex, Haystack, txtai and Chroma: the same weights, in one run.
 
     python -m benchmarks.peers SUITE --venvs FOLDER [--only squad2_book,rust_book] [--limit 150] [--kills 3]
+        [--same-passages]
 
 Each system has an environment of its own under FOLDER, which is made with pip where it is missing (several GB
 for txtai), and a process of its own. All embed with the weights that Octavo ships. Books are added and added
@@ -38,6 +39,8 @@ PACKAGES = {
     "txtai": ("txtai",),
     "chroma": ("chromadb",),
 }
+# These are given whole paragraphs, or the passages of Octavo.
+WITHOUT_SPLITTER = ("txtai", "chroma")
 FOR_ALL = ("onnxruntime", "tokenizers", "numpy")
 HERE = Path(__file__).parent
 MODELS = HERE.parent / "packages" / "octavo-models" / "octavo_models"
@@ -141,19 +144,26 @@ def count_held(
     return held
 
 
-def compare(suite: Path, name: str, pythons: dict[str, Path], *, limit: int, kills: int) -> dict[str, Result]:
+def compare(
+    suite: Path, name: str, pythons: dict[str, Path], *, limit: int, kills: int, same: bool = False
+) -> dict[str, Result]:
     wanted = load(suite, name, limit)
     files = sorted(str(path) for path in wanted.books[0][1].iterdir())
     results = {system: Result() for system in pythons}
     workers: dict[str, Worker] = {}
+    passages: list[tuple[str, str]] = []
     with tempfile.TemporaryDirectory(prefix="octavo-peers-") as folder:
         for system, python in pythons.items():
             workers[system] = Worker(system, python, Path(folder) / system)
             began = time.monotonic()
-            results[system].ingest = workers[system].ask(do="ingest", files=files)["seconds"]
-            results[system].wall = time.monotonic() - began
+            given = passages if system in WITHOUT_SPLITTER else []
+            adding = workers[system].ask(do="ingest", files=files, passages=given)
+            results[system].ingest, results[system].wall = adding["seconds"], time.monotonic() - began
+            if same and system == "octavo":
+                passages = workers[system].ask(do="passages")["found"]
         for system, worker in workers.items():
-            results[system].again = worker.ask(do="ingest", files=files)["seconds"]
+            given = passages if system in WITHOUT_SPLITTER else []
+            results[system].again = worker.ask(do="ingest", files=files, passages=given)["seconds"]
         for item in wanted.items:
             for system, worker in workers.items():
                 answer = worker.ask(do="query", question=item.question, k=DEPTH)
@@ -196,12 +206,16 @@ def main() -> None:
     options.add_argument("--systems", default=",".join(PACKAGES))
     options.add_argument("--limit", type=int, default=150)
     options.add_argument("--kills", type=int, default=3)
+    options.add_argument("--same-passages", action="store_true", help="give txtai and Chroma those of Octavo")
     said = options.parse_args()
     said.venvs.mkdir(parents=True, exist_ok=True)
     pythons = {"octavo": Path(sys.executable)}
     pythons |= {name: make_environment(name, said.venvs) for name in said.systems.split(",") if name}
     for name in said.only.split(","):
-        report(name, compare(said.suite, name, pythons, limit=said.limit, kills=said.kills), said.kills)
+        found = compare(
+            said.suite, name, pythons, limit=said.limit, kills=said.kills, same=said.same_passages
+        )
+        report(name, found, said.kills)
 
 
 if __name__ == "__main__":
