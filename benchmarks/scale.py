@@ -7,7 +7,8 @@ of a language. Each size runs in a process of its own, and only if memory is lef
 size that did not run is named. Times are CPU time of the process, so that a busy machine changes them little.
 What the processes cost that rewrite a large store is listed apart. Searching is measured in a process that
 has only opened the store, with its memory. The share of the best ten that the search finds is counted against
-a search that compares every vector, of the same queries in the same run.
+a search that compares every vector, of the same queries in the same run. In the end a book is added that
+nobody may see yet, and all books are searched meanwhile.
 """
 
 from __future__ import annotations
@@ -20,24 +21,28 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
 
 import numpy as np
+from qdrant_edge import Query, SparseVector
 
-from octavo.protocols import EVERYWHERE, Where
+from octavo.protocols import EVERYWHERE, Hit, Vector, Where
 from octavo.settings import Settings
 from octavo.store import locate_store, open_store
+from octavo.store.base import DENSE, LEXICAL
 from octavo.store.bm25 import Bm25Encoder
 from octavo.store.edge import EdgeStore
+from octavo.store.edge_filters import build_filter
 from octavo.types import Chunk
 
 SIZE, LATENT, WORDS, VOCABULARY = 384, 48, (40, 80), 30_000
 A_BOOK, AT_ONCE, QUERIES, LIMIT = 2_000, 1_000, 60, 50
 # What a passage takes in memory while a store is filled and rewritten, with a margin.
 BYTES_A_PASSAGE = 4_000
+NEW_EDITION = 1_000_000
 
 
 class MadeUp:
@@ -147,6 +152,51 @@ async def measure_searches(count: int, data: Path) -> dict[str, float]:
     }
 
 
+async def measure_hiding(count: int, data: Path) -> dict[str, float]:
+    """Search all books while one is added, which nobody may see yet; then delete that one again.
+
+    Each query is searched as the store does it, then as if no book were added, and then with a filter that
+    asks every passage whether it is hidden.
+    """
+    made, encoder = MadeUp(count, seed=9), Bm25Encoder()
+    texts, vectors = made.make_texts(A_BOOK, *WORDS), made.make_vectors(A_BOOK)
+    new = [make_chunk(10 * count + n, texts[n], vectors[n]) for n in range(A_BOOK)]
+    queries = list(zip(made.make_vectors(QUERIES), made.make_texts(QUERIES, 8, 8), strict=True))
+    hidden = Where(none_of={"edition": (NEW_EDITION,)})
+    opened = await open_store(Settings(data=data, free_space_mb=0), dimension=SIZE, expected=True)
+    assert isinstance(opened, EdgeStore)
+    await opened.upsert(new, edition=NEW_EDITION)
+    costs: dict[str, list[float]] = {"hiding": [], "no book added": [], "hiding by a filter alone": []}
+    for vector, text in queries:
+        words, found = encoder.encode_query(text), {}
+        for name in costs:
+            where = EVERYWHERE if name == "no book added" else hidden
+            began = time.process_time()
+            found[name] = _ask(opened, vector, words, where=where, filtered="filter" in name)
+            costs[name].append(time.process_time() - began)
+        assert found["hiding"] == found["hiding by a filter alone"]
+    await opened.delete([chunk.id for chunk in new])
+    await opened.close()
+    return {
+        f"{name}, {share} (ms)": 1e3 * float(np.percentile(cost, percent))
+        for name, cost in costs.items()
+        for share, percent in (("p50", 50), ("p95", 95))
+    }
+
+
+def _ask(
+    store: EdgeStore, vector: Vector, words: Mapping[int, float], *, where: Where, filtered: bool
+) -> list[tuple[Hit, ...]]:
+    """Search as the store does, or as it did when it had only the filter to leave passages out."""
+    allowed = build_filter(where)
+    by_words = Query.Nearest(SparseVector(list(words), list(words.values())), using=LEXICAL)
+    by_meaning = Query.Nearest(list(vector), using=DENSE)
+    attempts = store._plan_attempts(where, allowed, LIMIT)
+    if filtered:
+        attempts = [attempt for attempt in attempts if attempt.left_out is None]
+    return store._ask(((by_meaning, store._choose_params(allowed)), (by_words, None)), attempts, LIMIT)
+
+
 async def _compare_with_exact(
     path: Path, queries: Sequence[tuple[tuple[float, ...], str]], best: Sequence[Sequence[str]]
 ) -> float:
@@ -165,7 +215,7 @@ def _read_cpu_of_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
-PARTS = {"adding": measure_adding, "searching": measure_searches}
+PARTS = {"adding": measure_adding, "searching": measure_searches, "hiding": measure_hiding}
 
 
 def run(count: int, seconds: float) -> dict[str, float] | str:

@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -21,8 +22,9 @@ from octavo.settings import Settings
 from octavo.store import Store, locate_store, open_store
 from octavo.store.base import digest_chunk
 from octavo.store.compaction import count_loose, is_compact
-from octavo.store.edge import EdgeStore
+from octavo.store.edge import EdgeStore, _Attempt
 from octavo.store.edge_files import create
+from octavo.store.edge_filters import build_filter
 from octavo.types import Chunk
 from tests.support.copies import copy_library
 from tests.support.patience import wait_until, wait_until_async
@@ -51,6 +53,10 @@ async def ask(store: EdgeStore, number: int, where: Where = EVERYWHERE) -> Store
     near = VECTORS[number] + 0.5 * VECTORS[number + 1]
     vector = (near / np.linalg.norm(near)).tolist()
     return await store.search(vector, words_of(f"whale {number}"), where=where, limit=10)
+
+
+def plan(store: EdgeStore, where: Where) -> list[_Attempt]:
+    return store._plan_attempts(where, build_filter(where), 10)
 
 
 def list_folders(path: Path) -> list[str]:
@@ -104,6 +110,43 @@ async def test_a_rewritten_store_finds_the_same_passages_with_the_same_scores(st
     assert found / sum(len(old.dense) for old in before) >= 0.98
     assert list_folders(store.path) == [store.path.name]
     assert not await store.compact(), "nothing is new"
+
+
+def make_twin(number: int, of: int) -> Chunk:
+    """A chunk with the vector and the words of another one."""
+    return replace(CHUNKS[make_wide_chunk(of).id], id=str(UUID(int=number)), chunk_id=number)
+
+
+# None of the best, some of them, and more of them than are asked for besides those that are wanted.
+@pytest.mark.parametrize("twins", [1, 3, 9, 40])
+@pytest.mark.parametrize("rewritten_with_them", [False, True])
+async def test_a_book_that_is_being_added_hides_nothing_and_is_not_found(
+    store: EdgeStore, twins: int, rewritten_with_them: bool
+) -> None:
+    hidden = [make_twin(10_000 * of + n, of) for n in range(1, twins + 1) for of in range(1, 8)]
+    if rewritten_with_them:
+        before = [await ask(store, n) for n in range(1, 30)]
+        await store.upsert(hidden, edition=2)
+    assert await store.compact()
+    if not rewritten_with_them:
+        before = [await ask(store, n) for n in range(1, 30)]
+        await store.upsert(hidden, edition=2)
+    unseen = Where(none_of={"edition": (2,)})
+    after = [await ask(store, n, unseen) for n in range(1, 30)]
+    assert [hits.lexical for hits in after] == [hits.lexical for hits in before]
+    if not rewritten_with_them:
+        assert after == before
+    assert not {chunk.id for chunk in hidden} & {hit.id for hits in after for hit in hits.dense}
+    assert [len(hits.dense) for hits in after] == [10] * len(after)
+
+
+async def test_not_every_point_of_a_large_store_is_asked_whether_it_is_hidden(store: EdgeStore) -> None:
+    unseen, in_book = Where(none_of={"edition": (2,)}), replace(IN_ONE_BOOK, none_of={"edition": (2,)})
+    assert await store.compact()
+    filters = [attempt.allowed is not None for attempt in plan(store, unseen)]
+    assert filters == [False, True, True], "the filter is for those of which too many are hidden"
+    assert all(attempt.allowed for attempt in plan(store, in_book)), "a book is found by the filter"
+    assert not any(attempt.left_out for attempt in plan(store, EVERYWHERE))
 
 
 async def test_changes_made_while_the_store_is_rewritten_are_kept(store: EdgeStore) -> None:

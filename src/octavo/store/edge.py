@@ -18,17 +18,19 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
 
 from qdrant_edge import (
     CountRequest,
     EdgeShard,
     Filter,
+    HasIdCondition,
     Point,
     PointVectors,
     Query,
     QueryBatchRequest,
     QueryRequest,
+    ScrollRequest,
     SearchParams,
     SparseVector,
     UpdateOperation,
@@ -53,7 +55,7 @@ from octavo.store.change_note import ChangeNote, can_note
 from octavo.store.compaction import EXACT_MOST
 from octavo.store.edge_digests import BATCH, DigestReader
 from octavo.store.edge_files import LEAST_MB, load, sync_files, translate_errors
-from octavo.store.edge_filters import build_filter
+from octavo.store.edge_filters import build_filter, build_left_out
 
 if TYPE_CHECKING:
     from qdrant_edge import PointId, ScoredPoint
@@ -71,6 +73,14 @@ RESERVE_MB = 64
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+class _Attempt(NamedTuple):
+    """How many hits to ask for, which are allowed, and which of those that come are dropped again."""
+
+    asked: int
+    allowed: Filter | None
+    left_out: Filter | None = None
 
 
 class EdgeStore:
@@ -133,7 +143,8 @@ class EdgeStore:
         by_meaning = Query.Nearest(list(vector), using=DENSE)
         by_words = Query.Nearest(_build_sparse(words), using=LEXICAL)
         how = self._choose_params(allowed)
-        dense, lexical = self._ask(((by_meaning, how), (by_words, None)), allowed, limit)
+        attempts = self._plan_attempts(where, allowed, limit)
+        dense, lexical = self._ask(((by_meaning, how), (by_words, None)), attempts, limit)
         return StoreHits(dense=dense, lexical=lexical)
 
     async def read_digests(self, ids: Collection[str] | None = None) -> dict[str, str]:
@@ -380,18 +391,32 @@ class EdgeStore:
         payload, vector = base.build_point(chunk, edition=edition, weights=weights, note=note)
         return Point(chunk.id, {DENSE: vector, LEXICAL: _build_sparse(weights)}, payload)
 
+    def _plan_attempts(self, where: Where, allowed: Filter | None, limit: int) -> list[_Attempt]:
+        """Plans to ask for a few more than wanted, and then for many more.
+
+        In a large store it costs much to ask of every point whether it is left out, as those of a book are
+        that is being added. Few of them are among the best, so these alone are asked first.
+        """
+        few, many = (_Attempt(asked, allowed) for asked in plan_limits(limit))
+        left_out = build_left_out(where) if self._compact else None
+        first = [_Attempt(few.asked, None, left_out)] if left_out is not None else []
+        return [*first, few, many]
+
     def _ask(
-        self, halves: Sequence[tuple[Query, SearchParams | None]], allowed: Filter | None, limit: int
+        self,
+        halves: Sequence[tuple[Query, SearchParams | None]],
+        attempts: Sequence[_Attempt],
+        limit: int,
     ) -> list[tuple[Hit, ...]]:
-        """Asks for a few more than wanted, and once for many more where equal scores cross the cut."""
+        """Asks one attempt after the other, for those halves of which the best hits are not yet certain."""
         found: dict[int, tuple[Hit, ...]] = {}
         uncertain = [*range(len(halves))]
-        for asked in plan_limits(limit):
+        for attempt in attempts:
             requests = [
                 QueryRequest(
-                    limit=asked,
+                    limit=attempt.asked,
                     query=halves[number][0],
-                    filter=allowed,
+                    filter=attempt.allowed,
                     params=halves[number][1],
                     with_payload=False,
                 )
@@ -399,8 +424,9 @@ class EdgeStore:
             ]
             with self._engine() as shard:
                 answers = shard.query_batch(QueryBatchRequest(requests))
+                dropped = _find_left_out(shard, answers, attempt.left_out)
             cuts = {
-                number: _cut_answer(answer, asked, limit)
+                number: _cut_answer(answer, dropped, attempt.asked, limit)
                 for number, answer in zip(uncertain, answers, strict=True)
             }
             found |= {number: hits for number, (hits, _) in cuts.items()}
@@ -446,8 +472,25 @@ def _close_in_child(store: weakref.ref[EdgeStore]) -> None:
         copy.disown("this process was forked from the one that opened it")
 
 
-def _cut_answer(answer: Sequence[ScoredPoint], asked: int, limit: int) -> tuple[tuple[Hit, ...], bool]:
-    scored = [(point, point.score) for point in answer]
+def _find_left_out(
+    shard: EdgeShard, answers: Sequence[Sequence[ScoredPoint]], left_out: Filter | None
+) -> Collection[PointId]:
+    """Finds the hits that are to be left out, by the filter that finds all such points."""
+    if left_out is None or not any(answers):
+        return ()
+    ids = {point.id for answer in answers for point in answer}
+    among = Filter(must=[left_out, HasIdCondition(ids)])
+    points, _ = shard.scroll(
+        ScrollRequest(limit=len(ids), filter=among, with_payload=False, with_vector=False)
+    )
+    return {point.id for point in points}
+
+
+def _cut_answer(
+    answer: Sequence[ScoredPoint], dropped: Collection[PointId], asked: int, limit: int
+) -> tuple[tuple[Hit, ...], bool]:
+    scored = [(point, point.score) for point in answer if not dropped or point.id not in dropped]
+    asked -= len(answer) - len(scored)
     return cut(scored, asked=asked, limit=limit, read_id=lambda point: str(point.id))
 
 
