@@ -1,11 +1,12 @@
 """What int8 costs and what it saves: direction, retrieval, speed, against fp32 on real books.
 
     python benchmarks/embedding.py MODEL_FOLDER BOOK… [--contexts contexts.jsonl --questions qa.jsonl]
+        [--against EARLIER.onnx]
 
 The model folder is that of `training/embedder.py`; the books are cut into passages by Octavo's own chunker.
 Speed is counted in CPU time on one thread, so that it holds on a machine that others use as well.
 `company` is the lowest cosine between a passage's vector alone and in a padded batch of 24: the reason
-why each text is a batch of its own.
+why each text is a batch of its own. EARLIER.onnx is what an earlier version made of the same weights.
 """
 
 from __future__ import annotations
@@ -103,7 +104,9 @@ def retrieval(embedder: OnnxEmbedder, contexts: Path, questions: Path) -> dict[s
     return {"questions": len(gold), "hit_1": round(first, 4), "hit_5": round(five, 4)}
 
 
-def main(folder: Path, books: list[Path], contexts: Path | None, questions: Path | None) -> None:
+def main(
+    folder: Path, books: list[Path], contexts: Path | None, questions: Path | None, against: Path | None
+) -> None:
     weights = graph.read_tensors(folder / "model.safetensors")
     shipped = models.find_weights("minilm-int8", cache=Path("no-such-cache"))
     builds = {
@@ -111,6 +114,8 @@ def main(folder: Path, books: list[Path], contexts: Path | None, questions: Path
         "int8, 8 bits": graph.build_graph(weights, replace(models.RECIPE, steps=127), precision="int8"),
         "int8, 7 bits (as shipped)": graph.build_graph(weights, models.RECIPE, precision="int8"),
     }
+    if against:
+        builds["earlier"] = against.read_bytes()
     long, short = passages(books, OnnxEmbedder(shipped, threads=1))
     exact: tuple[Vectors, Vectors] | None = None
     with tempfile.TemporaryDirectory() as place:
@@ -147,5 +152,6 @@ if __name__ == "__main__":
     parser.add_argument("books", type=Path, nargs="+")
     parser.add_argument("--contexts", type=Path)
     parser.add_argument("--questions", type=Path)
+    parser.add_argument("--against", type=Path)
     given = parser.parse_args()
-    main(given.folder, given.books, given.contexts, given.questions)
+    main(given.folder, given.books, given.contexts, given.questions, given.against)

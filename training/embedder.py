@@ -24,7 +24,7 @@ from export import apply_changes, read_trained
 from octavo.models import graph, weights
 
 PACKAGE = Path(__file__).parent.parent / "packages" / "octavo-models" / "octavo_models"
-PUBLISHED = "1e9ca938d63c83e611fa7cca3dc5f435887d3ca3a65f109a623a75b1fbab5d98"
+PUBLISHED = "e9c3fc33122792cc19c45ad3054114e3864c226e999e540391b3d7ea3a9db6ef"
 
 
 def read_base(folder: Path) -> dict[str, np.ndarray]:

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 Precision = Literal["int8", "fp32"]
 Pooling = Literal["mean", "cls"]
-GRAPH_VERSION = 1
+GRAPH_VERSION = 2
 _MICROSOFT = "com.microsoft"
 _MICROSOFT_OPERATORS = frozenset(
     {
-        *("Attention", "QAttention", "SkipLayerNormalization", "BiasGelu", "DynamicQuantizeMatMul"),
-        *("FusedMatMul", "Gelu", "MatMulIntegerToFloat", "MatMulNBits"),
+        *("Attention", "QAttention", "DynamicQuantizeMatMul", "Gelu"),
+        *("FusedMatMul", "MatMulIntegerToFloat", "MatMulNBits"),
     }
 )
 _OPSET, _IR = 18, 8
@@ -206,11 +206,9 @@ class GraphWriter:
     def _add_layer(self, at: str, x: str) -> str:
         attended = self._add_attention(f"{at}attention.self.", x)
         mixed = self._add_linear(f"{at}attention.output.dense", attended)
-        x = self._add_skip_norm(f"{at}attention.output", mixed, x)
-        wide = self._add_linear(f"{at}intermediate.dense", x)
-        bias = self._add_weight(f"{at}intermediate.dense.bias")
-        wide = self._add_node("BiasGelu", [wide, bias], f"{at}gelu")
-        return self._add_skip_norm(f"{at}output", self._add_linear(f"{at}output.dense", wide), x)
+        x = self._add_sum_norm(f"{at}attention.output", mixed, x)
+        wide = self._add_node("Gelu", [self._add_linear(f"{at}intermediate.dense", x)], f"{at}gelu")
+        return self._add_sum_norm(f"{at}output", self._add_linear(f"{at}output.dense", wide), x)
 
     def _add_attention(self, at: str, x: str) -> str:
         import numpy as np
@@ -231,20 +229,24 @@ class GraphWriter:
         return self._add_node("QAttention", inputs, f"{at}context", num_heads=heads)
 
     def _add_linear(self, at: str, x: str) -> str:
-        """Add the product without the bias, which the next operator adds."""
-        weight = self.weights[f"{at}.weight"].T
+        weight, bias = self.weights[f"{at}.weight"].T, self._add_weight(f"{at}.bias")
         if not self.quantised:
-            return self._add_node("MatMul", [x, self._add_constant(f"{at}.weight", weight)], at)
+            product = self._add_node(
+                "MatMul", [x, self._add_constant(f"{at}.weight", weight)], f"{at}.product"
+            )
+            return self._add_node("Add", [product, bias], at)
         steps, scale = self._add_quantised(f"{at}.", weight)
-        return self._add_node("DynamicQuantizeMatMul", [x, steps, scale], at)
+        return self._add_node("DynamicQuantizeMatMul", [x, steps, scale, "", bias], at)
 
     def _add_quantised(self, at: str, weight: Array) -> tuple[str, str]:
         steps, scales = quantise(weight, axis=0, most=self.recipe.steps)
         return self._add_constant(f"{at}steps", steps), self._add_constant(f"{at}scale", scales.reshape(-1))
 
-    def _add_skip_norm(self, at: str, x: str, skip: str) -> str:
-        inputs = [x, skip, *self._add_norm(f"{at}.LayerNorm"), self._add_weight(f"{at}.dense.bias")]
-        return self._add_node("SkipLayerNormalization", inputs, f"{at}.out", epsilon=self.recipe.epsilon)
+    def _add_sum_norm(self, at: str, x: str, skip: str) -> str:
+        """Add a sum and what normalises it. The operator that does both takes far longer."""
+        total = self._add_node("Add", [x, skip], f"{at}.sum")
+        norm, epsilon = self._add_norm(f"{at}.LayerNorm"), self.recipe.epsilon
+        return self._add_node("LayerNormalization", [total, *norm], f"{at}.out", axis=-1, epsilon=epsilon)
 
     def _add_outputs(self, x: str) -> dict[str, list[Any]]:
         """Add what comes after the last layer; return the outputs with their shapes."""
