@@ -68,7 +68,7 @@ def test_what_the_large_model_takes_for_an_answer_is_not_mined(mined: ModuleType
     assert right["t"][right["s"] :].startswith(right["a"])
 
 
-def test_mined_givenare_read_with_the_books_of_one_part(mined: ModuleType, tmp_path: Path) -> None:
+def test_mined_passages_are_read_with_the_books_of_one_part(mined: ModuleType, tmp_path: Path) -> None:
     library, found = tmp_path / "library.jsonl.xz", tmp_path / "mined.jsonl"
     with lzma.open(library, "wt", encoding="utf-8") as file:
         file.write(json.dumps(make_book(3)) + "\n")

@@ -125,7 +125,7 @@ def list_contrasts(corpus: Corpus, given: Sequence[WrittenPassage]) -> list[Cont
             alike = [claim for claim in honest if claim["s"] == lie["s"]] or honest
             if alike:
                 true = corpus.chance.choice(alike)
-                cited = [n - 1 for n in (*true["s"], *lie["s"])]
+                cited = [n - 1 for n in (*true["s"], *lie["s"])] or [0]
                 near = range(max(0, min(cited) - 1), min(len(row.sentences), max(cited) + 2))
                 window = " ".join(row.sentences[n] for n in near)
                 for text in (row.passage, window):

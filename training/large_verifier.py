@@ -69,7 +69,8 @@ class Batches(IterableDataset):
         both = batch_by_length(self.contrasts, BATCH // 2, chance, lambda c: len(c[0].passage))
         while True:
             yield self._join([(c, c.weight) for c in next(claims)], contrasts=False)
-            yield self._join([(c, 1.0) for contrast in next(both) for c in contrast], contrasts=True)
+            if self.contrasts:
+                yield self._join([(c, 1.0) for contrast in next(both) for c in contrast], contrasts=True)
 
     def _join(self, given: Sequence[tuple[Weighed | Claim, float]], *, contrasts: bool) -> dict:
         room = PAIR_MOST - CLAIM_MOST

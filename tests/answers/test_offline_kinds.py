@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from octavo.answers.calibration import LEAST_CONFIDENCE
-from octavo.answers.lists import wants_several
+from octavo.answers.lists import may_want_several, wants_several
 from octavo.answers.overview import Gist
 from octavo.library import Library
 from octavo.types import Answer, Scope, ScopeType
@@ -297,9 +297,9 @@ async def test_a_list_of_definitions_comes_with_all_of_its_terms(library: Librar
         ("names of the big moons", True),
         ("which people came along", True),
         ("what did she ask each of them to bring", True),
-        ("what should i change in the settings of the server", True),
         ("What does a notice of the harbour contain?", True),
-        ("what does the keeper offer her when she comes", False),
+        ("what should i change in the settings of the server", False),
+        ("What did Anna offer?", False),
         ("who was the keeper", False),
         ("what is the status of the service", False),
         ("Which ship was lost?", False),
@@ -309,6 +309,20 @@ async def test_a_list_of_definitions_comes_with_all_of_its_terms(library: Librar
 )
 def test_a_question_for_several_things_is_known_by_its_form(question: str, several: bool) -> None:
     assert wants_several(question) == several
+
+
+@pytest.mark.parametrize(
+    ("question", "several"),
+    [
+        ("what should i change in the settings of the server", True),
+        ("What did Anna offer?", True),
+        ("list the three mates", True),
+        ("what does the keeper offer her when she comes", False),
+        ("who was the keeper", False),
+    ],
+)
+def test_what_one_may_do_or_is_offered_may_be_several_things(question: str, several: bool) -> None:
+    assert may_want_several(question) == several
 
 
 VIRTUES = """# The Society

@@ -152,3 +152,22 @@ async def test_words_that_no_published_claim_has_are_not_shown(
     async with Library.open(data, embedder=TinyEmbedder(), answerer=says) as library:
         answer = await library.ask(STORM)
         assert (answer.short, answer.content) == (None, "Seven boats were lost. [1]")
+
+
+@pytest.mark.usefixtures("local_models")
+async def test_what_may_be_several_things_keeps_its_short_answer_where_no_list_was_completed(
+    tmp_path: Path,
+) -> None:
+    book = tmp_path / "harbour.md"
+    book.write_text(
+        "# Harbour\n\nYou should call the file harbour.conf and put it beside the others in its folder.\n\n"
+        "Anna offered a cup of tea to the men of the lifeboat when they came in from the sea.\n"
+    )
+    async with Library.open(tmp_path / "library") as library:
+        await library.add(book)
+        named = await library.ask("What should I call the file?")
+        offered = await library.ask("What did Anna offer?")
+    assert named.short is not None
+    assert named.short.text == "harbour.conf"
+    assert offered.short is not None
+    assert offered.short.text == "a cup of tea"

@@ -179,6 +179,16 @@ async def test_not_even_a_title_is_told_of_what_the_reader_has_not_come_to(
     assert all(code[0] in "01" and not code.startswith("1rb") for code in codes(workspace))
 
 
+async def test_words_of_a_section_that_the_reader_has_only_begun_do_not_count(
+    visiting: tuple[Library, Visitor],
+) -> None:
+    workspace = await entered(visiting, scope=Scope(type=ScopeType.UP_TO, identifier="Room 1a"))
+    listed, visible = await workspace.list_sections()
+    begun = [section.text for section in listed if section.id in visible and section.text.strip()]
+    assert len(begun) > 2
+    assert await workspace.list_visible_texts() == begun[:-1]
+
+
 async def test_no_tool_leads_to_another_page_or_book(visiting: tuple[Library, Visitor]) -> None:
     page = Scope(type=ScopeType.PAGE, identifier="#3")
     workspace = await entered(visiting, book="pages", scope=page)

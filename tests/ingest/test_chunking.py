@@ -178,6 +178,20 @@ def test_a_thousand_paragraphs_of_one_word_take_no_more_steps_than_as_much_prose
     assert one_by_one < 3 * count_lines_run("_pack", prose)
 
 
+def test_very_many_long_words_that_are_one_piece_each_are_not_joined_beyond_a_chunk() -> None:
+    text = ("x" * 300 + "\n\n") * 200
+    chunks = chunk_book(
+        "Keys",
+        [section(text)],
+        pieces=lambda texts: [len(one.split()) for one in texts],
+        max_pieces=254,
+        target=160,
+        created_at=NOW,
+    )
+    assert covered(text, chunks)
+    assert all(CHUNK_LEAST <= len(chunk.content) <= CHUNK_MOST for chunk in chunks)
+
+
 def test_some_tiny_paragraphs_come_together_as_the_best_borders_say() -> None:
     # Nine lines of three words are far from very many: each of them may begin a chunk.
     lines = "\n\n".join(["“No sail,” he said."] * 9)

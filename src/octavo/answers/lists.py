@@ -26,8 +26,13 @@ _PLURAL = re.compile(
 _SEVERAL = re.compile(
     r"^\s*(?:list|enumerate|name (?:the|all|some)|(?:the )?names of|(?:\w+ )?ways (?:to|of|in)|reasons)\b"
     r"|\bwho are\b|\bwhat kinds? of\b|\beach of\b"
-    r"|^\s*what (?:should|can|could|must|may) (?:i|you|we|one)\b"
-    r"|^\s*what (?:does|do|did|can|should|must) .+ (?:contain|include|consist of|comprise|offer|support)\W*$",
+    r"|\bwhat (?:does|do|did) .+ (?:contain|include|consist of|comprise)\W*$",
+    re.IGNORECASE,
+)
+# What may have several answers, or one.
+_MAYBE_SEVERAL = re.compile(
+    r"^\s*what (?:should|can|could|must|may) (?:i|you|we|one)\b"
+    r"|^\s*what (?:does|do|did) .+ (?:offer|support)\W*$",
     re.IGNORECASE,
 )
 _SINGULAR = re.compile(r"(?:us|is|ss|as|does|was|has)$", re.IGNORECASE)
@@ -41,6 +46,11 @@ def wants_several(question: str) -> bool:
     return found is not None and not _SINGULAR.search(found["noun"])
 
 
+def may_want_several(question: str) -> bool:
+    """Whether a question asks for several things, or may: "what should I change?"."""
+    return wants_several(question) or _MAYBE_SEVERAL.search(question) is not None
+
+
 async def complete_lists(
     claims: Sequence[Claim], workspace: Workspace, *, question: str = ""
 ) -> tuple[Claim, ...]:
@@ -49,7 +59,7 @@ async def complete_lists(
     Unless the `question` wants several things, only a list is completed whose lead-in is quoted.
     """
     sentences = {sentence.id: sentence for sentence in workspace}
-    several, count = wants_several(question), find_asked_count(question)
+    several, count = may_want_several(question), find_asked_count(question)
     for number, claim in enumerate(claims):
         quoted = [sentences[id_] for id_ in claim.sentences]
         if not several and not any(leads_in(sentence.text) for sentence in quoted):

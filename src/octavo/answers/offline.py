@@ -28,7 +28,7 @@ from octavo.answers.identity import (
     weigh_sides,
     weigh_speech,
 )
-from octavo.answers.lists import complete_lists, wants_several
+from octavo.answers.lists import complete_lists, may_want_several, wants_several
 from octavo.answers.orders import OrderKind, obey, read_order
 from octavo.answers.overview import Gist, find_part, tell_part
 from octavo.answers.own_name import ask_in_own_word
@@ -382,14 +382,15 @@ class OfflineAnswerer:
 async def _complete(question: str, reply: Reply, workspace: Workspace) -> Reply:
     """Complete a list of which the claims quote a part, and what they announce.
 
-    Where a few words answer the question, nothing is missing.
+    Where a few words answer a question for one thing, nothing is missing.
     """
     several = wants_several(question)
-    if not reply.claims or (reply.short and not several):
+    if not reply.claims or (reply.short and not may_want_several(question)):
         return reply
-    claims = await complete_lists(reply.claims, workspace, question=question)
-    claims = await add_announced(claims, workspace, most=MOST_JOINED)
-    return replace(reply, claims=claims, short=None if several else reply.short)
+    whole = await complete_lists(reply.claims, workspace, question=question)
+    short = None if several or whole != reply.claims else reply.short
+    claims = whole if short else await add_announced(whole, workspace, most=MOST_JOINED)
+    return replace(reply, claims=claims, short=short)
 
 
 async def _add_context(question: str, reply: Reply, workspace: Workspace, *, several: bool = False) -> Reply:

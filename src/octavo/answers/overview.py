@@ -119,7 +119,11 @@ def _choose(
     """
     told = [sentence for section, sentences in read for sentence in _list_told(section, sentences)]
     rest = [sentence for sentence in told if sentence not in closing]
-    opening = {(sentences[0].chunk.section_id, sentences[0].start) for _, sentences in read}
+    opening = {
+        (section.id, sentences[0].start)
+        for section, sentences in read
+        if not section.text[: sentences[0].start].strip()
+    }
     statements = [
         Statement(
             sentence.text,

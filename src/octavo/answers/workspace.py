@@ -325,9 +325,13 @@ class Workspace(Sequence[Sentence]):
         return listed, frozenset(section.id for section in visible)
 
     async def list_visible_texts(self) -> list[str]:
-        """List the texts of the sections of the one book that is asked, as far as the bounds reach."""
+        """List the texts of the sections of the one book that is asked that lie within the bounds.
+
+        If the bounds end somewhere, the section in which they end is left out.
+        """
         listed, visible = await self.list_sections()
-        return [section.text for section in listed if section.id in visible and section.text.strip()]
+        within = [section.text for section in listed if section.id in visible and section.text.strip()]
+        return within[:-1] if self.bounds.ahead or self.bounds.within is not None else within
 
     async def list_books(self) -> list[Book]:
         """List the books that are asked."""

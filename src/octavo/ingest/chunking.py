@@ -30,7 +30,7 @@ from octavo.text.sentences import split_long, split_sentences
 from octavo.types import CHUNK_LEAST, CHUNK_MOST, Chunk, PageMark, Section, Span
 from octavo.validation import LARGEST_EXACT_INTEGER
 
-CHUNKER_VERSION = "6"
+CHUNKER_VERSION = "7"
 NAMESPACE = UUID("6f1d6b1e-2d5c-5a0e-9a57-0c7a0b00c5e1")
 # About 40 word pieces of English, 48 of Chinese.
 HEADING_BYTES = 144
@@ -228,11 +228,16 @@ def _merge_paragraphs(atoms: Sequence[_Atom]) -> list[_Atom]:
     for first, end in _find_tiny_runs(atoms):
         many = end - first >= _MANY
         for number in range(first, end):
-            if many and number > first and made[-1].size + atoms[number].size <= _TINY:
-                made[-1] = made[-1].join(atoms[number])
+            atom = atoms[number]
+            if many and number > first and _is_tiny_together(made[-1], atom):
+                made[-1] = made[-1].join(atom)
             else:
-                made.append(atoms[number])
+                made.append(atom)
     return made
+
+
+def _is_tiny_together(one: _Atom, following: _Atom) -> bool:
+    return one.size + following.size <= _TINY and following.end - one.start <= _ATOM_MOST
 
 
 def _find_tiny_runs(atoms: Sequence[_Atom]) -> Iterator[tuple[int, int]]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from octavo.text.bookmap import coverage
 from octavo.text.bookmap.coverage import (
+    FEWEST_SECTIONS,
     SectionWords,
     Statement,
     choose_covering,
@@ -42,6 +46,14 @@ def test_what_other_sections_say_too_says_little_of_this_one() -> None:
     assert choose("Morning came.", everywhere, own, everywhere, most=1) == [everywhere]
 
 
+def test_of_a_very_large_book_only_some_sections_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coverage, "MOST_COUNTED", 1_000)
+    book = count_sections(
+        [f"The harbour of town number {number} lies in the north." for number in range(100)]
+    )
+    assert FEWEST_SECTIONS <= book.sections < 30
+
+
 def test_speech_is_chosen_after_what_is_told() -> None:
     told = "The harbour light of Saltmere stands on the northern point of the bay."
     said = Statement(
@@ -57,4 +69,7 @@ def test_a_text_of_one_sentence_that_is_too_long_is_still_told() -> None:
     long = f"The harbour master counted {'barrels and rope and ' * 60}canvas."
     assert choose(long, most=3, words=100) == [long]
     assert choose(most=3) == []
+    assert choose(long, most=0) == []
+    told = ["The schooner burned at anchor."]
+    assert choose_covering(make(long), most=3, words=100, book=ALONE, told=told) == ()
     assert choose("The harbour master has all these parts and lamps:", most=3) == []
