@@ -90,12 +90,14 @@ def list_written(material: Material, device: str) -> list[Lesson]:
 
 
 def list_mined(said: argparse.Namespace) -> list[Lesson]:
-    given = read_mined(said.data / "library.jsonl.xz", said.mined, "fit", between="\n")
-    return [
-        Lesson(row["q"], tuple(dict.fromkeys(r["t"] for r in row["right"])), (*row["wrong"], *row["near"]))
-        for row in given
-        if row["right"] and row["near"]
-    ]
+    """Passages that Octavo finds: right if they were named or are taken for answers, wrong if surely not."""
+    found = []
+    for row in read_mined(said.data / "library.jsonl.xz", said.mined, "fit", between="\n"):
+        right = dict.fromkeys(one["t"] for one in row["right"])
+        wrong = tuple(text for text, odds in row["others"] if odds < -SURE)
+        if right and wrong:
+            found.append(Lesson(row["q"], tuple(right), wrong))
+    return found
 
 
 def list_novels(material: Material, device: str) -> list[Lesson]:

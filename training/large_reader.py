@@ -6,8 +6,8 @@
 
 FOLDER is what `unpack_large.py` wrote, DATA has `novels.jsonl.xz` (`novels.py expand`) beside what `large.py`
 needs. A question is learnt with each passage that answers it beside four that do not: those that were chosen
-because they seem to, and those of the book that share most words. With MINED (`mined.py`), it is learnt with
-Octavo's own passages too, beside those that the models before took for answers. `--join` averages runs that
+because they seem to, and those of the book that share most words. With MINED (`mined.py`, `judged.py`), it is
+learnt with the passages that Octavo finds too, and with what is thought of each. `--join` averages runs that
 began alike, measures the average, and writes the differences from FOLDER for `export.py`.
 """
 
@@ -24,7 +24,7 @@ import mpnet
 import numpy as np
 import reader
 import torch
-from data import Corpus, Group, Pair, rows
+from data import Corpus, Group, Pair, opinion, rows
 from large import HEADS, examples, loss_of, measure_all
 from large_verifier import read_base
 from learning import TOKENIZER, add_schedule, choose_device, learn, write
@@ -60,12 +60,10 @@ def list_lessons(
     corpus: Corpus,
     asked: Sequence[dict[str, Any]],
     near: dict[str, list[str]],
-    *,
-    seeming: int = NEGATIVES // 2,
 ) -> tuple[list[Pair], list[Group]]:
     """Pairs in which a passage answers as often as not, and groups in which one of five does.
 
-    At least `seeming` of the others in a group were chosen by the writer because they seem to answer.
+    Half of the others in a group were chosen by the writer because they seem to answer, if there are as many.
     """
     pairs: list[Pair] = []
     groups: list[Group] = []
@@ -82,7 +80,7 @@ def list_lessons(
                 continue
             answered.append(Pair(question, text.pieces, span, True))
             for _ in range(DRAWS):
-                least = min(len(wrong), seeming)
+                least = min(len(wrong), NEGATIVES // 2)
                 mixed = corpus.chance.sample(wrong, least)
                 left = [one for one in (*wrong, *others) if not any(one is two for two in mixed)]
                 if len(left) + least < NEGATIVES:
@@ -91,6 +89,34 @@ def list_lessons(
                 groups.append(Group(question, tuple(t.pieces for t in (text, *mixed)), span))
         pairs += unanswered
         pairs += itertools.islice(itertools.cycle(answered), max(len(answered), len(unanswered)))
+    return pairs, groups
+
+
+def list_mined_lessons(corpus: Corpus, asked: Sequence[dict[str, Any]]) -> tuple[list[Pair], list[Group]]:
+    """Passages that Octavo finds, with the log-odds that each answers; in pairs as many answer as do not."""
+    pairs: list[Pair] = []
+    groups: list[Group] = []
+    for row in asked:
+        question = corpus.texts([row["q"]])[0].pieces
+        others = list(
+            zip(corpus.texts([t for t, _ in row["others"]]), [z for _, z in row["others"]], strict=True)
+        )
+        drawn = corpus.chance.sample(others, min(len(others), NEAR // 2))
+        doubtful = [Pair(question, text.pieces, None, None, float(opinion(z))) for text, z in drawn]
+        answered = []
+        for right in row["right"]:
+            (text,) = corpus.texts([right["t"]])
+            span = corpus.span(text, right)
+            if span is None:
+                continue
+            answered.append(Pair(question, text.pieces, span, True))
+            for _ in range(DRAWS if len(others) >= NEGATIVES else 0):
+                mixed = corpus.chance.sample(others, NEGATIVES)
+                passages = (text.pieces, *(t.pieces for t, _ in mixed))
+                groups.append(Group(question, passages, span, (right["z"], *(z for _, z in mixed))))
+        pairs += doubtful
+        missing = sum(1 - 2 * (pair.opinion or 0.0) for pair in doubtful)
+        pairs += itertools.islice(itertools.cycle(answered), max(len(answered), round(missing)))
     return pairs, groups
 
 
@@ -133,8 +159,7 @@ def add_readers_questions(
     given = [(OFTEN, list_lessons(corpus, asked, near))]
     if said.mined:
         own = read_mined(said.data / "library.jsonl.xz", said.mined, "fit")
-        mined = list_lessons(corpus, own, {row["q"]: row["near"] for row in own}, seeming=1)
-        given = [(1, given[0][1]), (OFTEN - 1, mined)]
+        given = [(1, given[0][1]), (OFTEN - 1, list_mined_lessons(corpus, own))]
     for often, (pairs, groups) in given:
         batches.pairs += often * pairs
         batches.groups += often * groups

@@ -8,7 +8,7 @@
 it. TARGET has a line for each book: its passages with their headings, and its questions with the passages
 that answer (and where), those that only seem to, and the fifty that share most words. `mine` does what a
 question does in a library: it mixes words and meaning, and has the small reader and the large model read the
-forty best. A passage that nobody named is kept as a wrong one unless the large model takes it for an answer.
+forty best. What the large model thinks of them (or the teacher of `judged.py`) is what is learnt.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from octavo.types import Chunk
 
 BEST, READ, KEPT = 50, 40, 12
+MEANT = 2.0  # the log-odds that a passage which its writer named answers, at least
 DENSE_WEIGHT = 0.45  # as in octavo.search.ranking
+JUDGED = 6  # where the teacher's log-odds of a passage stand, behind what the readers say
 PAD = 12  # characters on each side by which a place is told from others with the same words
-ANSWERS = 1.0  # log-odds of the large model above which a passage may answer after all
 Row = dict[str, Any]
 
 
@@ -226,7 +227,7 @@ def add_up(rank: float, able: float, found: float, weight: float) -> float:
 
 
 def read_mined(library: Path, mined: Path, part: str, *, between: str = ": ") -> list[Row]:
-    """Questions with Octavo's own passages: those that answer, those that seem to, and the mined wrong ones.
+    """Questions with Octavo's own passages: those that answer, and others with what is thought of them.
 
     `between` stands between a passage and its heading.
     """
@@ -252,25 +253,26 @@ class Headed:
 
 
 def make_row(book: Row, row: Row, given: Sequence[Sequence[float]], between: str) -> Row:
-    """A row as `novels.jsonl.xz` has them, with `near`: wrong passages that both readers like, best first."""
+    """A question with `right`, as `novels.jsonl.xz` has it, and `others`: passages with their log-odds.
+
+    If the teacher judged some of the passages, the others are those.
+    """
     texts = Headed(book["passages"], between)
-    named = {n for n, *_ in row["right"]} | set(row["wrong"])
-    doubtful = [one for one in given if one[0] not in named and one[5] < ANSWERS]
-    large = sorted(doubtful, key=lambda one: -one[4])[:KEPT]
-    small = sorted(doubtful, key=lambda one: -add_up(one[2], one[3], 12 * one[1], 2.0))[:KEPT]
-    near = dict.fromkeys(int(one[0]) for both in zip(large, small, strict=True) for one in both)
+    odds = {int(one[0]): one[-1] for one in given}
+    if any(len(one) > JUDGED for one in given):
+        odds = {int(one[0]): one[JUDGED] for one in given if len(one) > JUDGED}
     right = []
     for n, start, end in row["right"]:
         shift = len(texts[n]) - len(book["passages"][n][1])
-        right.append({"t": texts[n], "a": texts[n][start + shift : end + shift], "s": start + shift})
-    return {
-        "book": book["book"],
-        "q": row["q"],
-        "kind": row["kind"],
-        "right": right,
-        "wrong": [texts[n] for n in dict.fromkeys(row["wrong"])],
-        "near": [texts[n] for n in list(near)[:KEPT]],
-    }
+        words = {"a": texts[n][start + shift : end + shift], "s": start + shift}
+        right.append({"t": texts[n], "z": max(MEANT, odds.get(n, MEANT)), **words})
+    named = {n for n, *_ in row["right"]}
+    seeming = {n: min(0.0, odds.get(n, -MEANT)) for n in row["wrong"] if n not in named}
+    large = sorted(odds, key=lambda n: -odds[n])[:KEPT]
+    small = sorted(given, key=lambda one: -add_up(one[2], one[3], 12 * one[1], 2.0))[:KEPT]
+    chosen = dict.fromkeys([*large, *(int(one[0]) for one in small)])
+    others = seeming | {n: odds[n] for n in chosen if n in odds and n not in named and n not in seeming}
+    return {"q": row["q"], "right": right, "others": [[texts[n], z] for n, z in others.items()]}
 
 
 def measure_order(run: Reading, said: argparse.Namespace) -> dict[str, dict[str, float]]:
