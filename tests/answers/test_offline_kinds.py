@@ -100,6 +100,13 @@ async def test_a_part_is_told_in_its_own_sentences_in_order(
     assert len(starts) >= 2
 
 
+async def test_a_part_that_is_named_by_its_number_is_told_with_its_title(library: Library) -> None:
+    numbered = await ask(library, "What is the second chapter about?")
+    assert numbered.content.startswith("It is titled “The Grey Heron” (from the catalogue).")
+    named = await ask(library, "summarise the chapter on Farrow Island")
+    assert "titled" not in named.content
+
+
 async def test_the_end_of_a_story_is_told_mostly_by_its_last_chapter(library: Library) -> None:
     told = list_sections(await ask(library, "How does the story end?"))
     assert set(told) <= {"The Tooth", "The Clock of Harrowgate"}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from octavo.answers.parts import LONGEST, Extent, keep_visible, resolve_part
+from octavo.answers.parts import LONGEST, Extent, Part, find_untold_title, keep_visible, resolve_part
 from octavo.types import Section
 from tests.support.builders import make_section
 
@@ -164,3 +164,30 @@ def test_the_notes_are_not_the_end_of_a_book() -> None:
     )
     assert part is not None
     assert part.sections[-1].title == "What the Thunder Said"
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("chapter 1", "Chapter 1. Loomings."),
+        ("the last chapter", "Epilogue"),
+        ("chapter III", "III: Of Individuality"),
+        ("chapter five", ""),
+        ("the loomings chapter", ""),
+        ("epilogue", ""),
+        ("the end of chapter 1", ""),
+        ("the whole book", ""),
+    ],
+)
+def test_a_title_is_told_that_the_reader_did_not_name(name: str, told: str) -> None:
+    part = resolve_part(name, make_book((*NOVEL[:4], "III: Of Individuality", "Chapter 5", "Epilogue")))
+    assert part is not None
+    assert find_untold_title(part, name) == told
+
+
+def test_a_part_of_several_sections_has_the_heading_that_is_above_all_of_them() -> None:
+    name = ("Manual Page", "NAME"), ("Manual Page", "OPTIONS")
+    sections = tuple(make_section(f"s{n}", heading_path=path) for n, path in enumerate(name))
+    assert find_untold_title(Part(sections), "the last chapter") == "Manual Page"
+    apart = (*sections, make_section("s9", heading_path=("Another", "Page")))
+    assert find_untold_title(Part(apart), "the last chapter") == ""

@@ -116,9 +116,14 @@ async def _make_claims(statements: Sequence[Statement], workspace: Workspace) ->
         if statement.quoted:
             claims.append(Claim(statement.text, ids))
         else:
-            text = statement.text if ids else f"{statement.text[:-1]} {FROM_CATALOGUE}{statement.text[-1]}"
-            claims.append(CatalogueClaim(text, ids, book_id=statement.book_id))
+            claims.append(make_catalogue_claim(statement.text, statement.book_id, shown=ids))
     return tuple(claims)
+
+
+def make_catalogue_claim(text: str, book_id: str, *, shown: tuple[str, ...] = ()) -> CatalogueClaim:
+    """Make a claim about a book. If no sentence of the book shows it, it says where it is from."""
+    said = text if shown else f"{text[:-1]} {FROM_CATALOGUE}{text[-1]}"
+    return CatalogueClaim(said, shown, book_id=book_id)
 
 
 class _BookReader:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from octavo.answers import calibration
 from octavo.answers.announcements import add_announced
-from octavo.answers.catalogue import CATALOGUE_CONFIDENCE, tell_from_catalogue
+from octavo.answers.catalogue import CATALOGUE_CONFIDENCE, make_catalogue_claim, tell_from_catalogue
 from octavo.answers.extract import MOST_WORDS, Extraction, explains, extract_answer, shortlist
 from octavo.answers.features import SentenceScore, state_answer
 from octavo.answers.foreign import measure_language
@@ -32,6 +32,7 @@ from octavo.answers.lists import complete_lists, may_want_several, wants_several
 from octavo.answers.orders import OrderKind, obey, read_order
 from octavo.answers.overview import Gist, find_part, tell_part
 from octavo.answers.own_name import ask_in_own_word
+from octavo.answers.parts import find_untold_title
 from octavo.answers.questions import Expected, QuestionKind, parse_question
 from octavo.answers.references import add_antecedents, points_back
 from octavo.answers.requests import (
@@ -223,10 +224,14 @@ class OfflineAnswerer:
         return again if again.confidence >= min(UNSURE, reply.confidence) else reply
 
     async def _tell_part(self, name: str, workspace: Workspace) -> Reply | None:
-        """Tell what a part of the book says, in sentences of its own."""
+        """Tell what a part of the book says, in sentences of its own, and its title if that is news."""
         part = await find_part(name, workspace)
         gist = await tell_part(part, workspace) if part else Gist()
-        return Reply(gist.claims, answerable=1.0, confidence=gist.confidence) if gist.claims else None
+        if part is None or not gist.claims:
+            return None
+        title = find_untold_title(part, name)
+        titled = [make_catalogue_claim(f"It is titled “{title}”.", part.sections[0].book_id)] if title else []
+        return Reply((*titled, *gist.claims), answerable=1.0, confidence=gist.confidence)
 
     async def _identify(self, question: str, name: str, workspace: Workspace) -> Reply | None:
         """Say who or what something is from all places that the map has of it."""

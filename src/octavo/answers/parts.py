@@ -301,6 +301,20 @@ def _collect_words(text: str) -> frozenset[str]:
     return frozenset(stem(token.text) for token in found)
 
 
+def find_untold_title(part: Part, name: str) -> str:
+    """Find the title of a part if it says more than the name that the reader gave it; else return "".
+
+    "Chapter 3" says nothing of "III: Of Individuality". Who names the title knows it.
+    """
+    if part.whole_book or part.extent is not Extent.WHOLE:
+        return ""
+    paths = [section.heading_path for section in part.sections]
+    shared = [names[0] for names in zip(*paths, strict=False) if len(set(names)) == 1]
+    title = collapse(shared[-1]) if shared else ""
+    told = {t.stem for t in tokenize(_drop_number(title)) if not t.stop and _read_number(t.text) is None}
+    return title if told - {token.stem for token in tokenize(name)} else ""
+
+
 def _drop_number(title: str) -> str:
     found = _HEAD.match(title)
     numbered = found and (found["kind"] or not found["number"].isalpha())
