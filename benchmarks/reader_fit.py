@@ -301,7 +301,8 @@ async def _passages(
     else:
         kept = select_candidates(fused, {id_: chunk.section_id for id_, chunk in chunks.items()})
     read = reranker.score_deeply if large else reranker.score_passages
-    scores: list[PassageScore] = await read(item["question"], [chunks[f.id] for f in kept])
+    given = [workspace.deep[f.id] if large else chunks[f.id] for f in kept]
+    scores: list[PassageScore] = await read(item["question"], given)
     gold, weights = covers(*item["gold"]), LARGE if large else SMALL
     return tuple(
         (weights.fit(g.rank, g.answerable), f.score, gold(chunks[f.id]))

@@ -165,7 +165,7 @@ async def test_the_large_model_decides_the_order_of_what_it_reads() -> None:
     reranker = Reranker(small, large=large)
     ranking = await reranker.rank(DUSK, found(0.9, 0.8, 0.7), CHUNKS, reader="large")
     assert list(ranking.relevance) == ["c", "b", "a"], "the small reader decides between the other two"
-    assert ranking.deep == ("c", "b", "a")
+    assert list(ranking.deep) == ["c", "b", "a"]
     assert read_ids(large) == ["b", "a", "c"], "the best by the small reader first"
     assert ranking.readers == (small.name, large.name)
 
@@ -174,14 +174,14 @@ async def test_a_search_does_not_use_the_large_model() -> None:
     small, large = ScriptedReader({"lamp": 2.0}), ScriptedLarge({"pier": 9.0})
     ranking = await Reranker(small, large=large).rank(DUSK, found(0.9, 0.8, 0.7), CHUNKS)
     assert list(ranking.relevance) == ["b", "a", "c"]
-    assert (ranking.deep, ranking.readers, large.count) == ((), (small.name,), 0)
+    assert (ranking.deep, ranking.readers, large.count) == ({}, (small.name,), 0)
 
 
 async def test_without_a_large_model_the_small_reader_decides() -> None:
     small = ScriptedReader({"lamp": 2.0})
     ranking = await Reranker(small).rank(DUSK, found(0.9, 0.8, 0.7), CHUNKS, reader="large")
     assert ranking == await Reranker(small).rank(DUSK, found(0.9, 0.8, 0.7), CHUNKS)
-    assert ranking.deep == ()
+    assert ranking.deep == {}
 
 
 async def test_no_model_reads_when_reading_is_off() -> None:

@@ -45,6 +45,7 @@ from octavo.answers.requests import (
 from octavo.answers.short import LONGEST, fit_short, lead_with_short
 from octavo.answers.workspace import Workspace
 from octavo.concurrency import run_blocking
+from octavo.search.surroundings import covers
 from octavo.text.language import is_other_language
 from octavo.types import TOP_K_DEFAULT, UNANSWERED
 from octavo.verification.claims import UnansweredClaim
@@ -328,7 +329,7 @@ class OfflineAnswerer:
         chunks = {(s.chunk.id, s.chunk.start): s.chunk for s in sentences}
         scores = await reranker.score_in_any_language(question, list(chunks.values()))
         by_chunk = dict(zip(chunks, scores, strict=True))
-        seen = {s.id: _score_sentence(s, by_chunk[s.chunk.id, s.chunk.start]) for s in sentences}
+        seen = {s.id: _score_sentence(s, s.chunk, by_chunk[s.chunk.id, s.chunk.start]) for s in sentences}
         extraction = extract_answer(question, sentences, seen=seen, reader="multilingual")
         opinion = reranker.multilingual.score_support if reranker.multilingual else None
         features = await _add_opinion(question, extraction, opinion)
@@ -349,20 +350,22 @@ class OfflineAnswerer:
     ) -> Reply:
         """Answer from the passages that were read. Where there is a large model, the opinion is its own.
 
-        It reads the passages of sentences that count more besides those that it read for the order.
+        It reads the passages of sentences that count more besides those that it read for the order. What it
+        read around a passage may answer too.
         """
         chunks = {(s.chunk.id, s.chunk.start): s.chunk for s in sentences}
         if reranker.large is None:
             reader, opinion = reranker.reader.name, _find_opinion(given, reranker)
             scores = await reranker.score_passages(question, list(chunks.values()))
-            by_chunk = dict(zip(chunks, scores, strict=True))
+            reading = Reading(tuple(zip(chunks.values(), scores, strict=True)))
         else:
             reader, opinion = reranker.large.name, reranker.large.score_support
-            by_chunk = await _read_deeply(question, _select_deep(chunks, given), reranker)
+            deep = await _read_deeply(question, _select_deep(chunks, given), reranker)
             own = {(s.chunk.id, s.chunk.start): s.chunk for s in sentences if bonus.get(s.id, 0.0) > 0}
-            by_chunk |= await _read_deeply(question, own, reranker)
-        read = [s for s in sentences if (s.chunk.id, s.chunk.start) in by_chunk]
-        seen = {s.id: _score_sentence(s, by_chunk[s.chunk.id, s.chunk.start]) for s in read}
+            reading = Reading((*deep, *await _read_deeply(question, list(own.values()), reranker)))
+            sentences = await _add_surroundings(sentences, given, [wide for wide, _ in deep])
+        seen = {s.id: score for s in sentences if (score := reading.score(s)) is not None}
+        read = [s for s in sentences if s.id in seen]
         extraction = extract_answer(question, read, seen=seen, reader=reranker.size, bonus=bonus)
         features = await _add_opinion(question, extraction, opinion)
         reply = _make_reply(extraction, features, reader=reranker.size)
@@ -480,17 +483,31 @@ def _find_opinion(given: Sequence[Sentence], reranker: Reranker) -> SupportModel
     return given.opinion if isinstance(given, Workspace) else reranker.opinion
 
 
-def _select_deep(chunks: Mapping[Place, Chunk], given: Sequence[Sentence]) -> dict[Place, Chunk]:
-    """Select the passages that the large model read for the order, or all if it read none of them."""
-    deep = given.deep if isinstance(given, Workspace) else frozenset()
-    return {place: chunk for place, chunk in chunks.items() if chunk.id in deep} or dict(chunks)
+def _select_deep(chunks: Mapping[Place, Chunk], given: Sequence[Sentence]) -> list[Chunk]:
+    """Select what the large model read for the order, or all passages if it read none of them."""
+    deep = given.deep if isinstance(given, Workspace) else {}
+    cut = isinstance(given, Workspace) and given.bounds.may_cut
+    read = [chunk if cut else deep[chunk.id] for chunk in chunks.values() if chunk.id in deep]
+    return read or list(chunks.values())
 
 
 async def _read_deeply(
-    question: str, chunks: Mapping[Place, Chunk], reranker: Reranker
-) -> dict[Place, PassageScore]:
+    question: str, chunks: Sequence[Chunk], reranker: Reranker
+) -> list[tuple[Chunk, PassageScore]]:
     """Have the large model read passages, as many as its budget allows."""
-    return dict(zip(chunks, await reranker.score_deeply(question, list(chunks.values())), strict=False))
+    return list(zip(chunks, await reranker.score_deeply(question, chunks), strict=False))
+
+
+async def _add_surroundings(
+    sentences: Sequence[Sentence], given: Sequence[Sentence], wide: Sequence[Chunk]
+) -> list[Sentence]:
+    """Add the sentences that were read around passages, those of each passage together."""
+    if not isinstance(given, Workspace):
+        return list(sentences)
+    found = {sentence.id: sentence for sentence in sentences}
+    for stretch in wide:
+        found |= {sentence.id: sentence for sentence in await given.read_stretch(stretch)}
+    return list(found.values())
 
 
 async def _add_opinion(
@@ -503,8 +520,23 @@ async def _add_opinion(
     return MappingProxyType({**extraction.features, "stated": round(float(odds), 4)})
 
 
-def _score_sentence(sentence: Sentence, score: PassageScore) -> SentenceScore:
-    at = sentence.start - sentence.chunk.start
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a model read, best first, each with its scores."""
+
+    read: Sequence[tuple[Chunk, PassageScore]]
+
+    def score(self, sentence: Sentence) -> SentenceScore | None:
+        """Score a sentence by its own passage, or by the first that was read with it; None if none was."""
+        place = (sentence.chunk, sentence.start, sentence.end)
+        having = [one for one in self.read if covers(one[0], *place)]
+        own = (one for one in having if one[0].id == sentence.chunk.id)
+        found = next(own, having[0]) if having else None
+        return _score_sentence(sentence, *found) if found else None
+
+
+def _score_sentence(sentence: Sentence, chunk: Chunk, score: PassageScore) -> SentenceScore:
+    at = sentence.start - chunk.start
     words = score.find_answer(at, at + len(sentence.text))
     return SentenceScore(score.rank, score.answerable, words.margin, words.start - at, words.end - at)
 

@@ -135,8 +135,8 @@ class Workspace(Sequence[Sentence]):
         """`asked` is the question in the reader's own words."""
         self.asked, self.bounds, self._preferences = asked, bounds, preferences
         self.evidence: list[Evidence] = []
-        self.deep: frozenset[str] = frozenset()
-        """The ids of the passages that the large model read."""
+        self.deep: dict[str, Chunk] = {}
+        """The passages that the large model read, by their ids, with what it read around them."""
         self.readers: dict[str, None] = {}
         """The names of the models that read passages, in the order of their use."""
         verifier = retriever.reranker.opinion if retriever.reranker else None
@@ -279,6 +279,13 @@ class Workspace(Sequence[Sentence]):
         by_place = {(s.start, s.end): s for s in reversed(await self._add_chunks(chunks))}
         by_place |= {(s.start, s.end): s for s in (first, last)}
         return [by_place[place] for place in sorted(by_place)]
+
+    async def read_stretch(self, stretch: Chunk) -> list[Sentence]:
+        """Read a stretch of a section that a model has read; return the sentences that are whole in it."""
+        place = (stretch.book_id, stretch.section_id, stretch.start, stretch.end)
+        chunks = await self._records.find_chunks_within(*place)
+        added = await self._add_chunks(chunks)
+        return [s for s in added if stretch.start <= s.start and s.end <= stretch.end]
 
     async def read_markup(self, sentence: Sentence) -> tuple[Element, ...]:
         """Read what the parts of a sentence's section are. Where nothing else says so, its lines do."""

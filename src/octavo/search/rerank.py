@@ -8,7 +8,7 @@ passages twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from types import MappingProxyType
@@ -30,11 +30,15 @@ from octavo.search.cascade import (
     spread_totals,
 )
 from octavo.search.ranking import Candidate, ReaderKind, ReaderSize, estimate_read_relevance
+from octavo.search.surroundings import drop_covered
 from octavo.text.language import is_other_language
 
 if TYPE_CHECKING:
     from octavo.protocols import SupportModel
     from octavo.types import Chunk
+
+    Widen = Callable[[Sequence[Chunk]], Awaitable[Sequence[Chunk]]]
+    """Returns each passage with what stands around it."""
 
 
 class PassageReader(Protocol):
@@ -60,11 +64,12 @@ class LargeReader(PassageReader, Protocol):
 class Ranking:
     """The candidates that were read, best first, each with its relevance.
 
-    `deep` are those that the large model read, and `readers` the names of the models that read.
+    `deep` has those that the large model read, each with what it read of the text around it, and `readers`
+    the names of the models that read.
     """
 
     relevance: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-    deep: tuple[str, ...] = ()
+    deep: Mapping[str, Chunk] = field(default_factory=lambda: MappingProxyType({}))
     readers: tuple[str, ...] = ()
 
     def join(self, other: Ranking) -> Ranking:
@@ -77,7 +82,9 @@ class Ranking:
         relevance = {**self.relevance, **other.relevance}
         order = sorted(likely, key=lambda id_: -likely[id_])
         return Ranking(
-            {id_: relevance[id_] for id_ in order}, self.deep + other.deep, self.readers + other.readers
+            {id_: relevance[id_] for id_ in order},
+            {**self.deep, **other.deep},
+            self.readers + other.readers,
         )
 
 
@@ -145,15 +152,19 @@ class Reranker:
         chunks: Mapping[str, Chunk],
         *,
         reader: ReaderSize = "small",
+        widen: Widen | None = None,
     ) -> Ranking:
-        """Put the best candidates first. Only candidates that are in `chunks` are read."""
+        """Put the best candidates first. Only candidates that are in `chunks` are read.
+
+        With `widen`, the large model reads what stands around them too.
+        """
         if reader == "off":
             return Ranking()
         other = {id_: chunk for id_, chunk in chunks.items() if is_other_language(question, chunk.language)}
         english = {id_: chunk for id_, chunk in chunks.items() if id_ not in other}
         # A single candidate is worth reading only beside those of another reader.
         fewest = 1 if other and english else 2
-        ranked = await self._rank_english(question, candidates, english, reader, fewest=fewest)
+        ranked = await self._rank_english(question, candidates, english, reader, widen, fewest=fewest)
         if not other:
             return ranked
         return ranked.join(await self._rank_in_any_language(question, candidates, other, fewest=fewest))
@@ -175,6 +186,7 @@ class Reranker:
         candidates: Sequence[Candidate],
         chunks: Mapping[str, Chunk],
         reader: ReaderSize,
+        widen: Widen | None,
         *,
         fewest: int,
     ) -> Ranking:
@@ -184,17 +196,18 @@ class Reranker:
             return Ranking()
         totals, relevance = await self._read_small(question, selected, chunks, self.reader)
         names: tuple[str, ...] = (self.reader.name,)
-        deep: list[str] = []
+        deep: dict[str, Chunk] = {}
         if reader == "large" and self.large is not None:
             found = {candidate.id: candidate for candidate in selected}
-            judged = await self._read_large(question, totals, found, chunks)
-            deep, names = list(judged), (*names, self.large.name)
+            wide = await _widen_contenders(totals, chunks, widen)
+            judged = await self._read_large(question, totals, found, wide)
+            deep, names = {id_: wide[id_] for id_ in judged}, (*names, self.large.name)
             relevance |= judged
         rest = (id_ for id_ in order_totals(totals) if id_ not in deep)
         ordered = {id_: relevance[id_] for id_ in (*deep, *rest)}
         # What was put forward by its lead alone must not make the others look as weak as itself.
         led = any(candidate.lead for candidate in selected)
-        return Ranking(level(ordered) if led else ordered, tuple(deep), names)
+        return Ranking(level(ordered) if led else ordered, deep, names)
 
     async def _read_small(
         self,
@@ -220,11 +233,10 @@ class Reranker:
         question: str,
         small: Mapping[str, float],
         found: Mapping[str, Candidate],
-        chunks: Mapping[str, Chunk],
+        contenders: Mapping[str, Chunk],
     ) -> dict[str, float]:
         """Return what the large model read, best first, each with its relevance."""
-        contenders = select_contenders(small)
-        scores = await self.score_deeply(question, [chunks[id_] for id_ in contenders])
+        scores = await self.score_deeply(question, list(contenders.values()))
         # The budget may not have allowed all of them.
         read = dict(zip(contenders, scores, strict=False))
         fits = {id_: LARGE.fit(score.rank, score.answerable) for id_, score in read.items()}
@@ -235,6 +247,20 @@ class Reranker:
             id_: estimate_read_relevance(fits[id_], found[id_].found, reader="large")
             for id_ in order_totals(totals)
         }
+
+
+async def _widen_contenders(
+    totals: Mapping[str, float], chunks: Mapping[str, Chunk], widen: Widen | None
+) -> dict[str, Chunk]:
+    """Return what the large model may read, best first: passages with what stands around them.
+
+    A passage that is read with an earlier one is not read again.
+    """
+    contenders = select_contenders(totals)
+    if widen is None:
+        return {id_: chunks[id_] for id_ in contenders}
+    wide = dict(zip(contenders, await widen([chunks[id_] for id_ in contenders]), strict=True))
+    return {id_: wide[id_] for id_ in drop_covered(contenders, wide, chunks)}
 
 
 def _select(

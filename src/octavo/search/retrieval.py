@@ -21,8 +21,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from octavo.concurrency import run_blocking
@@ -56,6 +57,7 @@ from octavo.search.spelling import (
     write_corrected,
 )
 from octavo.search.subject import leave_out_subject
+from octavo.search.surroundings import AFTER, BEFORE, widen
 from octavo.store.bm25 import Bm25Encoder, weigh_by_rarity
 from octavo.text.clean import clean, collapse
 from octavo.text.english import is_known
@@ -84,10 +86,13 @@ BOOKS_COUNTED = 8
 
 @dataclass(frozen=True, slots=True)
 class FoundEvidence:
-    """Passages, best first, the ids of those that the large model read, and the models that read."""
+    """Passages, best first, what the large model read of some of them and around, and the models that read.
+
+    `deep` has the passages that the large model read by their ids.
+    """
 
     evidence: tuple[Evidence, ...]
-    deep: frozenset[str] = frozenset()
+    deep: Mapping[str, Chunk] = field(default_factory=lambda: MappingProxyType({}))
     readers: tuple[str, ...] = ()
 
 
@@ -144,7 +149,7 @@ class Retriever:
             evidence = await self._select(cleaned, candidates, bounds, top_k, ranking)
             # If an edition was published in the meantime, the old one is gone: search again.
             if generation == await self._records.refresh():
-                return FoundEvidence(tuple(evidence), frozenset(ranking.deep), ranking.readers)
+                return FoundEvidence(tuple(evidence), ranking.deep, ranking.readers)
 
     async def correct_spelling(self, query: str, *, bounds: Bounds) -> Corrected:
         """Return the query with its misspelt words as the books have them that the bounds are in.
@@ -316,7 +321,19 @@ class Retriever:
             return Ranking()
         loaded = await self._load_chunks([candidate.id for candidate in candidates[:LOOKED_AT]])
         chunks = {id_: chunk for id_, chunk in loaded.items() if bounds.holds(chunk)}
-        return await self.reranker.rank(query, candidates, chunks, reader=reader)
+        widened = partial(self._widen, bounds)
+        return await self.reranker.rank(query, candidates, chunks, reader=reader, widen=widened)
+
+    async def _widen(self, bounds: Bounds, chunks: Sequence[Chunk]) -> list[Chunk]:
+        """Widen passages by what stands around them within the bounds, unless these may cut passages."""
+        if bounds.may_cut:
+            return list(chunks)
+        wide = []
+        for chunk in chunks:
+            start, end = max(0, chunk.start - BEFORE), chunk.end + AFTER
+            around = await self._records.find_chunks_within(chunk.book_id, chunk.section_id, start, end)
+            wide.append(widen(chunk, [c for c in around if bounds.holds(c)]))
+        return wide
 
     async def embed_query(self, query: str, embedder: Embedder | None = None) -> tuple[float, ...]:
         """Return the vector that an embedder gives a query, computed once. By default it is the first one."""

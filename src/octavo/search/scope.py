@@ -33,6 +33,7 @@ from octavo.types import CHUNK_LEAST, Book, Chunk, Question, Scope, ScopeType, S
 if TYPE_CHECKING:
     from octavo.records.catalogue import Records
 
+_PAGES = frozenset(("page_number", "page_end"))
 _BETWEEN = r"[\W_]*"
 _DASH = re.compile(r"-|–|\.\.")
 # How many sections an error lists that fit a name.
@@ -72,6 +73,12 @@ class Bounds:
     """The reader's own text, if it is in no book. Then it is the only evidence."""
     ahead: bool = False
     """Whether the rest of the book lies ahead of the reader, so that nothing of it may be shown."""
+
+    @property
+    def may_cut(self) -> bool:
+        """Whether they may end within a passage: those of a selection or of pages do."""
+        limits = (*self.where.at_least, *self.where.at_most)
+        return self.within is not None or not _PAGES.isdisjoint(limits)
 
     def holds(self, chunk: Chunk) -> bool:
         """Whether a chunk satisfies `where`."""
