@@ -90,7 +90,7 @@ def list_written(material: Material, device: str) -> list[Lesson]:
 
 
 def list_mined(said: argparse.Namespace) -> list[Lesson]:
-    """Passages that Octavo finds: right if they were named or are taken for answers, wrong if surely not."""
+    """Passages that Octavo finds: right if they were named, wrong if they are surely no answers."""
     found = []
     for row in read_mined(said.data / "library.jsonl.xz", said.mined, "fit", between="\n"):
         right = dict.fromkeys(one["t"] for one in row["right"])

@@ -54,7 +54,7 @@ def read_library(library: Path) -> Iterator[Row]:
 
 
 def choose_passages(row: Row, given: Sequence[Sequence[float]]) -> list[int]:
-    """The passages of a question that both readers put first, and those that were named."""
+    """The passages of a question that one of the two readers puts first, and those that were named."""
     chosen = [n for n, *_ in row["right"]] + list(row["wrong"])
     for rank, able, found, weight in (LARGE, SMALL):
         order = sorted(given, key=lambda one: -add_up(one[rank], one[able], found * one[1], weight))
@@ -81,7 +81,7 @@ def measure_order(teacher: Teacher, library: Path, found: dict[str, list[Row]]) 
 
 
 def judge_all(teacher: Teacher, library: Path, found: dict[str, list[Row]], said: argparse.Namespace) -> None:
-    """Add the teacher's log-odds to the passages that it has time for, book by book in a mixed order."""
+    """Add the teacher's log-odds to the passages that it has time for, those of all books mixed."""
     asks, places = [], []
     for book in read_library(library):
         if book["part"] != "fit":

@@ -455,3 +455,18 @@ def test_whatever_the_reader_thinks_claims_are_verbatim_few_and_short(
     told = [id_ for claim in draft.claims for id_ in claim.sentences]
     assert len(told) == len(set(told))
     assert extract_answer(question, list(reversed(sentences)), seen=seen) == draft
+
+
+def test_sentences_are_not_joined_over_one_that_was_not_read() -> None:
+    text = (
+        "Rollo was the leader of the Normans. The winter of that year was long and cold in all of Francia. "
+        "He swore fealty to King Charles in 911."
+    )
+    first, unread, last = passage(text)
+    draft = extract_answer("When did Rollo swear fealty to King Charles?", [first, last])
+    assert any(last.id in claim.sentences for claim in draft.claims)
+    assert unread.text not in said(draft)
+    joined = asked(
+        "When did Rollo swear fealty to King Charles?", passage(text.replace(unread.text + " ", ""))
+    )
+    assert any(len(claim.sentences) == 2 for claim in joined.claims), "neighbours are joined"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from octavo.answers.parts import LONGEST, Extent, Part, find_untold_title, keep_visible, resolve_part
+from octavo.answers.parts import LONGEST, Extent, find_untold_title, keep_visible, resolve_part
 from octavo.types import Section
 from tests.support.builders import make_section
 
@@ -176,6 +176,8 @@ def test_the_notes_are_not_the_end_of_a_book() -> None:
         ("the loomings chapter", ""),
         ("epilogue", ""),
         ("the end of chapter 1", ""),
+        ("the beginning of chapter 1", ""),
+        ("the start of the story", ""),
         ("the whole book", ""),
     ],
 )
@@ -185,9 +187,10 @@ def test_a_title_is_told_that_the_reader_did_not_name(name: str, told: str) -> N
     assert find_untold_title(part, name) == told
 
 
-def test_a_part_of_several_sections_has_the_heading_that_is_above_all_of_them() -> None:
-    name = ("Manual Page", "NAME"), ("Manual Page", "OPTIONS")
-    sections = tuple(make_section(f"s{n}", heading_path=path) for n, path in enumerate(name))
-    assert find_untold_title(Part(sections), "the last chapter") == "Manual Page"
-    apart = (*sections, make_section("s9", heading_path=("Another", "Page")))
-    assert find_untold_title(Part(apart), "the last chapter") == ""
+def test_a_chapter_without_text_of_its_own_keeps_its_title() -> None:
+    sections = make_book(("Chapter 1: Whales", "Chapter 2: Ships"))
+    part = resolve_part("chapter 1", sections)
+    assert part is not None
+    seen = keep_visible(part, {"c0-on"})
+    assert seen is not None
+    assert find_untold_title(seen, "chapter 1") == "Chapter 1: Whales"

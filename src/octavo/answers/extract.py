@@ -385,8 +385,12 @@ def _is_turned(parsed: ParsedQuestion, matches: Sequence[SentenceMatch], n: int)
 
 
 def _follows(matches: Sequence[SentenceMatch], n: int) -> bool:
-    """Whether the next sentence is in the same passage."""
-    return n + 1 < len(matches) and matches[n + 1].sentence.chunk.id == matches[n].sentence.chunk.id
+    """Whether the next sentence follows in the same passage. Some in between may not have been read."""
+    if n + 1 >= len(matches):
+        return False
+    here, after = matches[n].sentence, matches[n + 1].sentence
+    between = here.chunk.content[here.end - here.chunk.start : after.start - here.chunk.start]
+    return here.chunk.id == after.chunk.id and not any(map(str.isalnum, between))
 
 
 def _needs_before(parsed: ParsedQuestion, matches: Sequence[SentenceMatch], n: int) -> bool:

@@ -17,7 +17,7 @@ from octavo.answers import calibration
 from octavo.answers.announcements import add_announced
 from octavo.answers.catalogue import CATALOGUE_CONFIDENCE, make_catalogue_claim, tell_from_catalogue
 from octavo.answers.extract import MOST_WORDS, Extraction, explains, extract_answer, shortlist
-from octavo.answers.features import SentenceScore, state_answer
+from octavo.answers.features import state_answer
 from octavo.answers.foreign import measure_language
 from octavo.answers.halves import Half, complete_half, list_named
 from octavo.answers.identity import (
@@ -34,6 +34,7 @@ from octavo.answers.overview import Gist, find_part, tell_part
 from octavo.answers.own_name import ask_in_own_word
 from octavo.answers.parts import find_untold_title
 from octavo.answers.questions import Expected, QuestionKind, parse_question
+from octavo.answers.reading import Reading, look_around, read_deeply, score_sentence, select_deep, take_quoted
 from octavo.answers.references import add_antecedents, points_back
 from octavo.answers.requests import (
     ComparisonRequest,
@@ -45,13 +46,11 @@ from octavo.answers.requests import (
 from octavo.answers.short import LONGEST, fit_short, lead_with_short
 from octavo.answers.workspace import Workspace
 from octavo.concurrency import run_blocking
-from octavo.search.surroundings import covers
 from octavo.text.language import is_other_language
 from octavo.types import TOP_K_DEFAULT, UNANSWERED
 from octavo.verification.claims import UnansweredClaim
 
 if TYPE_CHECKING:
-    from octavo.models.cross_encoders import PassageScore
     from octavo.protocols import Embedder, SupportModel
     from octavo.search.ranking import ReaderKind
     from octavo.search.rerank import Reranker
@@ -59,8 +58,6 @@ if TYPE_CHECKING:
     from octavo.verification.claims import Claim, Phrase, Sentence
 
 EmbedQuery = Callable[[str], Awaitable[tuple[float, ...]]]
-Place = tuple[str, int]
-"""The id of a chunk, and where the part of it begins that may be seen."""
 # So many sentences are compared with the question by their vectors. More are not worth the time.
 MOST_EMBEDDED = 4
 # The readers were trained with questions, not with orders such as "tell me about Ahab".
@@ -155,10 +152,13 @@ class OfflineAnswerer:
         self._embedder, self._reranker = embedder, reranker
         self._embed_query = embed_query or self._embed
 
-    async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
+    async def reply(
+        self, question: str, given: Sequence[Sentence], *, deep: Mapping[str, Chunk] = MappingProxyType({})
+    ) -> Reply:
         """Answer in the way of the question's kind, or in the plain way where that finds nothing.
 
         The kinds are those of English questions to English books, which may have passages in other languages.
+        Where `given` is no workspace, `deep` has the passages of it that the large model has read.
         """
         other = sum(is_other_language(question, sentence.chunk.language) for sentence in given)
         if other > len(given) / 2:
@@ -190,9 +190,9 @@ class OfflineAnswerer:
                 return reply if is_gist else await _add_context(question, reply, given, several=whole)
         if other:
             return await self._answer_in_any_language(question, given)
-        reply = await self._answer(question, given, given)
         if not isinstance(given, Workspace):
-            return reply
+            return await self._answer(question, given, given, deep=deep)
+        reply = await self._answer(question, given, given)
         if reply.confidence < UNSURE and _asks_name(question):
             reply = await self._look_again(question, reply, given)
         reply = await self._ask_in_own_word(question, reply, given)
@@ -302,11 +302,15 @@ class OfflineAnswerer:
         given: Sequence[Sentence],
         *,
         favoured: Mapping[Sentence, float] = MappingProxyType({}),
+        deep: Mapping[str, Chunk] = MappingProxyType({}),
     ) -> Reply:
         """Answer from sentences in the plain way. `favoured` ones count more."""
         bonus = {sentence.id: more for sentence, more in favoured.items()}
         if self._reranker is not None:
-            return await self._reply_with_reader(question, sentences, given, self._reranker, bonus=bonus)
+            known = given.deep if isinstance(given, Workspace) else deep
+            return await self._reply_with_reader(
+                question, sentences, given, self._reranker, bonus=bonus, known=known
+            )
         extraction = extract_answer(question, await self._add_similarity(question, sentences), bonus=bonus)
         return _make_reply(extraction, extraction.features, reader="off")
 
@@ -329,7 +333,7 @@ class OfflineAnswerer:
         chunks = {(s.chunk.id, s.chunk.start): s.chunk for s in sentences}
         scores = await reranker.score_in_any_language(question, list(chunks.values()))
         by_chunk = dict(zip(chunks, scores, strict=True))
-        seen = {s.id: _score_sentence(s, s.chunk, by_chunk[s.chunk.id, s.chunk.start]) for s in sentences}
+        seen = {s.id: score_sentence(s, s.chunk, by_chunk[s.chunk.id, s.chunk.start]) for s in sentences}
         extraction = extract_answer(question, sentences, seen=seen, reader="multilingual")
         opinion = reranker.multilingual.score_support if reranker.multilingual else None
         features = await _add_opinion(question, extraction, opinion)
@@ -347,27 +351,33 @@ class OfflineAnswerer:
         reranker: Reranker,
         *,
         bonus: Mapping[str, float],
+        known: Mapping[str, Chunk],
     ) -> Reply:
         """Answer from the passages that were read. Where there is a large model, the opinion is its own.
 
-        It reads the passages of sentences that count more besides those that it read for the order. What it
-        read around a passage may answer too.
+        It reads the passages of sentences that count more besides those that it read for the order, which are
+        `known`. What it read around a passage may answer too.
         """
         chunks = {(s.chunk.id, s.chunk.start): s.chunk for s in sentences}
+        around: list[Sentence] = []
         if reranker.large is None:
             reader, opinion = reranker.reader.name, _find_opinion(given, reranker)
             scores = await reranker.score_passages(question, list(chunks.values()))
             reading = Reading(tuple(zip(chunks.values(), scores, strict=True)))
         else:
             reader, opinion = reranker.large.name, reranker.large.score_support
-            deep = await _read_deeply(question, _select_deep(chunks, given), reranker)
-            own = {(s.chunk.id, s.chunk.start): s.chunk for s in sentences if bonus.get(s.id, 0.0) > 0}
-            reading = Reading((*deep, *await _read_deeply(question, list(own.values()), reranker)))
-            sentences = await _add_surroundings(sentences, given, [wide for wide, _ in deep])
-        seen = {s.id: score for s in sentences if (score := reading.score(s)) is not None}
-        read = [s for s in sentences if s.id in seen]
+            reading = await read_deeply(question, select_deep(chunks, known, given), reranker)
+            unread = [s for s in sentences if bonus.get(s.id, 0.0) > 0 and reading.score(s) is None]
+            own = {(s.chunk.id, s.chunk.start): s.chunk for s in unread}
+            around = await look_around(reading, given)
+            reading = reading.join(await read_deeply(question, list(own.values()), reranker))
+        every = {s.id: s for s in (*sentences, *around)}
+        seen = {id_: score for id_, s in every.items() if (score := reading.score(s)) is not None}
+        read = [every[id_] for id_ in seen]
         extraction = extract_answer(question, read, seen=seen, reader=reranker.size, bonus=bonus)
         features = await _add_opinion(question, extraction, opinion)
+        if isinstance(given, Workspace):
+            extraction = await take_quoted(extraction, around, given)
         reply = _make_reply(extraction, features, reader=reranker.size)
         return replace(reply, readers=(reader,) if read else ())
 
@@ -483,33 +493,6 @@ def _find_opinion(given: Sequence[Sentence], reranker: Reranker) -> SupportModel
     return given.opinion if isinstance(given, Workspace) else reranker.opinion
 
 
-def _select_deep(chunks: Mapping[Place, Chunk], given: Sequence[Sentence]) -> list[Chunk]:
-    """Select what the large model read for the order, or all passages if it read none of them."""
-    deep = given.deep if isinstance(given, Workspace) else {}
-    cut = isinstance(given, Workspace) and given.bounds.may_cut
-    read = [chunk if cut else deep[chunk.id] for chunk in chunks.values() if chunk.id in deep]
-    return read or list(chunks.values())
-
-
-async def _read_deeply(
-    question: str, chunks: Sequence[Chunk], reranker: Reranker
-) -> list[tuple[Chunk, PassageScore]]:
-    """Have the large model read passages, as many as its budget allows."""
-    return list(zip(chunks, await reranker.score_deeply(question, chunks), strict=False))
-
-
-async def _add_surroundings(
-    sentences: Sequence[Sentence], given: Sequence[Sentence], wide: Sequence[Chunk]
-) -> list[Sentence]:
-    """Add the sentences that were read around passages, those of each passage together."""
-    if not isinstance(given, Workspace):
-        return list(sentences)
-    found = {sentence.id: sentence for sentence in sentences}
-    for stretch in wide:
-        found |= {sentence.id: sentence for sentence in await given.read_stretch(stretch)}
-    return list(found.values())
-
-
 async def _add_opinion(
     question: str, extraction: Extraction, opinion: SupportModel | None
 ) -> Mapping[str, float]:
@@ -518,27 +501,6 @@ async def _add_opinion(
         return extraction.features
     (odds,) = await run_blocking(opinion, state_answer(question, extraction.words), [extraction.around])
     return MappingProxyType({**extraction.features, "stated": round(float(odds), 4)})
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What a model read, best first, each with its scores."""
-
-    read: Sequence[tuple[Chunk, PassageScore]]
-
-    def score(self, sentence: Sentence) -> SentenceScore | None:
-        """Score a sentence by its own passage, or by the first that was read with it; None if none was."""
-        place = (sentence.chunk, sentence.start, sentence.end)
-        having = [one for one in self.read if covers(one[0], *place)]
-        own = (one for one in having if one[0].id == sentence.chunk.id)
-        found = next(own, having[0]) if having else None
-        return _score_sentence(sentence, *found) if found else None
-
-
-def _score_sentence(sentence: Sentence, chunk: Chunk, score: PassageScore) -> SentenceScore:
-    at = sentence.start - chunk.start
-    words = score.find_answer(at, at + len(sentence.text))
-    return SentenceScore(score.rank, score.answerable, words.margin, words.start - at, words.end - at)
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:

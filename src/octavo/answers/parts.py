@@ -32,11 +32,15 @@ class Extent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Sections in the order of the book. `whole_book` says that they are its chapters."""
+    """Sections in the order of the book. `whole_book` says that they are its chapters.
+
+    `title` is that of the section which has all of them under it, if the part is one.
+    """
 
     sections: tuple[Section, ...]
     extent: Extent = Extent.WHOLE
     whole_book: bool = False
+    title: str = ""
 
 
 KINDS = (
@@ -120,7 +124,8 @@ def keep_visible(part: Part, visible: Set[str]) -> Part | None:
 def _gather(section: Section, sections: Sequence[Section]) -> Part:
     """Return a section with everything under it."""
     number = next(n for n, other in enumerate(sections) if other.id == section.id)
-    return Part(tuple(sections[n] for n in find_descendants(sections, number)))
+    gathered = tuple(sections[n] for n in find_descendants(sections, number))
+    return Part(gathered, title=collapse(section.title))
 
 
 def is_book(name: str) -> bool:
@@ -196,7 +201,7 @@ def _resolve_edge(said: str, sections: Sequence[Section]) -> Part | None:
         return Part(own, Extent.WHOLE if extent is Extent.OPENING and len(inner.sections) > 1 else extent)
     body = list_body(sections)
     if extent is Extent.OPENING:
-        return _gather(body[0], sections)
+        return replace(_gather(body[0], sections), title="")
     last = [_gather(body[-1], sections)]
     short = sum(len(section.text) for section in last[0].sections) < _SHORT
     if len(body) > 1 and (short or _ENDING.match(body[-1].title)):
@@ -306,13 +311,8 @@ def find_untold_title(part: Part, name: str) -> str:
 
     "Chapter 3" says nothing of "III: Of Individuality". Who names the title knows it.
     """
-    if part.whole_book or part.extent is not Extent.WHOLE:
-        return ""
-    paths = [section.heading_path for section in part.sections]
-    shared = [names[0] for names in zip(*paths, strict=False) if len(set(names)) == 1]
-    title = collapse(shared[-1]) if shared else ""
-    told = {t.stem for t in tokenize(_drop_number(title)) if not t.stop and _read_number(t.text) is None}
-    return title if told - {token.stem for token in tokenize(name)} else ""
+    told = {t.stem for t in tokenize(_drop_number(part.title)) if not t.stop and _read_number(t.text) is None}
+    return part.title if told - {token.stem for token in tokenize(name)} else ""
 
 
 def _drop_number(title: str) -> str:

@@ -19,6 +19,7 @@ from octavo.models.weights import GATE, GATE_LARGE, LARGE, MULTILINGUAL_READER, 
 from octavo.records.markup import find_markup
 from octavo.search.preferences import NO_PREFERENCES, Preferences
 from octavo.search.scope import Bounds, find_section
+from octavo.search.surroundings import covers
 from octavo.text.blocks import cut_blocks, find_block, list_blocks
 from octavo.text.layout import read_layout
 from octavo.text.sentences import split_sentences
@@ -261,11 +262,11 @@ class Workspace(Sequence[Sentence]):
         found = await self.look_through(section) if section else []
         return sorted(found, key=lambda other: other.start)
 
-    async def take(self, seen: Sequence[Sentence]) -> list[Sentence]:
+    async def take(self, seen: Sequence[Sentence], *, relevance: float = 1.0) -> list[Sentence]:
         """Add the passages of sentences that were looked through, and return these sentences."""
         taken: list[Sentence] = []
         for sentence in seen:
-            added = await self._add_chunks([sentence.chunk])
+            added = await self._add(self._hold([sentence.chunk], relevance=relevance))
             taken += [own for own in added if own.start == sentence.start][:1]
         return taken
 
@@ -280,12 +281,29 @@ class Workspace(Sequence[Sentence]):
         by_place |= {(s.start, s.end): s for s in (first, last)}
         return [by_place[place] for place in sorted(by_place)]
 
-    async def read_stretch(self, stretch: Chunk) -> list[Sentence]:
-        """Read a stretch of a section that a model has read; return the sentences that are whole in it."""
-        place = (stretch.book_id, stretch.section_id, stretch.start, stretch.end)
-        chunks = await self._records.find_chunks_within(*place)
-        added = await self._add_chunks(chunks)
-        return [s for s in added if stretch.start <= s.start and s.end <= stretch.end]
+    async def look_at(self, stretches: Sequence[Chunk]) -> list[Sentence]:
+        """Return the sentences that are whole in stretches of sections, without adding new ones.
+
+        New ones have numbers that this workspace has not given yet: `take` adds those that are wanted.
+        """
+        found: dict[str, list[Sentence]] = {}
+        count = len(self._sentences)
+        for stretch in stretches:
+            place = (stretch.book_id, stretch.section_id, stretch.start, stretch.end)
+            for item in self._hold(await self._records.find_chunks_within(*place)):
+                chunk = item.chunk
+                if chunk.id not in found:
+                    known = [sentence for sentence in self._sentences if sentence.chunk.id == chunk.id]
+                    blocks = await self._sources.blocks(chunk)
+                    own = known or number_sentences([item], self.bounds, after=count, blocks=blocks)
+                    count += 0 if known else len(own)
+                    found[chunk.id] = own
+        return [
+            sentence
+            for own in found.values()
+            for sentence in own
+            if any(covers(stretch, sentence.chunk, sentence.start, sentence.end) for stretch in stretches)
+        ]
 
     async def read_markup(self, sentence: Sentence) -> tuple[Element, ...]:
         """Read what the parts of a sentence's section are. Where nothing else says so, its lines do."""
@@ -387,10 +405,10 @@ class Workspace(Sequence[Sentence]):
         """Add passages that the question itself leads to, as far as they are within the bounds."""
         return await self._add(self._hold(chunks))
 
-    def _hold(self, chunks: Sequence[Chunk]) -> list[Evidence]:
+    def _hold(self, chunks: Sequence[Chunk], *, relevance: float = 1.0) -> list[Evidence]:
         """Make evidence of the chunks that are within the bounds."""
         held = (chunk for chunk in chunks if self.bounds.holds(chunk))
-        return [Evidence(chunk=chunk, relevance_score=1.0, rank=1) for chunk in held]
+        return [Evidence(chunk=chunk, relevance_score=relevance, rank=1) for chunk in held]
 
     async def _add(self, found: Sequence[Evidence], *, beyond: bool = False) -> list[Sentence]:
         """Add passages, and return their sentences. Those `beyond` a selection are added whole."""

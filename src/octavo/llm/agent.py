@@ -209,7 +209,9 @@ class ModelAnswerer:
         """Answer offline from the cited passages alone."""
         cited = {checker.sentences[id_].chunk.id for claim in checker.claims for id_ in claim.sentences}
         more = [sentence for sentence in workspace if sentence.chunk.id in cited]
-        return await self._offline.reply(question, more) if more else Reply((), 0.0, 0.0)
+        if not more:
+            return Reply((), 0.0, 0.0)
+        return await self._offline.reply(question, more, deep=workspace.deep)
 
 
 @dataclass(frozen=True, slots=True)

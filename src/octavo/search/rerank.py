@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from octavo.concurrency import run_blocking
-from octavo.models.cross_encoders import HeadedText, PassageScore
+from octavo.models.cross_encoders import LARGE_READ_MOST, HeadedText, PassageScore
 from octavo.search.cache import LRUCache
 from octavo.search.cascade import (
     ASKED,
@@ -30,15 +30,15 @@ from octavo.search.cascade import (
     spread_totals,
 )
 from octavo.search.ranking import Candidate, ReaderKind, ReaderSize, estimate_read_relevance
-from octavo.search.surroundings import drop_covered
+from octavo.search.surroundings import group_covered, measure_room
 from octavo.text.language import is_other_language
 
 if TYPE_CHECKING:
     from octavo.protocols import SupportModel
     from octavo.types import Chunk
 
-    Widen = Callable[[Sequence[Chunk]], Awaitable[Sequence[Chunk]]]
-    """Returns each passage with what stands around it."""
+    Widen = Callable[[Sequence[tuple[Chunk, int]]], Awaitable[Sequence[Chunk]]]
+    """Returns each passage with what stands around it, so many characters of that."""
 
 
 class PassageReader(Protocol):
@@ -197,17 +197,34 @@ class Reranker:
         totals, relevance = await self._read_small(question, selected, chunks, self.reader)
         names: tuple[str, ...] = (self.reader.name,)
         deep: dict[str, Chunk] = {}
+        ordered: dict[str, float] = {}
         if reader == "large" and self.large is not None:
             found = {candidate.id: candidate for candidate in selected}
-            wide = await _widen_contenders(totals, chunks, widen)
-            judged = await self._read_large(question, totals, found, wide)
+            contenders = select_contenders(totals)
+            wide = await self._widen(question, {id_: chunks[id_] for id_ in contenders}, widen, self.large)
+            covered = group_covered(contenders, wide, chunks)
+            judged = await self._read_large(question, totals, found, {id_: wide[id_] for id_ in covered})
             deep, names = {id_: wide[id_] for id_ in judged}, (*names, self.large.name)
-            relevance |= judged
-        rest = (id_ for id_ in order_totals(totals) if id_ not in deep)
-        ordered = {id_: relevance[id_] for id_ in (*deep, *rest)}
+            # What was read with a passage is as relevant as the two together.
+            ordered = {one: chance for id_, chance in judged.items() for one in (id_, *covered[id_])}
+        ordered |= {id_: relevance[id_] for id_ in order_totals(totals) if id_ not in ordered}
         # What was put forward by its lead alone must not make the others look as weak as itself.
         led = any(candidate.lead for candidate in selected)
         return Ranking(level(ordered) if led else ordered, deep, names)
+
+    async def _widen(
+        self, question: str, chunks: Mapping[str, Chunk], widen: Widen | None, large: LargeReader
+    ) -> dict[str, Chunk]:
+        """Return passages with as much of what stands around them as the large model reads."""
+        if widen is None:
+            return dict(chunks)
+        given = list(chunks.values())
+        pieces = await run_blocking(_count_pieces, large, question, given)
+        rooms = [
+            measure_room(chunk, pieces=count, most=LARGE_READ_MOST)
+            for chunk, count in zip(given, pieces, strict=True)
+        ]
+        return dict(zip(chunks, await widen(list(zip(given, rooms, strict=True))), strict=True))
 
     async def _read_small(
         self,
@@ -247,20 +264,6 @@ class Reranker:
             id_: estimate_read_relevance(fits[id_], found[id_].found, reader="large")
             for id_ in order_totals(totals)
         }
-
-
-async def _widen_contenders(
-    totals: Mapping[str, float], chunks: Mapping[str, Chunk], widen: Widen | None
-) -> dict[str, Chunk]:
-    """Return what the large model may read, best first: passages with what stands around them.
-
-    A passage that is read with an earlier one is not read again.
-    """
-    contenders = select_contenders(totals)
-    if widen is None:
-        return {id_: chunks[id_] for id_ in contenders}
-    wide = dict(zip(contenders, await widen([chunks[id_] for id_ in contenders]), strict=True))
-    return {id_: wide[id_] for id_ in drop_covered(contenders, wide, chunks)}
 
 
 def _select(

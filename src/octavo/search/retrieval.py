@@ -57,7 +57,7 @@ from octavo.search.spelling import (
     write_corrected,
 )
 from octavo.search.subject import leave_out_subject
-from octavo.search.surroundings import AFTER, BEFORE, widen
+from octavo.search.surroundings import find_reach, widen
 from octavo.store.bm25 import Bm25Encoder, weigh_by_rarity
 from octavo.text.clean import clean, collapse
 from octavo.text.english import is_known
@@ -324,15 +324,15 @@ class Retriever:
         widened = partial(self._widen, bounds)
         return await self.reranker.rank(query, candidates, chunks, reader=reader, widen=widened)
 
-    async def _widen(self, bounds: Bounds, chunks: Sequence[Chunk]) -> list[Chunk]:
+    async def _widen(self, bounds: Bounds, given: Sequence[tuple[Chunk, int]]) -> list[Chunk]:
         """Widen passages by what stands around them within the bounds, unless these may cut passages."""
-        if bounds.may_cut:
-            return list(chunks)
         wide = []
-        for chunk in chunks:
-            start, end = max(0, chunk.start - BEFORE), chunk.end + AFTER
-            around = await self._records.find_chunks_within(chunk.book_id, chunk.section_id, start, end)
-            wide.append(widen(chunk, [c for c in around if bounds.holds(c)]))
+        for chunk, room in given:
+            around: list[Chunk] = []
+            if room and not bounds.may_cut:
+                place = (chunk.book_id, chunk.section_id, *find_reach(chunk, room))
+                around = await self._records.find_chunks_within(*place)
+            wide.append(widen(chunk, [c for c in around if bounds.holds(c)], room))
         return wide
 
     async def embed_query(self, query: str, embedder: Embedder | None = None) -> tuple[float, ...]:

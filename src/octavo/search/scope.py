@@ -33,7 +33,6 @@ from octavo.types import CHUNK_LEAST, Book, Chunk, Question, Scope, ScopeType, S
 if TYPE_CHECKING:
     from octavo.records.catalogue import Records
 
-_PAGES = frozenset(("page_number", "page_end"))
 _BETWEEN = r"[\W_]*"
 _DASH = re.compile(r"-|–|\.\.")
 # How many sections an error lists that fit a name.
@@ -76,9 +75,9 @@ class Bounds:
 
     @property
     def may_cut(self) -> bool:
-        """Whether they may end within a passage: those of a selection or of pages do."""
-        limits = (*self.where.at_least, *self.where.at_most)
-        return self.within is not None or not _PAGES.isdisjoint(limits)
+        """Whether they may end within a passage: those of a selection do, and those of chosen pages."""
+        pages = "page_number" in self.where.at_most or "page_end" in self.where.at_least
+        return self.within is not None or pages
 
     def holds(self, chunk: Chunk) -> bool:
         """Whether a chunk satisfies `where`."""
