@@ -34,7 +34,15 @@ from octavo.answers.overview import Gist, find_part, tell_part
 from octavo.answers.own_name import ask_in_own_word
 from octavo.answers.parts import find_untold_title
 from octavo.answers.questions import Expected, QuestionKind, parse_question
-from octavo.answers.reading import Reading, look_around, read_deeply, score_sentence, select_deep, take_quoted
+from octavo.answers.reading import (
+    Reading,
+    look_around,
+    narrow,
+    read_deeply,
+    score_sentence,
+    select_deep,
+    take_quoted,
+)
 from octavo.answers.references import add_antecedents, points_back
 from octavo.answers.requests import (
     ComparisonRequest,
@@ -250,7 +258,9 @@ class OfflineAnswerer:
         """Say what each side is, then what the book says of both, best where it sets them apart."""
         for side in sides:
             await workspace.search(f"What is {side}?", top_k=SIDE_PASSAGES, reader="large")
-        both = await self._answer(question, workspace, workspace, favoured=weigh_contrast(sides, workspace))
+        contrast = weigh_contrast(sides, workspace)
+        # Two sides stand in many passages, so more of them are read, each by itself.
+        both = await self._answer(question, workspace, workspace, favoured=contrast, wide=False)
         each = [await self._describe_side(side, sides, workspace) for side in sides]
         if not all(reply.claims for reply in each):
             return both
@@ -263,7 +273,8 @@ class OfflineAnswerer:
         favoured = weigh_sides(side, sides, workspace)
         for sentence, more in described.items():
             favoured[sentence] = favoured.get(sentence, 0.0) + more
-        return await self._answer(f"What is {side}?", workspace, workspace, favoured=favoured)
+        asked = f"What is {side}?"
+        return await self._answer(asked, workspace, workspace, favoured=favoured, wide=False)
 
     async def _answer_halves(self, request: SeveralRequest, workspace: Workspace) -> Reply | None:
         """Answer each part from passages of its own. The second one may mean the answer of the first.
@@ -303,11 +314,17 @@ class OfflineAnswerer:
         *,
         favoured: Mapping[Sentence, float] = MappingProxyType({}),
         deep: Mapping[str, Chunk] = MappingProxyType({}),
+        wide: bool = True,
     ) -> Reply:
-        """Answer from sentences in the plain way. `favoured` ones count more."""
+        """Answer from sentences in the plain way. `favoured` ones count more.
+
+        Passages are read with what stands around them if it is `wide`.
+        """
         bonus = {sentence.id: more for sentence, more in favoured.items()}
         if self._reranker is not None:
             known = given.deep if isinstance(given, Workspace) else deep
+            if not wide:
+                known = narrow(known, [s.chunk for s in sentences])
             return await self._reply_with_reader(
                 question, sentences, given, self._reranker, bonus=bonus, known=known
             )

@@ -50,10 +50,20 @@ def score_sentence(sentence: Sentence, chunk: Chunk, score: PassageScore) -> Sen
 def select_deep(
     chunks: Mapping[Place, Chunk], known: Mapping[str, Chunk], given: Sequence[Sentence]
 ) -> list[Chunk]:
-    """Select what the large model read for the order, or all passages if it read none of them."""
+    """Select what the large model read for the order, or all passages if it read none of them.
+
+    They are in the order of `known`, because the budget may not allow to read all of them for this question.
+    """
     cut = isinstance(given, Workspace) and given.bounds.may_cut
-    read = [chunk if cut else known[chunk.id] for chunk in chunks.values() if chunk.id in known]
+    by_id = {chunk.id: chunk for chunk in chunks.values()}
+    read = [by_id[id_] if cut else wide for id_, wide in known.items() if id_ in by_id]
     return read or list(chunks.values())
+
+
+def narrow(known: Mapping[str, Chunk], chunks: Sequence[Chunk]) -> dict[str, Chunk]:
+    """Return the passages that were read, alone or with others, each by itself."""
+    wide = known.values()
+    return {c.id: c for c in chunks if any(covers(read, c, c.start, c.end) for read in wide)}
 
 
 async def read_deeply(question: str, chunks: Sequence[Chunk], reranker: Reranker) -> Reading:
