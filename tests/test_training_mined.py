@@ -1,4 +1,4 @@
-"""Wrong passages are mined from what Octavo itself finds, and passages that answer are left alone."""
+"""Passages are mined from what Octavo itself finds, with what is thought of each."""
 
 from __future__ import annotations
 
@@ -57,15 +57,35 @@ def test_words_and_meaning_are_mixed_as_in_a_search(mined: ModuleType) -> None:
     assert shares[1] == round(0.45 + 0.55 / 3, 3)
 
 
-def test_what_the_large_model_takes_for_an_answer_is_not_mined(mined: ModuleType) -> None:
-    doubtful, answering = mined.ANSWERS - 0.1, mined.ANSWERS + 0.1
-    given = [[n, 0.5, 1.0, 0.0, 1.0, answering if n == 3 else doubtful] for n in range(5)]
+def read_others(row: dict[str, Any]) -> dict[str, float]:
+    return dict(row["others"])
+
+
+def test_passages_are_learnt_with_what_the_large_model_thinks_of_them(mined: ModuleType) -> None:
+    given = [[n, 0.5, 1.0, 0.0, 1.0, odds] for n, odds in enumerate((3.0, -4.0, -2.0, 1.5, -0.5))]
     row = mined.make_row(make_book(5), ASKED, given, ": ")
-    assert row["wrong"] == [f"One: {OTHER}"]
-    assert row["near"] == [f"Two: Passage {n} speaks of other bridges." for n in (2, 4)]
+    assert read_others(row) == {
+        f"One: {OTHER}": 0.0,  # its writer says that it only seems to answer
+        "Two: Passage 2 speaks of other bridges.": -2.0,
+        "Two: Passage 3 speaks of other bridges.": 1.5,
+        "Two: Passage 4 speaks of other bridges.": -0.5,
+    }
     (right,) = row["right"]
     assert right["t"].startswith("One: The bridge")
     assert right["t"][right["s"] :].startswith(right["a"])
+    assert right["z"] == mined.MEANT, "its writer named it, whatever the model thinks"
+
+
+def test_what_the_teacher_judged_counts_before_the_large_model(mined: ModuleType) -> None:
+    given = [[n, 0.5, 1.0, 0.0, 1.0, -1.0] for n in range(5)]
+    given[1].append(6.0)
+    given[3].append(2.5)
+    row = mined.make_row(make_book(5), ASKED, given, ": ")
+    assert row["right"][0]["z"] == 6.0
+    assert read_others(row) == {
+        f"One: {OTHER}": -mined.MEANT,
+        "Two: Passage 3 speaks of other bridges.": 2.5,
+    }
 
 
 def test_mined_passages_are_read_with_the_books_of_one_part(mined: ModuleType, tmp_path: Path) -> None:
@@ -74,7 +94,10 @@ def test_mined_passages_are_read_with_the_books_of_one_part(mined: ModuleType, t
         file.write(json.dumps(make_book(3)) + "\n")
     found.write_text(json.dumps({"book": "b", "found": [[[2, 0.4, 1.0, 0.0, 1.0, -2.0]]]}) + "\n")
     (row,) = mined.read_mined(library, found, "fit")
-    assert row["near"] == ["Two: Passage 2 speaks of other bridges."]
+    assert read_others(row) == {
+        f"One: {OTHER}": -mined.MEANT,
+        "Two: Passage 2 speaks of other bridges.": -2.0,
+    }
     assert mined.read_mined(library, found, "tune") == []
 
 
