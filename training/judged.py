@@ -13,28 +13,27 @@ from __future__ import annotations
 
 import argparse
 import json
-import lzma
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import lessons
 import qwen
 import torch
+from data import rows
 from lessons import Judged, Material
-from mined import Headed, Row, add_up, describe
+from mined import Headed, Row, describe, order_by_large, order_by_small, read_found
 from teacher import Teacher, measure_model
 
 BEST = 8  # passages that each of the two readers puts first are judged
 WRONG = 2  # seeming passages of a question that are learnt, at most
-LARGE, SMALL = ((4, 5, 4.0, 1.0), (2, 3, 12.0, 2.0))
 
 
 def list_readers_questions(library: Path, chance: random.Random) -> list[Judged]:
     """Readers' questions with passages that answer and passages that seem to."""
     found = []
-    for book in read_library(library):
+    for book in rows(library):
         if book["part"] != "fit":
             continue
         read = Headed(book["passages"])
@@ -48,16 +47,10 @@ def list_readers_questions(library: Path, chance: random.Random) -> list[Judged]
     return found
 
 
-def read_library(library: Path) -> Iterator[Row]:
-    with lzma.open(library, "rt", encoding="utf-8") as lines:
-        yield from map(json.loads, lines)
-
-
 def choose_passages(row: Row, given: Sequence[Sequence[float]]) -> list[int]:
     """The passages of a question that one of the two readers puts first, and those that were named."""
     chosen = [n for n, *_ in row["right"]] + list(row["wrong"])
-    for rank, able, found, weight in (LARGE, SMALL):
-        order = sorted(given, key=lambda one: -add_up(one[rank], one[able], found * one[1], weight))
+    for order in (order_by_large(given), order_by_small(given)):
         chosen += [int(one[0]) for one in order[:BEST]]
     known = {int(one[0]) for one in given}
     return [n for n in dict.fromkeys(chosen) if n in known]
@@ -65,7 +58,7 @@ def choose_passages(row: Row, given: Sequence[Sequence[float]]) -> list[int]:
 
 def measure_order(teacher: Teacher, library: Path, found: dict[str, list[Row]]) -> None:
     """Tell what the order of the teacher is worth beside that of the large model, on books to choose with."""
-    for book in read_library(library):
+    for book in rows(library):
         if book["part"] != "tune":
             continue
         given, read = found[book["book"]], Headed(book["passages"])
@@ -83,7 +76,7 @@ def measure_order(teacher: Teacher, library: Path, found: dict[str, list[Row]]) 
 def judge_all(teacher: Teacher, library: Path, found: dict[str, list[Row]], said: argparse.Namespace) -> None:
     """Add the teacher's log-odds to the passages that it has time for, those of all books mixed."""
     asks, places = [], []
-    for book in read_library(library):
+    for book in rows(library):
         if book["part"] != "fit":
             continue
         read = Headed(book["passages"])
@@ -120,7 +113,7 @@ def main() -> None:
     teacher = Teacher(*qwen.load(said.qwen, device), device)
     print(f"{len(people):,} judgements of people, {len(readers):,} of readers' questions", flush=True)
     teacher.learn(teacher.lessons([*people, *readers], []), said.teach, seed=said.seed)
-    found = {row["book"]: row["found"] for row in map(json.loads, said.mined.read_text().splitlines())}
+    found = read_found(said.mined)
     print(json.dumps(measure_model(teacher, said.dev)), flush=True)
     measure_order(teacher, library, found)
     judge_all(teacher, library, found, said)

@@ -72,13 +72,8 @@ def list_lessons(
         wrong = corpus.texts(row["wrong"])
         others = corpus.texts(near.get(row["q"], []))
         unanswered = [Pair(question, text.pieces, None, False) for text in (*wrong, *others[:2])]
-        answered = []
-        for right in row["right"]:
-            (text,) = corpus.texts([right["t"]])
-            span = corpus.span(text, right)
-            if span is None:
-                continue
-            answered.append(Pair(question, text.pieces, span, True))
+        answered = list_answered(corpus, question, row["right"])
+        for pair, _ in answered:
             for _ in range(DRAWS):
                 least = min(len(wrong), NEGATIVES // 2)
                 mixed = corpus.chance.sample(wrong, least)
@@ -86,10 +81,29 @@ def list_lessons(
                 if len(left) + least < NEGATIVES:
                     continue
                 mixed += corpus.chance.sample(left, NEGATIVES - least)
-                groups.append(Group(question, tuple(t.pieces for t in (text, *mixed)), span))
-        pairs += unanswered
-        pairs += itertools.islice(itertools.cycle(answered), max(len(answered), len(unanswered)))
+                passages = (pair.passage, *(text.pieces for text in mixed))
+                groups.append(Group(question, passages, pair.span))
+        pairs += [*unanswered, *repeat_answered(answered, len(unanswered))]
     return pairs, groups
+
+
+def list_answered(
+    corpus: Corpus, question: np.ndarray, given: Sequence[dict[str, Any]]
+) -> list[tuple[Pair, dict[str, Any]]]:
+    """A question with each passage that answers it, if the place of the answer is found, and its row."""
+    found = []
+    for right in given:
+        (text,) = corpus.texts([right["t"]])
+        span = corpus.span(text, right)
+        if span is not None:
+            found.append((Pair(question, text.pieces, span, True), right))
+    return found
+
+
+def repeat_answered(answered: Sequence[tuple[Pair, dict[str, Any]]], many: int) -> list[Pair]:
+    """Pairs that answer, each at least once, and repeated until there are so many."""
+    pairs = itertools.cycle(pair for pair, _ in answered)
+    return list(itertools.islice(pairs, max(len(answered), many)))
 
 
 def list_mined_lessons(corpus: Corpus, asked: Sequence[dict[str, Any]]) -> tuple[list[Pair], list[Group]]:
@@ -98,25 +112,19 @@ def list_mined_lessons(corpus: Corpus, asked: Sequence[dict[str, Any]]) -> tuple
     groups: list[Group] = []
     for row in asked:
         question = corpus.texts([row["q"]])[0].pieces
-        others = list(
-            zip(corpus.texts([t for t, _ in row["others"]]), [z for _, z in row["others"]], strict=True)
-        )
+        texts = corpus.texts([text for text, _ in row["others"]])
+        others = [(text, odds) for text, (_, odds) in zip(texts, row["others"], strict=True)]
         drawn = corpus.chance.sample(others, min(len(others), NEAR // 2))
-        doubtful = [Pair(question, text.pieces, None, None, float(opinion(z))) for text, z in drawn]
-        answered = []
-        for right in row["right"]:
-            (text,) = corpus.texts([right["t"]])
-            span = corpus.span(text, right)
-            if span is None:
-                continue
-            answered.append(Pair(question, text.pieces, span, True))
+        doubtful = [Pair(question, text.pieces, None, None, float(opinion(odds))) for text, odds in drawn]
+        answered = list_answered(corpus, question, row["right"])
+        for pair, right in answered:
             for _ in range(DRAWS if len(others) >= NEGATIVES else 0):
                 mixed = corpus.chance.sample(others, NEGATIVES)
-                passages = (text.pieces, *(t.pieces for t, _ in mixed))
-                groups.append(Group(question, passages, span, (right["z"], *(z for _, z in mixed))))
-        pairs += doubtful
-        missing = sum(1 - 2 * (pair.opinion or 0.0) for pair in doubtful)
-        pairs += itertools.islice(itertools.cycle(answered), max(len(answered), round(missing)))
+                passages = (pair.passage, *(text.pieces for text, _ in mixed))
+                odds = (right["z"], *(odds for _, odds in mixed))
+                groups.append(Group(question, passages, pair.span, odds))
+        missing = round(sum(1 - 2 * (pair.opinion or 0.0) for pair in doubtful))
+        pairs += [*doubtful, *repeat_answered(answered, missing)]
     return pairs, groups
 
 

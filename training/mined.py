@@ -211,9 +211,8 @@ def describe(book: Row, found: Sequence[Sequence[Sequence[float]]]) -> dict[str,
         right = {n for n, *_ in row["right"]}
         if not right:
             continue
-        small = sorted(given, key=lambda one: -add_up(one[2], one[3], 12 * one[1], 2.0))
-        large = sorted(given, key=lambda one: -add_up(one[4], one[5], 4 * one[1], 1.0))
-        few = sorted(small[:5], key=lambda one: -add_up(one[4], one[5], 4 * one[1], 1.0))
+        small, large = order_by_small(given), order_by_large(given)
+        few = order_by_large(small[:5])
         counts["found"].append(any(one[0] in right for one in given))
         counts["small five"].append(any(one[0] in right for one in small[:5]))
         counts["first of five"].append(few[0][0] in right)
@@ -222,8 +221,23 @@ def describe(book: Row, found: Sequence[Sequence[Sequence[float]]]) -> dict[str,
     return {name: round(float(np.mean(own)), 3) for name, own in counts.items()}
 
 
+def order_by_small(given: Sequence[Sequence[float]]) -> list[Sequence[float]]:
+    """Passages in the order of the small reader, best first."""
+    return sorted(given, key=lambda one: -add_up(one[2], one[3], 12 * one[1], 2.0))
+
+
+def order_by_large(given: Sequence[Sequence[float]]) -> list[Sequence[float]]:
+    """Passages in the order of the large model, best first."""
+    return sorted(given, key=lambda one: -add_up(one[4], one[5], 4 * one[1], 1.0))
+
+
 def add_up(rank: float, able: float, found: float, weight: float) -> float:
     return rank + weight * float(np.logaddexp(0, able)) + found
+
+
+def read_found(mined: Path) -> dict[str, list[list[list[float]]]]:
+    """For each book, the passages of each of its questions with their scores, as `mine` wrote them."""
+    return {row["book"]: row["found"] for row in map(json.loads, mined.read_text().splitlines())}
 
 
 def read_mined(library: Path, mined: Path, part: str, *, between: str = ": ") -> list[Row]:
@@ -231,7 +245,7 @@ def read_mined(library: Path, mined: Path, part: str, *, between: str = ": ") ->
 
     `between` stands between a passage and its heading.
     """
-    found = {row["book"]: row["found"] for row in map(json.loads, mined.read_text().splitlines())}
+    found = read_found(mined)
     made = []
     with lzma.open(library, "rt", encoding="utf-8") as lines:
         for book in map(json.loads, lines):
@@ -269,15 +283,15 @@ def make_row(book: Row, row: Row, given: Sequence[Sequence[float]], between: str
     named = {n for n, *_ in row["right"]}
     seeming = {n: min(0.0, odds.get(n, -MEANT)) for n in row["wrong"] if n not in named}
     large = sorted(odds, key=lambda n: -odds[n])[:KEPT]
-    small = sorted(given, key=lambda one: -add_up(one[2], one[3], 12 * one[1], 2.0))[:KEPT]
-    chosen = dict.fromkeys([*large, *(int(one[0]) for one in small)])
+    small = [int(one[0]) for one in order_by_small(given)[:KEPT]]
+    chosen = dict.fromkeys([*large, *small])
     others = seeming | {n: odds[n] for n in chosen if n in odds and n not in named and n not in seeming}
     return {"q": row["q"], "right": right, "others": [[texts[n], z] for n, z in others.items()]}
 
 
 def measure_order(run: Reading, said: argparse.Namespace) -> dict[str, dict[str, float]]:
     """What a model's order is worth on the books to choose with, in the place of the model before it."""
-    found = {row["book"]: row["found"] for row in map(json.loads, said.mined.read_text().splitlines())}
+    found = read_found(said.mined)
     large = "support" in run.model.head
     made = {}
     with lzma.open(said.data / "library.jsonl.xz", "rt", encoding="utf-8") as lines:
