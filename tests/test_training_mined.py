@@ -63,7 +63,7 @@ def read_others(row: dict[str, Any]) -> dict[str, float]:
 
 def test_passages_are_learnt_with_what_the_large_model_thinks_of_them(mined: ModuleType) -> None:
     given = [[n, 0.5, 1.0, 0.0, 1.0, odds] for n, odds in enumerate((3.0, -4.0, -2.0, 1.5, -0.5))]
-    row = mined.make_row(make_book(5), ASKED, given, ": ")
+    row = mined.make_row(mined.Headed(make_book(5)["passages"]), ASKED, given)
     assert read_others(row) == {
         f"One: {OTHER}": 0.0,  # its writer says that it only seems to answer
         "Two: Passage 2 speaks of other bridges.": -2.0,
@@ -76,16 +76,43 @@ def test_passages_are_learnt_with_what_the_large_model_thinks_of_them(mined: Mod
     assert right["z"] == mined.MEANT, "its writer named it, whatever the model thinks"
 
 
-def test_what_the_teacher_judged_counts_before_the_large_model(mined: ModuleType) -> None:
+def test_what_the_teacher_judged_counts_with_what_the_large_model_thinks(mined: ModuleType) -> None:
     given = [[n, 0.5, 1.0, 0.0, 1.0, -1.0] for n in range(5)]
     given[1].append(6.0)
-    given[3].append(2.5)
-    row = mined.make_row(make_book(5), ASKED, given, ": ")
-    assert row["right"][0]["z"] == 6.0
+    given[3].append(2.0)
+    row = mined.make_row(mined.Headed(make_book(5)["passages"]), ASKED, given)
+    assert row["right"][0]["z"] == 2.5
     assert read_others(row) == {
         f"One: {OTHER}": -mined.MEANT,
-        "Two: Passage 3 speaks of other bridges.": 2.5,
+        "Two: Passage 3 speaks of other bridges.": 0.5,
     }
+
+
+def test_a_passage_is_read_with_what_stands_around_it_in_its_section(mined: ModuleType) -> None:
+    passages = [["One", OTHER], ["One", TOLD], ["Two", "Another chapter begins."]]
+    read = mined.Headed(passages, around=850)
+    assert read[0] == f"One: {OTHER} {TOLD}"
+    assert read[1] == f"One: {OTHER} {TOLD}"
+    assert read[2] == "Two: Another chapter begins."
+    start, end = read.place(0, (1, 25, 70))
+    assert read[0][start:end] == TOLD[25:70]
+    assert read.place(2, (1, 25, 70)) is None
+
+
+def test_around_a_passage_whole_words_are_read_as_far_as_there_is_room(mined: ModuleType) -> None:
+    read = mined.Headed([["", "one two three"], ["", "four"], ["", "five six seven"]], around=15)
+    assert read[1] == "three four five"
+    assert read.place(1, (0, 8, 13)) == (0, 5)
+    assert read.place(1, (0, 4, 13)) is None
+    assert read.place(1, (2, 0, 4)) == (11, 15)
+    assert read.place(1, (2, 0, 8)) is None
+
+
+def test_a_passage_with_the_answer_around_it_is_right(mined: ModuleType) -> None:
+    given = [[n, 0.5, 1.0, 0.0, 1.0, -4.0] for n in range(4)]
+    row = mined.make_row(mined.Headed(make_book(4)["passages"], around=850), ASKED, given)
+    assert [right["a"] for right in row["right"]] == [TOLD[25:70]] * 2
+    assert {text.partition(":")[0] for text, _ in row["others"]} == {"Two"}
 
 
 def test_mined_passages_are_read_with_the_books_of_one_part(mined: ModuleType, tmp_path: Path) -> None:

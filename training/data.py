@@ -22,7 +22,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 CLS, SEP, STOP, ASKS = 101, 102, 1012, 1029
-QUESTION_MOST, PAIR_MOST = 48, 288
+QUESTION_MOST, PAIR_MOST = 48, 320
 SURELY = 0.98  # the most an opinion says
 AT_ONCE = 8192  # texts to tokenize
 LEFT_OUT = ("fib", "fool_me_twice", "breaking_nli", "conjnli", "mediqa_qa")  # licence not settled

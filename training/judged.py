@@ -1,7 +1,7 @@
 """Has a large teacher judge the passages that Octavo finds for readers' questions.
 
     python training/judged.py --qwen QWEN --data DATA --mined MINED --dev DEV --out JUDGED \\
-        [--teach 300] [--judge 240]
+        [--teach 300] [--judge 240] [--around 850]
 
 QWEN is what `qwen.py` wrote, MINED what `mined.py` wrote. The teacher learns from people's judgements, and
 from readers' questions with the passages that their writers named: those that answer, and those that only
@@ -23,24 +23,26 @@ import qwen
 import torch
 from data import rows
 from lessons import Judged, Material
-from mined import Headed, Row, describe, order_by_large, order_by_small, read_found
+from mined import Headed, Row, add_around, describe, order_by_large, order_by_small, read_found
 from teacher import Teacher, measure_model
 
 BEST = 8  # passages that each of the two readers puts first are judged
 WRONG = 2  # seeming passages of a question that are learnt, at most
 
 
-def list_readers_questions(library: Path, chance: random.Random) -> list[Judged]:
+def list_readers_questions(library: Path, chance: random.Random, around: int) -> list[Judged]:
     """Readers' questions with passages that answer and passages that seem to."""
     found = []
     for book in rows(library):
         if book["part"] != "fit":
             continue
-        read = Headed(book["passages"])
+        read = Headed(book["passages"], around=around)
         for row in book["asked"]:
             asked = lessons.ANSWERS.format(row["q"])
             right = list(dict.fromkeys(n for n, *_ in row["right"]))
-            wrong = [n for n in dict.fromkeys(row["wrong"]) if n not in right]
+            wrong = [
+                n for n in dict.fromkeys(row["wrong"]) if not any(read.place(n, w) for w in row["right"])
+            ]
             wrong = chance.sample(wrong, min(len(wrong), max(WRONG, len(right))))
             found += [Judged(read[n], asked, 1.0) for n in right]
             found += [Judged(read[n], asked, 0.0) for n in wrong]
@@ -56,12 +58,12 @@ def choose_passages(row: Row, given: Sequence[Sequence[float]]) -> list[int]:
     return [n for n in dict.fromkeys(chosen) if n in known]
 
 
-def measure_order(teacher: Teacher, library: Path, found: dict[str, list[Row]]) -> None:
+def measure_order(teacher: Teacher, library: Path, found: dict[str, list[Row]], around: int) -> None:
     """Tell what the order of the teacher is worth beside that of the large model, on books to choose with."""
     for book in rows(library):
         if book["part"] != "tune":
             continue
-        given, read = found[book["book"]], Headed(book["passages"])
+        given, read = found[book["book"]], Headed(book["passages"], around=around)
         asks = [
             (read[int(one[0])], lessons.ANSWERS.format(row["q"]))
             for row, own in zip(book["asked"], given, strict=True)
@@ -69,8 +71,8 @@ def measure_order(teacher: Teacher, library: Path, found: dict[str, list[Row]]) 
         ]
         odds = iter(teacher.judge(asks))
         judged = [[[*one[:4], next(odds), -99.0] for one in own] for own in given]
-        print(book["book"], "before", json.dumps(describe(book, given)), flush=True)
-        print(book["book"], "teacher", json.dumps(describe(book, judged)), flush=True)
+        print(book["book"], "before", json.dumps(describe(book, given, around)), flush=True)
+        print(book["book"], "teacher", json.dumps(describe(book, judged, around)), flush=True)
 
 
 def judge_all(teacher: Teacher, library: Path, found: dict[str, list[Row]], said: argparse.Namespace) -> None:
@@ -79,7 +81,7 @@ def judge_all(teacher: Teacher, library: Path, found: dict[str, list[Row]], said
     for book in rows(library):
         if book["part"] != "fit":
             continue
-        read = Headed(book["passages"])
+        read = Headed(book["passages"], around=said.around)
         for row, given in zip(book["asked"], found[book["book"]], strict=True):
             by_number = {int(one[0]): one for one in given}
             for n in choose_passages(row, given):
@@ -103,19 +105,20 @@ def main() -> None:
     known.add_argument("--seed", type=int, default=1)
     known.add_argument("--teach", type=float, default=300, help="seconds of learning")
     known.add_argument("--judge", type=float, default=240, help="seconds of judging")
+    add_around(known)
     said = known.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.backends.cuda.enable_cudnn_sdp(False)
     library = said.data / "library.jsonl.xz"
     people, _ = Material(said.data, seed=said.seed).to_learn(device)
     people = [one for one in people if "\n\nQuestion: " in one.asked]
-    readers = list_readers_questions(library, random.Random(said.seed))
+    readers = list_readers_questions(library, random.Random(said.seed), said.around)
     teacher = Teacher(*qwen.load(said.qwen, device), device)
     print(f"{len(people):,} judgements of people, {len(readers):,} of readers' questions", flush=True)
     teacher.learn(teacher.lessons([*people, *readers], []), said.teach, seed=said.seed)
     found = read_found(said.mined)
     print(json.dumps(measure_model(teacher, said.dev)), flush=True)
-    measure_order(teacher, library, found)
+    measure_order(teacher, library, found, said.around)
     judge_all(teacher, library, found, said)
     made = "".join(json.dumps({"book": book, "found": given}) + "\n" for book, given in found.items())
     said.out.write_text(made)

@@ -1,7 +1,7 @@
 """Trains the large model on: readers' questions about whole narratives beside all that it has learnt.
 
     python training/large_reader.py --packed FOLDER --data DATA --labels LABELS --dev DEV \\
-        --out RUN.safetensors --seconds 500 [--seed 1] [--mined MINED]
+        --out RUN.safetensors --seconds 500 [--seed 1] [--mined MINED] [--around 850]
     python training/large_reader.py --packed FOLDER --data DATA --dev DEV --join RUN1.safetensors,… --out OUT
 
 FOLDER is what `unpack_large.py` wrote, DATA has `novels.jsonl.xz` (`novels.py expand`) beside what `large.py`
@@ -30,7 +30,7 @@ from large_verifier import read_base
 from learning import TOKENIZER, add_schedule, choose_device, learn, write
 from lessons import Material, Written
 from measure import Reading, auroc, f1
-from mined import measure_order, read_mined
+from mined import add_around, measure_order, read_mined
 from reader import NEGATIVES
 from safetensors.torch import load_file
 from torch import Tensor
@@ -39,6 +39,7 @@ DRAWS = 3  # groups of a question and a passage that answers it, each beside oth
 OFTEN = 3
 NEAR = 12  # passages of the book that share most words with the question
 WARMING = 200
+WIDE_CROPPED = 0.25  # share of the passages that are cut short, if most are read with what is around them
 
 
 def read_novels(data: Path, part: str) -> list[dict[str, Any]]:
@@ -166,8 +167,10 @@ def add_readers_questions(
     near = find_near(Material(said.data, seed=said.seed), asked, device)
     given = [(OFTEN, list_lessons(corpus, asked, near))]
     if said.mined:
-        own = read_mined(said.data / "library.jsonl.xz", said.mined, "fit")
+        own = read_mined(said.data / "library.jsonl.xz", said.mined, "fit", around=said.around)
         given = [(1, given[0][1]), (OFTEN - 1, list_mined_lessons(corpus, own))]
+    if said.around:
+        batches.cropped = WIDE_CROPPED
     for often, (pairs, groups) in given:
         batches.pairs += often * pairs
         batches.groups += often * groups
@@ -222,6 +225,7 @@ def main() -> None:
     known.add_argument("--dev", type=Path, required=True)
     known.add_argument("--out", type=Path, required=True)
     known.add_argument("--mined", type=Path, help="what mined.py wrote")
+    add_around(known)
     known.add_argument("--join", default="", help="runs to average, with commas between")
     known.add_argument("--tokenizer", type=Path, default=TOKENIZER)
     add_schedule(known, lr=2.5e-5, seconds=500.0, workers=5)

@@ -2,13 +2,14 @@
 
     python -m training.mined gather DATA NOVELS [NOVELS ...] TARGET
     python training/mined.py mine --library LIBRARY --small SMALL --packed FOLDER --out TARGET \\
-        [--start CHANGES.npz]
+        [--start CHANGES.npz] [--around 850]
 
 `gather` cuts every book and manual that readers' questions are about into the passages that Octavo keeps of
 it. TARGET has a line for each book: its passages with their headings, and its questions with the passages
 that answer (and where), those that only seem to, and the fifty that share most words. `mine` does what a
 question does in a library: it mixes words and meaning, and has the small reader and the large model read the
-forty best. What the large model thinks of them (or the teacher of `judged.py`) is what is learnt.
+forty best, the large one each with so many characters `--around` it, as Octavo has it read them. What it
+thinks of them, and what the teacher of `judged.py` thinks, is what is learnt.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ BEST, READ, KEPT = 50, 40, 12
 MEANT = 2.0  # the log-odds that a passage which its writer named answers, at least
 DENSE_WEIGHT = 0.45  # as in octavo.search.ranking
 JUDGED = 6  # where the teacher's log-odds of a passage stand, behind what the readers say
+BEFORE_SHARE = 0.6  # as in octavo.search.surroundings
+MOST_READ = 1200  # characters of a passage, its heading and what is around it: about what the model reads
 PAD = 12  # characters on each side by which a place is told from others with the same words
 Row = dict[str, Any]
 
@@ -151,9 +154,9 @@ def mine(said: argparse.Namespace) -> None:
         for line in lines:
             book = json.loads(line)
             with torch.no_grad():
-                found = models.find(book)
+                found = models.find(book, said.around)
             out.write(json.dumps({"book": book["book"], "found": found}) + "\n")
-            print(book["book"], describe(book, found), flush=True)
+            print(book["book"], describe(book, found, said.around), flush=True)
 
 
 class Models:
@@ -173,16 +176,18 @@ class Models:
         self.small = Reading(small, TOKENIZER)
         self.large = Reading(load_average(read_base(said.packed)).to(device), TOKENIZER)
 
-    def find(self, book: Row) -> list[list[list[float]]]:
+    def find(self, book: Row, around: int) -> list[list[list[float]]]:
         """For each question the passages that are read: number, score of the search, two of each reader."""
         from english_embedder import place_texts
 
         passages = place_texts(self.embedder, [f"{h}\n{t}" for h, t in book["passages"]], most=256)
         meaning = place_texts(self.embedder, [row["q"] for row in book["asked"]], most=48) @ passages.T
         mixed = [mix(row["words"], own) for row, own in zip(book["asked"], meaning, strict=True)]
-        read = Headed(book["passages"])
-        pairs = [(row["q"], read[n]) for row, own in zip(book["asked"], mixed, strict=True) for n, _ in own]
-        said = zip(self.small(pairs), self.large(pairs), strict=True)
+        small, large = (
+            [(row["q"], read[n]) for row, own in zip(book["asked"], mixed, strict=True) for n, _ in own]
+            for read in (Headed(book["passages"]), Headed(book["passages"], around=around))
+        )
+        said = zip(self.small(small), self.large(large), strict=True)
         scores = iter([(s["rank"], s["able"], z["rank"], z["able"]) for s, z in said])
         return [
             [[n, round(score, 4), *(round(x, 3) for x in next(scores))] for n, score in own] for own in mixed
@@ -204,16 +209,17 @@ def mix(words: Sequence[Sequence[float]], meaning: np.ndarray) -> list[tuple[int
     return sorted(total.items(), key=lambda one: (-one[1], one[0]))[:READ]
 
 
-def describe(book: Row, found: Sequence[Sequence[Sequence[float]]]) -> dict[str, float]:
+def describe(book: Row, found: Sequence[Sequence[Sequence[float]]], around: int = 0) -> dict[str, float]:
     """How often a passage that answers is found, among the small reader's five, and first of all."""
     counts: dict[str, list[bool]] = defaultdict(list)
+    read = Headed(book["passages"], around=around)
     for row, given in zip(book["asked"], found, strict=True):
-        right = {n for n, *_ in row["right"]}
-        if not right:
+        if not row["right"]:
             continue
+        right = {int(n) for n, *_ in given if any(read.place(int(n), words) for words in row["right"])}
         small, large = order_by_small(given), order_by_large(given)
         few = order_by_large(small[:5])
-        counts["found"].append(any(one[0] in right for one in given))
+        counts["found"].append(bool(right))
         counts["small five"].append(any(one[0] in right for one in small[:5]))
         counts["first of five"].append(few[0][0] in right)
         counts["small first"].append(small[0][0] in right)
@@ -240,53 +246,106 @@ def read_found(mined: Path) -> dict[str, list[list[list[float]]]]:
     return {row["book"]: row["found"] for row in map(json.loads, mined.read_text().splitlines())}
 
 
-def read_mined(library: Path, mined: Path, part: str, *, between: str = ": ") -> list[Row]:
+def read_mined(library: Path, mined: Path, part: str, *, between: str = ": ", around: int = 0) -> list[Row]:
     """Questions with Octavo's own passages: those that answer, and others with what is thought of them.
 
-    `between` stands between a passage and its heading.
+    `between` stands between a passage and its heading, and so many characters are read around it.
     """
     found = read_found(mined)
     made = []
     with lzma.open(library, "rt", encoding="utf-8") as lines:
         for book in map(json.loads, lines):
             if book["part"] == part:
+                read = Headed(book["passages"], between, around)
                 for row, given in zip(book["asked"], found[book["book"]], strict=True):
-                    made.append(make_row(book, row, given, between))
+                    made.append(make_row(read, row, given))
     return made
 
 
 class Headed:
-    """Passages by their number, each behind its heading."""
+    """Passages by their number, each behind its heading, with what stands around it in its section."""
 
-    def __init__(self, passages: Sequence[Sequence[str]], between: str = ": ") -> None:
-        self.passages, self.between = passages, between
+    def __init__(self, passages: Sequence[Sequence[str]], between: str = ": ", around: int = 0) -> None:
+        self.passages, self.between, self.around = passages, between, around
 
     def __getitem__(self, n: int) -> str:
         heading, text = self.passages[n]
-        return f"{heading}{self.between}{text}" if heading else text
+        before, after = self._look_around(n)
+        wide = f"{before}{text}{after}"
+        return f"{heading}{self.between}{wide}" if heading else wide
+
+    def place(self, n: int, words: Sequence[int]) -> tuple[int, int] | None:
+        """Where words of a passage (its number, their begin and end) are in what is read with passage `n`."""
+        other, start, end = words
+        if self.passages[other][0] != self.passages[n][0] or abs(other - n) > self.around:
+            return None
+        first, last = min(n, other), max(n, other)
+        between = sum(len(self.passages[k][1]) + 1 for k in range(first, last))
+        before, after = self._look_around(n)
+        shift = len(before) + (between if other > n else -between)
+        begin, most = start + shift, len(before) + len(self.passages[n][1]) + len(after)
+        if begin < 0 or end + shift > most:
+            return None
+        ahead = len(self[n]) - most
+        return begin + ahead, end + shift + ahead
+
+    def _look_around(self, n: int) -> tuple[str, str]:
+        heading, text = self.passages[n]
+        room = max(0, min(self.around, MOST_READ - len(text) - len(heading)))
+        most_before = int(BEFORE_SHARE * room)
+        before = _end_of(self._gather(n, -1, most_before), most_before)
+        return before, _begin_of(self._gather(n, 1, room - most_before), room - most_before)
+
+    def _gather(self, n: int, step: int, most: int) -> str:
+        """The passages of a section before or after one, as far as `most` characters need them."""
+        found, at = "", n + step
+        while (
+            len(found) < most and 0 <= at < len(self.passages) and self.passages[at][0] == self.passages[n][0]
+        ):
+            text = self.passages[at][1]
+            found = f"{found} {text}" if step > 0 else f"{text} {found}"
+            at += step
+        return found
 
 
-def make_row(book: Row, row: Row, given: Sequence[Sequence[float]], between: str) -> Row:
+def _end_of(text: str, most: int) -> str:
+    """At most so many characters of the end of a text, from a word's beginning on."""
+    if len(text) <= most:
+        return text
+    return text[len(text) - most :].partition(" ")[2]
+
+
+def _begin_of(text: str, most: int) -> str:
+    """At most so many characters of the beginning of a text, up to a word's end."""
+    return text if len(text) <= most else text[:most].rpartition(" ")[0]
+
+
+def make_row(read: Headed, row: Row, given: Sequence[Sequence[float]]) -> Row:
     """A question with `right`, as `novels.jsonl.xz` has it, and `others`: passages with their log-odds.
 
-    If the teacher judged some of the passages, the others are those.
+    If the teacher judged some of the passages, the others are those, with the mean of both opinions. A
+    passage with the words that answer around it is right as well.
     """
-    texts = Headed(book["passages"], between)
     odds = {int(one[0]): one[-1] for one in given}
     if any(len(one) > JUDGED for one in given):
-        odds = {int(one[0]): one[JUDGED] for one in given if len(one) > JUDGED}
-    right = []
-    for n, start, end in row["right"]:
-        shift = len(texts[n]) - len(book["passages"][n][1])
-        words = {"a": texts[n][start + shift : end + shift], "s": start + shift}
-        right.append({"t": texts[n], "z": max(MEANT, odds.get(n, MEANT)), **words})
-    named = {n for n, *_ in row["right"]}
-    seeming = {n: min(0.0, odds.get(n, -MEANT)) for n in row["wrong"] if n not in named}
+        odds = {int(one[0]): (one[JUDGED - 1] + one[JUDGED]) / 2 for one in given if len(one) > JUDGED}
+    right = {}
+    for n in dict.fromkeys([*(n for n, *_ in row["right"]), *odds]):
+        for words in row["right"]:
+            if n not in right and (place := read.place(n, words)):
+                start, end = place
+                known = {"a": read[n][start:end], "s": start}
+                right[n] = {"t": read[n], "z": max(MEANT, odds.get(n, MEANT)), **known}
+    seeming = {n: min(0.0, odds.get(n, -MEANT)) for n in row["wrong"] if n not in right}
     large = sorted(odds, key=lambda n: -odds[n])[:KEPT]
     small = [int(one[0]) for one in order_by_small(given)[:KEPT]]
     chosen = dict.fromkeys([*large, *small])
-    others = seeming | {n: odds[n] for n in chosen if n in odds and n not in named and n not in seeming}
-    return {"q": row["q"], "right": right, "others": [[texts[n], z] for n, z in others.items()]}
+    others = seeming | {n: odds[n] for n in chosen if n in odds and n not in right and n not in seeming}
+    return {
+        "q": row["q"],
+        "right": list(right.values()),
+        "others": [[read[n], z] for n, z in others.items()],
+    }
 
 
 def measure_order(run: Reading, said: argparse.Namespace) -> dict[str, dict[str, float]]:
@@ -298,15 +357,19 @@ def measure_order(run: Reading, said: argparse.Namespace) -> dict[str, dict[str,
         for book in map(json.loads, lines):
             if book["part"] != "tune":
                 continue
-            read, own = Headed(book["passages"]), found[book["book"]]
+            read, own = Headed(book["passages"], around=said.around), found[book["book"]]
             pairs = [(row["q"], read[n]) for row, g in zip(book["asked"], own, strict=True) for n, *_ in g]
             scores = iter([(one["rank"], one["able"]) for one in run(pairs)])
             now = [
                 [[*one[:4], *next(scores)] if large else [*one[:2], *next(scores), *one[4:]] for one in given]
                 for given in own
             ]
-            made[book["book"]] = describe(book, now)
+            made[book["book"]] = describe(book, now, said.around)
     return made
+
+
+def add_around(known: argparse.ArgumentParser) -> None:
+    known.add_argument("--around", type=int, default=0, help="characters read around a passage")
 
 
 def main() -> None:
@@ -318,6 +381,7 @@ def main() -> None:
     for name in ("library", "small", "packed", "out"):
         known.add_argument(f"--{name}", type=Path, required=True)
     known.add_argument("--start", type=Path, help="what training changed of the embedder of SMALL")
+    add_around(known)
     mine(known.parse_args())
 
 

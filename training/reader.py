@@ -31,6 +31,7 @@ HEADS = {"span": 2, "rank": 1, "answerable": 1}
 PAIRS, GROUPS, NEGATIVES = 160, 40, 4
 FAR = -1e4
 UNMARKED = 0.5  # how often a question is learnt without its question mark
+CROPPED = 0.5  # share of the passages that are cut short, as those of a library are
 
 
 class Batches(IterableDataset):
@@ -38,6 +39,7 @@ class Batches(IterableDataset):
 
     def __init__(self, pairs: list[Pair], groups: list[Group], *, seed: int, share: float) -> None:
         self.pairs, self.groups, self.seed, self.share = pairs, groups, seed, share
+        self.cropped = CROPPED
 
     def __iter__(self) -> Iterator[dict]:
         worker = get_worker_info()
@@ -56,7 +58,7 @@ class Batches(IterableDataset):
         for row in rows:
             room = PAIR_MOST - min(QUESTION_MOST, len(row.question)) - 3
             somewhere = row.span is None and row.opinion is not None and row.opinion > 0.5
-            small = self.chance.random() < 0.5 and not somewhere
+            small = self.chance.random() < self.cropped and not somewhere
             passage, span = crop(row.passage, row.span, room, self.chance, small=small)
             ids, begin = join_pieces(self._as_typed(row.question), passage)
             made.append((ids, begin))
@@ -77,7 +79,7 @@ class Batches(IterableDataset):
         """`wanted` is what each passage weighs in the order, `answerable` what is known or thought."""
         made, first, last, known = [], [], [], []
         for row in rows:
-            small = self.chance.random() < 0.6 and not _somewhere(row)
+            small = self.chance.random() < self.cropped and not _somewhere(row)
             question = self._as_typed(row.question)
             for n, passage in enumerate(row.passages):
                 room = PAIR_MOST - min(QUESTION_MOST, len(row.question)) - 3

@@ -21,6 +21,7 @@ from large_reader import OFTEN, WARMING, add_readers_questions, load_average, me
 from large_verifier import read_base
 from learning import TOKENIZER, add_schedule, choose_device, learn, write
 from lessons import Material
+from mined import add_around
 from torch import Tensor
 
 OWN = 0.3  # weight of what people and books say beside what the large model says
@@ -74,6 +75,7 @@ def main() -> None:
     known.add_argument("--out", type=Path, required=True)
     known.add_argument("--tokenizer", type=Path, default=TOKENIZER)
     known.add_argument("--mined", type=Path, help="what mined.py wrote")
+    add_around(known)
     known.add_argument("--teachers", default="", help="runs of the large model, with commas between")
     add_schedule(known, lr=2e-4, seconds=400.0, workers=8)
     train(known.parse_args())
