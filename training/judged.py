@@ -22,11 +22,12 @@ import lessons
 import qwen
 import torch
 from data import rows
+from large import wait_for
 from lessons import Judged, Material
 from mined import Headed, Row, add_around, describe, order_by_large, order_by_small, read_found
 from teacher import Teacher, measure_model
 
-BEST = 8  # passages that each of the two readers puts first are judged
+BEST = 4  # passages that each of the two readers puts first are judged
 WRONG = 2  # seeming passages of a question that are learnt, at most
 
 
@@ -116,6 +117,7 @@ def main() -> None:
     teacher = Teacher(*qwen.load(said.qwen, device), device)
     print(f"{len(people):,} judgements of people, {len(readers):,} of readers' questions", flush=True)
     teacher.learn(teacher.lessons([*people, *readers], []), said.teach, seed=said.seed)
+    wait_for(said.mined.with_suffix(".done"))
     found = read_found(said.mined)
     print(json.dumps(measure_model(teacher, said.dev)), flush=True)
     measure_order(teacher, library, found, said.around)

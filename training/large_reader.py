@@ -25,7 +25,7 @@ import numpy as np
 import reader
 import torch
 from data import Corpus, Group, Pair, opinion, rows
-from large import HEADS, examples, loss_of, measure_all
+from large import HEADS, examples, loss_of, measure_all, wait_for
 from large_verifier import read_base
 from learning import TOKENIZER, add_schedule, choose_device, learn, write
 from lessons import Material, Written
@@ -167,6 +167,7 @@ def add_readers_questions(
     near = find_near(Material(said.data, seed=said.seed), asked, device)
     given = [(OFTEN, list_lessons(corpus, asked, near))]
     if said.mined:
+        wait_for(said.mined.with_suffix(".done"))
         own = read_mined(said.data / "library.jsonl.xz", said.mined, "fit", around=said.around)
         given = [(1, given[0][1]), (OFTEN - 1, list_mined_lessons(corpus, own))]
     if said.around:

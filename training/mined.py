@@ -2,7 +2,7 @@
 
     python -m training.mined gather DATA NOVELS [NOVELS ...] TARGET
     python training/mined.py mine --library LIBRARY --small SMALL --packed FOLDER --out TARGET \\
-        [--start CHANGES.npz] [--around 850]
+        [--start CHANGES.npz] [--around 850] [--read 40]
 
 `gather` cuts every book and manual that readers' questions are about into the passages that Octavo keeps of
 it. TARGET has a line for each book: its passages with their headings, and its questions with the passages
@@ -154,9 +154,10 @@ def mine(said: argparse.Namespace) -> None:
         for line in lines:
             book = json.loads(line)
             with torch.no_grad():
-                found = models.find(book, said.around)
+                found = models.find(book, said.around, said.read)
             out.write(json.dumps({"book": book["book"], "found": found}) + "\n")
             print(book["book"], describe(book, found, said.around), flush=True)
+    said.out.with_suffix(".done").touch()
 
 
 class Models:
@@ -176,13 +177,13 @@ class Models:
         self.small = Reading(small, TOKENIZER)
         self.large = Reading(load_average(read_base(said.packed)).to(device), TOKENIZER)
 
-    def find(self, book: Row, around: int) -> list[list[list[float]]]:
+    def find(self, book: Row, around: int, most: int) -> list[list[list[float]]]:
         """For each question the passages that are read: number, score of the search, two of each reader."""
         from english_embedder import place_texts
 
         passages = place_texts(self.embedder, [f"{h}\n{t}" for h, t in book["passages"]], most=256)
         meaning = place_texts(self.embedder, [row["q"] for row in book["asked"]], most=48) @ passages.T
-        mixed = [mix(row["words"], own) for row, own in zip(book["asked"], meaning, strict=True)]
+        mixed = [mix(row["words"], own)[:most] for row, own in zip(book["asked"], meaning, strict=True)]
         small, large = (
             [(row["q"], read[n]) for row, own in zip(book["asked"], mixed, strict=True) for n, _ in own]
             for read in (Headed(book["passages"]), Headed(book["passages"], around=around))
@@ -381,6 +382,7 @@ def main() -> None:
     for name in ("library", "small", "packed", "out"):
         known.add_argument(f"--{name}", type=Path, required=True)
     known.add_argument("--start", type=Path, help="what training changed of the embedder of SMALL")
+    known.add_argument("--read", type=int, default=READ, help="passages that are read for each question")
     add_around(known)
     mine(known.parse_args())
 

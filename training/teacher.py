@@ -39,7 +39,7 @@ from torch import Tensor
 from verifier import make_claims
 
 BEGIN, END = "<|im_start|>user\n", "<|im_end|>\n<|im_start|>assistant\n"
-PASSAGE_MOST, ASKED_MOST, QUESTION_MOST, STATEMENT_MOST = 260, 90, 36, 60
+PASSAGE_MOST, ASKED_MOST, QUESTION_MOST, STATEMENT_MOST = 340, 90, 36, 60
 BATCH, RATE, WARMING = 48, 1.5e-5, 30
 JUDGED_PIECES, WRITTEN_AT_ONCE = 100_000, 1536
 

@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from octavo.verification.claims import Phrase, Sentence
 
 MOST_CLAIMS, MOST_WORDS, SHORTLIST = 3, 80, 10
+# The best sentence is quoted alone if it is longer than all that may be said, unless it has more words than
+# this: the sentences of older books have a hundred words and more.
+MOST_FIRST = 200
 # With odds of `ENOUGH` the choice is settled. Below `TOO_LITTLE` a sentence adds nothing.
 ENOUGH, TOO_LITTLE = 0.85, 0.05
 _STEP = re.compile(
@@ -297,7 +300,7 @@ def _choose(
         wanted = parsed.kind is QuestionKind.COMPARISON and len(parts) < 2
         if parts and not wanted and (settled >= ENOUGH or odds[n] < TOO_LITTLE):
             break
-        if not parts and matches[n].words > words_left and any(r.words <= words_left for r in matches):
+        if not parts and matches[n].words > MOST_FIRST and any(r.words <= MOST_FIRST for r in matches):
             continue
         chosen = {k for p in parts for k in range(p.first, p.last + 1)}
         part = _add_context(parsed, matches, n, words_left=words_left, chosen=chosen)
