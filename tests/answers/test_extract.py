@@ -235,7 +235,23 @@ def test_what_a_leaning_sentence_leans_on_is_not_told_twice() -> None:
     assert said(draft).count("looked around") == 1
 
 
-def test_a_sentence_beyond_eighty_words_gives_way() -> None:
+def test_a_long_sentence_is_quoted_whole_if_no_shorter_one_is_nearly_as_good() -> None:
+    long = "Rollo ruled Normandy, " + "which is a land of orchards and of rain, " * 10 + "until 927."
+    other = "Orchards want rain."
+    draft = asked("Until when did Rollo rule Normandy?", passage(long, title="Long"), passage(other, rank=2))
+    assert [c.text for c in draft.claims] == [long]
+
+
+def test_an_endless_sentence_gives_way_to_any() -> None:
+    endless = "Rollo ruled Normandy, " + "which is a land of orchards and of rain, " * 25 + "until 927."
+    other = "Orchards want rain."
+    draft = asked(
+        "Until when did Rollo rule Normandy?", passage(endless, title="Long"), passage(other, rank=2)
+    )
+    assert [c.text for c in draft.claims] == [other]
+
+
+def test_a_sentence_beyond_eighty_words_gives_way_to_one_that_says_the_same() -> None:
     endless = "Rollo ruled Normandy " + "and ruled it well " * 30 + "until 927."
     short = "Rollo ruled Normandy until 927."
     draft = asked(

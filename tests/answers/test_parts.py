@@ -194,3 +194,26 @@ def test_a_chapter_without_text_of_its_own_keeps_its_title() -> None:
     seen = keep_visible(part, {"c0-on"})
     assert seen is not None
     assert find_untold_title(seen, "chapter 1") == "Chapter 1: Whales"
+
+
+def test_the_title_of_a_book_means_the_book() -> None:
+    book = make_book(NOVEL)
+    whole = resolve_part("this book", book)
+    assert resolve_part("moby dick", book, title="Moby-Dick; or, The Whale") == whole
+    assert resolve_part("the end of Moby Dick", book, title="Moby Dick") == resolve_part("the end", book)
+    assert resolve_part("moby dick", book, title="Emma") is None
+
+
+def test_the_heading_of_a_title_page_means_the_book() -> None:
+    page = make_section("t", heading_path=("MOBY DICK",), position=0, text="Herman Melville (1851)")
+    book = [page, *(replace(s, position=s.position + 1) for s in make_book(NOVEL[1:]))]
+    part = resolve_part("the end of Moby Dick", book)
+    assert part is not None
+    assert part.extent is Extent.END
+    assert part.sections[-1].title != "MOBY DICK"
+
+
+def test_a_chapter_with_the_title_of_the_book_is_the_chapter() -> None:
+    part = resolve_part("the inn", make_book(NOVEL), title="The Inn")
+    assert part is not None
+    assert part.sections[0].title == "Chapter 2. The Inn."

@@ -12,13 +12,12 @@ catalogue cannot answer.
 from __future__ import annotations
 
 import calendar
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from octavo.answers.parts import fold_title, is_book, list_body, list_headed
+from octavo.answers.parts import is_book, is_titled, list_body, list_headed
 from octavo.answers.requests import (
     CatalogueFact,
     CatalogueRequest,
@@ -105,8 +104,7 @@ def _is_meant(name: str, book: Book) -> bool:
     """Whether a name in a question means a book: "it", "this novel", its title, or the title's first part."""
     if name.casefold() in _MEANT or is_book(name):
         return True
-    titles = (book.title, re.split(r"[:;—]| - ", book.title)[0])
-    return fold_title(name) in {fold_title(title) for title in titles}
+    return is_titled(name, book.title)
 
 
 async def _make_claims(statements: Sequence[Statement], workspace: Workspace) -> tuple[Claim, ...]:

@@ -1,7 +1,8 @@
 """Answers a question with the book's own sentences, chosen without a language model.
 
 Every sentence of the evidence is scored against the question. The best one is the answer. The next ones are
-added only while the choice is open, up to three claims and eighty words. A claim is verbatim: one sentence
+added only while the choice is open, up to three claims and eighty words; a longer one is quoted alone, if no
+shorter one is nearly as good. A claim is verbatim: one sentence
 with what it cannot be understood without. That is the sentence before if it begins with "This" or "He", the
 one after if it turns what was said ("However, …"), or the items after a lead-in that ends with a colon.
 Claims of one section stand in the order of the book. The words that answer (the date for "when", the name
@@ -42,9 +43,9 @@ if TYPE_CHECKING:
     from octavo.verification.claims import Phrase, Sentence
 
 MOST_CLAIMS, MOST_WORDS, SHORTLIST = 3, 80, 10
-# The best sentence is quoted alone if it is longer than all that may be said, unless it has more words than
-# this: the sentences of older books have a hundred words and more.
-MOST_FIRST = 200
+# The best sentence is quoted alone if it is longer than all that may be said, as many are in older books. It
+# gives way to a shorter one that is nearly as good, or to any if it has more words than this.
+MOST_FIRST, NEARLY = 200, 2.0
 # With odds of `ENOUGH` the choice is settled. Below `TOO_LITTLE` a sentence adds nothing.
 ENOUGH, TOO_LITTLE = 0.85, 0.05
 _STEP = re.compile(
@@ -300,7 +301,7 @@ def _choose(
         wanted = parsed.kind is QuestionKind.COMPARISON and len(parts) < 2
         if parts and not wanted and (settled >= ENOUGH or odds[n] < TOO_LITTLE):
             break
-        if not parts and matches[n].words > MOST_FIRST and any(r.words <= MOST_FIRST for r in matches):
+        if not parts and _gives_way(matches, scores, n):
             continue
         chosen = {k for p in parts for k in range(p.first, p.last + 1)}
         part = _add_context(parsed, matches, n, words_left=words_left, chosen=chosen)
@@ -310,6 +311,14 @@ def _choose(
         if len(parts) == MOST_CLAIMS:
             break
     return parts
+
+
+def _gives_way(matches: Sequence[SentenceMatch], scores: Sequence[float], n: int) -> bool:
+    """Whether a sentence is too long to be the first, because there is a shorter one that may be."""
+    if matches[n].words <= MOST_WORDS:
+        return False
+    least = scores[n] - NEARLY if matches[n].words <= MOST_FIRST else min(scores)
+    return any(r.words <= MOST_WORDS and s >= least for r, s in zip(matches, scores, strict=True))
 
 
 def _is_repeated(

@@ -33,8 +33,9 @@ SECTIONS_MOST = 24
 _LAST_SHARE, _LAST_LEAST = 0.15, 16
 # How sure a gist is, by the logarithm of the share of its part that it tells: log odds.
 _TOLD, _TOLD_SHARE, _TOLD_LEAST = 2.6, 0.9, 0.2
-# With so many sentences a part ends, whatever they say, if they have no more words than this.
-_LAST_SENTENCES, _LAST_WORDS = 2, 80
+# With so many sentences a part ends, whatever they say, if they have no more words than this: two of them, or
+# one long one.
+_LAST = ((2, 80), (1, 150))
 _PROSE = frozenset((ElementKind.PARAGRAPH, ElementKind.TERM, ElementKind.VERSE))
 # What a program says of the file, in the last section, is no part of what the book tells.
 _METADATA = re.compile(r"(?:\W*(?:meta-?data|document information))+\W*", re.IGNORECASE)
@@ -44,7 +45,8 @@ _ENDS = (".", "!", "?", "…", "”", "’", '"', "'", ")")
 async def find_part(name: str, workspace: Workspace) -> Part | None:
     """Find the part of the book that a name means, as far as the reader may see it."""
     sections, visible = await workspace.list_sections()
-    part = await run_blocking(resolve_part, name, sections)
+    own = (book.title for book in await workspace.list_books() if sections and book.id == sections[0].book_id)
+    part = await run_blocking(resolve_part, name, sections, title=next(own, ""))
     return keep_visible(part, visible) if part else None
 
 
@@ -103,8 +105,11 @@ def _find_closing(section: Section, sentences: Sequence[Sentence]) -> list[Sente
         and not is_list_item(sentence)
         and sentence.text.rstrip().endswith(_ENDS)
     ]
-    closing = prose[-_LAST_SENTENCES:]
-    return closing if sum(len(sentence.text.split()) for sentence in closing) <= _LAST_WORDS else []
+    for many, most in _LAST:
+        closing = prose[-many:]
+        if sum(len(sentence.text.split()) for sentence in closing) <= most:
+            return closing
+    return []
 
 
 def _choose(

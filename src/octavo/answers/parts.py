@@ -98,21 +98,45 @@ _MATTER = re.compile(
 )
 _TITLE_PAGE = re.compile(r"copyright|©|all rights reserved|\blicen[cs]e\b|\bISBN\b", re.IGNORECASE)
 _ENDING = re.compile(r"(?:epilogue|conclusion|afterword|postscript|finis)\b", re.IGNORECASE)
+# What stands under the title of a book on its first page has fewer characters than this.
+_TITLE_PAGE_MOST = 300
 # A chapter with fewer characters than this is told together with the one before it.
 _SHORT = 2_500
 
 
-def resolve_part(name: str, sections: Sequence[Section]) -> Part | None:
-    """Find the part of a book that a name means. The sections are in the order of the book."""
+def resolve_part(name: str, sections: Sequence[Section], *, title: str = "") -> Part | None:
+    """Find the part of a book that a name means. The sections are in the order of the book.
+
+    Its `title` means the book.
+    """
     said = collapse(name[: LONGEST + 1]).strip(" \"“”'.,?!")
     if not sections or not said or len(name) > LONGEST:
         return None
-    if _BOOK.fullmatch(said):
+    named = _resolve_title(said, sections, exact=True)
+    if _BOOK.fullmatch(said) or _is_own_title(said, named, sections, title):
         return Part(tuple(_find_openings(list_body(sections), sections)), whole_book=True)
-    named = _resolve_title(said, sections, exact=True) or _resolve_edge(said, sections)
+    named = named or _resolve_edge(said, sections, title)
     if named is None and _names_number(said):
         return _resolve_number(said, sections)
     return named or _resolve_ordinal(said, sections) or _resolve_title(said, sections, exact=False)
+
+
+def is_titled(name: str, title: str) -> bool:
+    """Whether a name is the title of a book, or the first part of it."""
+    first, *_ = re.split(r"[:;—]| - ", title)
+    return bool(fold_title(name)) and fold_title(name) in (fold_title(title), fold_title(first))
+
+
+def _is_own_title(said: str, named: Part | None, sections: Sequence[Section], title: str) -> bool:
+    """Whether a name means the whole book: it is its title, and no chapter has the same one.
+
+    A section at the beginning with this heading and hardly any text is the title page.
+    """
+    if named is None:
+        return is_titled(said, title)
+    first = named.sections[0].id == sections[0].id
+    short = sum(len(section.text) for section in named.sections) < _TITLE_PAGE_MOST
+    return short and len(sections) > len(named.sections) and (first or is_titled(said, title))
 
 
 def keep_visible(part: Part, visible: Set[str]) -> Part | None:
@@ -186,13 +210,13 @@ def _find_openings(chapters: Sequence[Section], sections: Sequence[Section]) -> 
     return found
 
 
-def _resolve_edge(said: str, sections: Sequence[Section]) -> Part | None:
+def _resolve_edge(said: str, sections: Sequence[Section], title: str) -> Part | None:
     found = _EDGE.fullmatch(said)
     if not found:
         return None
     extent = Extent.END if found["end"] else Extent.OPENING
     rest = found["rest"] or "the book"
-    inner = None if _EDGE.fullmatch(rest) else resolve_part(rest, sections)
+    inner = None if _EDGE.fullmatch(rest) else resolve_part(rest, sections, title=title)
     if inner is None:
         return None
     if not inner.whole_book:
