@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from octavo.limits import AgentLimits
 from octavo.llm import ways
 from octavo.llm.ways import describe_way
 from octavo.testing import Call, Claims, ModelRequest, Reply, ScriptedModel
 from tests.support.answerers import assert_well_cited, fill_library
-from tests.support.model_answers import open_library_with_model
+from tests.support.model_answers import MODEL, open_library_with_model
 
 GOODS = ("salt in barrels", "tar for the boats", "rope of three sizes", "oil for the lamps")
 CHEST = "Chest {0} is of oak. It was brought by the crew of boat {0} in May."
@@ -131,3 +132,57 @@ async def test_of_items_outside_of_the_selection_the_model_learns_nothing(data: 
     read = await read_list(data, "Barrel 21 is of beech", selected=selected)
     assert re.findall(r"Barrel (\d+) is", read) == ["20", "21", "22"]
     assert "more item" not in read
+
+
+# So long a book takes more tokens than a question has.
+CHAPTERS, PARAGRAPHS = 15, 50
+TOKENS = AgentLimits().tokens
+PARAGRAPH = (
+    "In the harbour of {place} the masters counted every sail of the {nth} fleet before the fog came down. "
+    "Nobody could say afterwards why the {nth} watch had left its lantern at {place} unlit, or who had gone. "
+    "The clerk wrote each of it in his book, and the book of {place} was closed when the {nth} bell had rung."
+)
+
+
+def write_long_book(path: Path) -> Path:
+    parts = []
+    for chapter in range(1, CHAPTERS + 1):
+        told = (PARAGRAPH.format(place=f"Port {chapter}", nth=f"{n}th") for n in range(4, PARAGRAPHS + 4))
+        parts.append(f"# Chapter {chapter}\n\n" + "\n\n".join(told))
+    path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def long_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("fleet")
+    book = write_long_book(folder / "fleet.md")
+    assert len(book.read_text(encoding="utf-8")) > 4 * TOKENS
+    return fill_library(folder / "library", book)
+
+
+async def test_a_model_tells_a_whole_book_from_gists_within_its_tokens(long_book: Path) -> None:
+    gists: list[str] = []
+
+    def follow(request: ModelRequest) -> Reply:
+        assert ways.WHOLE_PART in request.text
+        if not request.tool_results:
+            named = [Call("read_gist", {"part": f"chapter {n}"}) for n in range(1, 11)]
+            return [Call("read_gist", {"part": "the book"}), *named]
+        gists[:] = [result.text for result in request.tool_results]
+        shown = {text: id_ for id_, text in request.sentences.items()}
+        return Claims([(text, [id_]) for text, id_ in list(shown.items())[-6:]])
+
+    async with (
+        ScriptedModel(follow) as model,
+        open_library_with_model(long_book, model, mode="agent", tokens=TOKENS) as library,
+    ):
+        answer = await library.ask("What is this book about?", book_id="fleet")
+        kept = (await library.conversations.find_exchange(answer.id)).receipt
+        await assert_well_cited(library, answer)
+    assert model.failures == []
+    assert len(gists) == 11
+    assert all(f"Port {n} " in gist for n, gist in enumerate(gists[1:], 1))
+    assert kept["answerer"] == MODEL
+    spent = kept["model"]
+    assert 0 < spent["tokens_in"] + spent["tokens_out"] <= TOKENS
