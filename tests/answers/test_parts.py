@@ -217,3 +217,11 @@ def test_a_chapter_with_the_title_of_the_book_is_the_chapter() -> None:
     part = resolve_part("the inn", make_book(NOVEL), title="The Inn")
     assert part is not None
     assert part.sections[0].title == "Chapter 2. The Inn."
+
+
+def test_a_title_is_found_without_its_apostrophe() -> None:
+    book = make_book(("The Attack", "Silver’s Embassy"))
+    for name in ("silvers embassy", "Silver's Embassy", "the end of silvers embassy"):
+        part = resolve_part(name, book)
+        assert part is not None
+        assert part.sections[0].title == "Silver’s Embassy"

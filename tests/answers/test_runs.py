@@ -99,7 +99,34 @@ Finally, the mayor gave a speech about the price of bread.
 
 Nobody knows why the well is dry. The root theory—a tree drank it. The leak theory—the wall has a hole. Note:
 the well is closed.
-"""
+
+## The customers
+
+An old clerk tells three ways in which customers answer a bill that is too high.
+
+Denial: some customers say that they never saw the boat. They leave by the back door. Delay: other customers
+ask for a week. Nobody has ever seen them pay after that week. Bargain: the rest offer half of it.
+
+Most customers are honest all the same.
+
+## The tides
+
+A tide table has two kinds of days.
+
+Spring: the water is high. Neap: the water is low. Storm: the table is wrong.
+
+## The loan
+
+The elder masters had objections of three kinds to borrowing money from the bank.
+
+The first is that a bank wants its money back in the very year in which a yard has none. {long}
+
+The second is that a bank looks at the roof, and not at the keel of a boat. {long}
+
+The third, and the worst for the elder masters, is that the banker is a cousin of the mayor. {long}
+
+The first loan was paid back in salt herring.
+""".format(long="The masters spoke of it for a whole night, and no two of them meant the same by it. " * 14)
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +181,28 @@ async def test_sentences_that_are_counted_are_told_to_the_last(library: Library)
     for reason in ("the river had taken the yard", "the new harbour was deeper", "the town paid"):
         assert reason in said
     assert "Nobody had believed it" not in said
+
+
+async def test_as_many_titled_sentences_as_were_announced_are_told_with_others_between(
+    library: Library,
+) -> None:
+    said = await ask(library, "In which three ways do customers answer a bill that is too high?")
+    assert [title for title in ("Denial:", "Delay:", "Bargain:") if title not in said] == []
+    assert "back door" not in said
+
+
+async def test_another_number_of_titles_than_was_announced_is_no_list(library: Library) -> None:
+    said = await ask(library, "Which two kinds of days does a tide table have?")
+    assert not all(title in said for title in ("Spring:", "Neap:", "Storm:"))
+
+
+async def test_what_is_counted_is_told_however_far_apart_if_its_number_is_known(
+    library: Library,
+) -> None:
+    said = await ask(library, "Which objections did the elder masters have to borrowing money?")
+    for objection in ("wants its money back", "looks at the roof", "a cousin of the mayor"):
+        assert objection in said
+    assert "salt herring" not in said
 
 
 async def test_paragraphs_that_open_with_names_are_no_list_without_a_lead_in(library: Library) -> None:

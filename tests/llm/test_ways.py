@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -184,5 +185,5 @@ async def test_a_model_tells_a_whole_book_from_gists_within_its_tokens(long_book
     assert len(gists) == 11
     assert all(f"Port {n} " in gist for n, gist in enumerate(gists[1:], 1))
     assert kept["answerer"] == MODEL
-    spent = kept["model"]
+    spent: Any = kept["model"]
     assert 0 < spent["tokens_in"] + spent["tokens_out"] <= TOKENS

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from octavo.answers.runs import find_asked_count, find_run, leads_in
+from octavo.answers.runs import REACH, find_asked_count, find_run, leads_in
 from octavo.answers.workspace import READ_MOST, Workspace
 from octavo.types.markup import Element, ElementKind
 from octavo.verification.claims import Claim, Sentence
 
 # The most words of a list, and of an answer with a list that also says something else.
 MOST_WORDS, MOST_BESIDE = 200, 120
-# How far before and after a quotation its list is looked for, in characters.
-REACH = 2_000
 # The most characters between a lead-in and its list: white space, and the mark of the first item.
 GAP = 4
 Span = tuple[int, int]
@@ -121,16 +119,11 @@ async def _find_rest(quoted: Sequence[Sentence], workspace: Workspace, *, count:
     if items:
         around = await workspace.read_around(quoted[0], quoted[-1], reach=REACH)
         return _limit(quoted, _select_items(around, items))
-    near = [s for s in await workspace.look_around(quoted[0]) if _is_near(s, quoted)]
-    run = find_run(quoted, near, count=count)
+    run = find_run(quoted, await workspace.look_around(quoted[0]), count=count)
     if run is None:
         return [], []
     before, after = _limit(quoted, [run.lead, *run.items] if run.lead else run.items)
     return await workspace.take(before), await workspace.take(after)
-
-
-def _is_near(sentence: Sentence, quoted: Sequence[Sentence]) -> bool:
-    return quoted[0].start - REACH <= sentence.start and sentence.end <= quoted[-1].end + REACH
 
 
 async def _find_items(quoted: Sequence[Sentence], workspace: Workspace) -> list[Span]:

@@ -98,6 +98,7 @@ _MATTER = re.compile(
 )
 _TITLE_PAGE = re.compile(r"copyright|©|all rights reserved|\blicen[cs]e\b|\bISBN\b", re.IGNORECASE)
 _ENDING = re.compile(r"(?:epilogue|conclusion|afterword|postscript|finis)\b", re.IGNORECASE)
+_APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
 # What stands under the title of a book on its first page has fewer characters than this.
 _TITLE_PAGE_MOST = 300
 # A chapter with fewer characters than this is told together with the one before it.
@@ -346,8 +347,8 @@ def _drop_number(title: str) -> str:
 
 
 def fold_title(title: str) -> str:
-    """Return the words of a title in lower case, without marks."""
-    return re.sub(r"[\W_]+", " ", title).strip().casefold()
+    """Return the words of a title in lower case, without marks. An apostrophe joins: "silvers embassy"."""
+    return re.sub(r"[\W_]+", " ", _APOSTROPHE.sub("", title)).strip().casefold()
 
 
 def _read_number(text: str) -> str | None:

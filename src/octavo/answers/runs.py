@@ -4,7 +4,8 @@ A book may list things in paragraphs or sentences that are built alike. Four for
 that name a thing, with what is said of it after them ("Temperance."); paragraphs that open with a name
 ("Thomas Godfrey, a mathematician, …"); sentences or paragraphs that open with a title ("The sister
 theory—…"); and sentences that are counted ("First, …"). Where the lead-in says how many items there are and
-ends with a colon, the next sentences or paragraphs are the items, whatever their form.
+ends with a colon, the next sentences or paragraphs are the items, whatever their form. Where it says how many
+there are and just as many have titles or are counted after it, those are the items, whatever stands between.
 
 Sentences may be built alike by chance: a form is a list only after a lead-in, or where its marks leave no
 doubt.
@@ -15,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import groupby, takewhile
+from itertools import chain, groupby, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from octavo.text.english import find_number_words
@@ -24,6 +25,8 @@ from octavo.types import ElementKind
 if TYPE_CHECKING:
     from octavo.verification.claims import Sentence
 
+# How far before and after a quotation its list is looked for, in characters, if it does not say its length.
+REACH = 2_000
 # The most words of a paragraph that only names a thing, and more items than any list is asked for by number.
 LABEL_MOST, COUNT_MOST = 3, 50
 _LEADS = re.compile(r"\b(?:following|follows|below|these)\b", re.IGNORECASE)
@@ -101,13 +104,17 @@ def find_run(quoted: Sequence[Sentence], seen: Sequence[Sentence], *, count: int
 
     `count` is how many items the question asks for, if it says so.
     """
-    blocks = [list(held) for _, held in groupby(seen, key=lambda sentence: sentence.block)]
+    near = [s for s in seen if quoted[0].start - REACH <= s.start and s.end <= quoted[-1].end + REACH]
     places = {sentence.start for sentence in quoted}
-    for run in _find_runs(blocks, count):
+    for run in chain(_find_runs(_group(near), count), _find_announced_by_number(_group(seen))):
         inside = any(item.start in places for item in run.items)
         if inside or (run.lead is not None and run.lead.start in places):
             return Run(run.lead, run.items[:count])
     return None
+
+
+def _group(sentences: Sequence[Sentence]) -> list[list[Sentence]]:
+    return [list(held) for _, held in groupby(sentences, key=lambda sentence: sentence.block)]
 
 
 def _find_runs(blocks: Sequence[Sequence[Sentence]], count: int | None) -> Iterator[Run]:
@@ -159,6 +166,28 @@ def _find_announced(blocks: Sequence[Sequence[Sentence]], count: int) -> Iterato
                 yield Run(lead, list(after[0]))
             elif len(after) >= count and all(map(_is_prose, after[:count])) and len(after[0]) < count:
                 yield Run(lead, [held[0] for held in after[:count]])
+
+
+def _find_announced_by_number(blocks: Sequence[Sequence[Sentence]]) -> Iterator[Run]:
+    """Yield what has titles in a paragraph, or is counted, after a sentence that says how many there are."""
+    for number, block in enumerate(blocks[1:], start=1):
+        lead, later = blocks[number - 1][-1], [s for held in blocks[number:] for s in held]
+        titled = [sentence for sentence in block if _is_titled(sentence)]
+        for items in (titled, _count_on(later)):
+            if block[:1] == items[:1] and _is_prose(block) and len(items) in find_counts(lead.text):
+                yield Run(lead, items)
+
+
+def _count_on(sentences: Sequence[Sentence]) -> list[Sentence]:
+    """Select the sentences that are counted from "first" on, until counting begins anew."""
+    items: list[Sentence] = []
+    for sentence in sentences:
+        found = _read_ordinal(sentence)
+        if found == 0 and items:
+            break
+        if found == len(items):
+            items.append(sentence)
+    return items
 
 
 def _find_alike(blocks: Sequence[Sequence[Sentence]], form: re.Pattern[str]) -> Iterator[Run]:
