@@ -156,6 +156,36 @@ async def test_an_ending_is_told_to_its_last_sentence_of_prose(library: Library,
     assert "THE END" not in answer.content
 
 
+async def test_an_ending_of_one_long_sentence_is_told_whole(library: Library, tmp_path: Path) -> None:
+    last = "And the ferryman " + "carried the miller over the river, and " * 13 + "no more."
+    assert 80 < len(last.split()) <= 150
+    pages = "\n\n".join(
+        f"The ferryman carried the miller over the river for the {n}th time." for n in range(4, 20)
+    )
+    path = tmp_path / "ferry.md"
+    path.write_text(f"# The Ferryman\n\n{pages}\n\n{last}\n", encoding="utf-8")
+    book = await library.add(path)
+    told = await ask(library, "How does The Ferryman end?", book=book.id)
+    assert last in told.content
+
+
+async def test_the_title_of_a_book_that_no_heading_has_means_the_book(
+    library: Library, tmp_path: Path
+) -> None:
+    path = tmp_path / "river.md"
+    parts = (
+        "The ferryman carried the miller.",
+        "The miller drowned in the flood.",
+        "The heirs sold the mill.",
+    )
+    text = "\n\n".join(f"# Chapter {n}\n\n{part} {part}" for n, part in enumerate(parts, start=1))
+    path.write_text(f"---\ntitle: Dark Water\n---\n\n{text}\n", encoding="utf-8")
+    book = await library.add(path, title="Dark Water: A Novel")
+    told = await ask(library, "What happens at the end of dark water?", book=book.id)
+    assert "The heirs sold the mill." in told.content
+    assert "carried" not in told.content
+
+
 async def test_a_book_about_metadata_is_told_with_its_chapters_about_them(
     library: Library, tmp_path: Path
 ) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from octavo.answers.parts import LONGEST, Extent, find_untold_title, keep_visible, resolve_part
+from octavo.answers.parts import LONGEST, Extent, find_untold_title, is_titled, keep_visible, resolve_part
 from octavo.types import Section
 from tests.support.builders import make_section
 
@@ -207,10 +207,48 @@ def test_the_title_of_a_book_means_the_book() -> None:
 def test_the_heading_of_a_title_page_means_the_book() -> None:
     page = make_section("t", heading_path=("MOBY DICK",), position=0, text="Herman Melville (1851)")
     book = [page, *(replace(s, position=s.position + 1) for s in make_book(NOVEL[1:]))]
-    part = resolve_part("the end of Moby Dick", book)
+    part = resolve_part("the end of Moby Dick", book, title="Moby-Dick; or, The Whale")
     assert part is not None
     assert part.extent is Extent.END
-    assert part.sections[-1].title != "MOBY DICK"
+    assert part == resolve_part("the end", book)
+
+
+def test_the_heading_above_all_chapters_means_the_book() -> None:
+    above = make_section("t", heading_path=("Moby-Dick",), position=0, text="")
+    under = (replace(s, position=s.position + 1, ancestors=("t", *s.ancestors)) for s in make_book(NOVEL))
+    book = [above, *under]
+    part = resolve_part("the end of moby dick", book, title="Moby-Dick")
+    assert part is not None
+    assert part == resolve_part("the end", book, title="Moby-Dick")
+    whole = resolve_part("moby dick", book, title="Moby-Dick")
+    assert whole is not None
+    assert whole.whole_book
+
+
+@pytest.mark.parametrize("name", ["chapter 1", "introduction", "The Road Not Taken"])
+def test_a_short_part_is_no_title_page(name: str) -> None:
+    titles = ("Introduction", "Chapter 1", "The Road Not Taken", "Chapter 2")
+    book = [replace(section, text="A dog barked.") for section in make_book(titles)]
+    part = resolve_part(name, book, title="The Road Not Taken: Poems")
+    assert part is not None
+    assert not part.whole_book
+    assert part.sections[0].title == (name.capitalize() if name != titles[2] else name)
+
+
+@pytest.mark.parametrize(
+    ("name", "title"), [("the end", "The End: A Novel"), ("part 2", "Part 2: The Return")]
+)
+def test_an_end_and_a_number_mean_a_part_whatever_the_title_is(name: str, title: str) -> None:
+    book = make_book(("Part 1", "Part 2", "Part 3"))
+    assert resolve_part(name, book, title=title) == resolve_part(name, book)
+
+
+@pytest.mark.parametrize(
+    "title", ["Moby-Dick: The Whale", "Moby-Dick, or The Whale", "Moby-Dick – The Whale", "Moby-Dick - 1"]
+)
+def test_the_first_part_of_a_title_is_the_title(title: str) -> None:
+    assert is_titled("moby dick", title)
+    assert not is_titled("the whale", title)
 
 
 def test_a_chapter_with_the_title_of_the_book_is_the_chapter() -> None:

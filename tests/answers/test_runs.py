@@ -115,6 +115,46 @@ A tide table has two kinds of days.
 
 Spring: the water is high. Neap: the water is low. Storm: the table is wrong.
 
+## The wall
+
+The council of the harbour town sat for two days.
+
+The first councillors to vote for the wall were the brothers Marsh.
+
+The second floor of the hall was painted blue in the spring.
+
+## The fever
+
+The frigate lay off the cape for two reasons.
+
+The captain—he was young—was ill with a fever. The anchor held—it was new—and nobody slept.
+
+## The watch
+
+The night watch gave excuses, and they were of three kinds.
+
+First, the rain had put out the lamp of the night watch. Second, the gate was rusty.
+
+The smith had other things to say of the night watch.
+
+First, they had been asleep. Second, they had been drunk. Third, one of them was blind.
+
+## The mill
+
+The mill of the monks needed two kinds of repair.
+
+The first is that of the wheel of the mill. It took a year.
+
+Nobody ground any corn then. The second is what people called the son of the miller.
+
+## The gates
+
+The enemy came for three reasons, with two hundred men and 3 ships.
+
+The first gates that fell were those of the mill.
+
+Second thoughts came to the captain of the gates. The third of June was hot.
+
 ## The loan
 
 The elder masters had objections of three kinds to borrowing money from the bank.
@@ -125,7 +165,15 @@ The second is that a bank looks at the roof, and not at the keel of a boat. {lon
 
 The third, and the worst for the elder masters, is that the banker is a cousin of the mayor. {long}
 
-The first loan was paid back in salt herring.
+The first loan was paid back in salt herring. The second loan was never paid.
+
+## The beacon
+
+The pilots had doubts of three kinds about the beacon. The first is that nobody pays for its oil. {long}
+
+The second is that it blinds the helmsman. {long}
+
+The third is that the fog hides it on every night when it would be needed. {long}
 """.format(long="The masters spoke of it for a whole night, and no two of them meant the same by it. " * 14)
 
 
@@ -191,9 +239,27 @@ async def test_as_many_titled_sentences_as_were_announced_are_told_with_others_b
     assert "back door" not in said
 
 
-async def test_another_number_of_titles_than_was_announced_is_no_list(library: Library) -> None:
-    said = await ask(library, "Which two kinds of days does a tide table have?")
-    assert not all(title in said for title in ("Spring:", "Neap:", "Storm:"))
+async def test_a_lead_in_may_stand_in_the_paragraph_of_the_first_item(library: Library) -> None:
+    said = await ask(library, "Which doubts did the pilots have about the beacon?")
+    for doubt in ("pays for its oil", "blinds the helmsman", "the fog hides it"):
+        assert doubt in said
+
+
+@pytest.mark.parametrize(
+    ("question", "beyond"),
+    [
+        ("Which kinds of days does a tide table have?", "Storm: the table is wrong."),
+        ("Which councillors voted for the wall?", "The second floor"),
+        ("Which officers of the frigate were ill with a fever?", "The anchor held"),
+        ("Which gates fell?", "Second thoughts"),
+        ("Which kinds of repair did the mill of the monks need?", "son of the miller"),
+        ("Which excuses did the night watch give?", "one of them was blind"),
+    ],
+)
+async def test_a_number_and_what_only_looks_counted_make_no_list(
+    library: Library, question: str, beyond: str
+) -> None:
+    assert beyond not in await ask(library, question)
 
 
 async def test_what_is_counted_is_told_however_far_apart_if_its_number_is_known(

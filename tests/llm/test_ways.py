@@ -136,7 +136,7 @@ async def test_of_items_outside_of_the_selection_the_model_learns_nothing(data: 
 
 
 # So long a book takes more tokens than a question has.
-CHAPTERS, PARAGRAPHS = 15, 50
+CHAPTERS, PARAGRAPHS = 15, 55
 TOKENS = AgentLimits().tokens
 PARAGRAPH = (
     "In the harbour of {place} the masters counted every sail of the {nth} fleet before the fog came down. "

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 MOST_CLAIMS, MOST_WORDS, SHORTLIST = 3, 80, 10
 # The best sentence is quoted alone if it is longer than all that may be said, as many are in older books. It
-# gives way to a shorter one that is nearly as good, or to any if it has more words than this.
+# gives way to one within that limit that is nearly as good. With more words than this, it gives way to any.
 MOST_FIRST, NEARLY = 200, 2.0
 # With odds of `ENOUGH` the choice is settled. Below `TOO_LITTLE` a sentence adds nothing.
 ENOUGH, TOO_LITTLE = 0.85, 0.05

@@ -99,6 +99,7 @@ _MATTER = re.compile(
 _TITLE_PAGE = re.compile(r"copyright|©|all rights reserved|\blicen[cs]e\b|\bISBN\b", re.IGNORECASE)
 _ENDING = re.compile(r"(?:epilogue|conclusion|afterword|postscript|finis)\b", re.IGNORECASE)
 _APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
+_SUBTITLE = re.compile(r"[:;—]| [-–] |, or\b", re.IGNORECASE)
 # What stands under the title of a book on its first page has fewer characters than this.
 _TITLE_PAGE_MOST = 300
 # A chapter with fewer characters than this is told together with the one before it.
@@ -124,20 +125,25 @@ def resolve_part(name: str, sections: Sequence[Section], *, title: str = "") -> 
 
 def is_titled(name: str, title: str) -> bool:
     """Whether a name is the title of a book, or the first part of it."""
-    first, *_ = re.split(r"[:;—]| - ", title)
+    first, *_ = _SUBTITLE.split(title)
     return bool(fold_title(name)) and fold_title(name) in (fold_title(title), fold_title(first))
 
 
 def _is_own_title(said: str, named: Part | None, sections: Sequence[Section], title: str) -> bool:
     """Whether a name means the whole book: it is its title, and no chapter has the same one.
 
-    A section at the beginning with this heading and hardly any text is the title page.
+    What has all chapters under it is no chapter, nor is a section at the beginning with hardly any text: that
+    is the title page. "The end" and "part 2" mean a part whatever the title is.
     """
+    edge = _EDGE.fullmatch(said)
+    if not is_titled(said, title) or (edge and not edge["rest"]) or _names_number(said):
+        return False
     if named is None:
-        return is_titled(said, title)
-    first = named.sections[0].id == sections[0].id
-    short = sum(len(section.text) for section in named.sections) < _TITLE_PAGE_MOST
-    return short and len(sections) > len(named.sections) and (first or is_titled(said, title))
+        return True
+    body, own = list_body(sections), {section.id for section in named.sections}
+    page = len(named.sections) == 1 and len(named.sections[0].text) < _TITLE_PAGE_MOST
+    first = named.sections[0].id == sections[0].id and len(sections) > 1
+    return (page and first) or own >= {section.id for section in body}
 
 
 def keep_visible(part: Part, visible: Set[str]) -> Part | None:

@@ -14,7 +14,7 @@ doubt.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from functools import partial
 from itertools import chain, groupby, takewhile
 from typing import TYPE_CHECKING, NamedTuple
@@ -59,6 +59,13 @@ _COUNTED = re.compile(
 _KINDS = re.compile(
     r"\b(?:reasons|causes|ways|kinds|sorts|types|steps|stages|things|points|parts|rules|grounds|objections"
     r"|arguments|advantages|conditions|methods)\b",
+    re.IGNORECASE,
+)
+# How a sentence goes on that is counted as one of several.
+_OF_A_LIST = re.compile(
+    rf"{_COUNTED.pattern}(?:\s(?:is|was|are|were|of these|one|and (?:last|most))\b|(?<=,)\s|\s(?:\w+\s)?"
+    r"(?:reason|cause|way|kind|sort|type|step|stage|thing|point|part|rule|ground|objection|argument|advantage"
+    r"|condition|method)\b)",
     re.IGNORECASE,
 )
 _ASKED_COUNT = re.compile(
@@ -106,7 +113,7 @@ def find_run(quoted: Sequence[Sentence], seen: Sequence[Sentence], *, count: int
     """
     near = [s for s in seen if quoted[0].start - REACH <= s.start and s.end <= quoted[-1].end + REACH]
     places = {sentence.start for sentence in quoted}
-    for run in chain(_find_runs(_group(near), count), _find_announced_by_number(_group(seen))):
+    for run in chain(_find_announced_by_number(_group(seen)), _find_runs(_group(near), count)):
         inside = any(item.start in places for item in run.items)
         if inside or (run.lead is not None and run.lead.start in places):
             return Run(run.lead, run.items[:count])
@@ -169,24 +176,58 @@ def _find_announced(blocks: Sequence[Sequence[Sentence]], count: int) -> Iterato
 
 
 def _find_announced_by_number(blocks: Sequence[Sequence[Sentence]]) -> Iterator[Run]:
-    """Yield what has titles in a paragraph, or is counted, after a sentence that says how many there are."""
-    for number, block in enumerate(blocks[1:], start=1):
-        lead, later = blocks[number - 1][-1], [s for held in blocks[number:] for s in held]
-        titled = [sentence for sentence in block if _is_titled(sentence)]
-        for items in (titled, _count_on(later)):
-            if block[:1] == items[:1] and _is_prose(block) and len(items) in find_counts(lead.text):
-                yield Run(lead, items)
+    """Yield what has titles in a paragraph, or is counted, after a sentence that says how many there are.
+
+    It has to say of what kind: "three reasons", and not "two days".
+    """
+    prose = [sentence for block in blocks if _is_prose(block) for sentence in block]
+    openers = {block[0].start: block for block in blocks}
+    for number, sentence in enumerate(prose[1:], start=1):
+        lead, block = prose[number - 1], openers.get(sentence.start)
+        titled = block is not None and _has_colon(sentence)
+        if not (titled or _read_ordinal(sentence) == 0) or not (counts := _find_announced_counts(lead)):
+            continue
+        items = [s for s in block if _has_colon(s)] if block is not None and titled else []
+        if not titled:
+            items = _count_on(sentence, prose[number + 1 :], lead)
+            items = items if _are_of_one_list(items, openers) else []
+        if len(items) in counts:
+            yield Run(lead, items)
 
 
-def _count_on(sentences: Sequence[Sentence]) -> list[Sentence]:
-    """Select the sentences that are counted from "first" on, until counting begins anew."""
-    items: list[Sentence] = []
-    for sentence in sentences:
-        found = _read_ordinal(sentence)
-        if found == 0 and items:
+def _find_announced_counts(lead: Sentence) -> set[int]:
+    """Find the numbers that a sentence says there are of something: three of "objections of three kinds"."""
+    before = (lead.text[max(0, kind.start() - 40) : kind.start()] for kind in _KINDS.finditer(lead.text))
+    said = (re.search(r"(?:[\w-]+\W+){1,2}$", text) for text in before)
+    return {count for found in said if found for count in find_counts(f"{found[0]}things")}
+
+
+def _has_colon(sentence: Sentence) -> bool:
+    """Whether a sentence opens with a title and a colon."""
+    found = _TITLED.match(sentence.words) if _is_titled(sentence) else None
+    return found is not None and found[0].endswith(": ")
+
+
+def _are_of_one_list(items: Sequence[Sentence], openers: Container[int]) -> bool:
+    """Whether what is counted is counted as one: "The second is …", "The second objection …", "Second, …".
+
+    "The second floor" is none of the reasons. What stands in another paragraph opens it.
+    """
+    together = all(item.start in openers or item.block == items[0].block for item in items)
+    return together and all(_OF_A_LIST.match(item.words) for item in items)
+
+
+def _count_on(first: Sentence, following: Sequence[Sentence], lead: Sentence | None) -> list[Sentence]:
+    """Select the sentences that are counted from the first on, until counting begins anew."""
+    items = [first]
+    for other in following:
+        found = _read_ordinal(other)
+        if found == 0:
             break
-        if found == len(items):
-            items.append(sentence)
+        if found == len(items) or (found == _LAST and _ends(items, other, lead)):
+            items.append(other)
+        if items[-1] is other and found == _LAST:
+            break
     return items
 
 
@@ -255,15 +296,7 @@ def _find_counted(later: Sequence[Sentence], block: Sequence[Sentence]) -> Itera
         if _read_ordinal(sentence) != 0:
             continue
         lead = block[number - 1] if number else None
-        items = [sentence]
-        for other in later[later.index(sentence) + 1 :]:
-            found = _read_ordinal(other)
-            if found == 0:
-                break
-            if found == len(items) or (found == _LAST and _ends(items, other, lead)):
-                items.append(other)
-            if items[-1] is other and found == _LAST:
-                break
+        items = _count_on(sentence, later[later.index(sentence) + 1 :], lead)
         leads = lead is not None and (_leads_on(lead) or len(items) in find_counts(lead.text))
         surely = all(map(_is_marked, items))
         if len(items) > 1 and (leads or surely):
