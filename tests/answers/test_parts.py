@@ -207,10 +207,11 @@ def test_the_title_of_a_book_means_the_book() -> None:
 def test_the_heading_of_a_title_page_means_the_book() -> None:
     page = make_section("t", heading_path=("MOBY DICK",), position=0, text="Herman Melville (1851)")
     book = [page, *(replace(s, position=s.position + 1) for s in make_book(NOVEL[1:]))]
-    part = resolve_part("the end of Moby Dick", book, title="Moby-Dick; or, The Whale")
-    assert part is not None
-    assert part.extent is Extent.END
-    assert part == resolve_part("the end", book)
+    for title in ("Moby-Dick; or, The Whale", "moby.txt"):
+        part = resolve_part("the end of Moby Dick", book, title=title)
+        assert part is not None
+        assert part.extent is Extent.END
+        assert part == resolve_part("the end", book)
 
 
 def test_the_heading_above_all_chapters_means_the_book() -> None:
@@ -225,14 +226,15 @@ def test_the_heading_above_all_chapters_means_the_book() -> None:
     assert whole.whole_book
 
 
-@pytest.mark.parametrize("name", ["chapter 1", "introduction", "The Road Not Taken"])
-def test_a_short_part_is_no_title_page(name: str) -> None:
-    titles = ("Introduction", "Chapter 1", "The Road Not Taken", "Chapter 2")
-    book = [replace(section, text="A dog barked.") for section in make_book(titles)]
-    part = resolve_part(name, book, title="The Road Not Taken: Poems")
-    assert part is not None
-    assert not part.whole_book
-    assert part.sections[0].title == (name.capitalize() if name != titles[2] else name)
+@pytest.mark.parametrize("name", ["Chapter 1", "Introduction", "Letter 1", "Overview", "The Road Not Taken"])
+def test_a_short_part_with_a_sentence_is_no_title_page(name: str) -> None:
+    for titles in ((name, "Chapter 2", "Chapter 3"), ("Chapter 0", name, "Chapter 2")):
+        made = (make_section(t, heading_path=(t,), position=n, text=LONG) for n, t in enumerate(titles))
+        book = [replace(section, text="A dog barked.") if section.id == name else section for section in made]
+        part = resolve_part(name.lower(), book, title="The Road Not Taken: Poems")
+        assert part is not None
+        assert not part.whole_book
+        assert [section.title for section in part.sections] == [name]
 
 
 @pytest.mark.parametrize(

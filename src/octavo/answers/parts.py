@@ -100,8 +100,9 @@ _TITLE_PAGE = re.compile(r"copyright|©|all rights reserved|\blicen[cs]e\b|\bISB
 _ENDING = re.compile(r"(?:epilogue|conclusion|afterword|postscript|finis)\b", re.IGNORECASE)
 _APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
 _SUBTITLE = re.compile(r"[:;—]| [-–] |, or\b", re.IGNORECASE)
-# What stands under the title of a book on its first page has fewer characters than this.
+# What stands under the title of a book on its first page has fewer characters than this, and no sentence.
 _TITLE_PAGE_MOST = 300
+_SENTENCE = re.compile(r"\w\w[.!?][\"”’')]*(?:\s|$)")
 # A chapter with fewer characters than this is told together with the one before it.
 _SHORT = 2_500
 
@@ -130,20 +131,30 @@ def is_titled(name: str, title: str) -> bool:
 
 
 def _is_own_title(said: str, named: Part | None, sections: Sequence[Section], title: str) -> bool:
-    """Whether a name means the whole book: it is its title, and no chapter has the same one.
+    """Whether a name means the whole book: it is its title or heads its title page, and no chapter has it.
 
-    What has all chapters under it is no chapter, nor is a section at the beginning with hardly any text: that
-    is the title page. "The end" and "part 2" mean a part whatever the title is.
+    What has all chapters under it is no chapter. "The end" and "part 2" mean a part whatever the title is.
     """
     edge = _EDGE.fullmatch(said)
-    if not is_titled(said, title) or (edge and not edge["rest"]) or _names_number(said):
+    if (edge and not edge["rest"]) or _names_number(said):
         return False
     if named is None:
-        return True
-    body, own = list_body(sections), {section.id for section in named.sections}
-    page = len(named.sections) == 1 and len(named.sections[0].text) < _TITLE_PAGE_MOST
-    first = named.sections[0].id == sections[0].id and len(sections) > 1
-    return (page and first) or own >= {section.id for section in body}
+        return is_titled(said, title)
+    own = {section.id for section in named.sections}
+    above_all = own >= {section.id for section in list_body(sections)}
+    return (above_all and is_titled(said, title)) or _is_title_page(named.sections, sections)
+
+
+def _is_title_page(part: Sequence[Section], sections: Sequence[Section]) -> bool:
+    """Whether a part is a section at the beginning with an author or a year, but without a sentence."""
+    text = part[0].text.strip()
+    alone = len(part) == 1 and part[0].id == sections[0].id and len(sections) > 1
+    return (
+        alone
+        and len(text) < _TITLE_PAGE_MOST
+        and not _MATTER.match(part[0].title)
+        and not _SENTENCE.search(text)
+    )
 
 
 def keep_visible(part: Part, visible: Set[str]) -> Part | None:
