@@ -357,7 +357,9 @@ async def test_events_reach_whoever_counts_them(desk: Desk) -> None:
     )
     await desk.sent()
     await worker.run_once()
-    assert seen == ["parsed", "compared", "embedding", "storing", "published"]
+    # How often a step says that it goes on depends on how busy the machine is.
+    told = [kind for kind in seen if kind != "preparing"]
+    assert told == ["parsed", "compared", "embedding", "storing", "published"]
 
 
 STEPS: tuple[tuple[Callable[[], events.IngestEvent], JobProgress], ...] = (
