@@ -56,16 +56,16 @@ _COUNTED = re.compile(
     r"(?:ly)?\b(?P<comma>,)?(?! (?:time|day|night|thing|glance|sight|place))",
     re.IGNORECASE,
 )
-_KINDS = re.compile(
-    r"\b(?:reasons|causes|ways|kinds|sorts|types|steps|stages|things|points|parts|rules|grounds|objections"
-    r"|arguments|advantages|conditions|methods)\b",
-    re.IGNORECASE,
+# What lists are lists of.
+_KIND = (
+    r"(?:reason|cause|way|kind|sort|type|step|stage|thing|point|part|rule|ground|objection|argument|advantage"
+    r"|condition|method)"
 )
+_KINDS = re.compile(rf"\b{_KIND}s\b", re.IGNORECASE)
 # How a sentence goes on that is counted as one of several.
 _OF_A_LIST = re.compile(
-    rf"{_COUNTED.pattern}(?:\s(?:is|was|are|were|of these|one|and (?:last|most))\b|(?<=,)\s|\s(?:\w+\s)?"
-    r"(?:reason|cause|way|kind|sort|type|step|stage|thing|point|part|rule|ground|objection|argument|advantage"
-    r"|condition|method)\b)",
+    rf"{_COUNTED.pattern}(?:\s(?:is|was|are|were|of these|one|and (?:last|most))\b|(?<=,)\s"
+    rf"|\s(?:\w+\s)?{_KIND}\b)",
     re.IGNORECASE,
 )
 _ASKED_COUNT = re.compile(
