@@ -1,13 +1,14 @@
 """Trains the large model on: readers' questions about whole narratives beside all that it has learnt.
 
     python training/large_reader.py --packed FOLDER --data DATA --labels LABELS --dev DEV \\
-        --out RUN.safetensors --seconds 500 [--seed 1] [--mined MINED] [--around 850]
+        --out RUN.safetensors --seconds 500 [--seed 1] [--mined MINED] [--opinions OPINIONS] [--around 850]
     python training/large_reader.py --packed FOLDER --data DATA --dev DEV --join RUN1.safetensors,… --out OUT
 
 FOLDER is what `unpack_large.py` wrote, DATA has `novels.jsonl.xz` (`novels.py expand`) beside what `large.py`
 needs. A question is learnt with each passage that answers it beside four that do not: those that were chosen
 because they seem to, and those of the book that share most words. With MINED (`mined.py`, `judged.py`), it is
-learnt with the passages that Octavo finds too, and with what is thought of each. `--join` averages runs that
+learnt with the passages that Octavo finds too, and with what is thought of each; with OPINIONS
+(`labels/opinions.jsonl.xz`), with what a strong reader says of them. `--join` averages runs that
 began alike, measures the average, and writes the differences from FOLDER for `export.py`.
 """
 
@@ -31,12 +32,14 @@ from learning import TOKENIZER, add_schedule, choose_device, learn, write
 from lessons import Material, Written
 from measure import Reading, auroc, f1
 from mined import add_around, measure_order, read_mined
+from opinions import read_opinions
 from reader import NEGATIVES
 from safetensors.torch import load_file
 from torch import Tensor
 
 DRAWS = 3  # groups of a question and a passage that answers it, each beside others
 OFTEN = 3
+OPINIONS_OFTEN = 6  # times that passages which a strong reader was asked about are repeated
 NEAR = 12  # passages of the book that share most words with the question
 WARMING = 200
 WIDE_CROPPED = 0.25  # share of the passages that are cut short, if most are read with what is around them
@@ -153,6 +156,8 @@ def measure_novels(model: torch.nn.Module, said: argparse.Namespace) -> dict[str
 
 def measure_both(model: torch.nn.Module, said: argparse.Namespace, corpus: Corpus) -> None:
     model.eval()
+    if said.mined:
+        wait_for(said.mined.with_suffix(".done"))
     found = measure_order(Reading(model, said.tokenizer), said) if said.mined else {}
     model.eval()
     print(json.dumps(found | measure_novels(model, said) | measure_all(model, said, corpus)), flush=True)
@@ -166,9 +171,15 @@ def add_readers_questions(
     asked = read_novels(said.data, "fit")
     near = find_near(Material(said.data, seed=said.seed), asked, device)
     given = [(OFTEN, list_lessons(corpus, asked, near))]
-    if said.mined:
+    library, around = said.data / "library.jsonl.xz", said.around
+    if said.opinions:
+        own = read_opinions(library, said.opinions, "fit", around=around)
+        asked_of = [row for row in own if row["said"]]
+        given = [(1, given[0][1]), (OFTEN - 1, list_mined_lessons(corpus, own))]
+        given += [(OPINIONS_OFTEN, list_mined_lessons(corpus, asked_of))]
+    elif said.mined:
         wait_for(said.mined.with_suffix(".done"))
-        own = read_mined(said.data / "library.jsonl.xz", said.mined, "fit", around=said.around)
+        own = read_mined(library, said.mined, "fit", around=around)
         given = [(1, given[0][1]), (OFTEN - 1, list_mined_lessons(corpus, own))]
     if said.around:
         batches.cropped = WIDE_CROPPED
@@ -187,7 +198,6 @@ def train(said: argparse.Namespace) -> None:
     corpus = Corpus(said.data, said.tokenizer, seed=said.seed)
     batches = examples(said, corpus, model, device)
     add_readers_questions(batches.reading, said, corpus, device)
-    measure_both(model, said, corpus)
 
     def loss(batch: dict) -> Tensor:
         return loss_of(model, batch)[0]
@@ -197,6 +207,11 @@ def train(said: argparse.Namespace) -> None:
     write(model, said.out)
     measure_both(model, said, corpus)
     said.out.with_suffix(".done").touch()
+
+
+def add_mined(known: argparse.ArgumentParser) -> None:
+    known.add_argument("--mined", type=Path, help="what mined.py wrote")
+    known.add_argument("--opinions", type=Path, help="what a strong reader says of passages (opinions.py)")
 
 
 def load_average(base: dict[str, np.ndarray], runs: str = "") -> mpnet.LargeEncoder:
@@ -225,7 +240,7 @@ def main() -> None:
     known.add_argument("--labels", type=Path)
     known.add_argument("--dev", type=Path, required=True)
     known.add_argument("--out", type=Path, required=True)
-    known.add_argument("--mined", type=Path, help="what mined.py wrote")
+    add_mined(known)
     add_around(known)
     known.add_argument("--join", default="", help="runs to average, with commas between")
     known.add_argument("--tokenizer", type=Path, default=TOKENIZER)

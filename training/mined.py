@@ -1,6 +1,6 @@
 """Finds the passages that Octavo itself takes for answers to a reader's question, and that do not answer it.
 
-    python -m training.mined gather DATA NOVELS [NOVELS ...] TARGET
+    PYTHONPATH=training python -m training.mined gather DATA NOVELS [NOVELS ...] TARGET
     python training/mined.py mine --library LIBRARY --small SMALL --packed FOLDER --out TARGET \\
         [--start CHANGES.npz] [--around 850] [--read 40]
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from octavo.models.embedding import OnnxEmbedder
     from octavo.types import Chunk
 
+TOKENIZER = Path("packages/octavo-models/octavo_models/tokenizer.json")
 BEST, READ, KEPT = 50, 40, 12
 MEANT = 2.0  # the log-odds that a passage which its writer named answers, at least
 DENSE_WEIGHT = 0.45  # as in octavo.search.ranking
@@ -169,13 +170,12 @@ class Models:
         from english_embedder import load_embedder
         from large_reader import load_average
         from large_verifier import read_base
-        from learning import TOKENIZER
         from measure import Reading
 
         self.embedder = load_embedder(said.small, said.start, device).eval()
         small = large.load_small(said.small, "reader", reader.HEADS, device)
-        self.small = Reading(small, TOKENIZER)
-        self.large = Reading(load_average(read_base(said.packed)).to(device), TOKENIZER)
+        self.small = Reading(small, said.tokenizer)
+        self.large = Reading(load_average(read_base(said.packed)).to(device), said.tokenizer)
 
     def find(self, book: Row, around: int, most: int) -> list[list[list[float]]]:
         """For each question the passages that are read: number, score of the search, two of each reader."""
@@ -383,6 +383,7 @@ def main() -> None:
         known.add_argument(f"--{name}", type=Path, required=True)
     known.add_argument("--start", type=Path, help="what training changed of the embedder of SMALL")
     known.add_argument("--read", type=int, default=READ, help="passages that are read for each question")
+    known.add_argument("--tokenizer", type=Path, default=TOKENIZER)
     add_around(known)
     mine(known.parse_args())
 

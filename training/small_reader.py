@@ -17,7 +17,7 @@ import large
 import reader
 import torch
 from data import Corpus
-from large_reader import OFTEN, WARMING, add_readers_questions, load_average, measure_both
+from large_reader import OFTEN, WARMING, add_mined, add_readers_questions, load_average, measure_both
 from large_verifier import read_base
 from learning import TOKENIZER, add_schedule, choose_device, learn, write
 from lessons import Material
@@ -46,7 +46,6 @@ def train(said: argparse.Namespace) -> None:
     corpus = Corpus(said.data, said.tokenizer, seed=said.seed)
     model = large.load_small(said.small, "reader", reader.HEADS, device)
     batches = list_batches(said, corpus, device)
-    measure_both(model, said, corpus)
     for path in said.teachers.split(",") if said.teachers else ():
         large.wait_for(Path(path).with_suffix(".done"))
     teacher = load_average(read_base(said.packed), said.teachers).to(device).eval()
@@ -74,7 +73,7 @@ def main() -> None:
     known.add_argument("--dev", type=Path, required=True)
     known.add_argument("--out", type=Path, required=True)
     known.add_argument("--tokenizer", type=Path, default=TOKENIZER)
-    known.add_argument("--mined", type=Path, help="what mined.py wrote")
+    add_mined(known)
     add_around(known)
     known.add_argument("--teachers", default="", help="runs of the large model, with commas between")
     add_schedule(known, lr=2e-4, seconds=400.0, workers=8)
