@@ -144,6 +144,22 @@ STORY_FIRST: Mapping[str, str] = {
 }
 """The chapter in which each of these is first named."""
 
+VOYAGE = (
+    "In the spring the ship Petrel lay at the quay, and old Captain Rudd walked up and down on her. "
+    "He said that the Petrel would sail with the tide. “Rudd is a hard man,” said Tom Hale, the mate. "
+    "The cook of the Petrel, who had known Rudd for years, only laughed.\n\n"
+    "At noon Rudd brought the Petrel round the point, and the ship heeled over. “Give her room,” said Rudd, "
+    "and the Petrel answered like a horse. Tom Hale held the wheel of the Petrel while Rudd slept.\n\n"
+    "They met the ship Gannet in the strait, and the ship Tern behind her. The captain of the Gannet, "
+    "Jonas Wick, came aboard and asked Rudd for news. The Gannet and the Tern had been out for years. "
+    "The Tern, a ship of two masts, leaked.\n\n"
+    "“My sister keeps an inn,” said Tom Hale that night. Rudd asked where. Tom Hale’s sister, Ada, had "
+    "written to him from the Petrel’s last harbour. Ada was tired of the inn, said Tom Hale, and Rudd "
+    "nodded. Then Rudd called Jonas Wick, and Jonas Wick called the men.\n\n"
+    "Rudd and the Petrel came home in autumn. Rudd sold the Petrel, and Tom Hale went to his sister."
+)
+"""A voyage with three ships: the one that matters is called a ship less often than the others."""
+
 MANUAL: Mapping[str, str] = {
     "Kilns": (
         "A kiln is an oven that turns clay into stone. Every kiln of the workshop has a number, and the "

@@ -29,6 +29,7 @@ from octavo.answers.identity import (
     weigh_speech,
 )
 from octavo.answers.lists import complete_lists, may_want_several, wants_several
+from octavo.answers.names import FoundName, find_name, is_of_owner, list_likely_names
 from octavo.answers.orders import OrderKind, obey, read_order
 from octavo.answers.overview import Gist, find_part, tell_part
 from octavo.answers.own_name import ask_in_own_word
@@ -81,6 +82,9 @@ WITHOUT_EXTREME = 0.65
 # How much of its confidence an answer to a yes-or-no question keeps that says it of "this" or "it": so little
 # that it is shown as a guess. Chosen, not measured: the public questions have none of these.
 POINTS_BACK = 0.4
+# How much of its confidence an answer keeps whose passage does not name the owner of the ship that is asked
+# for. Chosen so that it is no sure one.
+WITHOUT_OWNER = 0.5
 # The most words of an answer in several parts, with the sentences that they point back to.
 MOST_JOINED = 120
 # How often an order about a selection is carried out as the reader meant it.
@@ -201,18 +205,31 @@ class OfflineAnswerer:
         if not isinstance(given, Workspace):
             return await self._answer(question, given, given, deep=deep)
         reply = await self._answer(question, given, given)
-        if reply.confidence < UNSURE and _asks_name(question):
-            reply = await self._look_again(question, reply, given)
+        named = await find_name(question, given)
+        if named is not None:
+            reply = choose_name(reply, named, _read_short(reply, given))
+        else:
+            reply = await self._look_for_name(question, reply, given)
         reply = await self._ask_in_own_word(question, reply, given)
         reply = await _complete(question, reply, given)
         return await _add_context(question, reply, given, several=wants_several(question))
 
-    async def _look_again(self, question: str, reply: Reply, workspace: Workspace) -> Reply:
-        """Search also with the names that occur most with those of the question; keep the surer answer.
+    async def _look_for_name(self, question: str, reply: Reply, workspace: Workspace) -> Reply:
+        """Look again for a name that is not sure. Where the owner is not named, the answer is less sure."""
+        if reply.confidence < UNSURE and _asks_name(question):
+            reply = await self._look_again(question, reply, workspace)
+        if not reply.claims or await is_of_owner(question, reply.claims[0], workspace):
+            return reply
+        answerable, confidence = reply.answerable * WITHOUT_OWNER, reply.confidence * WITHOUT_OWNER
+        return replace(reply, answerable=answerable, confidence=confidence)
 
-        Whose ship it is often stands where the ship is named, and not where its captain is.
+    async def _look_again(self, question: str, reply: Reply, workspace: Workspace) -> Reply:
+        """Search also with the names that may be asked for, or that occur most with those of the question.
+
+        The surer answer is kept. Whose ship it is often stands where the ship is named, and not where its
+        captain is.
         """
-        names = await list_companions(question, workspace)
+        names = await list_likely_names(question, workspace) or await list_companions(question, workspace)
         if not names:
             return reply
         wider = f"{question} {' '.join(names)}"
@@ -451,6 +468,18 @@ def _find_chosen(claim: Claim, sentences: Mapping[str, Sentence]) -> Sentence:
     while len(quoted) > 1 and explains(quoted[-1].text):
         quoted.pop()
     return quoted[-1]
+
+
+def choose_name(reply: Reply, named: FoundName, short: str) -> Reply:
+    """Answer with the name that all of the book speaks for. Passages that agree have the better sentence.
+
+    `short` are the words that answer in the reply from passages, if it has any.
+    """
+    if reply.short is None or not named.is_in(short):
+        claims, sure = (named.claim,), named.confidence
+        return Reply(claims, sure, sure, readers=reply.readers, short=named.short)
+    answerable = max(reply.answerable, named.confidence)
+    return replace(reply, answerable=answerable, confidence=max(reply.confidence, named.confidence))
 
 
 def _make_half(question: str, reply: Reply) -> Half:

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypedDict
 
 from octavo.text.bookmap.chapters import choose_sentences, find_descendants, list_chapters
-from octavo.text.bookmap.entities import fold
+from octavo.text.bookmap.entities import fold, split_title
 from octavo.text.bookmap.link import Entity, LinkedMap, Place, fold_plural
 from octavo.text.bookmap.marks import How
 from octavo.text.bookmap.model import (
@@ -65,6 +65,23 @@ class MapDescriber:
     def find(self, name: str) -> Entity | None:
         """Find an entity by any of its names, or else the phrase itself wherever it stands."""
         return self.linked.find(name) or self._search(name)
+
+    def list_bearers(self, name: str) -> list[Entity]:
+        """List the entities whose name may be this one: "Darcy" may be "Mr. Darcy", but not "Miss Darcy"."""
+        found = self.linked.find(name)
+        if found is None:
+            return []
+        (core, own), (_, asked) = split_title(found.name, {}), split_title(name, {})
+        bearers = [found]
+        for entity in self.linked.entities:
+            other, gender = split_title(entity.name, {})
+            same = fold(other) == fold(core) and gender in ("", asked or own or "m")
+            bearers += [entity] if same and entity is not found else []
+        return bearers
+
+    def quote_around(self, place: Place) -> MapQuote:
+        """Return the sentence around a mention."""
+        return self._quote(self._find_sentence(place))
 
     def suggest(self, name: str, *, least: float = 0.6) -> list[str]:
         """Return names of the map that are like this one."""
