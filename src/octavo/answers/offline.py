@@ -34,6 +34,7 @@ from octavo.answers.orders import OrderKind, obey, read_order
 from octavo.answers.overview import Gist, find_part, tell_part
 from octavo.answers.own_name import ask_in_own_word
 from octavo.answers.parts import find_untold_title
+from octavo.answers.presence import has_people
 from octavo.answers.questions import Expected, QuestionKind, parse_question
 from octavo.answers.reading import (
     Reading,
@@ -85,6 +86,9 @@ POINTS_BACK = 0.4
 # How much of its confidence an answer keeps whose passage does not name the owner of the ship that is asked
 # for. Chosen so that it is no sure one.
 WITHOUT_OWNER = 0.5
+# And one of how something came to somebody who is not named anywhere near: of nine such answers about two
+# novels eight were wrong, four of them at more than 0.5.
+WITHOUT_PEOPLE = 0.5
 # The most words of an answer in several parts, with the sentences that they point back to.
 MOST_JOINED = 120
 # How often an order about a selection is carried out as the reader meant it.
@@ -210,6 +214,8 @@ class OfflineAnswerer:
             reply = choose_name(reply, named, _read_short(reply, given))
         else:
             reply = await self._look_for_name(question, reply, given)
+        if not await has_people(question, reply.claims, given):
+            reply = replace(reply, confidence=reply.confidence * WITHOUT_PEOPLE)
         reply = await self._ask_in_own_word(question, reply, given)
         reply = await _complete(question, reply, given)
         return await _add_context(question, reply, given, several=wants_several(question))
