@@ -134,9 +134,9 @@ GATE = ShippedModel(
     "gate-1", "gate-int8.onnx", "0f92e59fa7093a7f3c1e3f9d8524b84560547b7c086995a069ac4d0d5fe3ba14"
 )
 LARGE = LargeShippedModel(
-    "large-4",
+    "large-5",
     "large-int8.onnx",
-    "7b4711986d00f07e95164b7d8a50cd75ae337960a1b0401318470e135c616ecc",
+    "f0befe98062311fe0ed9b4bc58568dbefb0788dd7fee90ef2dfbebc275c4562e",
     "large-words.npy",
     "6e5de445326ccf77cfb8de31891d6552f390045247624100808416673e082128",
 )
