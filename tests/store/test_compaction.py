@@ -19,9 +19,9 @@ import pytest
 from octavo.errors import StorageLow, StoreError
 from octavo.protocols import EVERYWHERE, StoreHits, Where
 from octavo.settings import Settings
-from octavo.store import Store, locate_store, open_store
+from octavo.store import Store, compaction, locate_store, open_store
 from octavo.store.base import digest_chunk
-from octavo.store.compaction import count_loose, is_compact
+from octavo.store.compaction import count_loose, is_compact, lacks_links, rewrite
 from octavo.store.edge import EdgeStore, _Attempt
 from octavo.store.edge_files import create
 from octavo.store.edge_filters import build_filter
@@ -110,6 +110,44 @@ async def test_a_rewritten_store_finds_the_same_passages_with_the_same_scores(st
     assert found / sum(len(old.dense) for old in before) >= 0.98
     assert list_folders(store.path) == [store.path.name]
     assert not await store.compact(), "nothing is new"
+
+
+async def test_a_question_finds_the_same_again_by_the_links_and_within_most_of_the_books(
+    plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = locate_store(copy_library(plain, tmp_path / "data"))
+    within = Where(none_of={"book_id": ("book-1",)})
+    exact = open_wide(path, most=COUNT)
+    before = [await ask(exact, n, where) for n in range(1, 30) for where in (EVERYWHERE, within)]
+    await exact.close()
+    monkeypatch.setattr(compaction, "SCANNED_MOST", 20)
+    rewrite(path, dimension=WIDTH)
+    store = open_wide(path)
+    assert store._choose_params(None) != compaction.EXACT
+    after = [await ask(store, n, where) for n in range(1, 30) for where in (EVERYWHERE, within)]
+    again = [await ask(store, n, where) for n in range(1, 30) for where in (EVERYWHERE, within)]
+    await store.close()
+    assert again == after
+    found = sum(len({*old.dense} & {*new.dense}) for old, new in zip(before, after, strict=True))
+    assert found / sum(len(old.dense) for old in before) >= 0.98
+
+
+async def test_a_store_that_an_earlier_version_rewrote_without_links_gets_them(
+    plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = locate_store(copy_library(plain, tmp_path / "data"))
+    with monkeypatch.context() as earlier:
+        earlier.setattr(compaction, "LINKS", 0)
+        rewrite(path, dimension=WIDTH)
+    assert is_compact(path)
+    assert lacks_links(path)
+    store = open_wide(path)
+    assert len((await ask(store, 3)).dense) == 10, "it serves as it is"
+    assert await store.compact()
+    assert not lacks_links(path)
+    assert await store.read_digests() == EXPECTED
+    assert not await store.compact(), "once is enough"
+    await store.close()
 
 
 def make_twin(number: int, of: int) -> Chunk:

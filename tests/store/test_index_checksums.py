@@ -26,6 +26,7 @@ KINDS = (
     "payload_index/*-map/point_to_values.bin",
     "payload_index/*-map/values_to_points.bin",
     "payload_index/*-numeric/data.bin",
+    "vector_index/links_compressed.bin",
 )
 
 

@@ -2,10 +2,12 @@
 
 The engine writes new points into a segment that is kept in memory and compared vector by vector. That is
 exact, and quick enough for `EXACT_MOST` passages. In a larger store the segments are rewritten: read from the
-disk as they are needed, with two bits for each number of a vector. A search compares these codes of all
-vectors, and then, in each segment, the vectors themselves of the best ones: more than were asked for, so that
-all segments together compare at least `OVERSAMPLING` times as many. No graph is built, so the same passages
-have the same codes in whichever order they came, and rewriting costs little.
+disk as they are needed, with two bits for each number of a vector, and with a graph that links each vector
+to its neighbours. A search follows the links and compares these codes, and then, in each segment, the vectors
+themselves of the best ones: more than were asked for, so that all segments together compare at least
+`OVERSAMPLING` times as many. Where a filter leaves few points of a segment, all of their codes are compared,
+because too many links would lead to others. The links stay as they are until a segment is rewritten, so a
+question finds the same each time.
 
 The engine lets no other thread run while it rewrites. So a child process copies the store's folder and
 rewrites the copy, while this process goes on searching, and adding as soon as the copy is made. Then the copy
@@ -23,7 +25,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -61,8 +63,14 @@ EXACT_MOST = 100_000
 """How many passages a search compares vector by vector."""
 OVERSAMPLING, LEAST_OVERSAMPLING = 4.0, 1.5
 """How many times more vectors than asked for are compared: in all segments, and in each of many."""
-LOOSE_LEAST, LOOSE_SHARE = 50_000, 0.1
-"""New points are worth rewriting when there are so many, and so large a share of all."""
+LOOSE_MOST = 50_000
+"""New points are worth rewriting when there are so many. Until then each of their vectors is compared."""
+LINKS, LINKS_CHOSEN_FROM = 16, 60
+"""To how many others a vector is linked, and how many near ones these are chosen from."""
+NEAR, LEAST_NEAR = 1_536, 256
+"""How many of the nearest a search keeps while it follows links: in all segments, and in each of many."""
+SCANNED_MOST = 60_000
+"""Up to so many points of a segment are compared one by one, by their codes."""
 SEGMENT_POINTS = 200_000
 """Segments up to this size are merged. Larger ones would cost more to rewrite than they save."""
 NICENESS = 10
@@ -76,19 +84,27 @@ _REPLACED, _DRAFT = ".before-compaction", ".compaction-"
 EXACT = SearchParams(exact=True, quantization=QuantizationSearchParams(ignore=True))
 
 
-def search_by_codes(segments: int) -> SearchParams:
+def search_by_codes(segments: int, *, filtered: bool = False) -> SearchParams:
     """Builds the parameters that compare codes first, and then the vectors of the best in each segment.
 
-    Vectors are read from the disk, and most of the best are in a few of the segments only.
+    Vectors are read from the disk, and most of the best are in a few of the segments only. With a filter many
+    links lead to what is not wanted, so twice as many are followed.
     """
     factor = max(LEAST_OVERSAMPLING, OVERSAMPLING / max(1, segments))
-    return SearchParams(quantization=QuantizationSearchParams(rescore=True, oversampling=factor))
+    near = max(LEAST_NEAR, NEAR // max(1, segments)) * (2 if filtered else 1)
+    again = QuantizationSearchParams(rescore=True, oversampling=factor)
+    return SearchParams(hnsw_ef=near, quantization=again)
 
 
 def is_compact(path: Path) -> bool:
     """Whether the store at `path` was rewritten, so that its vectors have codes."""
-    segments = path.glob("segments/*/segment.json")
-    return any(_read_vectors(file).get("quantization_config") for file in segments)
+    return any(vectors.get("quantization_config") for vectors in _read_segments(path))
+
+
+def lacks_links(path: Path) -> bool:
+    """Whether the store was rewritten by a version that built no graph."""
+    indexes = (vectors.get("index") for vectors in _read_segments(path))
+    return any(isinstance(index, dict) and index.get("options", {}).get("m") == 0 for index in indexes)
 
 
 def count_loose(path: Path) -> int:
@@ -98,9 +114,9 @@ def count_loose(path: Path) -> int:
 
 
 def is_worth_rewriting(path: Path, *, points: int, exact_most: int) -> bool:
-    """Whether a store with so many points is large enough, and enough of them are new."""
-    worth = max(LOOSE_SHARE * points, min(LOOSE_LEAST, exact_most))
-    return points > exact_most and count_loose(path) >= worth
+    """Whether a store with so many points is large enough, and enough of them are new or none are linked."""
+    worth = count_loose(path) >= min(LOOSE_MOST, exact_most) or lacks_links(path)
+    return points > exact_most and worth
 
 
 def measure_size(path: Path) -> int:
@@ -246,22 +262,31 @@ def _copy_file(source: Path, target: Path) -> None:
                 at += new.write(old.read(min(end - at, 1 << 20)))
 
 
-def _read_vectors(file: Path) -> dict[str, object]:
-    config = json.loads(file.read_text(encoding="utf-8")).get("config", {})
-    found = config.get("vector_data", {}).get(DENSE, {})
-    return found if isinstance(found, dict) else {}
+def _read_segments(path: Path) -> Iterator[dict[str, object]]:
+    """Reads what the engine says of the vectors of each segment."""
+    for file in path.glob("segments/*/segment.json"):
+        config = json.loads(file.read_text(encoding="utf-8")).get("config", {})
+        found = config.get("vector_data", {}).get(DENSE, {})
+        yield found if isinstance(found, dict) else {}
 
 
 def _build_config(dimension: int) -> EdgeConfig:
     codes = TurboQuantQuantizationConfig(bits=TurboQuantBitSize.Bits2, memory=Memory.Cached)
     kilobytes = max(1, 4 * dimension // 1024)
+    graph = HnswIndexConfig(
+        m=LINKS,
+        ef_construct=LINKS_CHOSEN_FROM,
+        full_scan_threshold=max(1, SCANNED_MOST * 4 * dimension // 1024),
+        max_indexing_threads=1,
+        payload_m=0,
+        memory=Memory.Cached,
+    )
     return EdgeConfig(
         vectors=EdgeVectorParams(
             size=dimension, distance=Distance.Cosine, memory=Memory.Cold, quantization_config=codes
         ),
         sparse_vectors={LEXICAL: EdgeSparseVectorParams(memory=Memory.Cold)},
-        # No links: no graph is built, and a search compares all codes.
-        hnsw_config=HnswIndexConfig(m=0, ef_construct=4, full_scan_threshold=1, max_indexing_threads=1),
+        hnsw_config=graph,
         optimizers=EdgeOptimizersConfig(
             indexing_threshold=1,
             default_segment_number=1,

@@ -321,7 +321,8 @@ class EdgeStore:
         with self._engine() as shard:
             points = shard.count(CountRequest(exact=False, filter=allowed))
             if points > self._exact_most:
-                return compaction.search_by_codes(shard.info().segments_count)
+                segments = shard.info().segments_count
+                return compaction.search_by_codes(segments, filtered=allowed is not None)
         return compaction.EXACT
 
     def _begin_change(self) -> str:

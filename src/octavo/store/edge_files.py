@@ -35,6 +35,7 @@ LEAST_MB = 32
 PARTS = ("edge_config.json", "segments", "wal")
 _READ_WHOLE = (
     "vector_storage/quantized.data",
+    "vector_index/*.bin",
     "vector_storage/*/*.mmap",
     "vector_storage-bm25/store/page_*.dat",
     "payload_index/*/page_*.dat",

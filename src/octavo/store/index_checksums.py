@@ -1,9 +1,9 @@
 """Checksums of the files by which the points of a rewritten store are found.
 
-The digest of a point tells whether its text and its vectors are what was written. The codes of the vectors,
-the index of the words and the filters are files of their own. In a segment that was rewritten they are read
-from the disk as they are needed, are never written to again, and the engine does not check them. So their
-checksums are saved when a store is rewritten, and compared where the digests of all points are.
+The digest of a point tells whether its text and its vectors are what was written. The codes and links of the
+vectors, the index of the words and the filters are files of their own. In a segment that was rewritten they
+are read from the disk, are never written to again, and the engine does not check them. So their checksums are
+saved when a store is rewritten, and compared where the digests of all points are.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from octavo.store.edge_files import REPAIR, sync_path
 FILE = "octavo-checksums"
 _NEVER_CHANGED = (
     "vector_storage/quantized.data",
+    "vector_index/*.bin",
     "vector_index-bm25/inverted_index.dat",
     "payload_index/*/*.bin",
 )
