@@ -96,6 +96,11 @@ def test_kept_opinions_have_no_words_of_the_book(opinions: ModuleType, tmp_path:
     assert not any(isinstance(value, str) for one in row["said"] for value in one)
 
 
+def test_a_passage_that_was_judged_in_two_ways_is_left_out(opinions: ModuleType) -> None:
+    again = {"book": "b", "q": ASKED["q"], "said": {"2": 0, "3": 1, "4": 0}}
+    assert opinions.merge([SAID, again]) == {("b", ASKED["q"]): {3: 1, 0: 0, 4: 0}}
+
+
 def test_an_opinion_of_other_words_is_left_out(opinions: ModuleType, tmp_path: Path) -> None:
     kept = keep(opinions, tmp_path)
     changed = [*PASSAGES[:2], ["Two", "Other words stand here now."], *PASSAGES[3:]]

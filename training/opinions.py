@@ -17,6 +17,7 @@ import argparse
 import json
 import lzma
 import random
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,12 +45,12 @@ def mine(library: Path, target: Path, books: Sequence[str], each: int) -> None:
     from octavo.models.weights import find_weights
 
     embedder = OnnxEmbedder(find_weights("minilm-int8", cache=target.parent), threads=1)
-    reader, chance = Reader(threads=1), random.Random(7)
+    reader = Reader(threads=1)
     with target.open("w") as out:
         for book in read_library(library):
             if book["book"] in books:
                 asked = list(book["asked"])
-                chance.shuffle(asked)
+                random.Random(book["book"]).shuffle(asked)
                 for row in mine_book(book, asked[:each], embedder, reader):
                     out.write(json.dumps(row, ensure_ascii=False) + "\n")
                 print(book["book"], flush=True)
@@ -75,13 +76,25 @@ def mine_book(book: Row, asked: Sequence[Row], embedder: OnnxEmbedder, reader: R
 
 def pack(library: Path, said: Path, kept: Path) -> None:
     passages = {book["book"]: book["passages"] for book in read_library(library)}
-    rows = [json.loads(line) for line in said.read_text(encoding="utf-8").splitlines()]
+    merged = merge([json.loads(line) for line in said.read_text(encoding="utf-8").splitlines()])
     with lzma.open(kept, "wt", encoding="utf-8") as file:
-        for row in rows:
-            texts = passages[row["book"]]
-            own = [[int(n), sum_up(texts[int(n)][1]), opinion] for n, opinion in row["said"].items()]
-            file.write(json.dumps({"book": row["book"], "q": row["q"], "said": own}) + "\n")
-    print(f"{len(rows):,} questions, {sum(len(row['said']) for row in rows):,} passages")
+        for (book, question), opinions in merged.items():
+            texts = passages[book]
+            own = [[n, sum_up(texts[n][1]), opinion] for n, opinion in opinions.items()]
+            file.write(json.dumps({"book": book, "q": question, "said": own}) + "\n")
+    print(f"{len(merged):,} questions, {Counter(o for one in merged.values() for o in one.values())}")
+
+
+def merge(rows: Sequence[Row]) -> dict[tuple[str, str], dict[int, int]]:
+    """What was said of each passage of a question. One that was judged twice, in two ways, is left out."""
+    heard: dict[tuple[str, str], dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
+    for row in rows:
+        for n, opinion in row["said"].items():
+            heard[row["book"], row["q"]][int(n)].add(opinion)
+    return {
+        asked: {n: min(every) for n, every in opinions.items() if len(every) == 1}
+        for asked, opinions in heard.items()
+    }
 
 
 def sum_up(text: str) -> int:

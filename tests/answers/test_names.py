@@ -23,6 +23,7 @@ from octavo.text.blocks import list_blocks
 from octavo.text.bookmap.kinds import NamedThing
 from octavo.text.bookmap.link import Entity
 from octavo.text.bookmap.model import EntityKind
+from octavo.types import Scope, ScopeType
 from octavo.verification.claims import Claim, Phrase, Sentence
 from tests.support import small_books
 from tests.support.answerers import ask_truly, fill_library, open_copy
@@ -70,6 +71,11 @@ def test_a_question_for_a_name_is_read(question: str, kind: str, owner: str, per
         "What is the difference between a mate and a captain?",
         "what does the captain of the Pequod say",
         "where is Ahab's ship?",
+        "What is Debian's default shell?",
+        "what effect does alcohol have",
+        "what is Ahab's plan?",
+        "what is the name of the chapter?",
+        "what is the name of the book's author",
     ],
 )
 def test_another_question_is_not(question: str) -> None:
@@ -135,6 +141,23 @@ def test_a_passage_that_does_not_name_the_owner_may_be_about_somebody_elses(
     assert has_any(names, Claim(sentence.text, ("s1",)), [sentence]) is named
 
 
+async def test_where_only_a_part_is_asked_the_rest_of_the_book_has_no_vote(library: Library) -> None:
+    sea = Scope(type=ScopeType.SECTION, identifier="The Sea")
+    answer = await library.ask("Who is the mate of the Petrel?", book_id="the-voyage", scope=sea)
+    whole = await ask_truly(library, "Who is the mate of the Petrel?", book="the-voyage")
+    assert whole.short is not None
+    assert whole.short.text not in answer.content
+
+
+def test_a_name_that_ends_in_a_mark_is_found_and_one_within_a_word_is_not() -> None:
+    chunk = make_chunk("Ada met Sammy Davis Jr. on the quay.", heading_path=("Petrels",))
+    (block,) = list_blocks(chunk.content)
+    sentence = Sentence("s1", chunk, 0, len(chunk.content), chunk.content, 0.5, 1, 0.5, block)
+    claim = Claim(sentence.text, ("s1",))
+    assert has_any(["Sammy Davis Jr."], claim, [sentence])
+    assert not has_any(["Petrel"], claim, [sentence])
+
+
 PASSAGE = Reply((Claim("The Petrel lay there.", ("s7",)),), 0.3, 0.4, short=Phrase("s7", 4, 10))
 FOUND = FoundName(Claim("The ship Petrel.", ("s9",)), Phrase("s9", 9, 15), 0.7, frozenset(["Petrel"]))
 
@@ -143,6 +166,16 @@ def test_passages_that_give_the_same_name_keep_their_sentence_and_become_as_sure
     chosen = choose_name(PASSAGE, FOUND, "the Petrel")
     assert chosen.claims == PASSAGE.claims
     assert (chosen.answerable, chosen.confidence) == (0.7, 0.7)
+
+
+def test_words_that_only_have_the_name_in_them_are_another_answer() -> None:
+    chosen = choose_name(PASSAGE, FOUND, "the owner of the Petrel")
+    assert chosen.claims == (FOUND.claim,)
+
+
+def test_passages_that_are_surer_of_another_name_are_kept() -> None:
+    sure = replace(PASSAGE, answerable=0.9, confidence=0.9)
+    assert choose_name(sure, FOUND, "the Tern") == sure
 
 
 def test_passages_that_give_another_name_or_none_give_way() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,20 @@ def test_somebody_is_near_a_sentence_that_names_them_or_follows_soon(voyage: Map
     assert not is_near(rudd, cut(voyage, last - len(END), last), voyage)
 
 
+def test_somebody_is_near_whose_name_stands_in_the_heading_or_at_the_end_of_the_section_before() -> None:
+    opened = make_map([make_section(VOYAGE), make_section(END + " " + WEATHER, title="The Fall", position=1)])
+    (rudd,) = find_people("how did rudd die?", opened)
+    section = opened.linked.sections[1]
+    chunk = make_chunk(END, book_id="book", section_id=section.id, heading_path=("The Fall",))
+    (block,) = list_blocks(END)
+    first = Sentence("s1", chunk, 0, len(END), END, 0.5, 1, 0.5, block)
+    assert is_near(rudd, first, opened), "he is named a few lines before, in the section before"
+    late = replace(first, start=len(section.text) - 20, end=len(section.text))
+    assert not is_near(rudd, late, opened)
+    headed = replace(late, chunk=replace(chunk, heading_path=("The Death of Rudd",)))
+    assert is_near(rudd, headed, opened)
+
+
 class Visitor:
     """Keeps the workspace that it is given, and answers nothing."""
 
@@ -102,5 +117,6 @@ async def test_only_how_something_came_to_somebody_has_to_stand_near_a_name(work
         "where did Rudd die?",
         "why did Rudd fall?",
         "how old is Rudd?",
+        "how does Rudd keep the log?",
     ):
         assert await has_people(question, (far,), workspace)

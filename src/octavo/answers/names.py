@@ -39,7 +39,7 @@ _KIND = r"(?P<kind>[^\W\d_][\w-]*(?: [\w-]+)?)"
 _OWNER = r"(?P<owner>[\w.’'& -]+?)"
 _BE = r"(?:['’]?s| is| was| are| were)"
 _HOLDS = (
-    r"(?:commands?|captains?|owns?|has|have|had|possess(?:es)?|sails?|steers?|rules?|leads?|keeps?|runs?|rides?|rents?"
+    r"(?:commands?|captains?|owns?|possess(?:es)?|sails?|steers?|rules?|leads?|rides?|rents?"
     r"|lives? (?:in|at|on)|belongs? to|sail (?:in|on|aboard)|work on)"
 )
 _LINK = r"(?:of|in|on|at|aboard|on board)"
@@ -53,7 +53,6 @@ _FORMS = tuple(
         rf"what{_BE} {_OWNER}['’]s? {_KIND} (?:called|named)",
         rf"what{_BE} the {_KIND} (?:called|named)",
         rf"(?:what|which) {_KIND} (?:do|does|did) {_OWNER} {_HOLDS}",
-        rf"what(?:['’]s| is| was) {_OWNER}['’]s? {_KIND}",
         rf"who{_BE} {_OWNER}['’]s? {_KIND}",
         rf"who{_BE} (?:the|an?) {_KIND} {_LINK} {_OWNER}",
     )
@@ -61,6 +60,10 @@ _FORMS = tuple(
 _PLACE = re.compile(r" in (?:the|this) (?:book|story|novel|tale)$", re.IGNORECASE)
 _ARTICLE = re.compile(r"^(?:the|an?|this|that) ", re.IGNORECASE)
 _CLAUSE = re.compile(r"\b(?:that|which|who|whose|where|when)\b", re.IGNORECASE)
+# Of these the catalogue and the headings tell the names, and in a manual they stand for much else.
+_OF_THE_BOOK = frozenset(
+    ("author", "book", "chapter", "character", "file", "function", "name", "option", "section", "title")
+)
 # "Wives" and "crew" are asked for with more than one name.
 _SEVERAL = re.compile(r"(?:[^s]s|men|wives|children|crew|people)$", re.IGNORECASE)
 
@@ -86,9 +89,10 @@ class FoundName:
     confidence: float
     spellings: frozenset[str]
 
-    def is_in(self, words: str) -> bool:
-        """Whether words have the name."""
-        return any(re.search(rf"\b{re.escape(name)}\b", words) for name in self.spellings)
+    def is_said(self, words: str) -> bool:
+        """Whether words are the name, and nothing besides: "the daughter of Jonas" is somebody else."""
+        said = {words.strip(" .,;:!?"), _ARTICLE.sub("", words.strip(" .,;:!?"))}
+        return bool(said & self.spellings)
 
 
 def read_name_request(question: str) -> NameRequest | None:
@@ -100,7 +104,7 @@ def read_name_request(question: str) -> NameRequest | None:
             kind = found["kind"].lower()
             owner = _ARTICLE.sub("", found.groupdict().get("owner") or "")
             small = {*kind.split()} & list_words("stop", "auxiliaries") or _CLAUSE.search(owner)
-            if small or _SEVERAL.search(kind):
+            if small or _SEVERAL.search(kind) or _OF_THE_BOOK & {*kind.split()}:
                 return None
             return NameRequest(kind, owner, _is_person(kind, asks_who=said[:3].lower() == "who"))
     return None
@@ -115,9 +119,14 @@ def _is_person(kind: str, *, asks_who: bool) -> bool | None:
     return asks_who or noun in people or noun.endswith(("man", "woman"))
 
 
+def _read_for(workspace: Workspace, question: str) -> NameRequest | None:
+    """Read a question for a name to the whole book: where only a part is asked, the rest has no vote."""
+    return None if workspace.bounds.is_narrow else read_name_request(question)
+
+
 async def find_name(question: str, workspace: Workspace) -> FoundName | None:
     """Find the name that a question asks for, if the book has a clear winner."""
-    request = read_name_request(question)
+    request = _read_for(workspace, question)
     opened = await workspace.open_map() if request else None
     if request is None or opened is None:
         return None
@@ -130,7 +139,7 @@ async def find_name(question: str, workspace: Workspace) -> FoundName | None:
     spellings = sorted((name for name, _ in ranked[0].entity.spellings if name[:1].isupper()), key=len)[::-1]
     for quote in quotes:
         for sentence in await workspace.read_places(book.id, [quote]):
-            found = re.search("|".join(rf"\b{re.escape(name)}\b" for name in spellings), sentence.text)
+            found = _find_any(spellings, sentence.text)
             if found:
                 claim = Claim(sentence.text, (sentence.id,), (found.span(),))
                 return FoundName(claim, Phrase(sentence.id, *found.span()), sure, frozenset(spellings))
@@ -154,7 +163,13 @@ def has_any(names: Iterable[str], claim: Claim, sentences: Iterable[Sentence]) -
     """Whether a passage that a claim is cut from has one of some names, in its text or its headings."""
     chunks = [sentence.chunk for sentence in sentences if sentence.id in claim.sentences]
     told = "\n".join(text for chunk in chunks for text in (*chunk.heading_path, chunk.content))
-    return any(re.search(rf"\b{re.escape(name)}\b", told) for name in names)
+    return _find_any(names, told) is not None
+
+
+def _find_any(names: Iterable[str], text: str) -> re.Match[str] | None:
+    """Find the first of some names, the first one given before others that begin there. "Jr." is one too."""
+    every = "|".join(re.escape(name) for name in names)
+    return re.search(rf"(?<!\w)(?:{every})(?!\w)", text) if every else None
 
 
 def _list_spellings(describer: MapDescriber, name: str) -> list[str]:
@@ -164,7 +179,7 @@ def _list_spellings(describer: MapDescriber, name: str) -> list[str]:
 
 async def list_likely_names(question: str, workspace: Workspace) -> list[str]:
     """List the names that came first in the vote, however clear it was."""
-    request = read_name_request(question)
+    request = _read_for(workspace, question)
     opened = await workspace.open_map() if request else None
     if request is None or opened is None:
         return []
@@ -190,15 +205,21 @@ def measure_lead(ranked: Sequence[NamedThing]) -> float:
 
 
 def _list_quotes(request: NameRequest, winner: NamedThing, describer: MapDescriber) -> list[MapQuote]:
-    """List the sentences that show best that the winner is what was asked for."""
+    """List the sentences that show best that the winner is what was asked for.
+
+    They have the noun beside the name, or else the noun and the owner.
+    """
     noun = re.compile(rf"\b{re.escape(request.kind)}\b", re.IGNORECASE)
     owners = _list_spellings(describer, request.owner)
     shown: dict[MapQuote, float] = {}
     for place in winner.entity.places:
         quote = describer.quote_around(place)
-        worth = BESIDE + winner.places[place] if place in winner.places else 0.0
-        worth += HAS_NOUN * bool(noun.search(quote.text))
-        worth += HAS_OWNER * any(name in quote.text for name in owners)
+        beside, has_noun = place in winner.places, noun.search(quote.text) is not None
+        has_owner = _find_any(owners, quote.text) is not None
+        if not beside and not (has_noun and (has_owner or not owners)):
+            continue
+        worth = HAS_NOUN * has_noun + HAS_OWNER * has_owner
+        worth += BESIDE + winner.places[place] if beside else 0.0
         worth -= len(quote.text) / LONG + ASKS * quote.text.rstrip("”’\"'").endswith("?")
         shown[quote] = max(worth, shown.get(quote, worth))
     return sorted(shown, key=lambda quote: (-shown[quote], quote.position, quote.start))[:SEARCHED]

@@ -20,6 +20,7 @@ from octavo.answers.extract import MOST_WORDS, Extraction, explains, extract_ans
 from octavo.answers.features import state_answer
 from octavo.answers.foreign import measure_language
 from octavo.answers.halves import Half, complete_half, list_named
+from octavo.answers.headed import find_headed
 from octavo.answers.identity import (
     find_described,
     list_companions,
@@ -58,20 +59,23 @@ from octavo.answers.workspace import Workspace
 from octavo.concurrency import run_blocking
 from octavo.text.language import is_other_language
 from octavo.types import TOP_K_DEFAULT, UNANSWERED
-from octavo.verification.claims import UnansweredClaim
+from octavo.verification.claims import Claim, UnansweredClaim
 
 if TYPE_CHECKING:
     from octavo.protocols import Embedder, SupportModel
     from octavo.search.ranking import ReaderKind
     from octavo.search.rerank import Reranker
     from octavo.types import Chunk
-    from octavo.verification.claims import Claim, Phrase, Sentence
+    from octavo.verification.claims import Phrase, Sentence
 
 EmbedQuery = Callable[[str], Awaitable[tuple[float, ...]]]
 # So many sentences are compared with the question by their vectors. More are not worth the time.
 MOST_EMBEDDED = 4
 # The readers were trained with questions, not with orders such as "tell me about Ahab".
 _ASKS_WHAT = re.compile(r"\W*(?:who|what)", re.IGNORECASE)
+_ASKS_WHO = re.compile(r"\W*who\b", re.IGNORECASE)
+# How sure it is that what a section says first is what its title is.
+HEADED = 0.6
 # A name that is less sure than this is looked for once more.
 UNSURE = 0.5
 _NAME = re.compile(r"\b(?:names?|called)\b", re.IGNORECASE)
@@ -268,11 +272,15 @@ class OfflineAnswerer:
     async def _identify(self, question: str, name: str, workspace: Workspace) -> Reply | None:
         """Say who or what something is from all places that the map has of it."""
         described = await find_described(name, workspace)
-        if not described:
+        headed = [] if _ASKS_WHO.match(question) else await find_headed(name, workspace)
+        if not described and not headed:
             return None
         asked = question if _ASKS_WHAT.match(question) else f"What is {name}?"
         favoured = weigh_speech(workspace) | described
         reply = await self._answer(asked, workspace, workspace, favoured=favoured)
+        if headed and reply.confidence < HEADED:
+            claims = tuple(Claim(sentence.text, (sentence.id,)) for sentence in headed)
+            return replace(reply, claims=claims, answerable=1.0, confidence=HEADED, short=None)
         if not reply.claims:
             return reply
         return replace(reply, claims=tell_more(name, reply.claims, described, workspace))
@@ -479,9 +487,12 @@ def _find_chosen(claim: Claim, sentences: Mapping[str, Sentence]) -> Sentence:
 def choose_name(reply: Reply, named: FoundName, short: str) -> Reply:
     """Answer with the name that all of the book speaks for. Passages that agree have the better sentence.
 
-    `short` are the words that answer in the reply from passages, if it has any.
+    Passages that say something else are kept if they are surer. `short` are the words that answer in the
+    reply from passages, if it has any.
     """
-    if reply.short is None or not named.is_in(short):
+    if reply.short is None or not named.is_said(short):
+        if reply.claims and reply.confidence > named.confidence:
+            return reply
         claims, sure = (named.claim,), named.confidence
         return Reply(claims, sure, sure, readers=reply.readers, short=named.short)
     answerable = max(reply.answerable, named.confidence)

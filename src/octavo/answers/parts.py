@@ -321,7 +321,7 @@ def _resolve_ordinal(said: str, sections: Sequence[Section]) -> Part | None:
 def _resolve_title(said: str, sections: Sequence[Section], *, exact: bool) -> Part | None:
     if exact:
         wanted = fold_title(said)
-        same = [s for s in sections if wanted in (fold_title(s.title), fold_title(_drop_number(s.title)))]
+        same = [s for s in sections if wanted in (fold_title(s.title), fold_title(drop_number(s.title)))]
         same = same if wanted else []
         return _gather(min(same, key=lambda s: s.level), sections) if same else None
     for pattern in _TITLED:
@@ -353,11 +353,11 @@ def find_untold_title(part: Part, name: str) -> str:
 
     "Chapter 3" says nothing of "III: Of Individuality". Who names the title knows it.
     """
-    told = {t.stem for t in tokenize(_drop_number(part.title)) if not t.stop and _read_number(t.text) is None}
+    told = {t.stem for t in tokenize(drop_number(part.title)) if not t.stop and _read_number(t.text) is None}
     return part.title if told - {token.stem for token in tokenize(name)} else ""
 
 
-def _drop_number(title: str) -> str:
+def drop_number(title: str) -> str:
     found = _HEAD.match(title)
     numbered = found and (found["kind"] or not found["number"].isalpha())
     return title[found.end() :].lstrip(" .:)—–-") if found and numbered else title

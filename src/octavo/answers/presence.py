@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from octavo.concurrency import run_blocking
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 REACH = 1000
 # A name of a person has at most so many words, and the book speaks of them so often at least.
 NAME_WORDS, MENTIONED = 4, 3
-_HOW = re.compile(r"\W*how (?:do|does|did|is|are|was|were|has|have|had|can|could)\b", re.IGNORECASE)
+_HOW = re.compile(r"\W*how (?:did|was|were|had|has)\b", re.IGNORECASE)
 
 
 async def has_people(question: str, claims: Sequence[Claim], workspace: Workspace) -> bool:
@@ -33,7 +34,7 @@ async def has_people(question: str, claims: Sequence[Claim], workspace: Workspac
 
     Where it names nobody, and for other questions, nothing speaks against it.
     """
-    opened = await workspace.open_map() if _HOW.match(question) else None
+    opened = await workspace.open_map() if claims and _HOW.match(question) else None
     if opened is None:
         return True
     people = await run_blocking(find_people, question, opened[1])
@@ -58,9 +59,15 @@ def find_people(question: str, describer: MapDescriber) -> list[Entity]:
 
 
 def is_near(entity: Entity, sentence: Sentence, describer: MapDescriber) -> bool:
-    """Whether a name stands in a sentence or not far before it."""
+    """Whether a name stands in a sentence, in a heading over it, or not far before it, also under another."""
+    headings = "\n".join(sentence.chunk.heading_path)
+    if any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", headings) for name, _ in entity.spellings):
+        return True
     sections = describer.linked.sections
-    return any(
-        sections[number].id == sentence.chunk.section_id and sentence.start - REACH <= start < sentence.end
-        for number, start, _ in entity.places
-    )
+    begins = [0, *accumulate(len(section.text) for section in sections)]
+    own = next((n for n, section in enumerate(sections) if section.id == sentence.chunk.section_id), None)
+    if own is None:
+        return False
+    end = begins[own] + sentence.end
+    first = begins[own] + sentence.start - REACH
+    return any(first <= begins[number] + start < end for number, start, _ in entity.places)

@@ -74,6 +74,14 @@ class Bounds:
     """Whether the rest of the book lies ahead of the reader, so that nothing of it may be shown."""
 
     @property
+    def is_narrow(self) -> bool:
+        """Whether they leave out more of the books than what lies ahead of the reader."""
+        where = self.where
+        parts = {*where.any_of, *where.none_of} - {"book_id"}
+        limited = where.at_least or (where.at_most and not self.ahead)
+        return self.within is not None or self.passage is not None or bool(parts or limited)
+
+    @property
     def may_cut(self) -> bool:
         """Whether they may end within a passage: those of a selection do, and those of chosen pages."""
         pages = "page_number" in self.where.at_most or "page_end" in self.where.at_least
