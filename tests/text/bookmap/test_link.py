@@ -99,6 +99,51 @@ def test_in_a_manual_ordinary_words_and_fields_are_neither_people_nor_places() -
     assert set(kinds.values()) <= {EntityKind.THING, EntityKind.TERM}
 
 
+TALK = (
+    "“Stay here, Wick!” said Tom Hale. Rudd laughed. “Where are you, Wick?” asked Tom Hale of Rudd.",
+    "The letter was sent to Billy Moss, and a box came from Billy Moss. Rudd said to Tom Hale that he knew.",
+    "They slept at the Admiral Keel, and the Admiral Keel was full. “Come in,” said Rudd. Tom Hale nodded.",
+    "They rode to Saltmere. “In Saltmere, Saltmere!” cried Rudd. In Saltmere Tom Hale said nothing.",
+    "The road to Little Pell is wet. “In Little Pell,” said Rudd, “it rains, and from Little Pell I came.”",
+    "The Count de Ruy was seen, and the Count de Ruy was gone. “I saw the Count de Ruy,” said Tom Hale.",
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("Wick", EntityKind.PERSON),
+        ("Billy Moss", EntityKind.PERSON),
+        ("Admiral Keel", EntityKind.THING),
+        ("Saltmere", EntityKind.PLACE),
+        ("Little Pell", EntityKind.PLACE),
+        ("Count de Ruy", EntityKind.PERSON),
+    ],
+)
+def test_who_is_called_or_has_a_first_name_is_a_person_and_what_bears_a_title_need_not_be(
+    name: str, kind: EntityKind
+) -> None:
+    entity = link(*TALK).linked.find(name)
+    assert entity is not None
+    assert entity.kind is kind
+
+
+def test_a_short_title_is_one_too() -> None:
+    linked = link(
+        "“I shot him,” said Captain Moss. The boat of Captain Moss was lost. Nobody saw Moss again.",
+        "“Where is Cap’n Moss?” they cried. I told them of Cap’n Moss and his boat.",
+    ).linked
+    assert linked.find("Cap’n Moss") is linked.find("Captain Moss") is not None
+
+
+def test_a_mother_is_not_her_daughter() -> None:
+    linked = link(
+        "Here is Miss Lucy Moss. “Come, Miss Lucy Moss,” said Lucy Moss to Rudd. There was Lucy Moss.",
+        "We saw Lucy Moss and Mrs. Moss. “Go, Mrs. Moss,” said Rudd. Rudd saw Mrs. Moss with Lucy Moss.",
+    ).linked
+    assert linked.find("Mrs. Moss") is not linked.find("Lucy Moss")
+
+
 def test_people_who_share_a_last_name_stay_apart(books: dict[str, MapDescriber]) -> None:
     linked = books["story"].linked
     assert linked.find("Edda Marlow") is not linked.find("Tobias Marlow")

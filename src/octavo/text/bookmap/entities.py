@@ -7,6 +7,7 @@ twice, or an abbreviation and its long form, are one. Where it is not certain, n
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,10 @@ TWICE = 2
 ORDINARY = 3
 ESTABLISHED = 3
 PLACES_BEFORE = frozenset(["cape", "mount", "lake", "fort", "port", "mt", "river"])
+# The share of a name's mentions in which somebody is called by it.
+CALLED = 0.08
+_BEFORE_CALL = re.compile(r"(?:[,—] ?|\b(?:dear|oh|O|Oh|Ah|ah|my|poor|friend) )$")
+_AFTER_CALL = re.compile(r"[!?]|[.,;]?[’”\"]")
 # The share of a book's names that have a verb of speaking or "who" beside them, if it speaks of people.
 PEOPLED = 0.08
 # The share of a name's mentions that prove what it names, in a book that does not.
@@ -43,6 +48,11 @@ class Group:
     @property
     def speeches(self) -> int:
         return sum(form.count(Cue.SPEAKS) for form in self.forms)
+
+    @property
+    def titles(self) -> set[str]:
+        """The first words of its spellings."""
+        return {form.text.partition(" ")[0].lower().rstrip(".") for form in self.forms}
 
     @property
     def sections(self) -> set[int]:
@@ -139,6 +149,9 @@ def _is_short_for(short: Group, whole: Group, groups: Mapping[str, Group], lower
     # "Mrs. Hussey" is not "Hosea Hussey".
     if (short.gender and short.gender != whole.gender) or not short.sections & whole.sections:
         return False
+    # "Mrs. Westenra" is the mother of "Miss Lucy Westenra".
+    if {"miss", "mrs"} <= short.titles | whole.titles:
+        return False
     words = fold(split_title(whole.forms[0].text, {})[0]).split()
     first, last = words[0], words[-1]
     if whole.count == 1 and groups.get(last if short.key == first else first, short).count > short.count:
@@ -189,11 +202,12 @@ class KindJudge:
 
     `peopled` says that the book speaks of people. Where nobody speaks, comes or goes, "in" stands before
     files and chapters, and "whose" after packages: there such words prove little. `lower` counts the words
-    that the book writes in small letters.
+    that the book writes in small letters, and `texts` are its sections.
     """
 
     peopled: bool
     lower: Mapping[str, int]
+    texts: Sequence[str]
 
     def find_kind(self, forms: Sequence[Form], gender: str) -> EntityKind:
         """Tell what a name names."""
@@ -202,7 +216,7 @@ class KindJudge:
         for form in forms:
             count += len(form.places)
             words = [word.lower().rstrip(".") for word in form.text.split()]
-            titled += len(form.places) if len(words) > 1 and (is_title(words[0]) and words[1] != "of") else 0
+            titled += len(form.places) if len(words) > 1 and _is_proper_title(*words[:2]) else 0
             # The head of "Island of Devils" is its first word, that of "Sag Harbor" its last.
             heads.add(words[words.index("of") - 1] if "of" in words[1:] else words[-1])
             heads.add(words[0] if words[0] in PLACES_BEFORE else "")
@@ -210,12 +224,17 @@ class KindJudge:
         speaks, the, place, pronoun, named = (sum(form.count(cue) for form in forms) / count for cue in kinds)
         person = 3 * speaks + pronoun + 2 * named
         people = list_words("titles_of_men", "titles_of_women", "men", "women")
+        if the > 0.5 and not speaks and not gender and all(form.text.istitle() for form in forms):
+            # An inn may be called the "Admiral Benbow", but the Count de Ville is a person.
+            titled = 0
         if (gender and titled > 0.1 * count) or titled > 0.5 * count or heads & people:
             return EntityKind.PERSON
         if heads & list_words("place_nouns", "well_known_places") and speaks < 0.1:
             return EntityKind.PLACE
         if not self.peopled:
             return self._find_proven_kind(forms, count)
+        if the < 0.3 and (_has_first_name(forms) or self._is_called(forms, count, place)):
+            return EntityKind.PERSON
         if place > 0.3 and the < 0.3 and speaks < 0.05 and not titled:
             return EntityKind.PLACE
         if speaks > 0.08 or titled > 0.1 * count or (person > 0.25 and person > 2 * place and the < 0.5):
@@ -223,6 +242,16 @@ class KindJudge:
         if place > 0.2 and the < 0.3 and not all(form.text.isupper() for form in forms):
             return EntityKind.PLACE
         return EntityKind.PERSON if person > 0.5 and the < 0.3 else EntityKind.THING
+
+    def _is_called(self, forms: Sequence[Form], count: int, place: float) -> bool:
+        """Tell whether somebody is spoken to by a name, more often than it follows "in": “Stay, Pip!”"""
+        places = (place for form in forms for place in form.places)
+        called = sum(
+            _BEFORE_CALL.search(self.texts[section], max(0, start - 12), start) is not None
+            and _AFTER_CALL.match(self.texts[section], end) is not None
+            for section, start, end in places
+        )
+        return called >= TWICE and called > max(CALLED, place) * count
 
     def _find_proven_kind(self, forms: Sequence[Form], count: int) -> EntityKind:
         """Tell what a name names in a book that does not speak of people.
@@ -246,6 +275,17 @@ class KindJudge:
         if most < TWICE or most < PROVEN * count:
             return EntityKind.THING
         return EntityKind.PERSON if person > place else EntityKind.PLACE
+
+
+def _is_proper_title(first: str, second: str) -> bool:
+    """Tell whether a name begins with a title of people: "little" stands before names of places too."""
+    return is_title(first) and first not in list_words("traits_in_names") and second != "of"
+
+
+def _has_first_name(forms: Sequence[Form]) -> bool:
+    """Tell whether a name is, or begins with, a first name: "Billy Bones"."""
+    names = (form.text.lower().split() for form in forms)
+    return any(words[0] in list_words("first_names") and words[1:2] != ["of"] for words in names)
 
 
 def speaks_of_people(groups: Iterable[Group]) -> bool:

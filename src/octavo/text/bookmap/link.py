@@ -89,7 +89,7 @@ def link_map(sections: Sequence[Section], marks: Sequence[SectionMarks]) -> Link
     phrases = [phrase for pair in loose for phrase in pair]
     terms = collect_terms(texts, [section.title for section in sections], marks, extra=phrases)
     _join_loose(terms, loose)
-    judge = KindJudge(peopled=speaks_of_people(groups.values()), lower=lower)
+    judge = KindJudge(peopled=speaks_of_people(groups.values()), lower=lower, texts=texts)
     found = [*_make_names(groups, terms, texts, judge), *(_make_term(term, texts) for term in terms.values())]
     ranked = sorted(found, key=lambda entity: (-entity.weight, entity.places[0], entity.name))
     return LinkedMap(tuple(sections), tuple(marks), tuple(ranked), _index_names(ranked))
