@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from octavo.concurrency import run_blocking
-from octavo.text.bookmap.kinds import KindFinder, NamedThing
+from octavo.text.bookmap.kinds import KindFinder, NamedThing, match_kind
 from octavo.text.clean import collapse
 from octavo.text.english import list_words
 from octavo.verification.claims import Claim, Phrase
@@ -209,7 +209,7 @@ def _list_quotes(request: NameRequest, winner: NamedThing, describer: MapDescrib
 
     They have the noun beside the name, or else the noun and the owner.
     """
-    noun = re.compile(rf"\b{re.escape(request.kind)}\b", re.IGNORECASE)
+    noun = match_kind(request.kind)
     owners = _list_spellings(describer, request.owner)
     shown: dict[MapQuote, float] = {}
     for place in winner.entity.places:

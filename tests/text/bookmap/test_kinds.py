@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from octavo.text.bookmap.describe import MapDescriber
-from octavo.text.bookmap.kinds import KindFinder, NamedThing
+from octavo.text.bookmap.kinds import KindFinder, NamedThing, match_kind
 from tests.support.mapped_books import VOYAGE, make_map, make_section
 
 
@@ -75,3 +75,15 @@ def test_an_owner_may_be_written_with_and_without_a_title() -> None:
     names = {entity.name for entity in make_map([make_section(text)]).list_bearers("marsh")}
     assert "Miss Marsh" not in names
     assert names >= {"Mr. Marsh"} or names >= {"Marsh"}
+
+
+@pytest.mark.parametrize(("asked", "said"), [("first mate", "chief mate"), ("mother", "mamma")])
+def test_a_rank_and_a_parent_have_more_words_than_one(asked: str, said: str) -> None:
+    told = f"Rudd, the {said} of the Petrel, came. Nobody knew Rudd. The Petrel sank under Rudd, they said."
+    opened = make_map([make_section(told)])
+    assert list_names(find(opened, asked, "Petrel", person=None)) == ["Rudd"]
+
+
+def test_a_first_wife_is_not_a_chief_wife() -> None:
+    assert match_kind("first wife").search("his chief wife") is None
+    assert match_kind("chief mate").search("the First Mate")

@@ -46,6 +46,13 @@ _FOLLOWS = re.compile(
 )
 # After a comma, only what ends there is another word for the same.
 _CLOSES = re.compile(r"[’”\"]?(?:[.,;:!?)—]|$| (?:of|in|to|at|on|for|from|who|which|that|and|was|is|had)\b)")
+# Words of rank and kinship that mean the same. Of ranks only, as somebody's first wife is not the chief one.
+_RANKED = ("mate", "officer", "engineer", "cook", "clerk", "steward", "harpooneer", "surgeon")
+_SAME = (
+    *(tuple(f"{first} {rank}" for first in ("first", "chief", "head")) for rank in _RANKED),
+    ("mother", "mamma", "mama"),
+    ("father", "papa"),
+)
 Mention = tuple[int, int, int]
 """Where a name begins and ends in its section, and the number of its entity."""
 
@@ -76,6 +83,13 @@ class NamedThing:
     together: int = 0
     score: float = 0.0
     places: dict[Place, float] = field(default_factory=dict)
+
+
+def match_kind(kind: str) -> re.Pattern[str]:
+    """Match a noun, or another that means the same: "chief mate" for "first mate"."""
+    same = next((words for words in _SAME if kind in words), (kind,))
+    words = "|".join("[ -]".join(map(re.escape, each.split())) for each in same)
+    return re.compile(rf"(?<![\w’'-])(?:{words})(?![\w’'-])", re.IGNORECASE)
 
 
 class KindFinder:
@@ -109,8 +123,7 @@ class KindFinder:
         return not person and 2 * the > len(entity.places)
 
     def _list_places(self, kind: str) -> Iterator[Place]:
-        words = "[ -]".join(map(re.escape, kind.split()))
-        pattern = re.compile(rf"(?<![\w’'-]){words}(?![\w’'-])", re.IGNORECASE)
+        pattern = match_kind(kind)
         for number, section in enumerate(self.linked.sections):
             yield from ((number, *noun.span()) for noun in pattern.finditer(section.text))
 
