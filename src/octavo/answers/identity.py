@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from octavo.answers.extract import MOST_CLAIMS, MOST_WORDS, is_list_item, is_reference
 from octavo.answers.features import refers_back
 from octavo.concurrency import run_blocking
+from octavo.text.bookmap.model import EntityKind
 from octavo.text.english import tokenize
 from octavo.verification.claims import Claim
 
@@ -27,6 +28,14 @@ OPENS, SPOKEN = 0.7, -1.5
 BESIDE = 2.5
 # How much a sentence counts more that sets the two sides of a comparison against each other.
 CONTRASTS = 2.5
+# A ship or an inn is "the Pequod" at so many mentions, and so many at least. Without an article the name is
+# another one's, and says as much less of the ship.
+ARTICLED, ARTICLED_LEAST, OTHER_SENSE = 0.9, 10, -4.0
+_ARTICLE = re.compile(
+    r"\b(?:the|this|that|our|his|her|their|your|my)(?: [\w’'-]+,?){0,3}[ “‘\"]+$", re.IGNORECASE
+)
+# A clause that opens with the name is about its bearer: "a schooner; name, Hispaniola" gives one to a ship.
+_OPENING = re.compile(r"(?:^|[.;:] )[“‘\"]*$")
 _CONTRAST = re.compile(
     r"\b(?:differ(?:s|ence|ences|ent|ently)?|unlike|whereas|while|(?:in|by) contrast|as opposed to"
     r"|rather than|instead|on the other hand|however|but|only|not|same|similar|more|less|faster|slower"
@@ -144,6 +153,42 @@ def weigh_contrast(sides: Sequence[str], sentences: Sequence[Sentence]) -> dict[
 
 def _collect_stems(text: str) -> frozenset[str]:
     return frozenset(token.stem for token in tokenize(text))
+
+
+async def find_other_senses(name: str, workspace: Workspace) -> dict[Sentence, float]:
+    """Find the sentences of a workspace that mean another of the name than the book mostly speaks of."""
+    opened = await workspace.open_map()
+    return await run_blocking(weigh_other_senses, name, [*workspace], opened[1]) if opened else {}
+
+
+def weigh_other_senses(
+    name: str, sentences: Iterable[Sentence], describer: MapDescriber
+) -> dict[Sentence, float]:
+    """Find the clauses that open with a name without the article that it nearly always has: another one's."""
+    entity = describer.linked.find(name)
+    if entity is None or not _has_article(entity, describer):
+        return {}
+    spelled = re.compile(rf"\b{re.escape(entity.name)}\b", re.IGNORECASE)
+    found: dict[Sentence, float] = {}
+    for sentence in sentences:
+        named = [match.start() for match in spelled.finditer(sentence.text)]
+        if any(_ARTICLE.search(sentence.text, 0, start) for start in named):
+            continue
+        if any(_OPENING.search(sentence.text, 0, start) for start in named):
+            found[sentence] = OTHER_SENSE
+    return found
+
+
+def _has_article(entity: Entity, describer: MapDescriber) -> bool:
+    """Tell whether the book nearly always says "the" before a name."""
+    if entity.kind is EntityKind.TERM or len(entity.places) < ARTICLED_LEAST:
+        return False
+    texts = describer.linked.sections
+    with_article = sum(
+        _ARTICLE.search(texts[section].text, max(0, start - 60), start) is not None
+        for section, start, _ in entity.places
+    )
+    return with_article >= ARTICLED * len(entity.places)
 
 
 def weigh_speech(sentences: Iterable[Sentence]) -> dict[Sentence, float]:

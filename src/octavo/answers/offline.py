@@ -23,6 +23,7 @@ from octavo.answers.halves import Half, complete_half, list_named
 from octavo.answers.headed import find_headed
 from octavo.answers.identity import (
     find_described,
+    find_other_senses,
     list_companions,
     tell_more,
     weigh_contrast,
@@ -93,6 +94,9 @@ WITHOUT_OWNER = 0.5
 # And one of how something came to somebody who is not named anywhere near: of nine such answers about two
 # novels eight were wrong, four of them at more than 0.5.
 WITHOUT_PEOPLE = 0.5
+# And one of what something is from a sentence that most likely means another of the name. Chosen, so that it
+# is no sure one.
+OTHER_SENSE = 0.5
 # The most words of an answer in several parts, with the sentences that they point back to.
 MOST_JOINED = 120
 # How often an order about a selection is carried out as the reader meant it.
@@ -276,13 +280,16 @@ class OfflineAnswerer:
         if not described and not headed:
             return None
         asked = question if _ASKS_WHAT.match(question) else f"What is {name}?"
-        favoured = weigh_speech(workspace) | described
+        others = await find_other_senses(name, workspace)
+        favoured = weigh_speech(workspace) | described | others
         reply = await self._answer(asked, workspace, workspace, favoured=favoured)
         if headed and reply.confidence < HEADED:
             claims = tuple(Claim(sentence.text, (sentence.id,)) for sentence in headed)
             return replace(reply, claims=claims, answerable=1.0, confidence=HEADED, short=None)
         if not reply.claims:
             return reply
+        if {sentence.id for sentence in others} & {*reply.claims[0].sentences}:
+            reply = replace(reply, confidence=reply.confidence * OTHER_SENSE)
         return replace(reply, claims=tell_more(name, reply.claims, described, workspace))
 
     async def _compare(self, question: str, sides: tuple[str, str], workspace: Workspace) -> Reply | None:
