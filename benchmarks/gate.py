@@ -167,10 +167,13 @@ def score_left_out(table: Table, chosen: Sequence[str]) -> Floats:
 
 
 def find_limit(table: Table, scores: Floats, share: float) -> float:
-    """The least score from which on at most this share of the lies is published."""
+    """The least score from which on at most this share of the lies is published.
+
+    Lies that are published whatever their score is count too.
+    """
     lies = np.sort(scores[~table.honest & ~table.strict & ~table.vetoed])[::-1]
-    allowed = int(share * (~table.honest).sum())
-    return float(lies[allowed]) + 1e-3
+    allowed = int(share * (~table.honest).sum()) - int((~table.honest & table.strict).sum())
+    return float(lies[max(0, allowed)]) + 1e-3
 
 
 def make_judge(table: Table, *, without: Sequence[str] = ()) -> dict[str, Any]:
