@@ -87,6 +87,13 @@ async def test_another_title_is_no_definition(library: Library, question: str) -
     assert answer.confidence != pytest.approx(0.6)
 
 
+async def test_a_section_is_found_among_several_books(library: Library, tmp_path: Path) -> None:
+    (tmp_path / "other.md").write_text("# Tides\n\n## Moon\n\nThe moon draws the sea.\n", encoding="utf-8")
+    await library.add(tmp_path / "other.md")
+    answer = await ask_truly(library, "what is a here document")
+    assert answer.content.startswith("This type of redirection")
+
+
 async def test_a_section_out_of_scope_tells_nothing(library: Library) -> None:
     quoting = Scope(type=ScopeType.SECTION, identifier="4 Quoting")
     answer = await library.ask("what is a here document", scope=quoting)

@@ -16,50 +16,46 @@ from octavo.answers.extract import (
     says_nothing,
 )
 from octavo.answers.parts import drop_number
-from octavo.concurrency import run_blocking
 from octavo.text.english import tokenize
 from octavo.types import ElementKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence, Set
+    from collections.abc import Sequence
 
     from octavo.answers.workspace import Workspace
-    from octavo.types import Section
     from octavo.verification.claims import Sentence
 
 # So many sentences of the beginning are quoted, if they have no more words than this.
 MOST_SENTENCES, MOST_WORDS = 2, 80
-# A longer section tells more than what a thing is, and begins elsewhere.
-LONGEST = 6_000
+# A longer section tells more than what a thing is. What begins later is not how a section begins: of chosen
+# pages, the first may begin in the middle of it.
+LONGEST, LATEST = 6_000, 300
 _ENDS = (".", "!", ".)", ".”", '."')
 
 
 async def find_headed(name: str, workspace: Workspace) -> list[Sentence]:
-    """Find the first sentences of the section that is titled so, if they may be taken for a definition.
+    """Find the first sentences of a section that is titled so, if they may be taken for a definition.
 
     Either they have the name, or the section is a short one below another heading: the chapter of a novel
-    that has a name for its title does not begin with what that is.
+    that has a name for its title does not begin with what that is. The section is one that was found.
     """
-    sections, visible = await workspace.list_sections()
-    section = await run_blocking(_find_section, name, sections, visible)
-    if section is None:
+    found = [sentence for sentence in workspace if _is_titled(sentence, name)]
+    if not found:
         return []
-    opening = _choose_opening(await workspace.look_through(section))
+    first = min(found, key=lambda sentence: sentence.chunk.document_position)
+    seen = await workspace.look_around(first)
+    opening = _choose_opening(seen)
+    if not opening or opening[0].start > LATEST:
+        return []
     named = _collect_stems(name) <= _collect_stems(" ".join(sentence.text for sentence in opening))
-    if not opening or not (named or _is_within_chapter(section)):
-        return []
-    return await workspace.take(opening)
+    within = len(first.chunk.heading_path) > 1 and seen[-1].end <= LONGEST
+    return await workspace.take(opening) if named or within else []
 
 
-def _find_section(name: str, sections: Sequence[Section], visible: Set[str]) -> Section | None:
+def _is_titled(sentence: Sentence, name: str) -> bool:
+    title = sentence.chunk.heading_path[-1] if sentence.chunk.heading_path else ""
     wanted = _collect_stems(name)
-    titled = (s for s in sections if s.id in visible and s.text.strip() and not is_apparatus(s.title))
-    same = [s for s in titled if wanted and _collect_stems(drop_number(s.title)) == wanted]
-    return min(same, key=lambda section: section.position) if same else None
-
-
-def _is_within_chapter(section: Section) -> bool:
-    return len(section.heading_path) > 1 and len(section.text) <= LONGEST
+    return bool(wanted) and not is_apparatus(title) and _collect_stems(drop_number(title)) == wanted
 
 
 def _choose_opening(sentences: Sequence[Sentence]) -> list[Sentence]:
