@@ -173,7 +173,9 @@ def find_limit(table: Table, scores: Floats, share: float) -> float:
     """
     lies = np.sort(scores[~table.honest & ~table.strict & ~table.vetoed])[::-1]
     allowed = int(share * (~table.honest).sum()) - int((~table.honest & table.strict).sum())
-    return float(lies[max(0, allowed)]) + 1e-3
+    if allowed < 0:
+        raise SystemExit(f"more than {share} of the lies are published whatever their score")
+    return float(lies[allowed]) + 1e-3 if allowed < len(lies) else 0.0
 
 
 def make_judge(table: Table, *, without: Sequence[str] = ()) -> dict[str, Any]:

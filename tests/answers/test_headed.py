@@ -45,7 +45,21 @@ Ten years went by in the old town. Nobody spoke of marks.
 
 This kind of pattern stands for all names that fit it.
 
+### 4.3 Notes
+
+These are few.
+
+### 4.4 The Storm
+
+Ten years later he came home. She did not know him, and he said so.
+
 ## 5 The Tern
+
+### 5.1 Notes
+
+These are many.
+
+## 6 The Gull
 
 For several days nothing was seen of her above the water. The men waited.
 """
@@ -80,6 +94,10 @@ async def test_a_section_tells_what_its_title_is(library: Library, question: str
         "what are listings",  # a list
         "who is the tern",  # a chapter of a story
         "what is the tern",
+        "what is the storm",  # a part of a chapter of a story
+        "what is a document",  # only a part of the title
+        "what is not a here document",
+        "what are notes",  # two sections
     ],
 )
 async def test_another_title_is_no_definition(library: Library, question: str) -> None:

@@ -6,6 +6,7 @@ A manual often tells under a heading what it names, without naming it again: "He
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from octavo.answers.extract import (
@@ -15,8 +16,7 @@ from octavo.answers.extract import (
     is_reference,
     says_nothing,
 )
-from octavo.answers.parts import drop_number
-from octavo.text.english import tokenize
+from octavo.answers.parts import drop_number, fold_title
 from octavo.types import ElementKind
 
 if TYPE_CHECKING:
@@ -27,35 +27,48 @@ if TYPE_CHECKING:
 
 # So many sentences of the beginning are quoted, if they have no more words than this.
 MOST_SENTENCES, MOST_WORDS = 2, 80
-# A longer section tells more than what a thing is. What begins later is not how a section begins: of chosen
-# pages, the first may begin in the middle of it.
-LONGEST, LATEST = 6_000, 300
+# A longer section tells more than what a thing is.
+LONGEST = 6_000
+# A section that so often speaks of somebody tells a story, and does not begin with what its title is.
+STORY = 0.02
 _ENDS = (".", "!", ".)", ".”", '."')
+_SOMEBODY = re.compile(r"\b(?:he|she|him|his|her|hers|said|i|my|me)\b", re.IGNORECASE)
+_ARTICLE = re.compile(r"^(?:an?|the) ")
+_PLURAL = re.compile(r"(?<=[a-z]{3})(?:(?<=[sxz])es|(?<=[cs]h)es|(?<!s)s)$")
 
 
 async def find_headed(name: str, workspace: Workspace) -> list[Sentence]:
-    """Find the first sentences of a section that is titled so, if they may be taken for a definition.
+    """Find the first sentences of the section that is titled so, if they may be taken for a definition.
 
-    Either they have the name, or the section is a short one below another heading: the chapter of a novel
-    that has a name for its title does not begin with what that is. The section is one that was found.
+    It is one that was found, and the only one of that title: "Options" of a manual are those of each command.
+    It is short, stands below another heading, and tells no story.
     """
-    found = [sentence for sentence in workspace if _is_titled(sentence, name)]
-    if not found:
+    wanted = _fold(name)
+    found = [
+        s for s in workspace if s.chunk.heading_path[1:] and _is_titled(s.chunk.heading_path[-1], wanted)
+    ]
+    if not wanted or len({(one.chunk.book_id, one.chunk.section_id) for one in found}) != 1:
         return []
-    first = min(found, key=lambda sentence: sentence.chunk.document_position)
-    seen = await workspace.look_around(first)
+    seen = await workspace.look_around(found[0])
+    if not seen or seen[0].start or seen[-1].end > LONGEST or _tells_story(seen):
+        return []
     opening = _choose_opening(seen)
-    if not opening or opening[0].start > LATEST:
-        return []
-    named = _collect_stems(name) <= _collect_stems(" ".join(sentence.text for sentence in opening))
-    within = len(first.chunk.heading_path) > 1 and seen[-1].end <= LONGEST
-    return await workspace.take(opening) if named or within else []
+    taken = await workspace.take(opening)
+    return taken if len(taken) == len(opening) else []
 
 
-def _is_titled(sentence: Sentence, name: str) -> bool:
-    title = sentence.chunk.heading_path[-1] if sentence.chunk.heading_path else ""
-    wanted = _collect_stems(name)
-    return bool(wanted) and not is_apparatus(title) and _collect_stems(drop_number(title)) == wanted
+def _is_titled(title: str, wanted: str) -> bool:
+    return not is_apparatus(title) and wanted in (_fold(title), _fold(drop_number(title)))
+
+
+def _fold(name: str) -> str:
+    """Write a name in one way: without an article before it, and without the ending of a plural."""
+    return _PLURAL.sub("", _ARTICLE.sub("", fold_title(name)))
+
+
+def _tells_story(sentences: Sequence[Sentence]) -> bool:
+    words = sum(len(sentence.text.split()) for sentence in sentences)
+    return sum(len(_SOMEBODY.findall(sentence.text)) for sentence in sentences) > STORY * words
 
 
 def _choose_opening(sentences: Sequence[Sentence]) -> list[Sentence]:
@@ -80,7 +93,3 @@ def _is_prose(sentence: Sentence) -> bool:
     if is_list_item(sentence) or sentence.kind is ElementKind.CODE or is_headline(text):
         return False
     return text.endswith(_ENDS) and not says_nothing(sentence) and not is_reference(text)
-
-
-def _collect_stems(text: str) -> frozenset[str]:
-    return frozenset(token.stem for token in tokenize(text) if not token.stop)

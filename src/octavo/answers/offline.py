@@ -283,7 +283,7 @@ class OfflineAnswerer:
         others = await find_other_senses(name, workspace)
         favoured = weigh_speech(workspace) | described | others
         reply = await self._answer(asked, workspace, workspace, favoured=favoured)
-        if headed and reply.confidence < HEADED:
+        if headed and reply.confidence < UNSURE:
             claims = tuple(Claim(sentence.text, (sentence.id,)) for sentence in headed)
             return replace(reply, claims=claims, answerable=1.0, confidence=HEADED, short=None)
         if not reply.claims:

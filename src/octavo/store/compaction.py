@@ -63,8 +63,11 @@ EXACT_MOST = 100_000
 """How many passages a search compares vector by vector."""
 OVERSAMPLING, LEAST_OVERSAMPLING = 4.0, 1.5
 """How many times more vectors than asked for are compared: in all segments, and in each of many."""
-LOOSE_MOST = 50_000
-"""New points are worth rewriting when there are so many. Until then each of their vectors is compared."""
+LOOSE_MOST, LOOSE_SHARE = 50_000, 0.03
+"""New points are worth rewriting when there are so many, and in a very large store such a share of them.
+
+Until then each of their vectors is compared.
+"""
 LINKS, LINKS_CHOSEN_FROM = 16, 60
 """To how many others a vector is linked, and how many near ones these are chosen from."""
 NEAR, LEAST_NEAR = 1_536, 256
@@ -115,7 +118,8 @@ def count_loose(path: Path) -> int:
 
 def is_worth_rewriting(path: Path, *, points: int, exact_most: int) -> bool:
     """Whether a store with so many points is large enough, and enough of them are new or none are linked."""
-    worth = count_loose(path) >= min(LOOSE_MOST, exact_most) or lacks_links(path)
+    least = max(LOOSE_SHARE * points, min(LOOSE_MOST, exact_most))
+    worth = count_loose(path) >= least or lacks_links(path)
     return points > exact_most and worth
 
 

@@ -145,12 +145,15 @@ def _join_short_forms(
                 del groups[short.key]
 
 
+_MOTHERS = (("miss", "mrs"), ("mrs", "miss"))
+
+
 def _is_short_for(short: Group, whole: Group, groups: Mapping[str, Group], lower: Mapping[str, int]) -> bool:
     # "Mrs. Hussey" is not "Hosea Hussey".
     if (short.gender and short.gender != whole.gender) or not short.sections & whole.sections:
         return False
     # "Mrs. Westenra" is the mother of "Miss Lucy Westenra".
-    if {"miss", "mrs"} <= short.titles | whole.titles:
+    if any({a} <= short.titles and {b} <= whole.titles - short.titles for a, b in _MOTHERS):
         return False
     words = fold(split_title(whole.forms[0].text, {})[0]).split()
     first, last = words[0], words[-1]

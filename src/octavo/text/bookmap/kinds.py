@@ -259,8 +259,9 @@ class KindFinder:
         for (first, last, number), sure in self._list_named(noun.place):
             if number not in others and (section, first, last) not in owned:
                 one = found.setdefault(number, NamedThing(self.linked.entities[number]))
-                one.said += noun.worth * sure
-                one.places[section, first, last] = noun.worth * sure
+                mention, worth = (section, first, last), noun.worth * sure
+                one.said += max(0.0, worth - one.places.get(mention, 0.0))
+                one.places[mention] = max(worth, one.places.get(mention, 0.0))
 
     def _list_named(self, place: Place) -> Iterator[tuple[Mention, float]]:
         """List the names that stand beside a noun as names of what it means, and how sure that is."""
