@@ -34,7 +34,7 @@ ONLY_NEAR = 0.25
 SEARCHED, WORTH_A_SEARCH = 3, 0.1
 # What a sentence is worth that has the noun beside the name, the noun, and a name of the owner, and what one
 # loses for so many characters, and for asking.
-BESIDE, HAS_NOUN, HAS_OWNER, LONG, ASKS = 1.5, 1.0, 2.0, 200, 2.0
+BESIDE, HAS_NOUN, HAS_OWNER, LONG, ASKS = 3.0, 1.0, 2.0, 200, 2.0
 _KIND = r"(?P<kind>[^\W\d_][\w-]*(?: [\w-]+)?)"
 _OWNER = r"(?P<owner>[\w.’'& -]+?)"
 _BE = r"(?:['’]?s| is| was| are| were)"
