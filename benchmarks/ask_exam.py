@@ -76,6 +76,17 @@ def group(judged: Iterable[Judged], by: str) -> dict[str, list[Judged]]:
     return dict(sorted(groups.items()))
 
 
+def report(judged: Sequence[Judged], answers: Path | None) -> None:
+    """Print what became of the questions, by type and book too, and keep what was said."""
+    print(tell("all", judged))
+    for by in ("type", "book"):
+        for name, some in group(judged, by).items():
+            print(tell(name, some))
+    if answers:
+        lines = (json.dumps(asdict(one), ensure_ascii=False) for one in judged)
+        answers.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 async def main() -> None:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -85,13 +96,7 @@ async def main() -> None:
     options.add_argument("--answers", type=Path)
     given = options.parse_args()
     judged = [one async for one in ask_all(list(rows(given.exam)), given.target, given.library)]
-    print(tell("all", judged))
-    for by in ("type", "book"):
-        for name, some in group(judged, by).items():
-            print(tell(name, some))
-    if given.answers:
-        lines = (json.dumps(asdict(one), ensure_ascii=False) for one in judged)
-        given.answers.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    report(judged, given.answers)
 
 
 if __name__ == "__main__":

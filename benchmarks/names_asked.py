@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import shutil
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.ask_exam import Judged, group, tell
+from benchmarks.ask_exam import Judged, report
 from benchmarks.fitting_exam import has_all
 from benchmarks.second_exam import copy_pages, write_books
 from benchmarks.suite import Row, rows
@@ -77,13 +75,7 @@ async def main() -> None:
         data, suite, faq = given.write
         write_all(data, suite, faq, given.target)
     judged = [one async for one in ask_all(list(rows(QUESTIONS)), given.target, given.library)]
-    print(tell("all", judged))
-    for by in ("type", "book"):
-        for name, some in group(judged, by).items():
-            print(tell(name, some))
-    if given.answers:
-        lines = (json.dumps(asdict(one), ensure_ascii=False) for one in judged)
-        given.answers.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    report(judged, given.answers)
 
 
 if __name__ == "__main__":

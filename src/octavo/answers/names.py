@@ -139,7 +139,7 @@ async def find_name(question: str, workspace: Workspace) -> FoundName | None:
     spellings = sorted((name for name, _ in ranked[0].entity.spellings if name[:1].isupper()), key=len)[::-1]
     for quote in quotes:
         for sentence in await workspace.read_places(book.id, [quote]):
-            found = _find_any(spellings, sentence.text)
+            found = find_any(spellings, sentence.text)
             if found:
                 claim = Claim(sentence.text, (sentence.id,), (found.span(),))
                 return FoundName(claim, Phrase(sentence.id, *found.span()), sure, frozenset(spellings))
@@ -163,10 +163,10 @@ def has_any(names: Iterable[str], claim: Claim, sentences: Iterable[Sentence]) -
     """Whether a passage that a claim is cut from has one of some names, in its text or its headings."""
     chunks = [sentence.chunk for sentence in sentences if sentence.id in claim.sentences]
     told = "\n".join(text for chunk in chunks for text in (*chunk.heading_path, chunk.content))
-    return _find_any(names, told) is not None
+    return find_any(names, told) is not None
 
 
-def _find_any(names: Iterable[str], text: str) -> re.Match[str] | None:
+def find_any(names: Iterable[str], text: str) -> re.Match[str] | None:
     """Find the first of some names, the first one given before others that begin there. "Jr." is one too."""
     every = "|".join(re.escape(name) for name in names)
     return re.search(rf"(?<!\w)(?:{every})(?!\w)", text) if every else None
@@ -215,7 +215,7 @@ def _list_quotes(request: NameRequest, winner: NamedThing, describer: MapDescrib
     for place in winner.entity.places:
         quote = describer.quote_around(place)
         beside, has_noun = place in winner.places, noun.search(quote.text) is not None
-        has_owner = _find_any(owners, quote.text) is not None
+        has_owner = find_any(owners, quote.text) is not None
         if not beside and not (has_noun and (has_owner or not owners)):
             continue
         worth = HAS_NOUN * has_noun + HAS_OWNER * has_owner

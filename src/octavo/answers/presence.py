@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from octavo.answers.names import find_any
 from octavo.concurrency import run_blocking
 from octavo.text.bookmap.model import EntityKind
 from octavo.text.english import tokenize
@@ -60,8 +61,7 @@ def find_people(question: str, describer: MapDescriber) -> list[Entity]:
 
 def is_near(entity: Entity, sentence: Sentence, describer: MapDescriber) -> bool:
     """Whether a name stands in a sentence, in a heading over it, or not far before it, also under another."""
-    headings = "\n".join(sentence.chunk.heading_path)
-    if any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", headings) for name, _ in entity.spellings):
+    if find_any((name for name, _ in entity.spellings), "\n".join(sentence.chunk.heading_path)):
         return True
     sections = describer.linked.sections
     begins = [0, *accumulate(len(section.text) for section in sections)]
