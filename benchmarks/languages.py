@@ -47,7 +47,7 @@ from benchmarks.parallel import SHORTEST, Entry, read_anchored, read_entries, st
 from benchmarks.suite import rows
 from octavo.answers import calibration
 from octavo.answers.calibration import LEAST_CONFIDENCE
-from octavo.answers.offline import Reply
+from octavo.answers.replies import Reply
 from octavo.answers.steps import AskSteps
 from octavo.library import Library
 from octavo.search.ranking import ReaderKind

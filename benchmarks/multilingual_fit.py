@@ -41,7 +41,8 @@ from benchmarks.languages import Row, read_items
 from benchmarks.parallel import Entry, read_entries
 from benchmarks.suite import rows
 from octavo.answers.calibration import LEAST_CONFIDENCE, RISK, load_calibration
-from octavo.answers.offline import OfflineAnswerer, Reply
+from octavo.answers.offline import OfflineAnswerer
+from octavo.answers.replies import Reply
 from octavo.answers.workspace import number_sentences
 from octavo.library import Library
 from octavo.search.retrieval import Retriever

@@ -37,7 +37,7 @@ from octavo.types import TOP_K_DEFAULT, Answer, Book, Evidence, PrintedPage, Que
 from octavo.verification.check import Support
 
 if TYPE_CHECKING:
-    from octavo.answers.offline import Answerer
+    from octavo.answers.replies import Answerer
     from octavo.llm.search_tool import FunctionTool
     from octavo.maintenance.doctor import Finding
     from octavo.protocols import Embedder

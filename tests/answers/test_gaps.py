@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from octavo.answers.gaps import Gap, choose_groups, group_questions
-from octavo.answers.offline import Reply
+from octavo.answers.replies import Reply
 from octavo.library import Library
 from octavo.records.conversations import Rating
 from octavo.settings import Settings

@@ -9,7 +9,7 @@ import pytest
 
 from octavo.answers.calibration import LEAST_CONFIDENCE
 from octavo.answers.halves import Half, complete_half
-from octavo.answers.offline import Reply, join_replies
+from octavo.answers.replies import Reply, join_replies
 from octavo.answers.requests import SeveralRequest, read_request
 from octavo.library import Library
 from octavo.verification.claims import Claim, UnansweredClaim

@@ -17,7 +17,7 @@ from octavo.answers.names import (
     measure_lead,
     read_name_request,
 )
-from octavo.answers.offline import Reply, choose_name
+from octavo.answers.replies import Reply, choose_name
 from octavo.library import Library
 from octavo.text.blocks import list_blocks
 from octavo.text.bookmap.kinds import NamedThing

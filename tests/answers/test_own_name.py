@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from octavo.answers.offline import Reply
 from octavo.answers.own_name import ask_in_own_word, find_own_word
+from octavo.answers.replies import Reply
 from octavo.answers.workspace import Workspace
 from octavo.library import Library
 from octavo.testing import TinyEmbedder

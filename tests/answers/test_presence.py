@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from octavo.answers.offline import Reply
 from octavo.answers.presence import REACH, find_people, has_people, is_near
+from octavo.answers.replies import Reply
 from octavo.answers.workspace import Workspace
 from octavo.library import Library
 from octavo.settings import Settings

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from octavo.answers.extract import MOST_WORDS, extract_answer
-from octavo.answers.offline import POINTS_BACK, Reply
+from octavo.answers.offline import POINTS_BACK
 from octavo.answers.references import add_antecedents, is_caption, points_back
+from octavo.answers.replies import Reply
 from octavo.answers.short import count_words
 from octavo.answers.workspace import Workspace
 from octavo.library import Library

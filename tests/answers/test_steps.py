@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from octavo.answers.calibration import load_calibration
-from octavo.answers.offline import Answerer
+from octavo.answers.replies import Answerer
 from octavo.errors import InvalidValue
 from octavo.library import Library
 from octavo.search.rerank import Reranker

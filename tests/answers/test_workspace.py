@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from octavo.answers.offline import Reply
+from octavo.answers.replies import Reply
 from octavo.answers.workspace import FOUND_MOST, Workspace
 from octavo.errors import NotFound
 from octavo.library import Library

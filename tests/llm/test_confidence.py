@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from octavo.answers.offline import Reply
+from octavo.answers.replies import Reply
 from octavo.llm.confidence import estimate_confidence, measure_answer
 from octavo.verification.claims import Claim, Phrase
 

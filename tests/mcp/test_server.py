@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from mcp import Client, MCPError
 from mcp.types import CallToolResult, TextContent
 
-from octavo.answers.offline import Answerer
+from octavo.answers.replies import Answerer
 from octavo.errors import TooMany
 from octavo.events import Retrieved
 from octavo.library import Library

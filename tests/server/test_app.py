@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from octavo.answers.offline import Answerer
+from octavo.answers.replies import Answerer
 from octavo.server.app import make_app
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from fastapi import Request
 
-from octavo.answers.offline import Reply
+from octavo.answers.replies import Reply
 from octavo.limits import ServiceLimits
 from octavo.server.auth import Caller
 from octavo.server.load import Load
@@ -243,7 +243,7 @@ SERVER = """
 import asyncio, select, sys
 from pathlib import Path
 import uvicorn
-from octavo.answers.offline import Reply
+from octavo.answers.replies import Reply
 from octavo.server.app import make_app
 from octavo.server.run import DrainingServer, make_config
 from octavo.settings import Settings

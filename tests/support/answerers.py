@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from octavo.answers.offline import Reply
+from octavo.answers.replies import Reply
 from octavo.errors import ModelError
 from octavo.library import Library
 from octavo.settings import Settings

@@ -34,7 +34,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from octavo.answers.offline import Answerer
+from octavo.answers.replies import Answerer
 from octavo.protocols import Embedder
 from octavo.server.app import make_app
 from octavo.settings import Settings

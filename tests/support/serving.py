@@ -17,7 +17,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
-from octavo.answers.offline import Answerer
+from octavo.answers.replies import Answerer
 from octavo.library import Library
 from octavo.records.keys import Key, Keyring
 from octavo.server.app import make_app

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import uvicorn
 from playwright.sync_api import Locator, Page, expect
 
-from octavo.answers.offline import Answerer, Reply
+from octavo.answers.replies import Answerer, Reply
 from octavo.library import Library
 from octavo.server.app import make_app
 from octavo.server.routes.widget import ENTRY, WEB, bundle

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from octavo.answers.offline import Reply
+from octavo.answers.replies import Reply
 from octavo.errors import ModelError
 from octavo.verification.claims import Sentence
 from tests.support import small_books

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Route, expect
 
-from octavo.answers.offline import Reply
+from octavo.answers.replies import Reply
 from octavo.verification.claims import Claim, Sentence
 from tests.support.answerers import fill_library
 from tests.support.browser import BrowserThread, PageVisit, open_page, serve_page, wait_until_true

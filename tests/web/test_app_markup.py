@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from octavo.answers.offline import Reply
+from octavo.answers.replies import Reply
 from octavo.types import ElementKind
 from octavo.verification.claims import Claim, Sentence
 from tests.support import illustrated

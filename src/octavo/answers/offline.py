@@ -1,17 +1,15 @@
 """The offline answerer: quotes the sentences of the evidence that answer a question.
 
-It is one `Answerer`, and a language model is another. An answerer gets sentences with ids and makes claims
-that name ids, so that its claims can be checked and quoted without it.
+It is one `Answerer` (`answers.replies`), and a language model is another.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from math import prod
+from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from octavo.answers import calibration
 from octavo.answers.announcements import add_announced
@@ -31,7 +29,7 @@ from octavo.answers.identity import (
     weigh_speech,
 )
 from octavo.answers.lists import complete_lists, may_want_several, wants_several
-from octavo.answers.names import FoundName, find_name, is_of_owner, list_likely_names
+from octavo.answers.names import find_name, is_of_owner, list_likely_names
 from octavo.answers.orders import OrderKind, obey, read_order
 from octavo.answers.overview import Gist, find_part, tell_part
 from octavo.answers.own_name import ask_in_own_word
@@ -48,6 +46,7 @@ from octavo.answers.reading import (
     take_quoted,
 )
 from octavo.answers.references import add_antecedents, points_back
+from octavo.answers.replies import Reply, choose_name, join_replies
 from octavo.answers.requests import (
     ComparisonRequest,
     IdentityRequest,
@@ -59,15 +58,15 @@ from octavo.answers.short import LONGEST, fit_short, lead_with_short
 from octavo.answers.workspace import Workspace
 from octavo.concurrency import run_blocking
 from octavo.text.language import is_other_language
-from octavo.types import TOP_K_DEFAULT, UNANSWERED
-from octavo.verification.claims import Claim, UnansweredClaim
+from octavo.types import TOP_K_DEFAULT
+from octavo.verification.claims import Claim
 
 if TYPE_CHECKING:
     from octavo.protocols import Embedder, SupportModel
     from octavo.search.ranking import ReaderKind
     from octavo.search.rerank import Reranker
     from octavo.types import Chunk
-    from octavo.verification.claims import Phrase, Sentence
+    from octavo.verification.claims import Sentence
 
 EmbedQuery = Callable[[str], Awaitable[tuple[float, ...]]]
 # So many sentences are compared with the question by their vectors. More are not worth the time.
@@ -101,67 +100,6 @@ OTHER_SENSE = 0.5
 MOST_JOINED = 120
 # How often an order about a selection is carried out as the reader meant it.
 ORDER_CONFIDENCE = 0.7
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """Claims, and how likely it is that the evidence answers at all and that these claims are right.
-
-    `dropped` are claims that the answerer gave up itself, with the reason, and `checking` the seconds that it
-    took to check them. `answerer` says who answered if it was not the one that was asked. `readers` are the
-    local models that read passages for it. `notes` go on the receipt. `short` are the words that answer by
-    themselves, if they are known: words of a sentence that a claim rests on, and that stand in that claim.
-    """
-
-    claims: tuple[Claim, ...]
-    answerable: float
-    confidence: float
-    features: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-    dropped: tuple[tuple[str, str], ...] = ()
-    checking: float = 0.0
-    answerer: str = ""
-    readers: tuple[str, ...] = ()
-    notes: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
-    short: Phrase | None = None
-    reader: ReaderKind | None = None
-    """Whose calibration the probabilities are of, if it is not that of the settings."""
-    halves: tuple[Half, ...] = ()
-    """The parts of a question that asks several things."""
-
-    def keep_answered(self, *, answerable: float, sure: float) -> Reply:
-        """Keep the answers to the parts that have one if another part has none, and say so.
-
-        A part has an answer if it is at least so likely to be `answerable`, and at least so `sure`. Where
-        all parts have one, or none has, the reply stays as it is. What answers half of a question is half as
-        sure to be what was asked for.
-        """
-        found = [
-            h for h in self.halves if h.answerable >= answerable and h.confidence >= sure and h.sentences
-        ]
-        if not found or len(found) == len(self.halves):
-            return self
-        own = {id_ for half in found for id_ in half.sentences}
-        told = (claim for claim in self.claims if own & list_named(claim))
-        missing = (half.question for half in self.halves if half not in found)
-        part = "half" if len(self.halves) == 2 else "part"
-        named = (UnansweredClaim(f"{UNANSWERED} {part}: “{one}”", ()) for one in missing)
-        together = combine_confidence([half.confidence for half in found])
-        share = len(found) / len(self.halves)
-        return replace(
-            self,
-            claims=(*told, *named),
-            answerable=min(half.answerable for half in found),
-            confidence=max(together * share, min(calibration.LEAST_CONFIDENCE, together)),
-        )
-
-
-class Answerer(Protocol):
-    """Answers from numbered sentences. A workspace is a sequence of them, and can find more."""
-
-    @property
-    def name(self) -> str: ...
-
-    async def reply(self, question: str, workspace: Workspace, /) -> Reply: ...
 
 
 class OfflineAnswerer:
@@ -491,21 +429,6 @@ def _find_chosen(claim: Claim, sentences: Mapping[str, Sentence]) -> Sentence:
     return quoted[-1]
 
 
-def choose_name(reply: Reply, named: FoundName, short: str) -> Reply:
-    """Answer with the name that all of the book speaks for. Passages that agree have the better sentence.
-
-    Passages that say something else are kept if they are surer. `short` are the words that answer in the
-    reply from passages, if it has any.
-    """
-    if reply.short is None or not named.is_said(short):
-        if reply.claims and reply.confidence > named.confidence:
-            return reply
-        claims, sure = (named.claim,), named.confidence
-        return Reply(claims, sure, sure, readers=reply.readers, short=named.short)
-    answerable = max(reply.answerable, named.confidence)
-    return replace(reply, answerable=answerable, confidence=max(reply.confidence, named.confidence))
-
-
 def _make_half(question: str, reply: Reply) -> Half:
     sentences = frozenset(id_ for claim in reply.claims for id_ in list_named(claim))
     return Half(question, reply.answerable, reply.confidence, sentences)
@@ -521,30 +444,6 @@ def _read_short(reply: Reply, workspace: Workspace) -> str:
 
 def _asks_name(question: str) -> bool:
     return parse_question(question).expected is Expected.PERSON or _NAME.search(question) is not None
-
-
-def combine_confidence(each: Sequence[float]) -> float:
-    """How sure several answers are together: they are right only if each of them is.
-
-    If each is sure enough to be told, all are.
-    """
-    return max(prod(each), min(calibration.LEAST_CONFIDENCE, *each))
-
-
-def join_replies(replies: Sequence[Reply], *, claims_each: int | None) -> Reply | None:
-    """Join the answers to parts of a question. Each part gives its first `claims_each` claims, or all."""
-    claims: list[Claim] = []
-    for claim in (claim for reply in replies for claim in reply.claims[:claims_each]):
-        said = {id_ for other in claims for id_ in list_named(other)}
-        if not list_named(claim) <= said:
-            claims = [other for other in claims if not list_named(other) <= list_named(claim)]
-            claims.append(claim)
-    if not claims:
-        return None
-    least = min(replies, key=lambda reply: reply.confidence)
-    answerable = min(reply.answerable for reply in replies)
-    confidence = combine_confidence([reply.confidence for reply in replies])
-    return replace(least, claims=tuple(claims), answerable=answerable, confidence=confidence, short=None)
 
 
 def _make_reply(extraction: Extraction, features: Mapping[str, float], *, reader: ReaderKind) -> Reply:

@@ -17,8 +17,8 @@ from octavo.answers import calibration
 from octavo.answers.catalogue import CATALOGUE_CONFIDENCE, tell_from_catalogue
 from octavo.answers.citations import CheckedReply, number_citations
 from octavo.answers.followups import Turn, interpret
-from octavo.answers.offline import Reply
 from octavo.answers.orders import find_order
+from octavo.answers.replies import Reply
 from octavo.answers.requests import read_reply_language
 from octavo.answers.short import lead_with_short
 from octavo.answers.workspace import Workspace
@@ -32,7 +32,7 @@ from octavo.verification.claims import UnansweredClaim
 from octavo.verification.gate import verify_claims
 
 if TYPE_CHECKING:
-    from octavo.answers.offline import Answerer
+    from octavo.answers.replies import Answerer
     from octavo.records.catalogue import Records
     from octavo.records.conversations import Conversations
     from octavo.search.maps import MapReader

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from octavo.answers.offline import Answerer, OfflineAnswerer
+from octavo.answers.offline import OfflineAnswerer
 from octavo.concurrency import run_blocking
 from octavo.models import weights
 from octavo.search.rerank import Reranker
@@ -12,6 +12,7 @@ from octavo.search.rerank import Reranker
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from octavo.answers.replies import Answerer
     from octavo.answers.steps import Rewrite
     from octavo.llm.agent import ModelAnswerer
     from octavo.llm.client import ModelEndpoint

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 from agents import Agent, AgentOutputSchemaBase, RunConfig, Runner
 from agents.exceptions import AgentsException, ModelRefusalError
 
-from octavo.answers.offline import OfflineAnswerer, Reply
 from octavo.answers.orders import OrderKind, read_order
+from octavo.answers.replies import Reply
 from octavo.answers.requests import PartRequest, read_reply_language, read_request
 from octavo.concurrency import run_blocking
 from octavo.errors import ModelError
@@ -39,6 +39,7 @@ from octavo.verification.gate import cite_carrier, decide, quote_claim
 
 if TYPE_CHECKING:
     from octavo.answers.followups import Turn
+    from octavo.answers.offline import OfflineAnswerer
     from octavo.answers.workspace import Workspace
     from octavo.settings import Settings
     from octavo.verification.claims import Sentence

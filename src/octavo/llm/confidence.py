@@ -19,7 +19,7 @@ from octavo.text.english import tokenize
 from octavo.text.scoring import logistic, take_log_odds
 
 if TYPE_CHECKING:
-    from octavo.answers.offline import Reply
+    from octavo.answers.replies import Reply
     from octavo.verification.claims import Claim, Sentence
 
 _LEAST = 0.005

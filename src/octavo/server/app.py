@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from fastapi import FastAPI
 
 from octavo import __version__
-from octavo.answers.offline import Answerer
+from octavo.answers.replies import Answerer
 from octavo.concurrency import run_blocking
 from octavo.errors import LibraryBusy, OctavoError
 from octavo.library import Library

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from octavo.answers.offline import Reply
+from octavo.answers.replies import Reply
 from octavo.errors import ModelError
 from octavo.library import Library
 from octavo.verification.claims import Claim, Sentence
