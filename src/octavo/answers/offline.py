@@ -46,7 +46,7 @@ from octavo.answers.reading import (
     take_quoted,
 )
 from octavo.answers.references import add_antecedents, points_back
-from octavo.answers.replies import Reply, choose_name, join_replies
+from octavo.answers.replies import Reply, choose_name, join_comparison, join_replies
 from octavo.answers.requests import (
     ComparisonRequest,
     IdentityRequest,
@@ -240,8 +240,7 @@ class OfflineAnswerer:
         each = [await self._describe_side(side, sides, workspace) for side in sides]
         if not all(reply.claims for reply in each):
             return both
-        # What the book says of both adds to the sides, and makes them no less sure.
-        return join_replies([*each, replace(both, confidence=1.0)], claims_each=1)
+        return join_comparison(each, both)
 
     async def _describe_side(self, side: str, sides: tuple[str, str], workspace: Workspace) -> Reply:
         """Say what one side of a comparison is, best where the book speaks of both."""

@@ -50,6 +50,8 @@ _EXPLAINED = re.compile(
     r"[\"“'‘(]*(?:those|they|he|she|that|it) (?:who|whom|whose|which|that)\b", re.IGNORECASE
 )
 _OPENS_THIS = re.compile(r"[\"“'‘(]*(?:this|these)\b(?P<named>(?:[ -]\w+){0,3})", re.IGNORECASE)
+# "Ere this" means now.
+_BY_NOW = re.compile(r"\b(?:ere|until|till) $", re.IGNORECASE)
 # What follows a list or a listing points to what stands before it, and not to its last line.
 _LISTED = frozenset((ElementKind.ITEM, ElementKind.ROW, ElementKind.CODE))
 _PICTURED = frozenset((ElementKind.CAPTION, ElementKind.FIGURE, ElementKind.IMAGE))
@@ -77,6 +79,8 @@ def _is_open(text: str, found: re.Match[str]) -> bool:
     before = text[: found.start()]
     is_spoken = before.count("“") > before.count("”") or before.count('"') % 2 == 1
     if "\n" in before or is_spoken or _CLAUSE.search(before) or _means_itself(found["named"]):
+        return False
+    if _BY_NOW.search(before) and not found["named"]:
         return False
     named = [token for token in tokenize(found["named"]) if not token.stop]
     known = {token.stem for token in tokenize(before)}

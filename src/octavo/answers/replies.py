@@ -122,3 +122,17 @@ def join_replies(replies: Sequence[Reply], *, claims_each: int | None) -> Reply 
     answerable = min(reply.answerable for reply in replies)
     confidence = combine_confidence([reply.confidence for reply in replies])
     return replace(least, claims=tuple(claims), answerable=answerable, confidence=confidence, short=None)
+
+
+def join_comparison(each: Sequence[Reply], both: Reply) -> Reply | None:
+    """Join what is said of each side of a comparison with what is said of both.
+
+    Where what is said of both is surer than the sides together, it is the answer, and opens with the sides
+    that are as sure. Else the sides are, and what is said of both adds to them and makes them no less sure.
+    """
+    sides = join_replies(each, claims_each=1)
+    if sides is None or both.confidence > sides.confidence:
+        sure = [replace(r, claims=r.claims[:1]) for r in each if r.confidence >= both.confidence]
+        joined = join_replies([*sure, both], claims_each=None)
+        return joined and replace(joined, answerable=both.answerable, confidence=both.confidence)
+    return join_replies([*each, replace(both, confidence=1.0)], claims_each=1)
