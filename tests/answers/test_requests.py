@@ -47,6 +47,10 @@ def test_a_question_about_a_whole_part_names_it(question: str, part: str) -> Non
         ("What does monomorphization mean?", "monomorphization"),
         ("tell me about the Pequod", "Pequod"),
         ("define inode", "inode"),
+        ("what does shift do", "shift"),
+        ("What does the trap builtin actually do?", "trap builtin"),
+        ("what is PS1 used for", "PS1"),
+        ("what's the capstan for?", "capstan"),
     ],
 )
 def test_a_question_of_who_or_what_something_is_names_it(question: str, name: str) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from octavo.ingest.edition import build_sections
 from octavo.limits import Limits
 from octavo.readers import read_book
+from octavo.text.blocks import list_section_blocks
 from octavo.text.bookmap.describe import MapDescriber
 from octavo.text.bookmap.link import link_map
 from octavo.text.bookmap.scan import mark_section
@@ -237,7 +238,7 @@ def parse_sections(path: Path) -> tuple[Section, ...]:
 
 
 def make_map(sections: Sequence[Section]) -> MapDescriber:
-    marks = [mark_section(section.text, section.blocks) for section in sections]
+    marks = [mark_section(s.text, s.blocks, list_section_blocks(s)) for s in sections]
     return MapDescriber(link_map(sections, marks))
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from octavo.answers.entries import list_entries
 from octavo.answers.extract import MOST_CLAIMS, MOST_WORDS, is_list_item, is_reference
 from octavo.answers.features import refers_back
 from octavo.concurrency import run_blocking
@@ -112,11 +113,12 @@ def tell_more(
 
 def _list_places(name: str, describer: MapDescriber) -> list[tuple[MapQuote, float]]:
     """List what the map has of a name, each with how much it counts."""
+    worth = [(quote, DEFINES) for quote in list_entries(name, describer)]
     entity = _find_entity(name, describer)
     if entity is None:
-        return []
+        return worth[:MOST_PLACES]
     defined = describer.define(entity)
-    worth = [(defined, DEFINES)] if defined else []
+    worth += [(defined, DEFINES)] if defined else []
     worth += [(quote, DESCRIBES) for quote in describer.list_statements(entity)]
     return [*worth, (describer.introduce(entity), INTRODUCES)][:MOST_PLACES]
 

@@ -63,7 +63,8 @@ async def complete_lists(
         if not several and not any(leads_in(sentence.text) for sentence in quoted):
             continue
         before, after = await _find_rest(quoted, workspace, count=count)
-        if before or after:
+        # What leads in to a list has nothing of it before it.
+        if (before or after) and (several or not before):
             rest = [c for c in claims[number + 1 :] if not set(c.sentences) & _list_ids(before + after)]
             kept = [c for c in claims[:number] if not set(c.sentences) & _list_ids(before + after)]
             whole = [*kept, *_make_claims(before), claim, *_make_claims(after)]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from octavo.answers import calibration
 from octavo.answers.announcements import add_announced
 from octavo.answers.catalogue import CATALOGUE_CONFIDENCE, make_catalogue_claim, tell_from_catalogue
+from octavo.answers.entries import find_entry
 from octavo.answers.extract import MOST_WORDS, Extraction, explains, extract_answer, shortlist
 from octavo.answers.features import state_answer
 from octavo.answers.foreign import measure_language
@@ -212,18 +213,25 @@ class OfflineAnswerer:
         return Reply((*titled, *gist.claims), answerable=1.0, confidence=gist.confidence)
 
     async def _identify(self, question: str, name: str, workspace: Workspace) -> Reply | None:
-        """Say who or what something is from all places that the map has of it."""
+        """Say who or what something is from all places that the map has of it.
+
+        An entry of its own opens the answer, and how its section begins where nothing surer is found.
+        """
         described = await find_described(name, workspace)
-        headed = [] if _ASKS_WHO.match(question) else await find_headed(name, workspace)
+        is_person = _ASKS_WHO.match(question) is not None
+        entry = [] if is_person else await find_entry(name, workspace)
+        headed = [] if is_person or entry else await find_headed(name, workspace)
         if not described and not headed:
             return None
         asked = question if _ASKS_WHAT.match(question) else f"What is {name}?"
         others = await find_other_senses(name, workspace)
         favoured = weigh_speech(workspace) | described | others
         reply = await self._answer(asked, workspace, workspace, favoured=favoured)
-        if headed and reply.confidence < UNSURE:
-            claims = tuple(Claim(sentence.text, (sentence.id,)) for sentence in headed)
-            return replace(reply, claims=claims, answerable=1.0, confidence=HEADED, short=None)
+        if entry or (headed and reply.confidence < UNSURE):
+            claims = tuple(Claim(sentence.text, (sentence.id,)) for sentence in entry or headed)
+            alike = reply.claims and {*reply.claims[0].sentences} & {*claims[0].sentences}
+            confidence = max(HEADED, reply.confidence) if alike else HEADED
+            return replace(reply, claims=claims, answerable=1.0, confidence=confidence, short=None)
         if not reply.claims:
             return reply
         if {sentence.id for sentence in others} & {*reply.claims[0].sentences}:

@@ -129,8 +129,10 @@ _IDENTITIES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         rf"who(?:['’]?s| is| was| are| were) {_THING}(?: again| exactly| really)?",
+        rf"what(?:['’]?s| is| are) (?:an? |the )?{_THING} (?:used |good |there )?for",
         rf"what(?:['’]?s| is| was| are| were) (?:an? |the )?{_THING}(?: again| exactly)?",
         rf"what (?:does|do|did) (?:the (?:word|term) )?{_THING} (?:mean|refer to|stand for)",
+        rf"what (?:does|do|did) (?:an? |the )?{_THING} (?:actually |really )?do",
         rf"(?:define|describe|who['’]?s|tell me about|about) (?:an? |the )?{_THING}",
         r"what is meant by (?:an? |the )?" + _THING,
     )

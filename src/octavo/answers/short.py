@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from octavo.verification.claims import Claim, Sentence
 
 LEAST_MARGIN, LONGEST = 2.0, 12
+# A sentence that begins with so many words of the answer opens it well enough by itself.
+LONGEST_FIRST = 4
 _ASKED = frozenset([QuestionKind.FACT, QuestionKind.DEFINITION])
 _TOLD = frozenset([Expected.REASON, Expected.SPEECH])
 # Line breaks, cells of tables, brackets and code are no part of a phrase.
@@ -123,6 +125,8 @@ def _reads_well(parsed: ParsedQuestion, text: str, sentence: str) -> bool:
     """Whether words answer by themselves."""
     tokens, whole = tokenize(text), len(tokenize(sentence))
     if not 1 <= len(tokens) <= LONGEST or 2 * len(tokens) > whole:
+        return False
+    if len(tokens) > LONGEST_FIRST and sentence.startswith(text):
         return False
     if _BROKEN.search(text) or not _is_balanced(text):
         return False

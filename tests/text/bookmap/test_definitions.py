@@ -85,6 +85,23 @@ def test_a_definition_list_of_a_page_is_a_glossary(tmp_path: Path) -> None:
         assert said in defined.text
 
 
+def test_an_entry_of_a_reference_defines_even_a_common_word(tmp_path: Path) -> None:
+    page = tmp_path / "guide.html"
+    entries = "<dt>turn [n]</dt><dd>Move the wheel n times.</dd><dt>-v LEVEL</dt><dd>Say more about it.</dd>"
+    row = "<table><tr><td>turn:</td><td></td><td>Commands of the wheel in this guide</td></tr></table>"
+    page.write_text(f"<h1>Wheel</h1><p>They turn. It turned.</p><dl>{entries}</dl>{row}", encoding="utf-8")
+    opened = make_map(parse_sections(page))
+    assert [quote.text for quote in opened.find_entries("Turn")] == ["turn [n]\nMove the wheel n times."]
+    assert [quote.text for quote in opened.find_entries("-v")] == ["-v LEVEL\nSay more about it."]
+    assert opened.find_entries("v") == []
+    entity = opened.find("turn")
+    assert entity is not None
+    defined = opened.define(entity)
+    assert defined is not None
+    assert defined.text.startswith("turn [n]")
+    assert "turn" not in [entity.name for entity in opened.list_entities(20)]
+
+
 def test_an_index_names_terms_and_defines_none() -> None:
     index = "bisque, 12\ncandling, 4, 17\ncone, 3–5\nglaze room 8\nslow firing, 4, 6, 9–11\n"
     assert {how for _, how in find_definitions(index)} == {How.LISTED}

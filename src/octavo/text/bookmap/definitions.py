@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 from octavo.text.bookmap.blocks import Blocks
 from octavo.text.bookmap.marks import Definition, How, OtherName, Run, Stretch
 from octavo.text.english import list_words, measure_rarity, stem
+from octavo.types import ElementKind
 
 if TYPE_CHECKING:
+    from octavo.text.blocks import Block
     from octavo.types import Span
 
 TERM_WORDS = 4
@@ -36,7 +38,11 @@ _CALLED = re.compile(
 )
 _HEAD = re.compile(r"[^\W_][^.,;:!?|]{0,58}[^\s.,;:!?|]")
 _SAID = re.compile(r"[“\"(]?[^\W\d_a-z].{25,}[.”\"]$")
-_PAIR = re.compile(r"(?:[-*•] |\| ?)?(?P<term>[^\W_][^.;:!?|—–]{1,48}?)(?: \| |: | — | – )(?P<said>.{20,}$)")
+_PAIR = re.compile(
+    r"(?:[-*•] |\| ?)?(?P<term>[^\W_][^.;:!?|—–]{1,48}?)(?: \| |: | — | – )(?P<said>[^|].{19,}$)"
+)
+# What a term that is explained takes stands after it: "shift [n]", "cd DIR", "printf(format, …)".
+_TAKES = re.compile(r"[\[<({=,;|“”‘’\"`…]|: | [–—] | (?=[A-Z_]{2,}\b)")
 # An entry as dictionaries have it: "GAM. Noun—A social meeting of ships".
 _DICTIONARY = re.compile(
     r"^[“\"]?(?P<term>[^\W\d_][\w’'-]{1,30}(?: [\w’'-]{1,30}){0,2})[”\"]?[.,:;—–-]{1,2} ?[(\[_]?"
@@ -70,8 +76,13 @@ _CODE = re.compile(
 )
 
 
-def find_definitions(text: str, sentences: Sequence[Stretch], blocks: Sequence[Span]) -> list[Definition]:
-    """Return the terms that a text defines, each once in a sentence, in order."""
+def find_definitions(
+    text: str, sentences: Sequence[Stretch], blocks: Sequence[Span], parts: Sequence[Block] = ()
+) -> list[Definition]:
+    """Return the terms that a text defines, each once in a sentence, in order.
+
+    `blocks` are its code and tables, `parts` all of its blocks.
+    """
     found: dict[tuple[int, int], Definition] = {}
     inside = Blocks(blocks)
     starts = [sentence.start for sentence in sentences]
@@ -82,6 +93,9 @@ def find_definitions(text: str, sentences: Sequence[Stretch], blocks: Sequence[S
         if _is_entry(entry["term"]):
             number = max(0, bisect_right(starts, entry.start("said")) - 1)
             found.setdefault(entry.span("term"), Definition(*entry.span("term"), number, How.GLOSSARY))
+    for term, said in _find_explained(text, parts):
+        number = max(0, bisect_right(starts, said) - 1)
+        found.setdefault((term.start, term.end), Definition(*term, number, How.ENTRY))
     for term in _find_index_entries(text):
         number = max(0, bisect_right(starts, term.start) - 1)
         found.setdefault((term.start, term.end), Definition(*term, number, How.LISTED))
@@ -134,6 +148,41 @@ def _find_entries(text: str, inside: Blocks) -> Iterator[tuple[Stretch, int]]:
     for entries in (heads, pairs):
         if len(entries) >= GLOSSARY_LEAST:
             yield from entries
+
+
+def _find_explained(text: str, parts: Sequence[Block]) -> Iterator[tuple[Stretch, int]]:
+    """Yield the terms that the book marks as such, and where the text begins that explains each.
+
+    Several terms may share one, and code that shows how they are written may stand before it.
+    """
+    waiting: list[Stretch] = []
+    for part in parts:
+        if part.kind is ElementKind.CODE:
+            continue
+        said = part.start
+        if part.kind is ElementKind.TERM:
+            line = text.find("\n", part.words, part.end)
+            waiting += _cut_term(text, part.words, part.end if line < 0 else line)
+            if line < 0:
+                continue
+            said = line + 1
+        if part.kind in (ElementKind.TERM, ElementKind.PARAGRAPH, ElementKind.ITEM):
+            yield from ((term, said) for term in waiting)
+        waiting = []
+
+
+def _cut_term(text: str, start: int, end: int) -> list[Stretch]:
+    """Return the term at the beginning of a line, without what it takes. An option is one word."""
+    while start < end and not (text[start].isalnum() or text[start] in "-_./$@#*!%&+?~^:"):
+        start += 1
+    takes = _TAKES.search(text, start + 1, end) if start < end else None
+    if takes and (text[start].islower() or not takes[0].isspace()):
+        end = takes.start()
+    words = text[start:end].split()
+    if not 0 < len(words) <= TERM_WORDS + 1:
+        return []
+    end = start + len(words[0]) if words[0].startswith("-") else start + len(text[start:end].rstrip(" .:"))
+    return [Stretch(start, end)] if end > start else []
 
 
 def _find_index_entries(text: str) -> list[Stretch]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from octavo.text.bookmap.chapters import choose_sentences, find_descendants, list_chapters
 from octavo.text.bookmap.entities import fold, split_title
-from octavo.text.bookmap.link import Entity, LinkedMap, Place, fold_plural
+from octavo.text.bookmap.link import Entity, LinkedMap, Place, fold_entry, fold_plural
 from octavo.text.bookmap.marks import How
 from octavo.text.bookmap.model import (
     ChapterGist,
@@ -132,12 +132,18 @@ class MapDescriber:
         return self._quote(self._find_sentence(next(describing, places[0])))
 
     def define(self, entity: Entity) -> MapQuote | None:
-        """Return the sentence that defines an entity: of a glossary, or of the plainest form."""
+        """Return the sentence that defines an entity: of a glossary or reference, or of the plainest form."""
+        entries = self.find_entries(entity.name)
         for section, number, how in entity.definitions:
-            sentences = self.linked.marks[section].sentences
-            if number < len(sentences) and how != How.LISTED:
-                return self._quote((section, *sentences[number]))
-        return None
+            if how != How.GLOSSARY and entries:
+                break
+            if number < len(self.linked.marks[section].sentences) and how != How.LISTED:
+                return self._quote_sentence(section, number)
+        return entries[0] if entries else None
+
+    def find_entries(self, name: str) -> list[MapQuote]:
+        """Return the sentences that explain the entries of this name in glossaries and references."""
+        return [self._quote_sentence(*place) for place in self.linked.entries.get(fold_entry(name), ())]
 
     def list_statements(self, entity: Entity) -> list[MapQuote]:
         """Return the sentences that say what an entity is, in the order of the book."""
@@ -229,6 +235,9 @@ class MapDescriber:
         if _IS.match(text, end, last):
             return not _GOVERNED.search(text, begin, start)
         return bool(_APPOSED.match(text, end, last)) and not _LISTED.search(text, begin, start)
+
+    def _quote_sentence(self, section: int, number: int) -> MapQuote:
+        return self._quote((section, *self.linked.marks[section].sentences[number]))
 
     def _find_sentence(self, place: Place) -> Place:
         section, start, end = place

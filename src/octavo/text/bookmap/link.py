@@ -61,6 +61,8 @@ class LinkedMap:
     marks: tuple[SectionMarks, ...]
     entities: tuple[Entity, ...]
     by_name: Mapping[str, int] = field(default_factory=dict)
+    entries: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    """Where each entry of a glossary or a reference is explained: sections and sentences by number."""
 
     def find(self, name: str) -> Entity | None:
         """Find an entity by any of its names, whatever their case, plural or hyphens."""
@@ -92,7 +94,24 @@ def link_map(sections: Sequence[Section], marks: Sequence[SectionMarks]) -> Link
     judge = KindJudge(peopled=speaks_of_people(groups.values()), lower=lower, texts=texts)
     found = [*_make_names(groups, terms, texts, judge), *(_make_term(term, texts) for term in terms.values())]
     ranked = sorted(found, key=lambda entity: (-entity.weight, entity.places[0], entity.name))
-    return LinkedMap(tuple(sections), tuple(marks), tuple(ranked), _index_names(ranked))
+    entries = _index_entries(texts, marks)
+    return LinkedMap(tuple(sections), tuple(marks), tuple(ranked), _index_names(ranked), entries)
+
+
+def fold_entry(name: str) -> str:
+    """Write the name of an entry in one way. Marks count: "-v" is not "v"."""
+    return " ".join(name.lower().split()).strip("“”\"‘’'` ")
+
+
+def _index_entries(
+    texts: Sequence[str], marks: Sequence[SectionMarks]
+) -> dict[str, tuple[tuple[int, int], ...]]:
+    entries: dict[str, dict[tuple[int, int], None]] = {}
+    for number, (text, marked) in enumerate(zip(texts, marks, strict=True)):
+        for start, end, sentence, how in marked.definitions:
+            if how in (How.GLOSSARY, How.ENTRY) and sentence < len(marked.sentences):
+                entries.setdefault(fold_entry(text[start:end]), {}).setdefault((number, sentence))
+    return {name: tuple(places) for name, places in entries.items()}
 
 
 def _index_names(entities: Sequence[Entity]) -> dict[str, int]:

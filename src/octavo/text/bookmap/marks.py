@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from octavo.errors import InvalidValue
 
-MARKS_VERSION = 5
+MARKS_VERSION = 6
 """Changes with everything that is marked. Marks of another version are made again."""
 # Marks of the longest section take less.
 _MOST_BYTES = 64 * 1024 * 1024
@@ -59,6 +59,8 @@ class How(IntEnum):
     CALLED = 2
     LISTED = 3
     """It stands in an index, which names it and defines nothing."""
+    ENTRY = 4
+    """The book marks it as a term that is explained, as manuals do with commands and options."""
 
 
 class Definition(NamedTuple):

@@ -32,7 +32,7 @@ def mark_section(
         sentences=sentences,
         runs=runs,
         codes=tuple(find_codes(text, blocks)),
-        definitions=tuple(find_definitions(text, sentences, blocks)),
+        definitions=tuple(find_definitions(text, sentences, blocks, known)),
         other_names=tuple(find_other_names(text, runs)),
         gist=choose_gist(text, sentences, blocks),
     )

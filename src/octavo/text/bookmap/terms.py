@@ -195,7 +195,7 @@ def _list_defined(
     for number, (text, found) in enumerate(zip(texts, marks, strict=True)):
         for start, end, sentence, how in found.definitions:
             key = split_keys(text[start:end])
-            if 0 < len(key) <= WORDS_MOST:
+            if 0 < len(key) <= WORDS_MOST and how != How.ENTRY:
                 yield number, key, sentence, how
 
 
